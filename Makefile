@@ -1,0 +1,67 @@
+# Every target sets up what it needs in .venv, from Python >= 3.11 and a C compiler.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python
+CYTHON_SOURCES := $(shell find cytape -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
+INSTALLED := $(VENV)/cytape-installed
+BUILT := $(VENV)/cytape-built
+HINTS := build/lint/no-hints
+TRACED := build/coverage
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench bench-smoke lint coverage clean
+
+help:  ## show the targets
+	@sed -n 's/^\([a-z-]*\):.*##/\1 \t/p' Makefile
+
+build: $(BUILT)  ## compile the extension modules in place
+
+demo: $(BUILT)  ## train a network on handwritten digits
+	$(RUN) examples/digits.py
+
+test: $(BUILT)  ## run the tests and the doctests
+	$(RUN) -m pytest
+
+bench: $(BUILT)  ## compare the Cython tape with the plain-Python one
+	$(RUN) -m bench
+
+bench-smoke: $(BUILT)  ## run every benchmark once, at its smallest size
+	$(RUN) -m bench --smoke
+
+lint: $(BUILT) $(HINTS)  ## ruff, cython-lint, and Cython's own warnings and performance hints
+	$(RUN) -m ruff check .
+	$(VENV)/bin/cython-lint cytape
+
+coverage: $(BUILT)  ## test a line tracing build in build/coverage; report .py and .pyx lines
+	mkdir -p $(TRACED)
+	tar -cf - --exclude='*.so' --exclude=__pycache__ --exclude='*.c' \
+	    cytape tests setup.py pyproject.toml README.md LICENSE | tar -xf - -C $(TRACED)
+	cd $(TRACED) && CYTAPE_DEBUG=1 $(CURDIR)/$(RUN) setup.py -q build_ext --inplace
+	cd $(TRACED) && PYTHONPATH=. $(CURDIR)/$(RUN) -m pytest --cov
+
+clean:  ## delete everything that was built; .venv stays
+	rm -rf build dist cytape.egg-info .coverage $(INSTALLED) $(BUILT)
+	find cytape -name '*.so' -delete
+
+$(RUN):
+	$(PYTHON) -m venv $(VENV)
+
+# Without build isolation, so that the extension modules are compiled against the NumPy they run with.
+$(INSTALLED): pyproject.toml setup.py MANIFEST.in | $(RUN)
+	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
+	    | xargs $(RUN) -m pip install -q --disable-pip-version-check
+	$(RUN) -m pip install -q --disable-pip-version-check --no-build-isolation \
+	    -e '.[test,bench,examples,lint]'
+	touch $@
+
+$(BUILT): $(INSTALLED) $(CYTHON_SOURCES)
+	$(RUN) setup.py -q build_ext --inplace
+	touch $@
+
+$(HINTS): $(INSTALLED) $(CYTHON_SOURCES)
+	mkdir -p $(@D)
+	$(RUN) -c 'from setup import extensions; extensions("$(@D)", force=True)' >$(@D)/log 2>&1 \
+	    || { cat $(@D)/log; exit 1; }
+	! grep -A 1 -E '^(performance hint|warning):' $(@D)/log
+	touch $@

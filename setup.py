@@ -1,0 +1,38 @@
+"""Builds the Cython extension modules; everything else about the package stands in pyproject.toml."""
+
+import os
+from pathlib import Path
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("CYTAPE_DEBUG") == "1"  # bounds checks, and line events for coverage
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    "embedsignature": True,
+    "linetrace": DEBUG,
+}
+MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
+if DEBUG:  # coverage reads line events from the classic trace hook, not from sys.monitoring
+    MACROS += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]
+
+
+def extensions(build_dir, **options):
+    """Translate every .pyx file of the package to C under `build_dir`."""
+    modules = [
+        Extension(".".join(path.with_suffix("").parts), [path.as_posix()], define_macros=MACROS,
+                  include_dirs=[numpy.get_include()], extra_compile_args=["-O3"])
+        for path in sorted(Path("cytape").rglob("*.pyx"))
+    ]
+    return cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
+                     nthreads=os.cpu_count() if len(modules) > 1 else 0, **options)
+
+
+if __name__ == "__main__":
+    setup(ext_modules=extensions("." if DEBUG else "build/c"),
+          options={"build_ext": {"parallel": os.cpu_count()}})
