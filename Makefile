@@ -47,8 +47,10 @@ clean:  ## delete everything that was built; .venv stays
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
 
-# Without build isolation, so that the extension modules are compiled against the NumPy they run with.
-$(INSTALLED): pyproject.toml setup.py MANIFEST.in | $(RUN)
+# Cython does not notice that its directives have changed: a new setup.py starts from no C files.
+# No build isolation: the extension modules are compiled against the NumPy they run with.
+$(INSTALLED): pyproject.toml setup.py | $(RUN)
+	rm -rf build/c build/lint $(TRACED)
 	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
 	    | xargs $(RUN) -m pip install -q --disable-pip-version-check
 	$(RUN) -m pip install -q --disable-pip-version-check --no-build-isolation \

@@ -1,4 +1,4 @@
-"""Builds the Cython extension modules; everything else about the package stands in pyproject.toml."""
+"""Builds the Cython extension modules; pyproject.toml says everything else about the package."""
 
 import os
 from pathlib import Path
@@ -15,6 +15,7 @@ DIRECTIVES = {
     "cdivision": True,
     "initializedcheck": False,
     "embedsignature": True,
+    "auto_pickle": False,  # a class is pickled as its __reduce__ says, or not at all
     "linetrace": DEBUG,
 }
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
