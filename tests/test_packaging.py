@@ -1,0 +1,90 @@
+"""The shape of the source tree: floors, C headers, test files, nothing generated in git."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "cytape"
+SOURCES = sorted(p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".pyx", ".pxd"})
+FLOORS = {"errors": -1, "core": 0, "tensor": 1, "ops": 2, "autodiff": 3, "numpy": 4, "testing": 4,
+          "__init__": 5}
+NO_TEST_FILE = {Path("errors.py")}  # declarations only
+
+STRING = re.compile(r'("""|\'\'\')(?:.|\n)*?\1')
+IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\S+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n#]+)"
+    r"|c?import[ \t]+([^\n#]+))", re.M,
+)
+
+
+def imports(text, package):
+    """Yield the dotted name of everything that a module of `package` with this text imports."""
+    for base, names, plain in IMPORT.findall(STRING.sub("", text)):
+        if base.startswith("."):
+            up = len(base) - len(base.lstrip("."))
+            base = ".".join([*package.split(".")[: package.count(".") + 2 - up], base.lstrip(".")])
+        prefix = base.rstrip(".") + "." if base else ""
+        for name in (names or plain).strip("()").split(","):
+            if name.strip():
+                yield prefix + name.split()[0]
+
+
+def imports_of(path):
+    return set(imports(path.read_text(), ".".join(path.relative_to(ROOT).parts[:-1])))
+
+
+def room(dotted):
+    """Return the room of the package that a dotted name below `cytape` lies in."""
+    name = [*dotted.split("."), "__init__"][1]
+    return name if name in FLOORS else "__init__"
+
+
+@pytest.mark.parametrize("text, names", [
+    ("import cytape.ops.loops as l, os", {"cytape.ops.loops", "os"}),
+    ("from cytape cimport (\n    core,\n    ops as o,\n)", {"cytape.core", "cytape.ops"}),
+    ("    from cytape import ops  # late", {"cytape.ops"}),
+    ("from ..ops import dispatch", {"cytape.ops.dispatch"}),
+    ("from . import spec", {"cytape.tensor.spec"}),
+    ('"""\nimport cytape.ops\n"""', set()),
+])
+def test_imports_are_read(text, names):
+    assert set(imports(text, "cytape.tensor")) == names
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_a_file_imports_only_from_its_room_and_the_floors_below(path):
+    home = path.relative_to(PACKAGE).with_suffix("").parts[0]
+    assert home in FLOORS, f"{home} has no floor"
+    ours = {name for name in imports_of(path) if name.split(".")[0] == "cytape"}
+    assert not [n for n in ours if room(n) != home and FLOORS[room(n)] >= FLOORS[home]]
+
+
+def test_the_core_does_not_know_numpy():
+    for path in SOURCES:
+        if PACKAGE / "core" in path.parents:
+            assert not {name for name in imports_of(path) if name.split(".")[0] == "numpy"}, path
+
+
+def test_every_pyx_has_a_pxd():
+    assert not [p for p in SOURCES if p.suffix == ".pyx" and not p.with_suffix(".pxd").exists()]
+
+
+def test_every_module_has_a_test_file():
+    modules = {
+        p.relative_to(PACKAGE) for p in SOURCES if p.suffix != ".pxd" and p.stem != "__init__"
+    } - NO_TEST_FILE
+    missing = {
+        m for m in modules if not (ROOT / "tests" / m.parent / f"test_{m.stem}.py").exists()
+    }
+    assert not missing
+
+
+def test_nothing_generated_is_tracked():
+    listed = subprocess.run(["git", "ls-files", "*.c", "*.cpp", "*.so", "*.pyd", "*.pyc"], cwd=ROOT,
+                            capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    assert not listed.stdout
