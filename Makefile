@@ -31,7 +31,7 @@ bench-smoke: $(BUILT)  ## run every benchmark once, at its smallest size
 
 lint: $(BUILT) $(HINTS)  ## ruff, cython-lint, and Cython's own warnings and performance hints
 	$(RUN) -m ruff check .
-	$(VENV)/bin/cython-lint cytape
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape  # it looks for pycodestyle there
 
 coverage: $(BUILT)  ## test a line tracing build in build/coverage; report .py and .pyx lines
 	mkdir -p $(TRACED)
