@@ -1,0 +1,96 @@
+"""Every error that cytape has a name for."""
+
+__all__ = [
+    "CytapeError",
+    "DetachedError",
+    "InvalidGradientError",
+    "InvalidIdError",
+    "NotDifferentiableError",
+    "TapeStateError",
+]
+
+
+class CytapeError(Exception):
+    """Base of the errors below; each of them is also the built-in exception it resembles.
+
+    Examples
+    --------
+    >>> issubclass(TapeStateError, CytapeError), issubclass(TapeStateError, RuntimeError)
+    (True, True)
+    """
+
+
+class TapeStateError(CytapeError, RuntimeError):
+    """A tape cannot do what is asked of it in the state it is in.
+
+    The ops it would need are gone because a non-persistent tape was used before, or a backward
+    function broke the rules, say by returning a wrong number of gradients.
+
+    Examples
+    --------
+    >>> from cytape.core.reference import Tape, VSpace
+    >>> tape = Tape()
+    >>> tape.watch(1)
+    >>> tape.record("Double", [2], [1], ["float64"], lambda: "the backward object")
+    True
+    >>> class Numbers(VSpace):
+    ...     def ones_like(self, info): return 1.0
+    ...     def call_backward_function(self, op_type, backward, unneeded, gradients): return []
+    >>> try:
+    ...     tape.compute_gradient(Numbers(), targets=[2], sources=[1])
+    ... except TapeStateError as error:
+    ...     print("expected 1, received 0" in str(error))
+    True
+    """
+
+
+class InvalidGradientError(CytapeError, ValueError):
+    """A gradient that came from the user does not fit what it is the gradient of.
+
+    It has another shape or an unknown type, or a list of gradients has the wrong length.
+
+    Examples
+    --------
+    >>> from cytape.core.reference import Tape, VSpace
+    >>> try:
+    ...     Tape().compute_gradient(VSpace(), targets=[1, 2], sources=[1], output_gradients=[1.0])
+    ... except InvalidGradientError as error:
+    ...     print(error)
+    output_gradients must have one entry (None means ones) for each of the 2 targets, got 1
+    """
+
+
+class InvalidIdError(CytapeError, ValueError):
+    """An id that no tensor can have, or that no tensor can have in that place.
+
+    Examples
+    --------
+    >>> from cytape.core.reference import Tape
+    >>> try:
+    ...     Tape().watch(-1)
+    ... except InvalidIdError as error:
+    ...     print(error)
+    tensor ids are at least 0, got -1
+    """
+
+
+class DetachedError(CytapeError, TypeError):
+    """A tensor that is being recorded would silently have become a plain array.
+
+    Its gradient would be lost without notice; `Tensor.numpy` converts knowingly.
+
+    Examples
+    --------
+    >>> issubclass(DetachedError, TypeError)
+    True
+    """
+
+
+class NotDifferentiableError(CytapeError, LookupError):
+    """An op on the way has no registered gradient.
+
+    Examples
+    --------
+    >>> issubclass(NotDifferentiableError, LookupError)
+    True
+    """
