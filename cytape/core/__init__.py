@@ -1,0 +1,10 @@
+"""The language-agnostic tape: it knows ids and ops, not arrays.
+
+Other libraries build on it by subclassing `VSpace`, in Python or, through the installed ``.pxd``
+files, in Cython. `cytape.core.reference` is the same contract in plain Python.
+"""
+
+from cytape.core.tape import Tape
+from cytape.core.vspace import OpType, VSpace, is_trainable
+
+__all__ = ["OpType", "Tape", "VSpace", "is_trainable"]

@@ -1,0 +1,38 @@
+# IdTable: tensor id -> slot, a tensor's place in one tape's arrays.
+#
+# a. Ids are handed out consecutively, so most ids on a tape lie close together. Those live in a
+#    `window`: an array indexed by id - base, four bytes an id, no probing.
+# b. Ids below the window's base (variables, constants older than the tape) live in `cells`, an
+#    open-addressing hash table with linear probing. A removal shifts followers back: no tombstones.
+# c. Every id >= base is in the window. An id too far beyond its end moves the window: what it held
+#    goes to the cells and it starts anew at that id. So a tape that lives long keeps a small window.
+
+from .typedefs cimport NO_INDEX, id_t, index_t
+from libc.stdint cimport uint64_t
+
+cdef struct Cell:
+    id_t id            # NO_ID: empty
+    index_t slot
+
+cdef struct IdTable:
+    index_t* window    # slot of id base + i, or NO_INDEX
+    id_t base
+    id_t window_size
+    Cell* cells
+    uint64_t mask      # number of cells - 1; a power of two less one
+    uint64_t in_cells  # ids held in the cells
+    uint64_t count     # ids held altogether
+
+cdef int idtable_init(IdTable* table) except -1
+cdef void idtable_free(IdTable* table) noexcept nogil
+cdef int idtable_add(IdTable* table, id_t id, index_t slot) except -1
+cdef void idtable_remove(IdTable* table, id_t id) noexcept nogil
+cdef size_t idtable_nbytes(IdTable* table) noexcept nogil
+cdef index_t cells_get(IdTable* table, id_t id) noexcept nogil
+
+
+cdef inline index_t idtable_get(IdTable* table, id_t id) noexcept nogil:
+    cdef id_t offset = id - table.base
+    if offset >= 0:
+        return table.window[offset] if offset < table.window_size else NO_INDEX
+    return cells_get(table, id) if table.in_cells else NO_INDEX

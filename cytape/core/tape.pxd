@@ -1,0 +1,12 @@
+# Tape: a trace that can be differentiated. This is the class to cimport or subclass.
+
+from .trace cimport Trace
+from .typedefs cimport id_t
+from .vspace cimport VSpace
+
+cdef class Tape(Trace):
+    cdef readonly bint persistent
+
+    cdef int gradient(self, VSpace vspace, const id_t* targets, Py_ssize_t n_targets, void** seeds,
+                      void** infos, const id_t* sources, Py_ssize_t n_sources, bint build_zeros,
+                      bint keep, void** results) except -1

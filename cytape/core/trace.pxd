@@ -1,0 +1,72 @@
+# Trace: what a tape remembers, as growable C arrays. No gradient is computed here.
+#
+# a. Every tensor id that a live op mentions (or that is watched) has a slot: its id, the op that
+#    produced it and how many uses it has left. The IdTable finds the slot of an id.
+# b. Ops stand in `ops` in the order of recording. An op's input and output slots are a row of
+#    `args`; its refs (one info per output, then what its host saved) are a row of `refs`.
+# c. A use is a live op that has the tensor as an input (each occurrence counts), or the handle of an
+#    output. An op goes when none of its outputs has a use left. Freed ops leave holes; holes at the
+#    end are taken back at once, the others by sliding everything down when the arrays are full.
+# d. Letting go of refs may run any Python code, which may use this very tape. So arrays are made
+#    consistent first (`doomed` lists the ops), refs are released after, and while that happens or
+#    a sweep runs nothing is moved: `pinned` counts the reasons.
+
+from .idtable cimport IdTable
+from .typedefs cimport NO_ID, NO_INDEX, id_t, index_t
+from .vspace cimport OpKind
+from libc.stdint cimport int32_t
+
+cdef enum:
+    WATCHED = -1   # Slot.op: watched, produced by no op on this tape
+    UNTRACED = -2  # only ever an input, neither watched nor produced here
+    CONSUMED = -3  # its op went when a gradient consumed the tape
+
+cdef struct Slot:
+    id_t id        # NO_ID: the slot is free
+    index_t op     # producing op, or one of the above
+    int32_t uses   # uses left; in a free slot the next free one
+
+cdef struct Op:
+    OpKind* kind   # NULL: freed, its refs are (being) released
+    index_t args   # start of its row: n_inputs input slots, then n_outputs output slots
+    index_t refs   # start of its row: n_outputs infos, then the host's
+    int32_t n_inputs
+    int32_t n_outputs
+    int32_t n_refs
+    int32_t live_outputs  # outputs that still have uses
+
+cdef class Trace:
+    cdef IdTable table
+    cdef Slot* slots
+    cdef index_t n_slots, slot_capacity, free_slot
+    cdef Op* ops
+    cdef index_t* doomed   # ops whose refs wait for release; as long as ops
+    cdef index_t n_ops, op_capacity, n_live_ops, n_doomed
+    cdef index_t* args     # slots; an output's is NO_INDEX once it has no uses
+    cdef index_t n_args, arg_capacity
+    cdef void** refs
+    cdef index_t n_refs, ref_capacity
+    cdef int pinned
+    cdef int sweeps        # gradients being computed; traces are deleted when they are done
+    cdef id_t* postponed   # ids whose trace is to be deleted then
+    cdef index_t n_postponed, postponed_capacity
+    cdef set keeper        # Backward objects, where the garbage collector sees them
+
+    cdef int watch_id(self, id_t id) except -1
+    cdef bint knows(self, id_t id) noexcept nogil
+    cdef index_t new_slot(self, id_t id, index_t op) except -1
+    cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
+                       const id_t* outputs, int32_t n_outputs, void** refs, int32_t n_refs) except -1
+    cdef bint unlink(self, id_t id) noexcept
+    cdef void drop_use(self, index_t slot) noexcept nogil
+    cdef void doom(self, index_t op) noexcept nogil
+    cdef void consume(self, index_t op) noexcept
+    cdef void forget(self, index_t first_doomed) noexcept nogil
+    cdef void release_doomed(self) noexcept
+    cdef int begin_sweep(self) except -1
+    cdef void end_sweep(self) noexcept
+    cdef int reserve(self, index_t n_args, index_t n_refs) except -1
+    cdef void close_holes(self) noexcept nogil
+    cdef void trim(self) noexcept nogil
+
+cdef int check_id(id_t id) except -1

@@ -1,0 +1,481 @@
+from .idtable cimport (
+    idtable_add, idtable_free, idtable_get, idtable_init, idtable_nbytes, idtable_remove)
+from .memory cimport grow, resize
+from .vspace cimport Backward, OpType
+from cpython.ref cimport PyObject
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memmove
+
+from cytape.core.vspace import is_trainable
+from cytape.errors import InvalidIdError
+
+cdef enum:
+    REFS_ON_STACK = 32
+
+cdef dict op_types_by_name = {}
+
+
+cdef OpType as_op_type(op_type):
+    """The OpType itself, or the one OpType of a plain name (without optional gradients)."""
+    if isinstance(op_type, OpType):
+        return op_type
+    found = op_types_by_name.get(op_type)
+    if found is None:
+        found = op_types_by_name[op_type] = OpType(op_type)
+    return found
+
+
+cdef class Trace:
+    def __cinit__(self):
+        self.keeper = set()
+        self.free_slot = NO_INDEX
+        idtable_init(&self.table)
+
+    def __dealloc__(self):
+        cdef index_t op
+        self.pinned += 1
+        for op in range(self.n_ops):
+            release_refs(self, op)
+        idtable_free(&self.table)
+        free(self.slots)
+        free(self.ops)
+        free(self.doomed)
+        free(self.args)
+        free(self.refs)
+        free(self.postponed)
+
+    # ---- the Python face
+
+    def watch(self, id_t id):
+        """Follow a tensor from here on.
+
+        Watching twice, or watching what an op on this tape produced, changes nothing.
+
+        Parameters
+        ----------
+        id : int
+            The tensor's id, at least 0.
+
+        Raises
+        ------
+        InvalidIdError
+            If the id is negative.
+        """
+        check_id(id)
+        self.watch_id(id)
+
+    def should_record(self, ids, dtypes) -> bool:
+        """Whether an op with these inputs would be recorded.
+
+        Parameters
+        ----------
+        ids : sequence of int
+            Ids of the inputs.
+        dtypes : sequence
+            Their dtypes, as `is_trainable` takes them.
+
+        Returns
+        -------
+        bool
+            True if at least one input is both known to the tape and trainable.
+
+        Raises
+        ------
+        ValueError
+            If the sequences differ in length.
+        """
+        if len(ids) != len(dtypes):
+            raise ValueError(f"every id needs a dtype: got {len(ids)} ids and {len(dtypes)} dtypes")
+        for id, dtype in zip(ids, dtypes):
+            if self.knows(id) and is_trainable(dtype):
+                return True
+        return False
+
+    def record(self, op_type not None, outputs, input_ids, input_dtypes, backward_getter,
+               deleter=None) -> bool:
+        """Record one op, if any of its inputs is on the tape and trainable.
+
+        Parameters
+        ----------
+        op_type : OpType or str
+            A plain name stands for an OpType without optional gradients.
+        outputs : sequence
+            One info per output: its id, or an object with that id as attribute ``id``. Infos are
+            handed to `VSpace.ones_like` and `VSpace.zeros_like`.
+        input_ids : sequence of int
+        input_dtypes : sequence
+        backward_getter : callable
+            Called without arguments, and only if the op is recorded; returns the backward object.
+        deleter : callable, optional
+            Called with the backward object, exactly once, when the tape lets go of it.
+
+        Returns
+        -------
+        bool
+            Whether the op was recorded.
+
+        Raises
+        ------
+        InvalidIdError
+            If an id is negative, an output is listed twice, or an output is its own input.
+        """
+        if not self.should_record(input_ids, input_dtypes):
+            return False
+        cdef OpType kind = as_op_type(op_type)
+        cdef list infos = list(outputs)
+        cdef list output_ids = [info if isinstance(info, int) else info.id for info in infos]
+        cdef Py_ssize_t n_inputs = len(input_ids), n_outputs = len(infos), i
+        for id in input_ids:
+            check_id(id)
+        for id in output_ids:
+            check_id(id)
+            if id in input_ids or output_ids.count(id) > 1:
+                raise InvalidIdError(f"output {id} of op {kind.name!r} is listed twice or is its own "
+                                     "input; give every output an id of its own")
+        cdef Backward backward = Backward()
+        backward.op_type = kind
+        backward.infos = infos
+        backward.function = backward_getter()
+        backward.deleter = deleter
+        cdef void** refs = <void**>malloc((n_inputs + 2 * n_outputs + 1) * sizeof(void*))
+        if refs == NULL:
+            raise MemoryError()
+        cdef id_t* ids = <id_t*>&refs[n_outputs + 1]
+        try:
+            for i in range(n_inputs):
+                ids[i] = input_ids[i]
+            for i in range(n_outputs):
+                ids[n_inputs + i] = output_ids[i]
+                refs[i] = <void*><PyObject*>infos[i]
+            refs[n_outputs] = <void*>backward
+            self.keeper.add(backward)
+            self.record_op(&kind.kind, ids, n_inputs, ids + n_inputs, n_outputs, refs, n_outputs + 1)
+        except BaseException:
+            self.keeper.discard(backward)
+            raise
+        finally:
+            free(refs)
+        return True
+
+    def delete_trace(self, id_t id):
+        """Say that the handle of a tensor is gone.
+
+        Ops whose outputs have no use left are released, and so on upstream, producers first.
+        While a gradient is being computed this waits until it is done. Unknown ids are ignored.
+
+        Parameters
+        ----------
+        id : int
+        """
+        if self.unlink(id):
+            self.release_doomed()
+
+    def is_known(self, id_t id) -> bool:
+        """Whether the id is watched or was produced by an op on this tape."""
+        return self.knows(id)
+
+    def usages(self) -> dict:
+        """Return the number of uses left of every id that a live op has as input or output."""
+        cdef index_t op, row, slot
+        uses = {}
+        for op in range(self.n_ops):
+            if self.ops[op].kind != NULL:
+                row = self.ops[op].args
+                for slot in self.args[row:row + self.ops[op].n_inputs + self.ops[op].n_outputs]:
+                    if slot != NO_INDEX:
+                        uses[self.slots[slot].id] = self.slots[slot].uses
+        return uses
+
+    @property
+    def num_ops(self) -> int:
+        """Number of ops on the tape."""
+        return self.n_live_ops
+
+    @property
+    def num_known(self) -> int:
+        """Number of ids that are watched or were produced on this tape."""
+        cdef index_t slot
+        known = 0
+        for slot in range(self.n_slots):
+            known += self.slots[slot].id != NO_ID and self.slots[slot].op != UNTRACED
+        return known
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of bookkeeping the tape has allocated; what ops saved is not counted."""
+        return (idtable_nbytes(&self.table)
+                + self.slot_capacity * sizeof(Slot)
+                + self.op_capacity * (sizeof(Op) + sizeof(index_t))
+                + self.arg_capacity * sizeof(index_t)
+                + self.ref_capacity * sizeof(void*)
+                + self.postponed_capacity * sizeof(id_t))
+
+    # ---- recording
+
+    cdef int watch_id(self, id_t id) except -1:
+        cdef index_t slot = idtable_get(&self.table, id)
+        if slot == NO_INDEX:
+            self.new_slot(id, WATCHED)
+        elif self.slots[slot].op == UNTRACED:
+            self.slots[slot].op = WATCHED
+        return 0
+
+    cdef bint knows(self, id_t id) noexcept nogil:
+        cdef index_t slot = idtable_get(&self.table, id) if id >= 0 else NO_INDEX
+        return slot != NO_INDEX and self.slots[slot].op != UNTRACED
+
+    cdef index_t new_slot(self, id_t id, index_t op) except -1:
+        cdef index_t slot = self.free_slot if self.pinned == 0 else NO_INDEX
+        if slot == NO_INDEX:
+            if self.n_slots == self.slot_capacity:
+                grow(<void**>&self.slots, &self.slot_capacity, self.n_slots + 1, sizeof(Slot))
+            idtable_add(&self.table, id, self.n_slots)
+            slot = self.n_slots
+            self.n_slots += 1
+        else:
+            idtable_add(&self.table, id, slot)
+            self.free_slot = self.slots[slot].uses
+        self.slots[slot].id = id
+        self.slots[slot].op = op
+        self.slots[slot].uses = 0
+        return slot
+
+    cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
+                       const id_t* outputs, int32_t n_outputs, void** refs, int32_t n_refs) except -1:
+        """Append an op and take over its refs; after an error the caller still owns them.
+
+        Output ids must be new to the op (checked by `record`); NO_ID is an input that nobody can
+        ask about. All that can fail comes before the first change that matters: an untraced slot
+        without uses is harmless.
+        """
+        cdef index_t slot, op, i
+        cdef index_t n_args = n_inputs + n_outputs
+        cdef index_t first_doomed = self.n_doomed
+        if (self.n_ops == self.op_capacity or self.n_args + n_args > self.arg_capacity
+                or self.n_refs + n_refs > self.ref_capacity):
+            self.reserve(n_args, n_refs)
+        cdef index_t* row = self.args + self.n_args
+        for i in range(n_args):
+            if i < n_inputs and inputs[i] == NO_ID:
+                row[i] = NO_INDEX
+                continue
+            slot = idtable_get(&self.table, inputs[i] if i < n_inputs else outputs[i - n_inputs])
+            if slot == NO_INDEX:
+                slot = self.new_slot(inputs[i] if i < n_inputs else outputs[i - n_inputs], UNTRACED)
+            row[i] = slot
+        op = self.n_ops
+        for i in range(n_inputs):
+            if row[i] != NO_INDEX:
+                self.slots[row[i]].uses += 1
+        for i in range(n_inputs, n_args):
+            if self.slots[row[i]].op < 0:
+                self.slots[row[i]].uses += 1
+            else:
+                lose_output(self, self.slots[row[i]].op, row[i])
+            self.slots[row[i]].op = op
+        self.ops[op].kind = kind
+        self.ops[op].args = self.n_args
+        self.ops[op].refs = self.n_refs
+        self.ops[op].n_inputs = n_inputs
+        self.ops[op].n_outputs = self.ops[op].live_outputs = n_outputs
+        self.ops[op].n_refs = n_refs
+        for i in range(n_refs):
+            self.refs[self.n_refs + i] = refs[i]
+        self.n_ops += 1
+        self.n_live_ops += 1
+        self.n_args += n_args
+        self.n_refs += n_refs
+        if self.n_doomed > first_doomed:
+            self.forget(first_doomed)
+            self.release_doomed()
+        return 0
+
+    cdef int reserve(self, index_t n_args, index_t n_refs) except -1:
+        """Make room for one more op, by closing holes if that gives much, else by growing."""
+        cdef index_t capacity
+        if self.pinned == 0 and 2 * <Py_ssize_t>self.n_live_ops < self.n_ops:
+            self.close_holes()
+        if self.n_ops == self.op_capacity:
+            capacity = self.op_capacity
+            grow(<void**>&self.doomed, &capacity, self.n_ops + 1, sizeof(index_t))
+            grow(<void**>&self.ops, &self.op_capacity, self.n_ops + 1, sizeof(Op))
+        if self.n_args + n_args > self.arg_capacity:
+            grow(<void**>&self.args, &self.arg_capacity, <Py_ssize_t>self.n_args + n_args,
+                 sizeof(index_t))
+        if self.n_refs + n_refs > self.ref_capacity:
+            grow(<void**>&self.refs, &self.ref_capacity, <Py_ssize_t>self.n_refs + n_refs,
+                 sizeof(void*))
+        return 0
+
+    # ---- forgetting
+
+    cdef bint unlink(self, id_t id) noexcept:
+        """Drop the use that a handle is; True if ops wait for `release_doomed` now. Runs no Python."""
+        cdef index_t slot = idtable_get(&self.table, id) if id >= 0 else NO_INDEX
+        cdef index_t first_doomed = self.n_doomed
+        if slot == NO_INDEX or self.slots[slot].op == WATCHED or self.slots[slot].op == UNTRACED:
+            return False
+        if self.sweeps:
+            postpone(self, id)
+            return False
+        self.drop_use(slot)
+        self.forget(first_doomed)
+        return self.n_doomed > 0
+
+    cdef void drop_use(self, index_t slot) noexcept nogil:
+        cdef Slot* entry = &self.slots[slot]
+        entry.uses -= 1
+        if entry.uses > 0 or entry.op == WATCHED:
+            return
+        if entry.op >= 0:
+            lose_output(self, entry.op, slot)
+        idtable_remove(&self.table, entry.id)
+        entry.id = NO_ID
+        entry.uses = self.free_slot
+        self.free_slot = slot
+
+    cdef void doom(self, index_t op) noexcept nogil:
+        self.doomed[self.n_doomed] = op
+        self.n_doomed += 1
+        self.n_live_ops -= 1
+
+    cdef void forget(self, index_t first_doomed) noexcept nogil:
+        """Drop the uses that doomed ops made of their inputs, and so on upstream."""
+        cdef index_t slot, i
+        cdef Op* entry
+        while first_doomed < self.n_doomed:
+            entry = &self.ops[self.doomed[first_doomed]]
+            for i in range(entry.args, entry.args + entry.n_inputs):
+                slot = self.args[i]
+                if slot != NO_INDEX:
+                    self.args[i] = NO_INDEX
+                    self.drop_use(slot)
+            first_doomed += 1
+
+    cdef void release_doomed(self) noexcept:
+        cdef index_t done = 0, end, i
+        if self.pinned:
+            return  # whoever pinned the arrays comes here when done
+        self.pinned += 1
+        while done < self.n_doomed:
+            end = self.n_doomed
+            for i in range(end - 1, done - 1, -1):  # an op was doomed after all of its consumers
+                release_refs(self, self.doomed[i])
+            done = end
+        self.n_doomed = 0
+        self.pinned -= 1
+        self.trim()
+
+    cdef void consume(self, index_t op) noexcept:
+        """Release an op after its last gradient; its outputs stay known until their handles go."""
+        if self.ops[op].kind != NULL:
+            if self.ops[op].live_outputs:  # else it is doomed, and counted so
+                self.n_live_ops -= 1
+            release_refs(self, op)
+
+    cdef int begin_sweep(self) except -1:
+        self.pinned += 1
+        self.sweeps += 1
+        return 0
+
+    cdef void end_sweep(self) noexcept:
+        cdef id_t* ids
+        cdef index_t i, n
+        self.sweeps -= 1
+        self.pinned -= 1
+        if self.n_doomed:
+            self.release_doomed()
+        if self.sweeps == 0 and self.n_postponed:
+            ids, n = self.postponed, self.n_postponed
+            self.postponed, self.n_postponed, self.postponed_capacity = NULL, 0, 0
+            for i in range(n):
+                if self.unlink(ids[i]):
+                    self.release_doomed()
+            free(ids)
+
+    cdef void trim(self) noexcept nogil:
+        """Take back the room of freed ops at the end."""
+        while (self.n_ops and self.ops[self.n_ops - 1].kind == NULL
+               and self.ops[self.n_ops - 1].live_outputs == 0):
+            self.n_ops -= 1
+            self.n_args = self.ops[self.n_ops].args
+            self.n_refs = self.ops[self.n_ops].refs
+
+    cdef void close_holes(self) noexcept nogil:
+        """Slide the live ops down over the freed ones."""
+        cdef index_t source, op = 0, n_args = 0, n_refs = 0, i, slot
+        cdef Op* entry
+        for source in range(self.n_ops):
+            entry = &self.ops[source]
+            if entry.kind == NULL:
+                for i in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
+                    slot = self.args[i]
+                    if slot == NO_INDEX:
+                        continue
+                    if i < entry.args + entry.n_inputs:
+                        self.drop_use(slot)
+                    else:
+                        self.slots[slot].op = CONSUMED
+                continue
+            self.ops[op] = entry[0]
+            entry = &self.ops[op]
+            memmove(self.args + n_args, self.args + entry.args,
+                    (entry.n_inputs + entry.n_outputs) * sizeof(index_t))
+            memmove(self.refs + n_refs, self.refs + entry.refs, entry.n_refs * sizeof(void*))
+            entry.args = n_args
+            entry.refs = n_refs
+            n_refs += entry.n_refs
+            n_args += entry.n_inputs + entry.n_outputs
+            for i in range(n_args - entry.n_outputs, n_args):
+                if self.args[i] != NO_INDEX:
+                    self.slots[self.args[i]].op = op
+            op += 1
+        self.n_ops, self.n_args, self.n_refs = op, n_args, n_refs
+
+
+cdef int check_id(id_t id) except -1:
+    if id < 0:
+        raise InvalidIdError(f"tensor ids are at least 0, got {id}")
+    return 0
+
+
+cdef void lose_output(Trace trace, index_t op, index_t slot) noexcept nogil:
+    """Strike an output from its op's row; an op without outputs is doomed."""
+    cdef Op* entry = &trace.ops[op]
+    cdef index_t i = entry.args + entry.n_inputs
+    while trace.args[i] != slot:
+        i += 1
+    trace.args[i] = NO_INDEX
+    entry.live_outputs -= 1
+    if entry.live_outputs == 0 and entry.kind != NULL:
+        trace.doom(op)
+
+
+cdef void release_refs(Trace trace, index_t op) noexcept:
+    cdef void* on_stack[REFS_ON_STACK]
+    cdef void** refs = on_stack
+    cdef Op* entry = &trace.ops[op]
+    cdef OpKind* kind = entry.kind
+    cdef int32_t n_refs = entry.n_refs
+    if kind == NULL:
+        return
+    entry.kind = NULL
+    if n_refs > REFS_ON_STACK:
+        refs = <void**>malloc(n_refs * sizeof(void*))
+        if refs == NULL:
+            return  # out of memory: leaking these is all that can be done
+    memcpy(refs, trace.refs + entry.refs, n_refs * sizeof(void*))  # release may move the array
+    kind.release(refs, n_refs, trace.keeper)
+    if refs != on_stack:
+        free(refs)
+
+
+cdef void postpone(Trace trace, id_t id) noexcept:
+    if trace.n_postponed == trace.postponed_capacity:
+        try:
+            grow(<void**>&trace.postponed, &trace.postponed_capacity, trace.n_postponed + 1,
+                 sizeof(id_t))
+        except (MemoryError, OverflowError):
+            return  # this trace then lives as long as the tape
+    trace.postponed[trace.n_postponed] = id
+    trace.n_postponed += 1

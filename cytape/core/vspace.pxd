@@ -1,0 +1,51 @@
+# What a tape asks of its host: the few things that need to know what a gradient is.
+#
+# A gradient, an output info and what an op saved are void* to the tape. A host in Cython subclasses
+# VSpace and overrides the C methods; a host in Python subclasses it and overrides the Python
+# methods, which the C methods call by default (every void* is then a PyObject*).
+
+from .typedefs cimport id_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+ctypedef void (*release_t)(void** refs, int32_t n_refs, object keeper) noexcept
+
+cdef struct OpKind:
+    # What all entries of one op type share. Lives as long as any entry: embedded in an OpType.
+    uint64_t optional_gradients  # bit i: backward takes NULL for output i, no zeros need be built
+    release_t release            # lets go of the refs of one entry; called exactly once
+    void* owner                  # the OpType (borrowed); the host finds its rule through it
+
+cdef class OpType:
+    cdef OpKind kind
+    cdef readonly str name
+
+cdef struct BackwardCall:
+    OpKind* kind
+    void** refs               # output infos first, then whatever the host saved; borrowed
+    int32_t n_refs
+    int32_t n_outputs
+    int32_t n_inputs
+    void** output_gradients   # NULL: nothing arrived; the call takes over the references
+    const char* needed        # per input: is its gradient wanted?
+    void** input_gradients    # all NULL; the call stores new references, NULL for "no gradient"
+
+cdef class VSpace:
+    cdef int64_t size(self, void* gradient) except -1
+    cdef void* add(self, void** gradients, Py_ssize_t count) except NULL  # takes the references
+    cdef void* ones(self, void* info) except NULL
+    cdef void* zeros(self, void* info) except NULL
+    cdef int backward(self, BackwardCall* call) except -1
+    cdef id_t id_of(self, void* gradient) except -1
+    cdef void* info_of(self, void* gradient) except NULL                  # a new reference
+    cdef void retain(self, void* gradient) noexcept
+    cdef void release(self, void* gradient) noexcept
+
+
+cdef class Backward:
+    # The backward object of an op recorded from Python; its death calls the deleter.
+    cdef OpType op_type
+    cdef list infos
+    cdef readonly object function
+    cdef object deleter
+
+cdef void release_backward(void** refs, int32_t n_refs, object keeper) noexcept

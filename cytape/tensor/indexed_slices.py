@@ -1,0 +1,60 @@
+"""Sparse gradients: a few slices of a large tensor."""
+
+__all__ = ["IndexedSlices"]
+
+
+class IndexedSlices:
+    """Slices of a tensor at given positions of its first axis; all other entries are zero.
+
+    The gradient of `gather` with respect to its first argument has this form. An index that
+    occurs several times stands for the sum of its slices.
+
+    Parameters
+    ----------
+    values : Tensor or IndexedSlices
+        One slice per index, along the first axis.
+    indices : Tensor
+        Integers of shape ``(len(values),)``.
+    dense_shape : tuple of int, optional
+        Shape of the tensor the slices belong to.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> slices = cytape.IndexedSlices(
+    ...     cytape.constant([[1.0], [2.0]]), cytape.constant([2, 2]), dense_shape=(3, 1))
+    >>> slices.to_tensor().numpy()
+    array([[0.],
+           [0.],
+           [3.]])
+    """
+
+    __slots__ = ("values", "indices", "dense_shape", "__weakref__")
+
+    # Densifying is made of ops, which live a floor above: cytape.ops.sparse puts it here.
+    _densify = None
+
+    def __init__(self, values, indices, dense_shape=None):
+        self.values = values
+        self.indices = indices
+        self.dense_shape = None if dense_shape is None else tuple(dense_shape)
+
+    @property
+    def dtype(self):
+        """The dtype of the slices."""
+        return self.values.dtype
+
+    @property
+    def shape(self):
+        """The shape of the dense tensor, or None where it is unknown."""
+        return self.dense_shape
+
+    def to_tensor(self):
+        """Return the dense tensor, in which slices of the same index are summed."""
+        return IndexedSlices._densify(self)
+
+    def __repr__(self):
+        return (
+            f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, "
+            f"dense_shape={self.dense_shape})"
+        )

@@ -1,0 +1,22 @@
+# Spec: shape and dtype of a tensor, one shared object per distinct pair. Specs are equal when their
+# pointers are, and whatever depends on them alone is worked out once and kept with them.
+
+from numpy cimport ndarray, npy_intp
+
+cdef class Spec:
+    cdef readonly tuple shape
+    cdef readonly object dtype     # a numpy.dtype in native byte order
+    cdef readonly Py_ssize_t size  # elements
+    cdef readonly Py_ssize_t nbytes
+    cdef readonly int ndim
+    cdef readonly bint trainable   # floating or complex: gradients flow through it
+    cdef int type_num              # NumPy's number of the dtype
+    cdef int itemsize
+    cdef npy_intp* dims            # the shape, for C
+    cdef Spec scalar               # 0-d, of the same dtype
+    cdef Spec boolean              # the same shape, of dtype bool
+
+cdef Spec spec_of(tuple shape, dtype)
+cdef Spec spec_of_array(ndarray array)
+cdef Spec scalar_spec(Spec spec)
+cdef Spec boolean_spec(Spec spec)

@@ -1,0 +1,138 @@
+cimport cython
+cimport numpy as cnp
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.ref cimport PyObject
+from libc.string cimport memcmp
+from numpy cimport ndarray, npy_intp
+
+import numpy as np
+
+from cytape.core.vspace import is_trainable
+
+cnp.import_array()
+
+cdef enum:
+    RECENT = 256  # a power of two
+
+cdef dict interned = {}
+cdef Py_ssize_t purge_above = 4096
+cdef object bool_dtype = np.dtype(bool)
+
+# Specs lately asked for by array, by a hash of type number and shape: spares building a tuple.
+cdef list recent = [None] * RECENT
+
+
+@cython.final
+@cython.no_gc
+cdef class Spec:
+    """Shape and dtype of a tensor, shared by all tensors that have them.
+
+    Specs are interned: two tensors agree in shape and dtype if and only if their specs are the same
+    object. `Spec.of` returns them.
+
+    Examples
+    --------
+    >>> Spec.of((2, 3), "float32") is Spec.of((2, 3), "float32")
+    True
+    >>> Spec.of((2, 3), "float32").size
+    6
+    """
+
+    def __init__(self):
+        raise TypeError("specs are shared: ask for one with Spec.of(shape, dtype)")
+
+    def __dealloc__(self):
+        PyMem_Free(self.dims)
+
+    @staticmethod
+    def of(shape, dtype) -> Spec:
+        """Return the spec of a shape and a dtype.
+
+        Parameters
+        ----------
+        shape : tuple of int
+        dtype : numpy.dtype or what converts to one
+        """
+        return spec_of(tuple([int(extent) for extent in shape]), np.dtype(dtype))
+
+    def __reduce__(self):
+        return Spec.of, (self.shape, self.dtype)
+
+    def __repr__(self):
+        return f"Spec.of({self.shape}, {self.dtype.name!r})"
+
+
+cdef Spec spec_of(tuple shape, dtype):
+    cdef Spec spec = interned.get((shape, dtype))
+    if spec is None:
+        if len(interned) >= purge_above:
+            purge()
+        spec = new_spec(shape, dtype)
+        interned[shape, dtype] = spec
+    return spec
+
+
+cdef Spec new_spec(tuple shape, dtype):
+    cdef Spec spec = Spec.__new__(Spec)
+    spec.shape = shape
+    spec.dtype = dtype
+    spec.type_num = dtype.num
+    spec.itemsize = dtype.itemsize
+    spec.trainable = is_trainable(dtype)
+    spec.ndim = len(shape)
+    spec.dims = <npy_intp*>PyMem_Malloc(max(spec.ndim, 1) * sizeof(npy_intp))
+    if spec.dims == NULL:
+        raise MemoryError()
+    spec.size = 1
+    for axis in range(spec.ndim):
+        spec.dims[axis] = shape[axis]
+        spec.size *= spec.dims[axis]
+    spec.nbytes = spec.size * spec.itemsize
+    return spec
+
+
+cdef void purge() noexcept:
+    """Forget specs that only the cache refers to, so that ever new shapes do not pile up."""
+    global purge_above
+    for i in range(RECENT):
+        recent[i] = None
+    for key, spec in list(interned.items()):
+        if (<PyObject*>spec).ob_refcnt == 3:  # the dict's, the list's and the loop's
+            del interned[key]
+    purge_above = max(purge_above, 2 * len(interned))
+
+
+cdef Spec spec_of_array(ndarray array):
+    cdef object dtype = array.descr
+    cdef int axis, ndim = cnp.PyArray_NDIM(array)
+    cdef npy_intp* dims = cnp.PyArray_DIMS(array)
+    cdef unsigned long long bucket = cnp.PyArray_TYPE(array) * 31 + ndim
+    cdef Spec spec
+    for axis in range(ndim):
+        bucket = bucket * 1000003 + dims[axis]
+    bucket = (bucket ^ (bucket >> 8)) & (RECENT - 1)
+    spec = recent[bucket]
+    if (spec is not None and spec.dtype is dtype and spec.ndim == ndim
+            and memcmp(spec.dims, dims, ndim * sizeof(npy_intp)) == 0):
+        return spec
+    if not dtype.isnative:
+        raise ValueError(f"arrays of non-native byte order have no spec, got {dtype}")
+    spec = spec_of((<object>array).shape, dtype)
+    recent[bucket] = spec
+    return spec
+
+
+cdef Spec scalar_spec(Spec spec):
+    if spec.ndim == 0:
+        return spec
+    if spec.scalar is None:
+        spec.scalar = spec_of((), spec.dtype)
+    return spec.scalar
+
+
+cdef Spec boolean_spec(Spec spec):
+    if spec.type_num == cnp.NPY_BOOL:
+        return spec
+    if spec.boolean is None:
+        spec.boolean = spec_of(spec.shape, bool_dtype)
+    return spec.boolean

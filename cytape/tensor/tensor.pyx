@@ -1,0 +1,475 @@
+cimport cython
+cimport numpy as cnp
+from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
+
+from .state cimport Counts, counts, handle_died, handle_revived
+from .value cimport array_of, copy_of_array, same_data, value_of_array
+
+import numpy as np
+
+from cytape.errors import DetachedError
+from cytape.tensor.state import is_recorded
+
+cnp.import_array()
+
+cdef Counts* recorders = counts()
+cdef Py_ssize_t live = 0
+
+# Filled by the floors above, see `install`.
+cdef Operator op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
+cdef Operator op_remainder, op_negative, op_positive, op_absolute
+cdef Operator op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
+cdef dict functions = {}
+
+
+def install(dict operators, dict methods):
+    """Give tensors their arithmetic.
+
+    Parameters
+    ----------
+    operators : dict of str to Operator
+        By the names of NumPy's ufuncs; "matmul" among them.
+    methods : dict of str to callable
+        What a method of that name calls, with the tensor as its first argument; "getitem",
+        "asarray", "array_ufunc" and "array_function" are used by the protocols.
+    """
+    global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
+    global op_remainder, op_negative, op_positive, op_absolute
+    global op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
+    op_add = operators["add"]
+    op_subtract = operators["subtract"]
+    op_multiply = operators["multiply"]
+    op_divide = operators["divide"]
+    op_matmul = operators["matmul"]
+    op_power = operators["power"]
+    op_floor_divide = operators["floor_divide"]
+    op_remainder = operators["remainder"]
+    op_negative = operators["negative"]
+    op_positive = operators["positive"]
+    op_absolute = operators["absolute"]
+    op_less = operators["less"]
+    op_less_equal = operators["less_equal"]
+    op_equal = operators["equal"]
+    op_not_equal = operators["not_equal"]
+    op_greater = operators["greater"]
+    op_greater_equal = operators["greater_equal"]
+    functions.update(methods)
+
+
+def live_tensors() -> int:
+    """Return the number of tensors (handles) alive in this process."""
+    return live
+
+
+cdef class Operator:
+    cdef object call1(self, x):
+        raise NotImplementedError
+
+    cdef object call2(self, x, y):
+        raise NotImplementedError
+
+
+@cython.no_gc
+@cython.freelist(512)
+@cython.c_api_binop_methods(True)
+cdef class Tensor:
+    """An immutable array whose operations can be recorded.
+
+    Tensors behave as NumPy arrays do: the same operators, methods, broadcasting, indexing and type
+    promotion, and NumPy's own functions take them. Make one with `constant` or
+    `convert_to_tensor`; ops make all others.
+
+    Examples
+    --------
+    >>> import numpy as np, cytape
+    >>> x = cytape.constant([1.0, 2.0])
+    >>> np.sin(x) * x
+    Tensor([0.84147098, 1.81859485])
+    """
+
+    def __init__(self):
+        raise TypeError("make tensors with cytape.constant or cytape.convert_to_tensor")
+
+    def __cinit__(self):
+        global live
+        live += 1
+
+    def __dealloc__(self):
+        global live
+        live -= 1
+        cdef Value value = self.held
+        if value is not None:
+            value.handles -= 1
+            if value.handles == 0 and recorders.holding:
+                handle_died(value.id)
+
+    # ---- what it is
+
+    @property
+    def id(self) -> int:
+        """The number under which tapes know this tensor."""
+        return self.held.id
+
+    @property
+    def spec(self):
+        """Shape and dtype as one shared object."""
+        return self.held.spec
+
+    @property
+    def shape(self) -> tuple:
+        """Extents of the axes."""
+        return self.held.spec.shape
+
+    @property
+    def dtype(self):
+        """The numpy.dtype."""
+        return self.held.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.held.spec.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.held.spec.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of data."""
+        return self.held.spec.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self.held.spec.itemsize
+
+    @property
+    def T(self):
+        """The tensor with its axes reversed."""
+        return functions["transpose"](self)
+
+    @property
+    def mT(self):
+        """The tensor with its last two axes swapped."""
+        return functions["matrix_transpose"](self)
+
+    @property
+    def real(self):
+        """The real part."""
+        return functions["real"](self)
+
+    @property
+    def imag(self):
+        """The imaginary part."""
+        return functions["imag"](self)
+
+    # ---- out of the tape's sight: explicit conversions
+
+    def numpy(self):
+        """Return the data as a read-only ndarray, without copying it if it is large."""
+        return array_of(self.held)
+
+    def item(self, *index):
+        """Return one element as a Python scalar, as ndarray.item does."""
+        return array_of(self.held).item(*index)
+
+    def tolist(self):
+        """Return the data as nested lists of Python scalars."""
+        return array_of(self.held).tolist()
+
+    def __float__(self):
+        return float(array_of(self.held))
+
+    def __int__(self):
+        return int(array_of(self.held))
+
+    def __complex__(self):
+        return complex(array_of(self.held))
+
+    def __bool__(self):
+        return bool(array_of(self.held))
+
+    def __index__(self):
+        return array_of(self.held).__index__()
+
+    def __len__(self):
+        if self.held.spec.ndim == 0:
+            raise TypeError("len() of unsized object")
+        return self.held.spec.dims[0]
+
+    def __iter__(self):
+        if self.held.spec.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self[i] for i in range(self.held.spec.dims[0]))
+
+    def __contains__(self, element):
+        return element in array_of(self.held)
+
+    def __format__(self, spec):
+        return format(array_of(self.held)[()] if self.held.spec.ndim == 0 else self, spec)
+
+    def __repr__(self):
+        return as_text(type(self).__name__, array_of(self.held))
+
+    def __str__(self):
+        return str(array_of(self.held))
+
+    def __reduce__(self):
+        return tensor_of_copy, (array_of(self.held),)
+
+    def __copy__(self):
+        return new_tensor(same_data(self.held))
+
+    def __deepcopy__(self, memo):
+        return new_tensor(same_data(self.held))
+
+    def __dlpack__(self, **arguments):
+        # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
+        try:
+            return array_of(self.held).__dlpack__(**arguments)
+        except BufferError:
+            return array_of(self.held).copy().__dlpack__(**arguments)
+
+    def __dlpack_device__(self):
+        return array_of(self.held).__dlpack_device__()
+
+    # ---- NumPy's protocols
+
+    def __array__(self, dtype=None, copy=None):
+        if is_recorded(self.id):
+            raise DetachedError(
+                "a tensor that is being recorded was about to become a plain array, which would lose its "
+                "gradient. Use cytape.numpy (or a NumPy function that takes tensors) instead, or say "
+                "tensor.numpy() if the gradient should stop here")
+        return np.array(array_of(self.held), dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
+        return functions["array_ufunc"](ufunc, method, inputs, arguments)
+
+    def __array_function__(self, function, types, args, arguments):
+        return functions["array_function"](function, args, arguments)
+
+    # ---- operators
+
+    def __add__(x, y):
+        return op_add.call2(x, y)
+
+    def __sub__(x, y):
+        return op_subtract.call2(x, y)
+
+    def __mul__(x, y):
+        return op_multiply.call2(x, y)
+
+    def __truediv__(x, y):
+        return op_divide.call2(x, y)
+
+    def __matmul__(x, y):
+        return op_matmul.call2(x, y)
+
+    def __pow__(x, y, modulus):
+        return NotImplemented if modulus is not None else op_power.call2(x, y)
+
+    def __floordiv__(x, y):
+        return op_floor_divide.call2(x, y)
+
+    def __mod__(x, y):
+        return op_remainder.call2(x, y)
+
+    def __divmod__(x, y):
+        return op_floor_divide.call2(x, y), op_remainder.call2(x, y)
+
+    def __neg__(self):
+        return op_negative.call1(self)
+
+    def __pos__(self):
+        return op_positive.call1(self)
+
+    def __abs__(self):
+        return op_absolute.call1(self)
+
+    def __invert__(self):
+        return functions["invert"](self)
+
+    def __and__(x, y):
+        return functions["bitwise_and"](x, y)
+
+    def __or__(x, y):
+        return functions["bitwise_or"](x, y)
+
+    def __xor__(x, y):
+        return functions["bitwise_xor"](x, y)
+
+    def __lshift__(x, y):
+        return functions["left_shift"](x, y)
+
+    def __rshift__(x, y):
+        return functions["right_shift"](x, y)
+
+    def __richcmp__(self, other, int comparison):
+        if comparison == Py_LT:
+            return op_less.call2(self, other)
+        if comparison == Py_LE:
+            return op_less_equal.call2(self, other)
+        if comparison == Py_EQ:
+            return op_equal.call2(self, other)
+        if comparison == Py_NE:
+            return op_not_equal.call2(self, other)
+        if comparison == Py_GT:
+            return op_greater.call2(self, other)
+        return op_greater_equal.call2(self, other)
+
+    __hash__ = None
+
+    def __getitem__(self, index):
+        return functions["getitem"](self, index)
+
+    def __setitem__(self, index, value):
+        raise TypeError("tensors are immutable: build the result with cytape.numpy.where, concatenate or "
+                        "stack, or keep the data in a Variable and assign it")
+
+    # ---- methods: those of ndarray, each the function of the same name
+
+    def reshape(self, *shape, order="C", copy=None):
+        """Return the tensor with another shape; see numpy.reshape."""
+        new_shape = shape[0] if len(shape) == 1 else shape
+        return functions["reshape"](self, new_shape, order=order, copy=copy)
+
+    def transpose(self, *axes):
+        """Return the tensor with its axes permuted (by default reversed); see numpy.transpose."""
+        return functions["transpose"](self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+    def astype(self, dtype, **arguments):
+        """Return the tensor with another dtype; see ndarray.astype."""
+        return functions["astype"](self, dtype, **arguments)
+
+    def __getattr__(self, name):
+        function = functions.get(name) if name in FUNCTIONS_THAT_ARE_METHODS else None
+        if function is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return function.__get__(self) if hasattr(function, "__get__") else Method(function, self)
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *(FUNCTIONS_THAT_ARE_METHODS & functions.keys())})
+
+
+cdef frozenset FUNCTIONS_THAT_ARE_METHODS = frozenset(
+    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten max mean "
+    "min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace "
+    "var".split())
+
+
+cdef class Method:
+    """A function whose first argument is bound to a tensor."""
+
+    cdef object function, tensor
+
+    def __cinit__(self, function, tensor):
+        self.function = function
+        self.tensor = tensor
+
+    def __call__(self, *args, **arguments):
+        return self.function(self.tensor, *args, **arguments)
+
+
+cdef Tensor new_tensor(Value value):
+    cdef Tensor tensor = Tensor.__new__(Tensor)
+    tensor.held = value
+    value.handles += 1
+    if value.handles == 1 and recorders.holding:
+        handle_revived(value.id)
+    return tensor
+
+
+cdef str as_text(str name, array):
+    text = np.array2string(array, separator=", ", prefix=name + "(")
+    if array.dtype == np.float64 or array.dtype == bool:
+        return f"{name}({text})"
+    return f"{name}({text}, dtype={array.dtype.name})"
+
+
+cdef ndarray as_ndarray(x):
+    array = np.asarray(x)
+    if array.dtype.hasobject or array.dtype.names is not None:
+        raise TypeError(f"a tensor holds numbers (or booleans, strings, dates), not {array.dtype} data; "
+                        f"got {type(x).__name__}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def tensor_of(array) -> Tensor:
+    """Return a tensor that shares an array which will not change any more."""
+    return new_tensor(value_of_array(as_ndarray(array)))
+
+
+def tensor_of_copy(array) -> Tensor:
+    """Return a tensor with a copy of an array."""
+    return new_tensor(copy_of_array(as_ndarray(array)))
+
+
+def constant(value, dtype=None) -> Tensor:
+    """Return a new tensor with a copy of the given data.
+
+    Parameters
+    ----------
+    value : array_like
+        Numbers, nested sequences of numbers, an array or a tensor (whose gradient stops here).
+    dtype : dtype, optional
+        By default NumPy's choice: Python floats become float64.
+
+    Raises
+    ------
+    TypeError
+        If the data are Python objects without a numeric type.
+    ValueError
+        If nested sequences are ragged.
+
+    Examples
+    --------
+    >>> constant([[1, 2], [3, 4]], dtype="float32")
+    Tensor([[1., 2.],
+            [3., 4.]], dtype=float32)
+    """
+    if isinstance(value, Tensor):
+        value = value.numpy()
+    return tensor_of_copy(np.asarray(value, dtype=dtype))
+
+
+def convert_to_tensor(value, dtype=None) -> Tensor:
+    """Return the value as a tensor: a tensor as it is, a variable as it reads now, data as a copy.
+
+    Parameters
+    ----------
+    value : Tensor, Variable or array_like
+        Nested sequences may contain tensors; the result is then connected to them.
+    dtype : dtype, optional
+        What the result is cast to.
+
+    Examples
+    --------
+    >>> x = constant(1.0)
+    >>> convert_to_tensor(x) is x
+    True
+    """
+    if type(value) is Tensor:
+        return value if dtype is None or value.dtype == dtype else functions["astype"](value, dtype)
+    if isinstance(value, Tensor):
+        return convert_to_tensor(value.value(), dtype)
+    if isinstance(value, (list, tuple)):
+        array = functions["asarray"](value, dtype=dtype)
+        return array if isinstance(array, Tensor) else tensor_of(as_ndarray(array))
+    if hasattr(value, "to_tensor"):
+        return convert_to_tensor(value.to_tensor(), dtype)
+    return constant(value, dtype)
+
+
+def from_dlpack(exporter) -> Tensor:
+    """Return a tensor with a copy of the data of any object that speaks DLPack.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_dlpack(np.arange(3.0))
+    Tensor([0., 1., 2.])
+    """
+    return tensor_of_copy(np.from_dlpack(exporter))

@@ -1,0 +1,111 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from .spec cimport spec_of_array
+
+cnp.import_array()
+
+cdef extern from "numpy/arrayobject.h":
+    int PyArray_SetBaseObject(ndarray array, object base) except -1  # steals the base
+    ndarray PyArray_NewFromDescr(type subtype, object descr, int ndim, cnp.npy_intp* dims,
+                                 cnp.npy_intp* strides, void* data, int flags, object base)
+
+cdef id_t last_id = 0
+
+
+cdef id_t new_id() noexcept:
+    global last_id
+    last_id += 1
+    return last_id
+
+
+@cython.final
+@cython.no_gc
+@cython.freelist(512)
+cdef class Value:
+    def __dealloc__(self):
+        if self.owns_buffer:
+            free(self.data)
+        Py_XDECREF(self.array)
+
+
+cdef ndarray empty_array(Spec spec):
+    Py_INCREF(spec.dtype)  # the call takes the reference
+    return PyArray_NewFromDescr(ndarray, spec.dtype, spec.ndim, spec.dims, NULL, NULL, 0, None)
+
+
+cdef void own_array(Value value, ndarray array) noexcept:
+    Py_INCREF(array)
+    value.array = <PyObject*>array
+    value.data = cnp.PyArray_BYTES(array)
+
+
+cdef Value blank(Spec spec):
+    cdef Value value = Value.__new__(Value)
+    value.spec = spec
+    value.id = new_id()
+    return value
+
+
+cdef Value new_value(Spec spec):
+    cdef Value value = blank(spec)
+    value.contiguous = True
+    if spec.nbytes <= INLINE_BYTES:
+        value.data = <char*>value.inline_data
+    elif spec.nbytes <= BUFFER_BYTES:
+        value.data = <char*>malloc(spec.nbytes)
+        if value.data == NULL:
+            raise MemoryError(f"cannot allocate {spec.nbytes} bytes for a tensor")
+        value.owns_buffer = True
+    else:
+        own_array(value, empty_array(spec))
+    return value
+
+
+cdef Value value_of_array(ndarray array):
+    cdef Value value = blank(spec_of_array(array))
+    value.contiguous = cnp.PyArray_ISCARRAY_RO(array)
+    if value.contiguous and value.spec.nbytes <= INLINE_BYTES:
+        value.data = <char*>value.inline_data
+        memcpy(value.data, cnp.PyArray_BYTES(array), value.spec.nbytes)
+    else:
+        own_array(value, array)
+    return value
+
+
+cdef Value copy_of_array(ndarray array):
+    cdef Value value
+    if cnp.PyArray_NBYTES(array) <= INLINE_BYTES and cnp.PyArray_ISCARRAY_RO(array):
+        return value_of_array(array)
+    return value_of_array(cnp.PyArray_NewCopy(array, cnp.NPY_CORDER))
+
+
+cdef Value same_data(Value value):
+    cdef Value twin
+    if value.data == <char*>value.inline_data:
+        twin = new_value(value.spec)
+        memcpy(twin.data, value.data, value.spec.nbytes)
+        return twin
+    twin = blank(value.spec)
+    twin.contiguous = value.contiguous
+    own_array(twin, array_of(value))
+    return twin
+
+
+cdef ndarray array_of(Value value):
+    cdef ndarray array
+    if value.array == NULL:
+        Py_INCREF(value.spec.dtype)
+        array = PyArray_NewFromDescr(ndarray, value.spec.dtype, value.spec.ndim, value.spec.dims, NULL,
+                                     value.data, cnp.NPY_ARRAY_CARRAY_RO, None)
+        Py_INCREF(value)
+        PyArray_SetBaseObject(array, value)
+        return array
+    array = <ndarray>value.array
+    if cnp.PyArray_ISWRITEABLE(array):
+        array = array.view()
+        cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    return array

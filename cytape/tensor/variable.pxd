@@ -1,0 +1,13 @@
+# Variable: a handle whose value can be replaced. Its own id stands for it on every tape; the value it
+# has when an op reads it may have another.
+
+from .tensor cimport Tensor
+from .value cimport Value
+from cytape.core.typedefs cimport id_t
+
+cdef class Variable(Tensor):
+    cdef id_t variable_id
+    cdef readonly bint trainable
+    cdef readonly str name
+
+cdef Value read(Variable variable)  # its value now; recorders that want it are told

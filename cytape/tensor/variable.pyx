@@ -1,0 +1,152 @@
+cimport cython
+from cytape.core.vspace cimport OpKind
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdint cimport int32_t
+
+from .state cimport Counts, Recorder, counts, handle_died, recording
+from .tensor cimport as_ndarray, new_tensor
+from .value cimport array_of, copy_of_array, value_of_array
+
+import numpy as np
+
+cdef Counts* recorders = counts()
+
+cdef void release_spec(void** refs, int32_t n_refs, object keeper) noexcept:
+    Py_DECREF(<object>refs[0])
+
+# Reading is an op from the variable to its value; the gradient goes through it unchanged.
+cdef OpKind read_kind
+read_kind.optional_gradients = 0
+read_kind.release = release_spec
+read_kind.owner = NULL
+
+
+@cython.final
+@cython.no_gc
+cdef class Variable(Tensor):
+    """A tensor-like whose value can be replaced between (or during) recordings.
+
+    Parameters
+    ----------
+    initial_value : array_like, Tensor or callable
+        The data, which is copied; a callable is called for it.
+    trainable : bool, optional
+        Whether tapes watch the variable on their own when an op reads it.
+    name : str, optional
+    dtype : dtype, optional
+
+    Examples
+    --------
+    >>> import cytape
+    >>> v = Variable([1.0, 2.0])
+    >>> with cytape.GradientTape() as tape:
+    ...     loss = (v * v).sum()
+    >>> v.assign_sub(0.1 * tape.gradient(loss, v))
+    Variable([0.8, 1.6])
+    """
+
+    def __init__(self, initial_value, bint trainable=True, name=None, dtype=None):
+        if self.held is not None:
+            raise TypeError("a Variable is initialised once; use assign to change its value")
+        value = initial_value() if callable(initial_value) else initial_value
+        self.held = copy_of_array(plain_array(value, dtype))
+        self.held.handles = 1
+        self.variable_id = self.held.id
+        self.trainable = trainable
+        self.name = "Variable" if name is None else name
+
+    @property
+    def id(self) -> int:
+        """The number under which tapes know this variable, whatever its value."""
+        return self.variable_id
+
+    def value(self) -> Tensor:
+        """Return what the variable holds now, as a tensor connected to it."""
+        return new_tensor(read(self))
+
+    def assign(self, value):
+        """Replace the value; what was recorded before keeps the old one.
+
+        Parameters
+        ----------
+        value : array_like or Tensor
+            Of the variable's shape; cast to its dtype. No gradient flows into it.
+
+        Returns
+        -------
+        Variable
+            The variable itself.
+
+        Raises
+        ------
+        ValueError
+            If the shape differs.
+        """
+        replace(self, np.array(plain_array(value, None), dtype=self.dtype))
+        return self
+
+    def assign_add(self, delta):
+        """Add to the value in place of it; see `assign`."""
+        replace(self, np.asarray(array_of(self.held) + plain_array(delta, None), dtype=self.dtype))
+        return self
+
+    def assign_sub(self, delta):
+        """Subtract from the value in place of it; see `assign`."""
+        replace(self, np.asarray(array_of(self.held) - plain_array(delta, None), dtype=self.dtype))
+        return self
+
+    def __reduce__(self):
+        return Variable, (array_of(self.held), self.trainable, self.name)
+
+    def __copy__(self):
+        return Variable(array_of(self.held), self.trainable, self.name)
+
+    def __deepcopy__(self, memo):
+        return Variable(array_of(self.held), self.trainable, self.name)
+
+
+cdef object plain_array(value, dtype):
+    if isinstance(value, Tensor):
+        value = array_of((<Tensor>value).held)
+    elif hasattr(value, "to_tensor"):
+        value = array_of((<Tensor>value.to_tensor()).held)
+    return as_ndarray(np.asarray(value, dtype=dtype))
+
+
+cdef int replace(Variable variable, array) except -1:
+    """Take over a fresh array as the new value."""
+    cdef Value old = variable.held, new
+    if array.shape != old.spec.shape:
+        raise ValueError(f"variable {variable.name!r} has shape {old.spec.shape}, cannot assign a value of "
+                         f"shape {array.shape}")
+    new = value_of_array(array)
+    new.handles = 1
+    variable.held = new
+    old.handles -= 1
+    if old.handles == 0 and recorders.holding:
+        handle_died(old.id)
+    return 0
+
+
+cdef Value read(Variable variable):
+    cdef Recorder recorder
+    cdef list active = recording()
+    if active is not None:
+        for recorder in active:
+            if not recorder.knows(variable.held.id):
+                announce(recorder, variable)
+    return variable.held
+
+
+cdef int announce(Recorder recorder, Variable variable) except -1:
+    """Have a recorder follow the variable's present value, if it follows the variable."""
+    cdef void* spec
+    if not (variable.trainable and recorder.watch_accessed_variables
+            or recorder.knows(variable.variable_id)):
+        return 0
+    recorder.watch_variable_of(variable, variable.variable_id)
+    if variable.held.id != variable.variable_id:
+        spec = <void*><PyObject*>variable.held.spec
+        recorder.record_op(&read_kind, &variable.variable_id, 1, &variable.held.id, 1, &spec, 1)
+        Py_INCREF(variable.held.spec)
+    return 0
