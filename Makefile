@@ -13,7 +13,7 @@ TRACED := build/coverage
 .PHONY: help build demo test bench bench-smoke lint coverage clean
 
 help:  ## show the targets
-	@sed -n 's/^\([a-z-]*\):.*##/\1 \t/p' Makefile
+	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-12s %s\n", $$1, $$2 }' Makefile
 
 build: $(BUILT)  ## compile the extension modules in place
 
@@ -35,10 +35,10 @@ lint: $(BUILT) $(HINTS)  ## ruff, cython-lint, and Cython's own warnings and per
 
 coverage: $(BUILT)  ## test a line tracing build in build/coverage; report .py and .pyx lines
 	mkdir -p $(TRACED)
-	tar -cf - --exclude='*.so' --exclude=__pycache__ --exclude='*.c' \
-	    cytape tests setup.py pyproject.toml README.md LICENSE | tar -xf - -C $(TRACED)
+	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.so' --exclude=__pycache__ . \
+	    | tar -xf - -C $(TRACED)
 	cd $(TRACED) && CYTAPE_DEBUG=1 $(CURDIR)/$(RUN) setup.py -q build_ext --inplace
-	cd $(TRACED) && PYTHONPATH=. $(CURDIR)/$(RUN) -m pytest --cov
+	cd $(TRACED) && PYTHONPATH=$(CURDIR)/$(TRACED) $(CURDIR)/$(RUN) -m pytest --cov
 
 clean:  ## delete everything that was built; .venv stays
 	rm -rf build dist cytape.egg-info .coverage $(INSTALLED) $(BUILT)
