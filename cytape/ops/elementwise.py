@@ -1,0 +1,500 @@
+"""Elementwise functions: one declaration each, the partial derivatives beside the forward function.
+
+A partial gets `(output, *inputs)` and returns d output / d input. Derivatives at special points:
+
+- `power`: `x**0` has derivative 0 in `x`, also at 0; `0**y` has derivative 0 in `y` for `y >= 0`.
+  The derivative in the exponent of a negative base is NaN.
+- `absolute`, `fabs`, `hypot`, `arctan2` and `sinc` have derivative 0 at the origin.
+- `sqrt` and `cbrt` have derivative inf at 0, as in mathematics.
+- `maximum`, `minimum`, `fmax`, `fmin` and `clip`: where operands are equal the first one gets the
+  whole gradient, as in TensorFlow; in `clip` the array comes first.
+- `logaddexp(x, -inf)` has derivative 1 in `x`, also where `x` is -inf.
+- Step functions (`floor`, `round`, `sign`, comparisons, `floor_divide`, ...) are not connected:
+  their gradient is None, not zero.
+
+Functions of complex numbers that are not holomorphic (`absolute`, `angle`, `sign`) are put together
+from functions of the real and the imaginary part.
+"""
+
+import math
+
+import numpy as np
+
+from cytape.ops.arguments import is_tensor, only_numpy
+from cytape.ops.declare import elementwise, general, linear, nondifferentiable
+from cytape.ops.dispatch import sum_to
+
+_LN2 = math.log(2)
+_LN10 = math.log(10)
+
+# ---- arithmetic ------------------------------------------------------------------------------
+
+add = elementwise("Add", np.add, lambda z, x, y: 1, lambda z, x, y: 1)
+subtract = elementwise("Subtract", np.subtract, lambda z, x, y: 1, lambda z, x, y: -1)
+multiply = elementwise("Multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x)
+divide = true_divide = elementwise(
+    "Divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y
+)
+negative = elementwise("Negative", np.negative, lambda y, x: -1)
+positive = elementwise("Positive", np.positive, lambda y, x: 1)
+reciprocal = elementwise("Reciprocal", np.reciprocal, lambda y, x: -y * y)
+square = elementwise("Square", np.square, lambda y, x: 2 * x)
+
+
+def _power_in_base(z, x, y):
+    return y * x ** (y - (y != 0))  # the exponent 0 stays 0, for 0 * 0**-1 is NaN
+
+
+def _power_in_exponent(z, x, y):
+    return z * log(x + (x == 0))
+
+
+power = pow = elementwise("Power", np.power, _power_in_base, _power_in_exponent)
+float_power = elementwise("FloatPower", np.float_power, _power_in_base, _power_in_exponent)
+
+fmod = elementwise("Fmod", np.fmod, lambda z, x, y: 1, lambda z, x, y: -trunc(x / y))
+remainder = mod = elementwise(
+    "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -floor(x / y)
+)
+
+
+def divmod(x1, x2, /):
+    """Quotient and remainder, elementwise; only the remainder is differentiable.
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+        Dividend and divisor.
+
+    Returns
+    -------
+    tuple
+        `floor_divide(x1, x2)` and `remainder(x1, x2)`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.divmod(7.0, 3.0)
+    (np.float64(2.0), np.float64(1.0))
+    """
+    return floor_divide(x1, x2), remainder(x1, x2)
+
+
+# ---- exponentials, logarithms, roots ---------------------------------------------------------
+
+exp = elementwise("Exp", np.exp, lambda y, x: y)
+exp2 = elementwise("Exp2", np.exp2, lambda y, x: _LN2 * y)
+expm1 = elementwise("Expm1", np.expm1, lambda y, x: y + 1)
+log = elementwise("Log", np.log, lambda y, x: 1 / x)
+log2 = elementwise("Log2", np.log2, lambda y, x: (1 / _LN2) / x)
+log10 = elementwise("Log10", np.log10, lambda y, x: (1 / _LN10) / x)
+log1p = elementwise("Log1p", np.log1p, lambda y, x: 1 / (1 + x))
+sqrt = elementwise("Sqrt", np.sqrt, lambda y, x: 0.5 / y)
+cbrt = elementwise("Cbrt", np.cbrt, lambda y, x: 1 / (3 * y * y))
+
+
+def _share(z, x):
+    """Compute the log of the share of x in z = log(e**x + e**y); both may be infinite."""
+    return where(x == z, 0, x - z)
+
+
+logaddexp = elementwise(
+    "Logaddexp", np.logaddexp,
+    lambda z, x, y: exp(_share(z, x)), lambda z, x, y: exp(_share(z, y)),
+)  # fmt: skip
+logaddexp2 = elementwise(
+    "Logaddexp2", np.logaddexp2,
+    lambda z, x, y: exp2(_share(z, x)), lambda z, x, y: exp2(_share(z, y)),
+)  # fmt: skip
+
+# ---- trigonometric and hyperbolic functions --------------------------------------------------
+
+sin = elementwise("Sin", np.sin, lambda y, x: cos(x))
+cos = elementwise("Cos", np.cos, lambda y, x: -sin(x))
+tan = elementwise("Tan", np.tan, lambda y, x: 1 + y * y)
+arcsin = asin = elementwise("Arcsin", np.arcsin, lambda y, x: 1 / sqrt((1 - x) * (1 + x)))
+arccos = acos = elementwise("Arccos", np.arccos, lambda y, x: -1 / sqrt((1 - x) * (1 + x)))
+arctan = atan = elementwise("Arctan", np.arctan, lambda y, x: 1 / (1 + x * x))
+sinh = elementwise("Sinh", np.sinh, lambda y, x: cosh(x))
+cosh = elementwise("Cosh", np.cosh, lambda y, x: sinh(x))
+tanh = elementwise("Tanh", np.tanh, lambda y, x: 1 - y * y)
+arcsinh = asinh = elementwise("Arcsinh", np.arcsinh, lambda y, x: 1 / sqrt(x * x + 1))
+# Not the root of the product: that has the wrong sign left of the imaginary axis.
+arccosh = acosh = elementwise("Arccosh", np.arccosh, lambda y, x: 1 / (sqrt(x - 1) * sqrt(x + 1)))
+arctanh = atanh = elementwise("Arctanh", np.arctanh, lambda y, x: 1 / ((1 - x) * (1 + x)))
+
+deg2rad = elementwise("Deg2rad", np.deg2rad, lambda y, x: math.pi / 180)
+radians = elementwise("Radians", np.radians, lambda y, x: math.pi / 180)
+rad2deg = elementwise("Rad2deg", np.rad2deg, lambda y, x: 180 / math.pi)
+degrees = elementwise("Degrees", np.degrees, lambda y, x: 180 / math.pi)
+
+
+def _nonzero(x):
+    """Replace 0 by 1: a divisor for what is 0 wherever x is."""
+    return x + (x == 0)
+
+
+hypot = elementwise(
+    "Hypot", np.hypot, lambda z, x, y: x / _nonzero(z), lambda z, x, y: y / _nonzero(z)
+)
+# Divided twice by the radius: its square may overflow.
+arctan2 = atan2 = elementwise(
+    "Arctan2", np.arctan2,
+    lambda z, y, x: x / _nonzero(hypot(x, y)) / _nonzero(hypot(x, y)),
+    lambda z, y, x: -y / _nonzero(hypot(x, y)) / _nonzero(hypot(x, y)),
+)  # fmt: skip
+
+
+def _sinc_partial(y, x):
+    """Differentiate sinc; near 0, where the closed form cancels, by the series in (pi x)**2."""
+    near = absolute(x) < 0.1
+    t = square(math.pi * x)
+    series = 1 - t / 10 * (1 - t / 28 * (1 - t / 54 * (1 - t / 88 * (1 - t / 130))))
+    series = -(math.pi**2 / 3) * x * series
+    away = where(near, 1, x)  # what is not taken must not divide by zero
+    return where(near, series, (cos(math.pi * x) - y) / away)
+
+
+sinc = elementwise("Sinc", np.sinc, _sinc_partial)
+
+# ---- one operand or another ------------------------------------------------------------------
+
+
+def _where_vjp(op, g):
+    condition = op.inputs[0]
+    return (
+        None,
+        sum_to(where(condition, g, 0), op.input_specs[1]),
+        sum_to(where(condition, 0, g), op.input_specs[2]),
+    )
+
+
+def _where_jvp(op, _, dx, dy):
+    return where(op.inputs[0], 0 if dx is None else dx, 0 if dy is None else dy)
+
+
+_where = general("Where", np.where, _where_vjp, _where_jvp, saved_inputs=(0,))
+
+
+def where(condition, /, *x_and_y):
+    """Take elements from `x` where the condition holds, from `y` elsewhere.
+
+    An operand gets no gradient where it is not taken, not even a NaN: what is not taken may be
+    infinite or undefined, as long as its own derivative is finite.
+
+    Parameters
+    ----------
+    condition : array_like
+        Nothing is differentiated with respect to it.
+    *x_and_y : array_like
+        The two operands. Without them the indices of the true elements are returned.
+
+    Returns
+    -------
+    Tensor or ndarray
+        The elements taken, or a tuple of index arrays.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.where([True, False], [1.0, 2.0], 0.0)
+    array([1., 0.])
+    """
+    if x_and_y:
+        return _where(condition, *x_and_y)
+    return np.nonzero(condition)
+
+
+def _choice(name, ufunc):
+    """Declare a ufunc whose value is one of its two operands.
+
+    The gradient is selected, not multiplied by 0 or 1: sqrt(maximum(x, 0)) gets an infinite one.
+    """
+
+    def vjp(op, g):
+        first = op.inputs[0] == op.outputs[0]
+        return (
+            sum_to(where(first, g, 0), op.input_specs[0]),
+            sum_to(where(first, 0, g), op.input_specs[1]),
+        )
+
+    def jvp(op, dx, dy):
+        first = op.inputs[0] == op.outputs[0]
+        return where(first, 0 if dx is None else dx, 0 if dy is None else dy)
+
+    return general(name, ufunc, vjp, jvp, saved_inputs=(0,), saved_outputs=(0,))
+
+
+maximum = _choice("Maximum", np.maximum)
+minimum = _choice("Minimum", np.minimum)
+fmax = _choice("Fmax", np.fmax)
+fmin = _choice("Fmin", np.fmin)
+
+
+def clip(
+    a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **kwargs
+):
+    """Limit values to an interval, as `numpy.clip`; the bounds may be differentiated too.
+
+    The array gets the gradient where it is taken, also where it equals a bound; a bound gets it
+    where it replaces the array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> cytape.grad(lambda x: cytape.numpy.clip(x, 0, 1).sum())(np.array([-1.0, 0.5, 1.0, 2.0]))
+    array([0., 1., 1., 0.])
+    """
+    if not any(map(is_tensor, (a, a_min, a_max, min, max))):
+        return np.clip(a, a_min, a_max, out, min=min, max=max, **kwargs)
+    only_numpy("clip", [a], out=out, **kwargs)
+    if a_min is np._NoValue and a_max is np._NoValue:
+        a_min, a_max = min, max
+    elif a_min is np._NoValue or a_max is np._NoValue:
+        raise TypeError("clip() takes both a_min and a_max, or neither; None is no bound")
+    elif min is not np._NoValue or max is not np._NoValue:
+        raise ValueError("clip() takes a_min and a_max, or min and max, not both")
+    if a_min is not None and a_min is not np._NoValue:
+        a = maximum(a, a_min)
+    if a_max is not None and a_max is not np._NoValue:
+        a = minimum(a, a_max)
+    return positive(a)
+
+
+# Not a number, and the infinities, become constants.
+_nan_to_num = general(
+    "NanToNum", np.nan_to_num,
+    lambda op, g: where(isfinite(op.inputs[0]), g, 0),
+    lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
+)  # fmt: skip
+
+
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """Replace NaN and infinities by numbers, as `numpy.nan_to_num`; they get no gradient.
+
+    A tensor is never changed in place, whatever `copy` says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> cytape.grad(lambda x: cytape.numpy.nan_to_num(x).sum())(np.array([1.0, np.nan]))
+    array([1., 0.])
+    """
+    if not is_tensor(x):
+        return np.nan_to_num(x, copy, nan, posinf, neginf)
+    replacements = {"nan": nan, "posinf": posinf, "neginf": neginf}
+    if x.dtype.kind == "c":
+        return _nan_to_num(real(x), **replacements) + 1j * _nan_to_num(imag(x), **replacements)
+    return _nan_to_num(x, **replacements)
+
+
+# ---- magnitude and sign, complex parts -------------------------------------------------------
+
+# As linear functions over the reals: the gradient g of the real part of z is g + 0j.
+real = linear("Real", np.real, lambda op, g: g)
+imag = linear("Imag", np.imag, lambda op, g: 1j * g)
+conjugate = conj = linear("Conjugate", np.conjugate, lambda op, g: conjugate(g))
+
+
+def _is_complex_tensor(x):
+    return is_tensor(x) and x.dtype.kind == "c"
+
+
+_sign = nondifferentiable("Sign", np.sign)
+_absolute = elementwise("Absolute", np.absolute, lambda y, x: _sign(x))
+fabs = elementwise("Fabs", np.fabs, lambda y, x: _sign(x))
+copysign = elementwise("Copysign", np.copysign, lambda z, x, y: _sign(x) * copysign(1, y), None)
+
+
+def absolute(x, /, **kwargs):
+    """Magnitude of each element, as `numpy.absolute`; the derivative at 0 is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> cytape.grad(lambda x: cytape.numpy.abs(x).sum())(np.array([-3.0, 0.0, 2.0]))
+    array([-1.,  0.,  1.])
+    """
+    if _is_complex_tensor(x):
+        return hypot(real(x), imag(x), **kwargs)
+    return _absolute(x, **kwargs)
+
+
+abs = absolute
+
+
+def sign(x, /, **kwargs):
+    """Sign of each element, as `numpy.sign`: of a complex number, itself over its magnitude.
+
+    The sign of a real tensor is constant, its gradient is None.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.sign([-3.0, 0.0, 2.0])
+    array([-1.,  0.,  1.])
+    """
+    if _is_complex_tensor(x):
+        return divide(x, _nonzero(absolute(x)), **kwargs)
+    return _sign(x, **kwargs)
+
+
+def angle(z, deg=False):
+    """Argument of complex numbers, as `numpy.angle`; its derivative at 0 is 0.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.angle(1j, deg=True)
+    np.float64(90.0)
+    """
+    result = arctan2(imag(z), real(z))
+    return rad2deg(result) if deg else result
+
+
+# ---- binary fractions ------------------------------------------------------------------------
+
+ldexp = elementwise("Ldexp", np.ldexp, lambda z, x, n: exp2(n), None)
+frexp = general(
+    "Frexp", np.frexp,
+    lambda op, g, _: ldexp(g, -op.outputs[1]),
+    lambda op, dx: (ldexp(dx, -op.outputs[1]), None),
+    saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
+)  # fmt: skip
+modf = general(
+    "Modf", np.modf,
+    lambda op, g, _: g,
+    lambda op, dx: (dx, None),
+    saved_inputs=(), optional_gradients=(1,),
+)  # fmt: skip
+
+# ---- step functions: no gradient -------------------------------------------------------------
+
+floor = nondifferentiable("Floor", np.floor)
+ceil = nondifferentiable("Ceil", np.ceil)
+trunc = nondifferentiable("Trunc", np.trunc)
+fix = nondifferentiable("Fix", np.fix)
+rint = nondifferentiable("Rint", np.rint)
+round = around = nondifferentiable("Round", np.round)
+floor_divide = nondifferentiable("FloorDivide", np.floor_divide)
+heaviside = nondifferentiable("Heaviside", np.heaviside)
+
+equal = nondifferentiable("Equal", np.equal)
+not_equal = nondifferentiable("NotEqual", np.not_equal)
+less = nondifferentiable("Less", np.less)
+less_equal = nondifferentiable("LessEqual", np.less_equal)
+greater = nondifferentiable("Greater", np.greater)
+greater_equal = nondifferentiable("GreaterEqual", np.greater_equal)
+isfinite = nondifferentiable("Isfinite", np.isfinite)
+isinf = nondifferentiable("Isinf", np.isinf)
+isnan = nondifferentiable("Isnan", np.isnan)
+signbit = nondifferentiable("Signbit", np.signbit)
+isclose = nondifferentiable("Isclose", np.isclose)
+
+logical_and = nondifferentiable("LogicalAnd", np.logical_and)
+logical_or = nondifferentiable("LogicalOr", np.logical_or)
+logical_xor = nondifferentiable("LogicalXor", np.logical_xor)
+logical_not = nondifferentiable("LogicalNot", np.logical_not)
+bitwise_and = nondifferentiable("BitwiseAnd", np.bitwise_and)
+bitwise_or = nondifferentiable("BitwiseOr", np.bitwise_or)
+bitwise_xor = nondifferentiable("BitwiseXor", np.bitwise_xor)
+invert = bitwise_not = bitwise_invert = nondifferentiable("Invert", np.invert)
+left_shift = bitwise_left_shift = nondifferentiable("LeftShift", np.left_shift)
+right_shift = bitwise_right_shift = nondifferentiable("RightShift", np.right_shift)
+
+NUMPY_FUNCTIONS = {
+    np.add: add,
+    np.subtract: subtract,
+    np.multiply: multiply,
+    np.divide: divide,
+    np.negative: negative,
+    np.positive: positive,
+    np.reciprocal: reciprocal,
+    np.square: square,
+    np.power: power,
+    np.float_power: float_power,
+    np.fmod: fmod,
+    np.remainder: remainder,
+    np.floor_divide: floor_divide,
+    np.divmod: divmod,
+    np.exp: exp,
+    np.exp2: exp2,
+    np.expm1: expm1,
+    np.log: log,
+    np.log2: log2,
+    np.log10: log10,
+    np.log1p: log1p,
+    np.sqrt: sqrt,
+    np.cbrt: cbrt,
+    np.logaddexp: logaddexp,
+    np.logaddexp2: logaddexp2,
+    np.sin: sin,
+    np.cos: cos,
+    np.tan: tan,
+    np.arcsin: arcsin,
+    np.arccos: arccos,
+    np.arctan: arctan,
+    np.arctan2: arctan2,
+    np.hypot: hypot,
+    np.sinh: sinh,
+    np.cosh: cosh,
+    np.tanh: tanh,
+    np.arcsinh: arcsinh,
+    np.arccosh: arccosh,
+    np.arctanh: arctanh,
+    np.deg2rad: deg2rad,
+    np.radians: radians,
+    np.rad2deg: rad2deg,
+    np.degrees: degrees,
+    np.sinc: sinc,
+    np.where: where,
+    np.maximum: maximum,
+    np.minimum: minimum,
+    np.fmax: fmax,
+    np.fmin: fmin,
+    np.clip: clip,
+    np.nan_to_num: nan_to_num,
+    np.real: real,
+    np.imag: imag,
+    np.conjugate: conjugate,
+    np.absolute: absolute,
+    np.fabs: fabs,
+    np.sign: sign,
+    np.copysign: copysign,
+    np.angle: angle,
+    np.ldexp: ldexp,
+    np.frexp: frexp,
+    np.modf: modf,
+    np.floor: floor,
+    np.ceil: ceil,
+    np.trunc: trunc,
+    np.fix: fix,
+    np.rint: rint,
+    np.round: round,
+    np.around: round,
+    np.heaviside: heaviside,
+    np.equal: equal,
+    np.not_equal: not_equal,
+    np.less: less,
+    np.less_equal: less_equal,
+    np.greater: greater,
+    np.greater_equal: greater_equal,
+    np.isfinite: isfinite,
+    np.isinf: isinf,
+    np.isnan: isnan,
+    np.signbit: signbit,
+    np.isclose: isclose,
+    np.logical_and: logical_and,
+    np.logical_or: logical_or,
+    np.logical_xor: logical_xor,
+    np.logical_not: logical_not,
+    np.bitwise_and: bitwise_and,
+    np.bitwise_or: bitwise_or,
+    np.bitwise_xor: bitwise_xor,
+    np.invert: invert,
+    np.left_shift: left_shift,
+    np.right_shift: right_shift,
+}

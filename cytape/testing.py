@@ -1,0 +1,222 @@
+"""Checks of gradients against numerical derivatives, for cytape's own ops and for users' functions.
+
+Numerical derivatives are taken in double precision, whatever the precision of the arguments, by
+central differences over five points: their error is about 1e-10 of a smooth function of size one.
+The inner product of complex arrays that is used throughout is the real part of `conj(a) * b`; in it
+the gradient convention of cytape is that of an adjoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.autodiff import nest
+from cytape.autodiff.functional import vjp
+from cytape.tensor import Tensor, Variable
+
+__all__ = ["check_grads", "numerical_grad", "numerical_jvp"]
+
+# How far a derivative may be off, relative and absolute, by the bytes of the argument's real dtype.
+_TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-4, 1e-4), 8: (1e-6, 1e-7)}
+
+
+def check_grads(
+    f: Callable,
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Sequence[str] = ("reverse",),
+    rtol: float | None = None,
+    atol: float | None = None,
+    step: float = 1e-3,
+) -> None:
+    """Compare the derivatives of a function with numerical ones, in a random direction.
+
+    Each floating point argument is moved on its own; the others, integers included, are held.
+
+    Parameters
+    ----------
+    f : callable
+        Takes arrays and returns an array or a structure of them.
+    args : sequence of array_like
+        Where to check. Keep twice `step` away from kinks.
+    order : int
+        Up to which order of derivatives to check.
+    modes : sequence of {"reverse"}
+        Which modes of differentiation to check.
+    rtol, atol : float, optional
+        Tolerances, by default according to the dtype of the argument. What is compared is the inner
+        product of a random direction and the derivative; `rtol` is relative to its largest terms.
+    step : float
+        Step of the central differences.
+
+    Raises
+    ------
+    AssertionError
+        If a derivative is wrong, or a gradient's shape or dtype is not its argument's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> from cytape.testing import check_grads
+    >>> check_grads(lambda x, y: np.tanh(x) @ y, [np.ones((2, 3)), np.ones(3)])
+    >>> @cytape.custom_gradient
+    ... def wrong(x):
+    ...     return np.sin(x), lambda g: g * np.sin(x)
+    >>> check_grads(wrong, [0.5])
+    Traceback (most recent call last):
+        ...
+    AssertionError: reverse mode, order 1, argument 0: ...
+    """
+    unknown = set(modes) - {"reverse"}
+    if unknown:
+        raise ValueError(f"modes must be among ('reverse',), got {sorted(unknown)}")
+    arrays = [np.asarray(_to_array(arg)) for arg in args]
+    positions = [i for i, array in enumerate(arrays) if array.dtype.kind in "fc"]
+    if not positions:
+        raise ValueError("none of the arguments is of a floating point or complex dtype")
+    for i in positions:
+        relative, absolute = _TOLERANCES[min(8, np.finfo(arrays[i].dtype).dtype.itemsize)]
+        _check_reverse(
+            _of_argument(f, arrays, i),
+            arrays[i],
+            np.random.default_rng(0),
+            [f"reverse mode, order {n}, argument {i}" for n in range(1, order + 1)],
+            relative if rtol is None else rtol,
+            absolute if atol is None else atol,
+            step,
+        )
+
+
+def _of_argument(f, arrays, position):
+    return lambda x: f(*arrays[:position], x, *arrays[position + 1 :])
+
+
+def _check_reverse(f, x, rng, labels, rtol, atol, step):
+    """Check the gradient of `f` at `x`, then, for the labels that remain, the gradient of that."""
+    value, pull_back = vjp(f, x)
+    cotangents = nest.map_structure(lambda y: _random_like(rng, y), value)
+    (gradient,) = pull_back(cotangents)
+    if gradient.shape != x.shape or gradient.dtype != x.dtype:
+        raise AssertionError(
+            f"{labels[0]}: the gradient is {gradient.dtype}{gradient.shape}, "
+            f"the argument {x.dtype}{x.shape}"
+        )
+    direction = _random_like(rng, x)
+    difference = numerical_jvp(f, [x], [direction], step)
+    expected = sum(map(_inner_terms, nest.flatten(cotangents), nest.flatten(difference)), [])
+    actual = _inner_terms(gradient, direction)
+    scale = max(map(abs, expected + actual), default=0.0)
+    error = abs(sum(expected) - sum(actual))
+    if not error <= atol + rtol * scale:
+        raise AssertionError(
+            f"{labels[0]}: the derivative in a random direction is {sum(actual):.10g}, "
+            f"by central differences {sum(expected):.10g} "
+            f"(off by {error:.2g}, allowed are {atol + rtol * scale:.2g})"
+        )
+    if len(labels) > 1:
+        _check_reverse(lambda x: vjp(f, x)[1](cotangents)[0], x, rng, labels[1:], rtol, atol, step)
+
+
+def numerical_jvp(
+    f: Callable, args: Sequence[Any], tangents: Sequence[Any], step: float = 1e-3
+) -> Any:
+    """Differentiate a function numerically, in one direction.
+
+    Parameters
+    ----------
+    f : callable
+        Takes arrays and returns an array or a structure of them.
+    args : sequence of array_like
+        Where to differentiate.
+    tangents : sequence of array_like or None
+        The direction, one part for each argument; None for an argument that does not move.
+    step : float
+        By how much of the direction to move.
+
+    Returns
+    -------
+    ndarray or structure of ndarray
+        Like the function's value.
+
+    Examples
+    --------
+    >>> from cytape.testing import numerical_jvp
+    >>> round(float(numerical_jvp(lambda x, y: x * y, [2.0, 3.0], [1.0, 10.0])), 6)
+    23.0
+    """
+    if len(args) != len(tangents):
+        raise ValueError(f"got {len(tangents)} tangents for {len(args)} arguments")
+    args = [_in_double_precision(arg) for arg in args]
+
+    def moved(n):
+        value = f(*map(lambda x, t: x if t is None else x + n * step * t, args, tangents))
+        return nest.map_structure(_in_double_precision, value)
+
+    return nest.map_structure(
+        lambda ahead2, ahead, behind, behind2: (
+            (8 * (ahead - behind) - (ahead2 - behind2)) / (12 * step)
+        ),
+        moved(2), moved(1), moved(-1), moved(-2),
+    )  # fmt: skip
+
+
+def numerical_grad(f: Callable, x: Any, step: float = 1e-3) -> np.ndarray:
+    """Differentiate a real scalar function numerically, with respect to every element of an array.
+
+    Parameters
+    ----------
+    f : callable
+        Takes an array and returns a real number.
+    x : array_like
+        Where to differentiate.
+    step : float
+        Step of the central differences.
+
+    Returns
+    -------
+    ndarray
+        Of the shape of `x`. Where `x` is complex, the derivative along the real axis plus 1j times
+        that along the imaginary one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cytape.testing import numerical_grad
+    >>> numerical_grad(lambda x: (x**2).sum(), np.array([1.0, -2.0])).round(6)
+    array([ 2., -4.])
+    """
+    x = _in_double_precision(x)
+    gradient = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        for unit in (1, 1j) if x.dtype.kind == "c" else (1,):
+            direction = np.zeros_like(x)
+            direction[index] = unit
+            gradient[index] += unit * numerical_jvp(f, [x], [direction], step)
+    return gradient
+
+
+def _to_array(x):
+    return x.numpy() if isinstance(x, (Tensor, Variable)) else x
+
+
+def _in_double_precision(x):
+    x = np.asarray(_to_array(x))
+    if x.dtype.kind not in "fc":
+        return x
+    return x.astype(np.result_type(x.dtype, np.float64), copy=False)
+
+
+def _random_like(rng, x):
+    values = rng.normal(size=x.shape)
+    if x.dtype.kind == "c":
+        values = values + 1j * rng.normal(size=x.shape)
+    return np.asarray(values, x.dtype)
+
+
+def _inner_terms(a, b):
+    """List the terms of the inner product of two arrays."""
+    return np.real(np.conj(_in_double_precision(a)) * b).ravel().tolist()

@@ -1,0 +1,186 @@
+"""Records of the elementwise ops."""
+
+import numpy as np
+
+from cytape.ops import elementwise as ops
+from tests.ops.op_specs import (
+    FLOATS,
+    FLOATS_AND_COMPLEX,
+    OpSpec,
+    case,
+    distinct,
+    integers,
+    uniform,
+)
+
+UNARY = [case((3, 4)), case(()), case((0, 2)), case((2, 3, 2)), case((1500,))]
+BINARY = [
+    case((3, 4), (3, 4)),
+    case((), ()),
+    case((3, 1), (1, 4)),
+    case((2, 3, 2), (3, 1)),
+    case((4,), ()),
+    case((4,), 1.5),
+    case(2, (4,)),
+    case((3,), np.array([1, 2, 3])),
+    case((0, 3), (1, 3)),
+    case((40, 50), (50,)),
+]
+MODULO = [case((3, 4), (4,)), case((), ())]  # an integer ratio would be a kink
+REAL = uniform(-2, 2)
+POSITIVE = uniform(0.3, 2)
+NONZERO = uniform(-2, 2, avoid=[0], margin=0.3)
+
+
+def unary(name, domain=REAL, complex=False, **options):
+    """Make the record of the ufunc `np.<name>` of one argument."""
+    return elementwise_record(name, UNARY, domain, complex, options)
+
+
+def binary(name, domain=REAL, complex=False, **options):
+    """Make the record of the ufunc `np.<name>` of two arguments."""
+    return elementwise_record(name, BINARY, domain, complex, options)
+
+
+def elementwise_record(name, cases, domain, complex, options):
+    return OpSpec(
+        "".join(map(str.capitalize, name.split("_"))),
+        getattr(ops, name),
+        getattr(np, name),
+        cases,
+        domain,
+        FLOATS_AND_COMPLEX if complex else FLOATS,
+        **options,
+    )
+
+
+def step(name, cases, domain=REAL, **options):
+    """Make the record of a function that has no gradient."""
+    return elementwise_record(name, cases, domain, False, {"differentiable": False, **options})
+
+
+SPECS = [
+    binary("add", complex=True),
+    binary("subtract", complex=True),
+    binary("multiply", complex=True),
+    binary("divide", (REAL, NONZERO), complex=True),
+    unary("negative", complex=True),
+    unary("positive", complex=True),
+    unary("reciprocal", NONZERO, complex=True),
+    unary("square", complex=True),
+    binary("power", (POSITIVE, REAL), complex=True),
+    OpSpec(
+        "Power", ops.power, np.power,
+        [case((3, 4), k) for k in (-2, -1, 0, 1, 2, 3, 0.0, 2.0)] + [case((3, 4), np.arange(4))],
+        NONZERO, FLOATS_AND_COMPLEX,
+    ),  # fmt: skip
+    binary("float_power", (POSITIVE, REAL), complex=True),
+    elementwise_record("fmod", MODULO, (uniform(1.3, 1.7), uniform(0.9, 1.1)), False, {}),
+    elementwise_record("fmod", MODULO, (uniform(-1.7, -1.3), uniform(0.9, 1.1)), False, {}),
+    elementwise_record("remainder", MODULO, (uniform(1.3, 1.7), uniform(0.9, 1.1)), False, {}),
+    elementwise_record("remainder", MODULO, (uniform(-1.7, -1.3), uniform(0.9, 1.1)), False, {}),
+    OpSpec("Divmod", ops.divmod, np.divmod, MODULO, (uniform(1.3, 1.7), uniform(0.9, 1.1)),
+           single_op=False),
+    unary("exp", complex=True),
+    unary("exp2", complex=True),
+    unary("expm1", complex=True),
+    unary("log", POSITIVE, complex=True),
+    unary("log2", POSITIVE, complex=True),
+    unary("log10", POSITIVE, complex=True),
+    unary("log1p", uniform(-0.7, 2), complex=True),
+    unary("sqrt", POSITIVE, complex=True),
+    unary("cbrt", NONZERO),
+    binary("logaddexp"),
+    binary("logaddexp2"),
+    unary("sin", complex=True),
+    unary("cos", complex=True),
+    unary("tan", uniform(-1, 1), complex=True),
+    unary("arcsin", uniform(-0.8, 0.8), complex=True),
+    unary("arccos", uniform(-0.8, 0.8), complex=True),
+    unary("arctan", complex=True),
+    unary("sinh", complex=True),
+    unary("cosh", complex=True),
+    unary("tanh", complex=True),
+    unary("arcsinh", complex=True),
+    unary("arccosh", uniform(1.3, 3), complex=True),
+    unary("arctanh", uniform(-0.8, 0.8), complex=True),
+    unary("deg2rad"),
+    unary("radians"),
+    unary("rad2deg"),
+    unary("degrees"),
+    binary("hypot", NONZERO),
+    binary("arctan2", NONZERO),
+    unary("sinc", complex=True),
+    OpSpec(
+        "Where", ops.where, np.where,
+        [
+            case(np.array([True, False, True]), (3,), (3,)),
+            case(np.array([[True], [False]]), (3,), (2, 1)),
+            case(np.array([1, 0]), (2,), 0.5),
+            case(True, (), ()),
+            case(np.zeros((0, 2), bool), (2,), (0, 1)),
+        ],
+        dtypes=FLOATS_AND_COMPLEX,
+    ),  # fmt: skip
+    binary("maximum", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
+    binary("minimum", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
+    binary("fmax", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
+    binary("fmin", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
+    OpSpec(
+        "Clip", ops.clip, np.clip,
+        [
+            case((3, 4), (3, 1), (4,)),
+            case((3, 4), -0.9, 0.9),
+            case((3, 4), None, (4,)),
+            case((3, 4), min=-0.9),
+            case((0,), 0, 1),
+            case((3, 4)),
+        ],
+        (distinct(0.3, 0.1), uniform(-0.95, -0.85), uniform(0.85, 0.95)), single_op=False,
+    ),  # fmt: skip
+    OpSpec("NanToNum", ops.nan_to_num, np.nan_to_num, UNARY),
+    OpSpec("NanToNum", ops.nan_to_num, np.nan_to_num, [case((3,))], dtypes=["complex128"],
+           single_op=False),
+    unary("real", complex=True),
+    unary("imag", complex=True),
+    unary("conjugate", complex=True),
+    unary("absolute", NONZERO),
+    unary("fabs", NONZERO),
+    OpSpec("ComplexAbsolute", ops.absolute, np.absolute, UNARY, dtypes=["complex128", "complex64"],
+           single_op=False),
+    OpSpec("ComplexSign", ops.sign, np.sign, UNARY, dtypes=["complex128", "complex64"],
+           single_op=False),
+    OpSpec("Angle", ops.angle, np.angle, [case((3, 4)), case((2,), deg=True), case(())], NONZERO,
+           FLOATS_AND_COMPLEX, single_op=False),
+    binary("copysign", NONZERO, differentiable=(True, False)),
+    OpSpec("Ldexp", ops.ldexp, np.ldexp, [case((3, 1), (4,)), case((), 3)],
+           (REAL, integers(-2, 3))),
+    unary("frexp", NONZERO),
+    unary("modf", distinct(0.3, 0.1)),
+]  # fmt: skip
+
+SPECS += [step(name, UNARY) for name in ("floor", "ceil", "trunc", "rint", "fix", "sign", "signbit",
+                                         "isfinite", "isinf", "isnan", "logical_not")]  # fmt: skip
+SPECS += [
+    step(name, BINARY[:4])
+    for name in (
+        "floor_divide",
+        "heaviside",
+        "equal",
+        "not_equal",
+        "less",
+        "less_equal",
+        "greater",
+        "greater_equal",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "isclose",
+    )  # fmt: skip
+]
+SPECS += [step("round", [*UNARY, case((3, 4), decimals=1)])]
+SPECS += [
+    step(name, BINARY[:4], integers(0, 9))
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
+]
+SPECS += [step("invert", UNARY, integers(0, 9))]

@@ -1,0 +1,266 @@
+"""What the elementwise functions do at special points, and with NumPy's own keywords."""
+
+import cytape.numpy as cnp
+import numpy as np
+import pytest
+
+import cytape
+from cytape.testing import check_grads
+
+inf, nan = np.inf, np.nan
+
+
+def gradients(f, *inputs):
+    tensors = [cytape.constant(x) for x in inputs]
+    with cytape.GradientTape() as tape:
+        tape.watch(tensors)
+        value = f(*tensors)
+    return [None if g is None else g.numpy() for g in tape.gradient(value, tensors)]
+
+
+SPECIAL_GRADIENTS = [
+    # function, inputs, gradient in each input
+    ("sqrt", [0.0], [inf]),
+    ("cbrt", [0.0], [inf]),
+    ("log", [0.0], [inf]),
+    ("reciprocal", [0.0], [-inf]),
+    ("exp", [-inf], [0.0]),
+    ("tanh", [inf], [0.0]),
+    ("arctan", [inf], [0.0]),
+    ("power", [0.0, 2.0], [0.0, 0.0]),
+    ("power", [0.0, 1.0], [1.0, 0.0]),
+    ("power", [0.0, 0.0], [0.0, 0.0]),
+    ("power", [3.0, 0.0], [0.0, np.log(3.0)]),
+    ("power", [-2.0, 3.0], [12.0, nan]),
+    ("power", [0.0, 0.5], [inf, 0.0]),
+    ("float_power", [0.0, 2.0], [0.0, 0.0]),
+    ("hypot", [0.0, 0.0], [0.0, 0.0]),
+    ("hypot", [1e200, 0.0], [1.0, 0.0]),
+    ("arctan2", [0.0, 0.0], [0.0, 0.0]),
+    ("arctan2", [0.0, 1e-200], [1e200, 0.0]),
+    ("absolute", [0.0], [0.0]),
+    ("absolute", [-inf], [-1.0]),
+    ("fabs", [-0.0], [0.0]),
+    ("copysign", [-2.0, -0.0], [1.0, None]),
+    ("sinc", [0.0], [0.0]),
+    ("logaddexp", [-inf, -inf], [1.0, 1.0]),
+    ("logaddexp", [0.0, -inf], [1.0, 0.0]),
+    ("logaddexp", [inf, 0.0], [1.0, 0.0]),
+    ("logaddexp", [1000.0, 1000.0], [0.5, 0.5]),
+    ("logaddexp", [nan, 0.0], [nan, nan]),
+    ("logaddexp2", [-inf, -inf], [1.0, 1.0]),
+    ("maximum", [1.0, 1.0], [1.0, 0.0]),
+    ("minimum", [1.0, 1.0], [1.0, 0.0]),
+    ("fmax", [1.0, 1.0], [1.0, 0.0]),
+    ("fmin", [1.0, 1.0], [1.0, 0.0]),
+    ("maximum", [0.0, nan], [0.0, 1.0]),
+    ("fmax", [0.0, nan], [1.0, 0.0]),
+    ("fmax", [nan, 0.0], [0.0, 1.0]),
+    ("fmin", [nan, 0.0], [0.0, 1.0]),
+    ("nan_to_num", [nan], [0.0]),
+    ("nan_to_num", [inf], [0.0]),
+    ("nan_to_num", [2.0], [1.0]),
+    ("remainder", [-1.0, 3.0], [1.0, 1.0]),
+    ("fmod", [-4.0, 3.0], [1.0, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("name", "inputs", "expected"), SPECIAL_GRADIENTS)
+def test_gradient_at_special_point(name, inputs, expected):
+    with np.errstate(all="ignore"):
+        actual = gradients(getattr(cnp, name), *inputs)
+    for gradient, value in zip(actual, expected, strict=True):
+        if value is None:
+            assert gradient is None
+        else:
+            np.testing.assert_allclose(gradient, value, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "expected"),
+    [
+        (lambda x: cnp.sqrt(cnp.maximum(x, 0.0)), [-1.0, 4.0], [0.0, 0.25]),
+        (lambda x: cnp.sqrt(cnp.clip(x, 0.0, 1.0)), [-1.0, 0.25, 2.0], [0.0, 1.0, 0.0]),
+        (lambda x: cnp.where(x > 0, cnp.log(cnp.where(x > 0, x, 1.0)), 0.0), [0.0, 2.0], [0, 0.5]),
+        (lambda x: cnp.where(x > 0, cnp.log(x), 0.0), [-1.0, 2.0], [0.0, 0.5]),
+    ],
+)
+def test_what_is_not_taken_gets_no_gradient(f, x, expected):
+    with np.errstate(all="ignore"):
+        (gradient,) = gradients(f, np.array(x))
+    np.testing.assert_array_equal(gradient, expected)
+
+
+@pytest.mark.parametrize("x", [0.0, 1e-8, 0.05, 0.0999, 0.1001, -0.3, 1.0, 7.5])
+def test_sinc_has_accurate_derivatives_near_zero(x):
+    t = np.pi * x
+    first = (np.cos(t) - np.sinc(x)) / x if abs(x) > 0.01 else -(np.pi**2) * x / 3
+    np.testing.assert_allclose(gradients(cnp.sinc, x)[0], first, rtol=1e-11, atol=1e-15)
+    second = cytape.grad(cytape.grad(cnp.sinc))(x)
+    if abs(x) > 0.01:
+        expected = -(np.pi**2) * np.sinc(x) - 2 * first / x
+        np.testing.assert_allclose(second, expected, rtol=1e-8, atol=1e-10)
+    else:
+        np.testing.assert_allclose(second, -(np.pi**2) / 3, rtol=1e-8)
+
+
+def test_D_2_18_where_takes_the_gradient_of_the_branch_taken():
+    f = lambda x: cnp.where(x < 10, x, x * x)  # noqa: E731
+    assert gradients(f, 5.0) == [1.0]
+    assert gradients(f, 50.0) == [100.0]
+
+
+@pytest.mark.parametrize("f", [cnp.floor, cnp.round, cnp.sign, lambda x: x > 1, cnp.isnan])
+def test_D_2_18_step_functions_are_not_connected(f):
+    assert gradients(f, 3.3) == [None]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3])
+def test_integer_powers_at_zero_to_any_order(n):
+    f = lambda x: x**n  # noqa: E731
+    for order in range(4):
+        expected = float(np.prod(range(n - order + 1, n + 1))) * 0.0 ** max(n - order, 0)
+        assert f(0.0) == (expected if order == 0 else f(0.0))
+        if order:
+            assert nth_derivative(f, order, 0.0) == (expected if order <= n else 0.0)
+
+
+def nth_derivative(f, order, x):
+    for _ in range(order):
+        f = cytape.grad(f)
+    return f(x)
+
+
+HOLOMORPHIC = {
+    "arcsin": lambda z: 1 / np.sqrt(1 - z * z),
+    "arccos": lambda z: -1 / np.sqrt(1 - z * z),
+    "arctan": lambda z: 1 / (1 + z * z),
+    "arcsinh": lambda z: 1 / np.sqrt(1 + z * z),
+    "arccosh": lambda z: 1 / (np.sqrt(z - 1) * np.sqrt(z + 1)),
+    "arctanh": lambda z: 1 / (1 - z * z),
+    "sqrt": lambda z: 0.5 / np.sqrt(z),
+    "log": lambda z: 1 / z,
+}
+
+
+@pytest.mark.parametrize("name", HOLOMORPHIC)
+@pytest.mark.parametrize("z", [2 + 1j, -2 + 1j, -2 - 1j, 2 - 1j, 0.3 + 2j, -0.3 - 2j])
+def test_gradient_is_the_conjugate_derivative_in_every_quadrant(name, z):
+    (gradient,) = gradients(getattr(cnp, name), z)
+    np.testing.assert_allclose(gradient, np.conj(HOLOMORPHIC[name](z)), rtol=1e-12)
+    check_grads(getattr(cnp, name), [z], order=1)
+
+
+def test_complex_magnitude_and_its_kin_at_zero():
+    assert gradients(cnp.abs, 0j) == [0]
+    assert gradients(cnp.angle, 0j) == [0]
+    np.testing.assert_allclose(gradients(cnp.abs, 3 + 4j), [0.6 + 0.8j])
+    np.testing.assert_allclose(gradients(cnp.real, 3 + 4j), [1])
+    np.testing.assert_allclose(gradients(cnp.imag, 3 + 4j), [1j])
+
+
+def test_python_scalars_are_weak():
+    x = cytape.constant(np.ones(3, np.float32))
+    for value in (2 * x, x**2, x / 3, cnp.maximum(x, 0.5), cnp.where(x > 0, x, 0.0),
+                  cnp.logaddexp(x, 0.0), cnp.clip(x, 0, 1), cnp.hypot(3.0, x)):  # fmt: skip
+        assert value.dtype == np.float32
+
+
+def test_where_of_a_condition_alone_gives_indices():
+    condition = np.array([[True, False], [False, True]])
+    for actual, expected in zip(cnp.where(condition), np.where(condition), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    rows, columns = cnp.where(cytape.constant(condition))
+    assert rows.numpy().tolist() == columns.numpy().tolist() == [0, 1]
+
+
+def test_where_wants_both_operands_or_none():
+    x = cytape.constant([1.0])
+    with pytest.raises(ValueError, match="both or neither"):
+        cnp.where(x > 0, x)
+
+
+class TestClip:
+    x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0])
+
+    @pytest.mark.parametrize(
+        ("args", "kwargs"),
+        [((0, 1), {}), ((), {"min": 0, "max": 1}), ((), {"a_min": 0, "a_max": 1})],
+    )
+    def test_array_gets_the_gradient_inside_and_on_the_bounds(self, args, kwargs):
+        assert gradients(lambda x: cnp.clip(x, *args, **kwargs), self.x)[0].tolist() == [
+            0,
+            1,
+            1,
+            1,
+            0,
+        ]
+
+    def test_bounds_get_the_rest(self):
+        _, low, high = gradients(cnp.clip, self.x, 0.0, 1.0)
+        assert (low, high) == (1, 1)
+
+    def test_no_bound(self):
+        assert gradients(lambda x: cnp.clip(x, None, 1), self.x)[0].tolist() == [1, 1, 1, 1, 0]
+        assert gradients(lambda x: cnp.clip(x), self.x)[0].tolist() == [1] * 5
+
+    def test_crossed_bounds_give_the_upper_one(self):
+        np.testing.assert_array_equal(
+            cnp.clip(cytape.constant(self.x), 1, 0), np.clip(self.x, 1, 0)
+        )
+
+    def test_bad_calls(self):
+        x = cytape.constant(self.x)
+        with pytest.raises(TypeError, match="a_min and a_max"):
+            cnp.clip(x, 0)
+        with pytest.raises(ValueError, match="not both"):
+            cnp.clip(x, 0, 1, min=0)
+        with pytest.raises(TypeError, match="out"):
+            cnp.clip(x, 0, 1, out=np.zeros(5))
+
+
+def test_nan_to_num_of_complex_parts():
+    z = np.array([complex(nan, 2.0), complex(1.0, inf)])
+    expected = np.nan_to_num(z, nan=7.0, posinf=5.0)
+    actual = cnp.nan_to_num(cytape.constant(z), nan=7.0, posinf=5.0)
+    np.testing.assert_array_equal(actual.numpy(), expected)
+    np.testing.assert_array_equal(
+        gradients(lambda z: cnp.real(cnp.nan_to_num(z)) + cnp.imag(cnp.nan_to_num(z)), z)[0],
+        [1j, 1],
+    )
+
+
+def test_two_outputs():
+    x = cytape.constant([2.75, -0.5])
+    for name in ("modf", "frexp"):
+        for actual, expected in zip(
+            getattr(cnp, name)(x), getattr(np, name)(x.numpy()), strict=True
+        ):
+            np.testing.assert_array_equal(actual.numpy(), expected)
+    np.testing.assert_array_equal(gradients(lambda x: cnp.modf(x)[0], 2.75), [1])
+    np.testing.assert_array_equal(gradients(lambda x: cnp.frexp(x)[0], 2.75), [0.25])
+
+
+def test_numpys_own_keywords_on_plain_arrays():
+    out = np.zeros(2)
+    assert cnp.sin(np.ones(2), out=out) is out
+    assert cnp.abs(np.array([-1.0, 2.0]), where=[True, False], out=out) is out
+    assert out.tolist() == [1.0, np.sin(1.0)]
+
+
+def test_numpys_own_keywords_are_refused_on_tensors():
+    x = cytape.constant([1.0, 2.0])
+    for function in (cnp.sin, cnp.abs, cnp.floor):
+        with pytest.raises(TypeError, match="out"):
+            function(x, out=np.zeros(2))
+
+
+@pytest.mark.parametrize("bad", [["a", "b"], [[1.0], [1.0, 2.0]], [None, 1.0]])
+def test_what_is_no_number_is_refused(bad):
+    with pytest.raises((TypeError, ValueError)):
+        cnp.add(cytape.constant([1.0, 2.0]), bad)
+
+
+def test_shapes_that_do_not_fit():
+    with pytest.raises(ValueError, match="broadcast"):
+        cnp.multiply(cytape.constant([1.0, 2.0]), np.ones(3))

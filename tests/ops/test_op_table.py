@@ -1,0 +1,267 @@
+"""Tests that hold for every op: see op_specs.py for what is tested and how an op is added."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cytape.ops.declare import OPS
+
+import cytape
+from cytape.testing import check_grads, numerical_jvp
+from tests.ops.op_specs import Case, OpSpec
+
+SPECS: list[OpSpec] = [
+    spec
+    for path in sorted(Path(__file__).parent.glob("specs_*.py"))
+    for spec in importlib.import_module(f"tests.ops.{path.stem}").SPECS
+]
+
+# Relative and absolute, for values and gradients that took another route than the reference.
+TOLERANCES = {
+    "float16": (2e-2, 2e-2),
+    "float32": (1e-4, 1e-5),
+    "complex64": (1e-4, 1e-5),
+    "float64": (1e-10, 1e-12),
+    "complex128": (1e-10, 1e-12),
+}
+DIFFERENCES = 1e-7  # how far central differences may be off, relative to the largest term
+
+
+def calls(dtypes=None, one_case=False, keep=lambda spec: True):
+    """Parametrize a test with the records, their cases and dtypes."""
+    return pytest.mark.parametrize(
+        ("spec", "case", "dtype"),
+        [
+            pytest.param(spec, case, dtype, id=f"{spec}-{case}-{dtype}")
+            for spec in filter(keep, SPECS)
+            for case in (spec.cases[:1] if one_case else spec.cases)
+            for dtype in spec.dtypes
+            if dtypes is None or dtype in dtypes
+        ],
+    )
+
+
+def differentiable(spec):
+    return spec.differentiable is not False
+
+
+def as_tuple(outputs):
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def random_like(rng, x):
+    values = rng.normal(size=np.shape(x))
+    if x.dtype.kind == "c":
+        values = values + 1j * rng.normal(size=np.shape(x))
+    return np.asarray(values, x.dtype)
+
+
+def inner(a, b):
+    """Real inner product, and the size of its largest term."""
+    terms = np.real(np.conj(a) * b)
+    return terms.sum(), np.abs(terms).max(initial=0.0)
+
+
+class Call:
+    """One call of an op under a tape, with the tangents and cotangents to test it with."""
+
+    def __init__(self, spec: OpSpec, case: Case, dtype: str, inputs=None, seed=0):
+        self.spec, self.case = spec, case
+        self.inputs = spec.draw(case, dtype, seed) if inputs is None else inputs
+        self.positions = [i for i, x in enumerate(self.inputs) if spec.has_gradient(i, x)]
+        rng = np.random.default_rng(seed + 1)
+        self.tangents = [
+            random_like(rng, x) if i in self.positions else None for i, x in enumerate(self.inputs)
+        ]
+        self.references = [np.asarray(y) for y in as_tuple(spec.ref(*self.inputs, **case.kwargs))]
+        self.cotangents = [
+            random_like(rng, y) if y.dtype.kind in "fc" else None for y in self.references
+        ]
+
+    def as_tensors(self):
+        return [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in self.inputs]
+
+    def outputs(self):
+        return as_tuple(self.spec.fn(*self.as_tensors(), **self.case.kwargs))
+
+    def gradients(self):
+        """Gradient of the outputs, weighted by the cotangents, in each input of `positions`."""
+        tensors = self.as_tensors()
+        sources = [tensors[i] for i in self.positions]
+        with cytape.GradientTape() as tape:
+            tape.watch(sources)
+            outputs = as_tuple(self.spec.fn(*tensors, **self.case.kwargs))
+        seeded = [(y, v) for y, v in zip(outputs, self.cotangents, strict=True) if v is not None]
+        gradients = tape.gradient(
+            [y for y, _ in seeded],
+            sources,
+            output_gradients=[cytape.constant(v) for _, v in seeded],
+        )
+        return [
+            g.to_tensor().numpy() if isinstance(g, cytape.IndexedSlices) else g.numpy()
+            for g in gradients
+        ]
+
+    def jvp(self, tangents):
+        """What the op's own jvp makes of the tangents."""
+        attrs = self.case.kwargs if self.case.attrs is None else self.case.attrs
+        constants = [None if t is None else cytape.constant(t) for t in tangents]
+        results = OPS[self.spec.op].jvp_of(self.as_tensors(), constants, **attrs)
+        return [
+            np.zeros(y.shape) if t is None else t.numpy()
+            for y, t in zip(self.references, as_tuple(results), strict=True)
+        ]
+
+    def difference(self, tangents):
+        """The derivative of NumPy's function along the tangents, by central differences."""
+        return as_tuple(
+            numerical_jvp(lambda *xs: self.spec.ref(*xs, **self.case.kwargs), self.inputs, tangents)
+        )
+
+    def weighted(self, tangents_out):
+        """Inner product of the cotangents with tangents of the outputs, and its largest term."""
+        parts = [
+            inner(v, t) for v, t in zip(self.cotangents, tangents_out, strict=True) if v is not None
+        ]
+        return sum(p for p, _ in parts), max((size for _, size in parts), default=0.0)
+
+
+@calls()
+def test_value(spec, case, dtype):
+    inputs = spec.draw(case, dtype)
+    with np.errstate(all="ignore"):
+        expected = spec.ref(*inputs, **case.kwargs)
+        on_arrays = spec.fn(*inputs, **case.kwargs)
+        on_tensors = as_tuple(
+            spec.fn(
+                *[cytape.constant(x) if isinstance(x, np.ndarray) else x for x in inputs],
+                **case.kwargs,
+            )
+        )
+    assert type(on_arrays) is type(expected)
+    rtol, atol = TOLERANCES.get(np.result_type(*as_tuple(expected)).name, (0, 0))
+    for plain, tensor, reference in zip(
+        as_tuple(on_arrays), on_tensors, as_tuple(expected), strict=True
+    ):
+        assert type(plain) is type(reference)
+        assert isinstance(tensor, cytape.Tensor)
+        assert plain.dtype == tensor.dtype == reference.dtype
+        assert plain.shape == tensor.shape == reference.shape
+        np.testing.assert_allclose(plain, reference, rtol, atol)
+        np.testing.assert_allclose(tensor.numpy(), reference, rtol, atol)
+
+
+@calls(["float64", "complex128"], keep=differentiable)
+def test_vjp_is_the_numerical_derivative(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    for i, gradient in zip(call.positions, call.gradients(), strict=True):
+        alone = [t if j == i else None for j, t in enumerate(call.tangents)]
+        expected, size = call.weighted(call.difference(alone))
+        actual, own_size = inner(gradient, call.tangents[i])
+        allowed = spec.tolerance * DIFFERENCES * max(1, size, own_size)
+        assert abs(actual - expected) <= allowed, f"input {i}: {actual}, expected {expected}"
+
+
+@calls(["float64", "complex128"], keep=lambda spec: differentiable(spec) and spec.single_op)
+def test_jvp_is_the_numerical_derivative_and_the_vjp_its_adjoint(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    tangents_out = call.jvp(call.tangents)
+    for actual, expected, reference in zip(
+        tangents_out, call.difference(call.tangents), call.references, strict=True
+    ):
+        if reference.dtype.kind in "fc":
+            assert actual.shape == reference.shape
+            scale = spec.tolerance * DIFFERENCES * max(1, np.abs(expected).max(initial=0))
+            np.testing.assert_allclose(actual, expected, atol=scale)
+    forward, forward_size = call.weighted(tangents_out)
+    pairs = [
+        inner(g, call.tangents[i]) for i, g in zip(call.positions, call.gradients(), strict=True)
+    ]
+    backward = sum(value for value, _ in pairs)
+    size = max([forward_size] + [size for _, size in pairs])
+    assert abs(forward - backward) <= 1e-11 * max(1, size) * spec.tolerance
+
+
+@calls(["float64"], one_case=True, keep=lambda spec: differentiable(spec) and spec.single_op)
+def test_jvp_takes_a_tangent_for_some_of_the_inputs(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    for i in call.positions:
+        alone = [t if j == i else None for j, t in enumerate(call.tangents)]
+        zeros = [
+            np.zeros_like(t) if t is not None and j != i else t for j, t in enumerate(call.tangents)
+        ]
+        for actual, expected in zip(call.jvp(alone), call.jvp(zeros), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+@calls(keep=differentiable)
+def test_gradient_keeps_shape_and_dtype_and_precision(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    wide = np.result_type(dtype, np.float64)
+    precise = Call(
+        spec, case, dtype,
+        [x.astype(wide) if isinstance(x, np.ndarray) and x.dtype == dtype else x
+         for x in call.inputs],
+    )  # fmt: skip
+    precise.cotangents = [v if v is None else v.astype(wide) for v in call.cotangents]
+    rtol, atol = TOLERANCES[dtype]
+    for i, gradient, expected in zip(
+        call.positions, call.gradients(), precise.gradients(), strict=True
+    ):
+        assert gradient.shape == call.inputs[i].shape
+        assert gradient.dtype == call.inputs[i].dtype
+        scale = spec.tolerance * max(1, np.abs(expected).max(initial=0))
+        np.testing.assert_allclose(gradient, expected, rtol, atol * scale)
+
+
+LAYOUTS = {
+    "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "reversed": lambda x: np.flip(x).copy()[(slice(None, None, -1),) * x.ndim],
+    "fortran": np.asfortranarray,
+    "big-endian": lambda x: x.astype(x.dtype.newbyteorder(">")),
+    "read-only": lambda x: np.frombuffer(x.tobytes(), x.dtype).reshape(x.shape),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@calls(["float64", "int64"], one_case=True)
+def test_memory_layout_does_not_matter(spec, case, dtype, layout):
+    def laid_out(x):
+        return LAYOUTS[layout](x) if isinstance(x, np.ndarray) and x.size and x.ndim else x
+
+    plain = Call(spec, case, dtype)
+    call = Call(spec, case, dtype, [laid_out(x) for x in plain.inputs])
+    for actual, expected in zip(call.outputs(), plain.outputs(), strict=True):
+        np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-12, atol=1e-12)
+    if differentiable(spec):
+        for actual, expected in zip(call.gradients(), plain.gradients(), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+
+
+@calls(["float64", "complex128"], keep=lambda spec: differentiable(spec) and spec.order > 1)
+def test_second_order(spec, case, dtype):
+    inputs = spec.draw(case, dtype)
+    positions = [i for i, x in enumerate(inputs) if spec.has_gradient(i, x)]
+
+    def function(*moving):
+        values = list(inputs)
+        for i, x in zip(positions, moving, strict=True):
+            values[i] = x
+        outputs = as_tuple(spec.fn(*values, **case.kwargs))
+        return [y for y in outputs if y.dtype.kind in "fc"]
+
+    check_grads(function, [inputs[i] for i in positions], order=2, atol=1e-6 * spec.tolerance)
+
+
+@calls(one_case=True, keep=lambda spec: not differentiable(spec))
+def test_step_functions_are_not_connected(spec, case, dtype):
+    tensors = [cytape.constant(x) for x in spec.draw(case, dtype)]
+    with cytape.GradientTape() as tape:
+        tape.watch([x for x in tensors if x.dtype.kind in "fc"])
+        outputs = as_tuple(spec.fn(*tensors, **case.kwargs))
+    assert tape.gradient(outputs, tensors) == [None] * len(tensors)
+
+
+def test_every_op_has_a_record():
+    assert set(OPS) - {spec.op for spec in SPECS} == set()
