@@ -194,11 +194,9 @@ class Tape:
         self._sweeps += 1
         try:
             if not self.persistent:
-                unneeded = [op for number, op in self._ops.items() if number not in sweep.needed]
-                self._ops.clear()
-                self._usages.clear()
-                for op in unneeded:
-                    op.release()
+                for number, op in self._consume().items():
+                    if number not in sweep.needed:
+                        op.release()
             sweep.seed(targets, sources_that_are_targets or {}, output_gradients)
             sweep.run(build_default_zeros_grads, release=not self.persistent)
             return sweep.results(sources)
@@ -239,6 +237,18 @@ class Tape:
         ops = chain.from_iterable(
             (op, op.infos, op.output_ids, op.input_ids, op.backward) for op in self._ops.values())
         return sum(map(sys.getsizeof, chain((self._producers, self._usages, self._ops), ops)))
+
+    def _consume(self):
+        """Take all ops off the tape. Their outputs stay known until their handles go."""
+        ops, self._ops = self._ops, {}
+        for op in ops.values():
+            for tensor_id in op.input_ids:
+                self._usages[tensor_id] -= 1
+        for op in ops.values():
+            self._postponed += [tensor_id for tensor_id in op.output_ids
+                                if tensor_id is not None and self._usages[tensor_id] == 0]
+        self._usages.clear()
+        return ops
 
     def _lose_output(self, tensor_id):
         """Take a tensor from the op that produced it; return the op if it has no other one."""

@@ -1,1 +1,16 @@
 """Arrays with an identity: specs, tensors, variables, and who records what happens to them."""
+
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.spec import Spec
+from cytape.tensor.tensor import Tensor, constant, convert_to_tensor, from_dlpack
+from cytape.tensor.variable import Variable
+
+__all__ = [
+    "IndexedSlices",
+    "Spec",
+    "Tensor",
+    "Variable",
+    "constant",
+    "convert_to_tensor",
+    "from_dlpack",
+]

@@ -6,7 +6,7 @@ from numpy cimport ndarray, npy_intp
 cdef class Spec:
     cdef readonly tuple shape
     cdef readonly object dtype     # a numpy.dtype in native byte order
-    cdef readonly Py_ssize_t size  # elements
+    cdef readonly npy_intp size    # elements
     cdef readonly Py_ssize_t nbytes
     cdef readonly int ndim
     cdef readonly bint trainable   # floating or complex: gradients flow through it

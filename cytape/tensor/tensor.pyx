@@ -27,7 +27,7 @@ def install(dict operators, dict methods):
 
     Parameters
     ----------
-    operators : dict of str to Operator
+    operators : dict of str to callable
         By the names of NumPy's ufuncs; "matmul" among them.
     methods : dict of str to callable
         What a method of that name calls, with the tensor as its first argument; "getitem",
@@ -36,23 +36,23 @@ def install(dict operators, dict methods):
     global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
     global op_remainder, op_negative, op_positive, op_absolute
     global op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
-    op_add = operators["add"]
-    op_subtract = operators["subtract"]
-    op_multiply = operators["multiply"]
-    op_divide = operators["divide"]
-    op_matmul = operators["matmul"]
-    op_power = operators["power"]
-    op_floor_divide = operators["floor_divide"]
-    op_remainder = operators["remainder"]
-    op_negative = operators["negative"]
-    op_positive = operators["positive"]
-    op_absolute = operators["absolute"]
-    op_less = operators["less"]
-    op_less_equal = operators["less_equal"]
-    op_equal = operators["equal"]
-    op_not_equal = operators["not_equal"]
-    op_greater = operators["greater"]
-    op_greater_equal = operators["greater_equal"]
+    op_add = as_operator(operators["add"])
+    op_subtract = as_operator(operators["subtract"])
+    op_multiply = as_operator(operators["multiply"])
+    op_divide = as_operator(operators["divide"])
+    op_matmul = as_operator(operators["matmul"])
+    op_power = as_operator(operators["power"])
+    op_floor_divide = as_operator(operators["floor_divide"])
+    op_remainder = as_operator(operators["remainder"])
+    op_negative = as_operator(operators["negative"])
+    op_positive = as_operator(operators["positive"])
+    op_absolute = as_operator(operators["absolute"])
+    op_less = as_operator(operators["less"])
+    op_less_equal = as_operator(operators["less_equal"])
+    op_equal = as_operator(operators["equal"])
+    op_not_equal = as_operator(operators["not_equal"])
+    op_greater = as_operator(operators["greater"])
+    op_greater_equal = as_operator(operators["greater_equal"])
     functions.update(methods)
 
 
@@ -67,6 +67,27 @@ cdef class Operator:
 
     cdef object call2(self, x, y):
         raise NotImplementedError
+
+
+cdef class FunctionOperator(Operator):
+    """An operator that is put together from ops by a Python function."""
+
+    cdef object function
+
+    cdef object call1(self, x):
+        return self.function(x)
+
+    cdef object call2(self, x, y):
+        return self.function(x, y)
+
+
+cdef Operator as_operator(function):
+    cdef FunctionOperator operator
+    if isinstance(function, Operator):
+        return function
+    operator = FunctionOperator()
+    operator.function = function
+    return operator
 
 
 @cython.no_gc

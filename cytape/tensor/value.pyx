@@ -10,7 +10,7 @@ cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
     int PyArray_SetBaseObject(ndarray array, object base) except -1  # steals the base
-    ndarray PyArray_NewFromDescr(type subtype, object descr, int ndim, cnp.npy_intp* dims,
+    ndarray PyArray_NewFromDescr(type subtype, cnp.dtype descr, int ndim, cnp.npy_intp* dims,
                                  cnp.npy_intp* strides, void* data, int flags, object base)
 
 cdef id_t last_id = 0
@@ -34,7 +34,7 @@ cdef class Value:
 
 cdef ndarray empty_array(Spec spec):
     Py_INCREF(spec.dtype)  # the call takes the reference
-    return PyArray_NewFromDescr(ndarray, spec.dtype, spec.ndim, spec.dims, NULL, NULL, 0, None)
+    return PyArray_NewFromDescr(ndarray, <cnp.dtype>spec.dtype, spec.ndim, spec.dims, NULL, NULL, 0, None)
 
 
 cdef void own_array(Value value, ndarray array) noexcept:
@@ -99,8 +99,8 @@ cdef ndarray array_of(Value value):
     cdef ndarray array
     if value.array == NULL:
         Py_INCREF(value.spec.dtype)
-        array = PyArray_NewFromDescr(ndarray, value.spec.dtype, value.spec.ndim, value.spec.dims, NULL,
-                                     value.data, cnp.NPY_ARRAY_CARRAY_RO, None)
+        array = PyArray_NewFromDescr(ndarray, <cnp.dtype>value.spec.dtype, value.spec.ndim,
+                                     value.spec.dims, NULL, value.data, cnp.NPY_ARRAY_CARRAY_RO, None)
         Py_INCREF(value)
         PyArray_SetBaseObject(array, value)
         return array

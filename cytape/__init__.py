@@ -1,0 +1,56 @@
+"""cytape: automatic differentiation for people who write NumPy."""
+
+from cytape import errors, nn, numpy, ops
+from cytape.autodiff.custom_gradient import custom_gradient, recompute_grad, stop_gradient
+from cytape.autodiff.eager_functional import (
+    gradients_function,
+    implicit_grad,
+    implicit_val_and_grad,
+    make_vjp,
+    val_and_grad_function,
+)
+from cytape.autodiff.functional import grad, value_and_grad, vjp
+from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
+from cytape.ops.declare import register_gradient, register_jvp
+from cytape.ops.indexing import gather
+from cytape.tensor import (
+    IndexedSlices,
+    Spec,
+    Tensor,
+    Variable,
+    constant,
+    convert_to_tensor,
+    from_dlpack,
+)
+from cytape.tensor.state import stop_recording
+
+__all__ = [
+    "GradientTape",
+    "IndexedSlices",
+    "Spec",
+    "Tensor",
+    "UnconnectedGradients",
+    "Variable",
+    "constant",
+    "convert_to_tensor",
+    "custom_gradient",
+    "errors",
+    "from_dlpack",
+    "gather",
+    "grad",
+    "gradients_function",
+    "implicit_grad",
+    "implicit_val_and_grad",
+    "make_vjp",
+    "nn",
+    "numpy",
+    "ops",
+    "recompute_grad",
+    "register_gradient",
+    "register_jvp",
+    "stop_gradient",
+    "stop_recording",
+    "val_and_grad_function",
+    "value_and_grad",
+    "vjp",
+]

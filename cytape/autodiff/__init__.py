@@ -1,0 +1,1 @@
+"""Tapes for people: what is recorded when, and the functional transforms above it."""

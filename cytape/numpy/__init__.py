@@ -1,0 +1,25 @@
+"""NumPy's functions, differentiable: ``import cytape.numpy as np``.
+
+Called with plain arrays they return what NumPy returns; with a tensor they return tensors. What has
+no derivative (dtypes, constants, array creation, ...) is NumPy's own.
+"""
+
+import numpy as _numpy
+
+from cytape.ops.creation import *  # noqa: F403
+from cytape.ops.einsum import *  # noqa: F403
+from cytape.ops.elementwise import *  # noqa: F403
+from cytape.ops.indexing import *  # noqa: F403
+from cytape.ops.joining import *  # noqa: F403
+from cytape.ops.linalg import *  # noqa: F403
+from cytape.ops.rearranging import *  # noqa: F403
+from cytape.ops.reductions import *  # noqa: F403
+from cytape.ops.shaping import *  # noqa: F403
+
+
+def __getattr__(name):
+    return getattr(_numpy, name)
+
+
+def __dir__():
+    return sorted({*globals(), *_numpy.__all__})

@@ -1,0 +1,175 @@
+"""How an op is declared: the five kinds, and the table they fill.
+
+A declaration names the mathematical kind of an op and puts its derivatives beside its forward
+function. Reverse mode, forward mode and higher orders all follow from that one place.
+
+- `elementwise`: one partial derivative per input, written as an expression of output and inputs.
+- `linear`: the forward function is its own derivative; only its transpose is given.
+- `general`: a vjp and a jvp.
+- `nondifferentiable`: integers, comparisons, piecewise constants; gradients end here.
+- A user's own op may leave its rules to `register_gradient` and `register_jvp`.
+"""
+
+from cytape.ops.dispatch import ElementwiseOp, GeneralOp
+
+OPS = {}
+_rules_to_come = {}
+
+
+def _enter(op):
+    if op.name in OPS:
+        raise ValueError(f"an op named {op.name!r} is declared already")
+    OPS[op.name] = op
+    for mode, rule in _rules_to_come.pop(op.name, {}).items():
+        op.define(**{mode: rule})
+    return op
+
+
+def elementwise(name, forward, *partials):
+    """Declare an op that acts on each element (after broadcasting).
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : numpy.ufunc or callable
+    *partials : callable or None
+        One per input: the derivative of the output with respect to it, called with the output and the
+        inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act on
+        arrays, tensors and symbols alike. None: the output does not depend on it differentiably.
+
+    Returns
+    -------
+    ElementwiseOp
+    """
+    return _enter(ElementwiseOp(name, forward, partials))
+
+
+def linear(name, forward, transpose):
+    """Declare an op that is linear in its inputs, all together.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    transpose : callable
+        Called with an `OpCall` and the output's gradient (several outputs: their gradients); returns the
+        gradient of the input (several inputs: a tuple).
+
+    Returns
+    -------
+    GeneralOp
+    """
+    return _enter(GeneralOp(name, forward, transpose, saved_inputs=(), linear=True))
+
+
+def general(name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
+            optional_gradients=()):
+    """Declare an op with a rule for each mode.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    vjp : callable, optional
+        Called with an `OpCall` and one gradient per output; returns the gradient of the input (several
+        inputs: a tuple, None where there is none).
+    jvp : callable, optional
+        Called with an `OpCall` and one tangent per input, None where it has none; returns the tangent
+        of the output (several outputs: a tuple).
+    saved_inputs : tuple of int, optional
+        Positions of the inputs that the rules read; by default all.
+    saved_outputs : tuple of int, optional
+        Positions of the outputs that the rules read.
+    optional_gradients : tuple of int, optional
+        Positions of the outputs whose gradient the vjp takes as None.
+
+    Returns
+    -------
+    GeneralOp
+    """
+    return _enter(GeneralOp(name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients))
+
+
+def nondifferentiable(name, forward):
+    """Declare an op at whose output differentiation ends: its gradients are None, not zero.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+
+    Returns
+    -------
+    GeneralOp
+    """
+    return _enter(GeneralOp(name, forward, saved_inputs=(), differentiable=False))
+
+
+def _register(name, mode, rule):
+    op = OPS.get(name)
+    if op is None:
+        rules = _rules_to_come.setdefault(name, {})
+        if mode in rules:
+            raise ValueError(f"op {name!r} has a {mode} already")
+        rules[mode] = rule
+    elif getattr(op, mode, rule) is not None:
+        raise ValueError(f"op {name!r} has a {mode} already")
+    else:
+        op.define(**{mode: rule})
+    return rule
+
+
+def register_gradient(name):
+    """Decorate the gradient function of an op declared without one.
+
+    Parameters
+    ----------
+    name : str
+        The op type; the op may be declared later.
+
+    Raises
+    ------
+    ValueError
+        If the op has a gradient already.
+
+    Examples
+    --------
+    >>> import numpy as np, cytape
+    >>> cube = cytape.ops.general("DoctestCube", lambda x: x**3)
+    >>> @register_gradient("DoctestCube")
+    ... def cube_gradient(op, dy):
+    ...     return 3 * op.inputs[0] ** 2 * dy
+    >>> cytape.grad(cube)(2.0)
+    array(12.)
+    """
+    return lambda rule: _register(name, "vjp", rule)
+
+
+def register_jvp(name):
+    """Decorate the forward-mode rule of an op declared without one.
+
+    Parameters
+    ----------
+    name : str
+        The op type; the op may be declared later.
+
+    Raises
+    ------
+    ValueError
+        If the op has a rule already.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> scale = cytape.ops.general("DoctestScale", lambda x, factor: factor * x)
+    >>> @register_jvp("DoctestScale")
+    ... def scale_jvp(op, tangent):
+    ...     return op.attrs["factor"] * tangent
+    """
+    return lambda rule: _register(name, "jvp", rule)

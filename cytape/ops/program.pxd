@@ -1,0 +1,37 @@
+# Program: a partial derivative as a list of kernel calls.
+#
+# The derivative of an elementwise op is declared once, as a Python function of arrays. Called with
+# symbols it leaves the list of kernels that compute it, ending with the product with the output's
+# gradient. The backward pass runs that list over blocks that stay in the L1 cache: no Python, and no
+# temporary of the size of the data.
+
+from numpy cimport npy_intp
+
+from .kernels cimport Kernel
+
+cdef enum:
+    MAX_REGISTERS = 16
+    GRADIENT = 0      # register of the output's gradient
+    OUTPUT = 1        # of the op's output
+    FIRST_INPUT = 2   # of its inputs
+
+cdef struct Step:
+    void* kernel      # a Kernel, kept alive by Program.kernels
+    int n_inputs
+    int[3] inputs     # registers
+    int output
+    bint from_bool    # the inputs are booleans
+    bint widen        # no kernel: turn booleans into numbers
+
+cdef class Program:
+    cdef list kernels
+    cdef Step[MAX_REGISTERS] steps
+    cdef int n_steps
+    cdef int n_registers
+    cdef int first_temporary
+    cdef double[MAX_REGISTERS] constants    # by register
+    cdef bint[MAX_REGISTERS] is_constant
+    cdef readonly unsigned int reads        # bit per register from OUTPUT on: what must be saved
+    cdef readonly bint is_one               # the partial is 1: the gradient passes unchanged
+    cdef bint runs_on(self, int type_num) noexcept
+    cdef int run(self, int type_num, npy_intp n, char** data, npy_intp* strides, char* result) except -1

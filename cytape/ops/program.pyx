@@ -1,0 +1,229 @@
+cimport numpy as cnp
+from libc.stdlib cimport free, malloc
+from numpy cimport npy_intp
+
+from .kernels cimport Loop, kernel_of
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+cnp.import_array()
+
+cdef enum:
+    BLOCK_BYTES = 4096       # per register: a program's registers fit the L1 cache together
+    SMALL_BYTES = 256        # data up to this size find all registers on the stack
+
+
+class NotAProgram(Exception):
+    """A partial derivative does something that kernels cannot do."""
+
+
+class Symbol(NDArrayOperatorsMixin):
+    """Stands for an array while a partial derivative is being traced."""
+
+    def __init__(self, tracer, register, is_bool=False):
+        self.tracer = tracer
+        self.register = register
+        self.is_bool = is_bool
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
+        if method != "__call__" or arguments:
+            raise NotAProgram
+        return self.tracer.call(ufunc, inputs)
+
+    def __array_function__(self, *_):
+        raise NotAProgram
+
+    def __getattr__(self, name):
+        raise NotAProgram
+
+
+class Tracer:
+    """Collects the steps of one program."""
+
+    def __init__(self, n_inputs):
+        self.symbols = [Symbol(self, register) for register in range(FIRST_INPUT + n_inputs)]
+        self.steps = []      # (ufunc or None, input symbols, output register)
+        self.constants = {}  # register -> value
+
+    def new_symbol(self, is_bool=False):
+        if len(self.symbols) == MAX_REGISTERS:
+            raise NotAProgram
+        symbol = Symbol(self, len(self.symbols), is_bool)
+        self.symbols.append(symbol)
+        return symbol
+
+    def constant(self, value):
+        if isinstance(value, complex) or np.ndim(value):
+            raise NotAProgram
+        for register, known in self.constants.items():
+            if known == value:
+                return self.symbols[register]
+        symbol = self.new_symbol()
+        self.constants[symbol.register] = float(value)
+        return symbol
+
+    def widened(self, symbol):
+        number = self.new_symbol()
+        self.steps.append((None, [symbol], number.register))
+        return number
+
+    def call(self, ufunc, inputs):
+        symbols = [x if isinstance(x, Symbol) else self.constant(x) for x in inputs]
+        if len(self.steps) >= MAX_REGISTERS - 2 or len(symbols) > 3:
+            raise NotAProgram
+        all_bool = all(symbol.is_bool for symbol in symbols)
+        loop_type = cnp.NPY_BOOL if all_bool else cnp.NPY_DOUBLE
+        if has_loop(ufunc, loop_type) is None:
+            if not all_bool:
+                raise NotAProgram
+            all_bool, loop_type = False, cnp.NPY_DOUBLE
+        if not all_bool:
+            symbols = [self.widened(s) if s.is_bool else s for s in symbols]
+        out_type = has_loop(ufunc, loop_type)
+        if out_type != cnp.NPY_BOOL and out_type != cnp.NPY_DOUBLE:
+            raise NotAProgram
+        result = self.new_symbol(is_bool=out_type == cnp.NPY_BOOL)
+        self.steps.append((ufunc, symbols, result.register))
+        return result
+
+
+def has_loop(ufunc, int type_num):
+    """The output type of a ufunc's loop for inputs of a type, None if there is no such loop."""
+    cdef Loop loop = kernel_of(ufunc).loops[type_num]
+    return None if loop.function == NULL or ufunc.nout != 1 else loop.out_type
+
+
+def trace(partial, int n_inputs):
+    """Return the program of a partial derivative, or None if kernels cannot do it.
+
+    Parameters
+    ----------
+    partial : callable
+        Of the op's output and inputs.
+    n_inputs : int
+    """
+    tracer = Tracer(n_inputs)
+    gradient, output, *inputs = tracer.symbols
+    try:
+        value = partial(output, *inputs)
+        if not isinstance(value, Symbol) and value == 1:
+            return assemble(tracer, n_inputs, True)
+        tracer.call(np.multiply, (gradient, value))
+        return assemble(tracer, n_inputs, False)
+    except NotAProgram:
+        return None
+
+
+cdef Program assemble(tracer, int n_inputs, bint is_one):
+    cdef Program program = Program()
+    cdef Step* step
+    cdef Kernel kernel
+    program.kernels = []
+    program.is_one = is_one
+    program.first_temporary = FIRST_INPUT + n_inputs
+    program.n_registers = len(tracer.symbols)
+    for register, value in tracer.constants.items():
+        program.is_constant[register] = True
+        program.constants[register] = value
+    for ufunc, inputs, output in tracer.steps:
+        step = &program.steps[program.n_steps]
+        program.n_steps += 1
+        step.widen = ufunc is None
+        if ufunc is not None:
+            kernel = kernel_of(ufunc)
+            program.kernels.append(kernel)
+            step.kernel = <void*>kernel
+        step.n_inputs = len(inputs)
+        step.from_bool = all([symbol.is_bool for symbol in inputs])
+        for i, symbol in enumerate(inputs):
+            step.inputs[i] = symbol.register
+            if OUTPUT <= symbol.register < program.first_temporary:
+                program.reads |= 1 << <int>(symbol.register - OUTPUT)
+        step.output = output
+    return program
+
+
+cdef class Program:
+    cdef bint runs_on(self, int type_num) noexcept:
+        """Whether all steps have loops for the type; only float32 and float64 are tried."""
+        cdef int i
+        if type_num != cnp.NPY_DOUBLE and type_num != cnp.NPY_FLOAT:
+            return False
+        for i in range(self.n_steps):
+            if not self.steps[i].widen and (<Kernel>self.steps[i].kernel).loops[
+                    cnp.NPY_BOOL if self.steps[i].from_bool else type_num].function == NULL:
+                return False
+        return True
+
+    cdef int run(self, int type_num, npy_intp n, char** data, npy_intp* strides,
+                 char* result) except -1:
+        """Compute n elements of gradient * partial into contiguous memory.
+
+        `data` and `strides` (0: one element for all) describe the gradient, the output and the
+        inputs; entries that the program does not read are ignored. `result` may be the memory of
+        one of them if that has stride itemsize.
+        """
+        cdef char on_stack[MAX_REGISTERS * SMALL_BYTES]
+        cdef char* memory = on_stack
+        cdef char* registers[MAX_REGISTERS]
+        cdef npy_intp register_strides[MAX_REGISTERS]
+        cdef char* arguments[4]
+        cdef npy_intp argument_strides[4]
+        cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
+        cdef npy_intp block = n, begin = 0, length
+        cdef npy_intp register_bytes = SMALL_BYTES
+        cdef int i, j, register
+        cdef Step* step
+        cdef Loop* loop
+        if n * itemsize > SMALL_BYTES:
+            register_bytes = BLOCK_BYTES
+            block = BLOCK_BYTES // itemsize
+            memory = <char*>malloc(self.n_registers * BLOCK_BYTES)
+            if memory == NULL:
+                raise MemoryError()
+        for register in range(self.first_temporary, self.n_registers):
+            registers[register] = memory + register * register_bytes
+            register_strides[register] = itemsize
+            if self.is_constant[register]:
+                register_strides[register] = 0
+                if type_num == cnp.NPY_DOUBLE:
+                    (<double*>registers[register])[0] = self.constants[register]
+                else:
+                    (<float*>registers[register])[0] = <float>self.constants[register]
+        for register in range(self.first_temporary):
+            registers[register] = data[register]
+            register_strides[register] = strides[register]
+        while begin < n:
+            length = min(block, n - begin)
+            for i in range(self.n_steps):
+                step = &self.steps[i]
+                for j in range(step.n_inputs):
+                    arguments[j] = registers[step.inputs[j]]
+                    argument_strides[j] = (1 if step.from_bool
+                                           else register_strides[step.inputs[j]])
+                arguments[step.n_inputs] = (result + begin * itemsize if i == self.n_steps - 1
+                                            else registers[step.output])
+                argument_strides[step.n_inputs] = itemsize
+                if step.widen:
+                    widen(type_num, length, arguments[0], arguments[1])
+                    continue
+                loop = &(<Kernel>step.kernel).loops[cnp.NPY_BOOL if step.from_bool else type_num]
+                if loop.out_type == cnp.NPY_BOOL:
+                    argument_strides[step.n_inputs] = 1
+                loop.function(arguments, &length, argument_strides, loop.data)
+            for register in range(self.first_temporary):
+                registers[register] += length * register_strides[register]
+            begin += length
+        if memory != on_stack:
+            free(memory)
+        return 0
+
+
+cdef void widen(int type_num, npy_intp n, char* booleans, char* numbers) noexcept nogil:
+    cdef npy_intp i
+    for i in range(n):
+        if type_num == cnp.NPY_DOUBLE:
+            (<double*>numbers)[i] = booleans[i]
+        else:
+            (<float*>numbers)[i] = booleans[i]

@@ -1,0 +1,113 @@
+"""Tensors in NumPy's hands: operators, methods, and the functions NumPy lets us override."""
+
+import numpy as np
+
+from cytape.errors import DetachedError
+from cytape.ops import (
+    creation,
+    einsum,
+    elementwise,
+    indexing,
+    joining,
+    linalg,
+    rearranging,
+    reductions,
+    shaping,
+    sparse,
+)
+from cytape.ops.gradients import install_aggregate
+from cytape.tensor.state import is_recorded
+from cytape.tensor.tensor import Tensor, install
+
+_FAMILIES = (creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)
+NUMPY_FUNCTIONS = {
+    theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
+}
+_REDUCTIONS = {
+    np.add: reductions.sum,
+    np.multiply: reductions.prod,
+    np.maximum: reductions.max,
+    np.minimum: reductions.min,
+    np.logical_and: reductions.all,
+    np.logical_or: reductions.any,
+}
+
+
+def _plain(x):
+    """Return x with all tensors in it as ndarrays; a recorded one is an error."""
+    if isinstance(x, Tensor):
+        return np.asarray(x)
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(_plain, x))
+    return {key: _plain(value) for key, value in x.items()} if isinstance(x, dict) else x
+
+
+def _without_gradient(name, function, args, arguments):
+    """Call a NumPy function that cytape has no version of, if no gradient is lost by it."""
+    try:
+        return function(*_plain(args), **_plain(arguments))
+    except DetachedError as error:
+        raise DetachedError(
+            f"numpy.{name} has no derivative in cytape, but was called with a tensor that is being "
+            "recorded. Write it with functions of cytape.numpy, wrap it with cytape.custom_gradient, or "
+            "pass tensor.numpy() if the gradient should stop here") from error
+
+
+def array_ufunc(ufunc, method, inputs, arguments):
+    """Serve `Tensor.__array_ufunc__`."""
+    ours = NUMPY_FUNCTIONS.get(ufunc)
+    if arguments.get("out") is None:
+        if method == "__call__" and ours is not None:
+            return ours(*inputs, **arguments)
+        if method == "reduce" and ufunc in _REDUCTIONS:
+            # A ufunc reduces along its first axis unless told otherwise.
+            axis = inputs[1] if len(inputs) > 1 else arguments.pop("axis", 0)
+            return _REDUCTIONS[ufunc](inputs[0], axis=axis, **arguments)
+        if method == "accumulate" and ufunc is np.add:
+            axis = inputs[1] if len(inputs) > 1 else arguments.pop("axis", 0)
+            return reductions.cumsum(inputs[0], axis=axis, **arguments)
+        if method == "outer" and ours is not None:
+            x, y = inputs
+            return ours(shaping.reshape(x, np.shape(x) + (1,) * np.ndim(y)), y, **arguments)
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    if arguments.get("out") is not None:
+        name += " with out="
+    return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
+
+
+def array_function(function, args, arguments):
+    """Serve `Tensor.__array_function__`."""
+    ours = NUMPY_FUNCTIONS.get(function)
+    if ours is None or arguments.get("out") is not None:
+        return _without_gradient(function.__name__, function, args, arguments)
+    return ours(*args, **arguments)
+
+
+_METHODS = {
+    name: getattr(family, name)
+    for family in _FAMILIES
+    for name in (
+        "all any argmax argmin asarray astype bitwise_and bitwise_or bitwise_xor clip conj conjugate "
+        "copy cumprod cumsum diagonal dot getitem imag invert left_shift matrix_transpose max mean min "
+        "prod ravel real repeat reshape right_shift round squeeze std sum swapaxes take trace transpose "
+        "var"
+    ).split()
+    if hasattr(family, name)
+}
+
+install(
+    operators={
+        name: getattr(linalg if name == "matmul" else elementwise, name)
+        for name in (
+            "add subtract multiply divide matmul power floor_divide remainder negative positive absolute "
+            "less less_equal equal not_equal greater greater_equal"
+        ).split()
+    },
+    methods={
+        **_METHODS,
+        "flatten": shaping.ravel,
+        "array_ufunc": array_ufunc,
+        "array_function": array_function,
+    },
+)
+install_aggregate(sparse.aggregate_indexed_slices)
