@@ -1,0 +1,334 @@
+"""Functions of functions: gradients without a tape in sight.
+
+Arrays in, arrays out; tensors in, tensors out.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from cytape.tensor.state import Recorder
+from cytape.tensor.tensor import Tensor, convert_to_tensor
+
+from cytape.autodiff import nest
+from cytape.autodiff.backward import (
+    compute_gradients,
+    convert_output_gradients,
+    densify,
+    zeros,
+)
+from cytape.errors import DetachedError
+from cytape.ops.creation import identity_op
+
+__all__ = ["grad", "value_and_grad", "vjp"]
+
+
+def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable:
+    """Make the function that computes the gradient of a scalar-valued function.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns a scalar. The arguments to differentiate must be floating point or complex arrays,
+        numbers or tensors, or structures (lists, tuples, dicts) of them. It is called with tensors
+        in their place.
+    argnums : int or sequence of int
+        Which positional arguments to differentiate with respect to.
+    has_aux : bool
+        Whether `fun` returns a pair, the scalar and whatever else it has computed.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `fun` and returns a gradient packed like the argument, or a tuple of
+        them if `argnums` is a sequence; with `has_aux` a pair, that and the rest. The gradients are
+        arrays (numbers for numbers), zero where `fun` does not depend on an argument, and tensors
+        if an argument is a tensor or a variable, or the result is being recorded by a tape. It can
+        be pickled if `fun` can.
+
+    See Also
+    --------
+    value_and_grad : The value as well.
+    vjp : For functions that return arrays.
+
+    Notes
+    -----
+    The gradient of a complex result follows TensorFlow's convention, see `GradientTape`: JAX's is
+    its conjugate.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> cytape.grad(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+    array([ 3., 12.])
+    >>> cytape.grad(lambda p: p["w"] * p["x"])({"w": 2.0, "x": 3.0})
+    {'w': np.float64(3.0), 'x': np.float64(2.0)}
+    >>> float(cytape.grad(cytape.grad(lambda x: x**3))(2.0))
+    12.0
+    """
+    return Transformed(_grad, fun, _checked_argnums(argnums), has_aux)
+
+
+def value_and_grad(
+    fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable:
+    """Make the function that computes a scalar-valued function and its gradient.
+
+    Parameters
+    ----------
+    fun, argnums, has_aux
+        As for `grad`.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `fun` and returns ``(value, gradient)``, with `has_aux`
+        ``((value, aux), gradient)``.
+
+    Examples
+    --------
+    The form in which ``scipy.optimize.minimize(..., jac=True)`` wants it:
+
+    >>> import cytape
+    >>> import numpy as np
+    >>> f = cytape.value_and_grad(lambda x: (x * x).sum())
+    >>> value, gradient = f(np.array([1.0, 2.0]))
+    >>> float(value), gradient
+    (5.0, array([2., 4.]))
+    """
+    return Transformed(_value_and_grad, fun, _checked_argnums(argnums), has_aux)
+
+
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """Compute a function, and prepare its vector-Jacobian product.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns an array or a structure of arrays.
+    *primals
+        Its arguments, as for `grad`; all of them are differentiated.
+    has_aux : bool
+        Whether `fun` returns a pair, what is to be differentiated and whatever else it computed.
+
+    Returns
+    -------
+    value
+        What `fun` returned.
+    vjp_fn : callable
+        Takes weights in the structure and the shapes of `value`, and returns the tuple of gradients
+        of the weighted sum with respect to the primals. It may be called any number of times.
+    aux
+        The rest of what `fun` returned; only with `has_aux`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> value, vjp_fn = cytape.vjp(lambda x, y: x * y, np.array([1.0, 2.0]), 3.0)
+    >>> value
+    array([3., 6.])
+    >>> gx, gy = vjp_fn(np.array([1.0, 10.0]))
+    >>> gx, float(gy)
+    (array([ 3., 30.]), 21.0)
+    """
+    run = _Run(fun, primals, {}, tuple(range(len(primals))), has_aux)
+    outputs = [_output(fun, leaf) for leaf in nest.flatten(run.value)]
+    value = nest.pack_sequence_as(run.value, outputs)
+
+    def vjp_fn(output_gradients: Any) -> tuple:
+        nest.assert_same_structure(value, output_gradients)
+        seeds = convert_output_gradients(outputs, output_gradients)
+        arrays_out = run.arrays_out and not _has_tensors(output_gradients)
+        return _export(run.gradients(outputs, seeds, keep=True), arrays_out)
+
+    exported = _export(value, run.arrays_out)
+    return (exported, vjp_fn, run.aux) if has_aux else (exported, vjp_fn)
+
+
+class Transformed:
+    """A rule bound to the function it transforms. A class, so that it can be pickled.
+
+    It is a descriptor, so that it can be a method as well.
+    """
+
+    def __init__(self, rule: Callable, fun: Callable, *options: Any) -> None:
+        functools.update_wrapper(self, fun, updated=())
+        self._rule = rule
+        self._options = options
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._rule(self.__wrapped__, args, kwargs, *self._options)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> tuple:
+        return Transformed, (self._rule, self.__wrapped__, *self._options)
+
+
+class _Run:
+    """One call of a function on a tape of its own, with new tensors for chosen arguments.
+
+    The tensors are new also where an argument is a tensor already: the function may reach that one
+    by another way, say as another argument, and there it is a constant.
+    """
+
+    def __init__(
+        self, fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool
+    ) -> None:
+        self.arrays_out = not _has_tensors((args, kwargs))
+        self._selected, self._sources, args = _replace_arguments(fun, args, argnums)
+        self._recorder = Recorder(False, False)
+        for source in self._sources:
+            self._recorder.watch(source.id)
+        self._recorder.push()
+        try:
+            self.value = fun(*args, **kwargs)
+        finally:
+            self._recorder.pop()
+        if has_aux:
+            if not (isinstance(self.value, tuple) and len(self.value) == 2):
+                raise TypeError(
+                    f"with has_aux=True {name_of(fun)} must return a pair, got {self.value!r}"
+                )
+            self.value, aux = self.value
+            self.aux = _export(aux, self.arrays_out)
+
+    def gradients(
+        self, outputs: list[Tensor], seeds: list | None = None, keep: bool = False
+    ) -> Any:
+        """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
+        gradients = compute_gradients(self._recorder, outputs, self._sources, seeds, keep)
+        dense = [
+            zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
+            for gradient, source in zip(gradients, self._sources, strict=True)
+        ]
+        return nest.pack_sequence_as(self._selected, dense)
+
+
+def _value_and_grad(
+    fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool
+) -> tuple:
+    run = _Run(fun, args, kwargs, argnums, has_aux)
+    output = _scalar_output(fun, run.value)
+    gradients = _export(run.gradients([output]), run.arrays_out)
+    value = _export(output, run.arrays_out)
+    return ((value, run.aux) if has_aux else value), gradients
+
+
+def _grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool) -> Any:
+    value, gradients = _value_and_grad(fun, args, kwargs, argnums, has_aux)
+    return (gradients, value[1]) if has_aux else gradients
+
+
+def name_of(fun: Callable) -> str:
+    """Name a callable, for messages."""
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def _has_tensors(structure: Any) -> bool:
+    return any(isinstance(leaf, Tensor) for leaf in nest.flatten(structure))
+
+
+def _checked_argnums(argnums: int | Sequence[int]) -> int | tuple[int, ...]:
+    try:
+        return operator.index(argnums)
+    except TypeError:
+        pass
+    try:
+        argnums = tuple(map(operator.index, argnums))
+    except TypeError:
+        raise TypeError(f"argnums must be an int or a sequence of ints, got {argnums!r}") from None
+    return argnums
+
+
+def _replace_arguments(fun: Callable, args: tuple, argnums: int | tuple) -> tuple:
+    """Return the chosen arguments, their leaves as new tensors, and all arguments with these."""
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    positions = [number + len(args) if number < 0 else number for number in numbers]
+    if len(set(positions)) < len(positions) or any(not 0 <= i < len(args) for i in positions):
+        raise ValueError(
+            f"argnums {argnums} must be different positions among the {len(args)} positional "
+            f"arguments of {name_of(fun)}"
+        )
+    new_args = list(args)
+    sources = []
+    for i in positions:
+        role = f"argument {i} of {name_of(fun)}"
+        new = [new_tensor(role, leaf) for leaf in nest.flatten(args[i])]
+        for tensor in new:
+            _require_differentiable(role, tensor)
+        new_args[i] = nest.pack_sequence_as(args[i], new)
+        sources += new
+    selected = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
+    return selected, sources, new_args
+
+
+def new_tensor(role: str, value: Any) -> Tensor:
+    """Make a tensor of its own of whatever is passed as an argument to be differentiated."""
+    if isinstance(value, Tensor):
+        return identity_op(value)
+    try:
+        return convert_to_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{role} cannot be differentiated: {error}") from error
+
+
+def _require_differentiable(role: str, tensor: Tensor) -> None:
+    if not tensor.spec.trainable:
+        raise TypeError(
+            f"{role} has dtype {tensor.dtype}, which has no gradient: pass floating point "
+            "numbers (3.0, not 3), or choose other arguments with argnums"
+        )
+
+
+def require_result(f: Callable, result: Any) -> None:
+    """Raise if a function returned nothing."""
+    if result is None:
+        raise ValueError(f"{name_of(f)} returned None: was the return statement forgotten?")
+
+
+def _output(fun: Callable, value: Any) -> Tensor:
+    try:
+        return convert_to_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name_of(fun)} must return arrays or tensors, got {value!r}") from error
+
+
+def _scalar_output(fun: Callable, value: Any) -> Tensor:
+    require_result(fun, value)
+    if isinstance(value, (list, tuple, dict)):
+        raise TypeError(
+            f"{name_of(fun)} must return one scalar, got a {type(value).__name__}: use vjp, or "
+            "has_aux=True if it returns a scalar and something else"
+        )
+    output = _output(fun, value)
+    if output.shape != ():
+        raise TypeError(
+            f"{name_of(fun)} must return a scalar, got shape {output.shape}: sum it to one, or use "
+            "vjp or GradientTape.jacobian"
+        )
+    _require_differentiable(f"the result of {name_of(fun)}", output)
+    return output
+
+
+def _export(structure: Any, arrays_out: bool) -> Any:
+    return nest.map_structure(_to_array, structure) if arrays_out else structure
+
+
+def _to_array(leaf: Any) -> Any:
+    """Return a tensor as a new array, a scalar as a number; itself if a tape is recording it."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    try:
+        array = np.array(leaf)
+    except DetachedError:
+        return leaf
+    return array if array.ndim else array[()]

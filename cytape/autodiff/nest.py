@@ -1,0 +1,150 @@
+"""Nested structures: lists, tuples, named tuples and dicts, to any depth, around leaves.
+
+Whatever is none of these is a leaf: a tensor, an array, a number, a string, an ``IndexedSlices``,
+``None``. A dict is flattened in the sorted order of its keys, so that two dicts with the same keys
+match in whatever order they were filled; packing keeps the order and the type of the dict given.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+__all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as"]
+
+
+def flatten(structure: Any) -> list:
+    """List the leaves of a structure; a leaf alone is a list of one.
+
+    Examples
+    --------
+    >>> flatten({"w": [1, 2], "b": (3, None)})
+    [3, None, 1, 2]
+    >>> flatten(5)
+    [5]
+    """
+    leaves: list = []
+    _collect(structure, leaves)
+    return leaves
+
+
+def pack_sequence_as(structure: Any, flat_sequence: list) -> Any:
+    """Put leaves, in the order of `flatten`, into a new structure like the given one.
+
+    Raises
+    ------
+    ValueError
+        If the number of leaves differs.
+
+    Examples
+    --------
+    >>> pack_sequence_as({"w": [1, 2], "b": (3, None)}, ["b0", "b1", "w0", "w1"])
+    {'w': ['w0', 'w1'], 'b': ('b0', 'b1')}
+    """
+    n_leaves = len(flatten(structure))
+    if len(flat_sequence) != n_leaves:
+        raise ValueError(
+            f"got {len(flat_sequence)} leaves for a structure of {n_leaves}: {structure!r}"
+        )
+    return _rebuild(structure, iter(flat_sequence))
+
+
+def map_structure(function: Callable, *structures: Any) -> Any:
+    """Apply a function to the leaves of structures that match; the result is packed like the first.
+
+    Examples
+    --------
+    >>> map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"b": [20], "a": 10})
+    {'a': 11, 'b': [22]}
+    """
+    first = structures[0]
+    for other in structures[1:]:
+        assert_same_structure(first, other)
+    return _rebuild(first, map(function, *map(flatten, structures)))
+
+
+def assert_same_structure(first: Any, second: Any) -> None:
+    """Raise unless two structures differ in their leaves only.
+
+    Lists, tuples and dicts each match their own kind (subclasses included, whatever the order of
+    the keys); a named tuple matches its own type only.
+
+    Raises
+    ------
+    ValueError
+        If the structures differ; the message shows the parts that do.
+
+    Examples
+    --------
+    >>> assert_same_structure([1, {"a": 2}], [3, {"a": None}])
+    >>> assert_same_structure([1, 2], (1, 2))
+    Traceback (most recent call last):
+        ...
+    ValueError: structures differ: a list, [1, 2], where the other has a tuple, (1, 2)
+    """
+    kind, other_kind = _kind(first), _kind(second)
+    if kind is not other_kind:
+        raise ValueError(
+            f"structures differ: {_describe(kind, first)}, where the other has "
+            f"{_describe(other_kind, second)}"
+        )
+    if kind is None:
+        return
+    if kind is dict and first.keys() != second.keys():
+        raise ValueError(f"structures differ: keys {list(first)} and {list(second)}")
+    if len(first) != len(second):
+        raise ValueError(
+            f"structures differ in length, {len(first)} and {len(second)}: {first!r} and {second!r}"
+        )
+    for child, other_child in zip(_children(first), _children(second), strict=True):
+        assert_same_structure(child, other_child)
+
+
+def _kind(structure: Any) -> type | None:
+    """Find the type that a matching structure must share; None for a leaf."""
+    if isinstance(structure, tuple):
+        return type(structure) if hasattr(structure, "_fields") else tuple
+    if isinstance(structure, list):
+        return list
+    return dict if isinstance(structure, dict) else None
+
+
+def _describe(kind: type | None, structure: Any) -> str:
+    return f"the leaf {structure!r}" if kind is None else f"a {kind.__name__}, {structure!r}"
+
+
+def _sorted_keys(structure: dict) -> list:
+    try:
+        return sorted(structure)
+    except TypeError as error:
+        raise TypeError(
+            f"the keys of a dict in a structure must be sortable, got {list(structure)}"
+        ) from error
+
+
+def _children(structure: Any) -> Any:
+    if isinstance(structure, dict):
+        return [structure[key] for key in _sorted_keys(structure)]
+    return structure
+
+
+def _collect(structure: Any, leaves: list) -> None:
+    if isinstance(structure, (list, tuple, dict)):
+        for child in _children(structure):
+            _collect(child, leaves)
+    else:
+        leaves.append(structure)
+
+
+def _rebuild(structure: Any, leaves: Iterator) -> Any:
+    kind = _kind(structure)
+    if kind is None:
+        return next(leaves)
+    if kind is dict:
+        rebuilt = copy.copy(structure)  # keeps the order of the keys and, say, a default factory
+        for key in _sorted_keys(structure):
+            rebuilt[key] = _rebuild(structure[key], leaves)
+        return rebuilt
+    children = [_rebuild(child, leaves) for child in structure]
+    return kind(*children) if hasattr(structure, "_fields") else type(structure)(children)

@@ -1,0 +1,936 @@
+"""GradientTape, statement by statement, and what the statements leave open."""
+
+import gc
+import threading
+import weakref
+from collections import OrderedDict, namedtuple
+
+import numpy as np
+import pytest
+from cytape.tensor.tensor import live_tensors
+
+import cytape
+from cytape.errors import CytapeError, InvalidGradientError, TapeStateError
+
+# -- watching, scopes, lifetime --------------------------------------------------------------------
+
+
+def test_D_2_01_watch_takes_any_nesting_of_tensors_and_variables():
+    x, y, v = cytape.constant(2.0), cytape.constant(3.0), cytape.Variable(5.0)
+    with cytape.GradientTape() as tape:
+        tape.watch({"x": [x, (y, v)]})
+        z = x * y * v
+    assert [float(g) for g in tape.gradient(z, [x, y, v])] == [15.0, 10.0, 6.0]
+
+
+@pytest.mark.parametrize("wrong", [np.ones(2), [np.ones(2)], 1.0, "text", None])
+def test_D_2_01_watching_anything_else_is_an_error_that_names_the_type(wrong):
+    leaf = wrong[0] if isinstance(wrong, list) else wrong
+    with cytape.GradientTape() as tape:
+        with pytest.raises(ValueError, match=type(leaf).__name__):
+            tape.watch(wrong)
+
+
+def test_D_2_02_trainable_variables_are_watched_when_read():
+    v = cytape.Variable(2.0)
+    fixed = cytape.Variable(2.0, trainable=False)
+    with cytape.GradientTape(persistent=True) as tape:
+        y = v * v
+        z = fixed * fixed
+    assert float(tape.gradient(y, v)) == 4.0
+    assert tape.gradient(z, fixed) is None
+    with cytape.GradientTape() as tape:
+        tape.watch(fixed)
+        z = fixed * fixed
+    assert float(tape.gradient(z, fixed)) == 4.0
+
+
+def test_D_2_03_only_watched_variables_count_without_watch_accessed_variables():
+    v, w = cytape.Variable(2.0), cytape.Variable(5.0)
+    with cytape.GradientTape(watch_accessed_variables=False, persistent=True) as tape:
+        tape.watch(v)
+        y = v**2
+        z = w**3
+    assert float(tape.gradient(y, v)) == 4.0
+    assert tape.gradient(z, w) is None
+    assert tape.watched_variables() == (v,)
+
+
+def test_D_2_04_watched_variables_come_in_order_of_creation():
+    first, second, third = (cytape.Variable(float(i)) for i in range(3))
+    with cytape.GradientTape() as tape:
+        assert tape.watched_variables() == ()
+        y = third * first * second * first
+        assert tape.watched_variables() == (first, second, third)
+        tape.reset()
+        assert tape.watched_variables() == ()
+        y = second * first
+    tape.gradient(y, first)
+    watched = tape.watched_variables()
+    assert isinstance(watched, tuple)
+    assert [v is w for v, w in zip(watched, (first, second), strict=True)] == [True, True]
+
+
+def test_D_2_05_integers_are_watched_in_vain():
+    x = cytape.constant(3)
+    y = cytape.constant(2.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        with pytest.warns(UserWarning, match="int64"):
+            tape.watch(x)
+        tape.watch(y)
+        z = x * x
+        w = x * y
+    assert tape.gradient(z, x) is None
+    assert tape.gradient(w, x) is None
+    assert tape.gradient(x, x) is None
+    assert float(tape.gradient([w, x], y)) == 3.0
+    text = cytape.constant("text")
+    assert tape.gradient(w, text) is None
+    assert tape.gradient(text, y) is None
+
+
+def test_D_2_06_entering_an_active_tape_is_an_error_entering_it_again_continues():
+    x = cytape.constant(3.0)
+    tape = cytape.GradientTape()
+    with tape:
+        with pytest.raises(ValueError, match="recording"):
+            tape.__enter__()
+        tape.watch(x)
+        y = 2 * x
+    unseen = y * y
+    with tape:
+        z = 2 * y
+    assert float(tape.gradient([z, unseen], x)) == 4.0
+
+
+def test_D_2_07_stop_recording_hides_ops_from_this_tape_only():
+    v = cytape.Variable(1.0)
+    with cytape.GradientTape() as other, cytape.GradientTape(persistent=True) as tape:
+        x2 = 2 * v
+        with tape.stop_recording():
+            y = x2**2
+        z = x2**2
+    assert tape.gradient(y, x2) is None
+    assert float(tape.gradient(z, x2)) == 4.0
+    assert float(other.gradient(y, v)) == 8.0
+
+
+def test_D_2_07_stop_recording_on_a_tape_that_is_not_recording():
+    tape = cytape.GradientTape()
+    with pytest.raises(RuntimeError):
+        with tape.stop_recording():
+            pass
+    with tape:
+        pass
+    with pytest.raises(ValueError):
+        with tape.stop_recording():
+            pass
+
+
+def test_D_2_08_reset_forgets_everything():
+    v = cytape.Variable(1.0)
+    x = cytape.constant(5.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        loss = v * v * x
+        tape.reset()
+        assert tape.watched_variables() == ()
+        loss = loss + v * v * x
+    gradients = tape.gradient(loss, [v, x])
+    assert float(gradients[0]) == 10.0
+    assert gradients[1] is None
+    with cytape.GradientTape() as tape:
+        loss = v * v
+        tape.reset()
+        loss += v * v
+    assert float(tape.gradient(loss, v)) == 2.0
+
+
+def test_D_2_08_reset_outside_the_block():
+    tape = cytape.GradientTape()
+    with tape:
+        pass
+    with pytest.raises(ValueError, match="not recording"):
+        tape.reset()
+
+
+def test_D_2_09_gradient_inside_the_block_ends_the_recording():
+    x = cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        assert float(tape.gradient(y, x)) == 6.0
+        z = y * y
+    with pytest.raises(RuntimeError):
+        tape.gradient(z, x)
+
+
+def test_D_2_09_a_persistent_tape_records_its_own_gradients():
+    x = cytape.constant(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x**3
+        first = tape.gradient(y, x)
+        second = tape.gradient(first, x)
+        third = tape.gradient(second, x)
+    assert [float(d) for d in (y, first, second, third)] == [27.0, 27.0, 18.0, 6.0]
+
+
+@pytest.mark.parametrize("used", ["gradient", "jacobian", "batch_jacobian"])
+@pytest.mark.parametrize("again", ["gradient", "jacobian", "batch_jacobian"])
+def test_D_2_10_a_tape_that_is_not_persistent_serves_once(used, again):
+    x = cytape.constant([[1.0, 2.0]])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    getattr(tape, used)(y, x)
+    with pytest.raises(RuntimeError, match="non-persistent tape serves only one set of gradients"):
+        getattr(tape, again)(y, x)
+
+
+@pytest.mark.parametrize("method", ["gradient", "jacobian", "batch_jacobian"])
+@pytest.mark.parametrize("persistent", [True, False])
+def test_D_2_10_a_tape_that_was_never_entered(method, persistent):
+    x = cytape.constant([[1.0, 2.0]])
+    tape = cytape.GradientTape(persistent)
+    with pytest.raises(RuntimeError, match="non-persistent tape serves one set of gradients"):
+        getattr(tape, method)(x, x)
+
+
+def test_D_2_11_equal_constants_are_different_tensors():
+    x1, x2 = cytape.constant(3.0), cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x1)
+        y = x1 + x2
+    assert float(tape.gradient(y, x1)) == 1.0
+
+
+def _chain(x, n_ops):
+    for _ in range(n_ops):
+        x = np.tanh(x) * 1.0
+    return x
+
+
+def test_D_2_12_gradient_frees_the_intermediates_of_a_tape_that_is_not_persistent():
+    x = cytape.constant(np.ones(3))
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = _chain(x, 20)
+    gradient = tape.gradient(y, x)
+    del y
+    assert live_tensors() == before + 1
+    del gradient, tape
+    assert live_tensors() == before
+
+
+def test_D_2_12_dropping_a_persistent_tape_frees_the_intermediates():
+    x = cytape.constant(np.ones(3))
+    alive = cytape.Variable(np.ones(3))
+    freed = weakref.ref(alive)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = _chain(x, 20) * alive
+    tape.gradient(y, x)
+    del alive
+    assert freed() is not None
+    del tape
+    gc.collect()
+    assert freed() is None
+
+
+def test_D_2_12_dropping_what_is_downstream_frees_without_touching_the_tape():
+    x = cytape.constant(np.ones(3))
+    released = []
+
+    @cytape.custom_gradient
+    def traced(x):
+        token = Token(released)
+
+        def grad_fn(dy):
+            return dy if token else None
+
+        return x * 1.0, grad_fn
+
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = _chain(traced(x), 20)
+        assert released == []
+        del y
+        assert released == ["released"]
+        z = x * x
+    assert tape.gradient(z, x).numpy().tolist() == [2.0, 2.0, 2.0]
+
+
+class Token:
+    """Reports its end."""
+
+    def __init__(self, log):
+        self.log = log
+
+    def __del__(self):
+        self.log.append("released")
+
+
+# -- gradient --------------------------------------------------------------------------------------
+
+
+def test_D_2_13_targets_are_summed_and_results_packed_like_the_sources():
+    x, y = cytape.constant(3.0), cytape.constant(5.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        square = x * x
+        targets = [2 * x, 3 * y]
+    assert float(tape.gradient(square, x)) == 6.0
+    assert [float(g) for g in tape.gradient(targets, [x, y])] == [2.0, 3.0]
+    assert float(tape.gradient({"a": square, "b": targets}, x)) == 8.0
+
+    Pair = namedtuple("Pair", "first second")
+    packed = tape.gradient(targets, {"b": (x, [y, x]), "a": Pair(y, x)})
+    assert list(packed) == ["b", "a"]
+    assert isinstance(packed["b"], tuple)
+    assert [float(packed["b"][0]), *map(float, packed["b"][1])] == [2.0, 3.0, 2.0]
+    assert isinstance(packed["a"], Pair)
+    assert (float(packed["a"].first), float(packed["a"].second)) == (3.0, 2.0)
+    assert type(tape.gradient(square, OrderedDict(x=x))) is OrderedDict
+
+
+def test_D_2_14_targets_that_are_sources():
+    x, y = cytape.constant(3.0), cytape.constant(5.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        y_squared = y * y
+    assert float(tape.gradient(x, x)) == 1.0
+    assert float(tape.gradient([y, y], y)) == 2.0
+    assert [float(g) for g in tape.gradient([x, y, y_squared], [x, y])] == [1.0, 11.0]
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        targets = [x, x * x]
+    assert float(tape.gradient(targets, x)) == 5.0
+
+
+def test_D_2_14_unrelated_strings_change_nothing():
+    x, text = cytape.constant(3.0), cytape.constant("text")
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    assert float(tape.gradient([y, text], x)) == 6.0
+    gradients = tape.gradient(y, [x, text])
+    assert float(gradients[0]) == 6.0
+    assert gradients[1] is None
+
+
+def test_D_2_15_output_gradients_seed_the_targets():
+    x, y = cytape.constant(3.0), cytape.constant(2.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        targets = [x * y, x]
+    assert float(tape.gradient(targets, x, output_gradients=[1, 2])) == 4.0
+    assert float(tape.gradient(targets, x, [cytape.constant(1.0), np.float32(2)])) == 4.0
+    assert float(tape.gradient(targets, x, [None, 2.0])) == 4.0
+    assert float(tape.gradient(x, x, output_gradients=7.0)) == 7.0
+    assert tape.gradient(x, x, output_gradients=7.0).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("output_gradients", "message"),
+    [
+        ([1.0], "1 entries for 2 targets"),
+        ([1.0, 1.0, 1.0], "3 entries for 2 targets"),
+        ([1.0, np.ones(3)], r"\[1\] has shape \(3,\), its target \(2,\)"),
+        ([1.0, object()], r"\[1\] cannot be converted"),
+        ([1j, None], r"\[0\] is complex128, its target float64"),
+    ],
+)
+def test_D_2_15_output_gradients_that_do_not_fit(output_gradients, message):
+    x = cytape.constant([1.0, 2.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        targets = [np.sum(x), x * x]
+    with pytest.raises(InvalidGradientError, match=message):
+        tape.gradient(targets, x, output_gradients)
+    assert tape.gradient(targets, x).numpy().tolist() == [3.0, 5.0]  # the tape was not consumed
+
+
+def test_D_2_16_unconnected_sources():
+    x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
+    v = cytape.Variable(np.ones((2, 2), np.float32))
+    other = cytape.constant(2.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, other])
+        y = other * other
+    assert tape.gradient(y, [x, v]) == [None, None]
+    assert tape.gradient(y, x, unconnected_gradients="none") is None
+    for zero in ("zero", cytape.UnconnectedGradients.ZERO):
+        for source in (x, v):
+            gradient = tape.gradient(y, source, unconnected_gradients=zero)
+            assert gradient.numpy().tolist() == [[0.0, 0.0], [0.0, 0.0]]
+            assert gradient.dtype == source.dtype
+    with pytest.raises(ValueError, match="'nonsense'"):
+        tape.gradient(y, x, unconnected_gradients="nonsense")
+
+
+def test_D_2_17_empty_and_missing_targets():
+    x = cytape.constant(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(TypeError, match="NoneType"):
+        tape.gradient(None, x)
+    assert tape.gradient([], [x, x]) == [None, None]
+    assert tape.gradient([], []) == []
+    assert tape.gradient(y, []) == []
+    assert tape.gradient(y, {}) == {}
+
+
+@pytest.mark.parametrize("wrong", [None, 3.0, "text", np.ones(2), object()])
+def test_targets_and_sources_must_be_tensors(wrong):
+    x = cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    for target, sources in ((wrong, x), ([y, wrong], x), (y, wrong), (y, [x, wrong])):
+        with pytest.raises(TypeError, match=type(wrong).__name__):
+            tape.gradient(target, sources)
+    assert float(tape.gradient(y, x)) == 6.0
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda x: x.astype(np.int64),
+        lambda x: x.astype(np.int64).astype(np.float64),
+        lambda x: x > 2,
+        lambda x: np.argmax(x),
+        lambda x: cytape.stop_gradient(x),
+    ],
+)
+def test_D_2_18_only_differentiable_paths_count(cut):
+    x = cytape.constant([1.0, 5.0])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cut(x)
+        z = y * x
+    assert tape.gradient(y, x) is None
+    np.testing.assert_array_equal(tape.gradient(z, x).numpy(), np.broadcast_to(y.numpy(), 2))
+
+
+def test_D_2_18_where_chooses_the_path():
+    for value, expected in ((5.0, 1.0), (50.0, 100.0)):
+        x = cytape.constant(value)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = np.where(x < 10, x, x * x)
+        assert float(tape.gradient(y, x)) == expected
+
+
+def test_D_2_21_an_inner_gradient_is_differentiable_inside_the_outer_block():
+    x = cytape.constant(5.0)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = x * x
+        first = inner.gradient(y, x)
+    assert float(first) == 10.0
+    assert float(outer.gradient(first, x)) == 2.0
+
+
+def test_D_2_21_an_inner_gradient_taken_after_the_outer_block():
+    x = cytape.constant(5.0)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = x * x
+    first = inner.gradient(y, x)
+    assert outer.gradient(first, x) is None
+
+
+# -- jacobian --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("use_pfor", [True, False])
+def test_D_2_22_jacobian(use_pfor):
+    x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
+    with cytape.GradientTape(persistent=not use_pfor) as tape:
+        tape.watch([x, y])
+        z = x * x * y
+    packed = tape.jacobian(z, {"x": x, "y": [y]}, experimental_use_pfor=use_pfor)
+    assert packed["x"].numpy().tolist() == [[6.0, 0.0], [0.0, 16.0]]
+    assert packed["y"][0].numpy().tolist() == [[1.0, 0.0], [0.0, 4.0]]
+
+
+def test_D_2_22_jacobian_has_the_shapes_of_target_and_source():
+    x = cytape.constant(np.arange(6.0).reshape(2, 3))
+    w = cytape.constant(np.arange(12.0).reshape(3, 4))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, w])
+        y = x @ w
+        scalar = np.sum(y)
+        empty = y[:0]
+    by_x, by_w, by_y = tape.jacobian(y, [x, w, y])
+    np.testing.assert_array_equal(by_x.numpy(), np.einsum("ik,lj->ijkl", np.eye(2), w.numpy()))
+    np.testing.assert_array_equal(by_w.numpy(), np.einsum("jl,ik->ijkl", np.eye(4), x.numpy()))
+    np.testing.assert_array_equal(by_y.numpy(), np.eye(8).reshape(2, 4, 2, 4))
+    assert tape.jacobian(scalar, x).shape == (2, 3)
+    assert tape.jacobian(empty, x).shape == (0, 4, 2, 3)
+
+
+def test_D_2_22_sparse_rows_come_back_dense():
+    table = cytape.constant(np.arange(6.0).reshape(3, 2))
+    with cytape.GradientTape() as tape:
+        tape.watch(table)
+        y = cytape.gather(table, [2, 0, 2])
+    jacobian = tape.jacobian(y, table)
+    expected = np.zeros((3, 2, 3, 2))
+    for row, index in enumerate([2, 0, 2]):
+        expected[row, :, index, :] = np.eye(2)
+    np.testing.assert_array_equal(jacobian.numpy(), expected)
+
+
+def test_D_2_22_jacobian_of_unconnected_sources():
+    x, y = cytape.constant([1.0, 2.0]), cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        z = x * x
+        count = x.astype(np.int64)
+    assert tape.jacobian(z, y) is None
+    assert tape.jacobian(z, y, unconnected_gradients="zero").numpy().tolist() == [[0.0] * 3] * 2
+    assert tape.jacobian(count, x) is None
+    with pytest.raises(ValueError, match="'nonsense'"):
+        tape.jacobian(z, y, unconnected_gradients="nonsense")
+
+
+@pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
+def test_D_2_23_row_by_row_needs_a_persistent_tape(method):
+    x = cytape.constant([[1.0, 2.0]])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(RuntimeError, match="persistent"):
+        getattr(tape, method)(y, x, experimental_use_pfor=False)
+    assert getattr(tape, method)(y, x) is not None
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_D_2_23_jacobian_inside_the_block(persistent):
+    x = cytape.constant(3.0)
+    with cytape.GradientTape(persistent=persistent) as tape:
+        tape.watch(x)
+        z = x**4
+        jacobian = tape.jacobian(z, x)
+    assert float(jacobian) == 108.0
+
+
+def test_a_jacobian_can_be_differentiated():
+    x = cytape.constant([1.0, 2.0])
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = x**3
+        jacobian = inner.jacobian(y, x)
+    second = outer.jacobian(jacobian, x).numpy()
+    expected = np.zeros((2, 2, 2))
+    expected[[0, 1], [0, 1], [0, 1]] = [6.0, 12.0]
+    np.testing.assert_allclose(second, expected)
+
+
+@pytest.mark.parametrize("target", [None, [1.0], "text", np.ones(2)])
+def test_a_jacobian_has_one_tensor_as_target(target):
+    x = cytape.constant([[1.0, 2.0]])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    with pytest.raises(TypeError, match=type(target).__name__):
+        tape.jacobian(target, x)
+    with pytest.raises(TypeError, match=type(target).__name__):
+        tape.batch_jacobian(target, x)
+    with pytest.raises(TypeError, match="list"):
+        tape.batch_jacobian(y, [x])
+    assert tape.jacobian(y, x).shape == (1, 2, 1, 2)
+
+
+@pytest.mark.parametrize("use_pfor", [True, False])
+def test_D_2_24_batch_jacobian(use_pfor):
+    x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
+    y = cytape.constant([[3.0, 4.0], [5.0, 6.0]])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        z = x * x * y
+        wide = x[:, :, None] * np.ones(3)
+        empty = x[:, :0]
+    jacobian = tape.batch_jacobian(z, x, experimental_use_pfor=use_pfor)
+    assert jacobian.numpy().tolist() == [[[6.0, 0.0], [0.0, 16.0]], [[30.0, 0.0], [0.0, 48.0]]]
+    expected = np.broadcast_to(np.eye(2)[:, None, :], (2, 2, 3, 2))
+    np.testing.assert_array_equal(tape.batch_jacobian(wide, x).numpy(), expected)
+    assert tape.batch_jacobian(empty, x).shape == (2, 0, 2)
+    assert tape.batch_jacobian(z, y) is None
+    assert tape.batch_jacobian(z, y, unconnected_gradients="zero").shape == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("target_shape", "source_shape"), [((3, 2), (2, 2)), ((2,), (2, 2)), ((2, 2), (2,)), ((), ())]
+)
+def test_D_2_24_batch_jacobian_of_shapes_without_a_common_batch(target_shape, source_shape):
+    x = cytape.constant(np.ones(source_shape))
+    y = cytape.constant(np.ones(target_shape))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        z = y * np.sum(x)
+    with pytest.raises(ValueError, match="same first one"):
+        tape.batch_jacobian(z, x)
+
+
+# -- what the statements leave open ----------------------------------------------------------------
+
+
+def test_a_tape_may_watch_before_it_is_entered():
+    x = cytape.constant(3.0)
+    tape = cytape.GradientTape()
+    tape.watch(x)
+    with tape:
+        y = x * x
+    assert float(tape.gradient(y, x)) == 6.0
+
+
+def test_entering_a_used_tape_again_starts_anew():
+    v = cytape.Variable(3.0)
+    x = cytape.constant(2.0)
+    tape = cytape.GradientTape()
+    with tape:
+        y = v * v
+    tape.gradient(y, v)
+    with pytest.raises(TapeStateError, match="has served"):
+        tape.watch(x)
+    with tape:
+        assert tape.watched_variables() == ()
+        tape.watch(x)
+        z = x * x * x
+    assert float(tape.gradient(z, x)) == 12.0
+
+
+def test_gradient_while_this_tape_is_suspended():
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape() as tape:
+        y = v * v
+        with tape.stop_recording():
+            assert float(tape.gradient(y, v)) == 6.0
+    with cytape.GradientTape(persistent=True) as tape:
+        y = v * v
+        with tape.stop_recording():
+            first = tape.gradient(y, v)
+    assert float(first) == 6.0
+    assert tape.gradient(first, v) is None
+
+
+def test_stop_recording_for_every_tape():
+    x = cytape.constant(3.0)
+    with cytape.GradientTape() as outer, cytape.GradientTape() as inner:
+        outer.watch(x)
+        inner.watch(x)
+        with cytape.stop_recording():
+            hidden = x * x
+        y = hidden * x
+    assert float(outer.gradient(y, x)) == 9.0
+    assert float(inner.gradient(y, x)) == 9.0
+
+
+def test_a_gradient_uses_the_value_that_a_variable_had_when_it_was_read():
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        y = v * v
+        v.assign(10.0)
+        z = v * v
+    assert float(tape.gradient(y, v)) == 6.0
+    assert float(tape.gradient(z, v)) == 20.0
+    assert float(tape.gradient([y, z], v)) == 26.0
+
+
+def test_a_variable_as_target():
+    v, w = cytape.Variable(3.0), cytape.Variable(4.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        y = v * w
+    assert float(tape.gradient(v, v)) == 1.0
+    assert tape.gradient(v, w) is None
+    assert float(tape.gradient([y, v], v)) == 5.0
+
+
+def test_sparse_gradients_as_target():
+    table = cytape.constant([[1.0], [2.0], [3.0]])
+    with cytape.GradientTape() as outer:
+        outer.watch(table)
+        with cytape.GradientTape() as inner:
+            inner.watch(table)
+            y = np.sum(cytape.gather(table, [0, 0, 2]) ** 3)
+        first = inner.gradient(y, table)
+        assert isinstance(first, cytape.IndexedSlices)
+    second = outer.gradient(first, table)
+    assert second.to_tensor().numpy().tolist() == [[12.0], [0.0], [18.0]]
+
+
+def test_second_order_with_every_intermediate_unnamed():
+    x = cytape.constant(0.7)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = np.exp(np.tanh(np.sin(x) * np.exp(-x)) * np.sqrt(np.tanh(x * x)))
+        first = inner.gradient(y, x)
+        del y
+    second = float(outer.gradient(first, x))
+
+    def derivative(x):
+        with cytape.GradientTape() as tape:
+            x = cytape.constant(x)
+            tape.watch(x)
+            y = np.exp(np.tanh(np.sin(x) * np.exp(-x)) * np.sqrt(np.tanh(x * x)))
+        return float(tape.gradient(y, x))
+
+    step = 1e-5
+    differences = (derivative(0.7 + step) - derivative(0.7 - step)) / (2 * step)
+    np.testing.assert_allclose(second, differences, rtol=1e-8)
+
+
+def test_fifth_order_by_nesting():
+    def nested(order, x):
+        if order == 0:
+            return x**5 + np.sin(x)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = nested(order - 1, x)
+        return tape.gradient(y, x)
+
+    x = cytape.constant(1.5)
+    assert float(nested(5, x)) == pytest.approx(120 + np.cos(1.5))
+
+
+def test_complex_gradients_follow_the_convention_of_the_conjugate():
+    # TensorFlow's: conj(d/dz) for holomorphic functions. JAX and autograd give the conjugate of it.
+    z = cytape.constant(7 + 3j)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(z)
+        square = z * z
+        modulus = np.real(z * np.conj(z))
+        exponential = np.exp(z)
+        real = np.real(z)
+        imaginary = np.imag(z)
+    assert complex(tape.gradient(square, z)) == 14 - 6j
+    assert complex(tape.gradient(square, z, output_gradients=1j)) == 1j * (14 - 6j)
+    assert complex(tape.gradient(modulus, z)) == 14 + 6j  # the direction of steepest ascent
+    assert complex(tape.gradient(exponential, z)) == pytest.approx(np.conj(np.exp(7 + 3j)))
+    assert complex(tape.gradient(real, z)) == 1
+    assert complex(tape.gradient(imaginary, z)) == 1j
+
+
+def test_the_gradient_of_a_real_source_is_real():
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = (x * (1 + 2j)) ** 2
+    gradient = tape.gradient(y, x)
+    assert gradient.dtype == np.float64
+    assert float(gradient) == (2 * 2.0 * (1 + 2j) ** 2).real
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3), (2, 0, 3)])
+def test_a_gradient_has_dtype_and_shape_of_its_source(dtype, shape):
+    x = cytape.constant(np.ones(shape, dtype))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = np.sum(2.0 * x * np.ones((2,) + shape, np.float32))
+    gradient = tape.gradient(y, x)
+    assert gradient.shape == shape
+    assert gradient.dtype == dtype
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+class Broken(Exception):
+    """Raised inside a backward pass."""
+
+
+@cytape.custom_gradient
+def broken(x):
+    """Return x; its gradient fails."""
+
+    def grad_fn(dy):
+        raise Broken("in the backward pass")
+
+    return x * 1.0, grad_fn
+
+
+@pytest.mark.parametrize("error", [Broken, KeyboardInterrupt, MemoryError])
+def test_an_error_inside_a_gradient_leaves_everything_usable(error):
+    v = cytape.Variable(2.0)
+
+    @cytape.custom_gradient
+    def fails_once(x):
+        def grad_fn(dy):
+            if failures:
+                raise failures.pop()
+            return dy
+
+        return x * 1.0, grad_fn
+
+    failures = [error("first")]
+    with cytape.GradientTape() as outer:
+        with cytape.GradientTape(persistent=True) as tape:
+            y = fails_once(v * v) * v
+        with pytest.raises(error, match="first"):
+            tape.gradient(y, v)
+        first = tape.gradient(y, v)
+        z = first * v
+    assert float(first) == 12.0
+    assert float(outer.gradient(z, v)) == 36.0  # d(3 v^3)/dv
+    v.assign(3.0)
+    with cytape.GradientTape() as tape:
+        y = v * v
+    assert float(tape.gradient(y, v)) == 6.0
+
+
+def test_an_error_inside_a_gradient_uses_up_a_tape_that_is_not_persistent():
+    x = cytape.constant(np.ones(3))
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = np.sum(broken(np.tanh(np.tanh(x))))
+    with pytest.raises(Broken):
+        tape.gradient(y, x)
+    with pytest.raises(RuntimeError):
+        tape.gradient(y, x)
+    del y
+    assert live_tensors() == before
+
+
+def test_an_error_inside_a_jacobian():
+    x = cytape.constant(np.ones(3))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = broken(x)
+    with pytest.raises(Broken):
+        tape.jacobian(y, x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    np.testing.assert_array_equal(tape.jacobian(y, x).numpy(), 2 * np.eye(3))
+
+
+def test_an_error_inside_the_block_leaves_no_tape_behind():
+    v = cytape.Variable(2.0)
+    with cytape.GradientTape() as outer:
+        with pytest.raises(Broken):
+            with cytape.GradientTape() as tape:
+                raise Broken
+        with pytest.raises(ValueError):
+            tape.reset()  # left, not recording
+        y = v * v
+    assert float(outer.gradient(y, v)) == 4.0
+
+
+def test_errors_have_a_common_base():
+    tape = cytape.GradientTape()
+    with pytest.raises(CytapeError):
+        tape.gradient(cytape.constant(1.0), [])
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def _in_thread(function, *args):
+    """Run a function in another thread; return its result or raise its exception."""
+    outcome = {}
+
+    def run():
+        try:
+            outcome["result"] = function(*args)
+        except BaseException as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["result"]
+
+
+def test_a_tape_follows_its_own_thread_only():
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        here = v * v
+        there = _in_thread(lambda: v * v * v)
+    assert float(tape.gradient(here, v)) == 6.0
+    assert tape.gradient(there, v) is None
+    assert tape.watched_variables() == (v,)
+
+
+def test_a_tensor_of_another_threads_tape_is_a_constant():
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape() as tape:
+        y = v * v
+
+        def other():
+            w = cytape.Variable(2.0)
+            with cytape.GradientTape() as own:
+                z = w * y
+            gradients = own.gradient(z, [w, y, v])
+            return z, gradients, np.asarray(y)
+
+        z, gradients, array = _in_thread(other)
+        total = y * z
+    assert float(gradients[0]) == 9.0
+    assert gradients[1:] == [None, None]
+    assert array == 9.0
+    assert float(tape.gradient(total, v)) == 6.0 * 18.0
+
+
+def test_a_gradient_may_be_taken_in_another_thread():
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        y = v * v
+        assert float(_in_thread(tape.gradient, y, v)) == 6.0
+    assert float(_in_thread(tape.gradient, y, v)) == 6.0
+
+
+def test_a_tape_cannot_be_entered_in_two_threads():
+    with cytape.GradientTape() as tape:
+        with pytest.raises(ValueError, match="recording"):
+            _in_thread(tape.__enter__)
+    _in_thread(tape.__enter__)
+    tape.__exit__(None, None, None)
+
+
+def test_threads_recording_at_the_same_time():
+    v = cytape.Variable(np.full(4, 0.5))
+    n_threads, n_rounds = 4, 50
+    barrier = threading.Barrier(n_threads)
+    results = [None] * n_threads
+
+    def work(k):
+        barrier.wait()
+        sums = np.zeros(4)
+        for _ in range(n_rounds):
+            with cytape.GradientTape() as tape:
+                y = v
+                for _ in range(k + 1):
+                    y = np.sin(y) * v
+            assert tape.watched_variables() == (v,)
+            sums += tape.gradient(y, v).numpy()
+        results[k] = sums
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k in range(n_threads):
+        with cytape.GradientTape() as tape:
+            y = v
+            for _ in range(k + 1):
+                y = np.sin(y) * v
+        np.testing.assert_allclose(results[k], n_rounds * tape.gradient(y, v).numpy())

@@ -1,0 +1,191 @@
+"""Nothing stays behind: process memory, live tensors, garbage."""
+
+import gc
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cytape.tensor.tensor import live_tensors
+
+import cytape
+
+MEGABYTE = 1 << 20
+
+
+def resident_bytes():
+    """Return the memory of this process now (not its peak)."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def growth(work, n_rounds):
+    """Return by how many bytes this process grows over n rounds, after one to warm up."""
+    work()
+    gc.collect()
+    before = resident_bytes()
+    for _ in range(n_rounds):
+        work()
+    gc.collect()
+    return resident_bytes() - before
+
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+
+
+class Dense:
+    def __init__(self):
+        rng = np.random.default_rng(0)
+        self.w = cytape.Variable(rng.normal(size=(100, 5)))
+        self.b = cytape.Variable(np.zeros(5))
+        self.x = cytape.constant(rng.normal(size=(32, 100)))
+
+    def __call__(self):
+        return np.sum(np.tanh(self.x @ self.w + self.b))
+
+
+def test_D_6_01_forward_passes():
+    layer = Dense()
+    assert growth(layer, 100_000) < 10 * MEGABYTE
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_D_6_01_forward_and_backward_passes(persistent):
+    layer = Dense()
+
+    def step():
+        with cytape.GradientTape(persistent) as tape:
+            loss = layer()
+        gradients = tape.gradient(loss, [layer.w, layer.b])
+        layer.w.assign_sub(1e-6 * gradients[0])
+
+    assert growth(step, 30_000) < 10 * MEGABYTE
+
+
+def test_D_6_01_creating_variables():
+    assert growth(lambda: cytape.Variable(np.zeros(1000)), 10_000) < 10 * MEGABYTE
+
+
+def test_D_6_01_reading_new_variables_on_one_tape():
+    with cytape.GradientTape(watch_accessed_variables=False) as tape:
+        grown = growth(lambda: cytape.Variable(np.zeros(1000)) * 2.0, 10_000)
+    assert tape.watched_variables() == ()
+    assert grown < 10 * MEGABYTE
+
+
+def test_live_tensors_after_100_000_tapes_are_as_before():
+    x = cytape.constant([1.0, 2.0, 3.0])
+    gc.collect()
+    before, objects = live_tensors(), len(gc.get_objects())
+    for _ in range(100_000):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x + x
+        gradient = tape.gradient(y, x)
+    del tape, y, gradient
+    assert live_tensors() == before
+    gc.collect()
+    assert abs(len(gc.get_objects()) - objects) < 50
+
+
+def make_no_garbage(work):
+    """Run with the collector off and check that it would find nothing afterwards."""
+    work()
+    gc.collect()
+    before = live_tensors()
+    gc.disable()
+    try:
+        for _ in range(10):
+            work()
+        assert live_tensors() == before
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_a_tape_is_freed_without_the_garbage_collector():
+    v = cytape.Variable(np.ones(3))
+
+    def work():
+        with cytape.GradientTape(persistent=True) as tape:
+            y = np.sum(np.tanh(v) * v)
+            first = tape.gradient(y, v)
+        tape.gradient(first, v)
+        tape.jacobian(first, v)
+
+    make_no_garbage(work)
+
+
+def test_function_transforms_make_no_garbage():
+    def work():
+        cytape.grad(cytape.grad(lambda x: x**3))(2.0)
+        _, vjp_fn = cytape.vjp(lambda x: np.tanh(x), np.ones(3))
+        vjp_fn(np.ones(3))
+        cytape.val_and_grad_function(lambda x, y: x * y)(2.0, 3.0)
+
+    make_no_garbage(work)
+
+
+def test_custom_gradients_make_no_garbage():
+    @cytape.custom_gradient
+    def exp(x):
+        y = np.exp(x)
+        return y, lambda dy: dy * y
+
+    v = cytape.Variable(np.ones(3))
+    recomputed = cytape.recompute_grad(lambda: exp(v) * v)
+
+    def work():
+        with cytape.GradientTape() as tape:
+            y = recomputed() + exp(v)
+        tape.gradient(y, v)
+        with cytape.GradientTape() as tape:
+            recomputed()
+
+    make_no_garbage(work)
+
+
+def test_failed_gradients_leave_nothing():
+    @cytape.custom_gradient
+    def broken(x):
+        def grad_fn(dy):
+            raise ArithmeticError
+
+        return np.tanh(x), grad_fn
+
+    v = cytape.Variable(np.ones(3))
+
+    def work():
+        for persistent in (False, True):
+            with cytape.GradientTape(persistent) as tape:
+                y = np.tanh(broken(np.tanh(v)))
+            try:
+                tape.gradient(y, v)
+            except ArithmeticError:
+                pass
+
+    work()
+    gc.collect()
+    before = live_tensors()
+    for _ in range(10):
+        work()
+    assert live_tensors() == before
+
+
+def test_a_tape_entered_and_abandoned():
+    v = cytape.Variable(np.ones(3))
+    gc.collect()
+    before = live_tensors()
+
+    def generator():
+        with cytape.GradientTape() as tape:
+            y = v * v
+            yield tape, y
+
+    suspended = generator()
+    next(suspended)
+    suspended.close()
+    del suspended
+    gc.collect()
+    assert live_tensors() == before
