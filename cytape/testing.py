@@ -15,7 +15,8 @@ import numpy as np
 
 from cytape.autodiff import nest
 from cytape.autodiff.functional import vjp
-from cytape.tensor import Tensor, Variable
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
 
 __all__ = ["check_grads", "numerical_grad", "numerical_jvp"]
 
@@ -66,7 +67,7 @@ def check_grads(
     >>> @cytape.custom_gradient
     ... def wrong(x):
     ...     return np.sin(x), lambda g: g * np.sin(x)
-    >>> check_grads(wrong, [0.5])
+    >>> check_grads(wrong, [0.5])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
     AssertionError: reverse mode, order 1, argument 0: ...
@@ -148,12 +149,14 @@ def numerical_jvp(
     >>> round(float(numerical_jvp(lambda x, y: x * y, [2.0, 3.0], [1.0, 10.0])), 6)
     23.0
     """
-    if len(args) != len(tangents):
-        raise ValueError(f"got {len(tangents)} tangents for {len(args)} arguments")
-    args = [_in_double_precision(arg) for arg in args]
 
     def moved(n):
-        value = f(*map(lambda x, t: x if t is None else x + n * step * t, args, tangents))
+        value = f(
+            *[
+                x if t is None else _in_double_precision(x) + n * step * _in_double_precision(t)
+                for x, t in zip(args, tangents, strict=True)
+            ]
+        )
         return nest.map_structure(_in_double_precision, value)
 
     return nest.map_structure(

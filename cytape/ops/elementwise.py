@@ -12,8 +12,8 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
 - Step functions (`floor`, `round`, `sign`, comparisons, `floor_divide`, ...) are not connected:
   their gradient is None, not zero.
 
-Functions of complex numbers that are not holomorphic (`absolute`, `angle`, `sign`) are put together
-from functions of the real and the imaginary part.
+The gradient of a complex input is that of the output times the conjugate of the partial. `sign` and
+`angle` of complex numbers, which are not holomorphic, are put together from other functions.
 """
 
 import math
@@ -21,8 +21,26 @@ import math
 import numpy as np
 
 from cytape.ops.arguments import is_tensor, only_numpy
+from cytape.ops.conform import sum_to
 from cytape.ops.declare import elementwise, general, linear, nondifferentiable
-from cytape.ops.dispatch import sum_to
+
+# fmt: off
+__all__ = [
+    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "around", "asin", "asinh", "atan", "atan2",
+    "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "cbrt", "ceil", "clip", "conj", "conjugate",
+    "copysign", "cos", "cosh", "deg2rad", "degrees", "divide", "divmod", "equal", "exp", "exp2",
+    "expm1", "fabs", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod",
+    "frexp", "greater", "greater_equal", "heaviside", "hypot", "imag", "invert", "isclose",
+    "isfinite", "isinf", "isnan", "ldexp", "left_shift", "less", "less_equal", "log", "log10",
+    "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "mod", "modf", "multiply", "nan_to_num", "negative",
+    "not_equal", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
+    "remainder", "right_shift", "rint", "round", "sign", "signbit", "sin", "sinc", "sinh",
+    "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+]
+# fmt: on
 
 _LN2 = math.log(2)
 _LN10 = math.log(10)
@@ -192,7 +210,7 @@ def where(condition, /, *x_and_y):
     Returns
     -------
     Tensor or ndarray
-        The elements taken, or a tuple of index arrays.
+        The elements taken, or a tuple of index arrays (never tensors).
 
     Examples
     --------
@@ -202,7 +220,7 @@ def where(condition, /, *x_and_y):
     """
     if x_and_y:
         return _where(condition, *x_and_y)
-    return np.nonzero(condition)
+    return np.nonzero(condition.numpy() if is_tensor(condition) else condition)
 
 
 def _choice(name, ufunc):
@@ -302,30 +320,6 @@ def _is_complex_tensor(x):
     return is_tensor(x) and x.dtype.kind == "c"
 
 
-_sign = nondifferentiable("Sign", np.sign)
-_absolute = elementwise("Absolute", np.absolute, lambda y, x: _sign(x))
-fabs = elementwise("Fabs", np.fabs, lambda y, x: _sign(x))
-copysign = elementwise("Copysign", np.copysign, lambda z, x, y: _sign(x) * copysign(1, y), None)
-
-
-def absolute(x, /, **kwargs):
-    """Magnitude of each element, as `numpy.absolute`; the derivative at 0 is 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import cytape
-    >>> cytape.grad(lambda x: cytape.numpy.abs(x).sum())(np.array([-3.0, 0.0, 2.0]))
-    array([-1.,  0.,  1.])
-    """
-    if _is_complex_tensor(x):
-        return hypot(real(x), imag(x), **kwargs)
-    return _absolute(x, **kwargs)
-
-
-abs = absolute
-
-
 def sign(x, /, **kwargs):
     """Sign of each element, as `numpy.sign`: of a complex number, itself over its magnitude.
 
@@ -340,6 +334,14 @@ def sign(x, /, **kwargs):
     if _is_complex_tensor(x):
         return divide(x, _nonzero(absolute(x)), **kwargs)
     return _sign(x, **kwargs)
+
+
+# Conjugated, as partials are conjugated centrally: the gradient of a complex |z| is g * sign(z).
+absolute = abs = elementwise(
+    "Absolute", np.absolute, lambda y, x: conj(sign(x)) if _is_complex_tensor(x) else sign(x)
+)
+fabs = elementwise("Fabs", np.fabs, lambda y, x: sign(x))
+copysign = elementwise("Copysign", np.copysign, lambda z, x, y: sign(x) * copysign(1, y), None)
 
 
 def angle(z, deg=False):
@@ -373,37 +375,45 @@ modf = general(
 
 # ---- step functions: no gradient -------------------------------------------------------------
 
-floor = nondifferentiable("Floor", np.floor)
-ceil = nondifferentiable("Ceil", np.ceil)
-trunc = nondifferentiable("Trunc", np.trunc)
-fix = nondifferentiable("Fix", np.fix)
-rint = nondifferentiable("Rint", np.rint)
-round = around = nondifferentiable("Round", np.round)
-floor_divide = nondifferentiable("FloorDivide", np.floor_divide)
-heaviside = nondifferentiable("Heaviside", np.heaviside)
 
-equal = nondifferentiable("Equal", np.equal)
-not_equal = nondifferentiable("NotEqual", np.not_equal)
-less = nondifferentiable("Less", np.less)
-less_equal = nondifferentiable("LessEqual", np.less_equal)
-greater = nondifferentiable("Greater", np.greater)
-greater_equal = nondifferentiable("GreaterEqual", np.greater_equal)
-isfinite = nondifferentiable("Isfinite", np.isfinite)
-isinf = nondifferentiable("Isinf", np.isinf)
-isnan = nondifferentiable("Isnan", np.isnan)
-signbit = nondifferentiable("Signbit", np.signbit)
+def _step(name, ufunc):
+    """Declare a ufunc without partials, which keeps it on the fast path of the others."""
+    return elementwise(name, ufunc, *[None] * ufunc.nin)
+
+
+_sign = _step("Sign", np.sign)
+
+floor = _step("Floor", np.floor)
+ceil = _step("Ceil", np.ceil)
+trunc = _step("Trunc", np.trunc)
+fix = nondifferentiable("Fix", np.fix)
+rint = _step("Rint", np.rint)
+round = around = nondifferentiable("Round", np.round)
+floor_divide = _step("FloorDivide", np.floor_divide)
+heaviside = _step("Heaviside", np.heaviside)
+
+equal = _step("Equal", np.equal)
+not_equal = _step("NotEqual", np.not_equal)
+less = _step("Less", np.less)
+less_equal = _step("LessEqual", np.less_equal)
+greater = _step("Greater", np.greater)
+greater_equal = _step("GreaterEqual", np.greater_equal)
+isfinite = _step("Isfinite", np.isfinite)
+isinf = _step("Isinf", np.isinf)
+isnan = _step("Isnan", np.isnan)
+signbit = _step("Signbit", np.signbit)
 isclose = nondifferentiable("Isclose", np.isclose)
 
-logical_and = nondifferentiable("LogicalAnd", np.logical_and)
-logical_or = nondifferentiable("LogicalOr", np.logical_or)
-logical_xor = nondifferentiable("LogicalXor", np.logical_xor)
-logical_not = nondifferentiable("LogicalNot", np.logical_not)
-bitwise_and = nondifferentiable("BitwiseAnd", np.bitwise_and)
-bitwise_or = nondifferentiable("BitwiseOr", np.bitwise_or)
-bitwise_xor = nondifferentiable("BitwiseXor", np.bitwise_xor)
-invert = bitwise_not = bitwise_invert = nondifferentiable("Invert", np.invert)
-left_shift = bitwise_left_shift = nondifferentiable("LeftShift", np.left_shift)
-right_shift = bitwise_right_shift = nondifferentiable("RightShift", np.right_shift)
+logical_and = _step("LogicalAnd", np.logical_and)
+logical_or = _step("LogicalOr", np.logical_or)
+logical_xor = _step("LogicalXor", np.logical_xor)
+logical_not = _step("LogicalNot", np.logical_not)
+bitwise_and = _step("BitwiseAnd", np.bitwise_and)
+bitwise_or = _step("BitwiseOr", np.bitwise_or)
+bitwise_xor = _step("BitwiseXor", np.bitwise_xor)
+invert = bitwise_not = bitwise_invert = _step("Invert", np.invert)
+left_shift = bitwise_left_shift = _step("LeftShift", np.left_shift)
+right_shift = bitwise_right_shift = _step("RightShift", np.right_shift)
 
 NUMPY_FUNCTIONS = {
     np.add: add,

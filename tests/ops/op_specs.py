@@ -73,7 +73,7 @@ def integers(low: int, high: int) -> Domain:
 
 @dataclass(frozen=True)
 class Case:
-    """The inputs of one call: a tuple is the shape of an array to draw, all else is passed as is."""
+    """The inputs of one call: a tuple is the shape of an array to draw, all else is as is."""
 
     inputs: tuple
     kwargs: dict[str, Any]

@@ -1,8 +1,8 @@
-"""Records of the elementwise ops."""
+"""Records of the elementwise cnp."""
 
 import numpy as np
 
-from cytape.ops import elementwise as ops
+import cytape.numpy as cnp
 from tests.ops.op_specs import (
     FLOATS,
     FLOATS_AND_COMPLEX,
@@ -45,7 +45,7 @@ def binary(name, domain=REAL, complex=False, **options):
 def elementwise_record(name, cases, domain, complex, options):
     return OpSpec(
         "".join(map(str.capitalize, name.split("_"))),
-        getattr(ops, name),
+        getattr(cnp, name),
         getattr(np, name),
         cases,
         domain,
@@ -70,7 +70,7 @@ SPECS = [
     unary("square", complex=True),
     binary("power", (POSITIVE, REAL), complex=True),
     OpSpec(
-        "Power", ops.power, np.power,
+        "Power", cnp.power, np.power,
         [case((3, 4), k) for k in (-2, -1, 0, 1, 2, 3, 0.0, 2.0)] + [case((3, 4), np.arange(4))],
         NONZERO, FLOATS_AND_COMPLEX,
     ),  # fmt: skip
@@ -79,7 +79,7 @@ SPECS = [
     elementwise_record("fmod", MODULO, (uniform(-1.7, -1.3), uniform(0.9, 1.1)), False, {}),
     elementwise_record("remainder", MODULO, (uniform(1.3, 1.7), uniform(0.9, 1.1)), False, {}),
     elementwise_record("remainder", MODULO, (uniform(-1.7, -1.3), uniform(0.9, 1.1)), False, {}),
-    OpSpec("Divmod", ops.divmod, np.divmod, MODULO, (uniform(1.3, 1.7), uniform(0.9, 1.1)),
+    OpSpec("Divmod", cnp.divmod, np.divmod, MODULO, (uniform(1.3, 1.7), uniform(0.9, 1.1)),
            single_op=False),
     unary("exp", complex=True),
     unary("exp2", complex=True),
@@ -97,7 +97,7 @@ SPECS = [
     unary("tan", uniform(-1, 1), complex=True),
     unary("arcsin", uniform(-0.8, 0.8), complex=True),
     unary("arccos", uniform(-0.8, 0.8), complex=True),
-    unary("arctan", complex=True),
+    unary("arctan", complex=True, tolerance=10),  # it has a pole at 1j, close to some samples
     unary("sinh", complex=True),
     unary("cosh", complex=True),
     unary("tanh", complex=True),
@@ -112,7 +112,7 @@ SPECS = [
     binary("arctan2", NONZERO),
     unary("sinc", complex=True),
     OpSpec(
-        "Where", ops.where, np.where,
+        "Where", cnp.where, np.where,
         [
             case(np.array([True, False, True]), (3,), (3,)),
             case(np.array([[True], [False]]), (3,), (2, 1)),
@@ -127,7 +127,7 @@ SPECS = [
     binary("fmax", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
     binary("fmin", (distinct(0.25, 0.05), distinct(0.25, 0.15)), complex=True),
     OpSpec(
-        "Clip", ops.clip, np.clip,
+        "Clip", cnp.clip, np.clip,
         [
             case((3, 4), (3, 1), (4,)),
             case((3, 4), -0.9, 0.9),
@@ -138,25 +138,23 @@ SPECS = [
         ],
         (distinct(0.3, 0.1), uniform(-0.95, -0.85), uniform(0.85, 0.95)), single_op=False,
     ),  # fmt: skip
-    OpSpec("NanToNum", ops.nan_to_num, np.nan_to_num, UNARY),
-    OpSpec("NanToNum", ops.nan_to_num, np.nan_to_num, [case((3,))], dtypes=["complex128"],
+    OpSpec("NanToNum", cnp.nan_to_num, np.nan_to_num, UNARY),
+    OpSpec("NanToNum", cnp.nan_to_num, np.nan_to_num, [case((3,))], dtypes=["complex128"],
            single_op=False),
     unary("real", complex=True),
     unary("imag", complex=True),
     unary("conjugate", complex=True),
-    unary("absolute", NONZERO),
+    unary("absolute", NONZERO, complex=True),
     unary("fabs", NONZERO),
-    OpSpec("ComplexAbsolute", ops.absolute, np.absolute, UNARY, dtypes=["complex128", "complex64"],
+    OpSpec("ComplexSign", cnp.sign, np.sign, UNARY, dtypes=["complex128", "complex64"],
            single_op=False),
-    OpSpec("ComplexSign", ops.sign, np.sign, UNARY, dtypes=["complex128", "complex64"],
-           single_op=False),
-    OpSpec("Angle", ops.angle, np.angle, [case((3, 4)), case((2,), deg=True), case(())], NONZERO,
+    OpSpec("Angle", cnp.angle, np.angle, [case((3, 4)), case((2,), deg=True), case(())], NONZERO,
            FLOATS_AND_COMPLEX, single_op=False),
     binary("copysign", NONZERO, differentiable=(True, False)),
-    OpSpec("Ldexp", ops.ldexp, np.ldexp, [case((3, 1), (4,)), case((), 3)],
+    OpSpec("Ldexp", cnp.ldexp, np.ldexp, [case((3, 1), (4,)), case((), 3)],
            (REAL, integers(-2, 3))),
-    unary("frexp", NONZERO),
-    unary("modf", distinct(0.3, 0.1)),
+    unary("frexp", uniform(1.1, 1.9)),
+    unary("modf", lambda rng, shape: distinct(1.0)(rng, shape) + rng.uniform(0.2, 0.8, shape)),
 ]  # fmt: skip
 
 SPECS += [step(name, UNARY) for name in ("floor", "ceil", "trunc", "rint", "fix", "sign", "signbit",

@@ -168,10 +168,17 @@ def test_python_scalars_are_weak():
 
 def test_where_of_a_condition_alone_gives_indices():
     condition = np.array([[True, False], [False, True]])
-    for actual, expected in zip(cnp.where(condition), np.where(condition), strict=True):
-        np.testing.assert_array_equal(actual, expected)
-    rows, columns = cnp.where(cytape.constant(condition))
-    assert rows.numpy().tolist() == columns.numpy().tolist() == [0, 1]
+    for given in (condition, cytape.constant(condition), condition.tolist()):
+        rows, columns = cnp.where(given)
+        assert rows.tolist() == columns.tolist() == [0, 1]
+
+
+def test_where_of_a_watched_condition_alone():
+    x = cytape.constant([0.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        (index,) = cnp.where(x)
+    assert index.tolist() == [1]
 
 
 def test_where_wants_both_operands_or_none():

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cytape.ops.declare import OPS
 
 import cytape
+from cytape.ops.declare import OPS
 from cytape.testing import check_grads, numerical_jvp
 from tests.ops.op_specs import Case, OpSpec
 
@@ -204,7 +204,9 @@ def test_gradient_keeps_shape_and_dtype_and_precision(spec, case, dtype):
         [x.astype(wide) if isinstance(x, np.ndarray) and x.dtype == dtype else x
          for x in call.inputs],
     )  # fmt: skip
-    precise.cotangents = [v if v is None else v.astype(wide) for v in call.cotangents]
+    precise.cotangents = [
+        v if v is None else v.astype(np.result_type(v, np.float64)) for v in call.cotangents
+    ]
     rtol, atol = TOLERANCES[dtype]
     for i, gradient, expected in zip(
         call.positions, call.gradients(), precise.gradients(), strict=True
@@ -251,7 +253,8 @@ def test_second_order(spec, case, dtype):
         outputs = as_tuple(spec.fn(*values, **case.kwargs))
         return [y for y in outputs if y.dtype.kind in "fc"]
 
-    check_grads(function, [inputs[i] for i in positions], order=2, atol=1e-6 * spec.tolerance)
+    if positions:
+        check_grads(function, [inputs[i] for i in positions], order=2, atol=1e-6 * spec.tolerance)
 
 
 @calls(one_case=True, keep=lambda spec: not differentiable(spec))
