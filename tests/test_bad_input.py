@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from cytape.tensor.tensor import live_tensors
 
 import cytape
+from cytape.tensor.tensor import live_tensors
 
 V23 = np.arange(1.0, 7.0).reshape(2, 3)
 V3 = np.array([0.5, -1.0, 2.0])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cytape.tensor.tensor import live_tensors
 
 import cytape
+from cytape.tensor.tensor import live_tensors
 
 MEGABYTE = 1 << 20
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from cytape.ops.gradients import tensor_vspace
-from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 
 from cytape.autodiff import nest
 from cytape.errors import InvalidGradientError
 from cytape.ops.creation import astype
+from cytape.ops.gradients import tensor_vspace
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.state import Recorder
+from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 
 
 def compute_gradients(
@@ -29,27 +29,24 @@ def compute_gradients(
     """
     if output_gradients is None:
         output_gradients = [None] * len(targets)
+    source_ids = [source.id for source in sources if source.spec.trainable]
     seeded = [
         (target, seed)
         for target, seed in zip(targets, output_gradients, strict=True)
         if target.spec.trainable
     ]
-    target_ids = [target.id for target, _ in seeded]
-    source_ids = [source.id for source in sources if source.spec.trainable]
-    both = set(source_ids)
-    gradients = iter(
-        recorder.compute_gradient(
-            tensor_vspace,
-            target_ids,
-            source_ids,
-            sources_that_are_targets={
-                target.id: target.spec for target, _ in seeded if target.id in both
-            },
-            output_gradients=[seed for _, seed in seeded],
-            keep=keep,
-        )
+    gradients = recorder.compute_gradient(
+        tensor_vspace,
+        [target.id for target, _ in seeded],
+        source_ids,
+        sources_that_are_targets={
+            target.id: target.spec for target, _ in seeded if target.id in source_ids
+        },
+        output_gradients=[seed for _, seed in seeded],
+        keep=keep,
     )
-    return [next(gradients) if source.spec.trainable else None for source in sources]
+    gradient_of = dict(zip(source_ids, gradients, strict=True))
+    return [gradient_of.get(source.id) for source in sources]
 
 
 def convert_output_gradients(targets: list[Tensor], output_gradients: Any) -> list | None:

@@ -8,17 +8,16 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from cytape.ops.declare import nondifferentiable
-from cytape.ops.dispatch import record_custom
-from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor
-from cytape.tensor.variable import Variable
-
 from cytape.autodiff import nest
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import InvalidGradientError, TapeStateError
 from cytape.ops.creation import identity_op
+from cytape.ops.declare import nondifferentiable
+from cytape.ops.dispatch import record_custom
 from cytape.tensor import state
+from cytape.tensor.state import Recorder
+from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.variable import Variable
 
 __all__ = ["custom_gradient", "recompute_grad", "stop_gradient"]
 

@@ -6,11 +6,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cytape.tensor.tensor import convert_to_tensor
-
 from cytape.autodiff import nest
 from cytape.autodiff.functional import Transformed, name_of, new_tensor, require_result
 from cytape.autodiff.gradient_tape import GradientTape
+from cytape.tensor.tensor import convert_to_tensor
 
 __all__ = [
     "gradients_function",
@@ -148,7 +147,7 @@ def _make_vjp(
             f"arguments {sorted(kwargs)}"
         )
     positions = _positions(f, params, len(args))
-    new = {i: new_tensor(f"argument {i} of {name_of(f)}", args[i]) for i in positions}
+    new = {i: new_tensor(f, i, args[i]) for i in positions}
     sources = [new[i] for i in positions]
     tape = GradientTape(persistent, watch_accessed_variables=False)
     with tape:

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor
 
 from cytape.autodiff import nest
 from cytape.autodiff.backward import (
@@ -24,6 +22,8 @@ from cytape.autodiff.backward import (
 )
 from cytape.errors import DetachedError
 from cytape.ops.creation import identity_op
+from cytape.tensor.state import Recorder
+from cytape.tensor.tensor import Tensor, convert_to_tensor
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
@@ -159,6 +159,8 @@ class Transformed:
     """
 
     def __init__(self, rule: Callable, fun: Callable, *options: Any) -> None:
+        if not callable(fun):
+            raise TypeError(f"only functions can be transformed, got {type(fun).__name__}")
         functools.update_wrapper(self, fun, updated=())
         self._rule = rule
         self._options = options
@@ -261,32 +263,33 @@ def _replace_arguments(fun: Callable, args: tuple, argnums: int | tuple) -> tupl
     new_args = list(args)
     sources = []
     for i in positions:
-        role = f"argument {i} of {name_of(fun)}"
-        new = [new_tensor(role, leaf) for leaf in nest.flatten(args[i])]
-        for tensor in new:
-            _require_differentiable(role, tensor)
+        new = [_new_source(fun, i, leaf) for leaf in nest.flatten(args[i])]
         new_args[i] = nest.pack_sequence_as(args[i], new)
         sources += new
     selected = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
     return selected, sources, new_args
 
 
-def new_tensor(role: str, value: Any) -> Tensor:
-    """Make a tensor of its own of whatever is passed as an argument to be differentiated."""
+def _new_source(fun: Callable, position: int, value: Any) -> Tensor:
+    tensor = new_tensor(fun, position, value)
+    if not tensor.spec.trainable:
+        raise TypeError(
+            f"argument {position} of {name_of(fun)} has dtype {tensor.dtype}, which has no gradient"
+            ": pass floating point numbers (3.0, not 3), or choose other arguments with argnums"
+        )
+    return tensor
+
+
+def new_tensor(fun: Callable, position: int, value: Any) -> Tensor:
+    """Make a tensor of its own of an argument that is to be differentiated."""
     if isinstance(value, Tensor):
         return identity_op(value)
     try:
         return convert_to_tensor(value)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{role} cannot be differentiated: {error}") from error
-
-
-def _require_differentiable(role: str, tensor: Tensor) -> None:
-    if not tensor.spec.trainable:
-        raise TypeError(
-            f"{role} has dtype {tensor.dtype}, which has no gradient: pass floating point "
-            "numbers (3.0, not 3), or choose other arguments with argnums"
-        )
+        raise type(error)(
+            f"argument {position} of {name_of(fun)} cannot be differentiated: {error}"
+        ) from error
 
 
 def require_result(f: Callable, result: Any) -> None:
@@ -315,7 +318,10 @@ def _scalar_output(fun: Callable, value: Any) -> Tensor:
             f"{name_of(fun)} must return a scalar, got shape {output.shape}: sum it to one, or use "
             "vjp or GradientTape.jacobian"
         )
-    _require_differentiable(f"the result of {name_of(fun)}", output)
+    if not output.spec.trainable:
+        raise TypeError(
+            f"{name_of(fun)} returned a scalar of dtype {output.dtype}, which has no gradient"
+        )
     return output
 
 

@@ -10,9 +10,6 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
-from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, tensor_of
-from cytape.tensor.variable import Variable
 
 from cytape.autodiff import nest
 from cytape.autodiff.backward import (
@@ -26,6 +23,9 @@ from cytape.ops.joining import stack
 from cytape.ops.shaping import reshape
 from cytape.tensor import state
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.state import Recorder
+from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.variable import Variable
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 

@@ -13,6 +13,8 @@ from typing import Any
 
 __all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as"]
 
+_NESTED = (list, tuple, dict)
+
 
 def flatten(structure: Any) -> list:
     """List the leaves of a structure; a leaf alone is a list of one.
@@ -24,6 +26,8 @@ def flatten(structure: Any) -> list:
     >>> flatten(5)
     [5]
     """
+    if not isinstance(structure, _NESTED):
+        return [structure]
     leaves: list = []
     _collect(structure, leaves)
     return leaves
@@ -42,6 +46,8 @@ def pack_sequence_as(structure: Any, flat_sequence: list) -> Any:
     >>> pack_sequence_as({"w": [1, 2], "b": (3, None)}, ["b0", "b1", "w0", "w1"])
     {'w': ['w0', 'w1'], 'b': ('b0', 'b1')}
     """
+    if len(flat_sequence) == 1 and not isinstance(structure, _NESTED):
+        return flat_sequence[0]
     n_leaves = len(flatten(structure))
     if len(flat_sequence) != n_leaves:
         raise ValueError(
@@ -58,8 +64,8 @@ def map_structure(function: Callable, *structures: Any) -> Any:
     >>> map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"b": [20], "a": 10})
     {'a': 11, 'b': [22]}
     """
-    first = structures[0]
-    for other in structures[1:]:
+    first, *others = structures
+    for other in others:
         assert_same_structure(first, other)
     return _rebuild(first, map(function, *map(flatten, structures)))
 
@@ -130,7 +136,7 @@ def _children(structure: Any) -> Any:
 
 
 def _collect(structure: Any, leaves: list) -> None:
-    if isinstance(structure, (list, tuple, dict)):
+    if isinstance(structure, _NESTED):
         for child in _children(structure):
             _collect(child, leaves)
     else:

@@ -5,11 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
-from cytape.tensor.tensor import live_tensors
 
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError, TapeStateError
+from cytape.tensor.tensor import live_tensors
 
 
 def gradient_of(f, *args, output_gradients=None):

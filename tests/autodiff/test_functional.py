@@ -7,11 +7,11 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from cytape.tensor.tensor import live_tensors
 
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
+from cytape.tensor.tensor import live_tensors
 
 
 def cube(x):
@@ -391,6 +391,11 @@ def test_transformed_functions_look_like_the_function():
     assert gradient.__doc__ == "A function that can be pickled."
     assert gradient.__wrapped__ is cube
     assert cytape.grad(functools.partial(cube))(2.0) == 12.0
+
+
+def test_only_functions_can_be_transformed():
+    with pytest.raises(TypeError, match="only functions can be transformed, got float64"):
+        cytape.grad(cube(2.0))
 
 
 def test_a_transformed_method():

@@ -7,10 +7,10 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
-from cytape.tensor.tensor import live_tensors
 
 import cytape
 from cytape.errors import CytapeError, InvalidGradientError, TapeStateError
+from cytape.tensor.tensor import live_tensors
 
 # -- watching, scopes, lifetime --------------------------------------------------------------------
 
