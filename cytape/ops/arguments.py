@@ -1,0 +1,37 @@
+"""Checks of arguments that the families of ops share."""
+
+import numpy as np
+
+from cytape.tensor import Tensor, Variable, convert_to_tensor
+
+
+def is_tensor(value):
+    """Return whether `value` makes the result of an op a tensor."""
+    return isinstance(value, (Tensor, Variable))
+
+
+def only_numpy(function, inputs, **parameters):
+    """Return those of `parameters` that are given, for NumPy to handle: tensors cannot.
+
+    They are a TypeError if any of the inputs is a tensor.
+    """
+    given = {
+        name: value
+        for name, value in parameters.items()
+        if value is not None and value is not np._NoValue
+    }
+    if given and any(map(is_tensor, (*inputs, *given.values()))):
+        raise TypeError(f"{function}: {', '.join(given)} is not supported for tensors")
+    return given
+
+
+def tensors_if_any(values):
+    """Return `values`, all of them as tensors if any of them is one."""
+    if any(map(is_tensor, values)):
+        return [convert_to_tensor(value) for value in values]
+    return values
+
+
+def plain(value):
+    """Return the data of a tensor that is a count or an index; anything else as it is."""
+    return value.numpy() if is_tensor(value) else value

@@ -1,0 +1,212 @@
+"""Tensors from tensors: conversions of dtype, nested lists, and constants shaped like another."""
+
+import numpy as np
+
+from cytape.core import is_trainable
+from cytape.ops.arguments import is_tensor
+from cytape.ops.conform import cast_op
+from cytape.ops.declare import linear, nondifferentiable
+from cytape.ops.joining import stack
+from cytape.ops.shaping import broadcast_to, reshape
+from cytape.tensor import convert_to_tensor
+
+__all__ = [
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "empty_like",
+    "full",
+    "full_like",
+    "ones_like",
+    "zeros_like",
+]
+
+
+# -- conversions -----------------------------------------------------------------------------------
+
+
+# To integers and the like, whose derivative is zero wherever it exists.
+cast_to_discrete_op = nondifferentiable("CastToDiscrete", forward=lambda x, dtype: x.astype(dtype))
+identity_op = linear("Identity", forward=lambda x: x, transpose=lambda op, g: g)
+
+
+def astype(x, dtype, /, *, copy=True, device=None):
+    """Convert to another dtype, as `numpy.astype`.
+
+    The gradient comes back in the dtype of `x`; integers and booleans have none.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.astype(cytape.constant([1.5, 2.5]), np.float32).dtype
+    dtype('float32')
+    """
+    if not is_tensor(x):
+        return np.astype(x, dtype, copy=copy, device=device)
+    x, dtype = convert_to_tensor(x), np.dtype(dtype)
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind == "c" and dtype.kind != "c":
+        np.empty(0, x.dtype).astype(dtype)  # NumPy's warning, as it is set up
+    return cast_op(x, dtype=dtype) if is_trainable(dtype) else cast_to_discrete_op(x, dtype=dtype)
+
+
+def copy(a, order="K", subok=False):
+    """Return another tensor of the same value, as `numpy.copy`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.copy(cytape.constant([1.0, 2.0])).numpy()
+    array([1., 2.])
+    """
+    return identity_op(a) if is_tensor(a) else np.copy(a, order, subok)
+
+
+def _holds_tensor(value):
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_tensor, value))
+    return is_tensor(value)
+
+
+def _join(nested):
+    if not _holds_tensor(nested):
+        return np.asarray(nested)
+    if is_tensor(nested):
+        return convert_to_tensor(nested)
+    parts = [_join(part) for part in nested]
+    if len({part.shape for part in parts}) > 1:
+        np.array([np.empty(part.shape) for part in parts])  # raises NumPy's error on ragged lists
+    return stack(parts)
+
+
+def array(object, dtype=None, *, ndmin=0, **options):
+    """Make a tensor of a tensor or of nested sequences that hold tensors, as `numpy.array`.
+
+    NumPy's other parameters (`copy`, `order`, `subok`, ...) concern memory, and tensors not at all.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.creation import array
+    >>> x = cytape.constant([1.0, 2.0])
+    >>> array([[x[0], 0.0], [0.0, x[1]]]).numpy()
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    if not _holds_tensor(object):
+        return np.array(object, dtype, ndmin=ndmin, **options)
+    result = _join(object)
+    if dtype is not None:
+        result = astype(result, dtype)
+    if result.ndim < ndmin:
+        result = reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
+    return result
+
+
+def asarray(a, dtype=None, order=None, **options):
+    """Return a tensor as it is, or make one of nested sequences, as `numpy.asarray`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.creation import asarray
+    >>> x = cytape.constant([1.0, 2.0])
+    >>> asarray(x) is x
+    True
+    """
+    if not _holds_tensor(a):
+        return np.asarray(a, dtype, order, **options)
+    return array(a, dtype)
+
+
+# -- constants -------------------------------------------------------------------------------------
+
+zeros_like_op = nondifferentiable("ZerosLike", forward=np.zeros_like)
+ones_like_op = nondifferentiable("OnesLike", forward=np.ones_like)
+empty_like_op = nondifferentiable("EmptyLike", forward=np.empty_like)
+full_like_op = nondifferentiable("FullLike", forward=np.full_like)
+
+
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return zeros of the same shape and dtype, as `numpy.zeros_like`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.zeros_like(cytape.constant([1.0, 2.0])).numpy()
+    array([0., 0.])
+    """
+    return zeros_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
+
+
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return ones of the same shape and dtype, as `numpy.ones_like`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.ones_like(cytape.constant([1.0, 2.0])).numpy()
+    array([1., 1.])
+    """
+    return ones_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
+
+
+def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return a tensor of the same shape and dtype and of any value, as `numpy.empty_like`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.empty_like(cytape.constant([1.0, 2.0])).shape
+    (2,)
+    """
+    return empty_like_op(
+        prototype, dtype=dtype, order=order, subok=subok, shape=shape, device=device
+    )
+
+
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return a tensor of the same shape and dtype filled with a value, as `numpy.full_like`.
+
+    It is differentiable in the value.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.full_like(cytape.constant([1.0, 2.0]), 3.0).numpy()
+    array([3., 3.])
+    """
+    if _holds_tensor(fill_value):
+        like = a if is_tensor(a) else np.asarray(a)
+        dtype = like.dtype if dtype is None else dtype
+        return full(like.shape if shape is None else shape, fill_value, dtype)
+    return full_like_op(
+        a, fill_value=fill_value, dtype=dtype, order=order, subok=subok, shape=shape, device=device
+    )
+
+
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    """Return a tensor filled with a value, as `numpy.full`; it is differentiable in the value.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.creation import full
+    >>> full(2, cytape.constant(3.0)).numpy()
+    array([3., 3.])
+    """
+    if not _holds_tensor(fill_value):
+        return np.full(shape, fill_value, dtype, order, device=device, like=like)
+    return broadcast_to(array(fill_value, dtype), shape)
+
+
+NUMPY_FUNCTIONS = {
+    np.astype: astype,
+    np.copy: copy,
+    np.empty_like: empty_like,
+    np.full_like: full_like,
+    np.ones_like: ones_like,
+    np.zeros_like: zeros_like,
+}

@@ -1,0 +1,280 @@
+"""Joining several tensors to one, and splitting one into several."""
+
+from functools import partial
+from itertools import accumulate, pairwise
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from cytape.ops.arguments import is_tensor, only_numpy, plain
+from cytape.ops.declare import general, linear
+from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
+
+__all__ = [
+    "append",
+    "array_split",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "split",
+    "stack",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+
+# -- joining ---------------------------------------------------------------------------------------
+
+
+def _concatenate_back(op, g):
+    specs, axis = op.input_specs, op.attrs["axis"]
+    if axis is None:
+        sizes, axis = [spec.size for spec in specs], 0
+    else:
+        sizes = [spec.shape[axis] for spec in specs]
+    parts = split_op(g, sizes=tuple(sizes), axis=axis)
+    return tuple(
+        reshape(part, spec.shape) if needed else None
+        for part, spec, needed in zip(parts, specs, op.needs, strict=True)
+    )
+
+
+concatenate_op = linear(
+    "Concatenate",
+    forward=lambda *arrays, **options: np.concatenate(arrays, **options),
+    transpose=_concatenate_back,
+)
+stack_op = linear(
+    "Stack",
+    forward=lambda *arrays, **options: np.stack(arrays, **options),
+    transpose=lambda op, g: unstack(g, axis=op.attrs["axis"]),
+)
+
+
+def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Join along an axis that is there, as `numpy.concatenate`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.concatenate([cytape.constant([1.0]), [2.0, 3.0]]).numpy()
+    array([1., 2., 3.])
+    """
+    arrays = tuple(arrays)
+    options = only_numpy("concatenate", arrays, out=out)
+    return concatenate_op(*arrays, axis=axis, dtype=dtype, casting=casting, **options)
+
+
+concat = concatenate
+
+
+def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
+    """Join along a new axis, as `numpy.stack`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.stack([cytape.constant([1.0, 2.0]), [3.0, 4.0]]).numpy()
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    arrays = tuple(arrays)
+    options = only_numpy("stack", arrays, out=out)
+    return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting, **options)
+
+
+def vstack(tup, *, dtype=None, casting="same_kind"):
+    """Join row upon row, as `numpy.vstack`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.vstack([cytape.constant([1.0, 2.0]), [3.0, 4.0]]).numpy()
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype, casting=casting)
+
+
+def hstack(tup, *, dtype=None, casting="same_kind"):
+    """Join side by side, as `numpy.hstack`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.hstack([cytape.constant([1.0, 2.0]), [3.0, 4.0]]).numpy()
+    array([1., 2., 3., 4.])
+    """
+    arrays = [atleast_1d(a) for a in tup]
+    axis = 0 if arrays and arrays[0].ndim == 1 else 1
+    return concatenate(arrays, axis, dtype=dtype, casting=casting)
+
+
+def dstack(tup):
+    """Join along the third axis, as `numpy.dstack`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.dstack([cytape.constant([1.0, 2.0]), [3.0, 4.0]]).shape
+    (1, 2, 2)
+    """
+    return concatenate([atleast_3d(a) for a in tup], 2)
+
+
+def column_stack(tup):
+    """Join vectors as columns, and matrices side by side, as `numpy.column_stack`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.column_stack([cytape.constant([1.0, 2.0]), [3.0, 4.0]]).numpy()
+    array([[1., 3.],
+           [2., 4.]])
+    """
+    return concatenate([reshape(a, (-1, 1)) if ndim(a) < 2 else a for a in tup], 1)
+
+
+def append(arr, values, axis=None):
+    """Join values to the end, as `numpy.append`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.append(cytape.constant([1.0, 2.0]), 3.0).numpy()
+    array([1., 2., 3.])
+    """
+    if axis is None:
+        return concatenate((ravel(arr), ravel(values)))
+    return concatenate((arr, values), axis)
+
+
+# -- splitting -------------------------------------------------------------------------------------
+
+
+split_op = general(
+    "Split",
+    forward=lambda a, *, sizes, axis: tuple(np.split(a, list(accumulate(sizes[:-1])), axis)),
+    vjp=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
+    jvp=lambda op, t: split_op(t, **op.attrs),
+    saved_inputs=(),
+)
+unstack_op = general(
+    "Unstack",
+    forward=lambda x, *, axis: tuple(np.moveaxis(x, axis, 0)),
+    vjp=lambda op, *gs: stack(gs, op.attrs["axis"]),
+    jvp=lambda op, t: unstack_op(t, **op.attrs),
+    saved_inputs=(),
+)
+
+
+def _split(numpy_split, ary, indices_or_sections, axis):
+    indices_or_sections = plain(indices_or_sections)
+    if not is_tensor(ary):
+        return numpy_split(ary, indices_or_sections)
+    parts = numpy_split(outline(ary), indices_or_sections)
+    sizes = tuple(part.shape[axis] for part in parts)
+    if sum(sizes) == ary.shape[axis]:
+        return list(split_op(ary, sizes=sizes, axis=axis))
+    # An index below the one before it makes the parts overlap.
+    bounds = [0, *indices_or_sections, ary.shape[axis]]
+    before = (slice(None),) * normalize_axis_index(axis, ary.ndim)
+    return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+
+
+def split(ary, indices_or_sections, axis=0):
+    """Split into equal parts or at given indices, as `numpy.split`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> [part.shape for part in np.split(cytape.constant([1.0, 2.0, 3.0]), [1])]
+    [(1,), (2,)]
+    """
+    return _split(partial(np.split, axis=axis), ary, indices_or_sections, axis)
+
+
+def array_split(ary, indices_or_sections, axis=0):
+    """Split into nearly equal parts or at given indices, as `numpy.array_split`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> [part.shape for part in np.array_split(cytape.constant([1.0, 2.0, 3.0]), 2)]
+    [(2,), (1,)]
+    """
+    return _split(partial(np.array_split, axis=axis), ary, indices_or_sections, axis)
+
+
+def hsplit(ary, indices_or_sections):
+    """Split into parts side by side, as `numpy.hsplit`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> [part.shape for part in np.hsplit(cytape.constant([[1.0, 2.0]]), 2)]
+    [(1, 1), (1, 1)]
+    """
+    return _split(np.hsplit, ary, indices_or_sections, 1 if ndim(ary) > 1 else 0)
+
+
+def vsplit(ary, indices_or_sections):
+    """Split into rows of parts, as `numpy.vsplit`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> [part.shape for part in np.vsplit(cytape.constant([[1.0], [2.0]]), 2)]
+    [(1, 1), (1, 1)]
+    """
+    return _split(np.vsplit, ary, indices_or_sections, 0)
+
+
+def dsplit(ary, indices_or_sections):
+    """Split along the third axis, as `numpy.dsplit`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> [part.shape for part in np.dsplit(cytape.constant([[[1.0, 2.0]]]), 2)]
+    [(1, 1, 1), (1, 1, 1)]
+    """
+    return _split(np.dsplit, ary, indices_or_sections, 2)
+
+
+def unstack(x, /, *, axis=0):
+    """Split into the slices along an axis, as `numpy.unstack`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> [float(part) for part in np.unstack(cytape.constant([1.0, 2.0]))]
+    [1.0, 2.0]
+    """
+    if not is_tensor(x):
+        return np.unstack(x, axis=axis)
+    if x.ndim == 0:
+        raise ValueError("Input array must be at least 1-d.")
+    return unstack_op(x, axis=axis)
+
+
+NUMPY_FUNCTIONS = {
+    np.append: append,
+    np.array_split: array_split,
+    np.column_stack: column_stack,
+    np.concatenate: concatenate,
+    np.dsplit: dsplit,
+    np.dstack: dstack,
+    np.hsplit: hsplit,
+    np.hstack: hstack,
+    np.split: split,
+    np.stack: stack,
+    np.unstack: unstack,
+    np.vsplit: vsplit,
+    np.vstack: vstack,
+}

@@ -1,0 +1,348 @@
+"""Ops that move elements about: in another order, repeated, padded, along a diagonal."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from cytape.ops.arguments import is_tensor, only_numpy, plain
+from cytape.ops.conform import sum_to
+from cytape.ops.declare import general, linear
+from cytape.ops.shaping import ravel, reshape
+from cytape.tensor import convert_to_tensor
+
+__all__ = [
+    "diag",
+    "diagonal",
+    "flip",
+    "fliplr",
+    "flipud",
+    "pad",
+    "repeat",
+    "roll",
+    "rot90",
+    "tile",
+    "trace",
+    "tril",
+    "triu",
+]
+
+
+# -- the same elements in another order ------------------------------------------------------------
+
+flip_op = linear("Flip", forward=np.flip, transpose=lambda op, g: flip(g, op.attrs["axis"]))
+fliplr_op = linear("FlipLR", forward=np.fliplr, transpose=lambda op, g: fliplr(g))
+flipud_op = linear("FlipUD", forward=np.flipud, transpose=lambda op, g: flipud(g))
+rot90_op = linear(
+    "Rot90",
+    forward=np.rot90,
+    transpose=lambda op, g: rot90(g, -op.attrs["k"], op.attrs["axes"]),
+)
+roll_op = linear(
+    "Roll",
+    forward=np.roll,
+    transpose=lambda op, g: roll(g, np.negative(op.attrs["shift"]), op.attrs["axis"]),
+)
+
+
+def flip(m, axis=None):
+    """Reverse the order of the elements along the given axes, as `numpy.flip`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.flip(cytape.constant([1.0, 2.0])).numpy()
+    array([2., 1.])
+    """
+    return flip_op(m, axis=axis)
+
+
+def fliplr(m):
+    """Reverse the order of the columns, as `numpy.fliplr`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.fliplr(cytape.constant([[1.0, 2.0]])).numpy()
+    array([[2., 1.]])
+    """
+    return fliplr_op(m)
+
+
+def flipud(m):
+    """Reverse the order of the rows, as `numpy.flipud`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.flipud(cytape.constant([[1.0], [2.0]])).numpy()
+    array([[2.],
+           [1.]])
+    """
+    return flipud_op(m)
+
+
+def rot90(m, k=1, axes=(0, 1)):
+    """Rotate by quarter turns in a plane, as `numpy.rot90`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.rot90(cytape.constant([[1.0, 2.0]])).numpy()
+    array([[2.],
+           [1.]])
+    """
+    return rot90_op(m, k=k, axes=tuple(axes))
+
+
+def roll(a, shift, axis=None):
+    """Shift the elements round, as `numpy.roll`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.roll(cytape.constant([1.0, 2.0, 3.0]), 1).numpy()
+    array([3., 1., 2.])
+    """
+    return roll_op(a, shift=np.asarray(plain(shift)).tolist(), axis=axis)
+
+
+# -- elements repeated -----------------------------------------------------------------------------
+
+
+def _tile_back(op, g):
+    """Sum over the repeats: each axis of `g` is one of repeats and one of the input's elements."""
+    shape = op.input_specs[0].shape
+    reps = np.atleast_1d(op.attrs["reps"]).tolist()
+    reps = [1] * (g.ndim - len(reps)) + reps
+    lengths = [1] * (g.ndim - len(shape)) + list(shape)
+    pairs = tuple(n for pair in zip(reps, lengths, strict=True) for n in pair)
+    return reshape(reshape(g, pairs).sum(axis=tuple(range(0, 2 * g.ndim, 2))), shape)
+
+
+def _repeat_back(op, g):
+    shape, axis = op.input_specs[0].shape, op.attrs["axis"]
+    axis = normalize_axis_index(axis, len(shape))
+    repeats = int(np.asarray(op.attrs["repeats"]).item())
+    pairs = (*shape[: axis + 1], repeats, *shape[axis + 1 :])
+    return reshape(g, pairs).sum(axis=axis + 1)
+
+
+tile_op = linear("Tile", forward=np.tile, transpose=_tile_back)
+repeat_op = linear("Repeat", forward=np.repeat, transpose=_repeat_back)
+
+
+def tile(A, reps):  # noqa: N803 (NumPy's name)
+    """Repeat as a whole along each axis, as `numpy.tile`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.tile(cytape.constant([1.0, 2.0]), 2).numpy()
+    array([1., 2., 1., 2.])
+    """
+    return tile_op(A, reps=plain(reps))
+
+
+def repeat(a, repeats, axis=None):
+    """Repeat each element after itself, as `numpy.repeat`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.repeat(cytape.constant([1.0, 2.0]), 2).numpy()
+    array([1., 1., 2., 2.])
+    """
+    repeats = plain(repeats)
+    if not is_tensor(a):
+        return np.repeat(a, repeats, axis)
+    if axis is None or a.ndim == 0:
+        a, axis = ravel(a), axis or 0
+    if np.size(repeats) == 1:
+        return repeat_op(a, repeats=repeats, axis=axis)
+    axis = normalize_axis_index(axis, a.ndim)
+    return a[_along(axis, np.repeat(np.arange(a.shape[axis]), repeats))]
+
+
+def _along(axis, index):
+    """Return the index that applies `index` to one axis."""
+    return (slice(None),) * axis + (index,)
+
+
+# -- elements added and left out -------------------------------------------------------------------
+
+# Modes in which each padded element is a copy of one element of the array.
+_COPYING_MODES = ("edge", "reflect", "symmetric", "wrap")
+
+
+def _pad_vjp(op, g):
+    widths, shape = op.attrs["pad_width"], op.input_specs[0].shape
+    return g[tuple(slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True))]
+
+
+pad_op = general(
+    "Pad",
+    forward=np.pad,
+    vjp=_pad_vjp,
+    jvp=lambda op, t: pad_op(t, pad_width=op.attrs["pad_width"]),
+    saved_inputs=(),
+)
+
+
+def pad(array, pad_width, mode="constant", **kwargs):
+    """Add elements at the ends of the axes, as `numpy.pad`.
+
+    The modes "constant", "edge", "reflect" (even), "symmetric" (even) and "wrap" take tensors.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.pad(cytape.constant([1.0, 2.0]), 1, mode="edge").numpy()
+    array([1., 1., 2., 2.])
+    """
+    if not is_tensor(array):
+        return np.pad(array, pad_width, mode, **kwargs)
+    if array.ndim == 0:
+        return convert_to_tensor(array)
+    widths = _pad_widths(pad_width, array.ndim)
+    if mode == "constant":
+        return pad_op(array, pad_width=widths, **kwargs)
+    if mode not in _COPYING_MODES or kwargs.get("reflect_type", "even") != "even":
+        raise ValueError(
+            f"pad: mode {mode!r} with {kwargs} is not supported for tensors, which can be padded "
+            f"in the modes constant, {', '.join(_COPYING_MODES)}"
+        )
+    for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
+        array = array[_along(axis, np.pad(np.arange(n), width, mode, **kwargs))]
+    return array
+
+
+def _pad_widths(pad_width, ndim):
+    """Return one row (before, after) for each axis from any of the forms that NumPy takes."""
+    if isinstance(pad_width, dict):
+        widths = np.zeros((ndim, 2), int)
+        for axis, width in pad_width.items():
+            widths[axis] = width
+        pad_width = widths
+    return np.broadcast_to(pad_width, (ndim, 2)).copy()
+
+
+# A vector is the rows of a square to tril and triu, hence the sum.
+tril_op = linear(
+    "Tril",
+    forward=np.tril,
+    transpose=lambda op, g: sum_to(tril(g, op.attrs["k"]), op.input_specs[0]),
+)
+triu_op = linear(
+    "Triu",
+    forward=np.triu,
+    transpose=lambda op, g: sum_to(triu(g, op.attrs["k"]), op.input_specs[0]),
+)
+
+
+def tril(m, k=0):
+    """Set the elements above a diagonal to zero, as `numpy.tril`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.tril(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
+    array([[1., 0.],
+           [3., 4.]])
+    """
+    return tril_op(m, k=k)
+
+
+def triu(m, k=0):
+    """Set the elements below a diagonal to zero, as `numpy.triu`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.triu(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
+    array([[1., 2.],
+           [0., 4.]])
+    """
+    return triu_op(m, k=k)
+
+
+def _embed_diagonal(elements, *, shape, offset, axis1, axis2):
+    result = np.zeros(shape, elements.dtype)
+    matrices = np.moveaxis(result, (axis1, axis2), (-2, -1))
+    rows = np.arange(elements.shape[-1])
+    matrices[..., rows + max(-offset, 0), rows + max(offset, 0)] = elements
+    return result
+
+
+def _diagonal_of_embedded(op, g):
+    return diagonal(g, *(op.attrs[name] for name in ("offset", "axis1", "axis2")))
+
+
+diagonal_op = linear(
+    "Diagonal",
+    forward=np.diagonal,
+    transpose=lambda op, g: embed_diagonal_op(g, shape=op.input_specs[0].shape, **op.attrs),
+)
+embed_diagonal_op = linear(
+    "EmbedDiagonal", forward=_embed_diagonal, transpose=_diagonal_of_embedded
+)
+
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """Return the diagonals of matrices, as `numpy.diagonal`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.diagonal(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
+    array([1., 4.])
+    """
+    return diagonal_op(a, offset=offset, axis1=axis1, axis2=axis2)
+
+
+def diag(v, k=0):
+    """Return the diagonal of a matrix, or the matrix of a diagonal, as `numpy.diag`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.diag(cytape.constant([1.0, 2.0])).numpy()
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    if not is_tensor(v):
+        return np.diag(v, k)
+    if v.ndim == 1:
+        n = v.size + abs(k)
+        return embed_diagonal_op(v, shape=(n, n), offset=k, axis1=0, axis2=1)
+    if v.ndim == 2:
+        return diagonal(v, k)
+    raise ValueError("Input must be 1- or 2-d.")
+
+
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """Sum along diagonals, as `numpy.trace`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.trace(cytape.constant([[1.0, 2.0], [3.0, 4.0]])))
+    5.0
+    """
+    options = only_numpy("trace", [a], out=out)
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, **options)
+
+
+NUMPY_FUNCTIONS = {
+    np.diag: diag,
+    np.diagonal: diagonal,
+    np.flip: flip,
+    np.fliplr: fliplr,
+    np.flipud: flipud,
+    np.pad: pad,
+    np.repeat: repeat,
+    np.roll: roll,
+    np.rot90: rot90,
+    np.tile: tile,
+    np.trace: trace,
+    np.tril: tril,
+    np.triu: triu,
+}

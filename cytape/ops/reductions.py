@@ -1,0 +1,493 @@
+"""Reductions: sum, mean, product, extrema, variance, and the cumulative sum and product.
+
+Where a derivative is not unique, these values are taken:
+
+- `max` and `min`: elements that tie share the gradient equally (TensorFlow's and JAX's choice);
+- `std` of elements that are all equal: 0, where the formula would give NaN.
+
+`prod` and `cumprod` never divide by an element, so zeros among them are no special case, whatever
+the order of the derivative.
+"""
+
+import math
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from cytape.ops.arguments import only_numpy
+from cytape.ops.creation import astype, ones_like, zeros_like
+from cytape.ops.declare import general, linear, nondifferentiable
+from cytape.ops.elementwise import conj, real, where
+from cytape.ops.joining import concatenate
+from cytape.ops.rearranging import flip
+from cytape.ops.shaping import broadcast_to, moveaxis, ndim, ravel, reshape, transpose
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "std",
+    "sum",
+    "var",
+]
+
+_NoValue = np._NoValue
+
+
+def _axes(op):
+    """Return the axes that `op` reduces, as a tuple of non-negative integers."""
+    axis, ndim = op.attrs["axis"], op.input_specs[0].ndim
+    if axis is None or ndim == 0:  # NumPy lets a 0-d array have an axis 0
+        return tuple(range(ndim))
+    return normalize_axis_tuple(axis, ndim)
+
+
+def _count(op):
+    """Return how many elements go into one element of the output."""
+    return math.prod(op.input_specs[0].shape[axis] for axis in _axes(op))
+
+
+def _keepdims(op, reduced):
+    """Give what has the output's shape one that broadcasts against the input."""
+    if op.attrs["keepdims"] or op.attrs["axis"] is None:
+        return reduced
+    axes = _axes(op)
+    shape = op.input_specs[0].shape
+    return reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+
+
+def _expand(op, reduced):
+    """Repeat along the reduced axes, to the input's shape."""
+    return broadcast_to(_keepdims(op, reduced), op.input_specs[0].shape)
+
+
+def _conj(x):
+    return conj(x) if x.dtype.kind == "c" else x
+
+
+def _inner(op, a, b):
+    """Sum `a * b`, or where complex the real part of `conj(a) * b`, over the reduced axes."""
+    product = real(conj(a) * b) if a.dtype.kind == "c" else a * b
+    return sum(product, op.attrs["axis"], keepdims=op.attrs["keepdims"])
+
+
+# -- sum and mean ----------------------------------------------------------------------------------
+
+sum_op = linear("Sum", forward=np.sum, transpose=_expand)
+
+# The mean of nothing has an empty gradient; any divisor will do for it.
+mean_op = linear(
+    "Mean", forward=np.mean, transpose=lambda op, g: _expand(op, g / (_count(op) or 1))
+)
+
+
+def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+    """Sum the elements over the given axes, as `numpy.sum`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.sum)(np.array([1.0, 2.0]))
+    array([1., 1.])
+    """
+    options = only_numpy("sum", [a], out=out, initial=initial, where=where)
+    return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+
+
+def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
+    """Average over the given axes, as `numpy.mean`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.mean)(np.array([1.0, 2.0]))
+    array([0.5, 0.5])
+    """
+    options = only_numpy("mean", [a], out=out, where=where)
+    return mean_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+
+
+# -- product ---------------------------------------------------------------------------------------
+
+
+def _products_of_others(row):
+    """Return for each element the product of all the others along the last axis.
+
+    Elements are multiplied in pairs, and pairs of pairs, up a tree; then each node hands down to
+    one child what it got from above times the other child.
+    """
+    n = row.shape[-1]
+    if n < 2:
+        return ones_like(row)
+    half = n // 2
+    left, right, odd = row[..., :half], row[..., half : 2 * half], row[..., 2 * half :]
+    above = _products_of_others(concatenate([left * right, odd], axis=-1))
+    pairs, odd = above[..., :half], above[..., half:]
+    return concatenate([pairs * right, pairs * left, odd], axis=-1)
+
+
+def _prod_partials(op):
+    """Return the partial derivative of a product in each element of the input."""
+    shape, reduced = op.input_specs[0].shape, _axes(op)
+    kept = tuple(i for i in range(len(shape)) if i not in reduced)
+    order = kept + reduced
+    rows = transpose(op.inputs[0], order)
+    partials = _products_of_others(reshape(rows, tuple(shape[i] for i in kept) + (_count(op),)))
+    return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
+
+
+prod_op = general(
+    "Prod",
+    forward=np.prod,
+    vjp=lambda op, g: _keepdims(op, g) * _conj(_prod_partials(op)),
+    jvp=lambda op, t: sum(t * _prod_partials(op), op.attrs["axis"], keepdims=op.attrs["keepdims"]),
+)
+
+
+def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+    """Multiply the elements over the given axes, as `numpy.prod`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
+    array([6., 0., 0.])
+    """
+    options = only_numpy("prod", [a], out=out, initial=initial, where=where)
+    return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+def _shares(op):
+    """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
+    x = op.inputs[0]
+    chosen = astype(x == _keepdims(op, op.outputs[0]), x.dtype)
+    return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
+
+
+def _extremum(name, forward):
+    return general(
+        name,
+        forward=forward,
+        vjp=lambda op, g: _keepdims(op, g) * _shares(op),
+        jvp=lambda op, t: sum(t * _shares(op), op.attrs["axis"], keepdims=op.attrs["keepdims"]),
+        saved_outputs=(0,),
+    )
+
+
+max_op = _extremum("Max", np.max)
+min_op = _extremum("Min", np.min)
+
+
+def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+    """Return the maximum over the given axes, as `numpy.max`; elements that tie share the gradient.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.max)(np.array([1.0, 3.0, 3.0]))
+    array([0. , 0.5, 0.5])
+    """
+    options = only_numpy("max", [a], out=out, initial=initial, where=where)
+    return max_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+    """Return the minimum over the given axes, as `numpy.min`; elements that tie share the gradient.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.min)(np.array([1.0, 3.0, 1.0]))
+    array([0.5, 0. , 0.5])
+    """
+    options = only_numpy("min", [a], out=out, initial=initial, where=where)
+    return min_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+amax, amin = max, min
+
+
+# -- variance and standard deviation ---------------------------------------------------------------
+
+
+def _deviations(op):
+    """Return the input less its mean."""
+    x = op.inputs[0]
+    return x - mean(x, op.attrs["axis"], keepdims=True)
+
+
+def _degrees_of_freedom(op):
+    freedom = _count(op) - op.attrs["ddof"]
+    return freedom if freedom > 0 else 0
+
+
+def _freedom_times_std(op):
+    """Return what divides the deviations in the derivative of `std`: infinity where `std` is 0.
+
+    Division by infinity makes the derivatives of every order 0 there, where they would be NaN.
+    """
+    std = op.outputs[0]
+    return where(std == 0, np.inf, std * _degrees_of_freedom(op))
+
+
+var_op = general(
+    "Var",
+    forward=np.var,
+    vjp=lambda op, g: _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op),
+    jvp=lambda op, t: 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op),
+)
+
+std_op = general(
+    "Std",
+    forward=np.std,
+    vjp=lambda op, g: _keepdims(op, g / _freedom_times_std(op)) * _deviations(op),
+    jvp=lambda op, t: _inner(op, _deviations(op), t) / _freedom_times_std(op),
+    saved_outputs=(0,),
+)
+
+
+def _ddof(ddof, correction):
+    """Return `ddof`, which the array API calls `correction`."""
+    if correction is _NoValue:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def var(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=_NoValue,
+    mean=_NoValue,
+    correction=_NoValue,
+):
+    """Return the variance over the given axes, as `numpy.var`; it is real for complex input.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.var)(np.array([1.0, 3.0]))
+    array([-1.,  1.])
+    """
+    options = only_numpy("var", [a], out=out, where=where, mean=mean)
+    ddof = _ddof(ddof, correction)
+    return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+
+def std(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=_NoValue,
+    mean=_NoValue,
+    correction=_NoValue,
+):
+    """Return the standard deviation, as `numpy.std`; where it is 0, so is its gradient.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.std)(np.array([1.0, 3.0]))
+    array([-0.5,  0.5])
+    >>> grad(np.std)(np.array([2.0, 2.0]))
+    array([0., 0.])
+    """
+    options = only_numpy("std", [a], out=out, where=where, mean=mean)
+    ddof = _ddof(ddof, correction)
+    return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+
+# -- cumulative sum and product --------------------------------------------------------------------
+
+
+def _cumsum_transpose(op, g):
+    axis = op.attrs["axis"]
+    return flip(cumsum_op(flip(g, axis), **op.attrs), axis)
+
+
+cumsum_op = linear("Cumsum", forward=np.cumsum, transpose=_cumsum_transpose)
+
+
+def _doubling_steps(row):
+    """Return the (shift, row) pairs that lead to the cumulative product along the last axis.
+
+    Each step multiplies every element by the one `shift` places before it, in the row that the
+    step before has made; the shift doubles each time.
+    """
+    steps, shift = [], 1
+    while shift < row.shape[-1]:
+        steps.append((shift, row))
+        product = row[..., shift:] * row[..., :-shift]
+        row = concatenate([row[..., :shift], product], axis=-1)
+        shift *= 2
+    return steps
+
+
+def _cumprod_vjp(op, g):
+    axis = op.attrs["axis"]
+    g = moveaxis(g, axis, -1)
+    for shift, row in reversed(_doubling_steps(moveaxis(_conj(op.inputs[0]), axis, -1))):
+        first, rest = g[..., :shift], g[..., shift:]
+        to_later = concatenate([first, rest * row[..., :-shift]], axis=-1)
+        to_earlier = concatenate([rest * row[..., shift:], zeros_like(first)], axis=-1)
+        g = to_later + to_earlier
+    return moveaxis(g, -1, axis)
+
+
+def _cumprod_jvp(op, t):
+    axis = op.attrs["axis"]
+    t = moveaxis(t, axis, -1)
+    for shift, row in _doubling_steps(moveaxis(op.inputs[0], axis, -1)):
+        product = t[..., shift:] * row[..., :-shift] + row[..., shift:] * t[..., :-shift]
+        t = concatenate([t[..., :shift], product], axis=-1)
+    return moveaxis(t, -1, axis)
+
+
+cumprod_op = general("Cumprod", forward=np.cumprod, vjp=_cumprod_vjp, jvp=_cumprod_jvp)
+
+
+def _cumulative(op, a, axis, dtype, options):
+    """Apply `op` along `axis`, or to the flattened array where `axis` is None."""
+    if axis is None or ndim(a) == 0:
+        a, axis = ravel(a), axis or 0
+    return op(a, axis=axis, dtype=dtype, **options)
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    """Return the cumulative sum along an axis, as `numpy.cumsum`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.cumsum(x).sum())(np.array([1.0, 2.0, 3.0]))
+    array([3., 2., 1.])
+    """
+    return _cumulative(cumsum_op, a, axis, dtype, only_numpy("cumsum", [a], out=out))
+
+
+def cumprod(a, axis=None, dtype=None, out=None):
+    """Return the cumulative product along an axis, as `numpy.cumprod`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
+    array([6., 0., 0.])
+    """
+    return _cumulative(cumprod_op, a, axis, dtype, only_numpy("cumprod", [a], out=out))
+
+
+# -- reductions to integers and truth values: nothing to differentiate -----------------------------
+
+argmax_op = nondifferentiable("ArgMax", forward=np.argmax)
+argmin_op = nondifferentiable("ArgMin", forward=np.argmin)
+all_op = nondifferentiable("All", forward=np.all)
+any_op = nondifferentiable("Any", forward=np.any)
+count_nonzero_op = nondifferentiable("CountNonzero", forward=np.count_nonzero)
+
+
+def argmax(a, axis=None, out=None, *, keepdims=False):
+    """Return the index of the first maximum, as `numpy.argmax`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.argmax(cytape.constant([1.0, 3.0, 2.0])))
+    1
+    """
+    options = only_numpy("argmax", [a], out=out)
+    return argmax_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def argmin(a, axis=None, out=None, *, keepdims=False):
+    """Return the index of the first minimum, as `numpy.argmin`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.argmin(cytape.constant([2.0, 1.0, 3.0])))
+    1
+    """
+    options = only_numpy("argmin", [a], out=out)
+    return argmin_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
+    """Return whether all elements are true, as `numpy.all`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> bool(np.all(cytape.constant([1.0, 0.0])))
+    False
+    """
+    options = only_numpy("all", [a], out=out, where=where)
+    return all_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
+    """Return whether any element is true, as `numpy.any`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> bool(np.any(cytape.constant([1.0, 0.0])))
+    True
+    """
+    options = only_numpy("any", [a], out=out, where=where)
+    return any_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def count_nonzero(a, axis=None, *, keepdims=False):
+    """Count the elements that are not zero, as `numpy.count_nonzero`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.count_nonzero(cytape.constant([1.0, 0.0, 2.0])))
+    2
+    """
+    return count_nonzero_op(a, axis=axis, keepdims=keepdims)
+
+
+NUMPY_FUNCTIONS = {
+    np.all: all,
+    np.amax: amax,
+    np.amin: amin,
+    np.any: any,
+    np.argmax: argmax,
+    np.argmin: argmin,
+    np.count_nonzero: count_nonzero,
+    np.cumprod: cumprod,
+    np.cumsum: cumsum,
+    np.max: max,
+    np.mean: mean,
+    np.min: min,
+    np.prod: prod,
+    np.std: std,
+    np.sum: sum,
+    np.var: var,
+}

@@ -1,0 +1,82 @@
+"""Records of the ops that move elements about."""
+
+import numpy as np
+
+from cytape.ops import rearranging as ops
+from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
+
+
+def record(name, function, cases, **options):
+    return OpSpec(name, getattr(ops, function), getattr(np, function), cases,
+                  dtypes=FLOATS_AND_COMPLEX, **options)  # fmt: skip
+
+
+def composed(function, cases):
+    return record(function, function, cases, single_op=False)
+
+
+def diagonals(shape, offset=0, axis1=0, axis2=1):
+    return case(shape, offset=offset, axis1=axis1, axis2=axis2)
+
+
+def pads(shape, pad_width, **kwargs):
+    """Make a case of the op, which takes one pair of widths for each axis."""
+    widths = np.broadcast_to(pad_width, (len(shape), 2))
+    return case(shape, pad_width=pad_width, attrs={"pad_width": widths, **kwargs}, **kwargs)
+
+
+def embedded(elements, shape, offset, axis1, axis2):
+    result = np.zeros(shape, elements.dtype)
+    for i in range(elements.shape[-1]):
+        rows = np.moveaxis(result, (axis1, axis2), (0, 1))
+        rows[i + max(-offset, 0), i + max(offset, 0)] = elements[..., i]
+    return result
+
+
+SPECS = [
+    record("Flip", "flip", [
+        case((2, 3), axis=None), case((2, 3), axis=1), case((2, 3), axis=(0, -1)),
+        case((), axis=None), case((0, 2), axis=0),
+    ]),
+    record("FlipLR", "fliplr", [case((2, 3))]),
+    record("FlipUD", "flipud", [case((2, 3)), case((2,))]),
+    record("Rot90", "rot90", [*[case((2, 3), k=k, axes=(0, 1)) for k in (1, 2, 3, -1, 4)],
+                              case((2, 3, 4), k=1, axes=(2, 0))]),
+    record("Roll", "roll", [case((2, 3), shift=1, axis=None), case((2, 3), shift=-4, axis=1),
+                            case((2, 3), shift=[1, 2], axis=(0, 1)), case((), shift=1, axis=None),
+                            case((2, 3), shift=[1, 2], axis=1)]),
+    record("Tile", "tile", [case((2, 3), reps=2), case((2, 3), reps=(2, 1, 3)), case((), reps=3),
+                            case((2,), reps=()), case((2,), reps=0), case((2, 1, 2), reps=(3, 2))]),
+    record("Repeat", "repeat", [case((2, 3), repeats=2, axis=0), case((2, 3), repeats=3, axis=-1),
+                                case((2, 3), repeats=0, axis=1), case((2,), repeats=[2], axis=0)]),
+    composed("repeat", [case((2, 3), repeats=2), case((2, 3), repeats=[0, 2, 1], axis=-1),
+                        case((3,), repeats=np.array([1, 0, 2])), case((), repeats=3),
+                        case((3,), np.array([1, 0, 2])), case((2, 3), repeats=1.5)]),
+    record("Pad", "pad", [
+        pads((2, 3), 1), pads((2, 3), [(1, 0), (0, 2)]), pads((0,), 2),
+        pads((2, 3), (1, 2), constant_values=3.0),
+        pads((2, 3), ((0, 1),), constant_values=((1.0, 2.0), (3.0, 4.0))),
+    ]),
+    composed("pad", [
+        *[case((2, 3), pad_width=((1, 4), (0, 2)), mode=mode)
+          for mode in ("edge", "reflect", "symmetric", "wrap")],
+        case((2, 3), pad_width={-1: (1, 2)}, mode="constant"),
+        case((2, 3), pad_width={0: 1}, mode="edge"),
+        case((3,), pad_width=2, mode="reflect", reflect_type="even"),
+        case((3,), pad_width=0, mode="wrap"),
+        case((), pad_width=1),
+    ]),
+    record("Tril", "tril", [case((3, 4), k=0), case((2, 3, 3), k=-1), case((3,), k=1)]),
+    record("Triu", "triu", [case((3, 4), k=0), case((2, 3, 3), k=-1), case((3,), k=1)]),
+    record("Diagonal", "diagonal", [
+        diagonals((3, 4)), diagonals((3, 4), 1), diagonals((3, 4), -2), diagonals((3, 4), 5),
+        diagonals((2, 3, 4), 1, 1, 2), diagonals((2, 3, 4), -1, -1, 0),
+    ]),
+    OpSpec("EmbedDiagonal", ops.embed_diagonal_op, embedded, [
+        case((2,), shape=(3, 3), offset=1, axis1=0, axis2=1),
+        case((4, 2), shape=(3, 4, 2), offset=0, axis1=2, axis2=0),
+    ]),
+    composed("diag", [case((3,)), case((2,), k=-1), case((3, 4), k=1), case((0,))]),
+    composed("trace", [case((3, 4)), case((2, 3, 4), offset=1, axis1=2, axis2=0),
+                       case((3, 3), dtype=np.complex128)]),
+]  # fmt: skip

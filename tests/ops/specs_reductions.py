@@ -1,0 +1,63 @@
+"""Records of the reductions."""
+
+import numpy as np
+
+from cytape.ops import reductions as ops
+from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, uniform
+
+AXES = [None, 0, -1, (0, 2), (-1, 1), (), (2, 0, 1)]
+
+
+def reduction(shape, attrs=(), **kwargs):
+    return case(shape, attrs={"axis": None, "keepdims": False, **dict(attrs), **kwargs}, **kwargs)
+
+
+def reductions(attrs=(), empty=True):
+    """Make the cases that all reductions have in common."""
+    cases = [reduction((2, 3, 4), attrs, axis=axis) for axis in AXES]
+    cases += [reduction((2, 3, 4), attrs, axis=axis, keepdims=True) for axis in (None, 1, (0, -1))]
+    cases += [
+        reduction((), attrs),
+        reduction((1,), attrs, axis=0),
+        reduction((5, 0), attrs, axis=0),
+    ]
+    return cases + [reduction((0, 3), attrs)] if empty else cases
+
+
+def along(shape, axis=0, **kwargs):
+    return case(shape, axis=axis, **kwargs)
+
+
+def record(name, function, cases, **options):
+    return OpSpec(name, getattr(ops, function), getattr(np, function), cases, **options)
+
+
+ALONG = [along((4,)), along((3, 5, 2), 1), along((2, 3), -1), along((1, 2)), along((0,))]
+ZEROS = np.array([[2.0, 0.0, 3.0, -1.0], [0.0, 0.0, 0.5, 1.5]])
+COMPLEX = {"dtypes": FLOATS_AND_COMPLEX}
+DEVIATIONS = [c for c in reductions({"ddof": 0}, empty=False) if c.inputs != ((5, 0),)] + [
+    reduction((3, 4), ddof=1),
+    reduction((3, 4), axis=0, ddof=0.5, keepdims=True),
+]
+
+SPECS = [
+    record("Sum", "sum", [*reductions(), reduction((2, 3), dtype=np.complex128)], **COMPLEX),
+    record("Mean", "mean", reductions(empty=False), **COMPLEX),
+    record("Prod", "prod", reductions(), domain=uniform(-2, 2, avoid=[0]), **COMPLEX),
+    record("Prod", "prod", [reduction(ZEROS), reduction(ZEROS, axis=0), reduction(0.0 * ZEROS)]),
+    record("Max", "max", reductions(empty=False), domain=distinct()),
+    record("Min", "min", reductions(empty=False), domain=distinct()),
+    record("Var", "var", DEVIATIONS, **COMPLEX),
+    record("Std", "std", [c for c in DEVIATIONS if c.inputs[0] not in ((), (1,))
+                          and c.kwargs.get("axis") != ()], **COMPLEX),
+    record("Cumsum", "cumsum", ALONG, **COMPLEX),
+    record("Cumprod", "cumprod", [*ALONG, along(ZEROS, 0), along(ZEROS, 1)], **COMPLEX),
+    record("Cumsum", "cumsum", [case((2, 3)), case(()), case((), axis=-1)], single_op=False),
+    record("Cumprod", "cumprod", [case((2, 3)), case(()), case((), axis=-1)], single_op=False),
+]  # fmt: skip
+SPECS += [
+    record(name, function, [case((2, 3)), case((2, 3), axis=1, keepdims=True)],
+           domain=distinct(), differentiable=False)
+    for name, function in [("ArgMax", "argmax"), ("ArgMin", "argmin"), ("All", "all"),
+                           ("Any", "any"), ("CountNonzero", "count_nonzero")]
+]  # fmt: skip

@@ -1,0 +1,181 @@
+"""Special cases of conversions: casts that cut the path, nested lists, fill values."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops import creation as ops
+
+
+@pytest.fixture
+def watched():
+    """Watch a constant; the tape records until its gradient is asked for."""
+    tape = cytape.GradientTape()
+    with tape:
+        yield lambda value: watch(tape, value)
+
+
+def watch(tape, value):
+    x = cytape.constant(value)
+    tape.watch(x)
+    return x, lambda y: tape.gradient(y, x)
+
+
+def test_cast_between_float_widths_keeps_the_gradient_in_the_sources_dtype(watched):
+    x, gradient = watched(np.array([1.0, 2.0], np.float32))
+    g = gradient(ops.astype(x, np.float64) * np.array([3.0, 4.0]))
+    assert g.dtype == np.float32
+    np.testing.assert_array_equal(g.numpy(), [3, 4])
+
+
+@pytest.mark.parametrize("dtype", [int, bool, np.uint8, "datetime64[s]"])
+def test_cast_to_a_dtype_without_gradient_cuts_the_path(watched, dtype):
+    x, gradient = watched([1.0, 2.0])
+    back = ops.astype(ops.astype(x, dtype), np.float64)
+    assert back.dtype == np.float64
+    assert gradient(back) is None
+
+
+def test_cast_from_integers_has_no_gradient(watched):
+    x = cytape.constant([1, 2])
+    _, gradient = watched(1.0)
+    assert gradient(ops.astype(x, np.float64)) is None
+
+
+def test_cast_to_real_drops_the_imaginary_part_with_numpys_warning(watched):
+    z, gradient = watched([1 + 2j, 3 - 1j])
+    with pytest.warns(np.exceptions.ComplexWarning):
+        y = ops.astype(z, np.float64)
+    np.testing.assert_array_equal(y.numpy(), [1, 3])
+    g = gradient(y)
+    assert g.dtype == np.complex128
+    np.testing.assert_array_equal(g.numpy(), [1, 1])
+
+
+def test_cast_to_complex_takes_the_real_part_of_the_gradient(watched):
+    x, gradient = watched([1.0, 2.0])
+    g = gradient(ops.astype(x, np.complex64) * 2j)
+    assert g.dtype == np.float64
+    np.testing.assert_array_equal(g.numpy(), [0, 0])
+
+
+def test_cast_to_the_same_dtype_is_the_tensor_itself():
+    x = cytape.constant([1.0])
+    assert ops.astype(x, float) is x
+
+
+def test_cast_of_a_variable_is_a_tensor():
+    assert type(ops.astype(cytape.Variable([1.0]), float)) is cytape.Tensor
+
+
+def test_astype_of_numpy_wants_an_array():
+    with pytest.raises(TypeError, match="Input should be a NumPy array"):
+        ops.astype([1.0], int)
+
+
+def test_copy_is_another_tensor(watched):
+    x, gradient = watched([1.0, 2.0])
+    y = np.copy(x)
+    assert y.id != x.id
+    np.testing.assert_array_equal(gradient(y * y).numpy(), [2, 4])
+
+
+def test_array_of_nested_lists_is_differentiable(watched):
+    t, gradient = watched([1.0, 2.0, 3.0])
+    y = ops.array([[t[0], t[1] * 2], (0.5, t[2])])
+    np.testing.assert_array_equal(y.numpy(), [[1, 4], [0.5, 3]])
+    np.testing.assert_array_equal(gradient(y).numpy(), [1, 2, 1])
+
+
+def test_array_of_rows(watched):
+    t, gradient = watched([[1.0, 2.0], [3.0, 4.0]])
+    y = ops.asarray([t[1], [5.0, 6.0], np.zeros(2), (t[0, 0], 7)])
+    np.testing.assert_array_equal(y.numpy(), [[3, 4], [5, 6], [0, 0], [1, 7]])
+    np.testing.assert_array_equal(gradient(y).numpy(), [[1, 0], [1, 1]])
+
+
+def test_array_of_variables():
+    a, b = cytape.Variable(1.0), cytape.Variable(2.0)
+    with cytape.GradientTape() as tape:
+        y = ops.array([a, b, a]) * [1.0, 10.0, 100.0]
+    assert [g.item() for g in tape.gradient(y, [a, b])] == [101, 10]
+
+
+@pytest.mark.parametrize("values", [
+    [np.float32(1), 2.0], [np.float32(1), 2], [np.float32(1), 1j], [np.float32(1), np.float16(2)],
+])  # fmt: skip
+def test_array_promotes_as_numpy_does(values):
+    tensor = cytape.constant(values[0])
+    assert ops.array([tensor, *values[1:]]).dtype == np.array(values).dtype
+
+
+def test_dtype_and_ndmin_of_array(watched):
+    t, gradient = watched([1.0, 2.0])
+    y = ops.array([t, t], dtype=np.float32, ndmin=4)
+    assert (y.shape, y.dtype) == ((1, 1, 2, 2), np.float32)
+    g = gradient(y)
+    assert g.dtype == np.float64
+    np.testing.assert_array_equal(g.numpy(), [2, 2])
+
+
+def test_asarray_of_a_tensor_is_the_tensor():
+    x = cytape.constant([1.0])
+    assert ops.asarray(x) is x
+    assert ops.asarray(x, dtype=np.float32).dtype == np.float32
+
+
+@pytest.mark.parametrize("nested", [[0, [1]], [[0, 1], [2]], [[[0]], [[1, 2]]], [[[0]], [1]]])
+def test_ragged_lists_raise_numpys_error(nested):
+    def filled(part, make):
+        return [filled(p, make) for p in part] if isinstance(part, list) else make(float(part))
+
+    with pytest.raises(ValueError, match="inhomogeneous shape|could not broadcast") as expected:
+        np.array(filled(nested, float))
+    with pytest.raises(ValueError, match="inhomogeneous|broadcast") as actual:
+        ops.array(filled(nested, cytape.constant))
+    assert type(actual.value) is type(expected.value)
+
+
+def test_plain_data_is_left_to_numpy():
+    x = [[1.0, 2.0], [3.0, 4.0]]
+    assert type(ops.array(x, order="F", copy=True)) is np.ndarray
+    assert ops.array(x, order="F").flags.f_contiguous
+    assert type(ops.asarray(x, np.float32)) is np.ndarray
+    assert type(ops.full((2,), 1.0)) is np.ndarray
+    assert type(ops.full_like(x, 1)) is np.ndarray
+
+
+def test_full_like_is_differentiable_in_the_fill_value(watched):
+    s, gradient = watched(2.0)
+    filled = np.full_like(cytape.constant(np.zeros(3)), s)
+    np.testing.assert_array_equal(filled.numpy(), [2, 2, 2])
+    assert gradient(filled.sum() + s).item() == 4
+
+
+def test_full_like_an_array_is_differentiable_in_the_fill_value(watched):
+    s, gradient = watched(2.0)
+    y = ops.full_like(np.zeros((2, 3), np.float32), s) + ops.full((2, 3), [s, 1.0, s])
+    np.testing.assert_array_equal(y.numpy(), [[4, 3, 4], [4, 3, 4]])
+    assert gradient(y).item() == 10
+
+
+def test_full_like_casts_to_the_dtype_of_the_prototype(watched):
+    s, gradient = watched(2.7)
+    y = ops.full_like(np.zeros(2, int), s)
+    assert y.dtype == int
+    np.testing.assert_array_equal(y.numpy(), [2, 2])
+    assert gradient(y) is None
+
+
+@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like"])
+def test_constants_are_not_connected(watched, name):
+    x, gradient = watched([1.0, 2.0])
+    y = getattr(np, name)(x)
+    assert isinstance(y, cytape.Tensor)
+    assert (y.shape, y.dtype) == ((2,), np.float64)
+    assert gradient(y) is None
+
+
+def test_a_filled_tensor_is_not_connected_to_its_prototype(watched):
+    x, gradient = watched([1.0, 2.0])
+    assert gradient(np.full_like(x, 3.0)) is None

@@ -1,0 +1,143 @@
+"""Special cases of joining and splitting: mixed arguments, unused parts, bad arguments."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops import joining as ops
+
+JOINS = ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"]
+SPLITS = ["split", "array_split", "hsplit", "vsplit", "dsplit"]
+
+
+def raises_the_same(name, make, *args, **kwargs):
+    """Check that a call raises what NumPy raises; `make` is called on each array."""
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        getattr(np, name)(*make(np.asarray), *args, **kwargs)
+    with pytest.raises(type(expected.value)) as actual:
+        getattr(ops, name)(*make(cytape.constant), *args, **kwargs)
+    assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_join_takes_tensors_variables_arrays_and_lists(name):
+    arrays = [np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.array([5.0, 6.0]), [7.0, 8.0]]
+    tensor, variable = cytape.constant(arrays[0]), cytape.Variable(arrays[1])
+    with cytape.GradientTape() as tape:
+        tape.watch(tensor)
+        joined = getattr(np, name)([tensor, variable, *arrays[2:]])
+        y = (joined * np.arange(8.0).reshape(joined.shape)).sum()
+    np.testing.assert_array_equal(joined.numpy(), getattr(np, name)(arrays))
+    order = getattr(np, name)([[0, 1], [2, 3], [4, 5], [6, 7]]).ravel().argsort()
+    first, second = tape.gradient(y, [tensor, variable])
+    np.testing.assert_array_equal(np.concatenate([first.numpy(), second.numpy()]), order[:4])
+
+
+def test_the_rows_of_a_tensor_are_joined_as_those_of_an_array():
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(ops.hstack(cytape.constant(x)).numpy(), np.hstack(x))
+
+
+def test_one_tensor_used_twice_gets_both_gradients():
+    assert cytape.grad(lambda x: np.concatenate([x, x, 2 * x]).sum())(np.ones(2)).tolist() == [4, 4]
+
+
+def test_float32_and_float64_join_and_each_gradient_keeps_its_dtype():
+    x, y = cytape.constant(np.ones(2, np.float32)), cytape.constant(np.ones(2))
+    with cytape.GradientTape() as tape:
+        tape.watch([x, y])
+        z = ops.concatenate([x, y])
+    assert z.dtype == np.float64
+    assert [g.dtype for g in tape.gradient(z, [x, y])] == [np.float32, np.float64]
+
+
+def test_dtype_and_casting_are_numpys():
+    x = cytape.constant([1.0, 2.0])
+    assert ops.concatenate([x, x], dtype=np.float32).dtype == np.float32
+    raises_the_same("stack", lambda array: [[array([1.0, 2.0])]], dtype=np.float32, casting="no")
+
+
+@pytest.mark.parametrize("name", ["concatenate", "stack"])
+def test_out_is_for_plain_arrays(name):
+    out = np.zeros((1, 2)) if name == "stack" else np.zeros(2)
+    getattr(ops, name)([np.ones(2)], out=out)
+    assert out.sum() == 2
+    with pytest.raises(TypeError, match=f"{name}: out"):
+        getattr(ops, name)([cytape.constant([1.0, 2.0])], out=out)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "args"),
+    [
+        ("concatenate", [(2, 3), (3, 3)], (1,)),
+        ("concatenate", [(2, 3), (3,)], ()),
+        ("concatenate", [()], ()),
+        ("concatenate", [(2, 3)], (2,)),
+        ("stack", [(2, 3), (3,)], ()),
+        ("stack", [(2, 3)], (3,)),
+        ("vstack", [(2,), (3,)], ()),
+        ("hstack", [(2, 1), (3, 1)], ()),
+        ("dstack", [(2, 1), (3, 1)], ()),
+        ("column_stack", [(2,), (3,)], ()),
+    ],
+)
+def test_shapes_that_do_not_fit_raise_numpys_error(name, shapes, args):
+    raises_the_same(name, lambda array: [[array(np.ones(shape)) for shape in shapes]], *args)
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_nothing_to_join_raises_numpys_error(name):
+    raises_the_same(name, lambda array: [[]])
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_split_gives_a_list_of_tensors(name):
+    x = np.arange(8.0).reshape(2, 2, 2)
+    parts = getattr(np, name)(cytape.constant(x), 2)
+    assert type(parts) is list
+    for part, expected in zip(parts, getattr(np, name)(x, 2), strict=True):
+        assert isinstance(part, cytape.Tensor)
+        np.testing.assert_array_equal(part.numpy(), expected)
+
+
+def test_a_part_that_is_not_used_has_gradient_zero():
+    x = cytape.constant([1.0, 2.0, 3.0, 4.0])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        first, _, last = np.split(x, [1, 3])
+        y = first * 2 + last**2
+        rows = np.unstack(x)
+        z = rows[1] * rows[2]
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [2, 0, 0, 8])
+    np.testing.assert_array_equal(tape.gradient(z, x).numpy(), [0, 3, 2, 0])
+
+
+def test_parts_that_overlap_get_both_gradients():
+    x = cytape.constant([1.0, 2.0, 3.0, 4.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        parts = np.split(x, [3, 1])
+        y = np.concatenate(parts)
+    np.testing.assert_array_equal(y.numpy(), [1, 2, 3, 2, 3, 4])
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [1, 2, 2, 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "args"),
+    [
+        ("split", (3,), (2,)),
+        ("split", (3,), (3, 1)),
+        ("array_split", (3,), (0,)),
+        ("hsplit", (), (1,)),
+        ("vsplit", (3,), (1,)),
+        ("dsplit", (3, 3), (1,)),
+        ("unstack", (), ()),
+    ],
+)
+def test_bad_splits_raise_numpys_error(name, shape, args):
+    raises_the_same(name, lambda array: [array(np.ones(shape))], *args)
+
+
+def test_unstack_along_an_axis_of_nothing():
+    assert ops.unstack(cytape.constant(np.zeros((2, 0))), axis=1) == ()
+    assert [part.shape for part in ops.unstack(cytape.constant(np.zeros((2, 0))))] == [(0,), (0,)]

@@ -1,0 +1,97 @@
+"""Special cases of moving elements about: bad arguments, forms of `pad_width`, refused modes."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops import rearranging as ops
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "kwargs"),
+    [
+        ("flip", (2,), {}),
+        ("rot90", (1, (0, 0)), {}),
+        ("rot90", (1, (0, 5)), {}),
+        ("roll", (1, 2), {}),
+        ("repeat", (-1,), {}),
+        ("repeat", ([1, 2, 3], 0), {}),
+        ("repeat", (2, 4), {}),
+        ("repeat", ([1, 2, 3], 4), {}),
+        ("pad", (-1,), {}),
+        ("pad", (1.5,), {}),
+        ("pad", ((1, 2, 3),), {}),
+        ("pad", (1,), {"mode": "edge", "constant_values": 1}),
+        ("diagonal", (0, 0, 0), {}),
+        ("diagonal", (0, 0, 3), {}),
+        ("trace", (0, 0, 3), {}),
+    ],
+)
+def test_bad_arguments_raise_numpys_error(name, args, kwargs):
+    same_error(name, np.ones((2, 3)), *args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("fliplr", np.ones(3)),
+        ("flipud", np.array(1.0)),
+        ("rot90", np.ones(3)),
+        ("diag", np.ones((1, 2, 3))),
+        ("diag", np.array(1.0)),
+        ("diagonal", np.ones(3)),
+        ("trace", np.ones(3)),
+        ("tril", np.array(1.0)),
+    ],
+)
+def test_too_few_or_too_many_axes_raise_numpys_error(name, x):
+    same_error(name, x)
+
+
+def same_error(name, x, *args, **kwargs):
+    """Check that a tensor raises what NumPy raises on the array."""
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        getattr(np, name)(x, *args, **kwargs)
+    with pytest.raises(type(expected.value)) as actual:
+        getattr(ops, name)(cytape.constant(x), *args, **kwargs)
+    assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "kwargs"),
+    [("mean", {}), ("linear_ramp", {}), ("empty", {}), ("reflect", {"reflect_type": "odd"}),
+     ("no such mode", {})],
+)  # fmt: skip
+def test_modes_of_padding_that_are_refused(mode, kwargs):
+    with pytest.raises(ValueError, match=f"pad: mode {mode!r}.*constant, edge"):
+        ops.pad(cytape.constant([1.0, 2.0]), 1, mode, **kwargs)
+
+
+@pytest.mark.parametrize("pad_width", [2, (1, 2), ((1, 2),), ((1, 2), (3, 4)), {0: (1, 2), -1: 3},
+                                       np.array([[1], [2]])])  # fmt: skip
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_pad_width_in_all_of_numpys_forms(pad_width, mode):
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(
+        ops.pad(cytape.constant(x), pad_width, mode).numpy(), np.pad(x, pad_width, mode)
+    )
+
+
+def test_nothing_to_copy_into_the_padding_is_an_error():
+    with pytest.raises(ValueError, match="can't extend empty axis"):
+        ops.pad(cytape.constant([]), 1, "edge")
+
+
+def test_the_gradient_of_an_element_is_the_sum_over_its_copies():
+    x = cytape.constant([1.0, 2.0, 3.0])
+    weights = np.arange(7.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        wrapped = np.pad(x, 2, "wrap") * weights
+        repeated = np.repeat(x, [3, 0, 4]) * weights
+    np.testing.assert_array_equal(tape.gradient(wrapped, x).numpy(), [7, 9, 5])
+    np.testing.assert_array_equal(tape.gradient(repeated, x).numpy(), [3, 0, 18])
+
+
+def test_a_number_has_an_axis_0_to_repeat_along_as_in_numpy():
+    assert ops.repeat(cytape.constant(2.0), 2, axis=0).shape == (2,)

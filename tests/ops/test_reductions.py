@@ -1,0 +1,222 @@
+"""Special cases of the reductions: ties, zeros, no variance, nothing to reduce, bad arguments."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops import reductions as ops
+
+REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()
+
+
+def hessian_times(function, x, vector):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        slope = inner.gradient(y, x)
+    return outer.gradient(slope, x, output_gradients=cytape.constant(vector)).numpy()
+
+
+@pytest.mark.parametrize("function", [ops.max, ops.min])
+def test_ties_share_the_gradient_equally(function):
+    np.testing.assert_array_equal(gradient(function, [2.0, 2.0, 2.0, 2.0]), np.full(4, 0.25))
+    x = np.array([[1.0, 1.0, 0.0], [3.0, 2.0, 3.0]]) * (1 if function is ops.max else -1)
+    np.testing.assert_array_equal(
+        gradient(lambda t: function(t, axis=1), x), [[0.5, 0.5, 0], [0.5, 0, 0.5]]
+    )
+    np.testing.assert_array_equal(gradient(function, x), [[0, 0, 0], [0.5, 0, 0.5]])
+
+
+def test_second_derivative_of_max_is_zero():
+    x = [1.0, 3.0, 3.0]
+    square = hessian_times(lambda t: ops.max(t) ** 2, x, [1.0, 1.0, 1.0])
+    np.testing.assert_array_equal(square, [0, 1, 1])
+
+
+def test_max_of_float32_keeps_its_dtype_and_share():
+    assert gradient(ops.max, np.ones(3, np.float32)).dtype == np.float32
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_nan_passes_through_max():
+    assert np.isnan(gradient(ops.max, [1.0, np.nan])).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        ([2.0, 0.0, 3.0], [0, 6, 0]),
+        ([0.0, 0.0, 3.0], [0, 0, 0]),
+        ([2.0, 5.0, 3.0], [15, 6, 10]),
+        ([4.0], [1]),
+        ([], []),
+    ],
+)
+def test_gradient_of_prod_needs_no_division(x, expected):
+    np.testing.assert_array_equal(gradient(ops.prod, x), expected)
+    np.testing.assert_array_equal(gradient(lambda t: ops.cumprod(t)[-1:], x), expected)
+
+
+@pytest.mark.parametrize("product", [ops.prod, lambda t: ops.cumprod(t)[-1]])
+def test_second_derivative_of_prod_at_zeros(product):
+    x = np.array([0.0, 0.0, 3.0, 2.0])
+    np.testing.assert_array_equal(hessian_times(product, x, [1.0, 0, 0, 0]), [0, 6, 0, 0])
+    np.testing.assert_array_equal(hessian_times(product, x, [0, 0, 1.0, 0]), [0, 0, 0, 0])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_prod_does_not_overflow_where_the_gradient_does_not():
+    np.testing.assert_array_equal(gradient(ops.prod, [1e200, 1e200, 0.0]), [0, 0, np.inf])
+    np.testing.assert_array_equal(gradient(ops.prod, [1e-200, 1e-200]), [1e-200, 1e-200])
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_std_of_equal_elements_has_gradient_zero(axis):
+    x = np.full((2, 3), 1.5)
+
+    def function(t):
+        return ops.std(t, axis=axis)
+
+    np.testing.assert_array_equal(gradient(function, x), np.zeros((2, 3)))
+    np.testing.assert_array_equal(hessian_times(function, x, np.ones((2, 3))), np.zeros((2, 3)))
+
+
+def test_std_where_only_one_row_has_no_variance():
+    x = np.array([[1.0, 1.0], [1.0, 3.0]])
+    np.testing.assert_array_equal(gradient(lambda t: ops.std(t, axis=1), x), [[0, 0], [-0.5, 0.5]])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("function", [ops.var, ops.std])
+def test_no_degrees_of_freedom_is_nan_as_in_numpy(function):
+    assert np.isnan(function(cytape.constant([1.0]), ddof=1).numpy())
+    assert np.isnan(gradient(lambda t: function(t, ddof=1), [1.0])).all()
+
+
+def test_correction_is_ddof():
+    x = np.array([1.0, 2.0, 4.0])
+    assert ops.var(cytape.constant(x), correction=1).numpy() == np.var(x, correction=1)
+    np.testing.assert_array_equal(
+        gradient(lambda t: ops.std(t, correction=1), x), gradient(lambda t: ops.std(t, ddof=1), x)
+    )
+    for given in (x, cytape.constant(x)):
+        with pytest.raises(ValueError, match="ddof and correction can't be provided"):
+            ops.var(given, ddof=1, correction=1)
+
+
+def test_var_of_complex_numbers_is_real_and_has_a_complex_gradient():
+    z = np.array([1 + 2j, 3 - 1j, -2 + 0.5j])
+    assert ops.var(cytape.constant(z)).dtype == np.float64
+    np.testing.assert_allclose(gradient(ops.var, z), 2 * (z - z.mean()) / 3)
+    np.testing.assert_allclose(gradient(ops.std, z), (z - z.mean()) / 3 / z.std())
+
+
+def test_prod_of_complex_numbers_follows_the_conjugate_convention():
+    z = np.array([1 + 2j, 3 - 1j])
+    np.testing.assert_allclose(gradient(ops.prod, z), np.conj(z[::-1]))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_reduction_of_nothing_has_an_empty_gradient(name):
+    function = getattr(ops, name)
+    x = cytape.constant(np.zeros((0, 3)))
+    assert function(x).numpy() == getattr(np, name)(np.zeros((0, 3)))
+    assert gradient(function, np.zeros((0, 3))).shape == (0, 3)
+    assert gradient(lambda t: function(t, axis=0), np.zeros((0, 3))).shape == (0, 3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_mean_of_nothing_is_nan_and_has_an_empty_gradient(name):
+    function = getattr(ops, name)
+    assert np.isnan(function(cytape.constant([])).numpy())
+    assert gradient(function, np.zeros((0, 3))).shape == (0, 3)
+
+
+def same_error(function, numpy_function, x, *args, **kwargs):
+    """Check that a tensor raises what NumPy raises on the array."""
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        numpy_function(x, *args, **kwargs)
+    with pytest.raises(type(expected.value)) as actual:
+        function(cytape.constant(x), *args, **kwargs)
+    assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
+def test_extremum_of_nothing_raises_numpys_error(name):
+    same_error(getattr(ops, name), getattr(np, name), np.zeros((0,)))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("axis", [2, (0, -3), (0, 0), [0], 0.5, "0"])
+def test_bad_axis_raises_numpys_error(name, axis):
+    same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=axis)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_bad_axis_of_a_cumulative_function_raises_numpys_error(name):
+    same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=2)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "all", "any"])
+def test_out_and_where_are_for_plain_arrays(name):
+    function, x = getattr(ops, name), np.ones(3)
+    out = np.array(0.0)
+    function(x, out=out)
+    assert out == getattr(np, name)(x)
+    for argument in ({"out": out}, {"where": np.array([True, False, True])}):
+        with pytest.raises(TypeError, match=f"{name}: {next(iter(argument))}"):
+            function(cytape.constant(x), **argument)
+    with pytest.raises(TypeError, match="out"):
+        function(x, out=cytape.constant(0.0))
+    initial = {"initial": 0.0} if name in ("max", "min") else {}
+    where = np.array([False, True, True])
+    assert function(x, where=where, **initial) == getattr(np, name)(x, where=where, **initial)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std"])
+def test_dtype_of_the_result_is_asked_for_and_the_gradient_keeps_its_own(name):
+    x = cytape.constant(np.array([1.5, 2.5, 4.0], np.float32))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = getattr(ops, name)(x, dtype=np.float64)
+    assert y.dtype == np.float64
+    assert tape.gradient(y, x).dtype == np.float32
+
+
+def test_integers_are_reduced_as_by_numpy_and_have_no_gradient():
+    x = cytape.constant(np.array([3, 1, 2], np.int8))
+    assert ops.sum(x).dtype == np.sum(x.numpy()).dtype
+    assert ops.mean(x).dtype == np.float64
+    with cytape.GradientTape() as tape:
+        y = ops.mean(x)
+    assert tape.gradient(y, x) is None
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_numpys_function_and_the_tensors_method_are_the_same(name):
+    x = np.array([[1.0, 5.0], [2.0, 3.0]])
+    t = cytape.constant(x)
+    expected = getattr(np, name)(x, axis=-1, keepdims=True)
+    for y in (getattr(np, name)(t, axis=-1, keepdims=True), getattr(t, name)(-1, keepdims=True)):
+        assert isinstance(y, cytape.Tensor)
+        np.testing.assert_array_equal(y.numpy(), expected)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_number_has_an_axis_0_as_in_numpy(name):
+    if name in ("mean", "var", "std"):
+        same_error(getattr(ops, name), getattr(np, name), np.array(2.0), axis=0)
+    else:
+        assert gradient(lambda t: getattr(ops, name)(t, axis=0), 2.0) == 1

@@ -1,0 +1,96 @@
+"""Special cases of new shapes: layouts, bad arguments, several arrays at once."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops import shaping as ops
+
+
+def same_error(name, x, *args, **kwargs):
+    """Check that a tensor raises what NumPy raises on the array."""
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        getattr(np, name)(x, *args, **kwargs)
+    with pytest.raises(type(expected.value)) as actual:
+        getattr(ops, name)(cytape.constant(x), *args, **kwargs)
+    assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("reshape", ((4, 2),)),
+        ("reshape", ((-1, -1),)),
+        ("reshape", ((2, 3), "Q")),
+        ("ravel", ("Q",)),
+        ("transpose", ((0,),)),
+        ("transpose", ((0, 2),)),
+        ("transpose", ((0, 0),)),
+        ("squeeze", (0,)),
+        ("squeeze", (3,)),
+        ("expand_dims", (4,)),
+        ("swapaxes", (0, 2)),
+        ("moveaxis", (0, 2)),
+        ("moveaxis", ((0, 1), 0)),
+        ("rollaxis", (2,)),
+        ("broadcast_to", ((3, 3),)),
+        ("broadcast_to", ((3,),)),
+        ("broadcast_arrays", (np.ones(4),)),
+    ],
+)
+def test_bad_arguments_raise_numpys_error(name, args):
+    same_error(name, np.ones((2, 3)), *args)
+
+
+def test_matrix_transpose_of_a_vector_raises_numpys_error():
+    same_error("matrix_transpose", np.ones(3))
+
+
+@pytest.mark.parametrize("order", ["A", "K"])
+def test_orders_of_memory_are_refused(order):
+    x = cytape.constant(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="order"):
+        ops.ravel(x, order)
+    assert ops.ravel(np.ones((2, 3)), order).shape == (6,)
+
+
+def test_parameters_about_memory_are_for_plain_arrays():
+    x = np.ones((2, 3))
+    assert ops.reshape(x, 6, copy=True).base is not x
+    with pytest.raises(TypeError, match="reshape: copy"):
+        ops.reshape(cytape.constant(x), 6, copy=True)
+    with pytest.raises(TypeError, match="broadcast_to: subok"):
+        ops.broadcast_to(cytape.constant(x), (2, 2, 3), subok=True)
+
+
+def test_shape_ndim_and_size_are_plain_numbers():
+    t = cytape.constant(np.ones((2, 3)))
+    assert np.shape(t) == ops.shape(t) == (2, 3)
+    assert np.ndim(t) == ops.ndim(t) == 2
+    assert np.size(t) == ops.size(t) == 6
+    assert ops.size(t, axis=0) == 2
+    assert ops.shape([[1.0, 2.0]]) == (1, 2)
+    assert ops.size([[1.0, 2.0]]) == 2
+
+
+@pytest.mark.parametrize("name", ["atleast_1d", "atleast_2d", "broadcast_arrays", "meshgrid"])
+def test_a_tensor_among_arrays_makes_all_results_tensors(name):
+    results = getattr(ops, name)(cytape.constant([1.0, 2.0]), np.array([3.0, 4.0]))
+    expected = getattr(np, name)(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    assert isinstance(results, tuple)
+    for result, array in zip(results, expected, strict=True):
+        assert isinstance(result, cytape.Tensor)
+        np.testing.assert_array_equal(result.numpy(), array)
+
+
+@pytest.mark.parametrize("name", ["atleast_1d", "broadcast_arrays", "meshgrid"])
+def test_plain_arrays_and_no_arrays(name):
+    assert type(getattr(ops, name)(np.ones(2), 1.0)) is type(getattr(np, name)(np.ones(2), 1.0))
+    assert getattr(ops, name)() == getattr(np, name)()
+
+
+def test_a_gradient_through_a_variable_and_a_method():
+    variable = cytape.Variable([[1.0, 2.0, 3.0]])
+    with cytape.GradientTape() as tape:
+        y = (np.squeeze(variable).reshape(3, 1).T * [1.0, 10.0, 100.0]).transpose(1, 0)
+    np.testing.assert_array_equal(tape.gradient(y, variable).numpy(), [[1.0, 10.0, 100.0]])
