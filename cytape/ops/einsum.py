@@ -1,0 +1,146 @@
+"""Sums of products in Einstein's notation.
+
+The gradient of an operand is again a sum of products: of the output's gradient and the other
+operands, with the operand's own letters on the right of the arrow. Three kinds of letters of an
+operand need more than that:
+
+- a letter on a diagonal (``ii``) is renamed at each repetition, and an identity matrix ties the
+  new letter to the old one;
+- a letter that occurs nowhere else was summed, so that the gradient is constant along its axis;
+- a letter whose axis has length 1 here and is longer elsewhere was broadcast, so that the gradient
+  is summed over it.
+"""
+
+import string
+
+import numpy as np
+
+from cytape.ops.arguments import is_tensor, only_numpy
+from cytape.ops.declare import general
+from cytape.ops.linalg import conj_if_complex
+from cytape.ops.shaping import broadcast_to, reshape
+
+__all__ = ["einsum"]
+
+
+def _spell_out(subscripts, ndims):
+    """Return the letters of every operand and of the output, with the ellipses spelt out."""
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if not arrow:
+        letters = inputs.replace(",", "").replace(".", "")
+        output = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    widths = [
+        ndim - len(term.replace("...", "")) if "..." in term else 0
+        for term, ndim in zip(terms, ndims, strict=True)
+    ]
+    dots = _unused_letters(subscripts)[: max(widths)]
+    spelt = [
+        term.replace("...", dots[len(dots) - width :])
+        for term, width in zip(terms, widths, strict=True)
+    ]
+    return spelt, output.replace("...", dots)
+
+
+def _unused_letters(text):
+    return "".join(c for c in string.ascii_letters if c not in text)
+
+
+def _einsum(*operands, subscripts, optimize):
+    return np.einsum(subscripts, *operands, optimize=optimize)
+
+
+def _einsum_vjp(op, g):
+    terms, output = _spell_out(op.attrs["subscripts"], [spec.ndim for spec in op.input_specs])
+    return tuple(
+        _operand_gradient(op, g, position, terms, output) if needed else None
+        for position, needed in enumerate(op.needs)
+    )
+
+
+def _operand_gradient(op, g, position, terms, output):
+    operands, shape = op.inputs, op.input_specs[position].shape
+    factors, factor_terms = [g], [output]
+    for other, term in enumerate(terms):
+        if other != position:
+            factors.append(conj_if_complex(operands[other]))
+            factor_terms.append(term)
+
+    term = ""
+    fresh_letters = iter(_unused_letters(output + "".join(terms)))
+    for letter, size in zip(terms[position], shape, strict=True):
+        if letter in term:
+            fresh = next(fresh_letters)
+            factors.append(np.eye(size, dtype=g.dtype))
+            factor_terms.append(letter + fresh)
+            letter = fresh
+        term += letter
+
+    sizes = {}  # of the axes of the product, where 1 gives way to any other size
+    for factor, letters in zip(factors, factor_terms, strict=True):
+        for letter, size in zip(letters, factor.shape, strict=True):
+            if sizes.get(letter, 1) == 1:
+                sizes[letter] = size
+    kept = [sizes.get(letter) == size for letter, size in zip(term, shape, strict=True)]
+    kept_term = "".join(letter for letter, keep in zip(term, kept, strict=True) if keep)
+    optimize = op.attrs["optimize"]
+    if not isinstance(optimize, bool | str):  # a path, which fits the forward pass only
+        optimize = True
+    gradient = einsum_op(
+        *factors, subscripts=f"{','.join(factor_terms)}->{kept_term}", optimize=optimize
+    )
+    if all(kept):
+        return gradient
+    axes = tuple(size if keep else 1 for keep, size in zip(kept, shape, strict=True))
+    return broadcast_to(reshape(gradient, axes), shape)
+
+
+def _einsum_jvp(op, *tangents):
+    operands, total = op.inputs, None
+    for position, tangent in enumerate(tangents):
+        if tangent is not None:
+            factors = [*operands[:position], tangent, *operands[position + 1 :]]
+            term = einsum_op(*factors, **op.attrs)
+            total = term if total is None else total + term
+    return total
+
+
+einsum_op = general("Einsum", forward=_einsum, vjp=_einsum_vjp, jvp=_einsum_jvp)
+
+
+def einsum(*operands, out=None, optimize=False, **kwargs):
+    """Evaluate Einstein's summation convention on the operands, as `numpy.einsum`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.einsum("ij,j->i", cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
+    array([3., 7.])
+    """
+    if not any(map(is_tensor, operands)):
+        return np.einsum(*operands, out=out, optimize=optimize, **kwargs)
+    only_numpy("einsum", operands, out=out, **kwargs)
+    if not isinstance(operands[0], str):
+        operands = _from_lists(operands)
+    subscripts, *operands = operands
+    return einsum_op(*operands, subscripts=subscripts, optimize=optimize)
+
+
+def _from_lists(operands):
+    """Return the arguments ``op0, list0, op1, list1, ..., [output list]`` with one string.
+
+    The letters are in the order of the numbers: NumPy sorts an implied output by it.
+    """
+    letters = string.ascii_uppercase + string.ascii_lowercase
+
+    def term(labels):
+        return "".join("..." if label is Ellipsis else letters[label] for label in labels)
+
+    subscripts = ",".join(term(labels) for labels in operands[1::2])
+    arrays = operands[: len(operands) - 1 : 2]
+    if len(operands) % 2:
+        subscripts += "->" + term(operands[-1])
+    return subscripts, *arrays
+
+
+NUMPY_FUNCTIONS = {np.einsum: einsum}

@@ -1,0 +1,336 @@
+"""Products of matrices and vectors, and norms."""
+
+import math
+import operator
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from cytape.ops import reductions
+from cytape.ops.arguments import is_tensor, only_numpy
+from cytape.ops.conform import sum_to
+from cytape.ops.creation import astype
+from cytape.ops.declare import general
+from cytape.ops.elementwise import absolute, conj, multiply, real, sign
+from cytape.ops.shaping import (
+    expand_dims,
+    moveaxis,
+    ndim,
+    ravel,
+    reshape,
+    shape,
+    squeeze,
+    swapaxes,
+    transpose,
+)
+
+__all__ = ["dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"]
+
+
+def bilinear_jvp(op, product, left_tangent, right_tangent):
+    """Return the tangent of ``product(left, right)``, which is linear in each of the two."""
+    left = right = None
+    if left_tangent is not None:
+        left = product(left_tangent, op.inputs[1], **op.attrs)
+    if right_tangent is not None:
+        right = product(op.inputs[0], right_tangent, **op.attrs)
+    if left is None or right is None:
+        return right if left is None else left
+    return left + right
+
+
+def conj_if_complex(x):
+    """Return the conjugate of `x`, and a real `x` itself without a copy."""
+    return conj(x) if x.dtype.kind == "c" else x
+
+
+# -- matmul --------------------------------------------------------------------------------------
+
+
+def _transposed(matrix):
+    return transpose(matrix) if matrix.ndim == 2 else swapaxes(matrix, -1, -2)
+
+
+def _matmul_left_gradient(op, g):
+    a_spec, b_spec = op.input_specs
+    b = conj_if_complex(op.inputs[1])
+    if b_spec.ndim == 1:
+        return b * (g if a_spec.ndim == 1 else expand_dims(g, -1))
+    if a_spec.ndim == 1 and b_spec.ndim > 2:
+        g = expand_dims(g, -2)
+    return sum_to(matmul_op(g, _transposed(b)), a_spec)
+
+
+def _matmul_right_gradient(op, g):
+    a_spec, b_spec = op.input_specs
+    a = conj_if_complex(op.inputs[0])
+    if a_spec.ndim == 1:
+        return a * g if b_spec.ndim == 1 else expand_dims(a, -1) * expand_dims(g, -2)
+    if a_spec.ndim > 2 and b_spec.ndim <= 2:  # one product instead of a sum of products
+        rows = math.prod(a_spec.shape[:-1])
+        a = reshape(a, (rows, a_spec.shape[-1]))
+        g = reshape(g, (rows, *b_spec.shape[1:]))
+    return sum_to(matmul_op(_transposed(a), g), b_spec)
+
+
+def _matmul_vjp(op, g):
+    return (
+        _matmul_left_gradient(op, g) if op.needs[0] else None,
+        _matmul_right_gradient(op, g) if op.needs[1] else None,
+    )
+
+
+matmul_op = general(
+    "MatMul",
+    forward=np.matmul,
+    vjp=_matmul_vjp,
+    jvp=lambda op, a, b: bilinear_jvp(op, matmul_op, a, b),
+)
+
+
+def matmul(x1, x2, /, out=None, **kwargs):
+    """Multiply matrices, as `numpy.matmul`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.matmul(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
+    array([3., 7.])
+    """
+    return matmul_op(x1, x2, **only_numpy("matmul", [x1, x2], out=out, **kwargs))
+
+
+# -- tensordot -----------------------------------------------------------------------------------
+
+
+def _tensordot_vjp(op, g):
+    a_axes, b_axes = op.attrs["axes"]
+    a_spec, b_spec = op.input_specs
+    a_free = [axis for axis in range(a_spec.ndim) if axis not in a_axes]
+    b_free = [axis for axis in range(b_spec.ndim) if axis not in b_axes]
+    grad_a = grad_b = None
+    if op.needs[0]:
+        g_axes = tuple(range(len(a_free), g.ndim))
+        grad_a = tensordot_op(g, conj_if_complex(op.inputs[1]), axes=(g_axes, tuple(b_free)))
+        # The axes of `b` that are left come in the order they have in `b`.
+        order = a_free + [a_axes[k] for k in np.argsort(b_axes)]
+        grad_a = transpose(grad_a, tuple(np.argsort(order)))
+    if op.needs[1]:
+        g_axes = tuple(range(len(a_free)))
+        grad_b = tensordot_op(conj_if_complex(op.inputs[0]), g, axes=(tuple(a_free), g_axes))
+        order = [b_axes[k] for k in np.argsort(a_axes)] + b_free
+        grad_b = transpose(grad_b, tuple(np.argsort(order)))
+    return grad_a, grad_b
+
+
+tensordot_op = general(
+    "Tensordot",
+    forward=np.tensordot,
+    vjp=_tensordot_vjp,
+    jvp=lambda op, a, b: bilinear_jvp(op, tensordot_op, a, b),
+)
+
+
+def tensordot(a, b, axes=2):
+    """Sum products over the given axes of two arrays, as `numpy.tensordot`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.tensordot(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0], axes=1).numpy()
+    array([3., 7.])
+    """
+    return tensordot_op(a, b, axes=_contracted_axes(ndim(a), ndim(b), axes))
+
+
+def _contracted_axes(a_ndim, b_ndim, axes):
+    """Return the summed axes of both operands as two tuples of non-negative numbers."""
+    try:
+        a_axes, b_axes = axes
+    except TypeError:
+        count = operator.index(axes)
+        a_axes, b_axes = range(-count, 0), range(count)
+    return (
+        normalize_axis_tuple(a_axes, a_ndim, allow_duplicate=True),
+        normalize_axis_tuple(b_axes, b_ndim, allow_duplicate=True),
+    )
+
+
+# -- products made of the above ------------------------------------------------------------------
+
+
+def dot(a, b, out=None):
+    """Multiply two arrays, as `numpy.dot`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.dot(cytape.constant([1.0, 2.0]), [3.0, 4.0]))
+    11.0
+    """
+    if not any(map(is_tensor, (a, b))):
+        return np.dot(a, b, out)
+    only_numpy("dot", [a, b], out=out)
+    if ndim(a) == 0 or ndim(b) == 0:
+        return multiply(a, b)
+    if ndim(b) <= 2:
+        return matmul_op(a, b)
+    return tensordot(a, b, axes=(-1, -2))
+
+
+def inner(a, b, /):
+    """Sum products over the last axes, as `numpy.inner`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.inner(cytape.constant([1.0, 2.0]), [3.0, 4.0]))
+    11.0
+    """
+    if not any(map(is_tensor, (a, b))):
+        return np.inner(a, b)
+    if ndim(a) == 0 or ndim(b) == 0:
+        return multiply(a, b)
+    return tensordot(a, b, axes=(-1, -1))
+
+
+def outer(a, b, out=None):
+    """Return all products of an element of `a` and an element of `b`, as `numpy.outer`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.outer(cytape.constant([1.0, 2.0]), [3.0, 4.0]).numpy()
+    array([[3., 4.],
+           [6., 8.]])
+    """
+    options = only_numpy("outer", [a, b], out=out)
+    return multiply(expand_dims(ravel(a), 1), expand_dims(ravel(b), 0), **options)
+
+
+def vdot(a, b, /):
+    """Sum the products of the conjugate of `a` and `b` over all elements, as `numpy.vdot`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> complex(np.vdot(cytape.constant([1.0 + 1.0j]), [1.0j]))
+    (1+1j)
+    """
+    return matmul_op(conj_if_complex(ravel(a)), ravel(b))
+
+
+def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
+    """Sum the products of the conjugate of `x1` and `x2` over an axis, as `numpy.vecdot`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.vecdot(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), np.ones(2)).numpy()
+    array([3., 7.])
+    """
+    if not any(map(is_tensor, (x1, x2))):
+        return np.vecdot(x1, x2, out, axis=axis, **kwargs)
+    only_numpy("vecdot", [x1, x2], out=out, **kwargs)
+    rows = expand_dims(conj_if_complex(moveaxis(x1, axis, -1)), -2)
+    columns = expand_dims(moveaxis(x2, axis, -1), -1)
+    return squeeze(matmul_op(rows, columns), (-2, -1))
+
+
+def kron(a, b):
+    """Return the Kronecker product, as `numpy.kron`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.kron(cytape.constant([1.0, 10.0]), [1.0, 2.0]).numpy()
+    array([ 1.,  2., 10., 20.])
+    """
+    length = max(ndim(a), ndim(b))
+    a_shape = (1,) * (length - ndim(a)) + shape(a)
+    b_shape = (1,) * (length - ndim(b)) + shape(b)
+    a = reshape(a, [size for n in a_shape for size in (n, 1)])
+    b = reshape(b, [size for n in b_shape for size in (1, n)])
+    return reshape(multiply(a, b), [n * m for n, m in zip(a_shape, b_shape, strict=True)])
+
+
+# -- norms ---------------------------------------------------------------------------------------
+
+
+def _direction(op):
+    """Return the derivative of the norm, and at zero, where there is none, the subgradient 0."""
+    x, ord = op.inputs[0], op.attrs["ord"]
+    norm = op.outputs[0] + (op.outputs[0] == 0)
+    if ord == 2:
+        return x / norm
+    return sign(x) * (absolute(x) / norm) ** (ord - 1)
+
+
+def _vector_norm_jvp(op, t):
+    direction = _direction(op)
+    product = real(conj(direction) * t) if t.dtype.kind == "c" else direction * t
+    return reductions.sum(product, op.attrs["axis"], keepdims=True)
+
+
+vector_norm_op = general(
+    "VectorNorm",
+    forward=lambda x, *, ord, axis: np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True),
+    vjp=lambda op, g: g * _direction(op),
+    jvp=_vector_norm_jvp,
+    saved_outputs=(0,),
+)
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Return a norm of vectors or matrices, as `numpy.linalg.norm`.
+
+    At zero, where a norm has no derivative, the gradient is 0.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.linalg.norm(cytape.constant([3.0, 4.0])))
+    5.0
+    """
+    if not is_tensor(x):
+        return np.linalg.norm(x, ord, axis, keepdims)
+    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    result = _norm(x, ord, axes, flatten=axis is None)
+    return result if keepdims else squeeze(result, axes)
+
+
+def _norm(x, ord, axes, flatten):
+    """Return the norm with the axes kept; `flatten` allows any number of axes if `ord` is None."""
+    if ord is None and (flatten or len(axes) in (1, 2)) or ord == "fro" and len(axes) == 2:
+        return vector_norm_op(x, ord=2, axis=axes)
+    if len(axes) == 1:
+        if ord in (np.inf, -np.inf):
+            return _extremum(ord, absolute(x), axes)
+        if ord == 0:
+            return astype(reductions.count_nonzero(x, axes, keepdims=True), np.float64)
+        return vector_norm_op(x, ord=ord, axis=axes)
+    if len(axes) != 2:
+        raise ValueError("norm takes one axis for vectors or two for matrices")
+    if ord in (1, -1, np.inf, -np.inf):
+        rows, columns = axes if abs(ord) == 1 else axes[::-1]
+        return _extremum(ord, reductions.sum(absolute(x), rows, keepdims=True), columns)
+    if ord in (2, -2, "nuc"):
+        raise NotImplementedError(f"norm: ord={ord!r} of matrices is not supported for tensors")
+    raise ValueError(f"Invalid norm order {ord!r} for matrices.")
+
+
+def _extremum(ord, x, axis):
+    return (reductions.max if ord > 0 else reductions.min)(x, axis, keepdims=True)
+
+
+NUMPY_FUNCTIONS = {
+    np.dot: dot,
+    np.inner: inner,
+    np.kron: kron,
+    np.linalg.norm: norm,
+    np.matmul: matmul,
+    np.outer: outer,
+    np.tensordot: tensordot,
+    np.vdot: vdot,
+    np.vecdot: vecdot,
+}

@@ -1,0 +1,442 @@
+"""Functions of neural networks, under TensorFlow's names.
+
+Convolution and pooling are in `cytape.ops.convolution`.
+"""
+
+import functools
+import math
+import operator
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
+from cytape.ops.declare import elementwise, general
+from cytape.ops.elementwise import exp, where
+from cytape.ops.reductions import sum
+from cytape.ops.shaping import broadcast_to, expand_dims, ndim
+
+__all__ = [
+    "avg_pool2d",
+    "conv2d",
+    "fused_batch_norm",
+    "log_softmax",
+    "logsumexp",
+    "max_pool2d",
+    "relu",
+    "sigmoid",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "softplus",
+    "sparse_softmax_cross_entropy_with_logits",
+]
+
+
+# -- activations ---------------------------------------------------------------------------------
+
+
+def _softplus(x):
+    return np.logaddexp(x, 0)
+
+
+relu = elementwise("Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0)
+softplus = elementwise("Softplus", _softplus, lambda y, x: sigmoid(x))
+# Not 1 / (1 + exp(-x)), which overflows for very negative x.
+sigmoid = elementwise(
+    "Sigmoid", lambda x: np.exp(-_softplus(np.negative(x))), lambda y, x: y * (1 - y)
+)
+
+
+# -- softmax -------------------------------------------------------------------------------------
+
+
+def _shifted(x, axis):
+    """Return `x` less its largest element along `axis`, and that element.
+
+    Nothing is subtracted where the largest is infinite: the difference would be NaN.
+    """
+    x = np.asarray(x)
+    if x.dtype.kind != "f":
+        x = x.astype(np.float64)
+    largest = x.max(axis, keepdims=True, initial=-np.inf)
+    largest = np.where(np.isfinite(largest), largest, 0)
+    return x - largest, largest
+
+
+def _softmax(x, *, axis):
+    powers = np.exp(_shifted(x, axis)[0])
+    return powers / powers.sum(axis, keepdims=True)
+
+
+def _log_softmax(x, *, axis):
+    shifted, _ = _shifted(x, axis)
+    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+
+
+def _log_sum_exp(x, *, axis, keepdims):
+    shifted, largest = _shifted(x, axis)
+    if not keepdims:
+        largest = largest.squeeze(axis)
+    with np.errstate(divide="ignore"):  # the logarithm of no probability at all is -inf
+        return np.log(np.exp(shifted).sum(axis, keepdims=keepdims)) + largest
+
+
+def _softmax_product(y, t, axis):
+    """Multiply `t` by the Jacobian of softmax, diag(y) - y y^T, which is its own transpose."""
+    return y * (t - sum(y * t, axis, keepdims=True))
+
+
+def _softmax_derivative(op, t):
+    return _softmax_product(op.outputs[0], t, op.attrs["axis"])
+
+
+def _log_softmax_vjp(op, g):
+    return g - exp(op.outputs[0]) * sum(g, op.attrs["axis"], keepdims=True)
+
+
+def _log_softmax_jvp(op, t):
+    return t - sum(exp(op.outputs[0]) * t, op.attrs["axis"], keepdims=True)
+
+
+def _with_axes(op, reduced):
+    """Return `reduced`, of the output's shape, with the reduced axes as axes of length 1."""
+    return reduced if op.attrs["keepdims"] else expand_dims(reduced, op.attrs["axis"])
+
+
+def _shares(op):
+    """Return the softmax that is the derivative of logsumexp, 0 where there is no probability."""
+    y = op.outputs[0]
+    return exp(op.inputs[0] - _with_axes(op, where(y == -np.inf, 0, y)))
+
+
+softmax_op = general(
+    "Softmax",
+    forward=_softmax,
+    vjp=_softmax_derivative,
+    jvp=_softmax_derivative,
+    saved_inputs=(),
+    saved_outputs=(0,),
+)
+
+log_softmax_op = general(
+    "LogSoftmax",
+    forward=_log_softmax,
+    vjp=_log_softmax_vjp,
+    jvp=_log_softmax_jvp,
+    saved_inputs=(),
+    saved_outputs=(0,),
+)
+
+log_sum_exp_op = general(
+    "LogSumExp",
+    forward=_log_sum_exp,
+    vjp=lambda op, g: _with_axes(op, g) * _shares(op),
+    jvp=lambda op, t: sum(_shares(op) * t, **op.attrs),
+    saved_outputs=(0,),
+)
+
+
+def softmax(logits, axis=-1):
+    """Return ``exp(logits)`` divided by its sum along `axis`, without overflow.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.softmax(np.array([1e4, 1e4]))
+    array([0.5, 0.5])
+    """
+    return softmax_op(logits, axis=axis)
+
+
+def log_softmax(logits, axis=-1):
+    """Return the logarithm of the softmax along `axis`, without overflow or cancellation.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.log_softmax(np.array([1e4, 0.0]))
+    array([     0., -10000.])
+    """
+    return log_softmax_op(logits, axis=axis)
+
+
+def logsumexp(a, axis=None, keepdims=False):
+    """Return the logarithm of the sum of exponentials over the given axes, without overflow.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(cytape.nn.logsumexp(np.array([1e4, -np.inf])))
+    10000.0
+    """
+    axis = tuple(range(ndim(a))) if axis is None else normalize_axis_tuple(axis, ndim(a))
+    return log_sum_exp_op(a, axis=axis, keepdims=keepdims)
+
+
+# -- cross-entropy -------------------------------------------------------------------------------
+#
+# Both ops have a second output, the gradient with respect to the logits: it falls off the forward
+# pass, and the backward pass is one multiplication.
+
+
+def _cross_entropy(logits, labels, *, axis):
+    logits, labels = np.asarray(logits), np.asarray(labels)
+    if labels.shape != logits.shape:
+        raise ValueError(
+            f"labels and logits must have the same shape, got {labels.shape} and {logits.shape}"
+        )
+    log_probabilities = _log_softmax(logits, axis=axis)
+    labels = labels.astype(log_probabilities.dtype)
+    # No label, no loss: also where the probability is 0 and its logarithm infinite.
+    terms = np.multiply(
+        labels, log_probabilities, where=labels != 0, out=np.zeros_like(log_probabilities)
+    )
+    total = labels.sum(axis, keepdims=True)
+    return -terms.sum(axis), total * np.exp(log_probabilities) - labels
+
+
+def _logits_gradient(op, g_loss, weighted_g_backprop):
+    """Return the gradient with respect to the logits.
+
+    The gradient of the second output comes multiplied by the sum of the labels.
+    """
+    axis = op.attrs["axis"]
+    gradient = expand_dims(g_loss, axis) * op.outputs[1]
+    if weighted_g_backprop is not None:
+        probabilities = softmax(op.inputs[0], axis)
+        gradient = gradient + _softmax_product(probabilities, weighted_g_backprop, axis)
+    return gradient
+
+
+def _cross_entropy_vjp(op, g_loss, g_backprop):
+    logits, labels, axis = op.inputs[0], op.inputs[1], op.attrs["axis"]
+    g_logits = g_labels = None
+    if op.needs[0]:
+        weighted = None
+        if g_backprop is not None:
+            weighted = sum(labels, axis, keepdims=True) * g_backprop
+        g_logits = _logits_gradient(op, g_loss, weighted)
+    if op.needs[1]:
+        g_labels = -expand_dims(g_loss, axis) * log_softmax(logits, axis)
+        if g_backprop is not None:
+            expected = sum(softmax(logits, axis) * g_backprop, axis, keepdims=True)
+            g_labels = g_labels + expected - g_backprop
+    return g_logits, g_labels
+
+
+def _cross_entropy_jvp(op, t_logits, t_labels):
+    logits, labels, axis = op.inputs[0], op.inputs[1], op.attrs["axis"]
+    t_loss = t_backprop = 0
+    if t_logits is not None:
+        t_loss = sum(op.outputs[1] * t_logits, axis)
+        t_backprop = sum(labels, axis, keepdims=True) * _softmax_product(
+            softmax(logits, axis), t_logits, axis
+        )
+    if t_labels is not None:
+        t_loss = t_loss - sum(log_softmax(logits, axis) * t_labels, axis)
+        total = sum(t_labels, axis, keepdims=True)
+        t_backprop = t_backprop + total * softmax(logits, axis) - t_labels
+    return t_loss, t_backprop
+
+
+softmax_cross_entropy_op = general(
+    "SoftmaxCrossEntropyWithLogits",
+    forward=_cross_entropy,
+    vjp=_cross_entropy_vjp,
+    jvp=_cross_entropy_jvp,
+    saved_outputs=(1,),
+    optional_gradients=(1,),
+)
+
+
+def softmax_cross_entropy_with_logits(labels, logits, axis=-1):
+    """Return the cross-entropy between labels and the softmax of logits along `axis`.
+
+    Parameters
+    ----------
+    labels : array_like
+        Probabilities, of the same shape as `logits`.
+    logits : array_like
+        Unscaled logarithms of probabilities.
+    axis : int, optional
+        The axis of the classes.
+
+    Returns
+    -------
+    Tensor or ndarray
+        The losses, without the axis of the classes, in the dtype of `logits`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.softmax_cross_entropy_with_logits([[0.0, 1.0]], [[1e4, 1e4]]).round(6)
+    array([0.693147])
+    """
+    return softmax_cross_entropy_op(logits, labels, axis=axis)[0]
+
+
+def _sparse_cross_entropy(logits, labels, *, axis):
+    logits, labels = np.asarray(logits), np.asarray(labels)
+    if labels.dtype.kind not in "iu":
+        raise TypeError(f"labels must be integers, got {labels.dtype}")
+    if labels.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"labels must have the shape of logits without the last axis, got {labels.shape} "
+            f"for logits of shape {logits.shape}"
+        )
+    classes = logits.shape[-1]
+    if np.any((labels < 0) | (labels >= classes)):
+        raise ValueError(f"labels must be in the range of the classes, 0 to {classes - 1}")
+    log_probabilities = _log_softmax(logits, axis=axis)
+    positions = np.expand_dims(labels, -1)
+    loss = -np.take_along_axis(log_probabilities, positions, axis=-1)[..., 0]
+    backprop = np.exp(log_probabilities)
+    chosen = np.take_along_axis(backprop, positions, axis=-1)
+    np.put_along_axis(backprop, positions, chosen - 1, axis=-1)
+    return loss, backprop
+
+
+def _sparse_cross_entropy_jvp(op, t_logits, _):
+    axis = op.attrs["axis"]
+    return (
+        sum(op.outputs[1] * t_logits, axis),
+        _softmax_product(softmax(op.inputs[0], axis), t_logits, axis),
+    )
+
+
+sparse_softmax_cross_entropy_op = general(
+    "SparseSoftmaxCrossEntropyWithLogits",
+    forward=_sparse_cross_entropy,
+    vjp=lambda op, g_loss, g_backprop: (_logits_gradient(op, g_loss, g_backprop), None),
+    jvp=_sparse_cross_entropy_jvp,
+    saved_inputs=(0,),
+    saved_outputs=(1,),
+    optional_gradients=(1,),
+)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels, logits):
+    """Return the cross-entropy between classes and the softmax of logits along the last axis.
+
+    Parameters
+    ----------
+    labels : array_like of int
+        The number of the right class, for each row of logits.
+    logits : array_like
+        Unscaled logarithms of probabilities, of shape ``labels.shape + (number of classes,)``.
+
+    Returns
+    -------
+    Tensor or ndarray
+        The losses, in the shape of `labels`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.nn.sparse_softmax_cross_entropy_with_logits([1], [[1e4, 1e4]]).round(6)
+    array([0.693147])
+    """
+    return sparse_softmax_cross_entropy_op(logits, labels, axis=-1)[0]
+
+
+# -- batch normalisation -------------------------------------------------------------------------
+#
+# Outputs: the normalised batch, its mean, its unbiased variance; and, for the backward pass, the
+# mean and the reciprocal standard deviation that were used.
+
+
+def _channel_axes(spec):
+    """Return all axes but the last, and the number of elements along them."""
+    axes = tuple(range(spec.ndim - 1))
+    return axes, math.prod(spec.shape[:-1])
+
+
+def _fused_batch_norm(x, scale, offset, *, epsilon):
+    x, scale, offset = np.asarray(x), np.asarray(scale), np.asarray(offset)
+    axes, count = _channel_axes(x)
+    mean = x.mean(axes)
+    variance = x.var(axes)
+    rsqrt = 1 / np.sqrt(variance + epsilon)
+    y = (x - mean) * (rsqrt * scale) + offset
+    return y, mean, variance * (count / max(count - 1, 1)), mean, rsqrt
+
+
+def _sum_of_given(*terms):
+    """Return the sum of the terms that are not None, or None."""
+    terms = [term for term in terms if term is not None]
+    return functools.reduce(operator.add, terms) if terms else None
+
+
+def _fused_batch_norm_vjp(op, g, g_mean, g_variance, g_saved_mean, g_rsqrt):
+    axes, count = _channel_axes(op.input_specs[0])
+    mean, rsqrt = op.outputs[3], op.outputs[4]
+    centered = op.inputs[0] - mean
+    normalised = centered * rsqrt
+    g_scale = sum(g * normalised, axes)
+    g_offset = sum(g, axes)
+    g_x = rsqrt * op.inputs[1] * (g - (g_offset + normalised * g_scale) / count)
+
+    g_mean = _sum_of_given(g_mean, g_saved_mean)
+    if g_mean is not None:
+        g_x = g_x + g_mean / count
+    if g_variance is not None:
+        g_x = g_x + g_variance * centered * (2 / max(count - 1, 1))
+    if g_rsqrt is not None:
+        g_x = g_x - g_rsqrt * rsqrt**3 * centered / count
+    return g_x, g_scale, g_offset
+
+
+def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
+    axes, count = _channel_axes(op.input_specs[0])
+    mean, rsqrt = op.outputs[3], op.outputs[4]
+    centered = op.inputs[0] - mean
+    t_y = t_mean = t_variance = t_rsqrt = None
+    if t_x is not None:
+        t_mean = sum(t_x, axes) / count
+        covariance = sum(centered * t_x, axes)
+        t_variance = covariance * (2 / max(count - 1, 1))
+        t_rsqrt = -(rsqrt**3) * covariance / count
+        t_y = op.inputs[1] * (rsqrt * (t_x - t_mean) + centered * t_rsqrt)
+    if t_scale is not None:
+        t_scale = centered * rsqrt * t_scale
+    if t_offset is not None:
+        t_offset = broadcast_to(t_offset, op.input_specs[0].shape)
+    return _sum_of_given(t_y, t_scale, t_offset), t_mean, t_variance, t_mean, t_rsqrt
+
+
+fused_batch_norm_op = general(
+    "FusedBatchNorm",
+    forward=_fused_batch_norm,
+    vjp=_fused_batch_norm_vjp,
+    jvp=_fused_batch_norm_jvp,
+    saved_inputs=(0, 1),
+    saved_outputs=(3, 4),
+    optional_gradients=(1, 2, 3, 4),
+)
+
+
+def fused_batch_norm(x, scale, offset, epsilon=0.001):
+    """Normalise a batch over all axes but the last, then scale and shift it, as in training.
+
+    Parameters
+    ----------
+    x : array_like
+        The batch, channels last.
+    scale, offset : array_like
+        One number per channel.
+    epsilon : float, optional
+        Added to the variance.
+
+    Returns
+    -------
+    y, mean, variance : Tensor or ndarray
+        The normalised batch, and the mean and the unbiased variance of each channel of `x`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> y, mean, variance = cytape.nn.fused_batch_norm(np.array([[1.0], [3.0]]), [1.0], [0.0])
+    >>> mean, variance
+    (array([2.]), array([2.]))
+    """
+    return fused_batch_norm_op(x, scale, offset, epsilon=epsilon)[:3]

@@ -1,0 +1,91 @@
+"""Sums of sparse gradients."""
+
+import numpy as np
+
+from cytape.ops.creation import astype
+from cytape.ops.indexing import gather, scatter_add_op
+from cytape.ops.joining import concatenate
+from cytape.tensor.indexed_slices import IndexedSlices
+
+__all__ = ["aggregate_indexed_slices", "densify"]
+
+
+def densify(slices):
+    """Return the dense tensor of `slices`, which may be nested.
+
+    Slices of the same index are summed. The result is differentiable with respect to the values.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.sparse import densify
+    >>> densify(cytape.IndexedSlices(
+    ...     cytape.constant([1.0, 2.0]), cytape.constant([0, 2]), dense_shape=(4,))).numpy()
+    array([1., 0., 2., 0.])
+    """
+    if slices.dense_shape is None:
+        raise ValueError("IndexedSlices without a dense_shape cannot be made dense: pass one.")
+    slices = _flatten(slices)
+    return scatter_add_op(
+        slices.values, slices.indices, axis=0, mode="raise", size=slices.dense_shape[0]
+    )
+
+
+def aggregate_indexed_slices(gradients):
+    """Return the sum of gradients, which stays sparse where all of them are sparse.
+
+    Parameters
+    ----------
+    gradients : sequence of Tensor, IndexedSlices or None
+        None stands for no contribution.
+
+    Returns
+    -------
+    Tensor, IndexedSlices or None
+        None if nothing contributes, a lone contribution as it is, the concatenation of several
+        `IndexedSlices`, and the dense sum as soon as one contribution is dense.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.sparse import aggregate_indexed_slices
+    >>> one = cytape.IndexedSlices(cytape.constant([1.0]), cytape.constant([0]), (3,))
+    >>> two = cytape.IndexedSlices(cytape.constant([2.0]), cytape.constant([2]), (3,))
+    >>> aggregate_indexed_slices([one, None, two]).indices.numpy()
+    array([0, 2])
+    """
+    gradients = [gradient for gradient in gradients if gradient is not None]
+    if not gradients:
+        return None
+    if len(gradients) == 1:
+        return gradients[0]
+    if all(isinstance(gradient, IndexedSlices) for gradient in gradients):
+        return _concatenate([_flatten(slices) for slices in gradients])
+    total, *rest = map(_dense, gradients)
+    for gradient in rest:
+        total = total + gradient
+    return total
+
+
+def _dense(gradient):
+    return densify(gradient) if isinstance(gradient, IndexedSlices) else gradient
+
+
+def _flatten(slices):
+    """Return `slices` with a tensor of values: slices of slices compose their indices."""
+    if not isinstance(slices.values, IndexedSlices):
+        return slices
+    inner = _flatten(slices.values)
+    return IndexedSlices(inner.values, gather(slices.indices, inner.indices), slices.dense_shape)
+
+
+def _concatenate(gradients):
+    # TensorFlow leaves one index dtype alone; one fixed dtype makes the result predictable.
+    return IndexedSlices(
+        concatenate([slices.values for slices in gradients]),
+        concatenate([astype(slices.indices, np.int64) for slices in gradients]),
+        next((s.dense_shape for s in gradients if s.dense_shape is not None), None),
+    )
+
+
+IndexedSlices._densify = densify

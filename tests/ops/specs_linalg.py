@@ -1,0 +1,188 @@
+"""Records of matrix products, sums of products, and norms."""
+
+import numpy as np
+
+from cytape.ops import einsum, linalg
+from tests.ops.op_specs import FLOATS_AND_COMPLEX, SINGLE_AND_DOUBLE, OpSpec, case, uniform
+
+MATMUL_SHAPES = [
+    ((3,), (3,)),
+    ((3,), (3, 2)),
+    ((2, 3), (3,)),
+    ((2, 3), (3, 4)),
+    ((3,), (5, 3, 2)),
+    ((5, 2, 3), (3,)),
+    ((5, 2, 3), (3, 4)),
+    ((2, 3), (5, 3, 4)),
+    ((5, 2, 3), (5, 3, 4)),
+    ((5, 1, 2, 3), (4, 3, 2)),
+    ((1, 2, 3), (5, 3, 2)),
+    ((0, 3), (3, 2)),
+    ((2, 0), (0, 3)),
+    ((2, 3, 0), (0, 4)),
+    ((0, 2, 3), (3, 4)),
+    ((2, 0), (0,)),
+]
+DOT_SHAPES = [
+    ((), ()),
+    ((), (2, 3)),
+    ((2, 3), ()),
+    ((3,), (3,)),
+    ((3,), (3, 2)),
+    ((2, 3), (3,)),
+    ((2, 3), (3, 4)),
+    ((3,), (2, 3, 4)),
+    ((5, 2, 3), (3,)),
+    ((5, 2, 3), (3, 2)),
+    ((2, 3), (4, 3, 2)),
+    ((5, 2, 3), (4, 3, 2)),
+]
+INNER_SHAPES = [
+    ((), (2, 3)),
+    ((2, 3), ()),
+    ((3,), (3,)),
+    ((2, 3), (3,)),
+    ((3,), (2, 3)),
+    ((2, 3), (4, 3)),
+    ((2, 2, 3), (4, 3)),
+]
+SUBSCRIPTS = [
+    ("ij,jk->ik", (2, 3), (3, 4)),
+    ("ij,jk", (2, 3), (3, 4)),
+    ("ba,cb", (2, 3), (4, 2)),  # the implied output is in alphabetical order
+    ("i,i", (3,), (3,)),
+    ("i,j->ji", (3,), (2,)),
+    (",ij->ji", (), (2, 3)),
+    ("ij->ji", (2, 3)),
+    ("ij->", (2, 3)),
+    ("ij->j", (2, 3)),
+    ("ii", (3, 3)),
+    ("ii->i", (3, 3)),
+    ("iij->j", (2, 2, 3)),
+    ("iii->", (2, 2, 2)),
+    ("iij,ij->i", (2, 2, 3), (2, 3)),
+    ("ij,k->k", (2, 3), (4,)),
+    ("ij,jk,kl->il", (2, 3), (3, 2), (2, 4)),
+    ("bij , bjk -> bik", (2, 2, 3), (2, 3, 2)),
+    ("...ij,...jk->...ik", (5, 2, 3), (3, 2)),
+    ("...ij,...jk", (4, 1, 2, 3), (5, 3, 2)),
+    ("...->...", (2, 3)),
+    ("i...->...", (2, 3, 4)),
+    ("...i->...", (3,)),
+    ("...ii->...i", (2, 3, 3)),
+    ("i...,j...->...ij", (2, 3), (4, 1)),
+    ("ij,ij->ij", (2, 1), (2, 3)),  # an axis of length one is broadcast
+    ("ij,ij->", (2, 1), (2, 3)),
+    ("ii,i->i", (1, 1), (3,)),
+    ("ij,jk->ik", (0, 3), (3, 2)),
+    ("ij,jk->ik", (2, 0), (0, 3)),
+]
+NONZERO = uniform(-2, 2, avoid=[0], margin=0.3)
+
+
+def from_string(function):
+    """Return `function`, an einsum, with the subscripts as a keyword."""
+    return lambda *operands, subscripts, **kwargs: function(subscripts, *operands, **kwargs)
+
+
+def product(name, function, reference, shapes, **options):
+    return OpSpec(
+        name, function, reference, [case(a, b) for a, b in shapes],
+        dtypes=FLOATS_AND_COMPLEX, **options,
+    )  # fmt: skip
+
+
+def composite(name, function, reference, shapes):
+    return product(name, function, reference, shapes, single_op=False)
+
+
+SPECS = [
+    product("MatMul", linalg.matmul, np.matmul, MATMUL_SHAPES),
+    composite("dot", linalg.dot, np.dot, DOT_SHAPES),
+    composite("inner", linalg.inner, np.inner, INNER_SHAPES),
+    composite("outer", linalg.outer, np.outer, [((3,), (2,)), ((2, 2), (3,)), ((), (2,))]),
+    composite("vdot", linalg.vdot, np.vdot, [((3,), (3,)), ((2, 3), (2, 3)), ((2, 3), (6,))]),
+    composite(
+        "vecdot", linalg.vecdot, np.vecdot, [((3,), (3,)), ((2, 3), (3,)), ((4, 1, 3), (2, 3))]
+    ),
+    OpSpec("vecdot", linalg.vecdot, np.vecdot, [case((3, 2), (3, 1), axis=0)], single_op=False),
+    composite(
+        "kron",
+        linalg.kron,
+        np.kron,
+        [((2,), (3,)), ((2, 3), (3, 1)), ((2,), (2, 3)), ((2, 1, 2), (3,)), ((), (3,))],
+    ),
+    OpSpec(
+        "Tensordot",
+        linalg.tensordot,
+        np.tensordot,
+        [
+            case((2, 3, 4), (4, 3, 2), axes=((0, 2), (2, 0))),
+            case((2, 3, 4), (4, 3, 2), axes=((2, 1, 0), (0, 1, 2))),
+            case((2, 3), (3, 4), axes=((1,), (0,))),
+            case((2, 3), (4,), axes=((), ())),
+            case((2, 3, 2), (2, 4, 3), axes=((2, 1), (0, 2))),
+            case((2, 0), (0, 3), axes=((1,), (0,))),
+        ],
+        dtypes=FLOATS_AND_COMPLEX,
+    ),
+    OpSpec(
+        "tensordot",
+        linalg.tensordot,
+        np.tensordot,
+        [
+            case((2, 3), (3, 4), axes=1),
+            case((2, 3), (2, 3), axes=2),
+            case((2,), (3,), axes=0),
+            case((2, 3), (4, 3), axes=(-1, -1)),
+            case((2, 3), (4, 3), axes=([1], [-1])),
+        ],
+        single_op=False,
+    ),
+    OpSpec(
+        "Einsum",
+        from_string(einsum.einsum),
+        from_string(np.einsum),
+        [case(*shapes, subscripts=text, optimize=False) for text, *shapes in SUBSCRIPTS]
+        + [
+            case((2, 3), (3, 2), (2, 4), subscripts="ij,jk,kl->il", optimize=choice)
+            for choice in (True, "optimal", ["einsum_path", (0, 1), (0, 1)])
+        ],
+        dtypes=FLOATS_AND_COMPLEX,
+    ),
+    OpSpec(
+        "VectorNorm",
+        linalg.vector_norm_op,
+        lambda x, ord, axis: np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True),
+        [
+            case(shape, ord=ord, axis=axis)
+            for ord in (1, 2, 3, 0.5)
+            for shape, axis in [((3,), (0,)), ((2, 3), (1,)), ((2, 3, 2), (0, 2))]
+        ],
+        domain=NONZERO,
+        dtypes=(*SINGLE_AND_DOUBLE, "complex128", "complex64"),
+    ),
+    OpSpec(
+        "norm",
+        linalg.norm,
+        np.linalg.norm,
+        [
+            case((3,)),
+            case((2, 3)),
+            case((2, 3, 2)),
+            case((2, 3), axis=1),
+            case((2, 3, 2), axis=(0, -1)),
+            case((2, 3, 2), axis=(0, -1), ord="fro", keepdims=True),
+            case((3,), ord=np.inf),
+            case((3,), ord=-np.inf),
+            case((2, 3), ord=3, axis=0, keepdims=True),
+            case((2, 3), ord=1),
+            case((2, 3), ord=-1),
+            case((2, 3), ord=np.inf),
+            case((2, 3, 2), ord=-np.inf, axis=(2, 0)),
+        ],
+        domain=uniform(-2, 2, avoid=[0], margin=0.3),
+        dtypes=(*SINGLE_AND_DOUBLE, "complex128"),
+        single_op=False,
+    ),
+]

@@ -1,0 +1,241 @@
+"""Records of the functions of neural networks."""
+
+import itertools
+
+import numpy as np
+
+from cytape.ops import convolution, nn
+from cytape.ops.convolution import Window
+from tests.ops.op_specs import (
+    FLOATS,
+    SINGLE_AND_DOUBLE,
+    OpSpec,
+    case,
+    distinct,
+    uniform,
+)
+
+UNARY = [case((3, 4)), case(()), case((0, 2))]
+NORMALISED = [
+    case((3, 4), axis=-1),
+    case((3, 4), axis=0),
+    case((4,), axis=-1),
+    case((0, 4), axis=1),
+]
+
+
+def softmax(x, axis):
+    return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+
+
+def log_sum_exp(x, axis=None, keepdims=False):
+    return np.log(np.exp(x).sum(axis, keepdims=keepdims))
+
+
+def cross_entropy(logits, labels, axis):
+    logs = logits - log_sum_exp(logits, axis, keepdims=True)
+    total = labels.sum(axis, keepdims=True)
+    return -(labels * logs).sum(axis), total * np.exp(logs) - labels
+
+
+def sparse_cross_entropy(logits, labels, axis):
+    one_hot = np.eye(logits.shape[-1], dtype=logits.dtype)[labels]
+    return cross_entropy(logits, one_hot, axis)
+
+
+def batch_norm(x, scale, offset, epsilon):
+    x = np.asarray(x)
+    axes = tuple(range(x.ndim - 1))
+    mean, variance = x.mean(axes), x.var(axes)
+    rsqrt = 1 / np.sqrt(variance + epsilon)
+    return (x - mean) * rsqrt * scale + offset, mean, x.var(axes, ddof=1), mean, rsqrt
+
+
+# -- images: one output at a time ----------------------------------------------------------------
+
+WINDOWS = [
+    Window((3, 2), (1, 1), (1, 1), ((0, 0), (0, 0))),
+    Window((3, 3), (1, 1), (1, 1), ((1, 1), (1, 1))),
+    Window((3, 2), (2, 1), (1, 1), ((1, 1), (0, 1))),
+    Window((2, 2), (2, 3), (1, 1), ((0, 0), (0, 1))),
+    Window((2, 3), (1, 2), (2, 1), ((1, 0), (2, 1))),
+    Window((1, 1), (3, 2), (1, 1), ((0, 0), (0, 0))),
+]
+IMAGE = (2, 5, 6, 3)
+
+
+def visits(image_shape, window):
+    """Return, for each position of the output, the pixels it sees with their kernel offsets."""
+    size = image_shape[1:3]
+    seen = {}
+    for output in itertools.product(*map(range, window.output_size(size))):
+        seen[output] = []
+        for offset in itertools.product(*map(range, window.kernel)):
+            pixel = tuple(
+                o * stride + k * dilation - before
+                for o, k, stride, dilation, (before, _) in zip(
+                    output, offset, window.strides, window.dilations, window.padding, strict=True
+                )
+            )
+            if all(0 <= p < n for p, n in zip(pixel, size, strict=True)):
+                seen[output].append((offset, pixel))
+    return seen
+
+
+def conv2d(image, filters, window):
+    size = window.output_size(image.shape[1:3])
+    output = np.zeros((len(image), *size, filters.shape[-1]), np.result_type(image, filters))
+    for (i, j), seen in visits(image.shape, window).items():
+        for offset, (row, column) in seen:
+            output[:, i, j] += image[:, row, column] @ filters[offset]
+    return output
+
+
+def conv2d_input_gradient(filters, g, window, image_shape):
+    image = np.zeros(image_shape, np.result_type(filters, g))
+    for (i, j), seen in visits(image_shape, window).items():
+        for offset, (row, column) in seen:
+            image[:, row, column] += g[:, i, j] @ filters[offset].T
+    return image
+
+
+def conv2d_filter_gradient(image, g, window):
+    shape = (*window.kernel, image.shape[-1], g.shape[-1])
+    filters = np.zeros(shape, np.result_type(image, g))
+    for (i, j), seen in visits(image.shape, window).items():
+        for offset, (row, column) in seen:
+            filters[offset] += image[:, row, column].T @ g[:, i, j]
+    return filters
+
+
+def max_pool(image, window):
+    size = (len(image), *window.output_size(image.shape[1:3]), image.shape[-1])
+    values, origins = np.zeros(size, image.dtype), np.zeros(size, int)
+    for (i, j), seen in visits(image.shape, window).items():
+        for n, c in np.ndindex(size[0], size[-1]):
+            pixels = [(n, *pixel, c) for _, pixel in seen]
+            first = pixels[int(np.argmax([image[pixel] for pixel in pixels]))]
+            values[n, i, j, c] = image[first]
+            origins[n, i, j, c] = np.ravel_multi_index(first, image.shape)
+    return values, origins
+
+
+def avg_pool(image, window):
+    size = window.output_size(image.shape[1:3])
+    output = np.zeros((len(image), *size, image.shape[-1]), image.dtype)
+    for (i, j), seen in visits(image.shape, window).items():
+        output[:, i, j] = sum(image[:, row, column] for _, (row, column) in seen) / len(seen)
+    return output
+
+
+def avg_pool_gradient(g, window, image_shape):
+    image = np.zeros(image_shape, g.dtype)
+    for (i, j), seen in visits(image_shape, window).items():
+        for _, (row, column) in seen:
+            image[:, row, column] += g[:, i, j] / len(seen)
+    return image
+
+
+def output_shape(window, channels):
+    return (IMAGE[0], *window.output_size(IMAGE[1:3]), channels)
+
+
+SPECS = [
+    OpSpec(
+        "Relu", nn.relu, lambda x: np.maximum(x, 0), UNARY, uniform(-2, 2, avoid=[0], margin=0.2)
+    ),
+    OpSpec("Sigmoid", nn.sigmoid, lambda x: 1 / (1 + np.exp(-x)), UNARY),
+    OpSpec("Softplus", nn.softplus, lambda x: np.log1p(np.exp(x)), UNARY),
+    OpSpec("Softmax", nn.softmax, softmax, NORMALISED),
+    OpSpec("LogSoftmax", nn.log_softmax, lambda x, axis: np.log(softmax(x, axis)), NORMALISED),
+    OpSpec(
+        "LogSumExp",
+        nn.log_sum_exp_op,
+        log_sum_exp,
+        [
+            case((3, 4), axis=(1,), keepdims=False),
+            case((2, 3, 4), axis=(0, 2), keepdims=True),
+            case((), axis=(), keepdims=False),
+        ],
+    ),
+    OpSpec(
+        "logsumexp",
+        nn.logsumexp,
+        log_sum_exp,
+        [case((3, 4)), case((3, 4), axis=-1), case((3, 4), axis=(0, 1), keepdims=True), case(())],
+        single_op=False,
+    ),
+    OpSpec(
+        "SoftmaxCrossEntropyWithLogits",
+        nn.softmax_cross_entropy_op,
+        cross_entropy,
+        [
+            case((3, 4), (3, 4), axis=-1),
+            case((3, 4), (3, 4), axis=0),
+            case((4,), (4,), axis=-1),
+            case((0, 4), (0, 4), axis=-1),
+        ],
+        (uniform(-2, 2), uniform(0.1, 1)),
+    ),
+    OpSpec(
+        "SparseSoftmaxCrossEntropyWithLogits",
+        nn.sparse_softmax_cross_entropy_op,
+        sparse_cross_entropy,
+        [
+            case((3, 4), np.array([0, 3, 3]), axis=-1),
+            case((2, 2, 3), np.array([[0, 1], [2, 2]]), axis=-1),
+            case((4,), np.array(2), axis=-1),
+        ],
+    ),
+    OpSpec(
+        "FusedBatchNorm",
+        nn.fused_batch_norm_op,
+        batch_norm,
+        [case((5, 3), (3,), (3,), epsilon=0.01), case((2, 2, 3, 2), (2,), (2,), epsilon=0.01)],
+        dtypes=SINGLE_AND_DOUBLE,
+    ),
+    OpSpec(
+        "Conv2D",
+        convolution.conv2d_op,
+        conv2d,
+        [case(IMAGE, (*window.kernel, 3, 2), window=window) for window in WINDOWS]
+        + [case((0, *IMAGE[1:]), (*WINDOWS[0].kernel, 3, 2), window=WINDOWS[0])],
+        dtypes=(*FLOATS, "complex128"),
+    ),
+    OpSpec(
+        "Conv2DBackpropInput",
+        convolution.conv2d_input_gradient_op,
+        conv2d_input_gradient,
+        [
+            case((*window.kernel, 3, 2), output_shape(window, 2), window=window, image_shape=IMAGE)
+            for window in WINDOWS
+        ],
+        dtypes=(*FLOATS, "complex128"),
+    ),
+    OpSpec(
+        "Conv2DBackpropFilter",
+        convolution.conv2d_filter_gradient_op,
+        conv2d_filter_gradient,
+        [case(IMAGE, output_shape(window, 2), window=window) for window in WINDOWS],
+        dtypes=(*FLOATS, "complex128"),
+    ),
+    OpSpec(
+        "MaxPool",
+        convolution.max_pool_op,
+        max_pool,
+        [case(IMAGE, window=window) for window in WINDOWS],
+        distinct(0.02),
+    ),
+    OpSpec(
+        "AvgPool",
+        convolution.avg_pool_op,
+        avg_pool,
+        [case(IMAGE, window=window) for window in WINDOWS],
+    ),
+    OpSpec(
+        "AvgPoolGrad",
+        convolution.avg_pool_gradient_op,
+        avg_pool_gradient,
+        [case(output_shape(window, 3), window=window, image_shape=IMAGE) for window in WINDOWS],
+    ),
+]

@@ -1,0 +1,191 @@
+"""Indexing, taking, gathering: what the op table does not state."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.ops.indexing import getitem
+
+
+def gradient(function, x, **kwargs):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        [0, 2],
+        [],
+        [[0, 1], [2, 0]],
+        ([0, 2], [1, 1]),
+        (slice(None), [True, False, True, True]),
+        np.int64(1),
+        np.array(1),
+        (np.array(1), [0, 1]),
+        True,
+        False,
+        np.True_,
+        (True, 0),
+        np.uint8([1, 1]),
+        slice(np.int64(0), np.int64(2)),
+        (Ellipsis, None, -1, None),
+    ],
+    ids=repr,
+)
+def test_every_kind_of_index_gives_what_numpy_gives(index):
+    x = np.arange(12.0).reshape(3, 4)
+    np.testing.assert_array_equal(cytape.constant(x)[index].numpy(), x[index])
+    expected = np.zeros_like(x)
+    np.add.at(expected, index, 1)
+    np.testing.assert_array_equal(gradient(lambda t: t[index], x).numpy(), expected)
+
+
+def test_tensors_can_be_part_of_an_index():
+    x = np.arange(12.0).reshape(3, 4)
+    rows, column = cytape.constant([2, 0, 2]), cytape.constant(1)
+    np.testing.assert_array_equal(gradient(lambda t: t[rows, column], x).numpy()[:, 1], [1, 0, 2])
+    np.testing.assert_array_equal(gradient(lambda t: t[t > 4], x).numpy(), x > 4)
+    np.testing.assert_array_equal(cytape.constant(x)[column : column + 1].numpy(), x[1:2])
+
+
+@pytest.mark.parametrize(
+    "index", [5, (0, 0, 0), 1.5, "a", [0.5], np.array([9]), np.ones((2, 2), bool)], ids=repr
+)
+def test_a_bad_index_is_numpys_own_error(index):
+    x = np.zeros((3, 4))
+    with pytest.raises(IndexError):
+        x[index]
+    with pytest.raises(IndexError):
+        cytape.constant(x)[index]
+
+
+def test_an_index_array_may_change_after_it_was_used():
+    x, index = cytape.constant([1.0, 2.0, 3.0]), np.array([0, 0])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        picked, taken = x[index], np.take(x, index)
+    index[:] = 2
+    np.testing.assert_array_equal(tape.gradient(picked, x).numpy(), [2, 0, 0])
+    np.testing.assert_array_equal(tape.gradient(taken, x).numpy(), [2, 0, 0])
+
+
+def test_a_number_in_the_index_may_be_a_variable_that_changes():
+    n, x = cytape.Variable(2), cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x[:n]
+    n.assign(1)
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [1, 1, 0])
+
+
+def test_plain_arrays_stay_plain():
+    x = np.arange(6.0).reshape(2, 3)
+    for result, expected in [
+        (getitem(x, (0, slice(1))), x[0, :1]),
+        (cytape.gather(x, [1, 0]), x[[1, 0]]),
+    ]:
+        assert type(result) is np.ndarray
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_a_plain_array_taken_at_a_tensor_of_indices_is_a_tensor():
+    x, indices = np.arange(6.0).reshape(2, 3), cytape.constant([[1], [2]])
+    for ours, theirs in [(cnp.take, np.take), (cnp.take_along_axis, np.take_along_axis)]:
+        result = ours(x, indices, axis=1)
+        assert isinstance(result, cytape.Tensor)
+        np.testing.assert_array_equal(result.numpy(), theirs(x, indices.numpy(), axis=1))
+
+
+def test_D_2_19_the_gradient_of_gather_is_slices():
+    ones = gradient(lambda x: cytape.gather(x, [0, 2, 2]), np.arange(8.0).reshape(4, 2))
+    assert isinstance(ones, cytape.IndexedSlices)
+    np.testing.assert_array_equal(ones.indices.numpy(), [0, 2, 2])
+    np.testing.assert_array_equal(ones.values.numpy(), np.ones((3, 2)))
+    assert ones.dense_shape == (4, 2)
+    np.testing.assert_array_equal(ones.to_tensor().numpy()[:, 0], [1, 0, 2, 0])
+
+
+def test_D_2_19_of_a_variable_too():
+    table = cytape.Variable(np.ones((4, 2)))
+    with cytape.GradientTape() as tape:
+        y = cytape.gather(table, [3, 3])
+    slices = tape.gradient(y, table)
+    assert isinstance(slices, cytape.IndexedSlices)
+    np.testing.assert_array_equal(slices.indices.numpy(), [3, 3])
+
+
+def test_D_2_19_two_gathers_concatenate():
+    both = gradient(
+        lambda x: 2 * np.sum(cytape.gather(x, [0, 2])) + 3 * np.sum(cytape.gather(x, [[1], [2]])),
+        np.arange(4.0),
+    )
+    assert isinstance(both, cytape.IndexedSlices)
+    order = np.argsort(both.values.numpy(), kind="stable")
+    np.testing.assert_array_equal(both.values.numpy()[order], [2, 2, 3, 3])
+    np.testing.assert_array_equal(both.indices.numpy()[order], [0, 2, 1, 2])
+
+
+def test_D_2_19_one_dense_contribution_makes_the_sum_dense():
+    total = gradient(lambda x: np.sum(cytape.gather(x, [0, 2, 2])) + np.sum(x), np.arange(4.0))
+    assert isinstance(total, cytape.Tensor)
+    np.testing.assert_array_equal(total.numpy(), [2, 1, 3, 1])
+
+
+def test_slices_become_dense_on_their_way_through_other_ops():
+    def function(x):
+        return cytape.gather(x * x, [0, 2, 2])
+
+    total = gradient(function, np.arange(4.0))
+    np.testing.assert_array_equal(total.numpy(), [0, 0, 8, 0])
+
+
+def test_gather_along_another_axis_is_dense():
+    total = gradient(lambda x: cytape.gather(x, [0, 0], axis=1), np.ones((2, 2)))
+    np.testing.assert_array_equal(total.numpy(), [[2, 0], [2, 0]])
+
+
+def test_gather_is_differentiable_twice():
+    x = cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = np.sum(cytape.gather(x, [0, 2, 2]) ** 3)
+        first = inner.gradient(y, x).to_tensor()
+    second = outer.gradient(first, x).to_tensor()
+    np.testing.assert_allclose(first.numpy(), [3, 0, 54])
+    np.testing.assert_allclose(second.numpy(), [6, 0, 36])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.take(x, [3]),
+        lambda x: np.take(x, np.array([0.5])),
+        lambda x: np.take(x, [0], axis=1),
+        lambda x: np.take_along_axis(x, np.array([[0]]), axis=0),
+        lambda x: np.take_along_axis(x, np.array([0.5]), axis=0),
+        lambda x: np.compress([True] * 4, x),
+    ],
+)
+def test_bad_arguments_are_numpys_own_errors(call):
+    with pytest.raises((IndexError, ValueError, TypeError)) as expected:
+        call(np.zeros(3))
+    with pytest.raises(expected.type):
+        call(cytape.constant(np.zeros(3)))
+
+
+def test_take_counts_a_list_of_floats_as_integers_like_numpy():
+    x = np.arange(3.0)
+    slices = gradient(lambda t: np.take(t, [1.5, 2], axis=0), x)
+    np.testing.assert_array_equal(slices.to_tensor().numpy(), [0, 1, 1])
+
+
+def test_out_is_not_for_tensors():
+    with pytest.raises(TypeError, match="out"):
+        cnp.take(cytape.constant([1.0]), [0], out=np.zeros(1))

@@ -1,0 +1,155 @@
+"""Matrix products, einsum and norms: what the op table does not state."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.testing import check_grads
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()
+
+
+RANKS = [((), ()), ((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2))]
+
+
+@pytest.mark.parametrize("function", [np.dot, np.inner, np.outer, np.vdot, np.kron, np.tensordot])
+@pytest.mark.parametrize(("a", "b"), RANKS)
+def test_a_pair_of_ranks_gives_numpys_result_or_numpys_error(function, a, b):
+    a, b = np.ones(a), np.ones(b)
+    try:
+        expected = function(a, b)
+    except (ValueError, IndexError) as error:
+        with pytest.raises(type(error)):
+            function(cytape.constant(a), cytape.constant(b))
+    else:
+        result = function(cytape.constant(a), b)
+        assert result.shape == np.shape(expected)
+        np.testing.assert_array_equal(result.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.matmul(x, np.ones((2, 2))),
+        lambda x: np.matmul(x, 2.0),
+        lambda x: np.dot(x, np.ones(2)),
+        lambda x: np.inner(x, np.ones(2)),
+        lambda x: np.vdot(x, np.ones(2)),
+        lambda x: np.vecdot(x, np.ones(2)),
+        lambda x: np.vecdot(x, np.ones(1)),
+        lambda x: np.tensordot(x, np.ones((3, 2)), axes=2),
+        lambda x: np.tensordot(x, np.ones((3, 2)), axes=((0,), (0, 1))),
+        lambda x: np.tensordot(x, np.ones((3, 2)), axes=((0,), (5,))),
+        lambda x: np.einsum("ij,jk", x, np.ones((2, 2))),
+        lambda x: np.einsum("ijk", x),
+        lambda x: np.einsum("ij,jk", x),
+        lambda x: np.einsum("ij->k", x),
+        lambda x: np.einsum("...->", x),
+        lambda x: np.einsum("i!", x),
+        lambda x: np.linalg.norm(x, 7),
+        lambda x: np.linalg.norm(x, "fro", axis=0),
+        lambda x: np.linalg.norm(x, axis=2),
+        lambda x: np.linalg.norm(x[None], 1),
+    ],
+)
+def test_what_numpy_does_not_take_is_an_error_of_the_same_type(call):
+    with pytest.raises((ValueError, IndexError)) as expected:
+        call(np.ones((3, 3)))
+    with pytest.raises(expected.type):
+        call(cytape.constant(np.ones((3, 3))))
+
+
+def test_out_is_not_for_tensors():
+    x = cytape.constant(np.ones((2, 2)))
+    for call in (cnp.dot, cnp.matmul, cnp.outer, cnp.vecdot):
+        with pytest.raises(TypeError, match="out"):
+            call(x, x, out=np.ones((2, 2)))
+    with pytest.raises(TypeError, match="out"):
+        cnp.einsum("ij->ji", x, out=np.ones((2, 2)))
+
+
+def test_plain_arrays_take_all_of_numpys_options():
+    x, out = np.ones((2, 2)), np.zeros((2, 2))
+    assert cnp.matmul(x, x, out=out, dtype=np.float64) is out
+    assert cnp.vecdot(x, x, axis=0, dtype=np.float32).dtype == np.float32
+
+
+def test_an_operator_of_an_array_and_a_tensor():
+    a, x = np.arange(6.0).reshape(2, 3), np.arange(3.0)
+    np.testing.assert_array_equal(gradient(lambda t: a @ t, x), a.sum(0))
+    np.testing.assert_array_equal(gradient(lambda t: t @ a, np.arange(2.0)), a.sum(1))
+
+
+def test_an_integer_operand_has_no_gradient():
+    x, n = cytape.constant(np.ones((2, 2))), cytape.constant([1, 2])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x @ n
+    gradients = tape.gradient(y, [x, n])
+    np.testing.assert_array_equal(gradients[0].numpy(), [[1, 2], [1, 2]])
+    assert gradients[1] is None
+
+
+def test_the_same_matrix_twice():
+    check_grads(lambda x: x @ x, [np.arange(4.0).reshape(2, 2)])
+    check_grads(lambda x: np.einsum("ij,kj,ik->", x, x, x), [np.arange(4.0).reshape(2, 2)])
+
+
+def test_complex_products_follow_the_convention_of_the_conjugate():
+    a, z = np.array([[1 + 2j, 3 - 1j]]), np.array([1j, 2.0])
+    np.testing.assert_array_equal(gradient(lambda t: np.real(a @ t), z), a[0].conj())
+    np.testing.assert_array_equal(gradient(lambda t: np.real(np.vdot(a, t)), z), a[0])
+    np.testing.assert_array_equal(
+        gradient(lambda t: np.real(np.einsum("ij,j", a, t)), z), a[0].conj()
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda x, y: (x, [0, 1], y, [1, 2], [0, 2]),
+        lambda x, y: (x, [0, 1], y, [1, 2]),
+        lambda x, y: (x, [30, 1], y, [1, 2]),
+        lambda x, y: (x, [Ellipsis, 1], y, [1, 2], [Ellipsis, 2]),
+    ],
+)
+def test_einsum_takes_lists_for_subscripts(arguments):
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    result = np.einsum(*arguments(cytape.constant(x), y))
+    np.testing.assert_array_equal(result.numpy(), np.einsum(*arguments(x, y)))
+    np.testing.assert_array_equal(
+        gradient(lambda t: np.einsum(*arguments(t, y)), x), np.broadcast_to(y.sum(1), (2, 3))
+    )
+
+
+def test_the_norm_of_zero_has_gradient_zero():
+    for ord in (None, 1, 2, 3, np.inf):
+        np.testing.assert_array_equal(
+            gradient(lambda x, ord=ord: np.linalg.norm(x, ord), np.zeros(3)), np.zeros(3)
+        )
+    np.testing.assert_array_equal(
+        gradient(lambda x: np.linalg.norm(x, axis=0), np.array([[0.0, 3.0], [0.0, 4.0]])),
+        [[0, 0.6], [0, 0.8]],
+    )
+
+
+def test_the_number_of_nonzero_elements_is_constant():
+    x = cytape.constant([0.0, 2.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = np.linalg.norm(x, 0)
+    assert float(y) == 2.0
+    assert tape.gradient(y, x) is None
+
+
+@pytest.mark.parametrize("ord", [2, -2, "nuc"])
+def test_norms_that_need_singular_values_are_not_there_yet(ord):
+    with pytest.raises(NotImplementedError, match="norm"):
+        np.linalg.norm(cytape.constant(np.eye(2)), ord)
