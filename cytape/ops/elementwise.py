@@ -26,19 +26,20 @@ from cytape.ops.declare import elementwise, general, linear, nondifferentiable
 
 # fmt: off
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin",
-    "arcsinh", "arctan", "arctan2", "arctanh", "around", "asin", "asinh", "atan", "atan2",
-    "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
-    "bitwise_right_shift", "bitwise_xor", "cbrt", "ceil", "clip", "conj", "conjugate",
-    "copysign", "cos", "cosh", "deg2rad", "degrees", "divide", "divmod", "equal", "exp", "exp2",
-    "expm1", "fabs", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod",
-    "frexp", "greater", "greater_equal", "heaviside", "hypot", "imag", "invert", "isclose",
-    "isfinite", "isinf", "isnan", "ldexp", "left_shift", "less", "less_equal", "log", "log10",
-    "log1p", "log2", "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or",
-    "logical_xor", "maximum", "minimum", "mod", "modf", "multiply", "nan_to_num", "negative",
-    "not_equal", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
-    "remainder", "right_shift", "rint", "round", "sign", "signbit", "sin", "sinc", "sinh",
-    "sqrt", "square", "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    "abs", "absolute", "acos", "acosh", "add", "allclose", "angle", "arccos", "arccosh",
+    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "around", "array_equal", "asin",
+    "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "ceil", "clip",
+    "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees", "divide", "divmod",
+    "equal", "exp", "exp2", "expm1", "fabs", "fix", "float_power", "floor", "floor_divide",
+    "fmax", "fmin", "fmod", "frexp", "greater", "greater_equal", "heaviside", "hypot", "imag",
+    "invert", "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
+    "isreal", "ldexp", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2",
+    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "maximum", "minimum", "mod", "modf", "multiply", "nan_to_num", "negative", "not_equal",
+    "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
+    "right_shift", "rint", "round", "sign", "signbit", "sin", "sinc", "sinh", "sqrt", "square",
+    "subtract", "tan", "tanh", "true_divide", "trunc", "where",
 ]
 # fmt: on
 
@@ -402,7 +403,13 @@ isfinite = _step("Isfinite", np.isfinite)
 isinf = _step("Isinf", np.isinf)
 isnan = _step("Isnan", np.isnan)
 signbit = _step("Signbit", np.signbit)
+isposinf = nondifferentiable("Isposinf", np.isposinf)
+isneginf = nondifferentiable("Isneginf", np.isneginf)
+isreal = nondifferentiable("Isreal", np.isreal)
+iscomplex = nondifferentiable("Iscomplex", np.iscomplex)
 isclose = nondifferentiable("Isclose", np.isclose)
+allclose = nondifferentiable("Allclose", np.allclose)
+array_equal = nondifferentiable("ArrayEqual", np.array_equal)
 
 logical_and = _step("LogicalAnd", np.logical_and)
 logical_or = _step("LogicalOr", np.logical_or)
@@ -496,7 +503,13 @@ NUMPY_FUNCTIONS = {
     np.isinf: isinf,
     np.isnan: isnan,
     np.signbit: signbit,
+    np.isposinf: isposinf,
+    np.isneginf: isneginf,
+    np.isreal: isreal,
+    np.iscomplex: iscomplex,
     np.isclose: isclose,
+    np.allclose: allclose,
+    np.array_equal: array_equal,
     np.logical_and: logical_and,
     np.logical_or: logical_or,
     np.logical_xor: logical_xor,

@@ -158,7 +158,8 @@ SPECS = [
 ]  # fmt: skip
 
 SPECS += [step(name, UNARY) for name in ("floor", "ceil", "trunc", "rint", "fix", "sign", "signbit",
-                                         "isfinite", "isinf", "isnan", "logical_not")]  # fmt: skip
+                                         "isfinite", "isinf", "isnan", "isposinf", "isneginf",
+                                         "isreal", "iscomplex", "logical_not")]  # fmt: skip
 SPECS += [
     step(name, BINARY[:4])
     for name in (

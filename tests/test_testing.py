@@ -1,0 +1,108 @@
+"""The gradient checks must pass what is right and refuse what is wrong."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.testing import check_grads, numerical_grad, numerical_jvp
+
+
+def with_gradient(gradient):
+    """Make sin with the given function `(x, dy)` for a gradient."""
+
+    @cytape.custom_gradient
+    def sin(x):
+        return cnp.sin(x), lambda dy: gradient(x, dy)
+
+    return sin
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "complex64"])
+def test_right_gradients_pass(dtype):
+    x = np.array([[0.5, -1.0], [1.5, 0.2]], dtype) * (1 + 0.3j if "complex" in dtype else 1)
+    check_grads(lambda x, y: cnp.tanh(x) * y, [x.astype(dtype), np.array([0.5, 2.0], dtype)])
+
+
+def test_right_gradients_pass_to_third_order():
+    check_grads(lambda x: cnp.exp(cnp.sin(x)), [np.array([0.5, 2.0])], order=3)
+
+
+def test_structures_of_outputs():
+    check_grads(lambda x, y: {"a": x * y, "b": [cnp.sin(x), y]}, [1.5, np.ones(3)])
+
+
+def test_integer_arguments_are_held():
+    check_grads(lambda x, n: x**n, [np.array([0.5, 2.0]), np.array([2, 3])])
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        lambda x, dy: dy * cnp.cos(x) * 1.001,
+        lambda x, dy: -dy * cnp.cos(x),
+        lambda x, dy: dy * cnp.cos(x) + 1e-3,
+        lambda x, dy: dy * np.nan,
+    ],
+)
+def test_wrong_gradient_is_refused(gradient):
+    with pytest.raises(AssertionError, match="order 1, argument 0: the derivative in a random"):
+        check_grads(with_gradient(gradient), [np.array([0.5, 2.0])])
+
+
+def test_wrong_second_derivative_is_refused():
+    wrong = with_gradient(lambda x, dy: dy * cnp.cos(cytape.stop_gradient(x)))
+    check_grads(wrong, [0.5], order=1)
+    with pytest.raises(AssertionError, match="order 2, argument 0"):
+        check_grads(wrong, [0.5])
+
+
+def test_the_argument_at_fault_is_named():
+    wrong = with_gradient(lambda x, dy: dy)
+    with pytest.raises(AssertionError, match="argument 1"):
+        check_grads(lambda x, y: x * wrong(y), [0.5, 0.7])
+
+
+def test_wrong_complex_convention_is_refused():
+    x = np.array([0.3 + 0.8j])
+    check_grads(with_gradient(lambda x, dy: dy * cnp.conj(cnp.cos(x))), [x], order=1)
+    with pytest.raises(AssertionError, match="order 1"):
+        check_grads(with_gradient(lambda x, dy: dy * cnp.cos(x)), [x], order=1)
+
+
+def test_tolerances():
+    off = with_gradient(lambda x, dy: dy * cnp.cos(x) * 1.001)
+    check_grads(off, [0.5], order=1, rtol=1e-2)
+    check_grads(off, [0.5], order=1, rtol=0, atol=1e-2)
+
+
+def test_bad_calls():
+    with pytest.raises(ValueError, match="modes"):
+        check_grads(cnp.sin, [1.0], modes=["backward"])
+    with pytest.raises(ValueError, match="none of the arguments"):
+        check_grads(cnp.sin, [1])
+    with pytest.raises(ValueError, match="shorter"):
+        numerical_jvp(np.add, [1.0, 2.0], [1.0])
+
+
+def test_numerical_jvp_takes_tensors_and_structures():
+    x = cytape.constant([1.0, 2.0])
+    result = numerical_jvp(lambda x, y: (cnp.sin(x), {"y": y}), [x, 3.0], [x, None])
+    np.testing.assert_allclose(result[0], [1, 2] * np.cos([1, 2]), rtol=1e-9)
+    assert result[1]["y"] == 0
+
+
+def test_numerical_grad_of_complex_argument():
+    z = np.array([1 + 2j, -0.5j])
+    np.testing.assert_allclose(
+        numerical_grad(lambda z: np.sum(np.abs(z) ** 2), z), 2 * z, rtol=1e-9
+    )
+    expected = cytape.grad(lambda z: cnp.sum(cnp.real(cnp.exp(z))))(z)
+    np.testing.assert_allclose(
+        numerical_grad(lambda z: np.exp(z).real.sum(), z), expected, rtol=1e-9
+    )
+
+
+def test_low_precision_is_checked_against_double_precision():
+    x = np.array([0.5, 2.0], np.float16)
+    assert numerical_jvp(np.sin, [x], [np.ones(2)]).dtype == np.float64
