@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import cytape
 import cytape.numpy as cnp
 from tests.ops.op_specs import (
     FLOATS,
@@ -163,23 +164,15 @@ SPECS += [step(name, UNARY) for name in ("floor", "ceil", "trunc", "rint", "fix"
 SPECS += [
     step(name, BINARY[:4])
     for name in (
-        "floor_divide",
-        "heaviside",
-        "equal",
-        "not_equal",
-        "less",
-        "less_equal",
-        "greater",
-        "greater_equal",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "isclose",
-    )  # fmt: skip
-]
+        "floor_divide", "heaviside", "equal", "not_equal", "less", "less_equal", "greater",
+        "greater_equal", "logical_and", "logical_or", "logical_xor", "isclose", "allclose",
+        "array_equal",
+    )
+]  # fmt: skip
 SPECS += [step("round", [*UNARY, case((3, 4), decimals=1)])]
 SPECS += [
     step(name, BINARY[:4], integers(0, 9))
     for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
 ]
 SPECS += [step("invert", UNARY, integers(0, 9))]
+SPECS += [OpSpec("StopGradient", cytape.stop_gradient, lambda x: x, UNARY, differentiable=False)]
