@@ -438,6 +438,7 @@ def test_D_2_33_variables_as_arguments():
     v = cytape.Variable([1.0, 2.0])
     both_ways(lambda v: np.sin(v) * v, v)
     both_ways(lambda u, v: np.sin(u) * v * v, v, v)
+    both_ways(lambda v: np.sin(v) * v, cytape.Variable(0.5, trainable=False))
 
 
 def test_D_2_33_the_same_tensor_twice():

@@ -333,6 +333,21 @@ def test_D_2_15_output_gradients_seed_the_targets():
     assert tape.gradient(x, x, output_gradients=7.0).dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_D_2_15_sparse_output_gradients(dtype):
+    x = cytape.constant(np.ones((3, 2)))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = 2.0 * x
+    seed = cytape.IndexedSlices(
+        cytape.constant(np.ones((2, 2), dtype)), cytape.constant([0, 0]), (3, 2)
+    )
+    assert tape.gradient(y, x, seed).numpy().tolist() == [[4.0, 4.0], [0.0, 0.0], [0.0, 0.0]]
+    assert (tape.gradient(x, x, seed) is seed) == (dtype is np.float64)
+    with pytest.raises(InvalidGradientError, match="shape"):
+        tape.gradient(y[:2], x, seed)
+
+
 @pytest.mark.parametrize(
     ("output_gradients", "message"),
     [
