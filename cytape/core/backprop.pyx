@@ -84,7 +84,7 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
         sweep(trace, vspace, &state, build_zeros, consume)
         for i in range(n_sources):
             slot = idtable_get(&trace.table, sources[i])
-            if trace.slots[slot].op != UNTRACED and state.tensors[slot].count:
+            if state.tensors[slot].count:
                 results[i] = aggregate(vspace, &state, slot)
                 vspace.retain(results[i])
     except BaseException:

@@ -25,7 +25,7 @@ cdef struct IdTable:
 
 cdef int idtable_init(IdTable* table) except -1
 cdef void idtable_free(IdTable* table) noexcept nogil
-cdef int idtable_add(IdTable* table, id_t id, index_t slot) except -1
+cdef int idtable_add_far(IdTable* table, id_t id, index_t slot) except -1
 cdef void idtable_remove(IdTable* table, id_t id) noexcept nogil
 cdef size_t idtable_nbytes(IdTable* table) noexcept nogil
 cdef index_t cells_get(IdTable* table, id_t id) noexcept nogil
@@ -36,3 +36,13 @@ cdef inline index_t idtable_get(IdTable* table, id_t id) noexcept nogil:
     if offset >= 0:
         return table.window[offset] if offset < table.window_size else NO_INDEX
     return cells_get(table, id) if table.in_cells else NO_INDEX
+
+
+cdef inline int idtable_add(IdTable* table, id_t id, index_t slot) except -1:
+    """Map an id that is not in the table."""
+    cdef id_t offset = id - table.base
+    if 0 <= offset < table.window_size:
+        table.window[offset] = slot
+        table.count += 1
+        return 0
+    return idtable_add_far(table, id, slot)

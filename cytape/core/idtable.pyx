@@ -28,20 +28,19 @@ cdef size_t idtable_nbytes(IdTable* table) noexcept nogil:
     return table.window_size * sizeof(index_t) + (table.mask + 1) * sizeof(Cell)
 
 
-cdef int idtable_add(IdTable* table, id_t id, index_t slot) except -1:
-    """Map an id that is not in the table."""
+cdef int idtable_add_far(IdTable* table, id_t id, index_t slot) except -1:
+    """Map an id outside the window."""
     cdef id_t offset = id - table.base
     if offset < 0:
         reserve_cells(table, table.in_cells + 1)
         place(table, id, slot)
         table.in_cells += 1
     else:
-        if offset >= table.window_size:
-            if <uint64_t>offset < SPARSEST * (table.count - table.in_cells + WINDOW_SLACK):
-                widen_window(table, offset + 1)
-            else:
-                move_window(table, id)
-                offset = 0
+        if <uint64_t>offset < SPARSEST * (table.count - table.in_cells + WINDOW_SLACK):
+            widen_window(table, offset + 1)
+        else:
+            move_window(table, id)
+            offset = 0
         table.window[offset] = slot
     table.count += 1
     return 0

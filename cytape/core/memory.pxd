@@ -23,7 +23,8 @@ cdef extern from *:
 
 cdef enum:
     HUGE_PAGE_THRESHOLD = 1 << 22
-    INITIAL_CAPACITY = 32
+    INITIAL_CAPACITY = 64
+    LARGE = 1 << 16
 
 
 cdef inline int resize(void** memory, size_t count, size_t item_size) except -1 nogil:
@@ -43,9 +44,9 @@ cdef inline int resize(void** memory, size_t count, size_t item_size) except -1 
 
 
 cdef inline int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item_size) except -1:
-    """Make room for at least so many items, by half as much again."""
-    cdef Py_ssize_t wanted = max(at_least, <Py_ssize_t>capacity[0] + capacity[0] // 2,
-                                 <Py_ssize_t>INITIAL_CAPACITY)
+    """Make room for at least so many items: twice as many, later half as many again."""
+    cdef Py_ssize_t more = capacity[0] if capacity[0] < LARGE else capacity[0] // 2
+    cdef Py_ssize_t wanted = max(at_least, capacity[0] + more, <Py_ssize_t>INITIAL_CAPACITY)
     if wanted > INT_MAX:
         raise OverflowError(f"a tape holds at most {INT_MAX} entries")
     resize(memory, wanted, item_size)

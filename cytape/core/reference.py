@@ -149,10 +149,10 @@ class Tape:
             self._usages[tensor_id] = self._usages.get(tensor_id, 0) + 1
         replaced = []
         for tensor_id in output_ids:
-            if self._producers.get(tensor_id) in self._ops:  # the handle's use is counted already
-                replaced.append(self._lose_output(tensor_id))
-            else:
+            if self._producers.get(tensor_id, WATCHED) == WATCHED:
                 self._usages[tensor_id] = self._usages.get(tensor_id, 0) + 1
+            else:  # the handle's use is counted already
+                replaced.append(self._lose_output(tensor_id))
             self._producers[tensor_id] = number
         self._ops[number] = _Op(op_type, infos, output_ids, input_ids, backward)
         for op in filter(None, replaced):
@@ -167,11 +167,8 @@ class Tape:
         if self._sweeps:
             self._postponed.append(tensor_id)
             return
-        number = self._producers.get(tensor_id, WATCHED)
-        if number in self._ops:
+        if self._producers.get(tensor_id, WATCHED) != WATCHED:
             self._release(self._drop_uses([tensor_id]))
-        elif number != WATCHED:
-            del self._producers[tensor_id]
 
     def compute_gradient(self, vspace, targets, sources, sources_that_are_targets=None,
                          output_gradients=None, build_default_zeros_grads=True):
@@ -191,19 +188,21 @@ class Tape:
                     f"cannot find the op that produced target {target}: a gradient consumed it;"
                     " make the tape persistent to compute more than one")
         sweep = _Sweep(vspace, self._producers, self._ops, targets, set(sources))
+        consumed = {}
+        if not self.persistent:
+            consumed, self._ops = self._ops, consumed
         self._sweeps += 1
         try:
-            if not self.persistent:
-                for number, op in self._consume().items():
-                    if number not in sweep.needed:
-                        op.release()
+            for number, op in consumed.items():
+                if number not in sweep.needed:
+                    op.release()
             sweep.seed(targets, sources_that_are_targets or {}, output_gradients)
             sweep.run(build_default_zeros_grads, release=not self.persistent)
             return sweep.results(sources)
         finally:
-            if not self.persistent:
-                for op in sweep.needed.values():
-                    op.release()
+            for op in consumed.values():
+                op.release()
+                self._doomed += self._drop_uses(op.input_ids)
             for gradient in chain.from_iterable(sweep.gradients.values()):
                 vspace.delete_gradient(gradient)
             self._sweeps -= 1
@@ -219,7 +218,8 @@ class Tape:
 
     def usages(self):
         """Return the uses left of every id that a live op mentions."""
-        return dict(self._usages)
+        ids = chain.from_iterable(op.input_ids + op.output_ids for op in self._ops.values())
+        return {tensor_id: self._usages[tensor_id] for tensor_id in ids if tensor_id is not None}
 
     @property
     def num_ops(self):
@@ -238,25 +238,12 @@ class Tape:
             (op, op.infos, op.output_ids, op.input_ids, op.backward) for op in self._ops.values())
         return sum(map(sys.getsizeof, chain((self._producers, self._usages, self._ops), ops)))
 
-    def _consume(self):
-        """Take all ops off the tape. Their outputs stay known until their handles go."""
-        ops, self._ops = self._ops, {}
-        for op in ops.values():
-            for tensor_id in op.input_ids:
-                self._usages[tensor_id] -= 1
-        for op in ops.values():
-            self._postponed += [tensor_id for tensor_id in op.output_ids
-                                if tensor_id is not None and self._usages[tensor_id] == 0]
-        self._usages.clear()
-        return ops
-
     def _lose_output(self, tensor_id):
         """Take a tensor from the op that produced it; return the op if it has no other one."""
-        number = self._producers.get(tensor_id)
+        number = self._producers.pop(tensor_id)
         op = self._ops.get(number)
         if op is None:
-            return None
-        del self._producers[tensor_id]
+            return None  # consumed
         op.output_ids[op.output_ids.index(tensor_id)] = None
         if any(output_id is not None for output_id in op.output_ids):
             return None
@@ -271,10 +258,11 @@ class Tape:
             self._usages[tensor_id] -= 1
             if self._usages[tensor_id] == 0:
                 del self._usages[tensor_id]
-                op = self._lose_output(tensor_id)
-                if op is not None:
-                    doomed.append(op)
-                    stack += op.input_ids
+                if self._producers.get(tensor_id, WATCHED) != WATCHED:
+                    op = self._lose_output(tensor_id)
+                    if op is not None:
+                        doomed.append(op)
+                        stack += op.input_ids
         return doomed[::-1]
 
     def _release(self, ops):

@@ -5,13 +5,14 @@
 # b. Ops stand in `ops` in the order of recording. An op's input and output slots are a row of
 #    `args`; its refs (one info per output, then what its host saved) are a row of `refs`.
 # c. A use is a live op that has the tensor as an input (each occurrence counts), or the handle of an
-#    output. An op goes when none of its outputs has a use left. Freed ops leave holes; holes at the
-#    end are taken back at once, the others by sliding everything down when the arrays are full.
+#    output. An op goes, and its outputs with it, when none of them has a use left. Freed ops leave
+#    holes; those at the end are taken back at once, the others by sliding everything down when the
+#    arrays are full.
 # d. Letting go of refs may run any Python code, which may use this very tape. So arrays are made
 #    consistent first (`doomed` lists the ops), refs are released after, and while that happens or
 #    a sweep runs nothing is moved: `pinned` counts the reasons.
 
-from .idtable cimport IdTable
+from .idtable cimport IdTable, idtable_get
 from .typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from .vspace cimport OpKind
 from libc.stdint cimport int32_t
@@ -42,7 +43,7 @@ cdef class Trace:
     cdef Op* ops
     cdef index_t* doomed   # ops whose refs wait for release; as long as ops
     cdef index_t n_ops, op_capacity, n_live_ops, n_doomed
-    cdef index_t* args     # slots; an output's is NO_INDEX once it has no uses
+    cdef index_t* args     # slots; an output's is NO_INDEX once another op took it over
     cdef index_t n_args, arg_capacity
     cdef void** refs
     cdef index_t n_refs, ref_capacity
@@ -53,12 +54,16 @@ cdef class Trace:
     cdef set keeper        # Backward objects, where the garbage collector sees them
 
     cdef int watch_id(self, id_t id) except -1
-    cdef bint knows(self, id_t id) noexcept nogil
     cdef index_t new_slot(self, id_t id, index_t op) except -1
+    cdef void** append(self, OpKind* kind, const index_t* inputs, int32_t n_inputs,
+                       const index_t* outputs, int32_t n_outputs, int32_t n_refs) except NULL
     cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
-                       const id_t* outputs, int32_t n_outputs, void** refs, int32_t n_refs) except -1
+                       const id_t* outputs, int32_t n_outputs, void* const* refs,
+                       int32_t n_refs) except -1
+    cdef void revive(self, id_t id) noexcept nogil
     cdef bint unlink(self, id_t id) noexcept
     cdef void drop_use(self, index_t slot) noexcept nogil
+    cdef void free_slot_of(self, index_t slot) noexcept nogil
     cdef void doom(self, index_t op) noexcept nogil
     cdef void consume(self, index_t op) noexcept
     cdef void forget(self, index_t first_doomed) noexcept nogil
@@ -70,3 +75,26 @@ cdef class Trace:
     cdef void trim(self) noexcept nogil
 
 cdef int check_id(id_t id) except -1
+
+
+cdef inline index_t trace_slot(Trace trace, id_t id) noexcept nogil:
+    """The slot of an id, NO_INDEX for one that no op mentions (or that names no tensor)."""
+    return idtable_get(&trace.table, id) if id >= 0 else NO_INDEX
+
+
+cdef inline bint trace_knows(Trace trace, id_t id) noexcept nogil:
+    """Whether an id is watched or was produced here."""
+    cdef index_t slot = trace_slot(trace, id)
+    return slot != NO_INDEX and trace.slots[slot].op != UNTRACED
+
+
+
+cdef inline bint drop_handle(Trace trace, id_t id) noexcept:
+    """Drop the use that a handle is; True if ops wait for `release_doomed` now. Runs no Python."""
+    cdef index_t slot = trace_slot(trace, id)
+    if slot == NO_INDEX:
+        return False
+    if trace.slots[slot].op >= 0 and trace.slots[slot].uses > 1 and trace.sweeps == 0:
+        trace.slots[slot].uses -= 1
+        return False
+    return trace.unlink(id)

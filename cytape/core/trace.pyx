@@ -87,7 +87,7 @@ cdef class Trace:
         if len(ids) != len(dtypes):
             raise ValueError(f"every id needs a dtype: got {len(ids)} ids and {len(dtypes)} dtypes")
         for id, dtype in zip(ids, dtypes):
-            if self.knows(id) and is_trainable(dtype):
+            if trace_knows(self, id) and is_trainable(dtype):
                 return True
         return False
 
@@ -172,7 +172,7 @@ cdef class Trace:
 
     def is_known(self, id_t id) -> bool:
         """Whether the id is watched or was produced by an op on this tape."""
-        return self.knows(id)
+        return trace_knows(self, id)
 
     def usages(self) -> dict:
         """Return the number of uses left of every id that a live op has as input or output."""
@@ -220,10 +220,6 @@ cdef class Trace:
             self.slots[slot].op = WATCHED
         return 0
 
-    cdef bint knows(self, id_t id) noexcept nogil:
-        cdef index_t slot = idtable_get(&self.table, id) if id >= 0 else NO_INDEX
-        return slot != NO_INDEX and self.slots[slot].op != UNTRACED
-
     cdef index_t new_slot(self, id_t id, index_t op) except -1:
         cdef index_t slot = self.free_slot if self.pinned == 0 else NO_INDEX
         if slot == NO_INDEX:
@@ -240,51 +236,72 @@ cdef class Trace:
         self.slots[slot].uses = 0
         return slot
 
+    cdef void** append(self, OpKind* kind, const index_t* inputs, int32_t n_inputs,
+                       const index_t* outputs, int32_t n_outputs, int32_t n_refs) except NULL:
+        """Append an op whose output slots are new; returns its row of refs, for the caller to fill.
+
+        An input slot may be NO_INDEX: a tensor that nobody can ask about.
+        """
+        cdef index_t op = self.n_ops, i
+        cdef index_t* row
+        cdef void** refs
+        cdef Op* entry
+        if (op == self.op_capacity or self.n_args + n_inputs + n_outputs > self.arg_capacity
+                or self.n_refs + n_refs > self.ref_capacity):
+            self.reserve(n_inputs + n_outputs, n_refs)
+            op = self.n_ops
+        row = self.args + self.n_args
+        refs = self.refs + self.n_refs
+        for i in range(n_inputs):
+            row[i] = inputs[i]
+            if inputs[i] != NO_INDEX:
+                add_use(self, inputs[i])
+        row += n_inputs
+        for i in range(n_outputs):
+            row[i] = outputs[i]
+            self.slots[outputs[i]].uses += 1
+            self.slots[outputs[i]].op = op
+        entry = &self.ops[op]
+        entry.kind = kind
+        entry.args = self.n_args
+        entry.refs = self.n_refs
+        entry.n_inputs = n_inputs
+        entry.n_outputs = entry.live_outputs = n_outputs
+        entry.n_refs = n_refs
+        self.n_ops = op + 1
+        self.n_live_ops += 1
+        self.n_args += n_inputs + n_outputs
+        self.n_refs += n_refs
+        return refs
+
     cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
-                       const id_t* outputs, int32_t n_outputs, void** refs, int32_t n_refs) except -1:
+                       const id_t* outputs, int32_t n_outputs, void* const* refs,
+                       int32_t n_refs) except -1:
         """Append an op and take over its refs; after an error the caller still owns them.
 
-        Output ids must be new to the op (checked by `record`); NO_ID is an input that nobody can
-        ask about. All that can fail comes before the first change that matters: an untraced slot
-        without uses is harmless.
+        NO_ID stands for an input that nobody can ask about. An output that another op produced is
+        taken over from it.
         """
-        cdef index_t slot, op, i
-        cdef index_t n_args = n_inputs + n_outputs
-        cdef index_t first_doomed = self.n_doomed
-        if (self.n_ops == self.op_capacity or self.n_args + n_args > self.arg_capacity
-                or self.n_refs + n_refs > self.ref_capacity):
-            self.reserve(n_args, n_refs)
-        cdef index_t* row = self.args + self.n_args
-        for i in range(n_args):
-            if i < n_inputs and inputs[i] == NO_ID:
-                row[i] = NO_INDEX
-                continue
-            slot = idtable_get(&self.table, inputs[i] if i < n_inputs else outputs[i - n_inputs])
-            if slot == NO_INDEX:
-                slot = self.new_slot(inputs[i] if i < n_inputs else outputs[i - n_inputs], UNTRACED)
-            row[i] = slot
-        op = self.n_ops
-        for i in range(n_inputs):
-            if row[i] != NO_INDEX:
-                self.slots[row[i]].uses += 1
-        for i in range(n_inputs, n_args):
-            if self.slots[row[i]].op < 0:
-                self.slots[row[i]].uses += 1
-            else:
-                lose_output(self, self.slots[row[i]].op, row[i])
-            self.slots[row[i]].op = op
-        self.ops[op].kind = kind
-        self.ops[op].args = self.n_args
-        self.ops[op].refs = self.n_refs
-        self.ops[op].n_inputs = n_inputs
-        self.ops[op].n_outputs = self.ops[op].live_outputs = n_outputs
-        self.ops[op].n_refs = n_refs
-        for i in range(n_refs):
-            self.refs[self.n_refs + i] = refs[i]
-        self.n_ops += 1
-        self.n_live_ops += 1
-        self.n_args += n_args
-        self.n_refs += n_refs
+        cdef id_t id
+        cdef index_t slot, i, first_doomed = self.n_doomed
+        cdef index_t* slots = <index_t*>malloc((n_inputs + n_outputs + 1) * sizeof(index_t))
+        if slots == NULL:
+            raise MemoryError()
+        try:
+            for i in range(n_inputs + n_outputs):
+                id = inputs[i] if i < n_inputs else outputs[i - n_inputs]
+                slot = trace_slot(self, id)
+                slots[i] = self.new_slot(id, UNTRACED) if slot == NO_INDEX and id >= 0 else slot
+            self.reserve(n_inputs + n_outputs, n_refs)
+            for i in range(n_inputs, n_inputs + n_outputs):
+                if self.slots[slots[i]].op >= 0:
+                    lose_output(self, self.slots[slots[i]].op, slots[i])
+                    if self.slots[slots[i]].uses:
+                        self.slots[slots[i]].uses -= 1  # the handle's, which append counts anew
+            memcpy(self.append(kind, slots, n_inputs, slots + n_inputs, n_outputs, n_refs),
+                   refs, n_refs * sizeof(void*))
+        finally:
+            free(slots)
         if self.n_doomed > first_doomed:
             self.forget(first_doomed)
             self.release_doomed()
@@ -293,7 +310,8 @@ cdef class Trace:
     cdef int reserve(self, index_t n_args, index_t n_refs) except -1:
         """Make room for one more op, by closing holes if that gives much, else by growing."""
         cdef index_t capacity
-        if self.pinned == 0 and 2 * <Py_ssize_t>self.n_live_ops < self.n_ops:
+        if (self.pinned == 0 and self.n_ops == self.op_capacity
+                and 2 * <Py_ssize_t>self.n_live_ops < self.n_ops):
             self.close_holes()
         if self.n_ops == self.op_capacity:
             capacity = self.op_capacity
@@ -309,9 +327,15 @@ cdef class Trace:
 
     # ---- forgetting
 
+    cdef void revive(self, id_t id) noexcept nogil:
+        """Add the use that a new handle of a saved value is."""
+        cdef index_t slot = trace_slot(self, id)
+        if slot != NO_INDEX and self.slots[slot].op != UNTRACED and self.slots[slot].op != WATCHED:
+            add_use(self, slot)
+
     cdef bint unlink(self, id_t id) noexcept:
         """Drop the use that a handle is; True if ops wait for `release_doomed` now. Runs no Python."""
-        cdef index_t slot = idtable_get(&self.table, id) if id >= 0 else NO_INDEX
+        cdef index_t slot = trace_slot(self, id)
         cdef index_t first_doomed = self.n_doomed
         if slot == NO_INDEX or self.slots[slot].op == WATCHED or self.slots[slot].op == UNTRACED:
             return False
@@ -324,20 +348,37 @@ cdef class Trace:
 
     cdef void drop_use(self, index_t slot) noexcept nogil:
         cdef Slot* entry = &self.slots[slot]
+        cdef Op* op
         entry.uses -= 1
         if entry.uses > 0 or entry.op == WATCHED:
             return
-        if entry.op >= 0:
-            lose_output(self, entry.op, slot)
-        idtable_remove(&self.table, entry.id)
-        entry.id = NO_ID
-        entry.uses = self.free_slot
+        if entry.op < 0:
+            self.free_slot_of(slot)
+            return
+        # An output without uses stays known while others keep its op: a saved value may name it.
+        op = &self.ops[entry.op]
+        op.live_outputs -= 1
+        if op.live_outputs == 0:
+            self.doom(entry.op)
+
+    cdef void free_slot_of(self, index_t slot) noexcept nogil:
+        idtable_remove(&self.table, self.slots[slot].id)
+        self.slots[slot].id = NO_ID
+        self.slots[slot].op = UNTRACED
+        self.slots[slot].uses = self.free_slot
         self.free_slot = slot
 
     cdef void doom(self, index_t op) noexcept nogil:
-        self.doomed[self.n_doomed] = op
-        self.n_doomed += 1
-        self.n_live_ops -= 1
+        cdef Op* entry = &self.ops[op]
+        cdef index_t i
+        for i in range(entry.args + entry.n_inputs, entry.args + entry.n_inputs + entry.n_outputs):
+            if self.args[i] != NO_INDEX:
+                self.free_slot_of(self.args[i])
+                self.args[i] = NO_INDEX
+        if entry.kind != NULL:  # else a gradient consumed it
+            self.doomed[self.n_doomed] = op
+            self.n_doomed += 1
+            self.n_live_ops -= 1
 
     cdef void forget(self, index_t first_doomed) noexcept nogil:
         """Drop the uses that doomed ops made of their inputs, and so on upstream."""
@@ -413,7 +454,9 @@ cdef class Trace:
                     if slot == NO_INDEX:
                         continue
                     if i < entry.args + entry.n_inputs:
-                        self.drop_use(slot)
+                        # Dooming an op now would upset the sliding; this one stays till the end.
+                        if self.slots[slot].op < 0 or self.slots[slot].uses > 1:
+                            self.drop_use(slot)
                     else:
                         self.slots[slot].op = CONSUMED
                 continue
@@ -439,16 +482,25 @@ cdef int check_id(id_t id) except -1:
     return 0
 
 
+cdef inline void add_use(Trace trace, index_t slot) noexcept nogil:
+    cdef Slot* entry = &trace.slots[slot]
+    if entry.uses == 0 and entry.op >= 0:
+        trace.ops[entry.op].live_outputs += 1
+    entry.uses += 1
+
+
 cdef void lose_output(Trace trace, index_t op, index_t slot) noexcept nogil:
-    """Strike an output from its op's row; an op without outputs is doomed."""
+    """Strike an output that another op takes over from its op's row; without outputs an op goes."""
     cdef Op* entry = &trace.ops[op]
     cdef index_t i = entry.args + entry.n_inputs
     while trace.args[i] != slot:
         i += 1
     trace.args[i] = NO_INDEX
-    entry.live_outputs -= 1
-    if entry.live_outputs == 0 and entry.kind != NULL:
-        trace.doom(op)
+    trace.slots[slot].op = UNTRACED
+    if trace.slots[slot].uses:
+        entry.live_outputs -= 1
+        if entry.live_outputs == 0:
+            trace.doom(op)
 
 
 cdef void release_refs(Trace trace, index_t op) noexcept:

@@ -1,6 +1,10 @@
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.exc cimport PyErr_WriteUnraisable
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 
 from cytape.errors import TapeStateError
+
+cdef extern from "Python.h":
+    PyObject* PyObject_CallOneArg(object callable, object argument) noexcept
 
 cdef frozenset TRAINABLE = frozenset(
     ("float16", "bfloat16", "float32", "float64", "longdouble", "float96", "float128",
@@ -60,9 +64,14 @@ cdef class OpType:
 
 cdef class Backward:
     def __del__(self):
+        cdef PyObject* result
         deleter, self.deleter = self.deleter, None
         if deleter is not None:
-            deleter(self.function)
+            # Cython's own report of an exception here would obey SystemExit.
+            result = PyObject_CallOneArg(deleter, self.function)
+            if result == NULL:
+                PyErr_WriteUnraisable(deleter)
+            Py_XDECREF(result)
 
 
 cdef void release_backward(void** refs, int32_t n_refs, object keeper) noexcept:

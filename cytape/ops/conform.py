@@ -44,4 +44,4 @@ def cast(x, dtype):
     return x if isinstance(x, Tensor) and x.dtype == dtype else cast_op(x, dtype=dtype)
 
 
-install_conform(cast, sum_to, broadcast_to)
+install_conform(cast=cast, sum_to=sum_to, broadcast_to=broadcast_to)

@@ -36,7 +36,8 @@ def elementwise(name, forward, *partials):
     *partials : callable or None
         One per input: the derivative of the output with respect to it, called with the output and the
         inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act on
-        arrays, tensors and symbols alike. None: the output does not depend on it differentiably.
+        arrays, tensors and symbols alike. None: the output does not depend on it differentiably. A
+        boolean result selects the gradient where it is true (multiplying would make 0 * inf NaN).
 
     Returns
     -------
@@ -140,8 +141,8 @@ def register_gradient(name):
 
     Examples
     --------
-    >>> import numpy as np, cytape
-    >>> cube = cytape.ops.general("DoctestCube", lambda x: x**3)
+    >>> import cytape
+    >>> cube = general("DoctestCube", lambda x: x**3)
     >>> @register_gradient("DoctestCube")
     ... def cube_gradient(op, dy):
     ...     return 3 * op.inputs[0] ** 2 * dy
@@ -166,8 +167,7 @@ def register_jvp(name):
 
     Examples
     --------
-    >>> import cytape
-    >>> scale = cytape.ops.general("DoctestScale", lambda x, factor: factor * x)
+    >>> scale = general("DoctestScale", lambda x, factor: factor * x)
     >>> @register_jvp("DoctestScale")
     ... def scale_jvp(op, tangent):
     ...     return op.attrs["factor"] * tangent

@@ -25,6 +25,7 @@ cdef class ElementwiseOp(Op):
     cdef readonly tuple partials
     cdef Kernel kernel           # None: forward is no ufunc
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
+    cdef bint[3] has_partial
     cdef unsigned int[3] saves   # per partial: bit 0 output, bit 1 + i input i
     cdef object finish(self, Value out, Value a, Value b)
     cdef int trace_partials(self) except -1

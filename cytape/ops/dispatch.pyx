@@ -1,11 +1,12 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
-from cytape.core.typedefs cimport NO_ID, id_t
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF, PyObject
+from cytape.core.trace cimport UNTRACED, trace_knows, trace_slot
+from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport Backward, OpKind, release_backward
 from cytape.tensor.spec cimport boolean_spec, scalar_spec
 from cytape.tensor.state cimport Counts, Recorder, counts, recording
-from cytape.tensor.tensor cimport as_ndarray, new_tensor
+from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
 from cytape.tensor.variable cimport Variable, read
 from libc.stdint cimport int32_t
@@ -22,18 +23,33 @@ from cytape.ops.program import trace
 
 cnp.import_array()
 
-cdef extern from "<fenv.h>" nogil:
-    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
-    int fetestexcept(int excepts)
-    int feclearexcept(int excepts)
+cdef extern from "Python.h":
+    PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
+    Py_ssize_t PyList_GET_SIZE(object list) noexcept
+
+cdef extern from *:
+    """
+    #include <fenv.h>
+    #define CYTAPE_TROUBLE (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
+    #if defined(__x86_64__) || defined(_M_X64)
+    #include <xmmintrin.h>
+    /* Kernels compute in vector registers, whose flags can be read without a call. */
+    #define cytape_trouble() (_mm_getcsr() & CYTAPE_TROUBLE)
+    #else
+    #define cytape_trouble() fetestexcept(CYTAPE_TROUBLE)
+    #endif
+    """
+    int CYTAPE_TROUBLE
+    bint cytape_trouble() noexcept nogil
+    int feclearexcept(int excepts) noexcept nogil
 
 cdef Counts* recorders = counts()
-cdef dict conform = {}   # cast, sum_to, broadcast_to: installed by ops.conform
+cdef dict conform = {}   # cast, sum_to, broadcast_to, where: installed by the modules that have them
 
 
-def install_conform(cast, sum_to, broadcast_to):
+def install_conform(**functions):
     """Tell the dispatcher how gradients are made to fit their primals."""
-    conform.update(cast=cast, sum_to=sum_to, broadcast_to=broadcast_to)
+    conform.update(functions)
 
 
 # ---- operands
@@ -123,9 +139,14 @@ cdef inline void* owned(object x) noexcept:
     return <void*><PyObject*>x
 
 
+cdef inline void* owned_pointer(PyObject* x) noexcept:
+    Py_XINCREF(x)
+    return <void*>x
+
+
 cdef object restored(x):
     """A saved value as a tensor."""
-    return new_tensor(x) if type(x) is Value else None
+    return another_handle(x) if type(x) is Value else None
 
 
 cdef Spec spec_of_ref(x):
@@ -167,6 +188,8 @@ cdef class ElementwiseOp(Op):
         self.n_inputs = len(partials)
         if self.n_inputs > MAX_ELEMENTWISE_INPUTS:
             raise ValueError(f"an elementwise op has at most {MAX_ELEMENTWISE_INPUTS} inputs")
+        for i, partial in enumerate(partials):
+            self.has_partial[i] = partial is not None
         if isinstance(forward, np.ufunc):
             self.kernel = kernel_of(forward)
 
@@ -209,7 +232,7 @@ cdef class ElementwiseOp(Op):
                     strides[0] = a.spec.itemsize
                     strides[1] = out.spec.itemsize
                     loop.function(data, &a.spec.size, strides, loop.data)
-                    if fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW):
+                    if cytape_trouble():
                         warn(self.forward, (array_of(a),))
                     return self.finish(out, a, None)
         return self.by_numpy(x)
@@ -244,7 +267,7 @@ cdef class ElementwiseOp(Op):
         strides[1] = spec.itemsize if b.spec is spec else 0
         strides[2] = out.spec.itemsize
         loop.function(data, &spec.size, strides, loop.data)
-        if fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW):
+        if cytape_trouble():
             warn(self.forward, (array_of(a), array_of(b)))
         return self.finish(out, a, b)
 
@@ -290,40 +313,46 @@ cdef class ElementwiseOp(Op):
         return 0
 
     cdef int record(self, Value out, PyObject** inputs, int n) except -1:
+        # Pointers are cast in place, not assigned: that spares the reference counts.
         cdef list active = recording()
-        cdef Recorder recorder
-        cdef Value value
+        cdef PyObject* recorder
         cdef id_t ids[MAX_ELEMENTWISE_INPUTS]
-        cdef void* refs[MAX_ELEMENTWISE_INPUTS + 2]
+        cdef index_t slots[MAX_ELEMENTWISE_INPUTS]
+        cdef index_t slot
+        cdef void** refs
         cdef unsigned int saves
         cdef bint wanted
-        cdef int i
+        cdef int i, k
         if active is None:
             return 0
         if self.programs is None:
             self.trace_partials()
-        for recorder in active:
+        for k in range(PyList_GET_SIZE(active)):
+            recorder = PyList_GET_ITEM(active, k)
             saves = 0
             wanted = False
             for i in range(n):
-                value = <Value>inputs[i]
-                ids[i] = value.id
-                if value.spec.trainable and recorder.knows(value.id) and self.partials[i] is not None:
+                ids[i] = (<Value>inputs[i]).id
+                slots[i] = slot = trace_slot(<Recorder>recorder, ids[i])
+                if (slot != NO_INDEX and (<Recorder>recorder).slots[slot].op != UNTRACED
+                        and self.has_partial[i] and (<Value>inputs[i]).spec.trainable):
                     saves |= self.saves[i]
                     wanted = True
             if not wanted:
                 continue
-            refs[0] = owned(out.spec)
             for i in range(n):
-                value = <Value>inputs[i]
-                refs[1 + i] = owned(value) if saves >> (1 + i) & 1 else owned(value.spec)
+                if slots[i] == NO_INDEX and ids[i] != NO_ID:
+                    slot = trace_slot(<Recorder>recorder, ids[i])  # it may be the input before, too
+                    slots[i] = ((<Recorder>recorder).new_slot(ids[i], UNTRACED) if slot == NO_INDEX
+                                else slot)
+            slot = (<Recorder>recorder).new_slot(out.id, UNTRACED)
+            refs = (<Recorder>recorder).append(&self.op_type.kind, slots, n, &slot, 1, 1 + n + (saves & 1))
+            refs[0] = owned_pointer(<PyObject*>out.spec)
+            for i in range(n):
+                refs[1 + i] = owned_pointer(inputs[i] if saves >> (1 + i) & 1
+                                            else <PyObject*>(<Value>inputs[i]).spec)
             if saves & 1:
-                refs[1 + n] = owned(out)
-            try:
-                recorder.record_op(&self.op_type.kind, ids, n, &out.id, 1, refs, 1 + n + (saves & 1))
-            except BaseException:
-                release_objects(refs, 1 + n + (saves & 1), None)
-                raise
+                refs[1 + n] = owned_pointer(<PyObject*>out)
         return 0
 
     cdef int backward(self, BackwardCall* call) except -1:
@@ -399,23 +428,32 @@ cdef class ElementwiseOp(Op):
         for i in range(call.n_inputs):
             if call.needed[i] and self.partials[i] is not None:
                 partial = conjugate(self.partials[i](output, *inputs))
-                product = gradient if partial is 1 else gradient * partial
+                product = times(gradient, partial)
                 give(self, call, i, conform["sum_to"](product, spec_of_ref(<object>call.refs[1 + i])))
         return 0
 
     def jvp_of(self, inputs, tangents):
         """Return the output's tangent for tangents (None: zero) of the inputs."""
-        inputs = [new_tensor(value_of(x, True)) for x in inputs]
+        inputs = [another_handle(value_of(x, True)) for x in inputs]
         output = self(*inputs)
         total_tangent = None
         for partial, tangent in zip(self.partials, tangents):
             if tangent is not None and partial is not None:
                 slope = partial(output, *inputs)
-                term = tangent if slope is 1 else tangent * slope
+                term = times(tangent, slope)
                 total_tangent = term if total_tangent is None else total_tangent + term
         if total_tangent is None:
             return None
         return conform["cast"](conform["broadcast_to"](total_tangent, output.shape), output.dtype)
+
+
+cdef object times(gradient, partial):
+    """Multiply by a partial derivative; a boolean one selects, for 0 * inf is NaN."""
+    if partial is 1:
+        return gradient
+    if isinstance(partial, Tensor) and partial.dtype == bool:
+        return conform["where"](partial, gradient, 0)
+    return gradient * partial
 
 
 cdef object conjugate(partial):
@@ -433,9 +471,9 @@ cdef Value result_value(Spec spec, Loop* loop, int type_num):
 
 cdef int warn(forward, tuple arrays) except -1:
     """A kernel met a division by zero, an overflow or a NaN: let NumPy say so as it is set up to."""
-    feclearexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
+    feclearexcept(CYTAPE_TROUBLE)
     forward(*arrays)
-    feclearexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
+    feclearexcept(CYTAPE_TROUBLE)
     return 0
 
 
@@ -470,7 +508,7 @@ cdef bint is_followed(inputs) except -1:
             value = tensor_value(x)
             if value is not None and value.spec.trainable:
                 for recorder in active:
-                    if recorder.knows(value.id):
+                    if trace_knows(recorder, value.id):
                         return True
     return False
 
@@ -595,10 +633,10 @@ cdef class GeneralOp(Op):
     def jvp_of(self, inputs, tangents, **attrs):
         """Return the tangent (or a tuple, one per output) for tangents (None: zero) of the inputs."""
         cdef OpCall view
-        inputs = [new_tensor(value_of(x, True)) for x in inputs]
+        inputs = [another_handle(value_of(x, True)) for x in inputs]
         if self.linear:
             zeros = [np.zeros(x.shape, x.dtype) for x in inputs]
-            return self(*[new_tensor(value_of(zero if tangent is None else tangent, True))
+            return self(*[another_handle(value_of(zero if tangent is None else tangent, True))
                           for zero, tangent in zip(zeros, tangents)], **attrs)
         if not self.differentiable:
             return None
@@ -650,7 +688,7 @@ cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_o
             c_ids[i] = ids[i]
         for recorder in recording() or ():
             for i in range(n_inputs):
-                if recorder.knows(c_ids[i]):
+                if trace_knows(recorder, c_ids[i]):
                     break
             else:
                 continue

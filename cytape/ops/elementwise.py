@@ -23,6 +23,7 @@ import numpy as np
 from cytape.ops.arguments import is_tensor, only_numpy
 from cytape.ops.conform import sum_to
 from cytape.ops.declare import elementwise, general, linear, nondifferentiable
+from cytape.ops.dispatch import install_conform
 
 # fmt: off
 __all__ = [
@@ -195,6 +196,9 @@ def _where_jvp(op, _, dx, dy):
 _where = general("Where", np.where, _where_vjp, _where_jvp, saved_inputs=(0,))
 
 
+install_conform(where=_where)
+
+
 def where(condition, /, *x_and_y):
     """Take elements from `x` where the condition holds, from `y` elsewhere.
 
@@ -224,30 +228,12 @@ def where(condition, /, *x_and_y):
     return np.nonzero(condition.numpy() if is_tensor(condition) else condition)
 
 
-def _choice(name, ufunc):
-    """Declare a ufunc whose value is one of its two operands.
-
-    The gradient is selected, not multiplied by 0 or 1: sqrt(maximum(x, 0)) gets an infinite one.
-    """
-
-    def vjp(op, g):
-        first = op.inputs[0] == op.outputs[0]
-        return (
-            sum_to(where(first, g, 0), op.input_specs[0]),
-            sum_to(where(first, 0, g), op.input_specs[1]),
-        )
-
-    def jvp(op, dx, dy):
-        first = op.inputs[0] == op.outputs[0]
-        return where(first, 0 if dx is None else dx, 0 if dy is None else dy)
-
-    return general(name, ufunc, vjp, jvp, saved_inputs=(0,), saved_outputs=(0,))
-
-
-maximum = _choice("Maximum", np.maximum)
-minimum = _choice("Minimum", np.minimum)
-fmax = _choice("Fmax", np.fmax)
-fmin = _choice("Fmin", np.fmin)
+# Boolean partials select the gradient: multiplied by 0, the infinite one that sqrt(maximum(x, 0))
+# gets would be NaN.
+maximum = elementwise("Maximum", np.maximum, lambda z, x, y: x == z, lambda z, x, y: x != z)
+minimum = elementwise("Minimum", np.minimum, lambda z, x, y: x == z, lambda z, x, y: x != z)
+fmax = elementwise("Fmax", np.fmax, lambda z, x, y: x == z, lambda z, x, y: x != z)
+fmin = elementwise("Fmin", np.fmin, lambda z, x, y: x == z, lambda z, x, y: x != z)
 
 
 def clip(

@@ -16,12 +16,11 @@ cdef enum:
     FIRST_INPUT = 2   # of its inputs
 
 cdef struct Step:
-    void* kernel      # a Kernel, kept alive by Program.kernels
+    void* kernel      # a Kernel, kept alive by Program.kernels; NULL: select (3 inputs) or widen (1)
     int n_inputs
     int[3] inputs     # registers
     int output
     bint from_bool    # the inputs are booleans
-    bint widen        # no kernel: turn booleans into numbers
 
 cdef class Program:
     cdef list kernels

@@ -14,6 +14,10 @@ cdef enum:
     SMALL_BYTES = 256        # data up to this size find all registers on the stack
 
 
+WIDEN = "widen"    # a step that turns booleans into numbers
+SELECT = "select"  # a step that is numpy.where
+
+
 class NotAProgram(Exception):
     """A partial derivative does something that kernels cannot do."""
 
@@ -31,8 +35,10 @@ class Symbol(NDArrayOperatorsMixin):
             raise NotAProgram
         return self.tracer.call(ufunc, inputs)
 
-    def __array_function__(self, *_):
-        raise NotAProgram
+    def __array_function__(self, function, types, args, arguments):
+        if function is not np.where or len(args) != 3 or arguments:
+            raise NotAProgram
+        return self.tracer.select(*args)
 
     def __getattr__(self, name):
         raise NotAProgram
@@ -43,7 +49,7 @@ class Tracer:
 
     def __init__(self, n_inputs):
         self.symbols = [Symbol(self, register) for register in range(FIRST_INPUT + n_inputs)]
-        self.steps = []      # (ufunc or None, input symbols, output register)
+        self.steps = []      # (ufunc, SELECT or WIDEN, input symbols, output register)
         self.constants = {}  # register -> value
 
     def new_symbol(self, is_bool=False):
@@ -63,14 +69,26 @@ class Tracer:
         self.constants[symbol.register] = float(value)
         return symbol
 
-    def widened(self, symbol):
-        number = self.new_symbol()
-        self.steps.append((None, [symbol], number.register))
-        return number
+    def number(self, x):
+        """Return the symbol of an operand that is not to be boolean."""
+        symbol = x if isinstance(x, Symbol) else self.constant(x)
+        return self.add_step(WIDEN, [symbol]) if symbol.is_bool else symbol
+
+    def select(self, condition, x, y):
+        if not isinstance(condition, Symbol) or not condition.is_bool:
+            raise NotAProgram
+        return self.add_step(SELECT, [condition, self.number(x), self.number(y)])
+
+    def add_step(self, kind, symbols, is_bool=False):
+        result = self.new_symbol(is_bool)
+        if len(self.steps) == MAX_REGISTERS:
+            raise NotAProgram
+        self.steps.append((kind, symbols, result.register))
+        return result
 
     def call(self, ufunc, inputs):
         symbols = [x if isinstance(x, Symbol) else self.constant(x) for x in inputs]
-        if len(self.steps) >= MAX_REGISTERS - 2 or len(symbols) > 3:
+        if len(symbols) > 3:
             raise NotAProgram
         all_bool = all(symbol.is_bool for symbol in symbols)
         loop_type = cnp.NPY_BOOL if all_bool else cnp.NPY_DOUBLE
@@ -79,13 +97,11 @@ class Tracer:
                 raise NotAProgram
             all_bool, loop_type = False, cnp.NPY_DOUBLE
         if not all_bool:
-            symbols = [self.widened(s) if s.is_bool else s for s in symbols]
+            symbols = list(map(self.number, symbols))
         out_type = has_loop(ufunc, loop_type)
         if out_type != cnp.NPY_BOOL and out_type != cnp.NPY_DOUBLE:
             raise NotAProgram
-        result = self.new_symbol(is_bool=out_type == cnp.NPY_BOOL)
-        self.steps.append((ufunc, symbols, result.register))
-        return result
+        return self.add_step(ufunc, symbols, is_bool=out_type == cnp.NPY_BOOL)
 
 
 def has_loop(ufunc, int type_num):
@@ -109,7 +125,10 @@ def trace(partial, int n_inputs):
         value = partial(output, *inputs)
         if not isinstance(value, Symbol) and value == 1:
             return assemble(tracer, n_inputs, True)
-        tracer.call(np.multiply, (gradient, value))
+        if isinstance(value, Symbol) and value.is_bool:
+            tracer.select(value, gradient, 0)
+        else:
+            tracer.call(np.multiply, (gradient, value))
         return assemble(tracer, n_inputs, False)
     except NotAProgram:
         return None
@@ -126,12 +145,12 @@ cdef Program assemble(tracer, int n_inputs, bint is_one):
     for register, value in tracer.constants.items():
         program.is_constant[register] = True
         program.constants[register] = value
-    for ufunc, inputs, output in tracer.steps:
+    for kind, inputs, output in tracer.steps:
         step = &program.steps[program.n_steps]
         program.n_steps += 1
-        step.widen = ufunc is None
-        if ufunc is not None:
-            kernel = kernel_of(ufunc)
+        step.kernel = NULL
+        if kind is not SELECT and kind is not WIDEN:
+            kernel = kernel_of(kind)
             program.kernels.append(kernel)
             step.kernel = <void*>kernel
         step.n_inputs = len(inputs)
@@ -151,7 +170,7 @@ cdef class Program:
         if type_num != cnp.NPY_DOUBLE and type_num != cnp.NPY_FLOAT:
             return False
         for i in range(self.n_steps):
-            if not self.steps[i].widen and (<Kernel>self.steps[i].kernel).loops[
+            if self.steps[i].kernel != NULL and (<Kernel>self.steps[i].kernel).loops[
                     cnp.NPY_BOOL if self.steps[i].from_bool else type_num].function == NULL:
                 return False
         return True
@@ -205,8 +224,11 @@ cdef class Program:
                 arguments[step.n_inputs] = (result + begin * itemsize if i == self.n_steps - 1
                                             else registers[step.output])
                 argument_strides[step.n_inputs] = itemsize
-                if step.widen:
+                if step.kernel == NULL and step.n_inputs == 1:
                     widen(type_num, length, arguments[0], arguments[1])
+                    continue
+                if step.kernel == NULL:
+                    select(type_num, length, arguments, argument_strides)
                     continue
                 loop = &(<Kernel>step.kernel).loops[cnp.NPY_BOOL if step.from_bool else type_num]
                 if loop.out_type == cnp.NPY_BOOL:
@@ -227,3 +249,16 @@ cdef void widen(int type_num, npy_intp n, char* booleans, char* numbers) noexcep
             (<double*>numbers)[i] = booleans[i]
         else:
             (<float*>numbers)[i] = booleans[i]
+
+
+cdef void select(int type_num, npy_intp n, char** data, npy_intp* strides) noexcept nogil:
+    cdef npy_intp i
+    cdef char* x = data[1]
+    cdef char* y = data[2]
+    for i in range(n):
+        if type_num == cnp.NPY_DOUBLE:
+            (<double*>data[3])[i] = (<double*>x if data[0][i] else <double*>y)[0]
+        else:
+            (<float*>data[3])[i] = (<float*>x if data[0][i] else <float*>y)[0]
+        x += strides[1]
+        y += strides[2]

@@ -1,7 +1,5 @@
 cimport cython
-from cytape.core.idtable cimport idtable_get
-from cytape.core.trace cimport UNTRACED, WATCHED, Trace
-from cytape.core.typedefs cimport NO_INDEX, index_t
+from cytape.core.trace cimport Trace, drop_handle, trace_knows
 from libc.stdlib cimport free, realloc
 from libc.string cimport memmove
 
@@ -34,6 +32,12 @@ cdef class ThreadState:
     def __cinit__(self):
         self.recorders = []
 
+    cdef int update(self) except -1:
+        # A new list each time: whoever iterates over the old one is not disturbed.
+        active = [recorder for recorder in self.recorders if (<Recorder>recorder).suspensions == 0]
+        self.active = active if active and self.suspensions == 0 else None
+        return 0
+
 
 cdef ThreadState this_thread():
     global cytape_thread_state
@@ -44,17 +48,9 @@ cdef ThreadState this_thread():
 
 
 cdef list recording():
-    cdef ThreadState thread
-    cdef Recorder recorder
-    if the_counts.entered == 0:
+    if the_counts.entered == 0 or cytape_thread_state == NULL:
         return None
-    thread = this_thread()
-    if thread.suspensions or not thread.recorders:
-        return None
-    for recorder in thread.recorders:
-        if recorder.suspensions:
-            return [recorder for recorder in thread.recorders if recorder.suspensions == 0]
-    return thread.recorders
+    return (<ThreadState>cytape_thread_state).active
 
 
 cdef class Recorder(Tape):
@@ -92,7 +88,8 @@ cdef class Recorder(Tape):
             raise ValueError("this tape is recording already")
         register(self)
         self.thread = this_thread()
-        self.thread.recorders = self.thread.recorders + [self]
+        self.thread.recorders.append(self)
+        self.thread.update()
         the_counts.entered += 1
 
     def pop(self):
@@ -100,6 +97,7 @@ cdef class Recorder(Tape):
         if self.thread is None:
             raise ValueError("this tape is not recording")
         self.thread.recorders = [r for r in self.thread.recorders if r is not self]
+        self.thread.update()
         self.thread = None
         the_counts.entered -= 1
 
@@ -146,8 +144,7 @@ cdef void handle_died(id_t id) noexcept:
     cdef Recorder recorder
     cdef bint doomed = False
     for i in range(the_counts.holding):
-        if (<Trace>holders[i]).n_slots:
-            doomed |= (<Trace>holders[i]).unlink(id)
+        doomed |= drop_handle(<Trace>holders[i], id)
     # Releasing may run any code, also code that changes the registry: look anew each time.
     while doomed:
         doomed = False
@@ -162,13 +159,8 @@ cdef void handle_died(id_t id) noexcept:
 cdef void handle_revived(id_t id) noexcept:
     """A saved value without handle got one again: its trace must outlive that one too."""
     cdef int i
-    cdef Trace trace
-    cdef index_t slot
     for i in range(the_counts.holding):
-        trace = <Trace>holders[i]
-        slot = idtable_get(&trace.table, id)
-        if slot != NO_INDEX and trace.slots[slot].op != UNTRACED and trace.slots[slot].op != WATCHED:
-            trace.slots[slot].uses += 1
+        (<Trace>holders[i]).revive(id)
 
 
 @contextmanager
@@ -188,26 +180,30 @@ def stop_recording():
     """
     cdef ThreadState thread = this_thread()
     thread.suspensions += 1
+    thread.update()
     try:
         yield
     finally:
         thread.suspensions -= 1
+        thread.update()
 
 
 @contextmanager
 def suspended(Recorder recorder not None):
     """Suspend one recorder."""
     recorder.suspensions += 1
+    this_thread().update()
     try:
         yield
     finally:
         recorder.suspensions -= 1
+        this_thread().update()
 
 
 def is_recorded(id_t id) -> bool:
     """Whether a recorder of this thread follows the tensor with this id now."""
     cdef Recorder recorder
     for recorder in recording() or ():
-        if recorder.knows(id):
+        if trace_knows(recorder, id):
             return True
     return False

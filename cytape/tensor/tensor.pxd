@@ -13,5 +13,6 @@ cdef class Operator:
     cdef object call1(self, x)
     cdef object call2(self, x, y)
 
-cdef Tensor new_tensor(Value value)       # a handle of a value
+cdef Tensor new_tensor(Value value)       # the first handle of a new value
+cdef Tensor another_handle(Value value)   # one of a value that had handles before
 cdef ndarray as_ndarray(x)                # of array-likes that are not tensors; no object arrays

@@ -398,9 +398,13 @@ cdef Tensor new_tensor(Value value):
     cdef Tensor tensor = Tensor.__new__(Tensor)
     tensor.held = value
     value.handles += 1
-    if value.handles == 1 and recorders.holding:
-        handle_revived(value.id)
     return tensor
+
+
+cdef Tensor another_handle(Value value):
+    if value.handles == 0 and recorders.holding:
+        handle_revived(value.id)
+    return new_tensor(value)
 
 
 cdef str as_text(str name, array):

@@ -3,7 +3,6 @@
 # Small data lies inside the object, middling data in a buffer of its own, big data in an ndarray. An
 # ndarray of the others is made when somebody asks; it is read-only and keeps the value alive.
 
-from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
 from numpy cimport ndarray
 
@@ -17,10 +16,9 @@ cdef class Value:
     cdef id_t id
     cdef Spec spec
     cdef char* data
-    cdef PyObject* array     # an ndarray: owns the data of a big value, else made on demand; or NULL
+    cdef object owner        # of the data: None if inline, bytes (a mere buffer) or an ndarray
     cdef int handles         # Tensors that hold it
     cdef bint contiguous     # in C order, without gaps
-    cdef bint owns_buffer
     cdef double[8] inline_data  # INLINE_BYTES, aligned
 
 cdef id_t new_id() noexcept

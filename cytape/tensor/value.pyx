@@ -1,7 +1,7 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_INCREF, Py_XDECREF
-from libc.stdlib cimport free, malloc
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.ref cimport Py_INCREF
 from libc.string cimport memcpy
 
 from .spec cimport spec_of_array
@@ -26,10 +26,7 @@ cdef id_t new_id() noexcept:
 @cython.no_gc
 @cython.freelist(512)
 cdef class Value:
-    def __dealloc__(self):
-        if self.owns_buffer:
-            free(self.data)
-        Py_XDECREF(self.array)
+    pass
 
 
 cdef ndarray empty_array(Spec spec):
@@ -38,8 +35,7 @@ cdef ndarray empty_array(Spec spec):
 
 
 cdef void own_array(Value value, ndarray array) noexcept:
-    Py_INCREF(array)
-    value.array = <PyObject*>array
+    value.owner = array
     value.data = cnp.PyArray_BYTES(array)
 
 
@@ -56,10 +52,8 @@ cdef Value new_value(Spec spec):
     if spec.nbytes <= INLINE_BYTES:
         value.data = <char*>value.inline_data
     elif spec.nbytes <= BUFFER_BYTES:
-        value.data = <char*>malloc(spec.nbytes)
-        if value.data == NULL:
-            raise MemoryError(f"cannot allocate {spec.nbytes} bytes for a tensor")
-        value.owns_buffer = True
+        value.owner = PyBytes_FromStringAndSize(NULL, spec.nbytes)
+        value.data = PyBytes_AS_STRING(value.owner)
     else:
         own_array(value, empty_array(spec))
     return value
@@ -97,15 +91,15 @@ cdef Value same_data(Value value):
 
 cdef ndarray array_of(Value value):
     cdef ndarray array
-    if value.array == NULL:
-        Py_INCREF(value.spec.dtype)
-        array = PyArray_NewFromDescr(ndarray, <cnp.dtype>value.spec.dtype, value.spec.ndim,
-                                     value.spec.dims, NULL, value.data, cnp.NPY_ARRAY_CARRAY_RO, None)
-        Py_INCREF(value)
-        PyArray_SetBaseObject(array, value)
+    if type(value.owner) is ndarray:
+        array = value.owner
+        if cnp.PyArray_ISWRITEABLE(array):
+            array = array.view()
+            cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
         return array
-    array = <ndarray>value.array
-    if cnp.PyArray_ISWRITEABLE(array):
-        array = array.view()
-        cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    Py_INCREF(value.spec.dtype)
+    array = PyArray_NewFromDescr(ndarray, <cnp.dtype>value.spec.dtype, value.spec.ndim,
+                                 value.spec.dims, NULL, value.data, cnp.NPY_ARRAY_CARRAY_RO, None)
+    Py_INCREF(value)
+    PyArray_SetBaseObject(array, value)
     return array

@@ -1,10 +1,11 @@
 cimport cython
+from cytape.core.trace cimport trace_knows
 from cytape.core.vspace cimport OpKind
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
 from .state cimport Counts, Recorder, counts, handle_died, recording
-from .tensor cimport as_ndarray, new_tensor
+from .tensor cimport another_handle, as_ndarray
 from .value cimport array_of, copy_of_array, value_of_array
 
 import numpy as np
@@ -62,7 +63,7 @@ cdef class Variable(Tensor):
 
     def value(self) -> Tensor:
         """Return what the variable holds now, as a tensor connected to it."""
-        return new_tensor(read(self))
+        return another_handle(read(self))
 
     def assign(self, value):
         """Replace the value; what was recorded before keeps the old one.
@@ -133,7 +134,7 @@ cdef Value read(Variable variable):
     cdef list active = recording()
     if active is not None:
         for recorder in active:
-            if not recorder.knows(variable.held.id):
+            if not trace_knows(recorder, variable.held.id):
                 announce(recorder, variable)
     return variable.held
 
@@ -142,7 +143,7 @@ cdef int announce(Recorder recorder, Variable variable) except -1:
     """Have a recorder follow the variable's present value, if it follows the variable."""
     cdef void* spec
     if not (variable.trainable and recorder.watch_accessed_variables
-            or recorder.knows(variable.variable_id)):
+            or trace_knows(recorder, variable.variable_id)):
         return 0
     recorder.watch_variable_of(variable, variable.variable_id)
     if variable.held.id != variable.variable_id:
