@@ -6,7 +6,8 @@ to read how a tape works:
 a. A tensor is an int id, never used for another tensor; an op is a number, counted up as ops are
    recorded. A tape knows the tensors that are watched and those its ops produced.
 b. A use of a tensor is a recorded op that takes it as an input (each occurrence counts) or, for an
-   op's output, the handle that the host holds. An op goes when none of its outputs has a use left.
+   op's output, the handle that the host holds. An op goes, and its outputs with it, when none of
+   them has a use left.
 c. A gradient is computed from the latest op to the earliest. An op is ready when every needed op
    that takes one of its outputs has had its turn, so its backward function is called exactly once.
 """
@@ -82,7 +83,7 @@ class _Backward:
 class _Op:
     op_type: OpType
     infos: list
-    output_ids: list  # None: the output has no use left
+    output_ids: list  # None: a later op took the output over
     input_ids: list
     backward: _Backward | None  # None: released
 
@@ -147,15 +148,18 @@ class Tape:
         self._next_number += 1
         for tensor_id in input_ids:
             self._usages[tensor_id] = self._usages.get(tensor_id, 0) + 1
+        self._ops[number] = _Op(op_type, infos, output_ids, input_ids, backward)
         replaced = []
         for tensor_id in output_ids:
-            if self._producers.get(tensor_id, WATCHED) == WATCHED:
-                self._usages[tensor_id] = self._usages.get(tensor_id, 0) + 1
-            else:  # the handle's use is counted already
-                replaced.append(self._lose_output(tensor_id))
+            older = self._producers.get(tensor_id, WATCHED)
             self._producers[tensor_id] = number
-        self._ops[number] = _Op(op_type, infos, output_ids, input_ids, backward)
-        for op in filter(None, replaced):
+            if older == WATCHED:
+                self._usages[tensor_id] = self._usages.get(tensor_id, 0) + 1
+            elif older in self._ops:  # the use that the handle is is counted already
+                outputs = self._ops[older].output_ids
+                outputs[outputs.index(tensor_id)] = None
+                replaced += self._remove_unused(older)
+        for op in replaced:
             self._release([*self._drop_uses(op.input_ids), op])
         return True
 
@@ -203,6 +207,9 @@ class Tape:
             for op in consumed.values():
                 op.release()
                 self._doomed += self._drop_uses(op.input_ids)
+                for tensor_id in op.output_ids:
+                    if self._usages.get(tensor_id) == 0:
+                        del self._usages[tensor_id], self._producers[tensor_id]
             for gradient in chain.from_iterable(sweep.gradients.values()):
                 vspace.delete_gradient(gradient)
             self._sweeps -= 1
@@ -238,16 +245,15 @@ class Tape:
             (op, op.infos, op.output_ids, op.input_ids, op.backward) for op in self._ops.values())
         return sum(map(sys.getsizeof, chain((self._producers, self._usages, self._ops), ops)))
 
-    def _lose_output(self, tensor_id):
-        """Take a tensor from the op that produced it; return the op if it has no other one."""
-        number = self._producers.pop(tensor_id)
-        op = self._ops.get(number)
-        if op is None:
-            return None  # consumed
-        op.output_ids[op.output_ids.index(tensor_id)] = None
-        if any(output_id is not None for output_id in op.output_ids):
-            return None
-        return self._ops.pop(number)
+    def _remove_unused(self, number):
+        """Take an op off the tape if its outputs have no uses; return it in a list, or none."""
+        op = self._ops[number]
+        outputs = [tensor_id for tensor_id in op.output_ids if tensor_id is not None]
+        if any(self._usages[tensor_id] for tensor_id in outputs):
+            return []
+        for tensor_id in outputs:
+            del self._usages[tensor_id], self._producers[tensor_id]
+        return [self._ops.pop(number)]
 
     def _drop_uses(self, ids):
         """Drop a use of each; return the ops that nobody needs any more, producers first."""
@@ -256,13 +262,17 @@ class Tape:
         while stack:
             tensor_id = stack.pop()
             self._usages[tensor_id] -= 1
-            if self._usages[tensor_id] == 0:
+            if self._usages[tensor_id]:
+                continue
+            number = self._producers.get(tensor_id, WATCHED)
+            if number in self._ops:
+                for op in self._remove_unused(number):
+                    doomed.append(op)
+                    stack += op.input_ids
+            else:
                 del self._usages[tensor_id]
-                if self._producers.get(tensor_id, WATCHED) != WATCHED:
-                    op = self._lose_output(tensor_id)
-                    if op is not None:
-                        doomed.append(op)
-                        stack += op.input_ids
+                if number != WATCHED:
+                    del self._producers[tensor_id]
         return doomed[::-1]
 
     def _release(self, ops):

@@ -1,0 +1,116 @@
+import gc
+import importlib
+import sys
+from collections import Counter
+
+import pytest
+
+
+@pytest.fixture(params=["cytape.core", "cytape.core.reference"], ids=["cython", "python"])
+def core(request):
+    """Both tapes: what a test asks of one it asks of the other."""
+    return importlib.import_module(request.param)
+
+
+@pytest.fixture
+def cython_core():
+    return importlib.import_module("cytape.core")
+
+
+class Numbers:
+    """The methods of a VSpace whose gradients are numbers. Writes down what it was asked."""
+
+    def __init__(self):
+        self.calls = []
+        self.unneeded = []
+        self.output_gradients = []
+        self.aggregated = []
+        self.zeros = []
+        self.marked = []
+        self.deleted = []
+
+    def num_elements(self, gradient):
+        return 1
+
+    def aggregate_gradients(self, gradients):
+        self.aggregated.append(len(gradients))
+        return sum(gradients)
+
+    def ones_like(self, info):
+        return 1
+
+    def zeros_like(self, info):
+        self.zeros.append(info)
+        return 0
+
+    def call_backward_function(self, op_type, backward, unneeded_gradients, output_gradients):
+        self.calls.append(op_type)
+        self.unneeded.append(unneeded_gradients)
+        self.output_gradients.append(output_gradients)
+        return backward(*output_gradients)
+
+    def mark_as_result(self, gradient):
+        self.marked.append(gradient)
+
+    def delete_gradient(self, gradient):
+        self.deleted.append(gradient)
+
+
+@pytest.fixture
+def numbers_type(core):
+    """A VSpace class to instantiate or to override further."""
+    return type("Numbers", (Numbers, core.VSpace), {})
+
+
+@pytest.fixture
+def numbers(numbers_type):
+    return numbers_type()
+
+
+class Recorder:
+    """Records float ops whose backward functions are plain functions; counts their releases."""
+
+    def __init__(self):
+        self.released = []
+
+    def __call__(self, tape, name, inputs, outputs, backward=None):
+        """Record, under `name`, an op that multiplies (or treats as `backward` says) gradients."""
+        return tape.record(name, outputs, inputs, ["float64"] * len(inputs), lambda: backward,
+                           lambda _: self.released.append(getattr(name, "name", name)))
+
+    @property
+    def counts(self):
+        return Counter(self.released)
+
+
+@pytest.fixture
+def record():
+    return Recorder()
+
+
+@pytest.fixture
+def chain(record):
+    """Make a chain of ops on a tape: op i (named "op<i>") doubles tensor i to tensor i + 1."""
+
+    def chain(tape, length, backward=lambda dy: [2 * dy]):
+        tape.watch(0)
+        for i in range(length):
+            record(tape, f"op{i}", [i], [i + 1], backward)
+
+    return chain
+
+
+@pytest.fixture
+def unraisable(monkeypatch):
+    """Collect the errors that Python can only report."""
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: errors.append(args.exc_value))
+    return errors
+
+
+@pytest.fixture
+def no_garbage():
+    """Check that the test leaves nothing for the garbage collector."""
+    gc.collect()
+    yield
+    assert gc.collect() == 0

@@ -1,0 +1,512 @@
+"""A tape's whole life: who owns what, using it while it computes, memory, very long programs."""
+
+import gc
+import sys
+import time
+import weakref
+
+import pytest
+
+from cytape.errors import TapeStateError
+
+# ---- gradients are handed on, never lost and never used twice
+
+
+class Gradient:
+    """A number that knows how many hold it."""
+
+    def __init__(self, value):
+        self.value = value
+        self.holders = 1
+
+    def take(self):
+        assert self.holders > 0
+        self.holders -= 1
+        return self.value
+
+
+@pytest.fixture
+def ledger_type(core):
+    class Ledger(core.VSpace):
+        """Checks that every gradient is consumed, deleted or handed out as often as it is held."""
+
+        def __init__(self):
+            self.gradients = []
+            self.size = 1
+
+        def new(self, value):
+            self.gradients.append(Gradient(value))
+            return self.gradients[-1]
+
+        def num_elements(self, gradient):
+            assert gradient.holders
+            return self.size
+
+        def aggregate_gradients(self, gradients):
+            return self.new(sum(gradient.take() for gradient in gradients))
+
+        def ones_like(self, info):
+            return self.new(1)
+
+        def zeros_like(self, info):
+            return self.new(0)
+
+        def call_backward_function(self, op_type, backward, unneeded, output_gradients):
+            taken = [dy if dy is None else dy.take() for dy in output_gradients]
+            return [dx if dx is None else self.new(dx) for dx in backward(*taken)]
+
+        def mark_as_result(self, gradient):
+            assert gradient.holders
+            gradient.holders += 1
+
+        def delete_gradient(self, gradient):
+            gradient.take()
+
+        def held(self):
+            return [gradient.value for gradient in self.gradients if gradient.holders]
+
+    return Ledger
+
+
+@pytest.fixture
+def record_network(record):
+    def record_network(tape):
+        tape.watch(0)
+        record(tape, "A", [0], [1, 2], lambda dy, dz: [2 * dy + 3 * dz])
+        record(tape, "B", [1, 1, 9], [3], lambda dy: [dy, dy, dy])
+        record(tape, "C", [3, 2, 1], [4], lambda dy: [dy, None, 5 * dy])
+        record(tape, "D", [0, 3], [5], lambda dy: [7 * dy, dy])
+    return record_network
+
+
+@pytest.mark.parametrize("size", [1, 1 << 27])
+@pytest.mark.parametrize("targets, sources, gradients", [
+    ([4, 5], [0], [25]),
+    ([4, 4, 5], [0, 0, 1, 3, 9, 2], [39, 39, 16, 3, None, None]),
+    ([5], [5, 2], [1, None]),
+    ([77], [0], [None]),
+])
+def test_every_gradient_is_held_by_the_results_only(
+        core, ledger_type, record_network, targets, sources, gradients, size):
+    ledger = ledger_type()
+    ledger.size = size
+    tape = core.Tape()
+    record_network(tape)
+    results = tape.compute_gradient(ledger, targets, sources)
+    assert [result if result is None else result.value for result in results] == gradients
+    for result in results:
+        if result is not None:
+            result.take()
+    assert ledger.held() == []
+
+
+def test_the_users_gradients_stay_the_users(core, ledger_type, record_network):
+    ledger = ledger_type()
+    tape = core.Tape(persistent=True)
+    record_network(tape)
+    tape.watch(6)
+    user = [Gradient(value) for value in (10, 20, 30)]
+    results = tape.compute_gradient(ledger, [4, 6, 99], [0, 6], None, user)
+    assert [result.value for result in results] == [140, 20]
+    assert (results[1] is user[1], user[1].take()) == (True, 20)
+    assert [gradient.holders for gradient in user] == [1, 1, 1]
+    results[0].take()
+    assert ledger.held() == []
+
+
+@pytest.mark.parametrize("size", [1, 1 << 27])
+@pytest.mark.parametrize("method, nth", [
+    ("ones_like", 1), ("ones_like", 2), ("zeros_like", 1),
+    *(("aggregate_gradients", n) for n in (1, 2)),
+    *(("call_backward_function", n) for n in (1, 2, 3, 4)),
+])
+def test_no_gradient_is_held_after_an_error(core, ledger_type, record_network, size, method, nth):
+    class Failing(ledger_type):
+        pass
+
+    def fail(self, *arguments):
+        nonlocal nth
+        nth -= 1
+        if nth == 0:
+            for gradient in sum((a for a in arguments if isinstance(a, list)), []):
+                if isinstance(gradient, Gradient):
+                    gradient.take()
+            raise ZeroDivisionError
+        return getattr(super(Failing, self), method)(*arguments)
+
+    setattr(Failing, method, fail)
+    failing = Failing()
+    tape = core.Tape()
+    record_network(tape)
+    with pytest.raises(ZeroDivisionError):
+        tape.compute_gradient(failing, [4, 5], [0, 1])
+    assert failing.held() == []
+
+
+@pytest.mark.parametrize("failing_call", [1, 2])
+def test_an_error_in_early_aggregation_loses_nothing(core, numbers_type, record, failing_call):
+    """The gradients that the op's other inputs were to get go too."""
+    class Value:
+        pass
+
+    def aggregate(terms):
+        nonlocal failing_call
+        failing_call -= 1
+        if failing_call == 0:
+            raise ZeroDivisionError
+        return terms[0]
+
+    numbers = numbers_type()
+    numbers.num_elements = lambda gradient: 1 << 27
+    numbers.aggregate_gradients = aggregate
+    made = []
+
+    def backward(dy):
+        values = [Value() for _ in range(12)]
+        made.extend(map(weakref.ref, values))
+        return values
+
+    tape = core.Tape()
+    tape.watch(0)
+    tape.watch(1)
+    record(tape, "Op", [0] * 9 + [1] * 3, [2], backward)
+    with pytest.raises(ZeroDivisionError):
+        tape.compute_gradient(numbers, [2], [0, 1])
+    numbers.deleted.clear()
+    gc.collect()
+    assert [value for value in made if value() is not None] == []
+    assert record.released == ["Op"]
+
+
+# ---- using a tape while it computes
+
+
+class Number:
+    """A float on the active tape; enough of a tensor for higher derivatives."""
+
+    tape = None
+    count = 0
+
+    def __init__(self, value):
+        self.value = value
+        Number.count += 1
+        self.id = Number.count
+
+    def __mul__(self, other):
+        product = Number(self.value * other.value)
+        Number.tape.record("Multiply", [product], [self.id, other.id], ["float64"] * 2,
+                           lambda: lambda dy: [dy * other, dy * self])
+        return product
+
+    def __add__(self, other):
+        total = Number(self.value + other.value)
+        Number.tape.record("Add", [total], [self.id, other.id], ["float64"] * 2,
+                           lambda: lambda dy: [dy, dy])
+        return total
+
+
+@pytest.fixture
+def number_space(core, numbers_type):
+    class NumberSpace(numbers_type):
+        def aggregate_gradients(self, gradients):
+            total = gradients[0]
+            for gradient in gradients[1:]:
+                total = total + gradient
+            return total
+
+        def ones_like(self, info):
+            return Number(1.0)
+
+    yield NumberSpace()
+    Number.tape = None
+
+
+def test_a_persistent_tape_records_its_own_gradients(core, number_space):
+    tape = Number.tape = core.Tape(persistent=True)
+    x = Number(3.0)
+    tape.watch(x.id)
+    y = x * x * x * x
+    values = []
+    while y is not None:
+        values.append(y.value)
+        y, = tape.compute_gradient(number_space, [y.id], [x.id])
+    assert values == [81, 108, 108, 72, 24]
+
+
+def test_nested_tapes_differentiate_each_other(core, number_space):
+    outer, inner = core.Tape(), core.Tape()
+
+    class Both:
+        def record(self, *arguments):
+            outer.record(*arguments)
+            inner.record(*arguments)
+
+    Number.tape = Both()
+    x = Number(3.0)
+    outer.watch(x.id)
+    inner.watch(x.id)
+    y = x * x * x
+    dy, = inner.compute_gradient(number_space, [y.id], [x.id])
+    d2y, = outer.compute_gradient(number_space, [dy.id], [x.id])
+    assert (dy.value, d2y.value) == (27, 18)
+
+
+def test_a_backward_function_may_differentiate_the_same_persistent_tape(core, numbers, record):
+    tape = core.Tape(persistent=True)
+    tape.watch(0)
+    record(tape, "Triple", [0], [1], lambda dy: [3 * dy])
+
+    def backward(dy):
+        inner, = tape.compute_gradient(numbers, [1], [0])
+        record(tape, f"Late {tape.num_ops}", [0], [100 + tape.num_ops], lambda dy: [dy])
+        return [inner * dy]
+
+    record(tape, "Op", [1], [2], backward)
+    record(tape, "Op", [2], [3], backward)
+    assert tape.compute_gradient(numbers, [3], [0]) == [27]
+    assert numbers.calls == ["Op", "Triple", "Op", "Triple", "Triple"]
+    assert tape.num_ops == 5
+
+
+def test_a_tape_that_is_being_consumed_cannot_be_differentiated(core, numbers, record, chain):
+    tape = core.Tape()
+    chain(tape, 3)
+    errors = []
+
+    def backward(dy):
+        for target in (3, 4):
+            with pytest.raises(TapeStateError) as caught:
+                tape.compute_gradient(numbers, [target], [0])
+            errors.append(caught.type)
+        return [dy]
+
+    record(tape, "Op", [3], [4], backward)
+    assert tape.compute_gradient(numbers, [4], [0]) == [8]
+    assert errors == [TapeStateError] * 2
+    assert record.counts == {"op0": 1, "op1": 1, "op2": 1, "Op": 1}
+
+
+def test_what_is_recorded_while_a_tape_is_consumed_stays(core, numbers, record):
+    tape = core.Tape()
+    tape.watch(0)
+
+    def backward(dy):
+        for i in range(100, 2000):
+            record(tape, f"late{i}", [i - 1 if i > 100 else 0], [i], lambda dy: [2 * dy])
+        assert tape.compute_gradient(numbers, [103], [0]) == [16]
+        record(tape, "later", [0], [99], lambda dy: [5 * dy])
+        return [3 * dy]
+
+    record(tape, "Below", [0], [1], lambda dy: [7 * dy])
+    record(tape, "Op", [1], [2], backward)
+    assert tape.compute_gradient(numbers, [2], [0]) == [21]
+    assert (tape.num_ops, tape.usages()) == (1, {0: 1, 99: 1})
+    assert tape.compute_gradient(numbers, [99], [0]) == [5]
+    assert set(record.counts.values()) == {1}
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_traces_deleted_by_a_backward_function_go_after_the_gradient(
+        core, numbers, record, chain, persistent):
+    tape = core.Tape(persistent)
+    chain(tape, 3)
+    for id in (1, 2):
+        tape.delete_trace(id)
+
+    def backward(dy):
+        tape.delete_trace(4)
+        tape.delete_trace(3)
+        tape.delete_trace(77)
+        seen.append((tape.is_known(4), len(record.released)))
+        return [dy]
+
+    seen = []
+    record(tape, "Op", [3], [4], backward)
+    assert tape.compute_gradient(numbers, [4], [0]) == [8]
+    assert seen == [(True, 0)]
+    assert (tape.num_ops, tape.num_known) == (0, 1)
+    assert record.counts == {"op0": 1, "op1": 1, "op2": 1, "Op": 1}
+
+
+def test_an_output_taken_over_during_a_gradient_breaks_nothing(core, numbers, record, chain):
+    tape = core.Tape(persistent=True)
+    chain(tape, 3)
+
+    def backward(dy):
+        record(tape, "New", [0], [2], lambda dy: [7 * dy])
+        seen.append(list(record.released))
+        return [dy]
+
+    seen = []
+    record(tape, "Op", [3], [4], backward)
+    tape.compute_gradient(numbers, [4], [0])
+    assert seen == [[]]
+    assert record.released == ["op1"]
+    assert tape.compute_gradient(numbers, [3], [0]) == [14]
+
+
+# ---- memory
+
+
+def test_a_tape_and_a_closure_that_refer_to_each_other_are_collected(core, record):
+    gc.collect()
+    tape = core.Tape()
+    tape.watch(0)
+    record(tape, "Op", [0], [1], lambda dy, tape=tape: tape.num_ops)
+    del tape
+    assert record.released == []
+    gc.collect()
+    assert record.released == ["Op"]
+
+
+@pytest.mark.parametrize("holder", ["deleter", "info"])
+def test_cycles_through_deleters_and_infos_are_collected(core, holder):
+    class Info:
+        id = 1
+
+    tape = core.Tape()
+    tape.watch(0)
+    info, deleted = Info(), []
+    tape.record("Op", [info], [0], ["float64"], lambda: None,
+                lambda _, holds=tape if holder == "deleter" else None: deleted.append(1))
+    if holder == "info":
+        info.tape = tape
+    gone = weakref.ref(info)
+    del tape, info
+    gc.collect()
+    assert deleted == [1]
+    assert gone() is None
+
+
+def test_a_collected_tape_may_still_be_used_by_its_deleters(core):
+    """The collector runs them when it has begun to take the cycle apart."""
+    tape = core.Tape()
+    tape.watch(0)
+    seen = []
+
+    def deleter(_, tape=tape):
+        tape.delete_trace(1)
+        tape.watch(5)
+        tape.record("Late", [6], [5], ["float64"], lambda: tape, seen.append)
+        seen.append(tape.is_known(6))
+
+    for i in range(3):
+        tape.record("Op", [i + 1], [i], ["float64"], lambda tape=tape: tape, deleter)
+    del tape, deleter
+    gc.collect()
+    gc.collect()
+    assert seen.count(True) == 3
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_nothing_is_left_after_many_tapes(core, numbers_type, persistent):
+    numbers = numbers_type()
+    op_type = core.OpType("Op")
+    info, deleter = 10 ** 9, [].append  # an int of its own
+
+    def use_tapes(count):
+        for number in range(count):
+            tape = core.Tape(persistent)
+            tape.watch(0)
+            for i in range(8):
+                tape.record(op_type, [info + i + 1], [info + i if i else 0], ["float64"],
+                            lambda: numbers, lambda _: None)
+            if number % 3 == 0:
+                tape.delete_trace(info + 8)
+            elif number % 3 == 1:
+                numbers.call_backward_function = lambda *_: [1]
+                tape.compute_gradient(numbers, [info + 6], [0])
+            numbers.marked.clear()
+            numbers.deleted.clear()
+
+    use_tapes(300)
+    gc.collect()
+    references = [sys.getrefcount(thing) for thing in (op_type, numbers, info, deleter)]
+    objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
+    use_tapes(3000)
+    gc.collect()
+    assert [sys.getrefcount(thing) for thing in (op_type, numbers, info, deleter)] == references
+    assert len(gc.get_objects()) <= objects
+    assert sys.getallocatedblocks() < blocks + 100
+
+
+def test_questions_about_unknown_ids_leave_nothing_behind(core, numbers, chain):
+    tape = core.Tape(persistent=True)
+    chain(tape, 3)
+    n_bytes = tape.nbytes
+    for id in range(1000, 2000):
+        assert tape.compute_gradient(numbers, [3, id], [0, id + 1]) == [8, None]
+        tape.delete_trace(id)
+    assert (tape.num_known, tape.num_ops) == (4, 3)
+    assert tape.nbytes <= n_bytes + 10_000
+
+
+# ---- a million ops, on the Cython tape
+
+MILLION = 1_000_000
+
+
+class Unit:
+    """Backward functions that pass the gradient on."""
+
+    def ones_like(self, info):
+        return 1
+
+    def call_backward_function(self, op_type, backward, unneeded, output_gradients):
+        return output_gradients
+
+    def aggregate_gradients(self, gradients):
+        return sum(gradients)
+
+
+def record_million(tape, op_type, deleter=None):
+    tape.watch(0)
+    for i in range(MILLION):
+        tape.record(op_type, (i + 1,), (i,), ("float64",), object, deleter)
+
+
+@pytest.fixture
+def seconds():
+    start = time.perf_counter()
+    yield
+    assert time.perf_counter() - start < 30
+
+
+def test_a_million_ops_are_differentiated_and_freed(cython_core, seconds):
+    count = 0
+
+    def deleter(_):
+        nonlocal count
+        count += 1
+
+    vspace = type("Units", (Unit, cython_core.VSpace), {})()
+    tape = cython_core.Tape(persistent=True)
+    record_million(tape, cython_core.OpType("Op"), deleter)
+    assert tape.compute_gradient(vspace, [MILLION], [0]) == [1]
+    for id in range(1, MILLION):
+        tape.delete_trace(id)
+    assert (count, tape.num_ops) == (0, MILLION)
+    tape.delete_trace(MILLION)
+    assert (count, tape.num_ops, tape.num_known) == (MILLION, 0, 1)
+
+
+@pytest.mark.parametrize("differentiate", [False, True])
+def test_a_million_ops_are_consumed_or_dropped(cython_core, seconds, differentiate):
+    vspace = type("Units", (Unit, cython_core.VSpace), {})()
+    tape = cython_core.Tape()
+    record_million(tape, cython_core.OpType("Op"))
+    if differentiate:
+        assert tape.compute_gradient(vspace, [MILLION], [0]) == [1]
+        assert tape.num_ops == 0
+    del tape
+
+
+def test_a_million_binary_ops_take_150_bytes_each(cython_core):
+    op_type = cython_core.OpType("Op")
+    tape = cython_core.Tape()
+    tape.watch(0)
+    tape.watch(1)
+    for i in range(2, MILLION + 2):
+        tape.record(op_type, (i,), (i - 2, i - 1), ("float64", "float64"), object)
+    assert tape.num_ops == MILLION
+    assert tape.nbytes <= 150 * MILLION
