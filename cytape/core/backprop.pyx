@@ -7,14 +7,15 @@
 #    the reverse order of their making, and few gradients are alive at a time. Sum what arrived for
 #    each of its outputs, call its backward function, hand the results to its inputs' tensors. A
 #    tensor with no consumer pending is done; an op with no output missing is ready.
-# d. All state is indexed by slot or op relative to the trace and belongs to this one call: traces
-#    may grow meanwhile (a backward function may record, or even differentiate again).
+# d. All state is indexed by slot or op relative to the trace and belongs to this one call, the ops
+#    included: they are taken off the trace, or copied if it keeps them. So whatever a backward
+#    function does to the trace (record, delete, differentiate again) does not disturb this one.
 
 from .idtable cimport idtable_get
 from .memory cimport grow, resize
-from .trace cimport CONSUMED, UNTRACED, WATCHED, Op, Trace
+from .trace cimport CONSUMED, UNTRACED, Op, OpTable, Trace
 from .typedefs cimport NO_INDEX, id_t, index_t
-from .vspace cimport BackwardCall, VSpace
+from .vspace cimport BackwardCall, OpKind, VSpace
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
@@ -29,10 +30,12 @@ cdef enum:
     AGGREGATE_BYTES = 1 << 27  # ... of more than this size together, are summed before the last came
 
 cdef struct TensorState:
-    void* gradient   # the first that arrived
-    index_t more     # the latest of the others, linked backwards in State.extra
-    int32_t count    # gradients here
-    int32_t pending  # needed ops that use the tensor and had not their turn yet
+    void* gradient    # the first that arrived
+    index_t more      # the latest of the others, linked backwards in State.extra
+    index_t producer  # the op that made it, or NO_INDEX
+    int32_t count     # gradients here
+    int32_t pending   # needed ops that use the tensor and had not their turn yet
+    bint known        # to the tape
     bint is_source
 
 cdef struct Extra:
@@ -40,7 +43,12 @@ cdef struct Extra:
     index_t previous
 
 cdef struct State:
-    index_t n_slots, n_ops   # of the trace, when this began
+    OpTable table            # taken from the trace (consume), or a copy of its ops and args
+    bint consume
+    bint reading             # refs from the trace's table
+    bint pinning             # the trace's arrays
+    index_t n_slots          # of the trace, when this began
+    index_t* named           # slots of the targets, then of the sources
     TensorState* tensors
     int32_t* missing         # per op: outputs with uses pending
     index_t* ready           # binary heap, the largest op on top
@@ -50,6 +58,7 @@ cdef struct State:
     void** terms             # gradients to be summed
     index_t term_capacity
     void** row               # of the op at hand: its refs, output gradients, input gradients
+    index_t row_begin, row_end  # where in it gradients are; none are left there between ops
     index_t row_capacity
     char* needed             # of the op at hand: which inputs want a gradient
     index_t needed_capacity
@@ -60,30 +69,20 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
                        bint build_zeros, bint consume, void** results) except -1:
     cdef State state
     cdef Py_ssize_t i
-    cdef index_t slot, op
+    cdef index_t slot
     memset(&state, 0, sizeof(State))
     memset(results, 0, n_sources * sizeof(void*))
-    trace.begin_sweep()
+    trace.sweeps += 1
     try:
-        # Ids that only the caller knows get a slot, so that everything has one.
-        for i in range(n_targets):
-            if idtable_get(&trace.table, targets[i]) == NO_INDEX:
-                trace.new_slot(targets[i], UNTRACED)
-        for i in range(n_sources):
-            if idtable_get(&trace.table, sources[i]) == NO_INDEX:
-                trace.new_slot(sources[i], UNTRACED)
-        begin(trace, &state)
-        for i in range(n_sources):
-            state.tensors[idtable_get(&trace.table, sources[i])].is_source = True
-        prepare(trace, &state, targets, n_targets)
+        check_targets(trace, targets, n_targets, seeds, consume)
+        begin(trace, &state, targets, n_targets, sources, n_sources, consume)
+        prepare(&state, n_targets)
         if consume:
-            for op in range(state.n_ops):
-                if state.missing[op] == NOT_NEEDED:
-                    trace.consume(op)
-        seed(trace, vspace, &state, targets, n_targets, seeds, infos)
-        sweep(trace, vspace, &state, build_zeros, consume)
+            release_all(trace, &state, NOT_NEEDED)
+        seed(trace, vspace, &state, n_targets, seeds, infos)
+        sweep(trace, vspace, &state, build_zeros)
         for i in range(n_sources):
-            slot = idtable_get(&trace.table, sources[i])
+            slot = state.named[n_targets + i]
             if state.tensors[slot].count:
                 results[i] = aggregate(vspace, &state, slot)
                 vspace.retain(results[i])
@@ -98,49 +97,134 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
             if seeds[i] != NULL:
                 vspace.release(seeds[i])
                 seeds[i] = NULL
+        release_row(vspace, &state)
         for slot in range(state.n_slots):
             drop_gradients(vspace, &state, slot)
-        if consume:
-            for op in range(state.n_ops):
-                trace.consume(op)
-        free(state.tensors)
-        free(state.missing)
-        free(state.ready)
-        free(state.extra)
-        free(state.terms)
-        free(state.row)
-        free(state.needed)
-        trace.end_sweep()
+        end(trace, &state, targets, n_targets, sources, n_sources)
     return 0
 
 
-cdef int begin(Trace trace, State* state) except -1:
+cdef int check_targets(Trace trace, const id_t* targets, Py_ssize_t n_targets, void** seeds,
+                       bint consume) except -1:
+    """Refuse what cannot work before anything is consumed."""
+    cdef Py_ssize_t i
+    cdef index_t slot
+    if consume and trace.readers:
+        raise TapeStateError("a backward function tried to consume the tape that is being differentiated "
+                             "with keep=True; make the tape persistent")
+    for i in range(n_targets):
+        slot = idtable_get(&trace.ids, targets[i])
+        if slot != NO_INDEX and trace.slots[slot].op == CONSUMED and seeds[i] == NULL:
+            raise TapeStateError(
+                f"cannot find the op that produced target {targets[i]}: a non-persistent tape serves one "
+                "gradient computation only; make it persistent to compute more")
+    return 0
+
+
+cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targets,
+               const id_t* sources, Py_ssize_t n_sources, bint consume) except -1:
+    cdef OpTable* table = &trace.table
+    cdef Py_ssize_t i
+    cdef index_t slot
+    cdef id_t id
+    # Ids that only the caller knows get a slot while this lasts, so that everything has one.
+    resize(<void**>&state.named, n_targets + n_sources, sizeof(index_t))
+    for i in range(n_targets + n_sources):
+        id = targets[i] if i < n_targets else sources[i - n_targets]
+        slot = idtable_get(&trace.ids, id)
+        state.named[i] = trace.new_slot(id, UNTRACED) if slot == NO_INDEX else slot
+    trace.pinned += 1  # only now: free slots could be used up to here
+    state.pinning = True
     resize(<void**>&state.tensors, trace.n_slots, sizeof(TensorState))
+    resize(<void**>&state.missing, table.n_ops, sizeof(int32_t))
+    resize(<void**>&state.ready, table.n_ops, sizeof(index_t))
+    if not consume:
+        resize(<void**>&state.table.ops, table.n_ops, sizeof(Op))
+        resize(<void**>&state.table.args, table.n_args, sizeof(index_t))
+        memcpy(state.table.ops, table.ops, table.n_ops * sizeof(Op))
+        memcpy(state.table.args, table.args, table.n_args * sizeof(index_t))
+        state.table.n_ops = table.n_ops
+        trace.readers += 1
+        state.reading = True
+    # Nothing fails from here on.
+    state.free_extra = NO_INDEX
+    memset(state.missing, 0xff, table.n_ops * sizeof(int32_t))  # NOT_NEEDED
     memset(state.tensors, 0, trace.n_slots * sizeof(TensorState))
     state.n_slots = trace.n_slots
-    resize(<void**>&state.missing, trace.n_ops, sizeof(int32_t))
-    memset(state.missing, 0xff, trace.n_ops * sizeof(int32_t))  # NOT_NEEDED
-    state.free_extra = NO_INDEX
-    state.n_ops = trace.n_ops
+    for slot in range(trace.n_slots):
+        state.tensors[slot].known = trace.slots[slot].op != UNTRACED
+        state.tensors[slot].producer = trace.slots[slot].op if trace.slots[slot].op >= 0 else NO_INDEX
+    for i in range(n_sources):
+        state.tensors[state.named[n_targets + i]].is_source = True
+    state.consume = consume
+    if consume:
+        state.table = trace.take_table()
     return 0
 
 
-cdef index_t producer(Trace trace, State* state, index_t slot) noexcept nogil:
-    """The op to differentiate for a tensor, or NO_INDEX."""
-    cdef index_t op = trace.slots[slot].op
-    return op if 0 <= op < state.n_ops and trace.ops[op].kind != NULL else NO_INDEX
+cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targets,
+              const id_t* sources, Py_ssize_t n_sources) noexcept:
+    cdef Py_ssize_t i
+    cdef index_t op, slot, arg
+    cdef index_t first_doomed = trace.n_doomed
+    cdef Op* entry
+    if state.consume:
+        release_all(trace, state, DONE)
+        for op in range(state.table.n_ops):
+            entry = &state.table.ops[op]
+            for arg in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
+                slot = state.table.args[arg]
+                if slot == NO_INDEX:
+                    continue
+                if arg < entry.args + entry.n_inputs:
+                    trace.drop_use(slot)
+                elif trace.slots[slot].op == CONSUMED and trace.slots[slot].uses == 0:
+                    trace.free_slot_of(slot)
+        trace.forget(first_doomed)
+        free(state.table.refs)
+    trace.readers -= state.reading
+    for i in range(n_targets + n_sources):
+        slot = idtable_get(&trace.ids, targets[i] if i < n_targets else sources[i - n_targets])
+        if slot != NO_INDEX and trace.slots[slot].op == UNTRACED and trace.slots[slot].uses == 0:
+            trace.free_slot_of(slot)
+    free(state.table.ops)
+    free(state.table.args)
+    free(state.named)
+    free(state.tensors)
+    free(state.missing)
+    free(state.ready)
+    free(state.extra)
+    free(state.terms)
+    free(state.row)
+    free(state.needed)
+    trace.pinned -= state.pinning
+    trace.end_sweep()
 
 
-cdef int prepare(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targets) except -1:
+cdef void release_all(Trace trace, State* state, int32_t missing) noexcept:
+    """Release the consumed ops that are not needed (or, at the end, all that are left)."""
+    cdef index_t op
+    for op in range(state.table.n_ops):
+        if missing == DONE or state.missing[op] == missing:
+            release_consumed(trace, state, op)
+
+
+cdef inline void release_consumed(Trace trace, State* state, index_t op) noexcept:
+    cdef Op* entry = &state.table.ops[op]
+    cdef OpKind* kind = entry.kind
+    if kind != NULL:
+        entry.kind = NULL
+        kind.release(state.table.refs + entry.refs, entry.n_refs, trace.keeper)
+
+
+cdef int prepare(State* state, Py_ssize_t n_targets) noexcept nogil:
     """Find the needed ops and what each has to wait for; the ready ones are heaped up."""
-    cdef index_t* stack
+    cdef index_t* stack = state.ready  # an op enters it, and later the heap there, at most once
     cdef index_t n_stack = 0, op, upstream, slot, i
     cdef Py_ssize_t target
-    # An op enters this stack, and later the heap in the same memory, at most once.
-    resize(<void**>&state.ready, state.n_ops, sizeof(index_t))
-    stack = state.ready
+    cdef Op* entry
     for target in range(n_targets):
-        op = producer(trace, state, idtable_get(&trace.table, targets[target]))
+        op = state.tensors[state.named[target]].producer
         if op != NO_INDEX and state.missing[op] == NOT_NEEDED:
             state.missing[op] = 0
             stack[n_stack] = op
@@ -148,14 +232,15 @@ cdef int prepare(Trace trace, State* state, const id_t* targets, Py_ssize_t n_ta
         while n_stack:
             n_stack -= 1
             op = stack[n_stack]
-            for i in range(trace.ops[op].args, trace.ops[op].args + trace.ops[op].n_inputs):
-                slot = trace.args[i]
+            entry = &state.table.ops[op]
+            for i in range(entry.args, entry.args + entry.n_inputs):
+                slot = state.table.args[i]
                 if slot == NO_INDEX:
                     continue
                 state.tensors[slot].pending += 1
                 if state.tensors[slot].pending > 1:
                     continue
-                upstream = producer(trace, state, slot)
+                upstream = state.tensors[slot].producer
                 if upstream == NO_INDEX:
                     continue
                 if state.missing[upstream] == NOT_NEEDED:
@@ -163,32 +248,29 @@ cdef int prepare(Trace trace, State* state, const id_t* targets, Py_ssize_t n_ta
                     stack[n_stack] = upstream
                     n_stack += 1
                 state.missing[upstream] += 1
-    for op in range(state.n_ops):
+    for op in range(state.table.n_ops):
         if state.missing[op] == 0:
             push_ready(state, op)
     return 0
 
 
-cdef int seed(Trace trace, VSpace vspace, State* state, const id_t* targets, Py_ssize_t n_targets,
-              void** seeds, void** infos) except -1:
+cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, void** seeds,
+              void** infos) except -1:
     cdef Py_ssize_t target
-    cdef index_t slot, op, output
+    cdef index_t slot, output
     cdef void* gradient
+    cdef Op* op
     for target in range(n_targets):
-        slot = idtable_get(&trace.table, targets[target])
-        op = producer(trace, state, slot)
+        slot = state.named[target]
         gradient = seeds[target]
         seeds[target] = NULL
         if gradient == NULL:
-            if op != NO_INDEX:
+            if state.tensors[slot].producer != NO_INDEX:
+                op = &state.table.ops[state.tensors[slot].producer]
                 output = 0
-                while trace.args[trace.ops[op].args + trace.ops[op].n_inputs + output] != slot:
+                while state.table.args[op.args + op.n_inputs + output] != slot:
                     output += 1
-                gradient = vspace.ones(trace.refs[trace.ops[op].refs + output])
-            elif trace.slots[slot].op == CONSUMED or trace.slots[slot].op >= 0:
-                raise TapeStateError(
-                    f"cannot find the op that produced target {targets[target]}: a non-persistent tape "
-                    "serves one gradient computation only; make it persistent to compute more")
+                gradient = vspace.ones(refs_of(trace, state)[op.refs + output])
             elif infos[target] != NULL:
                 gradient = vspace.ones(infos[target])
             else:
@@ -197,98 +279,100 @@ cdef int seed(Trace trace, VSpace vspace, State* state, const id_t* targets, Py_
     return 0
 
 
-cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros, bint consume) except -1:
+cdef inline void** refs_of(Trace trace, State* state) noexcept nogil:
+    return state.table.refs if state.consume else trace.table.refs
+
+
+cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) except -1:
     cdef index_t op, slot, i, upstream
-    cdef Op entry
+    cdef TensorState* tensor
+    cdef Op* entry
     cdef void** gradients
+    cdef void* gradient
     while state.n_ready:
         op = pop_ready(state)
         state.missing[op] = DONE
-        call_backward(trace, vspace, state, op, build_zeros)
-        # The call may have recorded, so the arrays are looked up again.
-        entry = trace.ops[op]
-        if consume:
-            trace.consume(op)
-        gradients = state.row + entry.n_refs + entry.n_outputs
+        entry = &state.table.ops[op]
+        gradients = call_backward(trace, vspace, state, entry, build_zeros)
+        if state.consume:
+            release_consumed(trace, state, op)
         for i in range(entry.n_inputs):
-            slot = trace.args[entry.args + i]
+            slot = state.table.args[entry.args + i]
             if slot == NO_INDEX:
                 continue
-            upstream = producer(trace, state, slot)
-            if gradients[i] != NULL and (upstream != NO_INDEX or (
-                    state.tensors[slot].is_source and trace.slots[slot].op != UNTRACED)):
-                deliver(vspace, state, slot, gradients[i])
+            tensor = &state.tensors[slot]
+            upstream = tensor.producer
+            gradient = gradients[i]
+            if gradient != NULL and (upstream != NO_INDEX or tensor.is_source and tensor.known):
                 gradients[i] = NULL
-            state.tensors[slot].pending -= 1
-            if state.tensors[slot].pending == 0 and upstream != NO_INDEX:
+                deliver(vspace, state, slot, gradient)
+            tensor.pending -= 1
+            if tensor.pending == 0 and upstream != NO_INDEX:
                 state.missing[upstream] -= 1
                 if state.missing[upstream] == 0:
                     push_ready(state, upstream)
-        release_row(vspace, state, entry.n_refs, entry.n_outputs + entry.n_inputs)
-    for op in range(state.n_ops):
+        release_row(vspace, state)
+    for op in range(state.table.n_ops):
         if state.missing[op] > 0:
             raise TapeStateError("ops on the tape depend on each other in a circle: an op was recorded "
                                  "whose output is upstream of its own inputs")
     return 0
 
 
-cdef int call_backward(Trace trace, VSpace vspace, State* state, index_t op,
-                       bint build_zeros) except -1:
-    """Fill state.row with the op's refs, output gradients and input gradients."""
-    cdef Op entry = trace.ops[op]
+cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
+                          bint build_zeros) except NULL:
+    """Fill state.row with the op's refs, output gradients and input gradients; return the last."""
     cdef BackwardCall call
     cdef index_t slot, i
-    cdef index_t n = entry.n_refs + entry.n_outputs + entry.n_inputs
+    cdef index_t n = op.n_refs + op.n_outputs + op.n_inputs
+    cdef index_t* inputs = state.table.args + op.args
+    cdef index_t* outputs = inputs + op.n_inputs
     cdef bint any_gradient = False
     if n > state.row_capacity:
         grow(<void**>&state.row, &state.row_capacity, n, sizeof(void*))
-    if entry.n_inputs > state.needed_capacity:
-        grow(<void**>&state.needed, &state.needed_capacity, entry.n_inputs, sizeof(char))
-    call.kind = entry.kind
+    if op.n_inputs > state.needed_capacity:
+        grow(<void**>&state.needed, &state.needed_capacity, op.n_inputs, sizeof(char))
+    call.kind = op.kind
     call.refs = state.row
-    call.n_refs = entry.n_refs
-    call.n_outputs = entry.n_outputs
-    call.n_inputs = entry.n_inputs
-    call.output_gradients = state.row + entry.n_refs
+    call.n_refs = op.n_refs
+    call.n_outputs = op.n_outputs
+    call.n_inputs = op.n_inputs
+    call.output_gradients = state.row + op.n_refs
     call.needed = state.needed
-    call.input_gradients = call.output_gradients + entry.n_outputs
-    memcpy(call.refs, trace.refs + entry.refs, entry.n_refs * sizeof(void*))
-    memset(call.output_gradients, 0, (entry.n_outputs + entry.n_inputs) * sizeof(void*))
-    for i in range(entry.n_inputs):
-        slot = trace.args[entry.args + i]
+    call.input_gradients = call.output_gradients + op.n_outputs
+    memcpy(call.refs, refs_of(trace, state) + op.refs, op.n_refs * sizeof(void*))
+    memset(call.output_gradients, 0, (op.n_outputs + op.n_inputs) * sizeof(void*))
+    for i in range(op.n_inputs):
+        slot = inputs[i]
         state.needed[i] = slot != NO_INDEX and (
-            trace.slots[slot].op != UNTRACED or state.tensors[slot].is_source)
-    try:
-        for i in range(entry.n_outputs):
-            slot = trace.args[entry.args + entry.n_inputs + i]
-            if slot == NO_INDEX or slot >= state.n_slots or state.tensors[slot].count == 0:
-                continue
-            any_gradient = True
-            call.output_gradients[i] = aggregate(vspace, state, slot)
-            if state.tensors[slot].is_source:
-                vspace.retain(call.output_gradients[i])
-            else:
-                state.tensors[slot].count = 0
-        if not any_gradient:
-            return 0
-        for i in range(entry.n_outputs if build_zeros else 0):
+            state.tensors[slot].known or state.tensors[slot].is_source)
+    state.row_begin = op.n_refs
+    state.row_end = n
+    for i in range(op.n_outputs):
+        slot = outputs[i]
+        if slot == NO_INDEX or state.tensors[slot].count == 0:
+            continue
+        any_gradient = True
+        call.output_gradients[i] = aggregate(vspace, state, slot)
+        if state.tensors[slot].is_source:
+            vspace.retain(call.output_gradients[i])
+        else:
+            state.tensors[slot].count = 0
+    if any_gradient:
+        for i in range(op.n_outputs if build_zeros else 0):
             if call.output_gradients[i] == NULL and (
-                    i >= 64 or not entry.kind.optional_gradients >> i & 1):
+                    i >= 64 or not op.kind.optional_gradients >> i & 1):
                 call.output_gradients[i] = vspace.zeros(call.refs[i])
         vspace.backward(&call)
-    except BaseException:
-        release_row(vspace, state, entry.n_refs, entry.n_outputs + entry.n_inputs)
-        raise
-    return 0
+    return call.input_gradients
 
 
-cdef void release_row(VSpace vspace, State* state, index_t first, index_t count) noexcept:
-    cdef index_t i
+cdef void release_row(VSpace vspace, State* state) noexcept:
     cdef void* gradient
-    for i in range(first, first + count):
-        gradient = state.row[i]
+    while state.row_begin < state.row_end:
+        gradient = state.row[state.row_begin]
+        state.row_begin += 1
         if gradient != NULL:
-            state.row[i] = NULL
             vspace.release(gradient)
 
 

@@ -1,6 +1,6 @@
 from .backprop cimport backpropagate
 from .trace cimport check_id
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport Py_DECREF, PyObject
 from libc.stdlib cimport calloc, free
 
 from cytape.errors import InvalidGradientError
@@ -97,7 +97,7 @@ cdef class Tape(Trace):
             for i in range(n_targets if output_gradients is not None else 0):
                 if output_gradients[i] is not None:
                     buffer[i] = <void*><PyObject*>output_gradients[i]
-                    Py_INCREF(output_gradients[i])
+                    vspace.retain(buffer[i])
             self.gradient(vspace, ids, n_targets, buffer, infos, ids + n_targets, n_sources,
                           build_default_zeros_grads, keep, results)
             return [take(results[i]) for i in range(n_sources)]

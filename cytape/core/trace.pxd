@@ -36,19 +36,25 @@ cdef struct Op:
     int32_t n_refs
     int32_t live_outputs  # outputs that still have uses
 
+cdef struct OpTable:
+    Op* ops
+    index_t* args     # slots; NO_INDEX: an input nobody can ask about, or whatever was dropped since
+    void** refs
+    index_t n_ops, op_capacity
+    index_t n_args, arg_capacity
+    index_t n_refs, ref_capacity
+
 cdef class Trace:
-    cdef IdTable table
+    cdef IdTable ids
     cdef Slot* slots
     cdef index_t n_slots, slot_capacity, free_slot
-    cdef Op* ops
-    cdef index_t* doomed   # ops whose refs wait for release; as long as ops
-    cdef index_t n_ops, op_capacity, n_live_ops, n_doomed
-    cdef index_t* args     # slots; an output's is NO_INDEX once another op took it over
-    cdef index_t n_args, arg_capacity
-    cdef void** refs
-    cdef index_t n_refs, ref_capacity
+    cdef OpTable table
+    cdef index_t n_live_ops
+    cdef index_t* doomed   # ops whose refs wait for release
+    cdef index_t n_doomed, doomed_capacity
     cdef int pinned
     cdef int sweeps        # gradients being computed; traces are deleted when they are done
+    cdef int readers       # those of them that read refs from `table`
     cdef id_t* postponed   # ids whose trace is to be deleted then
     cdef index_t n_postponed, postponed_capacity
     cdef set keeper        # Backward objects, where the garbage collector sees them
@@ -65,10 +71,9 @@ cdef class Trace:
     cdef void drop_use(self, index_t slot) noexcept nogil
     cdef void free_slot_of(self, index_t slot) noexcept nogil
     cdef void doom(self, index_t op) noexcept nogil
-    cdef void consume(self, index_t op) noexcept
     cdef void forget(self, index_t first_doomed) noexcept nogil
     cdef void release_doomed(self) noexcept
-    cdef int begin_sweep(self) except -1
+    cdef OpTable take_table(self) noexcept nogil
     cdef void end_sweep(self) noexcept
     cdef int reserve(self, index_t n_args, index_t n_refs) except -1
     cdef void close_holes(self) noexcept nogil
@@ -79,7 +84,7 @@ cdef int check_id(id_t id) except -1
 
 cdef inline index_t trace_slot(Trace trace, id_t id) noexcept nogil:
     """The slot of an id, NO_INDEX for one that no op mentions (or that names no tensor)."""
-    return idtable_get(&trace.table, id) if id >= 0 else NO_INDEX
+    return idtable_get(&trace.ids, id) if id >= 0 else NO_INDEX
 
 
 cdef inline bint trace_knows(Trace trace, id_t id) noexcept nogil:

@@ -4,7 +4,7 @@ from .memory cimport grow, resize
 from .vspace cimport Backward, OpType
 from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memmove
+from libc.string cimport memcpy, memmove, memset
 
 from cytape.core.vspace import is_trainable
 from cytape.errors import InvalidIdError
@@ -29,19 +29,19 @@ cdef class Trace:
     def __cinit__(self):
         self.keeper = set()
         self.free_slot = NO_INDEX
-        idtable_init(&self.table)
+        idtable_init(&self.ids)
 
     def __dealloc__(self):
         cdef index_t op
         self.pinned += 1
-        for op in range(self.n_ops):
+        for op in range(self.table.n_ops):
             release_refs(self, op)
-        idtable_free(&self.table)
+        idtable_free(&self.ids)
         free(self.slots)
-        free(self.ops)
+        free(self.table.ops)
         free(self.doomed)
-        free(self.args)
-        free(self.refs)
+        free(self.table.args)
+        free(self.table.refs)
         free(self.postponed)
 
     # ---- the Python face
@@ -178,10 +178,10 @@ cdef class Trace:
         """Return the number of uses left of every id that a live op has as input or output."""
         cdef index_t op, row, slot
         uses = {}
-        for op in range(self.n_ops):
-            if self.ops[op].kind != NULL:
-                row = self.ops[op].args
-                for slot in self.args[row:row + self.ops[op].n_inputs + self.ops[op].n_outputs]:
+        for op in range(self.table.n_ops):
+            if self.table.ops[op].kind != NULL:
+                row = self.table.ops[op].args
+                for slot in self.table.args[row:row + self.table.ops[op].n_inputs + self.table.ops[op].n_outputs]:
                     if slot != NO_INDEX:
                         uses[self.slots[slot].id] = self.slots[slot].uses
         return uses
@@ -203,17 +203,18 @@ cdef class Trace:
     @property
     def nbytes(self) -> int:
         """Bytes of bookkeeping the tape has allocated; what ops saved is not counted."""
-        return (idtable_nbytes(&self.table)
+        return (idtable_nbytes(&self.ids)
                 + self.slot_capacity * sizeof(Slot)
-                + self.op_capacity * (sizeof(Op) + sizeof(index_t))
-                + self.arg_capacity * sizeof(index_t)
-                + self.ref_capacity * sizeof(void*)
+                + self.table.op_capacity * sizeof(Op)
+                + self.doomed_capacity * sizeof(index_t)
+                + self.table.arg_capacity * sizeof(index_t)
+                + self.table.ref_capacity * sizeof(void*)
                 + self.postponed_capacity * sizeof(id_t))
 
     # ---- recording
 
     cdef int watch_id(self, id_t id) except -1:
-        cdef index_t slot = idtable_get(&self.table, id)
+        cdef index_t slot = idtable_get(&self.ids, id)
         if slot == NO_INDEX:
             self.new_slot(id, WATCHED)
         elif self.slots[slot].op == UNTRACED:
@@ -225,11 +226,11 @@ cdef class Trace:
         if slot == NO_INDEX:
             if self.n_slots == self.slot_capacity:
                 grow(<void**>&self.slots, &self.slot_capacity, self.n_slots + 1, sizeof(Slot))
-            idtable_add(&self.table, id, self.n_slots)
+            idtable_add(&self.ids, id, self.n_slots)
             slot = self.n_slots
             self.n_slots += 1
         else:
-            idtable_add(&self.table, id, slot)
+            idtable_add(&self.ids, id, slot)
             self.free_slot = self.slots[slot].uses
         self.slots[slot].id = id
         self.slots[slot].op = op
@@ -242,16 +243,16 @@ cdef class Trace:
 
         An input slot may be NO_INDEX: a tensor that nobody can ask about.
         """
-        cdef index_t op = self.n_ops, i
+        cdef index_t op = self.table.n_ops, i
         cdef index_t* row
         cdef void** refs
         cdef Op* entry
-        if (op == self.op_capacity or self.n_args + n_inputs + n_outputs > self.arg_capacity
-                or self.n_refs + n_refs > self.ref_capacity):
+        if (op == self.table.op_capacity or self.table.n_args + n_inputs + n_outputs > self.table.arg_capacity
+                or self.table.n_refs + n_refs > self.table.ref_capacity):
             self.reserve(n_inputs + n_outputs, n_refs)
-            op = self.n_ops
-        row = self.args + self.n_args
-        refs = self.refs + self.n_refs
+            op = self.table.n_ops
+        row = self.table.args + self.table.n_args
+        refs = self.table.refs + self.table.n_refs
         for i in range(n_inputs):
             row[i] = inputs[i]
             if inputs[i] != NO_INDEX:
@@ -261,17 +262,17 @@ cdef class Trace:
             row[i] = outputs[i]
             self.slots[outputs[i]].uses += 1
             self.slots[outputs[i]].op = op
-        entry = &self.ops[op]
+        entry = &self.table.ops[op]
         entry.kind = kind
-        entry.args = self.n_args
-        entry.refs = self.n_refs
+        entry.args = self.table.n_args
+        entry.refs = self.table.n_refs
         entry.n_inputs = n_inputs
         entry.n_outputs = entry.live_outputs = n_outputs
         entry.n_refs = n_refs
-        self.n_ops = op + 1
+        self.table.n_ops = op + 1
         self.n_live_ops += 1
-        self.n_args += n_inputs + n_outputs
-        self.n_refs += n_refs
+        self.table.n_args += n_inputs + n_outputs
+        self.table.n_refs += n_refs
         return refs
 
     cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
@@ -296,8 +297,10 @@ cdef class Trace:
             for i in range(n_inputs, n_inputs + n_outputs):
                 if self.slots[slots[i]].op >= 0:
                     lose_output(self, self.slots[slots[i]].op, slots[i])
-                    if self.slots[slots[i]].uses:
-                        self.slots[slots[i]].uses -= 1  # the handle's, which append counts anew
+                elif self.slots[slots[i]].op != CONSUMED:
+                    continue
+                if self.slots[slots[i]].uses:
+                    self.slots[slots[i]].uses -= 1  # the handle's, which append counts anew
             memcpy(self.append(kind, slots, n_inputs, slots + n_inputs, n_outputs, n_refs),
                    refs, n_refs * sizeof(void*))
         finally:
@@ -309,19 +312,18 @@ cdef class Trace:
 
     cdef int reserve(self, index_t n_args, index_t n_refs) except -1:
         """Make room for one more op, by closing holes if that gives much, else by growing."""
-        cdef index_t capacity
-        if (self.pinned == 0 and self.n_ops == self.op_capacity
-                and 2 * <Py_ssize_t>self.n_live_ops < self.n_ops):
+        if (self.pinned == 0 and self.table.n_ops == self.table.op_capacity
+                and 2 * <Py_ssize_t>self.n_live_ops < self.table.n_ops):
             self.close_holes()
-        if self.n_ops == self.op_capacity:
-            capacity = self.op_capacity
-            grow(<void**>&self.doomed, &capacity, self.n_ops + 1, sizeof(index_t))
-            grow(<void**>&self.ops, &self.op_capacity, self.n_ops + 1, sizeof(Op))
-        if self.n_args + n_args > self.arg_capacity:
-            grow(<void**>&self.args, &self.arg_capacity, <Py_ssize_t>self.n_args + n_args,
+        if self.table.n_ops == self.table.op_capacity:
+            grow(<void**>&self.table.ops, &self.table.op_capacity, self.table.n_ops + 1, sizeof(Op))
+        if self.doomed_capacity < self.table.op_capacity:
+            grow(<void**>&self.doomed, &self.doomed_capacity, self.table.op_capacity, sizeof(index_t))
+        if self.table.n_args + n_args > self.table.arg_capacity:
+            grow(<void**>&self.table.args, &self.table.arg_capacity, <Py_ssize_t>self.table.n_args + n_args,
                  sizeof(index_t))
-        if self.n_refs + n_refs > self.ref_capacity:
-            grow(<void**>&self.refs, &self.ref_capacity, <Py_ssize_t>self.n_refs + n_refs,
+        if self.table.n_refs + n_refs > self.table.ref_capacity:
+            grow(<void**>&self.table.refs, &self.table.ref_capacity, <Py_ssize_t>self.table.n_refs + n_refs,
                  sizeof(void*))
         return 0
 
@@ -356,74 +358,67 @@ cdef class Trace:
             self.free_slot_of(slot)
             return
         # An output without uses stays known while others keep its op: a saved value may name it.
-        op = &self.ops[entry.op]
+        op = &self.table.ops[entry.op]
         op.live_outputs -= 1
         if op.live_outputs == 0:
             self.doom(entry.op)
 
     cdef void free_slot_of(self, index_t slot) noexcept nogil:
-        idtable_remove(&self.table, self.slots[slot].id)
+        idtable_remove(&self.ids, self.slots[slot].id)
         self.slots[slot].id = NO_ID
         self.slots[slot].op = UNTRACED
         self.slots[slot].uses = self.free_slot
         self.free_slot = slot
 
     cdef void doom(self, index_t op) noexcept nogil:
-        cdef Op* entry = &self.ops[op]
+        cdef Op* entry = &self.table.ops[op]
         cdef index_t i
         for i in range(entry.args + entry.n_inputs, entry.args + entry.n_inputs + entry.n_outputs):
-            if self.args[i] != NO_INDEX:
-                self.free_slot_of(self.args[i])
-                self.args[i] = NO_INDEX
-        if entry.kind != NULL:  # else a gradient consumed it
-            self.doomed[self.n_doomed] = op
-            self.n_doomed += 1
-            self.n_live_ops -= 1
+            if self.table.args[i] != NO_INDEX:
+                self.free_slot_of(self.table.args[i])
+                self.table.args[i] = NO_INDEX
+        self.doomed[self.n_doomed] = op
+        self.n_doomed += 1
+        self.n_live_ops -= 1
 
     cdef void forget(self, index_t first_doomed) noexcept nogil:
         """Drop the uses that doomed ops made of their inputs, and so on upstream."""
         cdef index_t slot, i
         cdef Op* entry
         while first_doomed < self.n_doomed:
-            entry = &self.ops[self.doomed[first_doomed]]
+            entry = &self.table.ops[self.doomed[first_doomed]]
             for i in range(entry.args, entry.args + entry.n_inputs):
-                slot = self.args[i]
+                slot = self.table.args[i]
                 if slot != NO_INDEX:
-                    self.args[i] = NO_INDEX
+                    self.table.args[i] = NO_INDEX
                     self.drop_use(slot)
             first_doomed += 1
 
     cdef void release_doomed(self) noexcept:
-        cdef index_t done = 0, end, i
         if self.pinned:
             return  # whoever pinned the arrays comes here when done
         self.pinned += 1
-        while done < self.n_doomed:
-            end = self.n_doomed
-            for i in range(end - 1, done - 1, -1):  # an op was doomed after all of its consumers
-                release_refs(self, self.doomed[i])
-            done = end
-        self.n_doomed = 0
+        while self.n_doomed:  # the last first: an op was doomed after all of its consumers
+            self.n_doomed -= 1
+            release_refs(self, self.doomed[self.n_doomed])
         self.pinned -= 1
         self.trim()
 
-    cdef void consume(self, index_t op) noexcept:
-        """Release an op after its last gradient; its outputs stay known until their handles go."""
-        if self.ops[op].kind != NULL:
-            if self.ops[op].live_outputs:  # else it is doomed, and counted so
-                self.n_live_ops -= 1
-            release_refs(self, op)
-
-    cdef int begin_sweep(self) except -1:
-        self.pinned += 1
-        self.sweeps += 1
-        return 0
+    cdef OpTable take_table(self) noexcept nogil:
+        """Hand all ops over, and their refs with them. Their outputs stay known."""
+        cdef OpTable table = self.table
+        cdef index_t slot
+        memset(&self.table, 0, sizeof(OpTable))
+        self.n_live_ops = self.n_doomed = 0
+        for slot in range(self.n_slots):
+            if self.slots[slot].op >= 0:
+                self.slots[slot].op = CONSUMED
+        return table
 
     cdef void end_sweep(self) noexcept:
         cdef id_t* ids
         cdef index_t i, n
         self.sweeps -= 1
-        self.pinned -= 1
         if self.n_doomed:
             self.release_doomed()
         if self.sweeps == 0 and self.n_postponed:
@@ -436,44 +431,33 @@ cdef class Trace:
 
     cdef void trim(self) noexcept nogil:
         """Take back the room of freed ops at the end."""
-        while (self.n_ops and self.ops[self.n_ops - 1].kind == NULL
-               and self.ops[self.n_ops - 1].live_outputs == 0):
-            self.n_ops -= 1
-            self.n_args = self.ops[self.n_ops].args
-            self.n_refs = self.ops[self.n_ops].refs
+        while self.table.n_ops and self.table.ops[self.table.n_ops - 1].kind == NULL:
+            self.table.n_ops -= 1
+            self.table.n_args = self.table.ops[self.table.n_ops].args
+            self.table.n_refs = self.table.ops[self.table.n_ops].refs
 
     cdef void close_holes(self) noexcept nogil:
         """Slide the live ops down over the freed ones."""
-        cdef index_t source, op = 0, n_args = 0, n_refs = 0, i, slot
+        cdef index_t source, op = 0, n_args = 0, n_refs = 0, i
         cdef Op* entry
-        for source in range(self.n_ops):
-            entry = &self.ops[source]
+        for source in range(self.table.n_ops):
+            entry = &self.table.ops[source]
             if entry.kind == NULL:
-                for i in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
-                    slot = self.args[i]
-                    if slot == NO_INDEX:
-                        continue
-                    if i < entry.args + entry.n_inputs:
-                        # Dooming an op now would upset the sliding; this one stays till the end.
-                        if self.slots[slot].op < 0 or self.slots[slot].uses > 1:
-                            self.drop_use(slot)
-                    else:
-                        self.slots[slot].op = CONSUMED
                 continue
-            self.ops[op] = entry[0]
-            entry = &self.ops[op]
-            memmove(self.args + n_args, self.args + entry.args,
+            self.table.ops[op] = entry[0]
+            entry = &self.table.ops[op]
+            memmove(self.table.args + n_args, self.table.args + entry.args,
                     (entry.n_inputs + entry.n_outputs) * sizeof(index_t))
-            memmove(self.refs + n_refs, self.refs + entry.refs, entry.n_refs * sizeof(void*))
+            memmove(self.table.refs + n_refs, self.table.refs + entry.refs, entry.n_refs * sizeof(void*))
             entry.args = n_args
             entry.refs = n_refs
             n_refs += entry.n_refs
             n_args += entry.n_inputs + entry.n_outputs
             for i in range(n_args - entry.n_outputs, n_args):
-                if self.args[i] != NO_INDEX:
-                    self.slots[self.args[i]].op = op
+                if self.table.args[i] != NO_INDEX:
+                    self.slots[self.table.args[i]].op = op
             op += 1
-        self.n_ops, self.n_args, self.n_refs = op, n_args, n_refs
+        self.table.n_ops, self.table.n_args, self.table.n_refs = op, n_args, n_refs
 
 
 cdef int check_id(id_t id) except -1:
@@ -485,17 +469,17 @@ cdef int check_id(id_t id) except -1:
 cdef inline void add_use(Trace trace, index_t slot) noexcept nogil:
     cdef Slot* entry = &trace.slots[slot]
     if entry.uses == 0 and entry.op >= 0:
-        trace.ops[entry.op].live_outputs += 1
+        trace.table.ops[entry.op].live_outputs += 1
     entry.uses += 1
 
 
 cdef void lose_output(Trace trace, index_t op, index_t slot) noexcept nogil:
     """Strike an output that another op takes over from its op's row; without outputs an op goes."""
-    cdef Op* entry = &trace.ops[op]
+    cdef Op* entry = &trace.table.ops[op]
     cdef index_t i = entry.args + entry.n_inputs
-    while trace.args[i] != slot:
+    while trace.table.args[i] != slot:
         i += 1
-    trace.args[i] = NO_INDEX
+    trace.table.args[i] = NO_INDEX
     trace.slots[slot].op = UNTRACED
     if trace.slots[slot].uses:
         entry.live_outputs -= 1
@@ -506,7 +490,7 @@ cdef void lose_output(Trace trace, index_t op, index_t slot) noexcept nogil:
 cdef void release_refs(Trace trace, index_t op) noexcept:
     cdef void* on_stack[REFS_ON_STACK]
     cdef void** refs = on_stack
-    cdef Op* entry = &trace.ops[op]
+    cdef Op* entry = &trace.table.ops[op]
     cdef OpKind* kind = entry.kind
     cdef int32_t n_refs = entry.n_refs
     if kind == NULL:
@@ -516,7 +500,7 @@ cdef void release_refs(Trace trace, index_t op) noexcept:
         refs = <void**>malloc(n_refs * sizeof(void*))
         if refs == NULL:
             return  # out of memory: leaking these is all that can be done
-    memcpy(refs, trace.refs + entry.refs, n_refs * sizeof(void*))  # release may move the array
+    memcpy(refs, trace.table.refs + entry.refs, n_refs * sizeof(void*))  # release may move the array
     kind.release(refs, n_refs, trace.keeper)
     if refs != on_stack:
         free(refs)
