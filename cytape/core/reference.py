@@ -13,7 +13,7 @@ c. A gradient is computed from the latest op to the earliest. An op is ready whe
 """
 
 import sys
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import chain
@@ -110,8 +110,7 @@ class Tape:
         self._usages = {}  # id -> uses left
         self._ops = {}  # number -> _Op; numbers of consumed ops are not in it
         self._next_number = 0
-        self._doomed = deque()  # ops that left the tape and wait for their release
-        self._releasing = False
+        self._doomed = []  # ops that left the tape and wait for their release
         self._sweeps = 0  # gradients being computed now
         self._postponed = []  # ids whose trace is to be deleted after that
 
@@ -160,7 +159,7 @@ class Tape:
                 outputs[outputs.index(tensor_id)] = None
                 replaced += self._remove_unused(older)
         for op in replaced:
-            self._release([*self._drop_uses(op.input_ids), op])
+            self._release([op, *self._drop_uses(op.input_ids)])
         return True
 
     def delete_trace(self, tensor_id):
@@ -256,7 +255,7 @@ class Tape:
         return [self._ops.pop(number)]
 
     def _drop_uses(self, ids):
-        """Drop a use of each; return the ops that nobody needs any more, producers first."""
+        """Drop a use of each; return the ops that nobody needs any more, consumers first."""
         doomed = []
         stack = list(ids)
         while stack:
@@ -273,23 +272,16 @@ class Tape:
                 del self._usages[tensor_id]
                 if number != WATCHED:
                     del self._producers[tensor_id]
-        return doomed[::-1]
+        return doomed
 
     def _release(self, ops):
-        """Release ops that left the tape.
+        """Release ops that left the tape, the last first: no op goes before its producers.
 
-        A deleter may do anything, also delete traces. What it dooms joins the queue, so that a
-        program whose every saved value holds the handle of the one before it does not recurse.
+        A deleter may do anything, also delete traces; what it dooms is the next to be released.
         """
         self._doomed += ops
-        if self._releasing or self._sweeps:
-            return
-        self._releasing = True
-        try:
-            while self._doomed:
-                self._doomed.popleft().release()
-        finally:
-            self._releasing = False
+        while self._doomed and not self._sweeps:
+            self._doomed.pop().release()
 
 
 class _Sweep:

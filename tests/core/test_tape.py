@@ -1,6 +1,7 @@
 """A tape's whole life: who owns what, using it while it computes, memory, very long programs."""
 
 import gc
+import resource
 import sys
 import time
 import weakref
@@ -439,6 +440,26 @@ def test_questions_about_unknown_ids_leave_nothing_behind(core, numbers, chain):
         tape.delete_trace(id)
     assert (tape.num_known, tape.num_ops) == (4, 3)
     assert tape.nbytes <= n_bytes + 10_000
+
+
+def test_the_process_does_not_grow(cython_core):
+    """The C arrays are freed, too."""
+    vspace = type("Units", (Unit, cython_core.VSpace), {})()
+    op_type = cython_core.OpType("Op")
+
+    def use_tapes(count):
+        for number in range(count):
+            tape = cython_core.Tape(number % 2)
+            tape.watch(0)
+            for i in range(100):
+                tape.record(op_type, (i + 1,), (i,), ("float64",), object)
+            tape.compute_gradient(vspace, [90], [0])
+            tape.delete_trace(100)
+
+    use_tapes(100)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    use_tapes(3000)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1.05 * before
 
 
 # ---- a million ops, on the Cython tape

@@ -119,6 +119,15 @@ def test_D_1A_05_unknown_and_watched_ids_are_left_alone(core, record):
 # ---- the bookkeeping beyond them
 
 
+@pytest.mark.parametrize("op_type", [None, 3])
+def test_an_op_has_a_type(core, op_type):
+    tape = core.Tape()
+    tape.watch(1)
+    with pytest.raises((AttributeError, TypeError)):
+        tape.record(op_type, [1], [1], ["float64"], lambda: None)
+    assert (tape.num_ops, tape.usages()) == (0, {})
+
+
 def test_a_new_tape_is_empty(core):
     tape = core.Tape()
     assert (tape.persistent, tape.num_ops, tape.num_known) == (False, 0, 0)
@@ -173,6 +182,15 @@ def test_a_tensor_of_a_live_op_is_followed_once_it_is_watched(core, record, numb
     tape.watch(2)
     assert tape.is_known(2)
     assert tape.compute_gradient(numbers, [3], [2]) == [1]
+
+
+def test_an_op_without_outputs_goes_with_the_tape(core, record):
+    tape = core.Tape()
+    tape.watch(1)
+    assert record(tape, "Op", [1], [])
+    assert (tape.num_ops, tape.usages(), record.released) == (1, {1: 1}, [])
+    del tape
+    assert record.released == ["Op"]
 
 
 def test_usages_are_a_copy(core, record):
@@ -359,6 +377,22 @@ def test_a_deleter_may_use_the_tape(core, record):
     assert seen == [(2, False, {0: 1, 2: 1, 3: 1})]
     assert record.released == ["other", "another"]
     assert tape.usages() == {50: 1, 51: 1}
+
+
+def test_what_a_deleter_dooms_goes_before_its_consumers(core, record):
+    tape = core.Tape()
+    tape.watch(0)
+
+    def deleter(_):
+        record.released.append("A")
+        tape.delete_trace(3)
+
+    tape.record("A", [1], [0], ["float64"], lambda: None, deleter)
+    record(tape, "B", [0], [3])
+    record(tape, "C", [1, 3], [2])
+    tape.delete_trace(1)
+    tape.delete_trace(2)
+    assert record.released == ["A", "B", "C"]
 
 
 def test_a_deleter_may_record_enough_to_move_everything(core, record):
