@@ -363,6 +363,21 @@ cdef class ElementwiseOp(Op):
             return self.backward_by_programs(call, gradient)
         return self.backward_by_partials(call, gradient)
 
+    cdef bint wants(self, BackwardCall* call, int i) noexcept:
+        """Whether input i's gradient is to be computed: it is asked for, and what it reads was saved.
+
+        It was not if no recorder followed the input when the op ran; its gradient is None then.
+        """
+        cdef int j
+        if not call.needed[i] or not self.has_partial[i]:
+            return False
+        if self.saves[i] & 1 and call.n_refs == 1 + call.n_inputs:
+            return False
+        for j in range(call.n_inputs):
+            if self.saves[i] >> (1 + j) & 1 and type(<object>call.refs[1 + j]) is not Value:
+                return False
+        return True
+
     cdef bint programs_apply(self, BackwardCall* call, Value gradient) except -1:
         cdef Spec out = <Spec>call.refs[0], spec
         cdef Program program
@@ -371,7 +386,7 @@ cdef class ElementwiseOp(Op):
         if not gradient.contiguous or gradient.spec is not out:
             return False
         for i in range(call.n_inputs):
-            if not call.needed[i] or self.partials[i] is None:
+            if not self.wants(call, i):
                 continue
             program = self.programs[i]
             spec = spec_of_ref(<object>call.refs[1 + i])
@@ -403,7 +418,7 @@ cdef class ElementwiseOp(Op):
                 data[register] = value.data
                 strides[register] = 0 if value.spec.size == 1 else out.itemsize
         for i in range(call.n_inputs):
-            if not call.needed[i] or self.partials[i] is None:
+            if not self.wants(call, i):
                 continue
             program = <Program>self.programs[i]
             spec = spec_of_ref(<object>call.refs[1 + i])
@@ -426,7 +441,7 @@ cdef class ElementwiseOp(Op):
         output = restored(<object>call.refs[1 + call.n_inputs]) if call.n_refs > 1 + call.n_inputs else None
         inputs = [restored(<object>call.refs[1 + i]) for i in range(call.n_inputs)]
         for i in range(call.n_inputs):
-            if call.needed[i] and self.partials[i] is not None:
+            if self.wants(call, i):
                 partial = conjugate(self.partials[i](output, *inputs))
                 product = times(gradient, partial)
                 give(self, call, i, conform["sum_to"](product, spec_of_ref(<object>call.refs[1 + i])))

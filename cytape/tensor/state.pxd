@@ -20,7 +20,6 @@ cdef class Recorder(Tape):
 cdef class ThreadState:
     cdef list recorders          # the entered ones, innermost last
     cdef list active             # those of them that are not suspended; None if there are none
-    cdef int suspensions         # of all of them
     cdef int update(self) except -1
 
 cdef Counts* counts() noexcept

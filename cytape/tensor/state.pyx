@@ -35,7 +35,7 @@ cdef class ThreadState:
     cdef int update(self) except -1:
         # A new list each time: whoever iterates over the old one is not disturbed.
         active = [recorder for recorder in self.recorders if (<Recorder>recorder).suspensions == 0]
-        self.active = active if active and self.suspensions == 0 else None
+        self.active = active if active else None
         return 0
 
 
@@ -165,7 +165,7 @@ cdef void handle_revived(id_t id) noexcept:
 
 @contextmanager
 def stop_recording():
-    """Suspend all recorders of this thread.
+    """Suspend the recorders that this thread has entered; one entered inside records.
 
     Examples
     --------
@@ -179,12 +179,16 @@ def stop_recording():
     True
     """
     cdef ThreadState thread = this_thread()
-    thread.suspensions += 1
+    cdef Recorder recorder
+    cdef list stopped = list(thread.recorders)
+    for recorder in stopped:
+        recorder.suspensions += 1
     thread.update()
     try:
         yield
     finally:
-        thread.suspensions -= 1
+        for recorder in stopped:
+            recorder.suspensions -= 1
         thread.update()
 
 
