@@ -920,6 +920,18 @@ def test_a_tape_cannot_be_entered_in_two_threads():
     tape.__exit__(None, None, None)
 
 
+def test_a_tape_may_be_suspended_from_another_thread():
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        suspension = tape.stop_recording()
+        _in_thread(suspension.__enter__)
+        hidden = v * v
+        _in_thread(suspension.__exit__, None, None, None)
+        seen = v * v
+    assert tape.gradient(hidden, v) is None
+    assert float(tape.gradient(seen, v)) == 6.0
+
+
 def test_threads_recording_at_the_same_time():
     v = cytape.Variable(np.full(4, 0.5))
     n_threads, n_rounds = 4, 50
