@@ -267,6 +267,17 @@ def test_a_taken_over_output_goes_with_its_one_handle(core, record):
     assert (record.counts, tape.num_ops) == ({"Old": 1, "Consumer": 1, "New": 1}, 0)
 
 
+def test_an_op_may_take_over_beside_its_own_input(core, numbers, record):
+    """What it takes in is in use, also if nothing else used it any more."""
+    tape = core.Tape()
+    tape.watch(0)
+    record(tape, "Old", [0], [1, 2], lambda dy, dz: [10 * dy + dz])
+    tape.delete_trace(1)
+    record(tape, "New", [1], [2], lambda dy: [3 * dy])
+    assert (record.released, tape.usages()) == ([], {0: 1, 1: 1, 2: 1})
+    assert tape.compute_gradient(numbers, [2], [0]) == [30]
+
+
 def test_taking_over_releases_the_producers_of_the_older_op(core, record):
     tape = core.Tape()
     tape.watch(0)
