@@ -294,6 +294,9 @@ cdef class Trace:
                 slot = trace_slot(self, id)
                 slots[i] = self.new_slot(id, UNTRACED) if slot == NO_INDEX and id >= 0 else slot
             self.reserve(n_inputs + n_outputs, n_refs)
+            for i in range(n_inputs):
+                if slots[i] != NO_INDEX:
+                    add_use(self, slots[i])  # lest taking over an output dooms what made this one
             for i in range(n_inputs, n_inputs + n_outputs):
                 if self.slots[slots[i]].op >= 0:
                     lose_output(self, self.slots[slots[i]].op, slots[i])
@@ -303,6 +306,9 @@ cdef class Trace:
                     self.slots[slots[i]].uses -= 1  # the handle's, which append counts anew
             memcpy(self.append(kind, slots, n_inputs, slots + n_inputs, n_outputs, n_refs),
                    refs, n_refs * sizeof(void*))
+            for i in range(n_inputs):
+                if slots[i] != NO_INDEX:
+                    self.slots[slots[i]].uses -= 1  # append counted it as well
         finally:
             free(slots)
         if self.n_doomed > first_doomed:

@@ -33,7 +33,7 @@ cdef class ElementwiseOp(Op):
     cdef bint wants(self, BackwardCall* call, int i) noexcept
     cdef bint programs_apply(self, BackwardCall* call, Value gradient) except -1
     cdef int backward_by_programs(self, BackwardCall* call, Tensor gradient) except -1
-    cdef int backward_by_partials(self, BackwardCall* call, gradient) except -1
+    cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1
 
 cdef class GeneralOp(Op):
     # refs: output specs; per input its value or spec; per output its value or None; the attributes.
@@ -54,5 +54,6 @@ cdef class OpCall:
     cdef readonly dict attrs
     cdef readonly tuple needs, input_specs, output_specs
     cdef tuple input_refs, output_refs
+    cdef bint plain             # nobody records: rules get ndarrays
 
 cdef Value value_of(x, bint copy)

@@ -20,6 +20,8 @@ import numpy as np
 
 from cytape.errors import InvalidGradientError, NotDifferentiableError
 from cytape.ops.program import trace
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.tensor import convert_to_tensor
 
 cnp.import_array()
 
@@ -144,9 +146,11 @@ cdef inline void* owned_pointer(PyObject* x) noexcept:
     return <void*>x
 
 
-cdef object restored(x):
-    """A saved value as a tensor."""
-    return another_handle(x) if type(x) is Value else None
+cdef object restored(x, bint plain):
+    """A saved value as a tensor (or as a plain array, if nobody records)."""
+    if type(x) is not Value:
+        return None
+    return array_of(x) if plain else another_handle(x)
 
 
 cdef Spec spec_of_ref(x):
@@ -162,15 +166,18 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     cdef Spec spec = spec_of_ref(<object>call.refs[call.n_outputs + i])
     if gradient is None or not call.needed[i]:
         return 0
-    if type(gradient) is Tensor:
+    if isinstance(gradient, IndexedSlices):
+        gradient.values = convert_to_tensor(gradient.values)
+        gradient.indices = convert_to_tensor(gradient.indices)
+    else:
+        if np.shape(gradient) != spec.shape:
+            raise InvalidGradientError(
+                f"the gradient of op {op.op_type.name!r} with respect to its input {i} has shape "
+                f"{np.shape(gradient)}, but the input has shape {spec.shape}")
+        if type(gradient) is not Tensor:
+            gradient = new_tensor(value_of_array(as_ndarray(gradient)))
         if (<Tensor>gradient).held.spec is not spec:
-            if gradient.shape != spec.shape:
-                raise InvalidGradientError(
-                    f"the gradient of op {op.op_type.name!r} with respect to its input {i} has shape "
-                    f"{gradient.shape}, but the input has shape {spec.shape}")
             gradient = conform["cast"](gradient, spec.dtype)
-    elif not hasattr(gradient, "to_tensor"):
-        return give(op, call, i, new_tensor(value_of_array(np.asarray(gradient, dtype=spec.dtype))))
     call.input_gradients[i] = owned(gradient)
     return 0
 
@@ -361,7 +368,7 @@ cdef class ElementwiseOp(Op):
             self.trace_partials()
         if recording() is None and self.programs_apply(call, gradient.held):
             return self.backward_by_programs(call, gradient)
-        return self.backward_by_partials(call, gradient)
+        return self.backward_by_partials(call, gradient, recording() is None)
 
     cdef bint wants(self, BackwardCall* call, int i) noexcept:
         """Whether input i's gradient is to be computed: it is asked for, and what it reads was saved.
@@ -435,16 +442,21 @@ cdef class ElementwiseOp(Op):
             call.input_gradients[i] = owned(new_tensor(result))
         return 0
 
-    cdef int backward_by_partials(self, BackwardCall* call, gradient) except -1:
-        """The same with tensors: recorded where somebody records, and right for every dtype."""
+    cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1:
+        """The same on whole arrays: recorded where somebody records, and right for every dtype."""
         cdef int i
-        output = restored(<object>call.refs[1 + call.n_inputs]) if call.n_refs > 1 + call.n_inputs else None
-        inputs = [restored(<object>call.refs[1 + i]) for i in range(call.n_inputs)]
+        cdef Spec spec
+        output = None
+        if call.n_refs > 1 + call.n_inputs:
+            output = restored(<object>call.refs[1 + call.n_inputs], plain)
+        inputs = [restored(<object>call.refs[1 + i], plain) for i in range(call.n_inputs)]
+        if plain:
+            gradient = array_of((<Tensor>gradient).held)
         for i in range(call.n_inputs):
             if self.wants(call, i):
-                partial = conjugate(self.partials[i](output, *inputs))
-                product = times(gradient, partial)
-                give(self, call, i, conform["sum_to"](product, spec_of_ref(<object>call.refs[1 + i])))
+                spec = spec_of_ref(<object>call.refs[1 + i])
+                product = times(gradient, conjugate(self.partials[i](output, *inputs)))
+                give(self, call, i, conform["sum_to"](product, spec))
         return 0
 
     def jvp_of(self, inputs, tangents):
@@ -466,13 +478,14 @@ cdef object times(gradient, partial):
     """Multiply by a partial derivative; a boolean one selects, for 0 * inf is NaN."""
     if partial is 1:
         return gradient
-    if isinstance(partial, Tensor) and partial.dtype == bool:
+    if getattr(partial, "dtype", None) == bool:
         return conform["where"](partial, gradient, 0)
     return gradient * partial
 
 
 cdef object conjugate(partial):
-    return partial.conj() if isinstance(partial, Tensor) and partial.dtype.kind == "c" else partial
+    dtype = getattr(partial, "dtype", None)
+    return partial.conj() if dtype is not None and dtype.kind == "c" else partial
 
 
 cdef Value result_value(Spec spec, Loop* loop, int type_num):
@@ -537,7 +550,8 @@ cdef class OpCall:
     Attributes
     ----------
     inputs, outputs : tuple of Tensor
-        Only those that the op's declaration saves; None for the others.
+        Only those that the op's declaration saves; None for the others. Where nobody records what a
+        rule does they are plain arrays, and so are the gradients it is called with.
     input_specs, output_specs : tuple of Spec
     attrs : dict
     needs : tuple of bool
@@ -551,13 +565,13 @@ cdef class OpCall:
 
     @property
     def inputs(self) -> tuple:
-        """The saved inputs as tensors."""
-        return tuple([restored(ref) for ref in self.input_refs])
+        """The saved inputs."""
+        return tuple([restored(ref, self.plain) for ref in self.input_refs])
 
     @property
     def outputs(self) -> tuple:
-        """The saved outputs as tensors."""
-        return tuple([restored(ref) for ref in self.output_refs])
+        """The saved outputs."""
+        return tuple([restored(ref, self.plain) for ref in self.output_refs])
 
     def get_attr(self, name):
         """Return an attribute of the call."""
@@ -634,13 +648,14 @@ cdef class GeneralOp(Op):
         refs = [<object>call.refs[i] for i in range(call.n_refs)]
         view = OpCall.__new__(OpCall)
         view.op = self
+        view.plain = recording() is None
         view.output_specs = tuple(refs[:n_out])
         view.input_refs = tuple(refs[n_out:n_out + n_in])
         view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
         view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
         view.attrs = refs[call.n_refs - 1]
         view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
-        gradients = self.vjp(view, *arrived(call))
+        gradients = self.vjp(view, *arrived(call, view.plain))
         if not isinstance(gradients, (tuple, list)):
             gradients = (gradients,)
         return give_all(self, call, gradients)
@@ -671,11 +686,14 @@ cdef class GeneralOp(Op):
         return self.jvp(view, *tangents)
 
 
-cdef list arrived(BackwardCall* call):
-    """The output gradients as dense tensors, None where none arrived."""
+cdef list arrived(BackwardCall* call, bint plain):
+    """The dense output gradients, None where none arrived."""
     cdef int i
-    return [None if call.output_gradients[i] == NULL else dense(<object>call.output_gradients[i])
-            for i in range(call.n_outputs)]
+    gradients = [None if call.output_gradients[i] == NULL else dense(<object>call.output_gradients[i])
+                 for i in range(call.n_outputs)]
+    if plain:
+        return [None if g is None else array_of((<Tensor>g).held) for g in gradients]
+    return gradients
 
 
 cdef int give_all(Op op, BackwardCall* call, gradients) except -1:
@@ -733,7 +751,7 @@ cdef class CustomOp(Op):
 
     cdef int backward(self, BackwardCall* call) except -1:
         function = (<Backward>call.refs[call.n_refs - 1]).function
-        return give_all(self, call, list(function(*arrived(call))))
+        return give_all(self, call, list(function(*arrived(call, False))))
 
 
 cdef dict custom_ops = {}

@@ -307,6 +307,12 @@ def _is_complex_tensor(x):
     return is_tensor(x) and x.dtype.kind == "c"
 
 
+def _conjugate_sign(x):
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np.conj(np.sign(x))
+    return conj(sign(x)) if _is_complex_tensor(x) else sign(x)  # symbols stand for real arrays
+
+
 def sign(x, /, **kwargs):
     """Sign of each element, as `numpy.sign`: of a complex number, itself over its magnitude.
 
@@ -324,9 +330,7 @@ def sign(x, /, **kwargs):
 
 
 # Conjugated, as partials are conjugated centrally: the gradient of a complex |z| is g * sign(z).
-absolute = abs = elementwise(
-    "Absolute", np.absolute, lambda y, x: conj(sign(x)) if _is_complex_tensor(x) else sign(x)
-)
+absolute = abs = elementwise("Absolute", np.absolute, lambda y, x: _conjugate_sign(x))
 fabs = elementwise("Fabs", np.fabs, lambda y, x: sign(x))
 copysign = elementwise("Copysign", np.copysign, lambda z, x, y: sign(x) * copysign(1, y), None)
 

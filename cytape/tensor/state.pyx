@@ -196,12 +196,14 @@ def stop_recording():
 def suspended(Recorder recorder not None):
     """Suspend one recorder."""
     recorder.suspensions += 1
-    this_thread().update()
+    if recorder.thread is not None:
+        recorder.thread.update()
     try:
         yield
     finally:
         recorder.suspensions -= 1
-        this_thread().update()
+        if recorder.thread is not None:
+            recorder.thread.update()
 
 
 def is_recorded(id_t id) -> bool:
