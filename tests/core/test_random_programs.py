@@ -133,11 +133,17 @@ class Side:
             self.core.OpType(name, optional), output_ids, input_ids,
             ["float64" if trainable else "int64"] * len(input_ids),
             lambda: functools.partial(self.backward, input_ids, coefficients, extra),
-            lambda _: self.released.update([name]))
+            lambda _: self.release(name, input_ids[0], extra))
         if recorded:
             self.n_ops += 1
             self.handles += [i for i in output_ids if i not in self.handles]
         return recorded
+
+    def release(self, name, input_id, extra):
+        self.released.update([name])
+        if extra == "deleter deletes" and input_id in self.handles and self.tape is not None:
+            self.handles.remove(input_id)
+            self.tape.delete_trace(input_id)
 
     def backward(self, input_ids, coefficients, extra, dys, unneeded):
         if extra == "raise":
@@ -197,7 +203,7 @@ NEW, ANY = 9, 8
 NUMBERS = st.integers(-4, NEW)
 FEW = st.lists(NUMBERS, min_size=1, max_size=4)
 EXTRAS = st.sampled_from(
-    [None] * 20 + ["raise", "wrong number", "delete", "delete", "record", "differentiate"])
+    [None] * 20 + ["raise", "wrong number", "delete", "deleter deletes", "record", "differentiate"])
 SOME_OPS = st.lists(st.tuples(
     st.lists(NUMBERS, min_size=1, max_size=3) | st.lists(st.integers(0, 1), min_size=5, max_size=8),
     st.integers(1, 3), st.none() | st.none() | st.none() | NUMBERS, st.integers(0, 9),
@@ -257,7 +263,7 @@ class Programs(RuleBasedStateMachine):
     def teardown(self):
         if hasattr(self, "sides"):
             for side in self.sides:
-                del side.tape
+                side.tape = None
                 assert side.released == {f"op{i}": 1 for i in range(side.n_ops)}
 
 

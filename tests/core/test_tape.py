@@ -306,6 +306,43 @@ def test_what_is_recorded_while_a_tape_is_consumed_stays(core, numbers, record):
     assert set(record.counts.values()) == {1}
 
 
+@pytest.fixture
+def cython_numbers(cython_core):
+    class Numbers(cython_core.VSpace):
+        def ones_like(self, info):
+            return 1
+
+        def call_backward_function(self, op_type, backward, unneeded, output_gradients):
+            return backward(*output_gradients)
+
+    return Numbers()
+
+
+def test_a_tape_may_be_spared(cython_core, cython_numbers, record, chain):
+    tape = cython_core.Tape()
+    chain(tape, 3)
+    for _ in range(2):
+        assert tape.compute_gradient(cython_numbers, [3], [0], keep=True) == [8]
+        assert (tape.num_ops, record.released) == (3, [])
+    assert tape.compute_gradient(cython_numbers, [3], [0]) == [8]
+    assert (tape.num_ops, len(record.released)) == (0, 3)
+
+
+def test_a_spared_tape_cannot_be_consumed_meanwhile(cython_core, cython_numbers, record, chain):
+    tape = cython_core.Tape()
+    chain(tape, 3)
+
+    def backward(dy):
+        with pytest.raises(TapeStateError, match="keep=True"):
+            tape.compute_gradient(cython_numbers, [3], [0])
+        assert tape.compute_gradient(cython_numbers, [3], [0], keep=True) == [8]
+        return [dy]
+
+    record(tape, "Op", [3], [4], backward)
+    assert tape.compute_gradient(cython_numbers, [4], [0], keep=True) == [8]
+    assert (tape.num_ops, record.released) == (4, [])
+
+
 @pytest.mark.parametrize("persistent", [False, True])
 def test_traces_deleted_by_a_backward_function_go_after_the_gradient(
         core, numbers, record, chain, persistent):
