@@ -33,9 +33,14 @@ cdef class Trace:
 
     def __dealloc__(self):
         cdef index_t op
+        cdef OpKind* kind
         self.pinned += 1
         for op in range(self.table.n_ops):
-            release_refs(self, op)
+            kind = self.table.ops[op].kind
+            if kind != NULL:
+                self.table.ops[op].kind = NULL
+                kind.release(self.table.refs + self.table.ops[op].refs, self.table.ops[op].n_refs,
+                             self.keeper)
         idtable_free(&self.ids)
         free(self.slots)
         free(self.table.ops)

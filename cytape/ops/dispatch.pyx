@@ -631,8 +631,9 @@ cdef class GeneralOp(Op):
         if not self.differentiable or not any([(<Spec>spec).trainable for spec in refs]):
             return 0
         for i, x in enumerate(inputs):
-            value = value_of(x, True)
-            refs.append(value if self.saved_inputs is None or i in self.saved_inputs else value.spec)
+            saved = self.saved_inputs is None or i in self.saved_inputs
+            value = value_of(x, saved)
+            refs.append(value if saved else value.spec)
             ids.append(value.id if value.spec.trainable else NO_ID)
         for i, output in enumerate(outputs):
             refs.append((<Tensor>output).held if i in self.saved_outputs else None)

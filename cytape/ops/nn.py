@@ -285,15 +285,14 @@ def _sparse_cross_entropy(logits, labels, *, axis):
             f"for logits of shape {logits.shape}"
         )
     classes = logits.shape[-1]
-    if np.any((labels < 0) | (labels >= classes)):
+    chosen = (np.arange(labels.size), labels.ravel())
+    if labels.size and not 0 <= labels.min() <= labels.max() < classes:
         raise ValueError(f"labels must be in the range of the classes, 0 to {classes - 1}")
     log_probabilities = _log_softmax(logits, axis=axis)
-    positions = np.expand_dims(labels, -1)
-    loss = -np.take_along_axis(log_probabilities, positions, axis=-1)[..., 0]
+    loss = -log_probabilities.reshape(-1, classes)[chosen]
     backprop = np.exp(log_probabilities)
-    chosen = np.take_along_axis(backprop, positions, axis=-1)
-    np.put_along_axis(backprop, positions, chosen - 1, axis=-1)
-    return loss, backprop
+    backprop.reshape(-1, classes)[chosen] -= 1
+    return loss.reshape(labels.shape), backprop
 
 
 def _sparse_cross_entropy_jvp(op, t_logits, _):

@@ -52,14 +52,30 @@ cdef class Spec:
         ----------
         shape : tuple of int
         dtype : numpy.dtype or what converts to one
+
+        Raises
+        ------
+        ValueError
+            If an extent is negative, or the dtype is not in native byte order.
+        TypeError
+            If an extent is no integer, or the dtype is of objects or records.
         """
-        return spec_of(tuple([int(extent) for extent in shape]), np.dtype(dtype))
+        return spec_of_array(np.broadcast_to(np.empty((), checked_dtype(dtype)), tuple(shape)))
 
     def __reduce__(self):
         return Spec.of, (self.shape, self.dtype)
 
     def __repr__(self):
         return f"Spec.of({self.shape}, {self.dtype.name!r})"
+
+
+cdef object checked_dtype(dtype):
+    dtype = np.dtype(dtype)
+    if dtype.hasobject or dtype.names is not None:
+        raise TypeError(f"a tensor holds numbers (or booleans, strings, dates), not {dtype} data")
+    if not dtype.isnative:
+        raise ValueError(f"a tensor's dtype is in native byte order, got {dtype}")
+    return dtype
 
 
 cdef Spec spec_of(tuple shape, dtype):
@@ -115,9 +131,7 @@ cdef Spec spec_of_array(ndarray array):
     if (spec is not None and spec.dtype is dtype and spec.ndim == ndim
             and memcmp(spec.dims, dims, ndim * sizeof(npy_intp)) == 0):
         return spec
-    if not dtype.isnative:
-        raise ValueError(f"arrays of non-native byte order have no spec, got {dtype}")
-    spec = spec_of((<object>array).shape, dtype)
+    spec = spec_of((<object>array).shape, checked_dtype(dtype))
     recent[bucket] = spec
     return spec
 

@@ -96,6 +96,10 @@ cdef class Variable(Tensor):
         replace(self, np.asarray(array_of(self.held) - plain_array(delta, None), dtype=self.dtype))
         return self
 
+    def __array__(self, dtype=None, copy=None):
+        read(self)  # recorders that follow the variable are told, so that they can object
+        return Tensor.__array__(self, dtype, copy)
+
     def __reduce__(self):
         return Variable, (array_of(self.held), self.trainable, self.name)
 
