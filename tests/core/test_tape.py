@@ -3,7 +3,6 @@
 import gc
 import resource
 import sys
-import time
 import weakref
 
 import pytest
@@ -354,14 +353,7 @@ def record_million(tape, op_type, deleter=None):
         tape.record(op_type, (i + 1,), (i,), ("float64",), object, deleter)
 
 
-@pytest.fixture
-def seconds():
-    start = time.perf_counter()
-    yield
-    assert time.perf_counter() - start < 30
-
-
-def test_a_million_ops_are_differentiated_and_freed(cython_core, seconds):
+def test_a_million_ops_are_differentiated_and_freed(cython_core):
     count = 0
 
     def deleter(_):
@@ -380,7 +372,7 @@ def test_a_million_ops_are_differentiated_and_freed(cython_core, seconds):
 
 
 @pytest.mark.parametrize("differentiate", [False, True])
-def test_a_million_ops_are_consumed_or_dropped(cython_core, seconds, differentiate):
+def test_a_million_ops_are_consumed_or_dropped(cython_core, differentiate):
     vspace = type("Units", (Unit, cython_core.VSpace), {})()
     tape = cython_core.Tape()
     record_million(tape, cython_core.OpType("Op"))
