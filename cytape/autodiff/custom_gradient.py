@@ -27,6 +27,15 @@ _stop_gradient = nondifferentiable("StopGradient", forward=lambda x: x)
 def stop_gradient(x: Any) -> Any:
     """Return the value of `x`, as a constant to every tape.
 
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    Tensor or ndarray
+        A tensor for a tensor or variable, what was given for anything else.
+
     Examples
     --------
     >>> import cytape
@@ -53,6 +62,14 @@ def custom_gradient(f: Callable) -> Callable:
     -------
     callable
         Takes the arguments of `f` and returns its outputs. Plain arrays in, plain arrays out.
+
+    Raises
+    ------
+    TypeError
+        In a call, if `f` does not return such a pair, a tensor is passed by keyword, or `grad_fn` does
+        not accept the variables that `f` read.
+    InvalidGradientError
+        In the backward pass, if `grad_fn` returns a wrong number of gradients.
 
     Notes
     -----

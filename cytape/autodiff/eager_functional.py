@@ -38,6 +38,12 @@ def gradients_function(
         Takes the positional arguments of `f`, converts those it differentiates to tensors, and
         returns a list of gradients. Accepts a keyword argument ``dy``, weights for the outputs.
 
+    Raises
+    ------
+    ValueError
+        If `params` mixes positions and names; in a call, if `f` has no parameter of such a name,
+        other keyword arguments are passed, or `f` returns None.
+
     Examples
     --------
     >>> import cytape
@@ -55,6 +61,16 @@ def val_and_grad_function(
     Parameters
     ----------
     f, params
+        As for `gradients_function`.
+
+    Returns
+    -------
+    callable
+        Takes what the function that `gradients_function` makes takes; returns ``(value, gradients)``.
+
+    Raises
+    ------
+    ValueError
         As for `gradients_function`.
 
     Examples
@@ -85,6 +101,11 @@ def make_vjp(
         Takes the positional arguments of `f` and returns ``(value, vjp)``, where ``vjp(dy=None)``
         lists the gradients of the outputs' sum, weighted by `dy`.
 
+    Raises
+    ------
+    ValueError
+        As for `gradients_function`.
+
     Examples
     --------
     >>> import cytape
@@ -109,6 +130,11 @@ def implicit_grad(f: Callable) -> Callable:
         Takes the arguments of `f` and returns a list of pairs, gradient and variable, in the order
         in which the variables were created.
 
+    Raises
+    ------
+    ValueError
+        In a call, if `f` reads no trainable variable, or returns None.
+
     Examples
     --------
     >>> import cytape
@@ -125,6 +151,16 @@ def implicit_val_and_grad(f: Callable) -> Callable:
     Parameters
     ----------
     f : callable
+        As for `implicit_grad`.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `f` and returns ``(value, pairs)``.
+
+    Raises
+    ------
+    ValueError
         As for `implicit_grad`.
 
     Examples

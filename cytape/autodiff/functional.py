@@ -51,6 +51,14 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
         if an argument is a tensor or a variable, or the result is being recorded by a tape. It can
         be pickled if `fun` can.
 
+    Raises
+    ------
+    TypeError
+        If `fun` is not callable or `argnums` are no integers; in a call, if an argument to be
+        differentiated has no gradient (an integer, say), or `fun` does not return a scalar.
+    ValueError
+        In a call, if there is no argument of such a number, or `fun` returns None.
+
     See Also
     --------
     value_and_grad : The value as well.
@@ -91,6 +99,11 @@ def value_and_grad(
         Takes the arguments of `fun` and returns ``(value, gradient)``, with `has_aux`
         ``((value, aux), gradient)``.
 
+    Raises
+    ------
+    TypeError, ValueError
+        As for `grad`.
+
     Examples
     --------
     The form in which ``scipy.optimize.minimize(..., jac=True)`` wants it:
@@ -126,6 +139,15 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         of the weighted sum with respect to the primals. It may be called any number of times.
     aux
         The rest of what `fun` returned; only with `has_aux`.
+
+    Raises
+    ------
+    TypeError
+        If a primal has no gradient (an integer, say), or `fun` does not return arrays.
+    ValueError
+        In a call of `vjp_fn`, if the weights have not the structure of `value`.
+    InvalidGradientError
+        In a call of `vjp_fn`, if a weight has not the shape of its value.
 
     Examples
     --------

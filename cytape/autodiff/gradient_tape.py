@@ -114,6 +114,8 @@ class GradientTape:
         ------
         ValueError
             If anything else, say an ndarray, is among them.
+        TapeStateError
+            If the tape is not persistent and has served.
         """
         leaves = nest.flatten(tensor)
         for leaf in leaves:
@@ -136,13 +138,39 @@ class GradientTape:
                 recorder.watch(leaf.id)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """Return the variables watched so far, in the order in which they were created."""
+        """Return the variables watched so far, in the order in which they were created.
+
+        Returns
+        -------
+        tuple of Variable
+            Also after the one gradient of a tape that is not persistent.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> v, w = cytape.Variable(1.0, name="v"), cytape.Variable(2.0, name="w")
+        >>> with cytape.GradientTape() as tape:
+        ...     loss = w * v
+        >>> [variable.name for variable in tape.watched_variables()]
+        ['v', 'w']
+        """
         recorder = self._recorder
         variables = self._consumed_variables if recorder is None else recorder.variables
         return tuple(sorted(variables, key=_id))
 
     def stop_recording(self) -> AbstractContextManager[None]:
         """Suspend this tape, and no other, for the length of a ``with`` block.
+
+        Returns
+        -------
+        context manager
+
+        Raises
+        ------
+        TapeStateError
+            If the tape was never entered or, not being persistent, has served.
+        ValueError
+            If its ``with`` block has been left.
 
         Examples
         --------
@@ -162,7 +190,24 @@ class GradientTape:
         return state.suspended(recorder)
 
     def reset(self) -> None:
-        """Forget everything recorded and watched so far, and go on recording."""
+        """Forget everything recorded and watched so far, and go on recording.
+
+        Raises
+        ------
+        TapeStateError, ValueError
+            As for `stop_recording`.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> v = cytape.Variable(1.0)
+        >>> with cytape.GradientTape() as tape:
+        ...     loss = v * v
+        ...     tape.reset()
+        ...     loss = loss + 3 * v
+        >>> float(tape.gradient(loss, v))
+        3.0
+        """
         recorder = self._usable_recorder(entered=True)
         self._require_active(recorder)
         recorder.pop()
@@ -199,6 +244,12 @@ class GradientTape:
         ------
         TapeStateError
             If the tape was never entered or, not being persistent, has served before.
+        InvalidGradientError
+            If `output_gradients` do not fit the targets in number, shape or dtype.
+        TypeError
+            If a target or source is no tensor.
+        ValueError
+            If `unconnected_gradients` is another word.
 
         Examples
         --------
@@ -250,6 +301,14 @@ class GradientTape:
         Tensor or None, or structure of them
             Packed like `sources`; each has the shape of the target followed by that of the source.
 
+        Raises
+        ------
+        TapeStateError
+            If the tape was never entered or, not being persistent, has served before or is called
+            with ``experimental_use_pfor=False``.
+        TypeError, ValueError
+            As for `gradient`.
+
         Examples
         --------
         >>> import cytape
@@ -298,6 +357,14 @@ class GradientTape:
         -------
         Tensor or None
             Of shape ``(batch, *target.shape[1:], *source.shape[1:])``.
+
+        Raises
+        ------
+        TapeStateError, TypeError
+            As for `jacobian`.
+        ValueError
+            If target and source have not two axes at least and the same number of members, or
+            `unconnected_gradients` is another word.
 
         Examples
         --------

@@ -264,6 +264,12 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):
     Tensor or ndarray
         The outputs, in the order of `data_format`.
 
+    Raises
+    ------
+    ValueError
+        If the shapes do not fit each other, a parameter has none of its forms, or the filters do not
+        fit into the images.
+
     Examples
     --------
     >>> import cytape
@@ -401,6 +407,11 @@ def max_pool2d(input, ksize, strides, padding, data_format="NHWC"):
     Tensor or ndarray
         The maxima, in the order of `data_format`.
 
+    Raises
+    ------
+    ValueError
+        If a parameter has none of its forms, or the rectangles do not fit into the images.
+
     Examples
     --------
     >>> import cytape
@@ -435,6 +446,11 @@ def avg_pool2d(input, ksize, strides, padding, data_format="NHWC"):
     -------
     Tensor or ndarray
         The means, in the order of `data_format`.
+
+    Raises
+    ------
+    ValueError
+        As for `max_pool2d`.
 
     Examples
     --------

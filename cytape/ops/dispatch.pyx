@@ -101,6 +101,11 @@ cdef ndarray_of(x):
     return x if value is None else array_of(value)
 
 
+cdef bint opts_out(x):
+    """Whether an operand wants to handle operators with arrays itself, by NumPy's protocol."""
+    return getattr(x, "__array_ufunc__", True) is None
+
+
 # ---- what all ops share
 
 @cython.no_gc
@@ -201,11 +206,8 @@ cdef class ElementwiseOp(Op):
             self.kernel = kernel_of(forward)
 
     def __call__(self, *inputs, **arguments):
-        if not arguments:
-            if len(inputs) == 1:
-                return self.call1(inputs[0])
-            if len(inputs) == 2:
-                return self.call2(inputs[0], inputs[1])
+        if not arguments and len(inputs) == self.n_inputs < 3:
+            return self.call1(inputs[0]) if self.n_inputs == 1 else self.call2(inputs[0], inputs[1])
         for x in inputs:
             if isinstance(x, Tensor):
                 break
@@ -227,8 +229,8 @@ cdef class ElementwiseOp(Op):
         cdef Loop* loop
         cdef char* data[2]
         cdef npy_intp strides[2]
-        if a is None or self.n_inputs != 1:
-            return self.forward(x) if a is None else self.by_numpy(x)
+        if a is None:
+            return self.forward(x)
         if self.kernel is not None and a.contiguous and a.spec.type_num < N_TYPES:
             loop = &self.kernel.loops[a.spec.type_num]
             if loop.function != NULL:
@@ -256,7 +258,7 @@ cdef class ElementwiseOp(Op):
             a = weak_scalar(x, b.spec)
         elif b is None:
             b = weak_scalar(y, a.spec)
-        if a is None or b is None or self.n_inputs != 2:
+        if a is None or b is None:
             return self.by_numpy(x, y)
         spec = a.spec if b.spec.ndim == 0 else b.spec
         if (self.kernel is not None and a.contiguous and b.contiguous
@@ -293,7 +295,7 @@ cdef class ElementwiseOp(Op):
         cdef Value out
         cdef int i, n = len(operands)
         for x in operands:
-            if getattr(x, "__array_ufunc__", x) is None:
+            if opts_out(x):
                 return NotImplemented
         out = value_of_array(as_ndarray(self.forward(*[ndarray_of(x) for x in operands])))
         tensor = new_tensor(out)
@@ -604,7 +606,7 @@ cdef class GeneralOp(Op):
         return self(x)
 
     cdef object call2(self, x, y):
-        return NotImplemented if getattr(y, "__array_ufunc__", y) is None else self(x, y)
+        return NotImplemented if opts_out(x) or opts_out(y) else self(x, y)
 
     def __call__(self, *inputs, **attrs):
         for x in inputs:

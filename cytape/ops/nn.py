@@ -139,6 +139,16 @@ log_sum_exp_op = general(
 def softmax(logits, axis=-1):
     """Return ``exp(logits)`` divided by its sum along `axis`, without overflow.
 
+    Parameters
+    ----------
+    logits : array_like
+    axis : int or tuple of int, optional
+
+    Returns
+    -------
+    Tensor or ndarray
+        Of the shape of `logits`.
+
     Examples
     --------
     >>> import cytape
@@ -151,6 +161,16 @@ def softmax(logits, axis=-1):
 def log_softmax(logits, axis=-1):
     """Return the logarithm of the softmax along `axis`, without overflow or cancellation.
 
+    Parameters
+    ----------
+    logits : array_like
+    axis : int or tuple of int, optional
+
+    Returns
+    -------
+    Tensor or ndarray
+        Of the shape of `logits`.
+
     Examples
     --------
     >>> import cytape
@@ -162,6 +182,19 @@ def log_softmax(logits, axis=-1):
 
 def logsumexp(a, axis=None, keepdims=False):
     """Return the logarithm of the sum of exponentials over the given axes, without overflow.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional
+        All axes by default.
+    keepdims : bool, optional
+        Whether the summed axes stay, with length 1.
+
+    Returns
+    -------
+    Tensor or ndarray
+        -inf where all elements are.
 
     Examples
     --------
@@ -266,6 +299,11 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1):
     Tensor or ndarray
         The losses, without the axis of the classes, in the dtype of `logits`.
 
+    Raises
+    ------
+    ValueError
+        If the shapes differ.
+
     Examples
     --------
     >>> import cytape
@@ -328,6 +366,13 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits):
     -------
     Tensor or ndarray
         The losses, in the shape of `labels`.
+
+    Raises
+    ------
+    TypeError
+        If the labels are not integers.
+    ValueError
+        If a label is out of range, or the shapes do not fit.
 
     Examples
     --------

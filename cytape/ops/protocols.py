@@ -17,7 +17,7 @@ from cytape.ops import (
 )
 from cytape.ops.gradients import install_aggregate
 from cytape.tensor.state import is_recorded
-from cytape.tensor.tensor import Tensor, install
+from cytape.tensor.tensor import Tensor, install, tensor_of
 
 _FAMILIES = (creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)
 NUMPY_FUNCTIONS = {
@@ -56,6 +56,8 @@ def _without_gradient(name, function, args, arguments):
 def array_ufunc(ufunc, method, inputs, arguments):
     """Serve `Tensor.__array_ufunc__`."""
     ours = NUMPY_FUNCTIONS.get(ufunc)
+    if method == "at":
+        raise TypeError(f"numpy.{ufunc.__name__}.at changes its argument, and tensors are immutable")
     if arguments.get("out") is None:
         if method == "__call__" and ours is not None:
             return ours(*inputs, **arguments)
@@ -83,6 +85,12 @@ def array_function(function, args, arguments):
     return ours(*args, **arguments)
 
 
+def _order(function):
+    """Make a method of a function with integer results, which have no gradient."""
+    return lambda tensor, *args, **arguments: tensor_of(
+        function(tensor.numpy(), *args, **arguments))
+
+
 _METHODS = {
     name: getattr(family, name)
     for family in _FAMILIES
@@ -97,15 +105,21 @@ _METHODS = {
 
 install(
     operators={
-        name: getattr(linalg if name == "matmul" else elementwise, name)
-        for name in (
-            "add subtract multiply divide matmul power floor_divide remainder negative positive absolute "
-            "less less_equal equal not_equal greater greater_equal"
-        ).split()
+        "matmul": linalg.matmul_op,
+        **{
+            name: getattr(elementwise, name)
+            for name in (
+                "add subtract multiply divide power floor_divide remainder negative positive absolute "
+                "square less less_equal equal not_equal greater greater_equal"
+            ).split()
+        },
     },
     methods={
         **_METHODS,
         "flatten": shaping.ravel,
+        "argsort": _order(np.argsort),
+        "searchsorted": _order(np.searchsorted),
+        "nonzero": lambda tensor: tuple(map(tensor_of, tensor.numpy().nonzero())),
         "array_ufunc": array_ufunc,
         "array_function": array_function,
     },

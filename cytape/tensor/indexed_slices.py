@@ -50,7 +50,24 @@ class IndexedSlices:
         return self.dense_shape
 
     def to_tensor(self):
-        """Return the dense tensor, in which slices of the same index are summed."""
+        """Return the dense tensor, in which slices of the same index are summed.
+
+        Returns
+        -------
+        Tensor
+
+        Raises
+        ------
+        ValueError
+            If the dense shape is unknown.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.IndexedSlices(
+        ...     cytape.constant([1.0, 2.0]), cytape.constant([2, 2]), (3,)).to_tensor()
+        Tensor([0., 0., 3.])
+        """
         return IndexedSlices._densify(self)
 
     def __repr__(self):

@@ -32,6 +32,11 @@ cdef class ThreadState:
     def __cinit__(self):
         self.recorders = []
 
+    def __dealloc__(self):
+        global cytape_thread_state
+        if cytape_thread_state == <PyObject*>self:  # the thread ends; its finalizers may still record
+            cytape_thread_state = NULL
+
     cdef int update(self) except -1:
         # A new list each time: whoever iterates over the old one is not disturbed.
         active = [recorder for recorder in self.recorders if (<Recorder>recorder).suspensions == 0]

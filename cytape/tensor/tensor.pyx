@@ -3,7 +3,7 @@ cimport numpy as cnp
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
 
 from .state cimport Counts, counts, handle_died, handle_revived
-from .value cimport array_of, copy_of_array, same_data, value_of_array
+from .value cimport array_of, copy_of_array, value_of_array
 
 import numpy as np
 
@@ -17,7 +17,7 @@ cdef Py_ssize_t live = 0
 
 # Filled by the floors above, see `install`.
 cdef Operator op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
-cdef Operator op_remainder, op_negative, op_positive, op_absolute
+cdef Operator op_remainder, op_negative, op_positive, op_absolute, op_square
 cdef Operator op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
 cdef dict functions = {}
 
@@ -34,7 +34,7 @@ def install(dict operators, dict methods):
         "asarray", "array_ufunc" and "array_function" are used by the protocols.
     """
     global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
-    global op_remainder, op_negative, op_positive, op_absolute
+    global op_remainder, op_negative, op_positive, op_absolute, op_square
     global op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
     op_add = as_operator(operators["add"])
     op_subtract = as_operator(operators["subtract"])
@@ -47,6 +47,7 @@ def install(dict operators, dict methods):
     op_negative = as_operator(operators["negative"])
     op_positive = as_operator(operators["positive"])
     op_absolute = as_operator(operators["absolute"])
+    op_square = as_operator(operators["square"])
     op_less = as_operator(operators["less"])
     op_less_equal = as_operator(operators["less_equal"])
     op_equal = as_operator(operators["equal"])
@@ -229,7 +230,7 @@ cdef class Tensor:
         return element in array_of(self.held)
 
     def __format__(self, spec):
-        return format(array_of(self.held)[()] if self.held.spec.ndim == 0 else self, spec)
+        return format(array_of(self.held)[()] if self.held.spec.ndim == 0 else array_of(self.held), spec)
 
     def __repr__(self):
         return as_text(type(self).__name__, array_of(self.held))
@@ -241,10 +242,10 @@ cdef class Tensor:
         return tensor_of_copy, (array_of(self.held),)
 
     def __copy__(self):
-        return new_tensor(same_data(self.held))
+        return functions["copy"](self)
 
     def __deepcopy__(self, memo):
-        return new_tensor(same_data(self.held))
+        return functions["copy"](self)
 
     def __dlpack__(self, **arguments):
         # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
@@ -290,7 +291,11 @@ cdef class Tensor:
         return op_matmul.call2(x, y)
 
     def __pow__(x, y, modulus):
-        return NotImplemented if modulus is not None else op_power.call2(x, y)
+        if modulus is not None:
+            return NotImplemented
+        if type(y) is int and <object>y == 2:  # as NumPy does, and its derivative is cheaper
+            return op_square.call1(x)
+        return op_power.call2(x, y)
 
     def __floordiv__(x, y):
         return op_floor_divide.call2(x, y)
@@ -299,7 +304,10 @@ cdef class Tensor:
         return op_remainder.call2(x, y)
 
     def __divmod__(x, y):
-        return op_floor_divide.call2(x, y), op_remainder.call2(x, y)
+        quotient = op_floor_divide.call2(x, y)
+        if quotient is NotImplemented:
+            return NotImplemented
+        return quotient, op_remainder.call2(x, y)
 
     def __neg__(self):
         return op_negative.call1(self)
@@ -333,10 +341,11 @@ cdef class Tensor:
             return op_less.call2(self, other)
         if comparison == Py_LE:
             return op_less_equal.call2(self, other)
-        if comparison == Py_EQ:
-            return op_equal.call2(self, other)
-        if comparison == Py_NE:
-            return op_not_equal.call2(self, other)
+        if comparison == Py_EQ or comparison == Py_NE:
+            if other is None or isinstance(other, (str, bytes)):  # the ufuncs would refuse
+                array = array_of((<Tensor>self).held)
+                return tensor_of(array == other if comparison == Py_EQ else array != other)
+            return (op_equal if comparison == Py_EQ else op_not_equal).call2(self, other)
         if comparison == Py_GT:
             return op_greater.call2(self, other)
         return op_greater_equal.call2(self, other)
@@ -349,6 +358,9 @@ cdef class Tensor:
     def __setitem__(self, index, value):
         raise TypeError("tensors are immutable: build the result with cytape.numpy.where, concatenate or "
                         "stack, or keep the data in a Variable and assign it")
+
+    def __delitem__(self, index):
+        raise TypeError("tensors are immutable")
 
     # ---- methods: those of ndarray, each the function of the same name
 
@@ -376,8 +388,8 @@ cdef class Tensor:
 
 
 cdef frozenset FUNCTIONS_THAT_ARE_METHODS = frozenset(
-    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten max mean "
-    "min nonzero prod ptp ravel repeat round searchsorted sort squeeze std sum swapaxes take trace "
+    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten max "
+    "mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace "
     "var".split())
 
 

@@ -25,5 +25,4 @@ cdef id_t new_id() noexcept
 cdef Value new_value(Spec spec)             # uninitialised, contiguous, with a new id
 cdef Value value_of_array(ndarray array)    # shares the array, which must not change from now on
 cdef Value copy_of_array(ndarray array)     # for arrays that may change
-cdef Value same_data(Value value)           # another value (another id) of the same data
 cdef ndarray array_of(Value value)          # read-only

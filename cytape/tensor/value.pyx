@@ -77,18 +77,6 @@ cdef Value copy_of_array(ndarray array):
     return value_of_array(cnp.PyArray_NewCopy(array, cnp.NPY_CORDER))
 
 
-cdef Value same_data(Value value):
-    cdef Value twin
-    if value.data == <char*>value.inline_data:
-        twin = new_value(value.spec)
-        memcpy(twin.data, value.data, value.spec.nbytes)
-        return twin
-    twin = blank(value.spec)
-    twin.contiguous = value.contiguous
-    own_array(twin, array_of(value))
-    return twin
-
-
 cdef ndarray array_of(Value value):
     cdef ndarray array
     if type(value.owner) is ndarray:
