@@ -66,8 +66,8 @@ def custom_gradient(f: Callable) -> Callable:
     Raises
     ------
     TypeError
-        In a call, if `f` does not return such a pair, a tensor is passed by keyword, or `grad_fn` does
-        not accept the variables that `f` read.
+        In a call, if `f` does not return such a pair, a tensor is passed by keyword, or `grad_fn`
+        does not accept the variables that `f` read.
     InvalidGradientError
         In the backward pass, if `grad_fn` returns a wrong number of gradients.
 

@@ -66,7 +66,7 @@ def val_and_grad_function(
     Returns
     -------
     callable
-        Takes what the function that `gradients_function` makes takes; returns ``(value, gradients)``.
+        Takes what the result of `gradients_function` takes; returns ``(value, gradients)``.
 
     Raises
     ------

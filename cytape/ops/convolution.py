@@ -267,8 +267,8 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):
     Raises
     ------
     ValueError
-        If the shapes do not fit each other, a parameter has none of its forms, or the filters do not
-        fit into the images.
+        If the shapes do not fit each other, a parameter has none of its forms, or the filters do
+        not fit into the images.
 
     Examples
     --------
