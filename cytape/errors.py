@@ -81,7 +81,15 @@ class DetachedError(CytapeError, TypeError):
 
     Examples
     --------
-    >>> issubclass(DetachedError, TypeError)
+    >>> import cytape
+    >>> import numpy as np
+    >>> x = cytape.constant([1.0, 2.0])
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     try:
+    ...         np.asarray(x)
+    ...     except DetachedError as error:
+    ...         print("tensor.numpy()" in str(error))
     True
     """
 
@@ -91,6 +99,12 @@ class NotDifferentiableError(CytapeError, LookupError):
 
     Examples
     --------
-    >>> issubclass(NotDifferentiableError, LookupError)
+    >>> import cytape
+    >>> from cytape.ops.declare import general
+    >>> opaque = general("DoctestOpaque", lambda x: 2 * x)
+    >>> try:
+    ...     cytape.grad(opaque)(1.0)
+    ... except NotDifferentiableError as error:
+    ...     print("register one with cytape.register_gradient" in str(error))
     True
     """

@@ -34,14 +34,28 @@ def elementwise(name, forward, *partials):
         The op type.
     forward : numpy.ufunc or callable
     *partials : callable or None
-        One per input: the derivative of the output with respect to it, called with the output and the
-        inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act on
-        arrays, tensors and symbols alike. None: the output does not depend on it differentiably. A
-        boolean result selects the gradient where it is true (multiplying would make 0 * inf NaN).
+        One per input: the derivative of the output with respect to it, called with the output and
+        the inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act
+        on arrays, tensors and symbols alike. None: the output does not depend on it differentiably.
+        A boolean result selects the gradient where it is true (multiplying would make 0 * inf NaN).
 
     Returns
     -------
     ElementwiseOp
+
+    Raises
+    ------
+    ValueError
+        If the name is taken, or there are more than three inputs.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> logit = elementwise(
+    ...     "DoctestLogit", lambda x: np.log(x) - np.log1p(-x), lambda y, x: 1 / (x * (1 - x)))
+    >>> float(cytape.grad(logit)(0.5))
+    4.0
     """
     return _enter(ElementwiseOp(name, forward, partials))
 
@@ -56,12 +70,26 @@ def linear(name, forward, transpose):
     forward : callable
         Takes the inputs as positional, the attributes as keyword arguments.
     transpose : callable
-        Called with an `OpCall` and the output's gradient (several outputs: their gradients); returns the
-        gradient of the input (several inputs: a tuple).
+        Called with an `OpCall` and the output's gradient (several outputs: their gradients);
+        returns the gradient of the input (several inputs: a tuple).
 
     Returns
     -------
     GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> rotate = linear("DoctestRotate", lambda x, steps: np.roll(x, steps),
+    ...                 lambda op, g: rotate(g, steps=-op.attrs["steps"]))
+    >>> cytape.grad(lambda x: np.sum(rotate(x, steps=1) * np.arange(3)))(np.ones(3))
+    array([1., 2., 0.])
     """
     return _enter(GeneralOp(name, forward, transpose, saved_inputs=(), linear=True))
 
@@ -77,11 +105,11 @@ def general(name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=
     forward : callable
         Takes the inputs as positional, the attributes as keyword arguments.
     vjp : callable, optional
-        Called with an `OpCall` and one gradient per output; returns the gradient of the input (several
-        inputs: a tuple, None where there is none).
+        Called with an `OpCall` and one gradient per output; returns the gradient of the input
+        (several inputs: a tuple, None where there is none).
     jvp : callable, optional
-        Called with an `OpCall` and one tangent per input, None where it has none; returns the tangent
-        of the output (several outputs: a tuple).
+        Called with an `OpCall` and one tangent per input, None where it has none; returns the
+        tangent of the output (several outputs: a tuple).
     saved_inputs : tuple of int, optional
         Positions of the inputs that the rules read; by default all.
     saved_outputs : tuple of int, optional
@@ -92,8 +120,26 @@ def general(name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=
     Returns
     -------
     GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> det = general(
+    ...     "DoctestDet2", lambda m: m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0],
+    ...     vjp=lambda op, g: g * np.flip(op.inputs[0]) * np.array([[1, -1], [-1, 1]]))
+    >>> cytape.grad(det)(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 4., -3.],
+           [-2.,  1.]])
     """
-    return _enter(GeneralOp(name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients))
+    return _enter(
+        GeneralOp(name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients)
+    )
 
 
 def nondifferentiable(name, forward):
@@ -104,10 +150,24 @@ def nondifferentiable(name, forward):
     name : str
         The op type.
     forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
 
     Returns
     -------
     GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> quantise = nondifferentiable("DoctestQuantise", lambda x, step: np.round(x / step) * step)
+    >>> float(cytape.grad(lambda x: x * quantise(x, step=0.5))(2.6))
+    2.5
     """
     return _enter(GeneralOp(name, forward, saved_inputs=(), differentiable=False))
 
@@ -134,6 +194,11 @@ def register_gradient(name):
     name : str
         The op type; the op may be declared later.
 
+    Returns
+    -------
+    callable
+        A decorator, which returns the function as it is.
+
     Raises
     ------
     ValueError
@@ -159,6 +224,11 @@ def register_jvp(name):
     ----------
     name : str
         The op type; the op may be declared later.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the function as it is.
 
     Raises
     ------

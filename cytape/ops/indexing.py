@@ -129,6 +129,11 @@ def gather(params, indices, axis=0):
     Tensor or ndarray
         Of shape ``params.shape[:axis] + indices.shape + params.shape[axis + 1:]``.
 
+    Raises
+    ------
+    IndexError
+        If an index is out of bounds.
+
     Examples
     --------
     >>> import cytape
