@@ -1,0 +1,338 @@
+"""Who records: stacks of recorders per thread, and how a tensor's death reaches all of them."""
+
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.tensor.state import Recorder, is_recorded, stop_recording, suspended
+from cytape.tensor.tensor import live_tensors
+
+
+@pytest.fixture
+def x():
+    return cytape.constant(np.ones(3))
+
+
+@pytest.fixture
+def recorder(x):
+    """A recorder that watches x and is entered."""
+    recorder = Recorder()
+    recorder.watch(x.id)
+    recorder.push()
+    yield recorder
+    if recorder.active:
+        recorder.pop()
+
+
+def in_thread(function, *args):
+    """Run a function in another thread; return its result or raise its exception."""
+    outcome = {}
+
+    def run():
+        try:
+            outcome["result"] = function(*args)
+        except BaseException as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if "error" in outcome:
+        raise outcome["error"]
+    return outcome["result"]
+
+
+# -- the stack -------------------------------------------------------------------------------------
+
+
+def test_a_recorder_records_while_it_is_entered(x):
+    recorder = Recorder()
+    recorder.watch(x.id)
+    results = [x * 2.0]
+    assert not recorder.active
+    recorder.push()
+    assert recorder.active
+    results.append(x * 2.0)
+    recorder.pop()
+    assert not recorder.active
+    results.append(x * 2.0)
+    assert [recorder.is_known(y.id) for y in results] == [False, True, False]
+    recorder.push()
+    results.append(results[1] * 2.0)
+    recorder.pop()
+    assert recorder.num_ops == 2
+
+
+def test_entering_twice_and_leaving_twice_are_errors(recorder):
+    with pytest.raises(ValueError, match="recording already"):
+        recorder.push()
+    assert recorder.active
+    recorder.pop()
+    with pytest.raises(ValueError, match="not recording"):
+        recorder.pop()
+
+
+def test_all_recorders_that_follow_an_input_record(x):
+    recorders = [Recorder() for _ in range(20)]
+    for recorder in recorders:
+        recorder.push()
+    for recorder in recorders[:10]:
+        recorder.watch(x.id)
+    y = x * x
+    assert [recorder.num_ops for recorder in recorders] == 10 * [1] + 10 * [0]
+    for recorder in recorders[::2] + recorders[1::2]:
+        recorder.pop()
+    assert not any(recorder.active for recorder in recorders)
+    del y
+    assert not any(recorder.num_ops for recorder in recorders)
+
+
+def test_recorders_may_leave_in_any_order(x, recorder):
+    other = Recorder()
+    other.watch(x.id)
+    other.push()
+    recorder.pop()
+    y = x * x
+    assert (recorder.num_ops, other.num_ops) == (0, 1)
+    other.pop()
+    z = x * x
+    assert (recorder.num_ops, other.num_ops) == (0, 1)
+    del y, z
+
+
+# -- suspension ------------------------------------------------------------------------------------
+
+
+def test_a_suspended_recorder_sees_nothing(x, recorder):
+    other = Recorder()
+    other.watch(x.id)
+    other.push()
+    with suspended(recorder):
+        with suspended(recorder):
+            pass
+        y = x * x
+    z = x * x
+    other.pop()
+    assert (recorder.is_known(y.id), recorder.is_known(z.id)) == (False, True)
+    assert (other.is_known(y.id), other.is_known(z.id)) == (True, True)
+    assert recorder.active
+
+
+def test_stop_recording_suspends_the_recorders_that_are_entered(x, recorder):
+    outer, inside = Recorder(), Recorder()
+    outer.watch(x.id)
+    outer.push()
+    with stop_recording():
+        with stop_recording():
+            pass
+        inside.watch(x.id)
+        inside.push()
+        y = x * x
+    z = x * x
+    inside.pop()
+    outer.pop()
+    assert [r.is_known(y.id) for r in (recorder, outer, inside)] == [False, False, True]
+    assert [r.is_known(z.id) for r in (recorder, outer, inside)] == [True, True, True]
+
+
+def test_a_recorder_that_leaves_while_suspended_may_come_back(x, recorder):
+    with stop_recording():
+        recorder.pop()
+    recorder.push()
+    y = x * x
+    assert recorder.is_known(y.id)
+
+
+@pytest.mark.parametrize("suspension", [lambda recorder: stop_recording(), suspended])
+def test_recording_goes_on_after_an_error(x, recorder, suspension):
+    with pytest.raises(ArithmeticError):
+        with suspension(recorder):
+            raise ArithmeticError
+    y = x * x
+    assert recorder.is_known(y.id)
+
+
+def test_only_a_recorder_can_be_suspended():
+    with pytest.raises(TypeError):
+        with suspended(None):
+            pass
+
+
+# -- what is followed ------------------------------------------------------------------------------
+
+
+def test_is_recorded_tells_whether_a_recorder_follows_now(x, recorder):
+    y = x * x
+    stranger = cytape.constant(1.0)
+    assert is_recorded(x.id) and is_recorded(y.id)
+    assert not is_recorded(stranger.id)
+    with suspended(recorder):
+        assert not is_recorded(y.id)
+    with stop_recording():
+        assert not is_recorded(y.id)
+    assert not in_thread(is_recorded, y.id)
+    recorder.pop()
+    assert not is_recorded(y.id)
+
+
+def test_variables_come_in_order_of_first_watch(recorder):
+    first, second, fixed = (cytape.Variable(1.0, trainable=i < 2) for i in range(3))
+    y = second * first * fixed * second
+    assert [v.id for v in recorder.variables] == [second.id, first.id]
+    recorder.watch_variable(fixed)
+    recorder.watch_variable(first)
+    assert [v.id for v in recorder.variables] == [second.id, first.id, fixed.id]
+    recorder.variables.clear()
+    assert len(recorder.variables) == 3
+    del y
+
+
+def test_a_recorder_may_leave_variables_alone():
+    recorder = Recorder(persistent=True, watch_accessed_variables=False)
+    assert recorder.persistent and not recorder.watch_accessed_variables
+    watched, other = cytape.Variable(1.0), cytape.Variable(1.0)
+    recorder.watch_variable(watched)
+    recorder.push()
+    y, z = watched * 2.0, other * 2.0
+    recorder.pop()
+    assert (recorder.is_known(y.id), recorder.is_known(z.id)) == (True, False)
+    assert [v.id for v in recorder.variables] == [watched.id]
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def test_a_recorder_records_in_the_thread_that_entered_it(x, recorder):
+    assert not recorder.is_known(in_thread(lambda: x * x).id)
+    elsewhere = Recorder()
+    elsewhere.watch(x.id)
+    in_thread(elsewhere.push)
+    y = x * x
+    assert (recorder.is_known(y.id), elsewhere.is_known(y.id)) == (True, False)
+    elsewhere.pop()
+    assert not elsewhere.active
+
+
+def test_stop_recording_is_for_one_thread(x):
+    recorder = Recorder()
+    recorder.watch(x.id)
+
+    def work():
+        recorder.push()
+        y = x * x
+        recorder.pop()
+        return recorder.is_known(y.id)
+
+    with stop_recording():
+        assert in_thread(work)
+
+
+def test_a_thread_that_ends_inside_a_recording_leaves_nothing(x):
+    gc.collect()
+    before = live_tensors()
+
+    class Weak(Recorder):
+        """Python subclasses can be referred to weakly."""
+
+    def work():
+        recorder = Weak()
+        recorder.watch(x.id)
+        recorder.push()
+        return weakref.ref(recorder)
+
+    gone = in_thread(work)
+    gc.collect()
+    assert gone() is None
+    assert live_tensors() == before
+
+
+# -- the death of a tensor -------------------------------------------------------------------------
+
+
+def test_dropping_the_last_handle_drops_the_trace_from_every_tape(x):
+    inner, outer, left = Recorder(), Recorder(persistent=True), Recorder()
+    for recorder in (left, outer, inner):
+        recorder.watch(x.id)
+        recorder.push()
+    y = x * x
+    left.pop()
+    with suspended(inner):
+        assert [r.num_ops for r in (inner, outer, left)] == [1, 1, 1]
+        del y
+        assert [r.num_ops for r in (inner, outer, left)] == [0, 0, 0]
+    inner.pop()
+    outer.pop()
+
+
+def test_a_dead_tensor_stays_recorded_while_something_was_made_of_it(x, recorder):
+    y = x * x
+    z = y * x
+    del y
+    assert recorder.num_ops == 2
+    w = x * x
+    del z
+    assert recorder.num_ops == 1
+    del w
+    assert recorder.num_ops == 0
+
+
+def test_a_tensor_may_die_in_another_thread(x, recorder):
+    box = [x * x]
+    recorder.pop()
+    in_thread(box.clear)
+    assert recorder.num_ops == 0
+
+
+def test_a_value_with_two_handles_dies_with_the_second(recorder):
+    v = cytape.Variable(np.ones(3))
+    first, second = v.value(), v.value()
+    v.assign(np.zeros(3))  # the variable lets go of the value
+    assert first.id == second.id
+    y = first * first
+    del first
+    assert recorder.is_known(second.id)
+    z = second * second
+    del second, y
+    assert recorder.num_ops == 1
+    del z
+    assert recorder.num_ops == 0
+
+
+def test_what_a_dying_tensor_held_may_be_another_tape(x):
+    """Releasing an op ends a tape, which changes the list of tapes that is being walked."""
+    outer, later = Recorder(), Recorder()
+    for recorder in (outer, later):
+        recorder.watch(x.id)
+
+    @cytape.custom_gradient
+    def holding(x):
+        inner = cytape.GradientTape(persistent=True)
+        with inner:
+            inner.watch(x)
+            y = np.tanh(x) * x
+        return x * 1.0, lambda dy: inner.gradient(y, x) * dy
+
+    outer.push()
+    later.push()
+    y = holding(x)
+    before = outer.num_ops, later.num_ops
+    assert min(before) > 0
+    later.pop()
+    outer.pop()
+    del y
+    assert (outer.num_ops, later.num_ops) == (0, 0)
+
+
+def test_a_dropped_recorder_is_no_longer_told(x):
+    recorder = Recorder()
+    recorder.watch(x.id)
+    recorder.push()
+    y = x * x
+    recorder.pop()
+    del recorder
+    del y
+    gc.collect()

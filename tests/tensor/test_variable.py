@@ -1,0 +1,369 @@
+"""Variables: values that change, and gradients that keep to the value that was read."""
+
+import copy
+import gc
+import operator
+import pickle
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import DetachedError
+from cytape.tensor.tensor import live_tensors
+
+V3 = np.array([0.5, -1.0, 2.0])
+
+
+# -- making ----------------------------------------------------------------------------------------
+
+
+def test_the_initial_value_may_be_anything_with_numbers():
+    slices = cytape.IndexedSlices(cytape.constant([2.0]), cytape.constant([1]), (3,))
+    for initial, expected in [
+        (1.5, 1.5), ([1, 2], [1, 2]), (V3, V3), (cytape.constant(V3), V3), (lambda: V3, V3),
+        (cytape.Variable(V3), V3), (slices, [0.0, 2.0, 0.0]), (lambda: cytape.constant(2.0), 2.0),
+    ]:
+        v = cytape.Variable(initial)
+        assert isinstance(v, cytape.Tensor)
+        np.testing.assert_array_equal(v.numpy(), expected)
+        assert v.dtype == np.asarray(expected).dtype
+
+
+def test_properties():
+    v = cytape.Variable([1, 2], name="bias", dtype="float32")
+    assert (v.name, v.trainable, v.dtype, v.shape) == ("bias", True, np.float32, (2,))
+    fixed = cytape.Variable([1.0], trainable=False)
+    assert (fixed.name, fixed.trainable) == ("Variable", False)
+    for attribute in ("name", "trainable", "id"):
+        with pytest.raises(AttributeError):
+            setattr(v, attribute, getattr(fixed, attribute))
+
+
+def test_a_variable_is_initialised_once():
+    v = cytape.Variable(V3)
+    with pytest.raises(TypeError, match="assign"):
+        v.__init__(1.0)
+    np.testing.assert_array_equal(v.numpy(), V3)
+
+
+@pytest.mark.parametrize("wrong, error", [
+    (None, TypeError), ([[1.0], [1.0, 2.0]], ValueError), (object(), TypeError),
+])
+def test_an_initial_value_without_numbers(wrong, error):
+    with pytest.raises(error):
+        cytape.Variable(wrong)
+
+
+# -- assigning -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method, expected", [
+    ("assign", [10, 20, 30]), ("assign_add", V3 + [10, 20, 30]), ("assign_sub", V3 - [10, 20, 30]),
+])
+@pytest.mark.parametrize("convert", [
+    list, np.array, cytape.constant, cytape.Variable, np.float32,
+    lambda data: cytape.IndexedSlices(cytape.constant(data), cytape.constant([0, 1, 2]), (3,)),
+])
+def test_assigning(method, expected, convert):
+    v = cytape.Variable(V3)
+    before, number = v.numpy(), v.id
+    assert getattr(v, method)(convert([10, 20, 30])) is v
+    np.testing.assert_array_equal(v.numpy(), expected)
+    assert (v.dtype, v.id) == (np.float64, number)
+    np.testing.assert_array_equal(before, V3)
+
+
+def test_a_number_is_added_to_every_element_but_not_assigned():
+    v = cytape.Variable(V3)
+    np.testing.assert_array_equal(v.assign_add(1.0).assign_sub(3).numpy(), V3 - 2)
+    with pytest.raises(ValueError, match="shape"):
+        v.assign(1.0)
+
+
+@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+def test_values_are_cast_to_the_variables_dtype(method):
+    v = cytape.Variable(np.float32(V3))
+    getattr(v, method)(V3)
+    assert v.dtype == np.float32
+
+
+@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+@pytest.mark.parametrize("wrong", [np.ones(2), np.ones((2, 3)), [None, 1.0, 2.0], "text", None])
+def test_a_value_that_does_not_fit_changes_nothing(method, wrong):
+    v = cytape.Variable(V3, name="bias")
+    with pytest.raises((TypeError, ValueError)):
+        getattr(v, method)(wrong)
+    np.testing.assert_array_equal(v.numpy(), V3)
+
+
+def test_the_shape_error_names_the_variable_and_both_shapes():
+    with pytest.raises(ValueError, match=r"'bias'.*\(3,\).*\(2,\)"):
+        cytape.Variable(V3, name="bias").assign(np.ones(2))
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+def test_what_is_assigned_is_a_copy(size):
+    array = np.ones(size)
+    v = cytape.Variable(np.zeros(size))
+    v.assign(array)
+    array[:] = 7
+    np.testing.assert_array_equal(v.numpy(), np.ones(size))
+
+
+def test_a_variable_may_be_assigned_to_itself():
+    v = cytape.Variable(V3)
+    np.testing.assert_array_equal(v.assign(v).numpy(), V3)
+    np.testing.assert_array_equal(v.assign_add(v).numpy(), 2 * V3)
+    v.assign(v.numpy()[::-1])
+    np.testing.assert_array_equal(v.numpy(), 2 * V3[::-1])
+
+
+def test_elements_cannot_be_assigned():
+    with pytest.raises(TypeError, match="assign"):
+        cytape.Variable(V3)[0] = 1.0
+
+
+# -- gradients -------------------------------------------------------------------------------------
+
+
+def test_trainable_variables_are_watched_when_read():
+    v, fixed = cytape.Variable(2.0), cytape.Variable(3.0, trainable=False)
+    with cytape.GradientTape() as tape:
+        y = v * v * fixed
+    assert [None if g is None else float(g) for g in tape.gradient(y, [v, fixed])] == [12.0, None]
+    assert [w.id for w in tape.watched_variables()] == [v.id]
+
+
+READS = {
+    "operator": lambda v: v * 1.0,
+    "reflected operator": lambda v: 1.0 * v,
+    "ndarray on the left": lambda v: np.ones(3) * v,
+    "unary operator": lambda v: +v,
+    "matmul": lambda v: v @ np.eye(3),
+    "index": lambda v: v[:],
+    "iteration": lambda v: np.stack(list(v)),
+    "ufunc": np.positive,
+    "function": lambda v: np.concatenate([v, V3])[:3],
+    "where": lambda v: np.where(True, v, 0.0),
+    "method": lambda v: v.reshape(3),
+    "T": lambda v: v.T,
+    "value": lambda v: v.value(),
+    "convert_to_tensor": cytape.convert_to_tensor,
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+def test_reading_in_any_way_watches(read):
+    v = cytape.Variable(V3)
+    v.assign(2 * V3)
+    with cytape.GradientTape() as tape:
+        y = read(v)
+    np.testing.assert_array_equal(y.numpy(), 2 * V3)
+    np.testing.assert_array_equal(cytape.convert_to_tensor(tape.gradient(y, v)).numpy(), np.ones(3))
+    assert len(tape.watched_variables()) == 1
+
+
+@pytest.mark.parametrize("change", [
+    lambda v: v.assign(v.numpy() + 100), lambda v: v.assign_add(100 * np.ones(3)),
+    lambda v: v.assign_sub(v),
+])
+def test_a_gradient_uses_the_value_that_was_read(change):
+    v = cytape.Variable(V3)
+    with cytape.GradientTape() as tape:
+        y = np.sum(v * v)
+        change(v)
+    change(v)
+    np.testing.assert_array_equal(tape.gradient(y, v).numpy(), 2 * V3)
+
+
+def test_values_read_before_and_after_an_assignment_both_count():
+    v = cytape.Variable(2.0)
+    with cytape.GradientTape() as tape:
+        y = v * v
+        v.assign(5.0)
+        y = y + v * v
+        v.assign(2.0)
+        y = y + 10.0 * v
+    assert float(y) == 49.0
+    assert float(tape.gradient(y, v)) == 24.0
+
+
+def test_a_value_that_was_read_keeps_being_connected():
+    v = cytape.Variable(2.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        old = v.value()
+        v.assign(5.0)
+        y = old * old
+        z = v * v
+    assert [float(tape.gradient(t, v)) for t in (old, y, z)] == [1.0, 4.0, 10.0]
+    assert float(tape.gradient(y, old)) == 4.0
+
+
+@pytest.mark.parametrize("assigned_before", [False, True])
+def test_a_value_that_was_read_is_not_the_variable(assigned_before):
+    v = cytape.Variable(2.0, trainable=False)
+    if assigned_before:
+        v.assign(3.0)
+    value = v.value()
+    assert value.id != v.id
+    with cytape.GradientTape() as tape:
+        tape.watch(value)
+        v.assign(5.0)
+        y = v * v
+    assert tape.gradient(y, value) is None
+
+
+def test_a_variable_changed_between_tapes():
+    v = cytape.Variable(1.0)
+    for step in range(5):
+        with cytape.GradientTape() as tape:
+            y = v * v * v
+        gradient = tape.gradient(y, v)
+        assert float(gradient) == 3 * (1.0 + step) ** 2
+        v.assign_add(gradient / gradient)
+    assert float(v) == 6.0
+
+
+def test_no_gradient_flows_into_an_assignment():
+    v, w = cytape.Variable(2.0), cytape.Variable(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        v.assign(w * w)
+        y = v * v
+    assert float(tape.gradient(y, v)) == 18.0
+    assert tape.gradient(y, w) is None
+
+
+def test_the_same_variable_on_nested_tapes():
+    v = cytape.Variable(3.0)
+    v.assign(2.0)
+    with cytape.GradientTape() as outer:
+        with cytape.GradientTape() as inner:
+            y = v * v * v
+        first = inner.gradient(y, v)
+        v.assign(100.0)
+    assert (float(first), float(outer.gradient(first, v))) == (12.0, 12.0)
+
+
+def test_an_integer_variable_has_no_gradient():
+    v = cytape.Variable([1, 2])
+    with cytape.GradientTape() as tape:
+        y = v * 2.0
+    assert tape.gradient(y, v) is None
+
+
+def test_variables_and_arrays_mix():
+    v, w = cytape.Variable(V3), cytape.Variable(2.0)
+    with cytape.GradientTape() as tape:
+        y = np.sum(V3 * v / w) + np.sum(np.ones((2, 3)) @ v) - [1.0] @ (w * np.ones(1))
+    by_v, by_w = tape.gradient(y, [v, w])
+    np.testing.assert_allclose(by_v.numpy(), V3 / 2 + 2)
+    np.testing.assert_allclose(float(by_w), -np.sum(V3 * V3) / 4 - 1)
+
+
+# -- never a silent detachment ---------------------------------------------------------------------
+
+
+CONVERSIONS = {
+    "asarray": np.asarray, "array": np.array, "in a list": lambda v: np.array([v, v]),
+    "setitem": lambda v: operator.setitem(np.zeros(3), slice(None), v),
+    "setitem of an element": lambda v: operator.setitem(np.zeros(3), 0, v[0]),
+    "iadd": lambda v: operator.iadd(np.zeros(3), v),
+    "out": lambda v: np.add(V3, v, out=np.zeros(3)),
+    "foreign function": np.sort, "from_dlpack": np.from_dlpack,
+}
+
+
+@pytest.mark.parametrize("convert", CONVERSIONS.values(), ids=CONVERSIONS)
+@pytest.mark.parametrize("read_before", [False, True])
+def test_implicit_conversion_of_a_variable_that_a_tape_would_watch(convert, read_before):
+    v = cytape.Variable(V3)
+    with cytape.GradientTape():
+        y = v * v if read_before else None
+        with pytest.raises(DetachedError, match=r"numpy\(\)"):
+            convert(v)
+        np.testing.assert_array_equal(v.numpy(), V3)
+    convert(v)
+    del y
+
+
+@pytest.mark.parametrize("tape, v", [
+    (cytape.GradientTape(), cytape.Variable(V3, trainable=False)),
+    (cytape.GradientTape(watch_accessed_variables=False), cytape.Variable(V3)),
+    (cytape.GradientTape(), cytape.Variable([1, 2, 3])),
+])
+def test_implicit_conversion_of_a_variable_that_no_tape_watches(tape, v):
+    with tape:
+        np.testing.assert_array_equal(np.asarray(v), v.numpy())
+
+
+# -- copies, life, threads -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [
+    copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v)),
+])
+def test_a_copy_is_a_variable_of_its_own(make):
+    v = cytape.Variable(V3, trainable=False, name="bias")
+    v.assign(2 * V3)
+    other = make(v)
+    assert type(other) is cytape.Variable
+    assert (other.name, other.trainable) == ("bias", False)
+    assert other.id != v.id
+    other.assign_add(np.ones(3))
+    np.testing.assert_array_equal(v.numpy(), 2 * V3)
+    np.testing.assert_array_equal(other.numpy(), 2 * V3 + 1)
+
+
+def test_variables_are_freed_at_once():
+    before = live_tensors()
+    v = cytape.Variable(V3)
+    gone = weakref.ref(v)
+    v.assign(2 * V3)
+    assert live_tensors() == before + 1
+    del v
+    assert live_tensors() == before
+    assert gone() is None
+
+
+def test_a_value_that_was_replaced_leaves_with_what_was_made_of_it():
+    v = cytape.Variable(np.zeros(5000))
+    with cytape.GradientTape() as tape:
+        y = v * v
+        old = weakref.ref(v.numpy().base)
+        v.assign(np.ones(5000))
+        gc.collect()
+        assert old() is not None
+        del y
+        gc.collect()
+        assert old() is None
+    del tape
+
+
+def test_a_tape_keeps_the_variables_it_watched():
+    with cytape.GradientTape() as tape:
+        y = cytape.Variable(2.0) * 3.0
+    (v,) = tape.watched_variables()
+    assert float(tape.gradient(y, v)) == 3.0
+
+
+def test_a_variable_is_shared_by_threads():
+    v = cytape.Variable(2.0)
+    results = []
+
+    def work(factor):
+        with cytape.GradientTape() as tape:
+            y = v * v * factor
+        results.append((factor, float(tape.gradient(y, v))))
+
+    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]
+    with cytape.GradientTape() as tape:
+        y = v * v
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(results) == [(float(i), 4.0 * i) for i in range(4)]
+    assert float(tape.gradient(y, v)) == 4.0
