@@ -1,0 +1,82 @@
+"""Einstein's notation: its forms, errors and conventions; specs_linalg.py has the values."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.testing import check_grads
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        lambda x, y: (x, [0, 1], y, [1, 2], [0, 2]),
+        lambda x, y: (x, [0, 1], y, [1, 2]),
+        lambda x, y: (x, [30, 1], y, [1, 2]),
+        lambda x, y: (x, [Ellipsis, 1], y, [1, 2], [Ellipsis, 2]),
+    ],
+)
+def test_einsum_takes_lists_for_subscripts(arguments):
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    result = np.einsum(*arguments(cytape.constant(x), y))
+    np.testing.assert_array_equal(result.numpy(), np.einsum(*arguments(x, y)))
+    np.testing.assert_array_equal(
+        gradient(lambda t: np.einsum(*arguments(t, y)), x), np.broadcast_to(y.sum(1), (2, 3))
+    )
+
+
+@pytest.mark.parametrize("operands", [
+    ("ij,jk", np.ones((2, 2))), ("ijk",), ("ij,jk",), ("ij->k",), ("...->",), ("i!",),
+    ("ij->ii",), ("",), ("ij,ij", np.ones((2, 3))),
+])
+def test_what_numpy_does_not_take_is_an_error_of_the_same_type(operands):
+    subscripts, *others = operands
+    x = np.ones((3, 3))
+    with pytest.raises(ValueError):
+        np.einsum(subscripts, x, *others)
+    with pytest.raises(ValueError):
+        np.einsum(subscripts, cytape.constant(x), *others)
+
+
+def test_out_and_casting_are_not_for_tensors():
+    x = cytape.constant(np.ones((2, 2)))
+    with pytest.raises(TypeError, match="out"):
+        cnp.einsum("ij->ji", x, out=np.ones((2, 2)))
+    with pytest.raises(TypeError, match="dtype"):
+        cnp.einsum("ij->ji", x, dtype="float32")
+
+
+def test_plain_arrays_take_all_of_numpys_options():
+    x, out = np.ones((2, 2)), np.zeros((2, 2))
+    assert cnp.einsum("ij->ji", x, out=out, casting="same_kind") is out
+
+
+def test_the_same_operand_several_times():
+    check_grads(lambda x: np.einsum("ij,kj,ik->", x, x, x), [np.arange(4.0).reshape(2, 2)])
+
+
+@pytest.mark.parametrize("subscripts, shapes", [
+    ("ii->i", [(3, 3)]), ("ii", [(3, 3)]), ("iij->j", [(2, 2, 3)]), ("ij->", [(2, 3)]),
+    ("...i,i...->...", [(2, 3), (3, 2)]), ("ij,jk", [(1, 3), (1, 2)]), ("i,i->i", [(1,), (3,)]),
+    ("...,...", [(2, 3), (3,)]), ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 2)]),
+    (" ij , jk -> ik ", [(2, 3), (3, 2)]),
+])
+def test_letters_that_repeat_vanish_or_are_broadcast(subscripts, shapes):
+    rng = np.random.default_rng(0)
+    check_grads(lambda *xs: np.einsum(subscripts, *xs), [rng.normal(size=s) for s in shapes])
+
+
+def test_a_complex_product_follows_the_convention_of_the_conjugate():
+    a, z = np.array([[1 + 2j, 3 - 1j]]), np.array([1j, 2.0])
+    np.testing.assert_array_equal(
+        gradient(lambda t: np.real(np.einsum("ij,j", a, t)), z), a[0].conj()
+    )
