@@ -330,7 +330,7 @@ def _sparse_cross_entropy(logits, labels, *, axis):
     loss = -log_probabilities.reshape(-1, classes)[chosen]
     backprop = np.exp(log_probabilities)
     backprop.reshape(-1, classes)[chosen] -= 1
-    return loss.reshape(labels.shape), backprop
+    return loss.reshape(labels.shape)[()], backprop
 
 
 def _sparse_cross_entropy_jvp(op, t_logits, _):

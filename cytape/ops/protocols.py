@@ -2,21 +2,18 @@
 
 import numpy as np
 
+import cytape.ops.creation as creation
+import cytape.ops.einsum as einsum
+import cytape.ops.elementwise as elementwise
+import cytape.ops.indexing as indexing
+import cytape.ops.joining as joining
+import cytape.ops.linalg as linalg
+import cytape.ops.rearranging as rearranging
+import cytape.ops.reductions as reductions
+import cytape.ops.shaping as shaping
+import cytape.ops.sparse as sparse
 from cytape.errors import DetachedError
-from cytape.ops import (
-    creation,
-    einsum,
-    elementwise,
-    indexing,
-    joining,
-    linalg,
-    rearranging,
-    reductions,
-    shaping,
-    sparse,
-)
 from cytape.ops.gradients import install_aggregate
-from cytape.tensor.state import is_recorded
 from cytape.tensor.tensor import Tensor, install, tensor_of
 
 _FAMILIES = (creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)

@@ -14,5 +14,6 @@ cdef class Operator:
     cdef object call2(self, x, y)
 
 cdef Tensor new_tensor(Value value)       # the first handle of a new value
+cdef void hold(Tensor tensor, Value value) noexcept
 cdef Tensor another_handle(Value value)   # one of a value that had handles before
 cdef ndarray as_ndarray(x)                # of array-likes that are not tensors; no object arrays

@@ -5,6 +5,9 @@ from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
 from .state cimport Counts, counts, handle_died, handle_revived
 from .value cimport array_of, copy_of_array, value_of_array
 
+import sys
+from dis import opmap
+
 import numpy as np
 
 from cytape.errors import DetachedError
@@ -12,8 +15,18 @@ from cytape.tensor.state import is_recorded
 
 cnp.import_array()
 
+cdef extern from "Python.h":
+    ctypedef struct PySequenceMethods:
+        void* sq_item
+
+    ctypedef struct PyTypeObject:
+        PySequenceMethods* tp_as_sequence
+
 cdef Counts* recorders = counts()
+cdef int STORE_SUBSCR = opmap["STORE_SUBSCR"]
 cdef Py_ssize_t live = 0
+cdef bint making = False       # a tensor with a value, which Python code cannot
+cdef object variable_type = None
 
 # Filled by the floors above, see `install`.
 cdef Operator op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
@@ -55,6 +68,12 @@ def install(dict operators, dict methods):
     op_greater = as_operator(operators["greater"])
     op_greater_equal = as_operator(operators["greater_equal"])
     functions.update(methods)
+
+
+def install_variable(type variable):
+    """Tell which subclass makes its own value."""
+    global variable_type
+    variable_type = variable
 
 
 def live_tensors() -> int:
@@ -109,18 +128,15 @@ cdef class Tensor:
     Tensor([0.84147098, 1.81859485])
     """
 
-    def __init__(self):
-        raise TypeError("make tensors with cytape.constant or cytape.convert_to_tensor")
-
-    def __cinit__(self):
-        global live
-        live += 1
+    def __cinit__(self, *_, **__):
+        if not making and type(self) is not variable_type:
+            raise TypeError("make tensors with cytape.constant or cytape.convert_to_tensor")
 
     def __dealloc__(self):
         global live
-        live -= 1
         cdef Value value = self.held
         if value is not None:
+            live -= 1
             value.handles -= 1
             if value.handles == 0 and recorders.holding:
                 handle_died(value.id)
@@ -202,12 +218,15 @@ cdef class Tensor:
         return array_of(self.held).tolist()
 
     def __float__(self):
+        object_to_storing(self)
         return float(array_of(self.held))
 
     def __int__(self):
+        object_to_storing(self)
         return int(array_of(self.held))
 
     def __complex__(self):
+        object_to_storing(self)
         return complex(array_of(self.held))
 
     def __bool__(self):
@@ -225,6 +244,9 @@ cdef class Tensor:
         if self.held.spec.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
         return (self[i] for i in range(self.held.spec.dims[0]))
+
+    def __reversed__(self):
+        return iter(self[::-1])
 
     def __contains__(self, element):
         return element in array_of(self.held)
@@ -248,6 +270,7 @@ cdef class Tensor:
         return functions["copy"](self)
 
     def __dlpack__(self, **arguments):
+        object_to_detachment(self)
         # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
         try:
             return array_of(self.held).__dlpack__(**arguments)
@@ -260,11 +283,7 @@ cdef class Tensor:
     # ---- NumPy's protocols
 
     def __array__(self, dtype=None, copy=None):
-        if is_recorded(self.id):
-            raise DetachedError(
-                "a tensor that is being recorded was about to become a plain array, which would lose its "
-                "gradient. Use cytape.numpy (or a NumPy function that takes tensors) instead, or say "
-                "tensor.numpy() if the gradient should stop here")
+        object_to_detachment(self)
         return np.array(array_of(self.held), dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
@@ -387,6 +406,31 @@ cdef class Tensor:
         return sorted({*object.__dir__(self), *(FUNCTIONS_THAT_ARE_METHODS & functions.keys())})
 
 
+cdef int object_to_detachment(Tensor tensor) except -1:
+    if tensor.held.spec.trainable and is_recorded(tensor.id):
+        raise DetachedError(
+            "a tensor that is being recorded was about to become a plain array or number, which would "
+            "lose its gradient. Use cytape.numpy (or a NumPy function that takes tensors) instead; to "
+            "fill an array, collect tensors in a list and use cytape.numpy.stack; or say "
+            "tensor.numpy() if the gradient should stop here")
+    return 0
+
+
+cdef int object_to_storing(Tensor tensor) except -1:
+    """Refuse ``array[i] = tensor``: NumPy asks for a number there as ``float(tensor)`` does.
+
+    Only the instruction that is being executed tells the two apart.
+    """
+    if recorders.entered:
+        frame = sys._getframe()
+        if frame.f_code.co_code[frame.f_lasti] == STORE_SUBSCR:
+            object_to_detachment(tensor)
+    return 0
+
+
+# NumPy would hide what `object_to_storing` raises behind its complaint about sequences.
+(<PyTypeObject*>Tensor).tp_as_sequence.sq_item = NULL
+
 cdef frozenset FUNCTIONS_THAT_ARE_METHODS = frozenset(
     "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten max "
     "mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace "
@@ -407,10 +451,21 @@ cdef class Method:
 
 
 cdef Tensor new_tensor(Value value):
-    cdef Tensor tensor = Tensor.__new__(Tensor)
+    global making
+    cdef Tensor tensor
+    making = True
+    tensor = Tensor.__new__(Tensor)
+    making = False
+    hold(tensor, value)
+    return tensor
+
+
+cdef void hold(Tensor tensor, Value value) noexcept:
+    """Make a value that of a tensor (or variable) without one."""
+    global live
+    live += 1
     tensor.held = value
     value.handles += 1
-    return tensor
 
 
 cdef Tensor another_handle(Value value):

@@ -5,10 +5,12 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
 from .state cimport Counts, Recorder, counts, handle_died, recording
-from .tensor cimport another_handle, as_ndarray
-from .value cimport array_of, copy_of_array, value_of_array
+from .tensor cimport another_handle, as_ndarray, hold
+from .value cimport array_of, copy_of_array, new_id, value_of_array
 
 import numpy as np
+
+from cytape.tensor.tensor import install_variable
 
 cdef Counts* recorders = counts()
 
@@ -46,13 +48,10 @@ cdef class Variable(Tensor):
     Variable([0.8, 1.6])
     """
 
-    def __init__(self, initial_value, bint trainable=True, name=None, dtype=None):
-        if self.held is not None:
-            raise TypeError("a Variable is initialised once; use assign to change its value")
+    def __cinit__(self, initial_value, bint trainable=True, name=None, dtype=None):
         value = initial_value() if callable(initial_value) else initial_value
-        self.held = copy_of_array(plain_array(value, dtype))
-        self.held.handles = 1
-        self.variable_id = self.held.id
+        hold(self, copy_of_array(plain_array(value, dtype)))
+        self.variable_id = new_id()
         self.trainable = trainable
         self.name = "Variable" if name is None else name
 
@@ -97,8 +96,12 @@ cdef class Variable(Tensor):
         return self
 
     def __array__(self, dtype=None, copy=None):
-        read(self)  # recorders that follow the variable are told, so that they can object
+        read(self)  # recorders that would follow the variable hear of it, so that they can object
         return Tensor.__array__(self, dtype, copy)
+
+    def __dlpack__(self, **arguments):
+        read(self)
+        return Tensor.__dlpack__(self, **arguments)
 
     def __reduce__(self):
         return Variable, (array_of(self.held), self.trainable, self.name)
@@ -150,8 +153,10 @@ cdef int announce(Recorder recorder, Variable variable) except -1:
             or trace_knows(recorder, variable.variable_id)):
         return 0
     recorder.watch_variable_of(variable, variable.variable_id)
-    if variable.held.id != variable.variable_id:
-        spec = <void*><PyObject*>variable.held.spec
-        recorder.record_op(&read_kind, &variable.variable_id, 1, &variable.held.id, 1, &spec, 1)
-        Py_INCREF(variable.held.spec)
+    spec = <void*><PyObject*>variable.held.spec
+    recorder.record_op(&read_kind, &variable.variable_id, 1, &variable.held.id, 1, &spec, 1)
+    Py_INCREF(variable.held.spec)
     return 0
+
+
+install_variable(Variable)
