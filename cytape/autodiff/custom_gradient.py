@@ -13,7 +13,7 @@ from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import InvalidGradientError, TapeStateError
 from cytape.ops.creation import identity_op
 from cytape.ops.declare import nondifferentiable
-from cytape.ops.dispatch import record_custom
+from cytape.ops.general_op import record_custom
 from cytape.tensor import state
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor

@@ -12,12 +12,11 @@
 #    function does to the trace (record, delete, differentiate again) does not disturb this one.
 
 from .idtable cimport idtable_get
-from .memory cimport grow, resize
+from .memory cimport grow, release, resize
 from .trace cimport CONSUMED, UNTRACED, Op, OpTable, Trace
 from .typedefs cimport NO_INDEX, id_t, index_t
 from .vspace cimport BackwardCall, OpKind, VSpace
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from cytape.errors import TapeStateError
@@ -181,22 +180,22 @@ cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targe
                 elif trace.slots[slot].op == CONSUMED and trace.slots[slot].uses == 0:
                     trace.free_slot_of(slot)
         trace.forget(first_doomed)
-        free(state.table.refs)
+        release(state.table.refs)
     trace.readers -= state.reading
     for i in range(n_targets + n_sources):
         slot = idtable_get(&trace.ids, targets[i] if i < n_targets else sources[i - n_targets])
         if slot != NO_INDEX and trace.slots[slot].op == UNTRACED and trace.slots[slot].uses == 0:
             trace.free_slot_of(slot)
-    free(state.table.ops)
-    free(state.table.args)
-    free(state.named)
-    free(state.tensors)
-    free(state.missing)
-    free(state.ready)
-    free(state.extra)
-    free(state.terms)
-    free(state.row)
-    free(state.needed)
+    release(state.table.ops)
+    release(state.table.args)
+    release(state.named)
+    release(state.tensors)
+    release(state.missing)
+    release(state.ready)
+    release(state.extra)
+    release(state.terms)
+    release(state.row)
+    release(state.needed)
     trace.pinned -= state.pinning
     trace.end_sweep()
 

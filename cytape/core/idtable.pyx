@@ -1,6 +1,5 @@
-from .memory cimport resize
+from .memory cimport release, resize
 from .typedefs cimport NO_ID
-from libc.stdlib cimport free
 
 cdef enum:
     INITIAL_CELLS = 16
@@ -18,8 +17,8 @@ cdef int idtable_init(IdTable* table) except -1:
 
 
 cdef void idtable_free(IdTable* table) noexcept nogil:
-    free(table.window)
-    free(table.cells)
+    release(table.window)
+    release(table.cells)
     table.window = NULL
     table.cells = NULL
 
@@ -137,5 +136,5 @@ cdef int rebuild_cells(IdTable* table, uint64_t capacity) except -1:
     for i in range(old_capacity):
         if old[i].id != NO_ID:
             place(table, old[i].id, old[i].slot)
-    free(old)
+    release(old)
     return 0

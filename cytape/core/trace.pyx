@@ -1,6 +1,6 @@
 from .idtable cimport (
     idtable_add, idtable_free, idtable_get, idtable_init, idtable_nbytes, idtable_remove)
-from .memory cimport grow, resize
+from .memory cimport grow, release, resize
 from .vspace cimport Backward, OpType
 from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
@@ -42,12 +42,12 @@ cdef class Trace:
                 kind.release(self.table.refs + self.table.ops[op].refs, self.table.ops[op].n_refs,
                              self.keeper)
         idtable_free(&self.ids)
-        free(self.slots)
-        free(self.table.ops)
-        free(self.doomed)
-        free(self.table.args)
-        free(self.table.refs)
-        free(self.postponed)
+        release(self.slots)
+        release(self.table.ops)
+        release(self.doomed)
+        release(self.table.args)
+        release(self.table.refs)
+        release(self.postponed)
 
     # ---- the Python face
 
@@ -438,7 +438,7 @@ cdef class Trace:
             for i in range(n):
                 if self.unlink(ids[i]):
                     self.release_doomed()
-            free(ids)
+            release(ids)
 
     cdef void trim(self) noexcept nogil:
         """Take back the room of freed ops at the end."""

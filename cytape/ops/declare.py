@@ -10,7 +10,8 @@ function. Reverse mode, forward mode and higher orders all follow from that one 
 - A user's own op may leave its rules to `register_gradient` and `register_jvp`.
 """
 
-from cytape.ops.dispatch import ElementwiseOp, GeneralOp
+from cytape.ops.elementwise_op import ElementwiseOp
+from cytape.ops.general_op import GeneralOp
 
 OPS = {}
 _rules_to_come = {}

@@ -1,0 +1,133 @@
+from libc.limits cimport INT_MAX
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #include <string.h>
+    #if defined(__linux__)
+    #include <malloc.h>
+    #include <sys/mman.h>
+    /* The first touch of a page costs more than recording ten ops on it. So what a dead tape leaves is
+       kept for the next one (CYTAPE_KEPT bytes at most); arrays larger than a huge page are mapped, ask
+       for huge pages, and grow without being copied. */
+    #define CYTAPE_HUGE_PAGE ((size_t)1 << 21)
+    #define CYTAPE_WORTH_KEEPING ((size_t)1 << 15)
+    #define CYTAPE_KEPT ((size_t)1 << 23)
+    #define CYTAPE_BLOCKS 48
+    typedef struct { void *memory; size_t n_bytes; } cytape_block;
+    static cytape_block cytape_kept[CYTAPE_BLOCKS], cytape_mapped[CYTAPE_BLOCKS];
+    static size_t cytape_kept_bytes = 0;
+
+    static cytape_block *cytape_find(cytape_block *blocks, void *memory) {
+        int i;
+        for (i = 0; i < CYTAPE_BLOCKS; i++) {
+            if (blocks[i].memory == memory) { return &blocks[i]; }
+        }
+        return NULL;
+    }
+
+    static void cytape_free(void *memory) {
+        cytape_block *block;
+        size_t n_bytes;
+        if (memory == NULL) { return; }
+        block = cytape_find(cytape_mapped, memory);
+        if (block != NULL) {
+            munmap(memory, block->n_bytes);
+            block->memory = NULL;
+            return;
+        }
+        n_bytes = malloc_usable_size(memory);
+        if (n_bytes >= CYTAPE_WORTH_KEEPING && cytape_kept_bytes + n_bytes <= CYTAPE_KEPT) {
+            block = cytape_find(cytape_kept, NULL);
+            if (block != NULL) {
+                block->memory = memory;
+                block->n_bytes = n_bytes;
+                cytape_kept_bytes += n_bytes;
+                return;
+            }
+        }
+        free(memory);
+    }
+
+    static void *cytape_map(void *memory, size_t n_bytes) {
+        cytape_block *block = memory == NULL ? NULL : cytape_find(cytape_mapped, memory);
+        void *mapped;
+        n_bytes = (n_bytes + CYTAPE_HUGE_PAGE - 1) & ~(CYTAPE_HUGE_PAGE - 1);
+        if (block != NULL) {
+            mapped = mremap(memory, block->n_bytes, n_bytes, MREMAP_MAYMOVE);
+        } else {
+            block = cytape_find(cytape_mapped, NULL);
+            if (block == NULL) { return realloc(memory, n_bytes); }
+            mapped = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        }
+        if (mapped == MAP_FAILED) { return NULL; }
+        madvise(mapped, n_bytes, MADV_HUGEPAGE);
+        if (block->memory == NULL && memory != NULL) {
+            memcpy(mapped, memory, malloc_usable_size(memory));
+            cytape_free(memory);
+        }
+        block->memory = mapped;
+        block->n_bytes = n_bytes;
+        return mapped;
+    }
+
+    static void *cytape_reallocate(void *memory, size_t n_bytes) {
+        void *moved = NULL;
+        size_t held;
+        int i;
+        if (n_bytes < CYTAPE_WORTH_KEEPING) { return realloc(memory, n_bytes); }
+        if (n_bytes >= CYTAPE_HUGE_PAGE) { return cytape_map(memory, n_bytes); }
+        for (i = 0; i < CYTAPE_BLOCKS && moved == NULL; i++) {
+            held = cytape_kept[i].memory == NULL ? 0 : cytape_kept[i].n_bytes;
+            if (held >= n_bytes && held <= 2 * n_bytes) {
+                moved = cytape_kept[i].memory;
+                cytape_kept[i].memory = NULL;
+                cytape_kept_bytes -= held;
+            }
+        }
+        if (moved == NULL) { moved = malloc(n_bytes); }
+        if (moved != NULL && memory != NULL) {
+            held = malloc_usable_size(memory);
+            memcpy(moved, memory, held < n_bytes ? held : n_bytes);
+            cytape_free(memory);
+        }
+        return moved;
+    }
+    #else
+    #define cytape_reallocate realloc
+    #define cytape_free free
+    #endif
+    """
+    void* cytape_reallocate(void* memory, size_t n_bytes) noexcept nogil
+    void cytape_free(void* memory) noexcept nogil
+
+cdef enum:
+    INITIAL_CAPACITY = 64
+    LARGE = 1 << 16
+
+
+cdef int resize(void** memory, size_t count, size_t item_size) except -1 nogil:
+    cdef size_t n_bytes = count * item_size
+    if item_size and n_bytes // item_size != count:
+        with gil:
+            raise MemoryError(f"cannot allocate {count} items of {item_size} bytes")
+    cdef void* resized = cytape_reallocate(memory[0], n_bytes if n_bytes else 1)
+    if resized == NULL:
+        with gil:
+            raise MemoryError(f"cannot allocate {n_bytes} bytes for a tape")
+    memory[0] = resized
+    return 0
+
+
+cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item_size) except -1:
+    cdef Py_ssize_t more = capacity[0] if capacity[0] < LARGE else capacity[0] // 2
+    cdef Py_ssize_t wanted = max(at_least, capacity[0] + more, <Py_ssize_t>INITIAL_CAPACITY)
+    if wanted > INT_MAX:
+        raise OverflowError(f"a tape holds at most {INT_MAX} entries")
+    resize(memory, wanted, item_size)
+    capacity[0] = <index_t>wanted
+    return 0
+
+
+cdef void release(void* memory) noexcept nogil:
+    cytape_free(memory)

@@ -1,0 +1,27 @@
+# GeneralOp: an op with a derivative rule per mode. CustomOp: one call with a Python closure for a vjp.
+
+from cytape.core.vspace cimport BackwardCall
+
+from .dispatch cimport Op
+
+cdef class GeneralOp(Op):
+    # refs of an entry: output specs; per input its value or spec; per output its value or None; the
+    # attributes.
+    cdef readonly object vjp, jvp
+    cdef readonly object saved_inputs   # positions, None: all
+    cdef readonly tuple saved_outputs
+    cdef readonly bint linear
+    cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
+    cdef int record(self, inputs, list outputs, dict attrs) except -1
+
+cdef class CustomOp(Op):
+    # refs of an entry: output specs, input specs, the Backward that keeps the closure.
+    pass
+
+cdef class OpCall:
+    # What a derivative rule sees of one call.
+    cdef readonly Op op
+    cdef readonly dict attrs
+    cdef readonly tuple needs, input_specs, output_specs
+    cdef tuple input_refs, output_refs
+    cdef bint plain             # nobody records: rules get ndarrays
