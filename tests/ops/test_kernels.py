@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from cytape.ops.declare import OPS
-from cytape.ops.dispatch import ElementwiseOp
+from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.kernels import Kernel
 from cytape.ops.program import has_loop
 

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.ops.declare import OPS
-from cytape.ops.dispatch import ElementwiseOp
+from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.program import Program, trace
 
 OUTPUT, FIRST, SECOND = 1, 2, 4  # bits of Program.reads
