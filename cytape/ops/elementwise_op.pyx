@@ -30,16 +30,21 @@ cdef extern from "Python.h":
 cdef extern from *:
     """
     #include <fenv.h>
-    #define CYTAPE_TROUBLE (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
-    #if defined(__x86_64__) || defined(_M_X64)
+    #define CYTAPE_TROUBLE (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+    #if defined(__x86_64__) && defined(__GNUC__)
     #include <xmmintrin.h>
-    /* Kernels compute in vector registers, whose flags can be read without a call. */
-    #define cytape_trouble() (_mm_getcsr() & CYTAPE_TROUBLE)
+    /* fetestexcept without the call: vector code sets the one word, feraiseexcept the other. */
+    static inline int cytape_trouble(void) {
+        unsigned short status;
+        __asm__ __volatile__("fnstsw %0" : "=a"(status));
+        return (status | _mm_getcsr()) & CYTAPE_TROUBLE;
+    }
     #else
     #define cytape_trouble() fetestexcept(CYTAPE_TROUBLE)
     #endif
     """
-    int CYTAPE_TROUBLE
+    int CYTAPE_TROUBLE, FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
+    int fetestexcept(int excepts) noexcept nogil
     bint cytape_trouble() noexcept nogil
     int feclearexcept(int excepts) noexcept nogil
 
@@ -100,7 +105,7 @@ cdef class ElementwiseOp(Op):
                     strides[1] = out.spec.itemsize
                     loop.function(data, &a.spec.size, strides, loop.data)
                     if cytape_trouble():
-                        warn(self.forward, (array_of(a),))
+                        warn(self.forward, (ndarray_of(x),))
                     return self.finish(out, a, None)
         return self.by_numpy(x)
 
@@ -135,7 +140,7 @@ cdef class ElementwiseOp(Op):
         strides[2] = out.spec.itemsize
         loop.function(data, &spec.size, strides, loop.data)
         if cytape_trouble():
-            warn(self.forward, (array_of(a), array_of(b)))
+            warn(self.forward, (ndarray_of(x), ndarray_of(y)))
         return self.finish(out, a, b)
 
     cdef object finish(self, Value out, Value a, Value b):
@@ -357,11 +362,13 @@ cdef Value result_value(Spec spec, Loop* loop, int type_num):
     return new_value(boolean_spec(spec)) if loop.out_type == cnp.NPY_BOOL else None
 
 
-cdef int warn(forward, tuple arrays) except -1:
-    """A kernel met a division by zero, an overflow or a NaN: let NumPy say so as it is set up to."""
+cdef int warn(forward, tuple operands) except -1:
+    """A kernel met a division by zero, an overflow or the like: NumPy is to say so as it is set up."""
+    cdef bint only_underflow = not fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
     feclearexcept(CYTAPE_TROUBLE)
-    forward(*arrays)
-    feclearexcept(CYTAPE_TROUBLE)
+    if not only_underflow or np.geterr()["under"] != "ignore":
+        forward(*operands)
+        feclearexcept(CYTAPE_TROUBLE)
     return 0
 
 

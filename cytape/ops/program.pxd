@@ -10,7 +10,7 @@ from numpy cimport npy_intp
 from .kernels cimport Kernel
 
 cdef enum:
-    MAX_REGISTERS = 16
+    MAX_REGISTERS = 20
     GRADIENT = 0      # register of the output's gradient
     OUTPUT = 1        # of the op's output
     FIRST_INPUT = 2   # of its inputs

@@ -43,6 +43,9 @@ class Symbol(NDArrayOperatorsMixin):
     def __getattr__(self, name):
         raise NotAProgram
 
+    def __bool__(self):
+        raise NotAProgram  # which branch to take depends on the data
+
 
 class Tracer:
     """Collects the steps of one program."""
@@ -62,11 +65,12 @@ class Tracer:
     def constant(self, value):
         if isinstance(value, complex) or np.ndim(value):
             raise NotAProgram
+        value = float(value)
         for register, known in self.constants.items():
-            if known == value:
+            if known.hex() == value.hex():  # 0.0 == -0.0
                 return self.symbols[register]
         symbol = self.new_symbol()
-        self.constants[symbol.register] = float(value)
+        self.constants[symbol.register] = value
         return symbol
 
     def number(self, x):
