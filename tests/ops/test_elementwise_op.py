@@ -1,0 +1,264 @@
+"""Elementwise ops: how they are called, what they save, and their forward mode."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.ops.elementwise_op import ElementwiseOp
+from cytape.tensor.tensor import live_tensors, tensor_of
+
+V3 = np.array([0.5, -1.0, 2.0])
+
+
+# -- calling ---------------------------------------------------------------------------------------
+
+
+def test_plain_arrays_are_left_to_numpy():
+    out = np.zeros(3)
+    assert cnp.add(V3, 1.0, out) is out
+    assert cnp.sin(V3, out=out, where=V3 > 0) is out
+    assert type(cnp.sin(0.5)) is np.float64
+    assert cnp.add([1, 2], 3).dtype == np.int64
+    with pytest.raises(TypeError, match="bogus"):
+        cnp.sin(V3, bogus=1)
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: f.add(cytape.constant(V3)),
+    lambda f: f.add(cytape.constant(V3), V3, V3, V3),
+    lambda f: f.sin(cytape.constant(V3), V3, V3),
+    lambda f: f.sin(),
+    lambda f: f.add(x1=cytape.constant(V3), x2=1.0),
+], ids=["too few", "too many", "too many of one", "none", "by name"])
+@pytest.mark.parametrize("module", [np, cnp])
+def test_a_wrong_number_of_arguments_is_an_error_whoever_is_called(call, module):
+    with pytest.raises(TypeError):
+        call(module)
+
+
+@pytest.mark.parametrize("arguments", [
+    {"out": np.zeros(3)}, {"out": (np.zeros(3),)}, {"where": V3 > 0}, {"casting": "unsafe"},
+    {"order": "F"}, {"subok": False}, {"bogus": 1},
+])
+def test_arguments_that_tensors_do_not_take_are_named(arguments):
+    (name,) = arguments
+    with pytest.raises(TypeError, match=name):
+        cnp.add(cytape.constant(V3), 1.0, **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{"out": None}, {"where": True}, {"dtype": None}])
+def test_defaults_may_be_spelt_out(arguments):
+    for function in (np.add, cnp.add):
+        result = function(cytape.constant(V3), 1.0, **arguments)
+        np.testing.assert_array_equal(result.numpy(), V3 + 1)
+
+
+@pytest.mark.parametrize("function, args", [
+    ("sin", (V3,)), ("add", (V3, V3)), ("add", (V3, 1)), ("multiply", (2.0, V3)),
+])
+def test_a_dtype_may_be_asked_for_and_is_differentiable(function, args):
+    expected = getattr(np, function)(*args, dtype="float32")
+    for module in (np, cnp):
+        tensors = [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in args]
+        sources = [t for t in tensors if isinstance(t, cytape.Tensor)]
+        with cytape.GradientTape() as tape:
+            tape.watch(sources)
+            result = getattr(module, function)(*tensors, dtype="float32")
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result.numpy(), expected)
+        assert all(g.dtype == np.float64 for g in tape.gradient(result, sources))
+
+
+@pytest.mark.parametrize("other", [V3, [0.5, -1.0, 2.0], V3.tolist(), 2.0, 2, np.float32(2)])
+def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
+    x = cytape.constant(V3)
+    before = np.array(other)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * other
+    if isinstance(other, np.ndarray):
+        other += 100
+    elif isinstance(other, list):
+        other[0] = 100.0
+    try:
+        np.testing.assert_array_equal(tape.gradient(y, x).numpy(), before * np.ones(3))
+    finally:
+        if isinstance(other, np.ndarray):
+            other -= 100
+
+
+# -- what an entry keeps ---------------------------------------------------------------------------
+
+
+def saved(function, n_inputs, watched=None):
+    """Which inputs, and whether the output, are still there when all handles are gone."""
+    arrays = [np.full(5000, 1.5) for _ in range(n_inputs)]
+    inputs_alive = [weakref.ref(array) for array in arrays]
+    tensors = [tensor_of(array) for array in arrays]
+    arrays.clear()
+    with cytape.GradientTape() as tape:
+        tape.watch(tensors if watched is None else [tensors[i] for i in watched])
+        y = function(*tensors)
+        result = y.numpy()
+        output_alive = weakref.ref(result if result.base is None else result.base)
+        z = cnp.positive(y)
+    del result, y
+    tensors.clear()
+    gc.collect()
+    found = tuple(alive() is not None for alive in inputs_alive), output_alive() is not None
+    del tape, z
+    gc.collect()
+    assert not any(alive() is not None for alive in [*inputs_alive, output_alive])
+    return found
+
+
+@pytest.mark.parametrize("function, n_inputs, inputs, output", [
+    (cnp.add, 2, (False, False), False),
+    (cnp.subtract, 2, (False, False), False),
+    (cnp.negative, 1, (False,), False),
+    (cnp.multiply, 2, (True, True), False),
+    (cnp.divide, 2, (False, True), True),
+    (cnp.exp, 1, (False,), True),
+    (cnp.tanh, 1, (False,), True),
+    (cnp.sin, 1, (True,), False),
+    (cnp.square, 1, (True,), False),
+    (cnp.floor, 1, (False,), False),
+    (cnp.maximum, 2, (True, False), True),
+    (lambda x: x * 2.0, 1, (False,), False),
+    (lambda x: 2.0 / x, 1, (True,), True),
+])
+def test_only_what_a_partial_reads_is_kept(function, n_inputs, inputs, output):
+    assert saved(function, n_inputs) == (inputs, output)
+
+
+@pytest.mark.parametrize("watched, inputs", [([0], (False, True)), ([1], (True, False))])
+def test_only_what_the_partials_of_followed_inputs_read_is_kept(watched, inputs):
+    assert saved(cnp.multiply, 2, watched) == (inputs, False)
+
+
+def test_an_op_that_the_fallback_computes_keeps_all():
+    """Its partial cannot be traced, so nobody knows what it reads."""
+    op = ElementwiseOp("Untraced", np.sin, (lambda y, x: np.clip(np.cos(x), -1, 1),))
+    assert saved(op, 1) == ((True,), True)
+
+
+def test_nothing_is_kept_where_nobody_records():
+    assert saved(cnp.multiply, 2, []) == ((False, False), False)
+    x = cytape.constant(V3)
+    tape = cytape.GradientTape()
+    with tape:
+        tape.watch(x)
+    y = x * x
+    assert tape.gradient(y, x) is None
+
+
+def test_no_handle_is_kept():
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        before = live_tensors()
+        y = cnp.exp(x) * cnp.sin(x) / cnp.tanh(x)
+        assert live_tensors() == before + 1
+    expected = cytape.grad(lambda x: np.sum(cnp.exp(x) * cnp.sin(x) / cnp.tanh(x)))(V3)
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected)
+
+
+def test_a_tensor_that_is_an_input_twice_gets_both_gradients():
+    op = ElementwiseOp("Twice", lambda a, b, c: a * b + c, (
+        lambda z, a, b, c: b, lambda z, a, b, c: a, lambda z, a, b, c: 1))
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = op(x, x, x)
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), 2 * V3 + 1)
+
+
+def test_all_tapes_that_follow_an_input_record_each_for_itself():
+    x, y = cytape.constant(2.0), cytape.constant(3.0)
+    with cytape.GradientTape() as a, cytape.GradientTape() as b, cytape.GradientTape() as c:
+        a.watch(x)
+        b.watch(y)
+        c.watch([x, y])
+        z = x * y
+    gradients = [tape.gradient(z, [x, y]) for tape in (a, b, c)]
+    assert [[None if g is None else float(g) for g in row] for row in gradients] == [
+        [3.0, None], [None, 2.0], [3.0, 2.0]]
+
+
+# -- gradients that fit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtypes", [
+    ("float32", "float64"), ("float64", "complex128"), ("float16", "complex64"),
+    ("complex64", "complex128"), ("longdouble", "float32"),
+])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_gradient_has_the_dtype_and_shape_of_its_input(dtypes, recorded):
+    x, y = cytape.constant(V3.astype(dtypes[0])), cytape.constant(np.ones((2, 1), dtypes[1]))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        z = x * y
+        gradients = tape.gradient(z, [x, y]) if recorded else None
+    for gradient, source in zip(gradients or tape.gradient(z, [x, y]), [x, y], strict=True):
+        assert gradient.spec is source.spec
+
+
+def test_integers_among_the_operands_have_no_gradient():
+    x, n = cytape.constant(V3), cytape.constant([2, 3, 4])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x**n * n
+    by_x, by_n = tape.gradient(y, [x, n])
+    np.testing.assert_allclose(by_x.numpy(), [2, 3, 4] * V3 ** [1, 2, 3] * [2, 3, 4])
+    assert by_n is None
+
+
+def test_an_integer_result_is_not_recorded():
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = (x > 0) * x
+        z = cnp.floor_divide(x, 1.0)
+    np.testing.assert_array_equal(tape.gradient([y, z], x).numpy(), V3 > 0)
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+
+def test_jvp_of_sums_the_terms_of_the_inputs_that_have_a_tangent():
+    x, y = cytape.constant(V3), cytape.constant(2 * V3)
+    for dx, dy, expected in [
+        (np.ones(3), None, 2 * V3), (None, np.ones(3), V3), (np.ones(3), np.ones(3), 3 * V3),
+    ]:
+        tangents = [None if t is None else cytape.constant(t) for t in (dx, dy)]
+        np.testing.assert_array_equal(cnp.multiply.jvp_of([x, y], tangents).numpy(), expected)
+    assert cnp.multiply.jvp_of([x, y], [None, None]) is None
+    assert cnp.floor.jvp_of([x], [x]) is None
+    assert cnp.copysign.jvp_of([x, y], [None, y]) is None
+
+
+def test_a_tangent_has_the_shape_and_dtype_of_the_output():
+    x = cytape.constant(np.float32(2))
+    y = cytape.constant(np.ones((2, 3)))
+    one = cytape.constant(np.float32(1))
+    for op in (cnp.add, cnp.multiply):
+        tangent = op.jvp_of([x, y], [one, None])
+        assert (tangent.shape, tangent.dtype) == ((2, 3), np.float64)
+
+
+def test_a_boolean_partial_selects_the_tangent():
+    x = cytape.constant([-1.0, 1.0])
+    tangent = cnp.maximum.jvp_of([x, cytape.constant(0.0)], [cytape.constant([np.inf, 2.0]), None])
+    np.testing.assert_array_equal(tangent.numpy(), [0.0, 2.0])
+
+
+def test_a_tangent_can_be_differentiated():
+    x, v = cytape.constant(V3), cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        tangent = cnp.sin.jvp_of([x], [v])
+    np.testing.assert_allclose(tape.gradient(tangent, x).numpy(), -np.sin(V3) * [1, 2, 3])
