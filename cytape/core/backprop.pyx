@@ -26,7 +26,7 @@ cdef enum:
     DONE = -2                # ... and of one whose backward function had its turn
     AGGREGATE_ABOVE = 4      # more gradients than this for one tensor, ...
     BYTES_PER_ELEMENT = 4
-    AGGREGATE_BYTES = 1 << 27  # ... of more than this size together, are summed before the last came
+    AGGREGATE_BYTES = 1 << 27  # ... of more than this together, are summed before the last came
 
 cdef struct TensorState:
     void* gradient    # the first that arrived
@@ -109,14 +109,14 @@ cdef int check_targets(Trace trace, const id_t* targets, Py_ssize_t n_targets, v
     cdef Py_ssize_t i
     cdef index_t slot
     if consume and trace.readers:
-        raise TapeStateError("a backward function tried to consume the tape that is being differentiated "
-                             "with keep=True; make the tape persistent")
+        raise TapeStateError("a backward function tried to consume the tape that is being "
+                             "differentiated with keep=True; make the tape persistent")
     for i in range(n_targets):
         slot = idtable_get(&trace.ids, targets[i])
         if slot != NO_INDEX and trace.slots[slot].op == CONSUMED and seeds[i] == NULL:
             raise TapeStateError(
-                f"cannot find the op that produced target {targets[i]}: a non-persistent tape serves one "
-                "gradient computation only; make it persistent to compute more")
+                f"cannot find the op that produced target {targets[i]}: a non-persistent tape "
+                "serves one gradient computation only; make it persistent to compute more")
     return 0
 
 
@@ -152,7 +152,8 @@ cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targ
     state.n_slots = trace.n_slots
     for slot in range(trace.n_slots):
         state.tensors[slot].known = trace.slots[slot].op != UNTRACED
-        state.tensors[slot].producer = trace.slots[slot].op if trace.slots[slot].op >= 0 else NO_INDEX
+        state.tensors[slot].producer = (trace.slots[slot].op if trace.slots[slot].op >= 0
+                                        else NO_INDEX)
     for i in range(n_sources):
         state.tensors[state.named[n_targets + i]].is_source = True
     state.consume = consume
@@ -313,8 +314,8 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
         release_row(vspace, state)
     for op in range(state.table.n_ops):
         if state.missing[op] > 0:
-            raise TapeStateError("ops on the tape depend on each other in a circle: an op was recorded "
-                                 "whose output is upstream of its own inputs")
+            raise TapeStateError("ops on the tape depend on each other in a circle: an op was "
+                                 "recorded whose output is upstream of its own inputs")
     return 0
 
 

@@ -5,7 +5,7 @@
 # b. Ids below the window's base (variables, constants older than the tape) live in `cells`, an
 #    open-addressing hash table with linear probing. A removal shifts followers back: no tombstones.
 # c. Every id >= base is in the window. An id too far beyond its end moves the window: what it held
-#    goes to the cells and it starts anew at that id. So a tape that lives long keeps a small window.
+#    goes to the cells and it starts anew at that id. So a long-lived tape has a small window.
 
 from .typedefs cimport NO_INDEX, id_t, index_t
 from libc.stdint cimport uint64_t

@@ -4,8 +4,8 @@ from .typedefs cimport NO_ID
 cdef enum:
     INITIAL_CELLS = 16
     INITIAL_WINDOW = 64
-    SPARSEST = 8       # the window spans at most this many ids per id held, ...
-    WINDOW_SLACK = 128 # ... counting so many more
+    SPARSEST = 8        # the window spans at most this many ids per id held, ...
+    WINDOW_SLACK = 128  # ... counting so many more
 
 
 cdef int idtable_init(IdTable* table) except -1:

@@ -1,6 +1,6 @@
 # All growth of all C arrays. A pointer is replaced only when the allocation succeeded, so that a
-# MemoryError leaves its owner valid; the owner updates its capacity last and releases in __dealloc__.
-# Arrays only grow.
+# MemoryError leaves its owner valid; the owner updates its capacity last and releases in
+# __dealloc__. Arrays only grow.
 
 from .typedefs cimport index_t
 

@@ -7,9 +7,9 @@ cdef extern from *:
     #if defined(__linux__)
     #include <malloc.h>
     #include <sys/mman.h>
-    /* The first touch of a page costs more than recording ten ops on it. So what a dead tape leaves is
-       kept for the next one (CYTAPE_KEPT bytes at most); arrays larger than a huge page are mapped, ask
-       for huge pages, and grow without being copied. */
+    /* The first touch of a page costs more than recording ten ops on it. So what a dead tape leaves
+       is kept for the next one (CYTAPE_KEPT bytes at most); arrays larger than a huge page are
+       mapped, ask for huge pages, and grow without being copied. */
     #define CYTAPE_HUGE_PAGE ((size_t)1 << 21)
     #define CYTAPE_WORTH_KEEPING ((size_t)1 << 15)
     #define CYTAPE_KEPT ((size_t)1 << 23)
@@ -58,7 +58,8 @@ cdef extern from *:
         } else {
             block = cytape_find(cytape_mapped, NULL);
             if (block == NULL) { return realloc(memory, n_bytes); }
-            mapped = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            mapped = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                          -1, 0);
         }
         if (mapped == MAP_FAILED) { return NULL; }
         madvise(mapped, n_bytes, MADV_HUGEPAGE);

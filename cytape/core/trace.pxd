@@ -4,10 +4,10 @@
 #    produced it and how many uses it has left. The IdTable finds the slot of an id.
 # b. Ops stand in `ops` in the order of recording. An op's input and output slots are a row of
 #    `args`; its refs (one info per output, then what its host saved) are a row of `refs`.
-# c. A use is a live op that has the tensor as an input (each occurrence counts), or the handle of an
-#    output. An op goes, and its outputs with it, when none of them has a use left. Freed ops leave
-#    holes; those at the end are taken back at once, the others by sliding everything down when the
-#    arrays are full.
+# c. A use is a live op that has the tensor as an input (each occurrence counts), or the handle of
+#    an output. An op goes, and its outputs with it, when none of them has a use left. Freed ops
+#    leave holes; those at the end are taken back at once, the others by sliding everything down
+#    when the arrays are full.
 # d. Letting go of refs may run any Python code, which may use this very tape. So arrays are made
 #    consistent first (`doomed` lists the ops), refs are released after, and while that happens or
 #    a sweep runs nothing is moved: `pinned` counts the reasons.
@@ -38,7 +38,7 @@ cdef struct Op:
 
 cdef struct OpTable:
     Op* ops
-    index_t* args     # slots; NO_INDEX: an input nobody can ask about, or whatever was dropped since
+    index_t* args     # slots; NO_INDEX: an input nobody can ask about, or what was dropped since
     void** refs
     index_t n_ops, op_capacity
     index_t n_args, arg_capacity
@@ -91,7 +91,6 @@ cdef inline bint trace_knows(Trace trace, id_t id) noexcept nogil:
     """Whether an id is watched or was produced here."""
     cdef index_t slot = trace_slot(trace, id)
     return slot != NO_INDEX and trace.slots[slot].op != UNTRACED
-
 
 
 cdef inline bint drop_handle(Trace trace, id_t id) noexcept:

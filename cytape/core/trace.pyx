@@ -1,6 +1,6 @@
 from .idtable cimport (
     idtable_add, idtable_free, idtable_get, idtable_init, idtable_nbytes, idtable_remove)
-from .memory cimport grow, release, resize
+from .memory cimport grow, release
 from .vspace cimport Backward, OpType
 from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
@@ -135,8 +135,8 @@ cdef class Trace:
         for id in output_ids:
             check_id(id)
             if id in input_ids or output_ids.count(id) > 1:
-                raise InvalidIdError(f"output {id} of op {kind.name!r} is listed twice or is its own "
-                                     "input; give every output an id of its own")
+                raise InvalidIdError(f"output {id} of op {kind.name!r} is listed twice or is its "
+                                     "own input; give every output an id of its own")
         cdef Backward backward = Backward()
         backward.op_type = kind
         backward.infos = infos
@@ -154,7 +154,8 @@ cdef class Trace:
                 refs[i] = <void*><PyObject*>infos[i]
             refs[n_outputs] = <void*>backward
             self.keeper.add(backward)
-            self.record_op(&kind.kind, ids, n_inputs, ids + n_inputs, n_outputs, refs, n_outputs + 1)
+            self.record_op(&kind.kind, ids, n_inputs, ids + n_inputs, n_outputs, refs,
+                           n_outputs + 1)
         except BaseException:
             self.keeper.discard(backward)
             raise
@@ -181,12 +182,14 @@ cdef class Trace:
 
     def usages(self) -> dict:
         """Return the number of uses left of every id that a live op has as input or output."""
-        cdef index_t op, row, slot
+        cdef index_t op, i, slot
+        cdef Op* entry
         uses = {}
         for op in range(self.table.n_ops):
-            if self.table.ops[op].kind != NULL:
-                row = self.table.ops[op].args
-                for slot in self.table.args[row:row + self.table.ops[op].n_inputs + self.table.ops[op].n_outputs]:
+            entry = &self.table.ops[op]
+            if entry.kind != NULL:
+                for i in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
+                    slot = self.table.args[i]
                     if slot != NO_INDEX:
                         uses[self.slots[slot].id] = self.slots[slot].uses
         return uses
@@ -252,7 +255,8 @@ cdef class Trace:
         cdef index_t* row
         cdef void** refs
         cdef Op* entry
-        if (op == self.table.op_capacity or self.table.n_args + n_inputs + n_outputs > self.table.arg_capacity
+        if (op == self.table.op_capacity
+                or self.table.n_args + n_inputs + n_outputs > self.table.arg_capacity
                 or self.table.n_refs + n_refs > self.table.ref_capacity):
             self.reserve(n_inputs + n_outputs, n_refs)
             op = self.table.n_ops
@@ -329,13 +333,14 @@ cdef class Trace:
         if self.table.n_ops == self.table.op_capacity:
             grow(<void**>&self.table.ops, &self.table.op_capacity, self.table.n_ops + 1, sizeof(Op))
         if self.doomed_capacity < self.table.op_capacity:
-            grow(<void**>&self.doomed, &self.doomed_capacity, self.table.op_capacity, sizeof(index_t))
-        if self.table.n_args + n_args > self.table.arg_capacity:
-            grow(<void**>&self.table.args, &self.table.arg_capacity, <Py_ssize_t>self.table.n_args + n_args,
+            grow(<void**>&self.doomed, &self.doomed_capacity, self.table.op_capacity,
                  sizeof(index_t))
+        if self.table.n_args + n_args > self.table.arg_capacity:
+            grow(<void**>&self.table.args, &self.table.arg_capacity,
+                 <Py_ssize_t>self.table.n_args + n_args, sizeof(index_t))
         if self.table.n_refs + n_refs > self.table.ref_capacity:
-            grow(<void**>&self.table.refs, &self.table.ref_capacity, <Py_ssize_t>self.table.n_refs + n_refs,
-                 sizeof(void*))
+            grow(<void**>&self.table.refs, &self.table.ref_capacity,
+                 <Py_ssize_t>self.table.n_refs + n_refs, sizeof(void*))
         return 0
 
     # ---- forgetting
@@ -347,7 +352,10 @@ cdef class Trace:
             add_use(self, slot)
 
     cdef bint unlink(self, id_t id) noexcept:
-        """Drop the use that a handle is; True if ops wait for `release_doomed` now. Runs no Python."""
+        """Drop the use that a handle is; True if ops wait for `release_doomed` now.
+
+        Runs no Python.
+        """
         cdef index_t slot = trace_slot(self, id)
         cdef index_t first_doomed = self.n_doomed
         if slot == NO_INDEX or self.slots[slot].op == WATCHED or self.slots[slot].op == UNTRACED:
@@ -459,7 +467,8 @@ cdef class Trace:
             entry = &self.table.ops[op]
             memmove(self.table.args + n_args, self.table.args + entry.args,
                     (entry.n_inputs + entry.n_outputs) * sizeof(index_t))
-            memmove(self.table.refs + n_refs, self.table.refs + entry.refs, entry.n_refs * sizeof(void*))
+            memmove(self.table.refs + n_refs, self.table.refs + entry.refs,
+                    entry.n_refs * sizeof(void*))
             entry.args = n_args
             entry.refs = n_refs
             n_refs += entry.n_refs
@@ -511,7 +520,8 @@ cdef void release_refs(Trace trace, index_t op) noexcept:
         refs = <void**>malloc(n_refs * sizeof(void*))
         if refs == NULL:
             return  # out of memory: leaking these is all that can be done
-    memcpy(refs, trace.table.refs + entry.refs, n_refs * sizeof(void*))  # release may move the array
+    # A copy, for releasing may move the array.
+    memcpy(refs, trace.table.refs + entry.refs, n_refs * sizeof(void*))
     kind.release(refs, n_refs, trace.keeper)
     if refs != on_stack:
         free(refs)

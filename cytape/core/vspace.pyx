@@ -51,8 +51,8 @@ cdef class OpType:
         self.kind.optional_gradients = 0
         for position in optional_gradients:
             if not 0 <= position < 64:
-                raise ValueError(f"optional_gradients of {name!r} has position {position}; only outputs "
-                                 "0 to 63 can be optional")
+                raise ValueError(f"optional_gradients of {name!r} has position {position}; only "
+                                 "outputs 0 to 63 can be optional")
             self.kind.optional_gradients |= <uint64_t>1 << <int>position
         self.kind.release = release_backward
         self.kind.owner = <void*>self
@@ -101,7 +101,7 @@ cdef class VSpace:
     ...     def aggregate_gradients(self, gradients): return sum(gradients)
     ...     def ones_like(self, info): return 1.0
     ...     def zeros_like(self, info): return 0.0
-    ...     def call_backward_function(self, op_type, backward, unneeded_gradients, output_gradients):
+    ...     def call_backward_function(self, op_type, backward, unneeded, output_gradients):
     ...         return backward(*output_gradients)
     >>> tape = Tape()
     >>> tape.watch(1)
@@ -188,8 +188,8 @@ cdef class VSpace:
             name, backward.function, unneeded, output_gradients))
         if len(gradients) != call.n_inputs:
             raise TapeStateError(
-                f"the backward function of op {name!r} must return one gradient (or None) for each of "
-                f"its inputs: expected {call.n_inputs}, received {len(gradients)}")
+                f"the backward function of op {name!r} must return one gradient (or None) for each "
+                f"of its inputs: expected {call.n_inputs}, received {len(gradients)}")
         for i in range(call.n_inputs):
             if gradients[i] is not None:
                 call.input_gradients[i] = new_reference(gradients[i])

@@ -11,8 +11,8 @@ from cytape.tensor.variable cimport Variable, read
 from libc.stdint cimport int32_t
 
 cdef class Op(Operator):
-    cdef OpType op_type          # name, and what the tape knows of the op
-    cdef readonly object forward # the plain NumPy function
+    cdef OpType op_type           # name, and what the tape knows of the op
+    cdef readonly object forward  # the plain NumPy function
     cdef int backward(self, BackwardCall* call) except -1
 
 cdef Value value_of(x, bint copy)

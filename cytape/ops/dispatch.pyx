@@ -64,8 +64,8 @@ cdef bint is_followed(inputs) except -1:
 cdef class Op(Operator):
     """A differentiable (or not) operation on tensors and arrays.
 
-    Ops are made by the functions of `cytape.ops.declare`. Called with plain arrays an op returns what
-    NumPy returns; with any tensor among its inputs it returns tensors.
+    Ops are made by the functions of `cytape.ops.declare`. Called with plain arrays an op returns
+    what NumPy returns; with any tensor among its inputs it returns tensors.
     """
 
     @property
@@ -78,8 +78,8 @@ cdef class Op(Operator):
 
     cdef int backward(self, BackwardCall* call) except -1:
         raise NotDifferentiableError(
-            f"op {self.op_type.name!r} has no gradient: register one with cytape.register_gradient, or stop "
-            "the gradient with cytape.stop_gradient")
+            f"op {self.op_type.name!r} has no gradient: register one with "
+            "cytape.register_gradient, or stop the gradient with cytape.stop_gradient")
 
 
 cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept:
@@ -123,8 +123,10 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
 cdef list arrived(BackwardCall* call, bint plain):
     """The dense output gradients, None where none arrived."""
     cdef int i
-    gradients = [None if call.output_gradients[i] == NULL else dense(<object>call.output_gradients[i])
-                 for i in range(call.n_outputs)]
+    gradients = [
+        None if call.output_gradients[i] == NULL else dense(<object>call.output_gradients[i])
+        for i in range(call.n_outputs)
+    ]
     if plain:
         return [None if g is None else array_of((<Tensor>g).held) for g in gradients]
     return gradients
@@ -134,8 +136,8 @@ cdef int give_all(Op op, BackwardCall* call, gradients) except -1:
     cdef int i
     if len(gradients) != call.n_inputs:
         raise InvalidGradientError(
-            f"the gradient function of op {op.op_type.name!r} must return one gradient (or None) per input: "
-            f"expected {call.n_inputs}, got {len(gradients)}")
+            f"the gradient function of op {op.op_type.name!r} must return one gradient (or None) "
+            f"per input: expected {call.n_inputs}, got {len(gradients)}")
     for i in range(call.n_inputs):
         give(op, call, i, gradients[i])
     return 0

@@ -77,12 +77,14 @@ cdef class ElementwiseOp(Op):
         else:
             return self.forward(*inputs, **arguments)
         if len(inputs) != self.n_inputs:
-            raise TypeError(f"{self.op_type.name} takes {self.n_inputs} arguments, got {len(inputs)}")
+            raise TypeError(
+                f"{self.op_type.name} takes {self.n_inputs} arguments, got {len(inputs)}")
         dtype = arguments.pop("dtype", None)
         for argument, value in arguments.items():
             if value is not None and not (argument == "where" and value is True):
-                raise TypeError(f"{self.op_type.name} of a tensor does not take the argument {argument!r}: "
-                                "tensors are immutable; use cytape.numpy.where to select")
+                raise TypeError(
+                    f"{self.op_type.name} of a tensor does not take the argument {argument!r}: "
+                    "tensors are immutable; use cytape.numpy.where to select")
         if dtype is not None:
             inputs = [conform["cast"](x, dtype) for x in inputs]
         return self.by_numpy(*inputs)
@@ -162,9 +164,13 @@ cdef class ElementwiseOp(Op):
                 return NotImplemented
         out = value_of_array(as_ndarray(self.forward(*[ndarray_of(x) for x in operands])))
         tensor = new_tensor(out)
-        if recorders.entered and out.spec.trainable and n == self.n_inputs and is_followed(operands):
-            values = [value_of(np.asarray(x, dtype=out.spec.dtype) if type(x) in (int, float, complex)
-                               else x, True) for x in operands]
+        if (recorders.entered and out.spec.trainable and n == self.n_inputs
+                and is_followed(operands)):
+            values = [
+                value_of(np.asarray(x, dtype=out.spec.dtype)
+                         if type(x) in (int, float, complex) else x, True)
+                for x in operands
+            ]
             for i in range(n):
                 inputs[i] = <PyObject*>values[i]
             self.record(out, inputs, n)
@@ -218,7 +224,8 @@ cdef class ElementwiseOp(Op):
                     slots[i] = ((<Recorder>recorder).new_slot(ids[i], UNTRACED) if slot == NO_INDEX
                                 else slot)
             slot = (<Recorder>recorder).new_slot(out.id, UNTRACED)
-            refs = (<Recorder>recorder).append(&self.op_type.kind, slots, n, &slot, 1, 1 + n + (saves & 1))
+            refs = (<Recorder>recorder).append(
+                &self.op_type.kind, slots, n, &slot, 1, 1 + n + (saves & 1))
             refs[0] = owned_pointer(<PyObject*>out.spec)
             for i in range(n):
                 refs[1 + i] = owned_pointer(inputs[i] if saves >> (1 + i) & 1
@@ -236,9 +243,9 @@ cdef class ElementwiseOp(Op):
         return self.backward_by_partials(call, gradient, recording() is None)
 
     cdef bint wants(self, BackwardCall* call, int i) noexcept:
-        """Whether input i's gradient is to be computed: it is asked for, and what it reads was saved.
+        """Whether to compute input i's gradient: it is asked for, and what it reads was saved.
 
-        It was not if no recorder followed the input when the op ran; its gradient is None then.
+        It was not saved if no recorder followed the input when the op ran: the gradient is None.
         """
         cdef int j
         if not call.needed[i] or not self.has_partial[i]:
@@ -262,8 +269,8 @@ cdef class ElementwiseOp(Op):
                 continue
             program = self.programs[i]
             spec = spec_of_ref(<object>call.refs[1 + i])
-            if (program is None or not program.runs_on(out.type_num) or spec.type_num != out.type_num
-                    or (spec is not out and spec.size != 1)):
+            if (program is None or not program.runs_on(out.type_num)
+                    or spec.type_num != out.type_num or (spec is not out and spec.size != 1)):
                 return False
             for j in range(1, call.n_refs):
                 # Register OUTPUT is the last ref, the inputs follow the output's spec.
@@ -363,7 +370,7 @@ cdef Value result_value(Spec spec, Loop* loop, int type_num):
 
 
 cdef int warn(forward, tuple operands) except -1:
-    """A kernel met a division by zero, an overflow or the like: NumPy is to say so as it is set up."""
+    """Have NumPy report, as it is set up to, the division by zero or overflow that a kernel met."""
     cdef bint only_underflow = not fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
     feclearexcept(CYTAPE_TROUBLE)
     if not only_underflow or np.geterr()["under"] != "ignore":

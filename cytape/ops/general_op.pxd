@@ -1,4 +1,5 @@
-# GeneralOp: an op with a derivative rule per mode. CustomOp: one call with a Python closure for a vjp.
+# GeneralOp: an op with a derivative rule per mode. CustomOp: one call with a Python closure for a
+# vjp.
 
 from cytape.core.vspace cimport BackwardCall
 

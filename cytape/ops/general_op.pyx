@@ -54,7 +54,6 @@ cdef class OpCall:
         return self.attrs[name]
 
 
-@cython.final
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), bint linear=False, bint differentiable=True):
@@ -138,7 +137,10 @@ cdef class GeneralOp(Op):
         return give_all(self, call, gradients)
 
     def jvp_of(self, inputs, tangents, **attrs):
-        """Return the tangent (or a tuple, one per output) for tangents (None: zero) of the inputs."""
+        """Return the tangents of the outputs for tangents (None: zero) of the inputs.
+
+        With one output that is the tangent itself, else a tuple of them.
+        """
         cdef OpCall view
         inputs = [another_handle(value_of(x, True)) for x in inputs]
         if self.linear:
@@ -149,7 +151,8 @@ cdef class GeneralOp(Op):
             return None
         if self.jvp is None:
             raise NotDifferentiableError(
-                f"op {self.op_type.name!r} has no forward-mode rule: register one with cytape.register_jvp")
+                f"op {self.op_type.name!r} has no forward-mode rule: register one with "
+                "cytape.register_jvp")
         outputs = self(*inputs, **attrs)
         outputs = tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
         view = OpCall.__new__(OpCall)
@@ -190,8 +193,8 @@ def record_custom(str name, outputs, inputs, backward):
     outputs : sequence of Tensor
     inputs : sequence of Tensor or Variable
     backward : callable
-        Called with one gradient per output (zeros where none arrived); returns a gradient or None per
-        input.
+        Called with one gradient per output (zeros where none arrived); returns a gradient or None
+        per input.
     """
     cdef CustomOp op = custom_ops.get(name)
     cdef Backward holder
@@ -203,5 +206,7 @@ def record_custom(str name, outputs, inputs, backward):
     holder = Backward()
     holder.function = backward
     ids = [(<Value>value).id for value in values] + [output.id for output in outputs]
-    refs = [output.spec for output in outputs] + [(<Value>value).spec for value in values] + [holder]
+    refs = [output.spec for output in outputs]
+    refs += [(<Value>value).spec for value in values]
+    refs.append(holder)
     record_refs(&op.op_type.kind, ids, len(values), len(outputs), refs, True)

@@ -8,7 +8,6 @@ from cytape.tensor.state cimport recording
 from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport Value, new_value, value_of_array
 from libc.stdint cimport int64_t
-from libc.string cimport memset
 from numpy cimport npy_intp
 
 from .dispatch cimport Op

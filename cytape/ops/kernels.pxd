@@ -1,5 +1,6 @@
-# Kernels: the typed inner loops of NumPy's ufuncs, called straight from C. They are what NumPy itself
-# runs, so results agree to the bit, for every dtype; only the ufunc machinery around them is left out.
+# Kernels: the typed inner loops of NumPy's ufuncs, called straight from C. They are what NumPy
+# itself runs, so results agree to the bit, for every dtype; only the ufunc machinery around them is
+# left out.
 
 from numpy cimport PyUFuncGenericFunction, npy_intp
 

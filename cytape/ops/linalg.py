@@ -10,8 +10,9 @@ from cytape.ops import reductions
 from cytape.ops.arguments import is_tensor, only_numpy
 from cytape.ops.conform import sum_to
 from cytape.ops.creation import astype
-from cytape.ops.declare import general
+from cytape.ops.declare import enter, general
 from cytape.ops.elementwise import absolute, conj, multiply, real, sign
+from cytape.ops.matmul_op import MatMulOp
 from cytape.ops.shaping import (
     expand_dims,
     moveaxis,
@@ -80,11 +81,13 @@ def _matmul_vjp(op, g):
     )
 
 
-matmul_op = general(
-    "MatMul",
-    forward=np.matmul,
-    vjp=_matmul_vjp,
-    jvp=lambda op, a, b: bilinear_jvp(op, matmul_op, a, b),
+matmul_op = enter(
+    MatMulOp(
+        "MatMul",
+        np.matmul,
+        vjp=_matmul_vjp,
+        jvp=lambda op, a, b: bilinear_jvp(op, matmul_op, a, b),
+    )
 )
 
 

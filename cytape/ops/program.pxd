@@ -2,8 +2,8 @@
 #
 # The derivative of an elementwise op is declared once, as a Python function of arrays. Called with
 # symbols it leaves the list of kernels that compute it, ending with the product with the output's
-# gradient. The backward pass runs that list over blocks that stay in the L1 cache: no Python, and no
-# temporary of the size of the data.
+# gradient. The backward pass runs that list over blocks that stay in the L1 cache: no Python, and
+# no temporary of the size of the data.
 
 from numpy cimport npy_intp
 
@@ -16,7 +16,7 @@ cdef enum:
     FIRST_INPUT = 2   # of its inputs
 
 cdef struct Step:
-    void* kernel      # a Kernel, kept alive by Program.kernels; NULL: select (3 inputs) or widen (1)
+    void* kernel      # a Kernel, kept alive by Program.kernels; NULL: select (3 inputs), widen (1)
     int n_inputs
     int[3] inputs     # registers
     int output
@@ -33,4 +33,5 @@ cdef class Program:
     cdef readonly unsigned int reads        # bit per register from OUTPUT on: what must be saved
     cdef readonly bint is_one               # the partial is 1: the gradient passes unchanged
     cdef bint runs_on(self, int type_num) noexcept
-    cdef int run(self, int type_num, npy_intp n, char** data, npy_intp* strides, char* result) except -1
+    cdef int run(self, int type_num, npy_intp n, char** data, npy_intp* strides,
+                 char* result) except -1

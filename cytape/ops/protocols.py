@@ -16,7 +16,8 @@ from cytape.errors import DetachedError
 from cytape.ops.gradients import install_aggregate
 from cytape.tensor.tensor import Tensor, install, tensor_of
 
-_FAMILIES = (creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)
+_FAMILIES = (
+    creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)
 NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }
@@ -46,15 +47,17 @@ def _without_gradient(name, function, args, arguments):
     except DetachedError as error:
         raise DetachedError(
             f"numpy.{name} has no derivative in cytape, but was called with a tensor that is being "
-            "recorded. Write it with functions of cytape.numpy, wrap it with cytape.custom_gradient, or "
-            "pass tensor.numpy() if the gradient should stop here") from error
+            "recorded. Write it with functions of cytape.numpy, wrap it with "
+            "cytape.custom_gradient, or pass tensor.numpy() if the gradient should stop here"
+        ) from error
 
 
 def array_ufunc(ufunc, method, inputs, arguments):
     """Serve `Tensor.__array_ufunc__`."""
     ours = NUMPY_FUNCTIONS.get(ufunc)
     if method == "at":
-        raise TypeError(f"numpy.{ufunc.__name__}.at changes its argument, and tensors are immutable")
+        raise TypeError(
+            f"numpy.{ufunc.__name__}.at changes its argument, and tensors are immutable")
     if arguments.get("out") is None:
         if method == "__call__" and ours is not None:
             return ours(*inputs, **arguments)
@@ -92,10 +95,10 @@ _METHODS = {
     name: getattr(family, name)
     for family in _FAMILIES
     for name in (
-        "all any argmax argmin asarray astype bitwise_and bitwise_or bitwise_xor clip conj conjugate "
-        "copy cumprod cumsum diagonal dot getitem imag invert left_shift matrix_transpose max mean min "
-        "prod ravel real repeat reshape right_shift round squeeze std sum swapaxes take trace transpose "
-        "var"
+        "all any argmax argmin asarray astype bitwise_and bitwise_or bitwise_xor clip conj "
+        "conjugate copy cumprod cumsum diagonal dot getitem imag invert left_shift "
+        "matrix_transpose max mean min prod ravel real repeat reshape right_shift round squeeze "
+        "std sum swapaxes take trace transpose var"
     ).split()
     if hasattr(family, name)
 }
@@ -106,8 +109,8 @@ install(
         **{
             name: getattr(elementwise, name)
             for name in (
-                "add subtract multiply divide power floor_divide remainder negative positive absolute "
-                "square less less_equal equal not_equal greater greater_equal"
+                "add subtract multiply divide power floor_divide remainder negative positive "
+                "absolute square less less_equal equal not_equal greater greater_equal"
             ).split()
         },
     },

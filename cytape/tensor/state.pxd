@@ -24,6 +24,6 @@ cdef class ThreadState:
 
 cdef Counts* counts() noexcept
 cdef ThreadState this_thread()
-cdef list recording()            # the recorders of this thread that record now, innermost last; None if none
+cdef list recording()  # the recorders of this thread that record now, innermost last; or None
 cdef void handle_died(id_t id) noexcept
 cdef void handle_revived(id_t id) noexcept

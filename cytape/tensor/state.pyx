@@ -1,6 +1,5 @@
-cimport cython
 from cytape.core.trace cimport Trace, drop_handle, trace_knows
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport realloc
 from libc.string cimport memmove
 
 import threading
@@ -34,7 +33,8 @@ cdef class ThreadState:
 
     def __dealloc__(self):
         global cytape_thread_state
-        if cytape_thread_state == <PyObject*>self:  # the thread ends; its finalizers may still record
+        # The thread ends, but its finalizers may still record.
+        if cytape_thread_state == <PyObject*>self:
             cytape_thread_state = NULL
 
     cdef int update(self) except -1:

@@ -9,7 +9,7 @@ cdef class Tensor:
     cdef object __weakref__
 
 cdef class Operator:
-    # What an operator of Tensor calls. The ops, one floor up, derive from it and install themselves.
+    # What an operator of Tensor calls. The ops, one floor up, derive from it and are installed.
     cdef object call1(self, x)
     cdef object call2(self, x, y)
 

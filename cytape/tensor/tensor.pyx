@@ -1,6 +1,6 @@
 cimport cython
 cimport numpy as cnp
-from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
+from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 
 from .state cimport Counts, counts, handle_died, handle_revived
 from .value cimport array_of, copy_of_array, value_of_array
@@ -252,7 +252,8 @@ cdef class Tensor:
         return element in array_of(self.held)
 
     def __format__(self, spec):
-        return format(array_of(self.held)[()] if self.held.spec.ndim == 0 else array_of(self.held), spec)
+        array = array_of(self.held)
+        return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self):
         return as_text(type(self).__name__, array_of(self.held))
@@ -375,8 +376,8 @@ cdef class Tensor:
         return functions["getitem"](self, index)
 
     def __setitem__(self, index, value):
-        raise TypeError("tensors are immutable: build the result with cytape.numpy.where, concatenate or "
-                        "stack, or keep the data in a Variable and assign it")
+        raise TypeError("tensors are immutable: build the result with cytape.numpy.where, "
+                        "concatenate or stack, or keep the data in a Variable and assign it")
 
     def __delitem__(self, index):
         raise TypeError("tensors are immutable")
@@ -409,10 +410,10 @@ cdef class Tensor:
 cdef int object_to_detachment(Tensor tensor) except -1:
     if tensor.held.spec.trainable and is_recorded(tensor.id):
         raise DetachedError(
-            "a tensor that is being recorded was about to become a plain array or number, which would "
-            "lose its gradient. Use cytape.numpy (or a NumPy function that takes tensors) instead; to "
-            "fill an array, collect tensors in a list and use cytape.numpy.stack; or say "
-            "tensor.numpy() if the gradient should stop here")
+            "a tensor that is being recorded was about to become a plain array or number, which "
+            "would lose its gradient. Use cytape.numpy (or a NumPy function that takes tensors) "
+            "instead; to fill an array, collect tensors in a list and use cytape.numpy.stack; or "
+            "say tensor.numpy() if the gradient should stop here")
     return 0
 
 
@@ -432,8 +433,8 @@ cdef int object_to_storing(Tensor tensor) except -1:
 (<PyTypeObject*>Tensor).tp_as_sequence.sq_item = NULL
 
 cdef frozenset FUNCTIONS_THAT_ARE_METHODS = frozenset(
-    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten max "
-    "mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace "
+    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten "
+    "max mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace "
     "var".split())
 
 
@@ -484,8 +485,8 @@ cdef str as_text(str name, array):
 cdef ndarray as_ndarray(x):
     array = np.asarray(x)
     if array.dtype.hasobject or array.dtype.names is not None:
-        raise TypeError(f"a tensor holds numbers (or booleans, strings, dates), not {array.dtype} data; "
-                        f"got {type(x).__name__}")
+        raise TypeError("a tensor holds numbers (or booleans, strings, dates), "
+                        f"not {array.dtype} data; got {type(x).__name__}")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 

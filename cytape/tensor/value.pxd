@@ -1,7 +1,7 @@
 # Value: an immutable array with an id. Handles (Tensors) and tapes share values by reference.
 #
-# Small data lies inside the object, middling data in a buffer of its own, big data in an ndarray. An
-# ndarray of the others is made when somebody asks; it is read-only and keeps the value alive.
+# Small data lies inside the object, middling data in a buffer of its own, big data in an ndarray.
+# An ndarray of the others is made when somebody asks; it is read-only and keeps the value alive.
 
 from cytape.core.typedefs cimport id_t
 from numpy cimport ndarray

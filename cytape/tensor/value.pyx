@@ -31,7 +31,8 @@ cdef class Value:
 
 cdef ndarray empty_array(Spec spec):
     Py_INCREF(spec.dtype)  # the call takes the reference
-    return PyArray_NewFromDescr(ndarray, <cnp.dtype>spec.dtype, spec.ndim, spec.dims, NULL, NULL, 0, None)
+    return PyArray_NewFromDescr(
+        ndarray, <cnp.dtype>spec.dtype, spec.ndim, spec.dims, NULL, NULL, 0, None)
 
 
 cdef void own_array(Value value, ndarray array) noexcept:
@@ -71,7 +72,6 @@ cdef Value value_of_array(ndarray array):
 
 
 cdef Value copy_of_array(ndarray array):
-    cdef Value value
     if cnp.PyArray_NBYTES(array) <= INLINE_BYTES and cnp.PyArray_ISCARRAY_RO(array):
         return value_of_array(array)
     return value_of_array(cnp.PyArray_NewCopy(array, cnp.NPY_CORDER))

@@ -1,5 +1,5 @@
-# Variable: a handle whose value can be replaced. Its own id stands for it on every tape; the value it
-# has when an op reads it may have another.
+# Variable: a handle whose value can be replaced. Its own id stands for it on every tape; the value
+# it has when an op reads it may have another.
 
 from .tensor cimport Tensor
 from .value cimport Value

@@ -125,8 +125,8 @@ cdef int replace(Variable variable, array) except -1:
     """Take over a fresh array as the new value."""
     cdef Value old = variable.held, new
     if array.shape != old.spec.shape:
-        raise ValueError(f"variable {variable.name!r} has shape {old.spec.shape}, cannot assign a value of "
-                         f"shape {array.shape}")
+        raise ValueError(f"variable {variable.name!r} has shape {old.spec.shape}, cannot assign a "
+                         f"value of shape {array.shape}")
     new = value_of_array(array)
     new.handles = 1
     variable.held = new

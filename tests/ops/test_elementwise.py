@@ -1,10 +1,10 @@
 """What the elementwise functions do at special points, and with NumPy's own keywords."""
 
-import cytape.numpy as cnp
 import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.testing import check_grads
 
 inf, nan = np.inf, np.nan
