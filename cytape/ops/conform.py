@@ -15,7 +15,10 @@ def _sum_to(x, shape):
 
 
 def _cast(x, dtype):
-    return x.real.astype(dtype) if x.dtype.kind == "c" and np.dtype(dtype).kind != "c" else x.astype(dtype)
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        x = x.real
+    return x.astype(dtype)
 
 
 sum_to_op = linear(

@@ -17,7 +17,8 @@ OPS = {}
 _rules_to_come = {}
 
 
-def _enter(op):
+def enter(op):
+    """Put an op into the table, under its name."""
     if op.name in OPS:
         raise ValueError(f"an op named {op.name!r} is declared already")
     OPS[op.name] = op
@@ -58,7 +59,7 @@ def elementwise(name, forward, *partials):
     >>> float(cytape.grad(logit)(0.5))
     4.0
     """
-    return _enter(ElementwiseOp(name, forward, partials))
+    return enter(ElementwiseOp(name, forward, partials))
 
 
 def linear(name, forward, transpose):
@@ -92,7 +93,7 @@ def linear(name, forward, transpose):
     >>> cytape.grad(lambda x: np.sum(rotate(x, steps=1) * np.arange(3)))(np.ones(3))
     array([1., 2., 0.])
     """
-    return _enter(GeneralOp(name, forward, transpose, saved_inputs=(), linear=True))
+    return enter(GeneralOp(name, forward, transpose, saved_inputs=(), linear=True))
 
 
 def general(name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
@@ -138,7 +139,7 @@ def general(name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=
     array([[ 4., -3.],
            [-2.,  1.]])
     """
-    return _enter(
+    return enter(
         GeneralOp(name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients)
     )
 
@@ -170,7 +171,13 @@ def nondifferentiable(name, forward):
     >>> float(cytape.grad(lambda x: x * quantise(x, step=0.5))(2.6))
     2.5
     """
-    return _enter(GeneralOp(name, forward, saved_inputs=(), differentiable=False))
+    return enter(GeneralOp(name, forward, saved_inputs=(), differentiable=False))
+
+
+def _has_rule(op, mode):
+    if isinstance(op, ElementwiseOp) or not op.differentiable or op.linear:
+        return True  # both modes follow from the declaration
+    return getattr(op, mode) is not None
 
 
 def _register(name, mode, rule):
@@ -180,7 +187,7 @@ def _register(name, mode, rule):
         if mode in rules:
             raise ValueError(f"op {name!r} has a {mode} already")
         rules[mode] = rule
-    elif getattr(op, mode, rule) is not None:
+    elif _has_rule(op, mode):
         raise ValueError(f"op {name!r} has a {mode} already")
     else:
         op.define(**{mode: rule})

@@ -1,0 +1,19 @@
+# MatMulOp: the matrix product. Matrices and vectors of float32 or float64 go straight to the loop
+# behind numpy.matmul, that is to BLAS, which reads transposed operands in place; so do the two
+# products of the backward pass. All else is left to the rules declared in linalg.
+
+from cytape.core.vspace cimport BackwardCall
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.value cimport Value
+from numpy cimport npy_intp
+
+from .general_op cimport GeneralOp
+
+cdef struct Matrix:
+    char* data
+    npy_intp rows, columns
+    npy_intp row_stride, column_stride
+
+cdef class MatMulOp(GeneralOp):
+    cdef Value product(self, Value a, Value b)
+    cdef bint backward_by_loop(self, BackwardCall* call) except -1
