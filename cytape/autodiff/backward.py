@@ -30,21 +30,17 @@ def compute_gradients(
     if output_gradients is None:
         output_gradients = [None] * len(targets)
     source_ids = [source.id for source in sources if source.spec.trainable]
-    seeded = [
-        (target, seed)
-        for target, seed in zip(targets, output_gradients, strict=True)
-        if target.spec.trainable
-    ]
+    target_ids, seeds, targeted_sources = [], [], {}
+    for target, seed in zip(targets, output_gradients, strict=True):
+        if target.spec.trainable:
+            target_ids.append(target.id)
+            seeds.append(seed)
+            if target.id in source_ids:
+                targeted_sources[target.id] = target.spec
     gradients = recorder.compute_gradient(
-        tensor_vspace,
-        [target.id for target, _ in seeded],
-        source_ids,
-        sources_that_are_targets={
-            target.id: target.spec for target, _ in seeded if target.id in source_ids
-        },
-        output_gradients=[seed for _, seed in seeded],
-        keep=keep,
-    )
+        tensor_vspace, target_ids, source_ids, targeted_sources, seeds, keep=keep)
+    if len(source_ids) == len(sources):
+        return gradients
     gradient_of = dict(zip(source_ids, gradients, strict=True))
     return [gradient_of.get(source.id) for source in sources]
 

@@ -439,6 +439,8 @@ class GradientTape:
 
 
 def _parse_unconnected(value: str | UnconnectedGradients) -> UnconnectedGradients:
+    if value is UnconnectedGradients.NONE:
+        return value
     try:
         return UnconnectedGradients(value)
     except ValueError:

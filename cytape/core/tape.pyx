@@ -22,6 +22,20 @@ cdef class Tape(Trace):
     Notes
     -----
     Not thread-safe: one thread at a time may use a tape (the GIL sees to it).
+
+    Examples
+    --------
+    Ids are one's own choice; see `VSpace` for how to differentiate what was recorded.
+
+    >>> tape = Tape()
+    >>> tape.watch(1)
+    >>> tape.record("Square", [2], [1], ["float64"], lambda: "what backward needs")
+    True
+    >>> tape.num_ops, tape.is_known(2)
+    (1, True)
+    >>> tape.delete_trace(2)
+    >>> tape.num_ops, tape.is_known(2)
+    (0, False)
     """
 
     def __init__(self, bint persistent=False):
@@ -69,6 +83,33 @@ cdef class Tape(Trace):
         TapeStateError
             If the op that produced a target went with an earlier gradient computation, or a
             backward function returned a wrong number of gradients.
+
+        Examples
+        --------
+        The derivatives of ``x * y`` and ``y * y`` at ``x = 2``, ``y = 3``; sources have ids 0 and 1:
+
+        >>> from cytape.core import VSpace
+        >>> class Numbers(VSpace):
+        ...     def num_elements(self, gradient): return 1
+        ...     def aggregate_gradients(self, gradients): return sum(gradients)
+        ...     def ones_like(self, info): return 1.0
+        ...     def zeros_like(self, info): return 0.0
+        ...     def call_backward_function(self, op_type, backward, unneeded, output_gradients):
+        ...         return backward(*output_gradients)
+        >>> tape = Tape(persistent=True)
+        >>> tape.watch(0)
+        >>> tape.watch(1)
+        >>> floats = ["float64", "float64"]
+        >>> tape.record("Multiply", [2], [0, 1], floats, lambda: lambda g: [g * 3.0, g * 2.0])
+        True
+        >>> tape.record("Multiply", [3], [1, 1], floats, lambda: lambda g: [g * 3.0, g * 3.0])
+        True
+        >>> tape.compute_gradient(Numbers(), [2], [0, 1])
+        [3.0, 2.0]
+        >>> tape.compute_gradient(Numbers(), [2, 3], [0, 1])
+        [3.0, 8.0]
+        >>> tape.compute_gradient(Numbers(), [3], [0, 1], output_gradients=[10.0])
+        [None, 60.0]
         """
         cdef Py_ssize_t n_targets = len(targets), n_sources = len(sources), i
         cdef void** buffer

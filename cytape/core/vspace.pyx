@@ -20,6 +20,10 @@ def is_trainable(dtype) -> bool:
         Floating and complex types, and the opaque kinds ``resource`` and ``variant`` (handles whose
         contents may be differentiable), are trainable; booleans, integers and strings are not.
 
+    Returns
+    -------
+    bool
+
     Examples
     --------
     >>> is_trainable("float32"), is_trainable("int64"), is_trainable(float)
@@ -39,6 +43,11 @@ cdef class OpType:
     optional_gradients : iterable of int, optional
         Positions of outputs (0 to 63) whose gradient the backward function takes as ``None`` when
         none arrived. For every other output the tape builds zeros.
+
+    Raises
+    ------
+    ValueError
+        If a position is not in 0 to 63.
 
     Examples
     --------
@@ -112,19 +121,63 @@ cdef class VSpace:
     """
 
     def num_elements(self, gradient):
-        """Return the number of elements of a gradient (decides when to aggregate early)."""
+        """Return the number of elements of a gradient, by which the tape tells a large one.
+
+        Many large gradients of one tensor are summed early, to save memory.
+
+        Parameters
+        ----------
+        gradient : object
+
+        Returns
+        -------
+        int
+        """
         raise NotImplementedError("num_elements")
 
     def aggregate_gradients(self, gradients):
-        """Return the sum of a list of at least two gradients."""
+        """Return the sum of gradients.
+
+        Parameters
+        ----------
+        gradients : list
+            At least two.
+
+        Returns
+        -------
+        object
+            A gradient.
+        """
         raise NotImplementedError("aggregate_gradients")
 
     def ones_like(self, info):
-        """Return the gradient that seeds a target described by ``info``."""
+        """Return the gradient that a target starts with when the caller gives none.
+
+        Parameters
+        ----------
+        info : object
+            The target's, as it was recorded.
+
+        Returns
+        -------
+        object
+            A gradient.
+        """
         raise NotImplementedError("ones_like")
 
     def zeros_like(self, info):
-        """Return a zero gradient for an output described by ``info``."""
+        """Return the gradient of an output that none arrived at.
+
+        Parameters
+        ----------
+        info : object
+            The output's, as it was recorded.
+
+        Returns
+        -------
+        object
+            A gradient.
+        """
         raise NotImplementedError("zeros_like")
 
     def call_backward_function(self, op_type, backward, unneeded_gradients, output_gradients):
@@ -140,22 +193,55 @@ cdef class VSpace:
             Sorted positions of the inputs whose gradient nobody wants.
         output_gradients : list
             One gradient or None per output.
+
+        Returns
+        -------
+        sequence
         """
         raise NotImplementedError("call_backward_function")
 
     def tensor_id(self, gradient):
-        """Return the id under which the gradient itself can be watched."""
+        """Return the id of a gradient as a tensor.
+
+        Parameters
+        ----------
+        gradient : object
+
+        Returns
+        -------
+        int
+        """
         raise NotImplementedError("tensor_id")
 
     def info_from_gradient(self, gradient):
-        """Return an output info describing the gradient."""
+        """Return what describes a gradient as an output of an op.
+
+        Parameters
+        ----------
+        gradient : object
+
+        Returns
+        -------
+        object
+            An info, as `Tape.record` takes it.
+        """
         raise NotImplementedError("info_from_gradient")
 
     def mark_as_result(self, gradient):
-        """Be told that a gradient is kept as a result, so no backward function may consume it."""
+        """Be told that somebody else holds a gradient too, so no backward function may consume it.
+
+        Parameters
+        ----------
+        gradient : object
+        """
 
     def delete_gradient(self, gradient):
-        """Be told that the tape drops a gradient."""
+        """Be told that the tape drops a gradient.
+
+        Parameters
+        ----------
+        gradient : object
+        """
 
     cdef int64_t size(self, void* gradient) except -1:
         return self.num_elements(<object>gradient)

@@ -83,12 +83,25 @@ def _inner(op, a, b):
 
 # -- sum and mean ----------------------------------------------------------------------------------
 
-sum_op = linear("Sum", forward=np.sum, transpose=_expand)
+
+# What numpy.sum and numpy.mean do, less the wrappers that a small array spends most time in.
+def _sum(x, *, axis, dtype=None, keepdims=False, **options):
+    if options or type(x) is not np.ndarray:
+        return np.sum(x, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+    return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+
+
+def _mean(x, *, axis, dtype=None, keepdims=False, **options):
+    if options or dtype or type(x) is not np.ndarray or x.dtype.char not in "fdFD" or not x.size:
+        return np.mean(x, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+    total = np.add.reduce(x, axis=axis, keepdims=keepdims)
+    return total / (x.size // total.size)
+
+
+sum_op = linear("Sum", forward=_sum, transpose=_expand)
 
 # The mean of nothing has an empty gradient; any divisor will do for it.
-mean_op = linear(
-    "Mean", forward=np.mean, transpose=lambda op, g: _expand(op, g / (_count(op) or 1))
-)
+mean_op = linear("Mean", forward=_mean, transpose=lambda op, g: _expand(op, g / (_count(op) or 1)))
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):

@@ -30,6 +30,17 @@ cdef class Spec:
     Specs are interned: two tensors agree in shape and dtype if and only if their specs are the same
     object. `Spec.of` returns them.
 
+    Attributes
+    ----------
+    shape : tuple of int
+    dtype : numpy.dtype
+    ndim : int
+    size : int
+        Number of elements.
+    nbytes : int
+    trainable : bool
+        Whether the dtype is floating or complex, so that gradients flow.
+
     Examples
     --------
     >>> Spec.of((2, 3), "float32") is Spec.of((2, 3), "float32")
@@ -53,12 +64,21 @@ cdef class Spec:
         shape : tuple of int
         dtype : numpy.dtype or what converts to one
 
+        Returns
+        -------
+        Spec
+
         Raises
         ------
         ValueError
             If an extent is negative, or the dtype is not in native byte order.
         TypeError
             If an extent is no integer, or the dtype is of objects or records.
+
+        Examples
+        --------
+        >>> Spec.of((2, 3), int).trainable
+        False
         """
         return spec_of_array(np.broadcast_to(np.empty((), checked_dtype(dtype)), tuple(shape)))
 

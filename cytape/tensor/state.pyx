@@ -64,8 +64,22 @@ cdef class Recorder(Tape):
     Parameters
     ----------
     persistent : bool, optional
+        Whether more than one gradient can be computed.
     watch_accessed_variables : bool, optional
         Whether trainable variables are watched when an op reads them.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> v = cytape.Variable(2.0)
+    >>> recorder = Recorder()
+    >>> recorder.push()
+    >>> y = v * v
+    >>> recorder.pop()
+    >>> recorder.variables
+    [Variable(2.)]
+    >>> recorder.is_known(y.id)
+    True
     """
 
     def __init__(self, bint persistent=False, bint watch_accessed_variables=True):
@@ -88,7 +102,13 @@ cdef class Recorder(Tape):
         return list(self.watched.values())
 
     def push(self):
-        """Enter this thread's stack of recorders."""
+        """Enter this thread's stack of recorders.
+
+        Raises
+        ------
+        ValueError
+            If it is on a stack already.
+        """
         if self.thread is not None:
             raise ValueError("this tape is recording already")
         register(self)
@@ -98,7 +118,13 @@ cdef class Recorder(Tape):
         the_counts.entered += 1
 
     def pop(self):
-        """Leave the stack."""
+        """Leave the stack.
+
+        Raises
+        ------
+        ValueError
+            If it is on none.
+        """
         if self.thread is None:
             raise ValueError("this tape is not recording")
         self.thread.recorders = [r for r in self.thread.recorders if r is not self]
@@ -107,7 +133,12 @@ cdef class Recorder(Tape):
         the_counts.entered -= 1
 
     def watch_variable(self, variable):
-        """Watch a variable, trainable or not."""
+        """Watch a variable, trainable or not.
+
+        Parameters
+        ----------
+        variable : Variable
+        """
         self.watch_variable_of(variable, variable.id)
 
     cdef int watch_variable_of(self, object variable, id_t id) except -1:
@@ -171,6 +202,10 @@ cdef void handle_revived(id_t id) noexcept:
 @contextmanager
 def stop_recording():
     """Suspend the recorders that this thread has entered; one entered inside records.
+
+    Returns
+    -------
+    context manager
 
     Examples
     --------

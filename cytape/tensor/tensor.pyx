@@ -77,7 +77,7 @@ def install_variable(type variable):
 
 
 def live_tensors() -> int:
-    """Return the number of tensors (handles) alive in this process."""
+    """Return the number of tensors (handles, variables among them) alive in this process."""
     return live
 
 
@@ -206,15 +206,59 @@ cdef class Tensor:
     # ---- out of the tape's sight: explicit conversions
 
     def numpy(self):
-        """Return the data as a read-only ndarray, without copying it if it is large."""
+        """Return the data as a read-only ndarray; what is computed from it is not recorded.
+
+        Returns
+        -------
+        numpy.ndarray
+            A view of the tensor's own data: nothing is copied.
+
+        Examples
+        --------
+        >>> constant([1.0, 2.0]).numpy()
+        array([1., 2.])
+        """
         return array_of(self.held)
 
     def item(self, *index):
-        """Return one element as a Python scalar, as ndarray.item does."""
+        """Return one element as a Python scalar, as numpy.ndarray.item does.
+
+        Parameters
+        ----------
+        *index : int or tuple of int
+            Which element; may be left out if there is only one.
+
+        Returns
+        -------
+        float, int, bool or complex
+
+        Raises
+        ------
+        ValueError
+            If no index is given, but the tensor does not have exactly one element.
+        IndexError
+            If the index is out of bounds.
+
+        Examples
+        --------
+        >>> constant([[1.0, 2.0]]).item(0, 1)
+        2.0
+        """
         return array_of(self.held).item(*index)
 
     def tolist(self):
-        """Return the data as nested lists of Python scalars."""
+        """Return the data as nested lists of Python scalars.
+
+        Returns
+        -------
+        list or scalar
+            Nested as deeply as the tensor has axes.
+
+        Examples
+        --------
+        >>> constant([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+        """
         return array_of(self.held).tolist()
 
     def __float__(self):
@@ -385,16 +429,81 @@ cdef class Tensor:
     # ---- methods: those of ndarray, each the function of the same name
 
     def reshape(self, *shape, order="C", copy=None):
-        """Return the tensor with another shape; see numpy.reshape."""
+        """Return the tensor with another shape; see numpy.reshape.
+
+        Parameters
+        ----------
+        *shape : int or tuple of int
+            The extents; one may be -1 and follows from the others.
+        order : {"C", "F", "A"}, optional
+            In which order the elements are read and placed.
+        copy : bool, optional
+            As numpy.reshape takes it.
+
+        Returns
+        -------
+        Tensor
+
+        Raises
+        ------
+        ValueError
+            If the new shape has another number of elements.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.constant([1, 2, 3, 4]).reshape(2, -1)
+        Tensor([[1, 2],
+                [3, 4]], dtype=int64)
+        """
         new_shape = shape[0] if len(shape) == 1 else shape
         return functions["reshape"](self, new_shape, order=order, copy=copy)
 
     def transpose(self, *axes):
-        """Return the tensor with its axes permuted (by default reversed); see numpy.transpose."""
+        """Return the tensor with its axes permuted; see numpy.transpose.
+
+        Parameters
+        ----------
+        *axes : int or tuple of int
+            For each axis of the result the axis it is taken from; by default all are reversed.
+
+        Returns
+        -------
+        Tensor
+
+        Raises
+        ------
+        ValueError
+            If the axes are no permutation.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.constant([[1, 2, 3]]).transpose().shape
+        (3, 1)
+        """
         return functions["transpose"](self, (axes[0] if len(axes) == 1 else axes) if axes else None)
 
     def astype(self, dtype, **arguments):
-        """Return the tensor with another dtype; see ndarray.astype."""
+        """Return the tensor with another dtype; see numpy.ndarray.astype.
+
+        Parameters
+        ----------
+        dtype : dtype
+            Gradients flow through the cast if this and the tensor's own are floating or complex.
+        **arguments
+            As numpy.ndarray.astype takes them.
+
+        Returns
+        -------
+        Tensor
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.constant([1, 2]).astype("float32")
+        Tensor([1., 2.], dtype=float32)
+        """
         return functions["astype"](self, dtype, **arguments)
 
     def __getattr__(self, name):
@@ -510,6 +619,10 @@ def constant(value, dtype=None) -> Tensor:
     dtype : dtype, optional
         By default NumPy's choice: Python floats become float64.
 
+    Returns
+    -------
+    Tensor
+
     Raises
     ------
     TypeError
@@ -538,6 +651,17 @@ def convert_to_tensor(value, dtype=None) -> Tensor:
     dtype : dtype, optional
         What the result is cast to.
 
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    TypeError
+        If the data are Python objects without a numeric type.
+    ValueError
+        If nested sequences are ragged.
+
     Examples
     --------
     >>> x = constant(1.0)
@@ -558,6 +682,20 @@ def convert_to_tensor(value, dtype=None) -> Tensor:
 
 def from_dlpack(exporter) -> Tensor:
     """Return a tensor with a copy of the data of any object that speaks DLPack.
+
+    Parameters
+    ----------
+    exporter : object with ``__dlpack__`` and ``__dlpack_device__``
+        An array of another library, say, in the memory of this machine's processor.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    BufferError or RuntimeError
+        If the data cannot be exported, or are on another device.
 
     Examples
     --------

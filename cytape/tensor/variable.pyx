@@ -36,7 +36,21 @@ cdef class Variable(Tensor):
     trainable : bool, optional
         Whether tapes watch the variable on their own when an op reads it.
     name : str, optional
+        For error messages.
     dtype : dtype, optional
+        What the data are cast to; by default they keep theirs.
+
+    Attributes
+    ----------
+    trainable : bool
+    name : str
+
+    Raises
+    ------
+    TypeError
+        If the data are Python objects without a numeric type.
+    ValueError
+        If nested sequences are ragged.
 
     Examples
     --------
@@ -61,7 +75,20 @@ cdef class Variable(Tensor):
         return self.variable_id
 
     def value(self) -> Tensor:
-        """Return what the variable holds now, as a tensor connected to it."""
+        """Return what the variable holds now, as a tensor connected to it.
+
+        Returns
+        -------
+        Tensor
+
+        Examples
+        --------
+        >>> v = Variable(1.0)
+        >>> before = v.value()
+        >>> _ = v.assign(5.0)
+        >>> before, v
+        (Tensor(1.), Variable(5.))
+        """
         return another_handle(read(self))
 
     def assign(self, value):
@@ -81,17 +108,64 @@ cdef class Variable(Tensor):
         ------
         ValueError
             If the shape differs.
+
+        Examples
+        --------
+        >>> Variable([1.0, 2.0]).assign([3, 4])
+        Variable([3., 4.])
         """
         replace(self, np.array(plain_array(value, None), dtype=self.dtype))
         return self
 
     def assign_add(self, delta):
-        """Add to the value in place of it; see `assign`."""
+        """Replace the value by the sum of it and `delta`.
+
+        Parameters
+        ----------
+        delta : array_like or Tensor
+            What broadcasts to the variable's shape. No gradient flows into it.
+
+        Returns
+        -------
+        Variable
+            The variable itself.
+
+        Raises
+        ------
+        ValueError
+            If the sum has another shape than the variable.
+
+        Examples
+        --------
+        >>> Variable([1.0, 2.0]).assign_add(1)
+        Variable([2., 3.])
+        """
         replace(self, np.asarray(array_of(self.held) + plain_array(delta, None), dtype=self.dtype))
         return self
 
     def assign_sub(self, delta):
-        """Subtract from the value in place of it; see `assign`."""
+        """Replace the value by the difference of it and `delta`.
+
+        Parameters
+        ----------
+        delta : array_like or Tensor
+            What broadcasts to the variable's shape. No gradient flows into it.
+
+        Returns
+        -------
+        Variable
+            The variable itself.
+
+        Raises
+        ------
+        ValueError
+            If the difference has another shape than the variable.
+
+        Examples
+        --------
+        >>> Variable([1.0, 2.0]).assign_sub(1)
+        Variable([0., 1.])
+        """
         replace(self, np.asarray(array_of(self.held) - plain_array(delta, None), dtype=self.dtype))
         return self
 
