@@ -1,0 +1,377 @@
+"""Tensors in NumPy's hands: what is differentiated, what is refused, and never a silent loss."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError
+from cytape.ops.protocols import NUMPY_FUNCTIONS
+
+V3 = np.array([0.5, -1.0, 2.0])
+V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    assert type(y) is cytape.Tensor
+    return tape.gradient(y, x).numpy()
+
+
+# -- NumPy's functions -----------------------------------------------------------------------------
+
+
+def test_the_table_leads_from_numpys_functions_to_those_of_the_same_name():
+    for theirs, ours in NUMPY_FUNCTIONS.items():
+        assert callable(ours)
+        if getattr(np, theirs.__name__, None) is theirs:
+            assert getattr(cnp, theirs.__name__) is ours
+    assert {np.sin, np.sum, np.where, np.matmul, np.concatenate, np.linalg.norm} <= set(
+        NUMPY_FUNCTIONS)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.sin(x), lambda x: np.sum(x), lambda x: np.concatenate([x, V3]),
+    lambda x: np.concatenate((V3, x)), lambda x: np.stack([V3, x], axis=1),
+    lambda x: np.where(V3 > 0, x, V3), lambda x: np.einsum("i,j->ij", x, V3),
+    lambda x: np.reshape(x, (3, 1)), lambda x: np.broadcast_to(x, (2, 3)), lambda x: np.mean(x),
+    lambda x: np.clip(x, -1, 1), lambda x: np.linalg.norm(x), lambda x: np.dot(V23, x),
+    lambda x: np.squeeze(x), lambda x: np.expand_dims(x, 0), lambda x: np.max(x),
+    lambda x: np.take(x, [0, 2]), lambda x: np.maximum(V3, x), lambda x: np.power(x, 2),
+    lambda x: np.copy(x), lambda x: np.outer(x, V3), lambda x: np.roll(x, 1),
+])
+def test_numpys_functions_take_tensors(call):
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = call(x)
+    assert type(y) is cytape.Tensor
+    np.testing.assert_array_equal(y.numpy(), call(V3))
+    assert tape.gradient(y, x) is not None
+
+
+@pytest.mark.parametrize("call", [
+    lambda a, x: a + x, lambda a, x: a - x, lambda a, x: a * x, lambda a, x: a / x,
+    lambda a, x: a**2 * x, lambda a, x: a[:2] @ x[:2], lambda a, x: abs(a) ** x,
+    lambda a, x: np.float64(2) * x, lambda a, x: np.float32(2) - x, lambda a, x: a[0] / x,
+    lambda a, x: np.add(a, x), lambda a, x: a % x,
+])
+def test_an_ndarray_on_the_left_does_not_swallow_the_tensor(call):
+    x = cytape.constant(2 * V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = call(V3, x)
+    assert type(y) is cytape.Tensor
+    np.testing.assert_array_equal(y.numpy(), call(V3, 2 * V3))
+    assert tape.gradient(y, x).shape == (3,)
+
+
+@pytest.mark.parametrize("ask, expected", [
+    (np.shape, (2, 3)), (np.ndim, 2), (np.size, 6), (lambda x: np.size(x, 1), 3),
+])
+def test_questions_about_shapes_are_answered_with_plain_numbers(ask, expected):
+    x = cytape.constant(V23)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        assert ask(x * x) == expected
+        assert ask(cytape.Variable(V23)) == expected
+
+
+# -- methods of ufuncs -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ufunc", [
+    np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or,
+])
+@pytest.mark.parametrize("arguments", [
+    {}, {"axis": 0}, {"axis": 1}, {"axis": -1}, {"axis": None}, {"axis": (0, 1)},
+    {"axis": 1, "keepdims": True}, {"axis": None, "keepdims": True},
+], ids=str)
+def test_reduce(ufunc, arguments):
+    x = cytape.constant(V23)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = ufunc.reduce(x, **arguments)
+    expected = np.asarray(ufunc.reduce(V23, **arguments))
+    assert type(y) is cytape.Tensor
+    assert (y.shape, y.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_array_equal(y.numpy(), expected)
+    connected = ufunc not in (np.logical_and, np.logical_or)
+    assert (tape.gradient(y, x) is not None) == connected
+
+
+def test_reduce_takes_the_axis_and_dtype_by_position():
+    x = cytape.constant(V23)
+    np.testing.assert_array_equal(np.add.reduce(x, 1).numpy(), V23.sum(1))
+    assert np.add.reduce(x, dtype="float32").dtype == np.float32
+    np.testing.assert_array_equal(np.add.reduce(x, 0, None).numpy(), V23.sum(0))
+
+
+@pytest.mark.parametrize("arguments", [{"initial": 3.0}, {"where": V23 > 0}])
+def test_arguments_of_reduce_that_tensors_do_not_take_are_named(arguments):
+    (name,) = arguments
+    with pytest.raises(TypeError, match=name):
+        np.add.reduce(cytape.constant(V23), **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"axis": 1}, {"axis": -1}], ids=str)
+def test_accumulate(arguments):
+    expected = np.add.accumulate(V23, **arguments)
+    result = np.add.accumulate(cytape.constant(V23), **arguments)
+    assert type(result) is cytape.Tensor
+    np.testing.assert_array_equal(result.numpy(), expected)
+    np.testing.assert_array_equal(np.add.accumulate(cytape.constant(V23), 1).numpy(),
+                                  np.add.accumulate(V23, 1))
+    reversed_ranks = np.arange(3.0, 0, -1) if arguments else np.array([[2.0], [1.0]])
+    np.testing.assert_array_equal(gradient(lambda x: np.add.accumulate(x, **arguments), V23),
+                                  np.broadcast_to(reversed_ranks, (2, 3)))
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.subtract, np.arctan2, np.less])
+@pytest.mark.parametrize("x, y", [
+    (V3, V3), (V3, V23), (V23, V3), (V3, np.float64(2)), (np.array(2.0), V23), (np.zeros(0), V3),
+])
+def test_outer(ufunc, x, y):
+    expected = ufunc.outer(x, y)
+    for a, b in [(cytape.constant(x), y), (x, cytape.constant(y)),
+                 (cytape.constant(x), cytape.Variable(y))]:
+        result = ufunc.outer(a, b)
+        assert type(result) is cytape.Tensor
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+        np.testing.assert_array_equal(result.numpy(), expected)
+
+
+def test_outer_is_differentiated():
+    np.testing.assert_array_equal(gradient(lambda x: np.multiply.outer(x, V23), V3),
+                                  np.full(3, V23.sum()))
+    np.testing.assert_array_equal(gradient(lambda x: np.multiply.outer(V3, x), V23),
+                                  np.full((2, 3), V3.sum()))
+
+
+def test_at_is_refused_for_tensors():
+    x, array = cytape.constant(V3), V3.copy()
+    with pytest.raises(TypeError, match="add.at"):
+        np.add.at(x, [0], 1.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(TypeError):
+            np.add.at(array, [0, 1, 2], x * x)
+    np.testing.assert_array_equal(x.numpy(), V3)
+    np.testing.assert_array_equal(array, V3)
+
+
+# -- never a silent detachment ---------------------------------------------------------------------
+
+
+def set_slice(y):
+    np.zeros(3)[:] = y
+
+
+def set_row(y):
+    np.zeros((2, 3))[1] = y
+
+
+def set_mask(y):
+    np.zeros(3)[V3 > -5] = y
+
+
+def set_element(y):
+    np.zeros(3)[1] = y[0]
+
+
+def set_0d(y):
+    np.zeros(())[()] = y[0]
+
+
+def add_in_place(y):
+    array = np.zeros(3)
+    array += y
+
+
+def multiply_in_place(y):
+    array = np.ones(3)
+    array *= y
+
+
+LOSSES = {
+    "array[:] = y": set_slice,
+    "array[1] = y": set_row,
+    "array[mask] = y": set_mask,
+    "array[1] = y[0]": set_element,
+    "array[()] = y[0]": set_0d,
+    "array += y": add_in_place,
+    "array *= y": multiply_in_place,
+    "asarray": np.asarray,
+    "array": np.array,
+    "array with dtype": lambda y: np.array(y, dtype="float32"),
+    "array without copy": lambda y: np.array(y, copy=False),
+    "a list of tensors": lambda y: np.array([y, y]),
+    "a list of 0-d tensors": lambda y: np.array([y[0], 1.0]),
+    "asanyarray": np.asanyarray,
+    "ascontiguousarray": np.ascontiguousarray,
+    "asfortranarray": np.asfortranarray,
+    "from_dlpack": np.from_dlpack,
+    "out of a ufunc": lambda y: np.add(y, 1.0, out=np.zeros(3)),
+    "out of a function": lambda y: np.sum(y, out=np.zeros(())),
+    "out is the tensor": lambda y: np.add(V3, 1.0, out=y),
+    "copyto": lambda y: np.copyto(np.zeros(3), y),
+    "put": lambda y: np.put(np.zeros(3), [0, 1, 2], y),
+    "method of ndarray": lambda y: np.ones((2, 3)).dot(y),
+    "ufunc without rule": lambda y: np.spacing(y),
+    "reduce without rule": lambda y: np.logaddexp.reduce(y),
+    "accumulate without rule": lambda y: np.multiply.accumulate(y),
+    "reduceat": lambda y: np.add.reduceat(y, [0, 1]),
+    "sort": np.sort,
+    "fft": np.fft.fft,
+    "inv": lambda y: np.linalg.inv(y[:, None] * np.eye(3)),
+    "interp": lambda y: np.interp(0.5, V3, y),
+    "percentile": lambda y: np.percentile(y, 50),
+    "vectorize": lambda y: np.vectorize(math.sin, otypes=[float])(y),
+    "frompyfunc": lambda y: np.frompyfunc(math.sin, 1, 1)(y),
+    "apply_along_axis": lambda y: np.apply_along_axis(np.sum, 0, y),
+    "testing": lambda y: np.testing.assert_array_equal(y, y),
+    "masked array": lambda y: np.ma.array(y),
+    "random": lambda y: np.random.default_rng(0).normal(y),
+}
+
+
+@pytest.mark.parametrize("lose", LOSSES.values(), ids=LOSSES)
+def test_an_implicit_conversion_of_a_recorded_tensor_is_an_error(lose):
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        with pytest.raises((DetachedError, TypeError), match="numpy|immutable"):
+            lose(y)
+        z = np.sum(y)
+    np.testing.assert_array_equal(tape.gradient(z, x).numpy(), 2 * V3)
+
+
+@pytest.mark.parametrize("lose", [
+    pytest.param(lose, id=name) for name, lose in LOSSES.items() if name != "out is the tensor"
+])
+@pytest.mark.parametrize("quiet", ["no tape", "tape left", "unrelated", "stopped", "constant"])
+def test_the_same_is_allowed_where_no_gradient_is_lost(lose, quiet):
+    x = cytape.constant(np.abs(V3) + 1)
+    y = x * x
+    tape = cytape.GradientTape()
+    if quiet == "no tape":
+        lose(y)
+    elif quiet == "tape left":
+        with tape:
+            tape.watch(x)
+            y = x * x
+        lose(y)
+    elif quiet == "unrelated":
+        with tape:
+            tape.watch(cytape.constant(1.0))
+            lose(y)
+    else:
+        with tape:
+            tape.watch(x)
+            y = x * x
+            if quiet == "stopped":
+                with tape.stop_recording():
+                    lose(y)
+            else:
+                lose(cytape.stop_gradient(y))
+
+
+@pytest.mark.parametrize("convert, expected", [
+    (lambda y: y.numpy().tolist(), [1.0, 4.0]),
+    (lambda y: y.tolist(), [1.0, 4.0]),
+    (lambda y: y.item(1), 4.0),
+    (lambda y: y[1].item(), 4.0),
+    (lambda y: float(y[1]), 4.0),
+    (lambda y: int(y[1]), 4),
+    (lambda y: complex(y[1]), 4 + 0j),
+    (lambda y: bool(y[1] > 3), True),
+    (lambda y: f"{y[1]:.1f}", "4.0"),
+    (lambda y: str(y), "[1. 4.]"),
+    (lambda y: repr(y), "Tensor([1., 4.])"),
+    (lambda y: 4.0 in y, True),
+    (lambda y: [float(element) for element in y], [1.0, 4.0]),
+    (lambda y: math.sqrt(y[1]), 2.0),
+])
+def test_explicit_conversions_are_allowed(convert, expected):
+    x = cytape.constant([1.0, 2.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        assert convert(y) == expected
+
+
+def test_a_number_may_be_stored_explicitly():
+    x, array = cytape.constant([1.0, 2.0]), np.zeros(3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        array[0] = float(y[1])
+        array[1] = y[1].item()
+        array[2:] = y.numpy()[:1]
+    assert array.tolist() == [4.0, 4.0, 1.0]
+
+
+def test_integers_and_booleans_are_never_in_the_way():
+    x, array = cytape.constant(V3), np.zeros(3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        array[:] = y > 1
+        assert array.tolist() == [0.0, 0.0, 1.0]
+        assert V3[np.asarray(y > 1)].tolist() == [2.0]
+        assert V3[y > 1].tolist() == [2.0]
+        assert np.zeros(3)[np.argmax(y)] == 0
+        array[0] = np.argmax(y)
+
+
+@pytest.mark.parametrize("lose, words", [
+    (np.asarray, r"cytape\.numpy.*tensor\.numpy\(\)"),
+    (set_slice, r"cytape\.numpy.*tensor\.numpy\(\)"),
+    (set_element, r"tensor\.numpy\(\)|float"),
+    (np.sort, r"numpy\.sort .*custom_gradient.*tensor\.numpy\(\)"),
+    (np.fft.fft, r"numpy\.fft\.fft .*tensor\.numpy\(\)"),
+    (lambda y: np.linalg.inv(y * np.eye(3)), r"numpy\.linalg\.inv "),
+    (lambda y: np.logaddexp.reduce(y), r"numpy\.logaddexp\.reduce "),
+    (lambda y: np.add(y, 1.0, out=np.zeros(3)), r"numpy\.add with out="),
+    (lambda y: np.sum(y, out=np.zeros(())), r"numpy\.sum with out="),
+])
+def test_the_message_says_what_was_called_and_what_to_do(lose, words):
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match=f"(?s){words}"):
+            lose(x * x)
+
+
+def test_functions_without_a_rule_see_through_structures():
+    x = cytape.constant(V3)
+    np.testing.assert_array_equal(np.lexsort((x, [0, 0, 0])), np.lexsort((V3, [0, 0, 0])))
+    np.testing.assert_array_equal(np.union1d(x, [7.0]), np.union1d(V3, [7.0]))
+    np.testing.assert_array_equal(np.histogram(x, bins=x.numpy()[[1, 0, 2]])[0], [1, 2])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match="lexsort"):
+            np.lexsort((x * x, [0, 0, 0]))
+        with pytest.raises(DetachedError, match="histogram"):
+            np.histogram(V3, bins=x * 1.0)
+
+
+def test_results_of_functions_without_a_rule_are_plain():
+    assert type(np.sort(cytape.constant(V3))) is np.ndarray
+    np.testing.assert_array_equal(np.sort(cytape.constant(V3)), np.sort(V3))
+    array = np.zeros(3)
+    assert np.add(cytape.constant(V3), 1.0, out=array) is array
+    np.testing.assert_array_equal(array, V3 + 1)
+
+
+def test_errors_of_functions_without_a_rule_are_numpys():
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.inv(cytape.constant(np.zeros((2, 2))))
+    with pytest.raises(TypeError):
+        np.sort(cytape.constant(V3), bogus=1)
