@@ -92,7 +92,8 @@ def _sum(x, *, axis, dtype=None, keepdims=False, **options):
 
 
 def _mean(x, *, axis, dtype=None, keepdims=False, **options):
-    if options or dtype or type(x) is not np.ndarray or x.dtype.char not in "fdFD" or not x.size:
+    if (options or dtype or type(x) is not np.ndarray or x.dtype.char not in "fdFD" or not x.size
+            or not x.ndim or not isinstance(axis, (int, tuple, type(None)))):
         return np.mean(x, axis=axis, dtype=dtype, keepdims=keepdims, **options)
     total = np.add.reduce(x, axis=axis, keepdims=keepdims)
     return total / (x.size // total.size)
