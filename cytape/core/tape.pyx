@@ -86,7 +86,7 @@ cdef class Tape(Trace):
 
         Examples
         --------
-        The derivatives of ``x * y`` and ``y * y`` at ``x = 2``, ``y = 3``; sources have ids 0 and 1:
+        The derivatives of ``x * y`` and ``y * y`` at ``x = 2``, ``y = 3``; these have ids 0 and 1:
 
         >>> from cytape.core import VSpace
         >>> class Numbers(VSpace):

@@ -4,8 +4,9 @@
 
 from cpython.ref cimport Py_INCREF, Py_XINCREF, PyObject
 from cytape.core.vspace cimport BackwardCall, OpKind, OpType
+from cytape.tensor.operators cimport Operator
 from cytape.tensor.spec cimport Spec
-from cytape.tensor.tensor cimport Operator, Tensor
+from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
 from cytape.tensor.variable cimport Variable, read
 from libc.stdint cimport int32_t

@@ -14,7 +14,8 @@ import cytape.ops.shaping as shaping
 import cytape.ops.sparse as sparse
 from cytape.errors import DetachedError
 from cytape.ops.gradients import install_aggregate
-from cytape.tensor.tensor import Tensor, install, tensor_of
+from cytape.tensor.operators import install
+from cytape.tensor.tensor import Tensor, tensor_of
 
 _FAMILIES = (
     creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)

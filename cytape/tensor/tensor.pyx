@@ -2,6 +2,10 @@ cimport cython
 cimport numpy as cnp
 from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 
+from .operators cimport (
+    FUNCTIONS_THAT_ARE_METHODS, Method, functions, op_absolute, op_add, op_divide, op_equal,
+    op_floor_divide, op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply,
+    op_negative, op_not_equal, op_positive, op_power, op_remainder, op_square, op_subtract)
 from .state cimport Counts, counts, handle_died, handle_revived
 from .value cimport array_of, copy_of_array, value_of_array
 
@@ -28,47 +32,6 @@ cdef Py_ssize_t live = 0
 cdef bint making = False       # a tensor with a value, which Python code cannot
 cdef object variable_type = None
 
-# Filled by the floors above, see `install`.
-cdef Operator op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
-cdef Operator op_remainder, op_negative, op_positive, op_absolute, op_square
-cdef Operator op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
-cdef dict functions = {}
-
-
-def install(dict operators, dict methods):
-    """Give tensors their arithmetic.
-
-    Parameters
-    ----------
-    operators : dict of str to callable
-        By the names of NumPy's ufuncs; "matmul" among them.
-    methods : dict of str to callable
-        What a method of that name calls, with the tensor as its first argument; "getitem",
-        "asarray", "array_ufunc" and "array_function" are used by the protocols.
-    """
-    global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
-    global op_remainder, op_negative, op_positive, op_absolute, op_square
-    global op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
-    op_add = as_operator(operators["add"])
-    op_subtract = as_operator(operators["subtract"])
-    op_multiply = as_operator(operators["multiply"])
-    op_divide = as_operator(operators["divide"])
-    op_matmul = as_operator(operators["matmul"])
-    op_power = as_operator(operators["power"])
-    op_floor_divide = as_operator(operators["floor_divide"])
-    op_remainder = as_operator(operators["remainder"])
-    op_negative = as_operator(operators["negative"])
-    op_positive = as_operator(operators["positive"])
-    op_absolute = as_operator(operators["absolute"])
-    op_square = as_operator(operators["square"])
-    op_less = as_operator(operators["less"])
-    op_less_equal = as_operator(operators["less_equal"])
-    op_equal = as_operator(operators["equal"])
-    op_not_equal = as_operator(operators["not_equal"])
-    op_greater = as_operator(operators["greater"])
-    op_greater_equal = as_operator(operators["greater_equal"])
-    functions.update(methods)
-
 
 def install_variable(type variable):
     """Tell which subclass makes its own value."""
@@ -79,35 +42,6 @@ def install_variable(type variable):
 def live_tensors() -> int:
     """Return the number of tensors (handles, variables among them) alive in this process."""
     return live
-
-
-cdef class Operator:
-    cdef object call1(self, x):
-        raise NotImplementedError
-
-    cdef object call2(self, x, y):
-        raise NotImplementedError
-
-
-cdef class FunctionOperator(Operator):
-    """An operator that is put together from ops by a Python function."""
-
-    cdef object function
-
-    cdef object call1(self, x):
-        return self.function(x)
-
-    cdef object call2(self, x, y):
-        return self.function(x, y)
-
-
-cdef Operator as_operator(function):
-    cdef FunctionOperator operator
-    if isinstance(function, Operator):
-        return function
-    operator = FunctionOperator()
-    operator.function = function
-    return operator
 
 
 @cython.no_gc
@@ -540,25 +474,6 @@ cdef int object_to_storing(Tensor tensor) except -1:
 
 # NumPy would hide what `object_to_storing` raises behind its complaint about sequences.
 (<PyTypeObject*>Tensor).tp_as_sequence.sq_item = NULL
-
-cdef frozenset FUNCTIONS_THAT_ARE_METHODS = frozenset(
-    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten "
-    "max mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace "
-    "var".split())
-
-
-cdef class Method:
-    """A function whose first argument is bound to a tensor."""
-
-    cdef object function, tensor
-
-    def __cinit__(self, function, tensor):
-        self.function = function
-        self.tensor = tensor
-
-    def __call__(self, *args, **arguments):
-        return self.function(self.tensor, *args, **arguments)
-
 
 cdef Tensor new_tensor(Value value):
     global making

@@ -1,0 +1,80 @@
+functions = {}
+FUNCTIONS_THAT_ARE_METHODS = frozenset(
+    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten "
+    "max mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace "
+    "var".split())
+
+
+def install(dict operators, dict methods):
+    """Give tensors their arithmetic.
+
+    Parameters
+    ----------
+    operators : dict of str to callable
+        By the names of NumPy's ufuncs; "matmul" among them.
+    methods : dict of str to callable
+        What a method of that name calls, with the tensor as its first argument; "getitem",
+        "asarray", "array_ufunc" and "array_function" are used by the protocols.
+    """
+    global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
+    global op_remainder, op_negative, op_positive, op_absolute, op_square
+    global op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
+    op_add = as_operator(operators["add"])
+    op_subtract = as_operator(operators["subtract"])
+    op_multiply = as_operator(operators["multiply"])
+    op_divide = as_operator(operators["divide"])
+    op_matmul = as_operator(operators["matmul"])
+    op_power = as_operator(operators["power"])
+    op_floor_divide = as_operator(operators["floor_divide"])
+    op_remainder = as_operator(operators["remainder"])
+    op_negative = as_operator(operators["negative"])
+    op_positive = as_operator(operators["positive"])
+    op_absolute = as_operator(operators["absolute"])
+    op_square = as_operator(operators["square"])
+    op_less = as_operator(operators["less"])
+    op_less_equal = as_operator(operators["less_equal"])
+    op_equal = as_operator(operators["equal"])
+    op_not_equal = as_operator(operators["not_equal"])
+    op_greater = as_operator(operators["greater"])
+    op_greater_equal = as_operator(operators["greater_equal"])
+    functions.update(methods)
+
+
+cdef class Operator:
+    cdef object call1(self, x):
+        raise NotImplementedError
+
+    cdef object call2(self, x, y):
+        raise NotImplementedError
+
+
+cdef class FunctionOperator(Operator):
+    """An operator that is put together from ops by a Python function."""
+
+    cdef object function
+
+    cdef object call1(self, x):
+        return self.function(x)
+
+    cdef object call2(self, x, y):
+        return self.function(x, y)
+
+
+cdef Operator as_operator(function):
+    cdef FunctionOperator operator
+    if isinstance(function, Operator):
+        return function
+    operator = FunctionOperator()
+    operator.function = function
+    return operator
+
+
+cdef class Method:
+    """A function whose first argument is bound to a tensor."""
+
+    def __cinit__(self, function, tensor):
+        self.function = function
+        self.tensor = tensor
+
+    def __call__(self, *args, **arguments):
+        return self.function(self.tensor, *args, **arguments)
