@@ -16,6 +16,7 @@ cdef class Op(Operator):
     cdef readonly object forward  # the plain NumPy function
     cdef int backward(self, BackwardCall* call) except -1
 
+cdef str documentation(Op op)
 cdef Value value_of(x, bint copy)
 cdef ndarray_of(x)
 cdef bint opts_out(x)

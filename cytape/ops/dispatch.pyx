@@ -7,6 +7,8 @@ from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array, value_of_array
 from libc.stdlib cimport free, malloc
 
+from inspect import cleandoc
+
 import numpy as np
 
 from cytape.errors import InvalidGradientError, NotDifferentiableError
@@ -80,6 +82,15 @@ cdef class Op(Operator):
         raise NotDifferentiableError(
             f"op {self.op_type.name!r} has no gradient: register one with "
             "cytape.register_gradient, or stop the gradient with cytape.stop_gradient")
+
+
+cdef str documentation(Op op):
+    """What `help` shows of an op: how the docstring of its forward function begins."""
+    doc = op.forward.__doc__
+    if doc is None:
+        return None
+    return (cleandoc(doc).partition("\n\nParameters\n")[0]
+            + "\n\nWith a tensor among the arguments the result is a tensor.")
 
 
 cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept:

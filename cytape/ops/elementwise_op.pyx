@@ -11,8 +11,8 @@ from cytape.tensor.value cimport array_of, new_value, value_of_array
 from numpy cimport npy_intp
 
 from .dispatch cimport (
-    dense, give, is_followed, ndarray_of, opts_out, owned, owned_pointer, release_objects, restored,
-    spec_of_ref, tensor_value, value_of)
+    dense, documentation, give, is_followed, ndarray_of, opts_out, owned, owned_pointer,
+    release_objects, restored, spec_of_ref, tensor_value, value_of)
 from .kernels cimport N_TYPES, Loop, kernel_of
 from .program cimport FIRST_INPUT, GRADIENT, OUTPUT, Program
 
@@ -67,6 +67,10 @@ cdef class ElementwiseOp(Op):
             self.has_partial[i] = partial is not None
         if isinstance(forward, np.ufunc):
             self.kernel = kernel_of(forward)
+
+    @property
+    def __doc__(self) -> str:
+        return documentation(self)
 
     def __call__(self, *inputs, **arguments):
         if not arguments and len(inputs) == self.n_inputs < 3:

@@ -8,8 +8,8 @@ from cytape.tensor.value cimport Value, value_of_array
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
-    arrived, give_all, is_followed, ndarray_of, opts_out, record_refs, release_objects, restored,
-    spec_of_ref, value_of)
+    arrived, documentation, give_all, is_followed, ndarray_of, opts_out, record_refs,
+    release_objects, restored, spec_of_ref, value_of)
 
 import numpy as np
 
@@ -80,6 +80,10 @@ cdef class GeneralOp(Op):
 
     cdef object call2(self, x, y):
         return NotImplemented if opts_out(x) or opts_out(y) else self(x, y)
+
+    @property
+    def __doc__(self) -> str:
+        return documentation(self)
 
     def __call__(self, *inputs, **attrs):
         for x in inputs:

@@ -271,3 +271,9 @@ def test_what_is_no_number_is_refused(bad):
 def test_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match="broadcast"):
         cnp.multiply(cytape.constant([1.0, 2.0]), np.ones(3))
+
+
+@pytest.mark.parametrize("function", [cnp.sin, cnp.conj])
+def test_help_says_what_numpy_says(function):
+    assert function.__doc__.startswith(function.forward.__doc__.partition("\n\nParameters")[0])
+    assert "result is a tensor" in function.__doc__
