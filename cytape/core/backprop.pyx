@@ -217,7 +217,7 @@ cdef inline void release_consumed(Trace trace, State* state, index_t op) noexcep
         kind.release(state.table.refs + entry.refs, entry.n_refs, trace.keeper)
 
 
-cdef int prepare(State* state, Py_ssize_t n_targets) noexcept nogil:
+cdef void prepare(State* state, Py_ssize_t n_targets) noexcept nogil:
     """Find the needed ops and what each has to wait for; the ready ones are heaped up."""
     cdef index_t* stack = state.ready  # an op enters it, and later the heap there, at most once
     cdef index_t n_stack = 0, op, upstream, slot, i
@@ -251,7 +251,6 @@ cdef int prepare(State* state, Py_ssize_t n_targets) noexcept nogil:
     for op in range(state.table.n_ops):
         if state.missing[op] == 0:
             push_ready(state, op)
-    return 0
 
 
 cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, void** seeds,

@@ -123,6 +123,8 @@ cdef class Trace:
         ------
         InvalidIdError
             If an id is negative, an output is listed twice, or an output is its own input.
+        ValueError
+            If `input_ids` and `input_dtypes` differ in length.
         """
         if not self.should_record(input_ids, input_dtypes):
             return False

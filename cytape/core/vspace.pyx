@@ -156,7 +156,7 @@ cdef class VSpace:
         Parameters
         ----------
         info : object
-            The target's, as it was recorded.
+            The target's, from `Tape.record` or from the caller's `sources_that_are_targets`.
 
         Returns
         -------

@@ -50,7 +50,21 @@ cdef class OpCall:
         return tuple([restored(ref, self.plain) for ref in self.output_refs])
 
     def get_attr(self, name):
-        """Return an attribute of the call."""
+        """Return a static argument of the call.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        KeyError
+            If the call was made without it.
+        """
         return self.attrs[name]
 
 
