@@ -38,7 +38,7 @@ coverage: $(BUILT)  ## test a line tracing build in build/coverage; report .py a
 	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.so' --exclude=__pycache__ . \
 	    | tar -xf - -C $(TRACED)
 	cd $(TRACED) && CYTAPE_DEBUG=1 $(CURDIR)/$(RUN) setup.py -q build_ext --inplace
-	cd $(TRACED) && PYTHONPATH=$(CURDIR)/$(TRACED) $(CURDIR)/$(RUN) -m pytest --cov
+	cd $(TRACED) && PYTHONPATH=$(CURDIR)/$(TRACED) $(CURDIR)/$(RUN) -m pytest --cov -m 'not threads'
 
 clean:  ## delete everything that was built; .venv stays
 	rm -rf build dist cytape.egg-info .coverage $(INSTALLED) $(BUILT)

@@ -24,7 +24,7 @@ cdef struct IdTable:
     uint64_t count     # ids held altogether
 
 cdef int idtable_init(IdTable* table) except -1
-cdef void idtable_free(IdTable* table) noexcept nogil
+cdef void idtable_free(IdTable* table) noexcept
 cdef int idtable_add_far(IdTable* table, id_t id, index_t slot) except -1
 cdef void idtable_remove(IdTable* table, id_t id) noexcept nogil
 cdef size_t idtable_nbytes(IdTable* table) noexcept nogil

@@ -16,7 +16,7 @@ cdef int idtable_init(IdTable* table) except -1:
     return rebuild_cells(table, INITIAL_CELLS)
 
 
-cdef void idtable_free(IdTable* table) noexcept nogil:
+cdef void idtable_free(IdTable* table) noexcept:
     release(table.window)
     release(table.cells)
     table.window = NULL

@@ -5,9 +5,9 @@
 from .typedefs cimport index_t
 
 # Resize memory[0] to `count` items; MemoryError (also on overflow) leaves it as it was.
-cdef int resize(void** memory, size_t count, size_t item_size) except -1 nogil
+cdef int resize(void** memory, size_t count, size_t item_size) except -1
 
 # Make room for at least so many items: twice as many, later half as many again.
 cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item_size) except -1
 
-cdef void release(void* memory) noexcept nogil
+cdef void release(void* memory) noexcept

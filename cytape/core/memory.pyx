@@ -107,15 +107,13 @@ cdef enum:
     LARGE = 1 << 16
 
 
-cdef int resize(void** memory, size_t count, size_t item_size) except -1 nogil:
+cdef int resize(void** memory, size_t count, size_t item_size) except -1:
     cdef size_t n_bytes = count * item_size
     if item_size and n_bytes // item_size != count:
-        with gil:
-            raise MemoryError(f"cannot allocate {count} items of {item_size} bytes")
+        raise MemoryError(f"cannot allocate {count} items of {item_size} bytes")
     cdef void* resized = cytape_reallocate(memory[0], n_bytes if n_bytes else 1)
     if resized == NULL:
-        with gil:
-            raise MemoryError(f"cannot allocate {n_bytes} bytes for a tape")
+        raise MemoryError(f"cannot allocate {n_bytes} bytes for a tape")
     memory[0] = resized
     return 0
 
@@ -130,5 +128,5 @@ cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item
     return 0
 
 
-cdef void release(void* memory) noexcept nogil:
+cdef void release(void* memory) noexcept:
     cytape_free(memory)

@@ -124,7 +124,8 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
                 f"the gradient of op {op.op_type.name!r} with respect to its input {i} has shape "
                 f"{np.shape(gradient)}, but the input has shape {spec.shape}")
         if type(gradient) is not Tensor:
-            gradient = new_tensor(value_of_array(as_ndarray(gradient)))
+            gradient = convert_to_tensor(gradient) if isinstance(gradient, Tensor) else new_tensor(
+                value_of_array(as_ndarray(gradient)))
         if (<Tensor>gradient).held.spec is not spec:
             gradient = conform["cast"](gradient, spec.dtype)
     call.input_gradients[i] = owned(gradient)
@@ -160,9 +161,10 @@ cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_o
     cdef Recorder recorder
     cdef Py_ssize_t i, n_refs = len(refs), n_ids = len(ids)
     cdef void** row = <void**>malloc((n_refs + n_ids) * sizeof(void*))
-    cdef id_t* c_ids = <id_t*>(row + n_refs)
+    cdef id_t* c_ids
     if row == NULL:
         raise MemoryError()
+    c_ids = <id_t*>(row + n_refs)
     try:
         for i in range(n_ids):
             c_ids[i] = ids[i]

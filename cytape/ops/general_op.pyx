@@ -4,7 +4,7 @@ from cytape.core.vspace cimport Backward, OpType, release_backward
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport Counts, counts, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
-from cytape.tensor.value cimport Value, value_of_array
+from cytape.tensor.value cimport Value, copy_of_array, value_of_array
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
@@ -107,11 +107,12 @@ cdef class GeneralOp(Op):
             return self.forward(*inputs, **attrs)
         result = self.forward(*[ndarray_of(x) for x in inputs], **attrs)
         if isinstance(result, (tuple, list)):
-            outputs = [new_tensor(value_of_array(as_ndarray(array))) for array in result]
+            outputs = [result_tensor(array, inputs) for array in result]
             if recorders.entered and is_followed(inputs):
                 self.record(inputs, outputs, attrs)
-            return type(result)(outputs)
-        output = new_tensor(value_of_array(as_ndarray(result)))
+            kind = type(result)
+            return kind(*outputs) if hasattr(kind, "_fields") else kind(outputs)
+        output = result_tensor(result, inputs)
         if recorders.entered and is_followed(inputs):
             self.record(inputs, [output], attrs)
         return output
@@ -182,6 +183,15 @@ cdef class GeneralOp(Op):
         view.attrs = attrs
         view.needs = tuple([tangent is not None for tangent in tangents])
         return self.jvp(view, *tangents)
+
+
+cdef Tensor result_tensor(result, inputs):
+    """What a forward function returned, copied if it is the data of an array that may change."""
+    array = as_ndarray(result)
+    for x in inputs:
+        if type(x) is np.ndarray and np.may_share_memory(array, x):
+            return new_tensor(copy_of_array(array))
+    return new_tensor(value_of_array(array))
 
 
 cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:

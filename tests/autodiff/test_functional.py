@@ -409,6 +409,7 @@ def test_a_transformed_method():
     assert Model().slope(2.0) == 12.0
 
 
+@pytest.mark.threads
 def test_threads_differentiate_at_the_same_time():
     results = {}
 

@@ -1,0 +1,118 @@
+"""Growth of the tape's arrays: nothing is lost on the way, and memory goes back in the end."""
+
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+MEGABYTE = 1 << 20
+
+
+def chain(core, n_ops, n_inputs=1):
+    """A tape with a chain of ops, of each of which the gradient is 1 (for the first input)."""
+    tape = core.Tape()
+    tape.watch(0)
+
+    def backward(dy):
+        return [dy] + [None] * (n_inputs - 1)
+
+    for i in range(n_ops):
+        tape.record("Op", [i + 1], [i] + [i] * (n_inputs - 1), ["float64"] * n_inputs,
+                    lambda: backward)
+    return tape
+
+
+@pytest.mark.parametrize("n_inputs", [1, 5])
+@pytest.mark.parametrize("n_ops", [63, 64, 65, 1000, 4097, 20_000, 150_000])
+def test_every_entry_survives_the_growth_of_the_arrays(cython_core, n_ops, n_inputs):
+    """Sizes on both sides of where arrays are copied, taken over from a dead tape, or mapped."""
+    numbers = type("Ones", (cython_core.VSpace,), {
+        "ones_like": lambda self, info: 1,
+        "call_backward_function": lambda self, op_type, backward, unneeded, gradients:
+            backward(*gradients),
+        "aggregate_gradients": lambda self, gradients: sum(gradients),
+        "num_elements": lambda self, gradient: 1,
+    })()
+    tape = chain(cython_core, n_ops, n_inputs)
+    assert (tape.num_ops, tape.num_known) == (n_ops, n_ops + 1)
+    assert tape.compute_gradient(numbers, [n_ops], [0]) == [1]
+    assert tape.num_ops == 0
+
+
+def test_many_large_tapes_at_once(cython_core):
+    """More of them than there are places for large arrays."""
+    tapes = [chain(cython_core, 60_000 + i) for i in range(20)]
+    for i, tape in enumerate(tapes):
+        assert tape.num_ops == 60_000 + i
+        assert tape.is_known(60_000 + i) and not tape.is_known(60_001 + i)
+    for tape in tapes[::2]:
+        tape.delete_trace(30_000)
+    del tapes[::2]
+    assert [tape.num_ops for tape in tapes] == [60_001 + 2 * i for i in range(10)]
+
+
+def test_a_tape_that_takes_over_memory_finds_nothing_of_the_old_one(cython_core):
+    for n_ops in (5000, 5000, 3000, 9000):
+        tape = chain(cython_core, n_ops)
+        assert tape.num_ops == n_ops
+        assert tape.usages() == {0: 1, **{i: 2 for i in range(1, n_ops)}, n_ops: 1}
+        assert not tape.is_known(n_ops + 1)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_memory_of_dead_tapes_goes_back(cython_core):
+    def resident_bytes():
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def round():
+        tapes = [chain(cython_core, n_ops) for n_ops in (150_000, 50_000, 10_000)]
+        return sum(tape.nbytes for tape in tapes)
+
+    assert round() > 15 * MEGABYTE
+    gc.collect()
+    before = resident_bytes()
+    for _ in range(3):
+        round()
+    gc.collect()
+    assert resident_bytes() - before < 12 * MEGABYTE
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs a limit on memory")
+@pytest.mark.parametrize("headroom", [1, 3, 10, 30, 100])
+def test_a_tape_that_finds_no_memory_stays_as_it_was(headroom):
+    script = textwrap.dedent(f"""
+        import resource
+        from pathlib import Path
+        from cytape.core import Tape, VSpace
+
+        class Ones(VSpace):
+            def ones_like(self, info): return 1
+            def call_backward_function(self, op_type, backward, unneeded, gradients):
+                return gradients
+
+        tape = Tape()
+        tape.watch(0)
+        backward = object()
+        ops = 0
+        dtypes = ["float64"]
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + {headroom} * 2**20, resource.RLIM_INFINITY))
+        try:
+            while True:
+                tape.record("Op", [ops + 1], [ops], dtypes, lambda: backward)
+                ops += 1
+        except MemoryError:
+            pass
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert tape.num_ops == ops, (tape.num_ops, ops)
+        tape.record("Op", [ops + 1], [ops], dtypes, lambda: backward)
+        assert tape.compute_gradient(Ones(), [ops + 1], [0]) == [1]
+        print("still a tape")
+    """)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.stdout == "still a tape\n", run.stderr
