@@ -43,11 +43,13 @@ def _plain(x):
 
 def _without_gradient(name, function, args, arguments):
     """Call a NumPy function that cytape has no version of, if no gradient is lost by it."""
+    if arguments.get("out") is not None:
+        name += " with out="
     try:
         return function(*_plain(args), **_plain(arguments))
     except DetachedError as error:
         raise DetachedError(
-            f"numpy.{name} has no derivative in cytape, but was called with a tensor that is being "
+            f"{name} has no derivative in cytape, but was called with a tensor that is being "
             "recorded. Write it with functions of cytape.numpy, wrap it with "
             "cytape.custom_gradient, or pass tensor.numpy() if the gradient should stop here"
         ) from error
@@ -72,9 +74,7 @@ def array_ufunc(ufunc, method, inputs, arguments):
         if method == "outer" and ours is not None:
             x, y = inputs
             return ours(shaping.reshape(x, np.shape(x) + (1,) * np.ndim(y)), y, **arguments)
-    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    if arguments.get("out") is not None:
-        name += " with out="
+    name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
 
 
@@ -82,7 +82,8 @@ def array_function(function, args, arguments):
     """Serve `Tensor.__array_function__`."""
     ours = NUMPY_FUNCTIONS.get(function)
     if ours is None or arguments.get("out") is not None:
-        return _without_gradient(function.__name__, function, args, arguments)
+        name = f"{function.__module__}.{function.__name__}"
+        return _without_gradient(name, function, args, arguments)
     return ours(*args, **arguments)
 
 
