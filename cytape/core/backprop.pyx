@@ -13,9 +13,9 @@
 
 from .idtable cimport idtable_get
 from .memory cimport grow, release, resize
-from .trace cimport CONSUMED, UNTRACED, Op, OpTable, Trace
+from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace
 from .typedefs cimport NO_INDEX, id_t, index_t
-from .vspace cimport BackwardCall, OpKind, VSpace
+from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
 
@@ -177,7 +177,7 @@ cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targe
                 if slot == NO_INDEX:
                     continue
                 if arg < entry.args + entry.n_inputs:
-                    trace.drop_use(slot)
+                    trace.drop_use(slot, CONSUMER)
                 elif trace.slots[slot].op == CONSUMED and trace.slots[slot].uses == 0:
                     trace.free_slot_of(slot)
         trace.forget(first_doomed)
@@ -343,8 +343,11 @@ cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
     memset(call.output_gradients, 0, (op.n_outputs + op.n_inputs) * sizeof(void*))
     for i in range(op.n_inputs):
         slot = inputs[i]
-        state.needed[i] = slot != NO_INDEX and (
-            state.tensors[slot].known or state.tensors[slot].is_source)
+        state.needed[i] = 0
+        if slot != NO_INDEX and state.tensors[slot].known:
+            state.needed[i] = WANTED if state.tensors[slot].is_source else NEEDED
+        elif slot != NO_INDEX and state.tensors[slot].is_source:
+            state.needed[i] = NEEDED
     state.row_begin = op.n_refs
     state.row_end = n
     for i in range(op.n_outputs):

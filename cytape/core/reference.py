@@ -108,6 +108,7 @@ class Tape:
         self.persistent = persistent
         self._producers = {}  # id -> number of the op that produced it, or WATCHED
         self._usages = {}  # id -> uses left
+        self._handles = set()  # ids of outputs whose handle is one of the uses
         self._ops = {}  # number -> _Op; numbers of consumed ops are not in it
         self._next_number = 0
         self._doomed = []  # ops that left the tape and wait for their release
@@ -152,9 +153,11 @@ class Tape:
         for tensor_id in output_ids:
             older = self._producers.get(tensor_id, WATCHED)
             self._producers[tensor_id] = number
-            if older == WATCHED:
-                self._usages[tensor_id] = self._usages.get(tensor_id, 0) + 1
-            elif older in self._ops:  # the use that the handle is is counted already
+            self._usages.setdefault(tensor_id, 0)
+            if tensor_id not in self._handles:
+                self._handles.add(tensor_id)
+                self._usages[tensor_id] += 1
+            if older in self._ops:
                 outputs = self._ops[older].output_ids
                 outputs[outputs.index(tensor_id)] = None
                 replaced += self._remove_unused(older)
@@ -170,7 +173,8 @@ class Tape:
         if self._sweeps:
             self._postponed.append(tensor_id)
             return
-        if self._producers.get(tensor_id, WATCHED) != WATCHED:
+        if tensor_id in self._handles:
+            self._handles.remove(tensor_id)
             self._release(self._drop_uses([tensor_id]))
 
     def compute_gradient(self, vspace, targets, sources, sources_that_are_targets=None,

@@ -22,10 +22,14 @@ cdef enum:
     UNTRACED = -2  # only ever an input, neither watched nor produced here
     CONSUMED = -3  # its op went when a gradient consumed the tape
 
+cdef enum:
+    HANDLE = 1     # in Slot.uses: the one use that the handle of an output is
+    CONSUMER = 2   # ... and what each occurrence among the inputs of a live op adds
+
 cdef struct Slot:
     id_t id        # NO_ID: the slot is free
     index_t op     # producing op, or one of the above
-    int32_t uses   # uses left; in a free slot the next free one
+    int32_t uses   # CONSUMER times the uses by live ops, plus HANDLE; in a free slot the next one
 
 cdef struct Op:
     OpKind* kind   # NULL: freed, its refs are (being) released
@@ -68,7 +72,7 @@ cdef class Trace:
                        int32_t n_refs) except -1
     cdef void revive(self, id_t id) noexcept nogil
     cdef bint unlink(self, id_t id) noexcept
-    cdef void drop_use(self, index_t slot) noexcept nogil
+    cdef void drop_use(self, index_t slot, int32_t kind) noexcept nogil
     cdef void free_slot_of(self, index_t slot) noexcept nogil
     cdef void doom(self, index_t op) noexcept nogil
     cdef void forget(self, index_t first_doomed) noexcept nogil
@@ -98,7 +102,8 @@ cdef inline bint drop_handle(Trace trace, id_t id) noexcept:
     cdef index_t slot = trace_slot(trace, id)
     if slot == NO_INDEX:
         return False
-    if trace.slots[slot].op >= 0 and trace.slots[slot].uses > 1 and trace.sweeps == 0:
-        trace.slots[slot].uses -= 1
+    if (trace.slots[slot].op >= 0 and trace.slots[slot].uses > CONSUMER
+            and trace.slots[slot].uses & HANDLE and trace.sweeps == 0):
+        trace.slots[slot].uses -= HANDLE
         return False
     return trace.unlink(id)

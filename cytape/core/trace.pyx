@@ -193,7 +193,8 @@ cdef class Trace:
                 for i in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
                     slot = self.table.args[i]
                     if slot != NO_INDEX:
-                        uses[self.slots[slot].id] = self.slots[slot].uses
+                        uses[self.slots[slot].id] = (self.slots[slot].uses // CONSUMER
+                                                     + self.slots[slot].uses % CONSUMER)
         return uses
 
     @property
@@ -267,11 +268,11 @@ cdef class Trace:
         for i in range(n_inputs):
             row[i] = inputs[i]
             if inputs[i] != NO_INDEX:
-                add_use(self, inputs[i])
+                add_use(self, inputs[i], CONSUMER)
         row += n_inputs
         for i in range(n_outputs):
             row[i] = outputs[i]
-            self.slots[outputs[i]].uses += 1
+            self.slots[outputs[i]].uses |= HANDLE
             self.slots[outputs[i]].op = op
         entry = &self.table.ops[op]
         entry.kind = kind
@@ -307,19 +308,15 @@ cdef class Trace:
             self.reserve(n_inputs + n_outputs, n_refs)
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
-                    add_use(self, slots[i])  # lest taking over an output dooms what made this one
+                    add_use(self, slots[i], CONSUMER)  # lest taking over an output dooms what made this one
             for i in range(n_inputs, n_inputs + n_outputs):
                 if self.slots[slots[i]].op >= 0:
                     lose_output(self, self.slots[slots[i]].op, slots[i])
-                elif self.slots[slots[i]].op != CONSUMED:
-                    continue
-                if self.slots[slots[i]].uses:
-                    self.slots[slots[i]].uses -= 1  # the handle's, which append counts anew
             memcpy(self.append(kind, slots, n_inputs, slots + n_inputs, n_outputs, n_refs),
                    refs, n_refs * sizeof(void*))
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
-                    self.slots[slots[i]].uses -= 1  # append counted it as well
+                    self.slots[slots[i]].uses -= CONSUMER  # append counted it as well
         finally:
             free(slots)
         if self.n_doomed > first_doomed:
@@ -350,8 +347,9 @@ cdef class Trace:
     cdef void revive(self, id_t id) noexcept nogil:
         """Add the use that a new handle of a saved value is."""
         cdef index_t slot = trace_slot(self, id)
-        if slot != NO_INDEX and self.slots[slot].op != UNTRACED and self.slots[slot].op != WATCHED:
-            add_use(self, slot)
+        if (slot != NO_INDEX and not self.slots[slot].uses & HANDLE
+                and self.slots[slot].op != UNTRACED and self.slots[slot].op != WATCHED):
+            add_use(self, slot, HANDLE)
 
     cdef bint unlink(self, id_t id) noexcept:
         """Drop the use that a handle is; True if ops wait for `release_doomed` now.
@@ -360,19 +358,19 @@ cdef class Trace:
         """
         cdef index_t slot = trace_slot(self, id)
         cdef index_t first_doomed = self.n_doomed
-        if slot == NO_INDEX or self.slots[slot].op == WATCHED or self.slots[slot].op == UNTRACED:
+        if slot == NO_INDEX or not self.slots[slot].uses & HANDLE:
             return False
         if self.sweeps:
             postpone(self, id)
             return False
-        self.drop_use(slot)
+        self.drop_use(slot, HANDLE)
         self.forget(first_doomed)
         return self.n_doomed > 0
 
-    cdef void drop_use(self, index_t slot) noexcept nogil:
+    cdef void drop_use(self, index_t slot, int32_t kind) noexcept nogil:
         cdef Slot* entry = &self.slots[slot]
         cdef Op* op
-        entry.uses -= 1
+        entry.uses -= kind
         if entry.uses > 0 or entry.op == WATCHED:
             return
         if entry.op < 0:
@@ -412,7 +410,7 @@ cdef class Trace:
                 slot = self.table.args[i]
                 if slot != NO_INDEX:
                     self.table.args[i] = NO_INDEX
-                    self.drop_use(slot)
+                    self.drop_use(slot, CONSUMER)
             first_doomed += 1
 
     cdef void release_doomed(self) noexcept:
@@ -488,11 +486,11 @@ cdef int check_id(id_t id) except -1:
     return 0
 
 
-cdef inline void add_use(Trace trace, index_t slot) noexcept nogil:
+cdef inline void add_use(Trace trace, index_t slot, int32_t kind) noexcept nogil:
     cdef Slot* entry = &trace.slots[slot]
     if entry.uses == 0 and entry.op >= 0:
         trace.table.ops[entry.op].live_outputs += 1
-    entry.uses += 1
+    entry.uses += kind
 
 
 cdef void lose_output(Trace trace, index_t op, index_t slot) noexcept nogil:

@@ -19,6 +19,10 @@ cdef class OpType:
     cdef OpKind kind
     cdef readonly str name
 
+cdef enum:
+    NEEDED = 1  # the gradient may matter: the input is on the tape or among the sources
+    WANTED = 2  # it will be handed out: the input is both
+
 cdef struct BackwardCall:
     OpKind* kind
     void** refs               # output infos first, then whatever the host saved; borrowed
@@ -26,7 +30,7 @@ cdef struct BackwardCall:
     int32_t n_outputs
     int32_t n_inputs
     void** output_gradients   # NULL: nothing arrived; the call takes over the references
-    const char* needed        # per input: is its gradient wanted?
+    const char* needed        # per input: 0, NEEDED or WANTED
     void** input_gradients    # all NULL; the call stores new references, NULL for "no gradient"
 
 cdef class VSpace:

@@ -116,8 +116,13 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     if gradient is None or not call.needed[i]:
         return 0
     if isinstance(gradient, IndexedSlices):
-        gradient.values = convert_to_tensor(gradient.values)
-        gradient.indices = convert_to_tensor(gradient.indices)
+        if gradient.dense_shape is not None and gradient.dense_shape != spec.shape:
+            raise InvalidGradientError(
+                f"the gradient of op {op.op_type.name!r} with respect to its input {i} has dense_shape "
+                f"{gradient.dense_shape}, but the input has shape {spec.shape}")
+        if not isinstance(gradient.values, IndexedSlices):
+            gradient = IndexedSlices(convert_to_tensor(gradient.values, spec.dtype),
+                                     convert_to_tensor(gradient.indices), spec.shape)
     else:
         if np.shape(gradient) != spec.shape:
             raise InvalidGradientError(

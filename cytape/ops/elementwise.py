@@ -62,7 +62,8 @@ square = elementwise("Square", np.square, lambda y, x: 2 * x)
 
 
 def _power_in_base(z, x, y):
-    return y * x ** (y - (y != 0))  # the exponent 0 stays 0, for 0 * 0**-1 is NaN
+    # The exponent 0 stays 0, for 0 * 0**-1 is NaN; a boolean one has no minus.
+    return y * x ** (1 * y - (y != 0))
 
 
 def _power_in_exponent(z, x, y):
@@ -72,9 +73,9 @@ def _power_in_exponent(z, x, y):
 power = pow = elementwise("Power", np.power, _power_in_base, _power_in_exponent)
 float_power = elementwise("FloatPower", np.float_power, _power_in_base, _power_in_exponent)
 
-fmod = elementwise("Fmod", np.fmod, lambda z, x, y: 1, lambda z, x, y: -trunc(x / y))
+fmod = elementwise("Fmod", np.fmod, lambda z, x, y: 1, lambda z, x, y: -rint((x - z) / y))
 remainder = mod = elementwise(
-    "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -floor(x / y)
+    "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -floor_divide(x, y)
 )
 
 

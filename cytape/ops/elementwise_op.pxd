@@ -24,7 +24,7 @@ cdef class ElementwiseOp(Op):
     cdef object finish(self, Value out, Value a, Value b)
     cdef int trace_partials(self) except -1
     cdef int record(self, Value out, PyObject** inputs, int n) except -1
-    cdef bint wants(self, BackwardCall* call, int i) noexcept
+    cdef bint wants(self, BackwardCall* call, int i) except -1
     cdef bint programs_apply(self, BackwardCall* call, Value gradient) except -1
     cdef int backward_by_programs(self, BackwardCall* call, Tensor gradient) except -1
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1

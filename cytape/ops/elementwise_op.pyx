@@ -3,7 +3,7 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.trace cimport UNTRACED, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
-from cytape.core.vspace cimport OpType
+from cytape.core.vspace cimport WANTED, OpType
 from cytape.tensor.spec cimport Spec, boolean_spec, scalar_spec
 from cytape.tensor.state cimport Counts, Recorder, counts, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
@@ -18,6 +18,7 @@ from .program cimport FIRST_INPUT, GRADIENT, OUTPUT, Program
 
 import numpy as np
 
+from cytape.errors import TapeStateError
 from cytape.ops.dispatch import conform
 from cytape.ops.program import trace
 
@@ -246,20 +247,25 @@ cdef class ElementwiseOp(Op):
             return self.backward_by_programs(call, gradient)
         return self.backward_by_partials(call, gradient, recording() is None)
 
-    cdef bint wants(self, BackwardCall* call, int i) noexcept:
-        """Whether to compute input i's gradient: it is asked for, and what it reads was saved.
+    cdef bint wants(self, BackwardCall* call, int i) except -1:
+        """Whether input i's gradient is to be computed: it is asked for, and what it reads was saved.
 
-        It was not saved if no recorder followed the input when the op ran: the gradient is None.
+        It was not if no recorder followed the input when the op ran. Then its gradient is None; unless
+        it is followed by now, and waited for.
         """
         cdef int j
+        cdef bint saved
         if not call.needed[i] or not self.has_partial[i]:
             return False
-        if self.saves[i] & 1 and call.n_refs == 1 + call.n_inputs:
-            return False
+        saved = not self.saves[i] & 1 or call.n_refs > 1 + call.n_inputs
         for j in range(call.n_inputs):
             if self.saves[i] >> (1 + j) & 1 and type(<object>call.refs[1 + j]) is not Value:
-                return False
-        return True
+                saved = False
+        if not saved and call.needed[i] == WANTED:
+            raise TapeStateError(
+                f"a source was watched only after op {self.op_type.name!r} had used it, which therefore "
+                "did not save what its gradient needs; watch it before it is used")
+        return saved
 
     cdef bint programs_apply(self, BackwardCall* call, Value gradient) except -1:
         cdef Spec out = <Spec>call.refs[0], spec

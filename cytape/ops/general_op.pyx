@@ -131,7 +131,7 @@ cdef class GeneralOp(Op):
             ids.append(value.id if value.spec.trainable else NO_ID)
         for i, output in enumerate(outputs):
             refs.append((<Tensor>output).held if i in self.saved_outputs else None)
-        refs.append(attrs)
+        refs.append({name: frozen(attr) for name, attr in attrs.items()})
         ids += [output.id for output in outputs]
         return record_refs(&self.op_type.kind, ids, n_inputs, n_outputs, refs, False)
 
@@ -183,6 +183,13 @@ cdef class GeneralOp(Op):
         view.attrs = attrs
         view.needs = tuple([tangent is not None for tangent in tangents])
         return self.jvp(view, *tangents)
+
+
+cdef object frozen(value):
+    """An attribute as the caller cannot change it any more."""
+    if isinstance(value, list):
+        return tuple([frozen(item) for item in value])
+    return value.copy() if type(value) is np.ndarray else value
 
 
 cdef Tensor result_tensor(result, inputs):

@@ -207,6 +207,9 @@ cdef class Tensor:
         object_to_storing(self)
         return complex(array_of(self.held))
 
+    def __round__(self, ndigits=None):
+        return functions["round"](self, 0 if ndigits is None else ndigits)
+
     def __bool__(self):
         return bool(array_of(self.held))
 

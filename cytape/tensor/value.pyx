@@ -78,16 +78,17 @@ cdef Value copy_of_array(ndarray array):
 
 
 cdef ndarray array_of(Value value):
-    cdef ndarray array
+    # Based on the value, not on the owner: so that nobody can make it writeable.
+    cdef ndarray array, owner
+    cdef cnp.npy_intp* strides = NULL
+    cdef int flags = cnp.NPY_ARRAY_CARRAY_RO
     if type(value.owner) is ndarray:
-        array = value.owner
-        if cnp.PyArray_ISWRITEABLE(array):
-            array = array.view()
-            cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
-        return array
+        owner = value.owner
+        strides = cnp.PyArray_STRIDES(owner)
+        flags = cnp.PyArray_FLAGS(owner) & ~(cnp.NPY_ARRAY_WRITEABLE | cnp.NPY_ARRAY_OWNDATA)
     Py_INCREF(value.spec.dtype)
     array = PyArray_NewFromDescr(ndarray, <cnp.dtype>value.spec.dtype, value.spec.ndim,
-                                 value.spec.dims, NULL, value.data, cnp.NPY_ARRAY_CARRAY_RO, None)
+                                 value.spec.dims, strides, value.data, flags, None)
     Py_INCREF(value)
     PyArray_SetBaseObject(array, value)
     return array

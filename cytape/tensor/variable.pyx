@@ -108,13 +108,15 @@ cdef class Variable(Tensor):
         ------
         ValueError
             If the shape differs.
+        TypeError
+            If the value is of another kind (say, fractions for an integer variable).
 
         Examples
         --------
         >>> Variable([1.0, 2.0]).assign([3, 4])
         Variable([3., 4.])
         """
-        replace(self, np.array(plain_array(value, None), dtype=self.dtype))
+        replace(self, plain_array(value, None))
         return self
 
     def assign_add(self, delta):
@@ -132,15 +134,15 @@ cdef class Variable(Tensor):
 
         Raises
         ------
-        ValueError
-            If the sum has another shape than the variable.
+        ValueError, TypeError
+            As for `assign`, of the sum.
 
         Examples
         --------
         >>> Variable([1.0, 2.0]).assign_add(1)
         Variable([2., 3.])
         """
-        replace(self, np.asarray(array_of(self.held) + plain_array(delta, None), dtype=self.dtype))
+        replace(self, array_of(self.held) + plain_array(delta, None))
         return self
 
     def assign_sub(self, delta):
@@ -158,15 +160,15 @@ cdef class Variable(Tensor):
 
         Raises
         ------
-        ValueError
-            If the difference has another shape than the variable.
+        ValueError, TypeError
+            As for `assign`, of the difference.
 
         Examples
         --------
         >>> Variable([1.0, 2.0]).assign_sub(1)
         Variable([0., 1.])
         """
-        replace(self, np.asarray(array_of(self.held) - plain_array(delta, None), dtype=self.dtype))
+        replace(self, array_of(self.held) - plain_array(delta, None))
         return self
 
     def __array__(self, dtype=None, copy=None):
@@ -196,8 +198,12 @@ cdef object plain_array(value, dtype):
 
 
 cdef int replace(Variable variable, array) except -1:
-    """Take over a fresh array as the new value."""
+    """Make a copy of an array the new value, in the variable's dtype."""
     cdef Value old = variable.held, new
+    if not np.can_cast(np.asarray(array).dtype, old.spec.dtype, "same_kind"):
+        raise TypeError(f"variable {variable.name!r} is {old.spec.dtype}, cannot assign a value of dtype "
+                        f"{np.asarray(array).dtype}; convert it with astype")
+    array = np.array(array, dtype=old.spec.dtype)
     if array.shape != old.spec.shape:
         raise ValueError(f"variable {variable.name!r} has shape {old.spec.shape}, cannot assign a "
                          f"value of shape {array.shape}")

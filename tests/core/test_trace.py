@@ -288,6 +288,20 @@ def test_taking_over_releases_the_producers_of_the_older_op(core, record):
     assert (record.released, tape.usages()) == (["A", "B"], {0: 1, 2: 1})
 
 
+def test_a_handle_dies_once(core, numbers, record):
+    """A second deletion must not take the use that is a consumer's."""
+    tape = core.Tape()
+    for id in (1, 50):
+        tape.watch(id)
+    record(tape, "A", [1], [2], lambda dy: [2 * dy])
+    record(tape, "B", [2], [3], lambda dy: [3 * dy])
+    for _ in range(3):
+        tape.delete_trace(2)
+    record(tape, "C", [50], [60], lambda dy: [5 * dy])
+    assert (record.released, tape.usages()) == ([], {1: 1, 2: 1, 3: 1, 50: 1, 60: 1})
+    assert tape.compute_gradient(numbers, [3], [1, 50, 60]) == [6, None, None]
+
+
 # ---- invalid use
 
 
