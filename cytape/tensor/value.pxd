@@ -20,6 +20,7 @@ cdef class Value:
     cdef int handles         # Tensors that hold it
     cdef bint contiguous     # in C order, without gaps
     cdef double[8] inline_data  # INLINE_BYTES, aligned
+    cdef object __weakref__  # for whoever wants to know what is kept
 
 cdef id_t new_id() noexcept
 cdef Value new_value(Spec spec)             # uninitialised, contiguous, with a new id
