@@ -378,7 +378,7 @@ _sign = _step("Sign", np.sign)
 floor = _step("Floor", np.floor)
 ceil = _step("Ceil", np.ceil)
 trunc = _step("Trunc", np.trunc)
-fix = nondifferentiable("Fix", np.fix)
+fix = nondifferentiable("Fix", lambda x: np.trunc(x))  # numpy.fix itself is deprecated
 rint = _step("Rint", np.rint)
 round = around = nondifferentiable("Round", np.round)
 floor_divide = _step("FloorDivide", np.floor_divide)

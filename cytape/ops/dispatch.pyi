@@ -1,0 +1,13 @@
+from collections.abc import Callable
+from typing import Any
+
+from cytape.tensor.operators import Operator
+
+class Op(Operator):
+    @property
+    def name(self) -> str: ...
+    @property
+    def forward(self) -> Callable[..., Any]: ...
+    def __call__(self, *inputs: Any, **attrs: Any) -> Any: ...
+
+def install_conform(**functions: Callable[..., Any]) -> None: ...

@@ -1,0 +1,64 @@
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from cytape.ops.dispatch import Op
+from cytape.tensor.spec import Spec
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
+
+@final
+class OpCall:
+    @property
+    def op(self) -> Op: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Any, ...]: ...
+    @property
+    def outputs(self) -> tuple[Any, ...]: ...
+    @property
+    def input_specs(self) -> tuple[Spec, ...]: ...
+    @property
+    def output_specs(self) -> tuple[Spec, ...]: ...
+    @property
+    def attrs(self) -> dict[str, Any]: ...
+    @property
+    def needs(self) -> tuple[bool, ...]: ...
+    def get_attr(self, name: str) -> Any: ...
+
+class GeneralOp(Op):
+    @property
+    def vjp(self) -> Callable[..., Any] | None: ...
+    @property
+    def jvp(self) -> Callable[..., Any] | None: ...
+    @property
+    def saved_inputs(self) -> tuple[int, ...] | None: ...
+    @property
+    def saved_outputs(self) -> tuple[int, ...]: ...
+    @property
+    def linear(self) -> bool: ...
+    @property
+    def differentiable(self) -> bool: ...
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        vjp: Callable[..., Any] | None = None,
+        jvp: Callable[..., Any] | None = None,
+        saved_inputs: tuple[int, ...] | None = None,
+        saved_outputs: Sequence[int] = (),
+        optional_gradients: Sequence[int] = (),
+        linear: bool = False,
+        differentiable: bool = True,
+    ) -> None: ...
+    def define(
+        self, vjp: Callable[..., Any] | None = None, jvp: Callable[..., Any] | None = None
+    ) -> None: ...
+    def jvp_of(self, inputs: Sequence[Any], tangents: Sequence[Any], **attrs: Any) -> Any: ...
+
+def record_custom(
+    name: str,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor | Variable],
+    backward: Callable[..., Sequence[Any]],
+) -> None: ...

@@ -1,0 +1,6 @@
+import numpy as np
+
+class Kernel:
+    @property
+    def ufunc(self) -> np.ufunc: ...
+    def __init__(self, ufunc: np.ufunc) -> None: ...

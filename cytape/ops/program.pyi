@@ -1,0 +1,13 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+class Program:
+    @property
+    def reads(self) -> int: ...
+    @property
+    def is_one(self) -> bool: ...
+
+def has_loop(ufunc: np.ufunc, type_num: int) -> int | None: ...
+def trace(partial: Callable[..., Any], n_inputs: int) -> Program | None: ...
