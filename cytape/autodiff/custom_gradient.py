@@ -97,6 +97,9 @@ def custom_gradient(f: Callable) -> Callable:
 class _CustomGradient:
     """A function with its own gradient; a descriptor, so that it can be a method."""
 
+    __qualname__: str
+    __wrapped__: Callable
+
     def __init__(self, f: Callable) -> None:
         functools.update_wrapper(self, f)
 

@@ -23,7 +23,7 @@ from cytape.autodiff.backward import (
 from cytape.errors import DetachedError
 from cytape.ops.creation import identity_op
 from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor, convert_to_tensor, numbers_taken
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
@@ -180,6 +180,8 @@ class Transformed:
     It is a descriptor, so that it can be a method as well.
     """
 
+    __wrapped__: Callable
+
     def __init__(self, rule: Callable, fun: Callable, *options: Any) -> None:
         if not callable(fun):
             raise TypeError(f"only functions can be transformed, got {type(fun).__name__}")
@@ -213,10 +215,17 @@ class _Run:
         for source in self._sources:
             self._recorder.watch(source.id)
         self._recorder.push()
+        numbers = numbers_taken()
         try:
             self.value = fun(*args, **kwargs)
         finally:
             self._recorder.pop()
+        if numbers_taken() > numbers and not _has_tensors(self.value):
+            raise DetachedError(
+                f"{name_of(fun)} made a number of a tensor that depends on its arguments, by float(), "
+                "item() or a function of the math module, and returned no tensor: its gradient is "
+                "lost. Return the tensor itself, and use cytape.numpy instead of math"
+            )
         if has_aux:
             if not (isinstance(self.value, tuple) and len(self.value) == 2):
                 raise TypeError(
@@ -261,7 +270,7 @@ def _has_tensors(structure: Any) -> bool:
     return any(isinstance(leaf, Tensor) for leaf in nest.flatten(structure))
 
 
-def _checked_argnums(argnums: int | Sequence[int]) -> int | tuple[int, ...]:
+def _checked_argnums(argnums: Any) -> int | tuple[int, ...]:
     try:
         return operator.index(argnums)
     except TypeError:

@@ -413,6 +413,7 @@ class GradientTape:
     def _take_recorder(self) -> Recorder:
         """Hand out the recorder for one set of gradients: for good, unless persistent."""
         recorder = self._recorder
+        assert recorder is not None  # callers ask `_usable_recorder` first
         if not self._persistent:
             if recorder.active:
                 recorder.pop()

@@ -4,6 +4,8 @@ Called with plain arrays they return what NumPy returns; with a tensor they retu
 no derivative (dtypes, constants, array creation, ...) is NumPy's own.
 """
 
+from typing import Any as _Any
+
 import numpy as _numpy
 
 from cytape.ops.creation import *  # noqa: F403
@@ -17,9 +19,9 @@ from cytape.ops.reductions import *  # noqa: F403
 from cytape.ops.shaping import *  # noqa: F403
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     return getattr(_numpy, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_numpy.__all__})

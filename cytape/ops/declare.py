@@ -10,11 +10,17 @@ function. Reverse mode, forward mode and higher orders all follow from that one 
 - A user's own op may leave its rules to `register_gradient` and `register_jvp`.
 """
 
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from cytape.ops.dispatch import Op
 from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.general_op import GeneralOp
 
-OPS = {}
-_rules_to_come = {}
+OPS: dict[str, Op] = {}
+_rules_to_come: dict[str, dict[str, Callable]] = {}
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 def enter(op):
@@ -27,7 +33,7 @@ def enter(op):
     return op
 
 
-def elementwise(name, forward, *partials):
+def elementwise(name: str, forward: Callable, *partials: Callable | None) -> ElementwiseOp:
     """Declare an op that acts on each element (after broadcasting).
 
     Parameters
@@ -62,7 +68,7 @@ def elementwise(name, forward, *partials):
     return enter(ElementwiseOp(name, forward, partials))
 
 
-def linear(name, forward, transpose):
+def linear(name: str, forward: Callable, transpose: Callable) -> GeneralOp:
     """Declare an op that is linear in its inputs, all together.
 
     Parameters
@@ -96,8 +102,15 @@ def linear(name, forward, transpose):
     return enter(GeneralOp(name, forward, transpose, saved_inputs=(), linear=True))
 
 
-def general(name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
-            optional_gradients=()):
+def general(
+    name: str,
+    forward: Callable,
+    vjp: Callable | None = None,
+    jvp: Callable | None = None,
+    saved_inputs: tuple[int, ...] | None = None,
+    saved_outputs: Sequence[int] = (),
+    optional_gradients: Sequence[int] = (),
+) -> GeneralOp:
     """Declare an op with a rule for each mode.
 
     Parameters
@@ -144,7 +157,7 @@ def general(name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=
     )
 
 
-def nondifferentiable(name, forward):
+def nondifferentiable(name: str, forward: Callable) -> GeneralOp:
     """Declare an op at whose output differentiation ends: its gradients are None, not zero.
 
     Parameters
@@ -194,7 +207,7 @@ def _register(name, mode, rule):
     return rule
 
 
-def register_gradient(name):
+def register_gradient(name: str) -> Callable[[Rule], Rule]:
     """Decorate the gradient function of an op declared without one.
 
     Parameters
@@ -225,7 +238,7 @@ def register_gradient(name):
     return lambda rule: _register(name, "vjp", rule)
 
 
-def register_jvp(name):
+def register_jvp(name: str) -> Callable[[Rule], Rule]:
     """Decorate the forward-mode rule of an op declared without one.
 
     Parameters

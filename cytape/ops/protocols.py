@@ -32,13 +32,17 @@ _REDUCTIONS = {
 }
 
 
-def _plain(x):
-    """Return x with all tensors in it as ndarrays; a recorded one is an error."""
+# Functions with integer results, which have no gradient to lose.
+_ORDERING = {np.argpartition, np.argsort, np.digitize, np.lexsort, np.searchsorted}
+
+
+def _plain(x, convert=np.asarray):
+    """Return x with all tensors in it converted; a recorded one objects to numpy.asarray."""
     if isinstance(x, Tensor):
-        return np.asarray(x)
+        return convert(x)
     if isinstance(x, (list, tuple)):
-        return type(x)(map(_plain, x))
-    return {key: _plain(value) for key, value in x.items()} if isinstance(x, dict) else x
+        return type(x)(_plain(item, convert) for item in x)
+    return {key: _plain(item, convert) for key, item in x.items()} if isinstance(x, dict) else x
 
 
 def _without_gradient(name, function, args, arguments):
@@ -50,8 +54,9 @@ def _without_gradient(name, function, args, arguments):
     except DetachedError as error:
         raise DetachedError(
             f"{name} has no derivative in cytape, but was called with a tensor that is being "
-            "recorded. Write it with functions of cytape.numpy, wrap it with "
-            "cytape.custom_gradient, or pass tensor.numpy() if the gradient should stop here"
+            "recorded. Write it with functions that have one (docs/functions.md); or wrap it with "
+            "cytape.custom_gradient, where it is called on cytape.stop_gradient(tensor); or pass "
+            "tensor.numpy() if the gradient should stop here"
         ) from error
 
 
@@ -74,23 +79,25 @@ def array_ufunc(ufunc, method, inputs, arguments):
         if method == "outer" and ours is not None:
             x, y = inputs
             return ours(shaping.reshape(x, np.shape(x) + (1,) * np.ndim(y)), y, **arguments)
-    name = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
+    name = module + ufunc.__name__ + ("" if method == "__call__" else f".{method}")
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
 
 
 def array_function(function, args, arguments):
     """Serve `Tensor.__array_function__`."""
     ours = NUMPY_FUNCTIONS.get(function)
+    if function in _ORDERING:
+        return tensor_of(
+            function(*_plain(args, Tensor.numpy), **_plain(arguments, Tensor.numpy)))
     if ours is None or arguments.get("out") is not None:
         name = f"{function.__module__}.{function.__name__}"
         return _without_gradient(name, function, args, arguments)
     return ours(*args, **arguments)
 
 
-def _order(function):
-    """Make a method of a function with integer results, which have no gradient."""
-    return lambda tensor, *args, **arguments: tensor_of(
-        function(tensor.numpy(), *args, **arguments))
+def _method(function):
+    return lambda tensor, *args, **arguments: function(tensor, *args, **arguments)
 
 
 _METHODS = {
@@ -119,8 +126,8 @@ install(
     methods={
         **_METHODS,
         "flatten": shaping.ravel,
-        "argsort": _order(np.argsort),
-        "searchsorted": _order(np.searchsorted),
+        "argsort": _method(np.argsort),
+        "searchsorted": _method(np.searchsorted),
         "nonzero": lambda tensor: tuple(map(tensor_of, tensor.numpy().nonzero())),
         "array_ufunc": array_ufunc,
         "array_function": array_function,

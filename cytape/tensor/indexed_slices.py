@@ -1,5 +1,15 @@
 """Sparse gradients: a few slices of a large tensor."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from cytape.tensor.tensor import Tensor
+
 __all__ = ["IndexedSlices"]
 
 
@@ -32,24 +42,29 @@ class IndexedSlices:
     __slots__ = ("values", "indices", "dense_shape", "__weakref__")
 
     # Densifying is made of ops, which live a floor above: cytape.ops.sparse puts it here.
-    _densify = None
+    _densify: Any = None
 
-    def __init__(self, values, indices, dense_shape=None):
+    def __init__(
+        self,
+        values: Tensor | IndexedSlices,
+        indices: Tensor,
+        dense_shape: Iterable[int] | None = None,
+    ) -> None:
         self.values = values
         self.indices = indices
         self.dense_shape = None if dense_shape is None else tuple(dense_shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype[Any]:
         """The dtype of the slices."""
         return self.values.dtype
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...] | None:
         """The shape of the dense tensor, or None where it is unknown."""
         return self.dense_shape
 
-    def to_tensor(self):
+    def to_tensor(self) -> Tensor:
         """Return the dense tensor, in which slices of the same index are summed.
 
         Returns
@@ -70,7 +85,7 @@ class IndexedSlices:
         """
         return IndexedSlices._densify(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return (
             f"IndexedSlices(values={self.values!r}, indices={self.indices!r}, "
             f"dense_shape={self.dense_shape})"

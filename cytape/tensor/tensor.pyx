@@ -27,6 +27,7 @@ cdef extern from "Python.h":
         PySequenceMethods* tp_as_sequence
 
 cdef Counts* recorders = counts()
+cdef Py_ssize_t numbers = 0
 cdef int STORE_SUBSCR = opmap["STORE_SUBSCR"]
 cdef Py_ssize_t live = 0
 cdef bint making = False       # a tensor with a value, which Python code cannot
@@ -178,6 +179,7 @@ cdef class Tensor:
         >>> constant([[1.0, 2.0]]).item(0, 1)
         2.0
         """
+        object_to_storing(self)
         return array_of(self.held).item(*index)
 
     def tolist(self):
@@ -468,11 +470,19 @@ cdef int object_to_storing(Tensor tensor) except -1:
 
     Only the instruction that is being executed tells the two apart.
     """
+    global numbers
     if recorders.entered:
         frame = sys._getframe()
         if frame.f_code.co_code[frame.f_lasti] == STORE_SUBSCR:
             object_to_detachment(tensor)
+        if is_recorded(tensor.id):
+            numbers += 1
     return 0
+
+
+def numbers_taken() -> int:
+    """Return how often a recorded tensor was made a Python number so far."""
+    return numbers
 
 
 # NumPy would hide what `object_to_storing` raises behind its complaint about sequences.

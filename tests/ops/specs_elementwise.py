@@ -47,7 +47,7 @@ def elementwise_record(name, cases, domain, complex, options):
     return OpSpec(
         "".join(map(str.capitalize, name.split("_"))),
         getattr(cnp, name),
-        getattr(np, name),
+        (np.trunc if name == "fix" else getattr(np, name)),
         cases,
         domain,
         FLOATS_AND_COMPLEX if complex else FLOATS,

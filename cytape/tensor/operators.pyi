@@ -1,0 +1,8 @@
+from collections.abc import Callable
+from typing import Any
+
+def install(
+    operators: dict[str, Callable[..., Any]], methods: dict[str, Callable[..., Any]]
+) -> None: ...
+
+class Operator: ...

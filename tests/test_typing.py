@@ -1,0 +1,132 @@
+"""What a type checker knows of the public face: `make lint` has mypy read what pytest runs."""
+
+import ast
+import importlib
+from pathlib import Path
+from typing import Any, assert_type
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import cytape
+import cytape.numpy as cnp
+from cytape import GradientTape, IndexedSlices, Spec, Tensor, Variable
+from cytape.core import OpType, Tape, VSpace
+from cytape.ops.general_op import GeneralOp, OpCall
+
+PACKAGE = Path(__file__).parents[1] / "cytape"
+
+
+def test_tensors() -> None:
+    x = cytape.constant([1.0, 2.0], dtype="float32")
+    assert_type(x, Tensor)
+    assert_type(x.shape, tuple[int, ...])
+    assert_type(x.dtype, np.dtype[Any])
+    assert_type(x.spec, Spec)
+    assert_type(x.spec.trainable, bool)
+    assert_type(x.numpy(), NDArray[Any])
+    assert_type(x + 1, Tensor)
+    assert_type(2.0 * x, Tensor)
+    assert_type(x @ [1.0, 2.0], Tensor)
+    assert_type(x == x, Tensor)
+    assert_type(-abs(x), Tensor)
+    assert_type(divmod(x, 2), tuple[Tensor, Tensor])
+    assert_type(x[0], Tensor)
+    assert_type(x[None, ::2], Tensor)
+    assert_type([element for element in x], list[Tensor])
+    assert_type(float(x[0]), float)
+    assert_type(len(x), int)
+    assert_type(x.sum(axis=0, keepdims=True), Tensor)
+    assert_type(x.reshape(2, -1).transpose(1, 0), Tensor)
+    assert_type(x.T.astype("float64"), Tensor)
+    assert_type(cytape.convert_to_tensor([x, x]), Tensor)
+    assert_type(cytape.from_dlpack(np.ones(2)), Tensor)
+    assert float(x.sum()) == 3.0
+
+
+def test_variables() -> None:
+    v = Variable(lambda: np.ones(2), trainable=False, name="bias")
+    assert_type(v.value(), Tensor)
+    assert_type(v.assign([1, 2]).assign_add(v).assign_sub(1.0), Variable)
+    assert_type(v.name, str)
+    assert_type(v * v, Tensor)
+    assert v.numpy().tolist() == [1.0, 3.0]
+
+
+def test_slices() -> None:
+    slices = IndexedSlices(cytape.constant([1.0]), cytape.constant([1]), (3,))
+    assert_type(slices.to_tensor(), Tensor)
+    assert_type(slices.shape, tuple[int, ...] | None)
+    assert slices.to_tensor().numpy().tolist() == [0.0, 1.0, 0.0]
+
+
+def test_ops() -> None:
+    x = cytape.constant([1.0, 2.0])
+    assert_type(cnp.sin(x), Tensor)
+    assert_type(cnp.multiply(2.0, x), Tensor)
+    assert_type(cytape.nn.relu(x), Tensor)
+    op = cytape.ops.declare.general("TypedSquare", np.square)
+    assert_type(op, GeneralOp)
+
+    @cytape.register_gradient("TypedSquare")
+    def gradient(op: OpCall, g: Any) -> Any:
+        assert_type(op.attrs, dict[str, Any])
+        return 2 * op.inputs[0] * g
+
+    with GradientTape(persistent=True) as tape:
+        assert_type(tape, GradientTape)
+        tape.watch(x)
+        y = op(x)
+    assert tape.gradient(y, x).numpy().tolist() == [2.0, 4.0]
+
+
+class Numbers(VSpace):
+    """Plain numbers as gradients."""
+
+    def ones_like(self, info: Any) -> float:
+        return 1.0
+
+    def call_backward_function(
+        self,
+        op_type: str,
+        backward: Any,
+        unneeded_gradients: list[int],
+        output_gradients: list[Any],
+    ) -> list[float]:
+        return [backward * output_gradients[0]]
+
+
+def test_the_core() -> None:
+    tape = Tape(persistent=True)
+    tape.watch(0)
+    op_type = OpType("Triple", optional_gradients=[1])
+    assert_type(tape.record(op_type, [1], [0], ["float64"], lambda: 3.0), bool)
+    assert_type(tape.usages(), dict[int, int])
+    gradients = tape.compute_gradient(Numbers(), targets=[1], sources=[0])
+    assert_type(gradients, list[Any])
+    assert gradients == [3.0]
+
+
+def test_every_compiled_module_with_a_python_face_has_a_stub() -> None:
+    for source in PACKAGE.rglob("*.pyx"):
+        text = source.read_text()
+        if "\ndef " in text or "    def " in text:
+            assert source.with_suffix(".pyi").exists(), source
+
+
+@pytest.mark.parametrize(
+    "stub", sorted(PACKAGE.rglob("*.pyi")), ids=lambda path: path.relative_to(PACKAGE).as_posix()
+)
+def test_a_stub_describes_what_is_there(stub: Path) -> None:
+    name = ".".join(stub.relative_to(PACKAGE.parent).with_suffix("").parts)
+    module = importlib.import_module(name)
+    for node in ast.parse(stub.read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            assert callable(getattr(module, node.name))
+        elif isinstance(node, ast.ClassDef):
+            cls = getattr(module, node.name)
+            described = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
+            there = set(dir(cytape.constant(1.0) if cls is Tensor else cls))
+            assert described <= there
+            assert {n for n in vars(cls) if not n.startswith("_")} <= described
