@@ -29,8 +29,9 @@ bench: $(BUILT)  ## compare the Cython tape with the plain-Python one
 bench-smoke: $(BUILT)  ## run every benchmark once, at its smallest size
 	$(RUN) -m bench --smoke
 
-lint: $(BUILT) $(HINTS)  ## ruff, cython-lint, and Cython's own warnings and performance hints
+lint: $(BUILT) $(HINTS)  ## ruff, mypy, cython-lint, and Cython's own warnings and performance hints
 	$(RUN) -m ruff check .
+	$(RUN) -m mypy
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape  # it looks for pycodestyle there
 
 coverage: $(BUILT)  ## test a line tracing build in build/coverage; report .py and .pyx lines

@@ -13,11 +13,10 @@ function. Reverse mode, forward mode and higher orders all follow from that one 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from cytape.ops.dispatch import Op
 from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.general_op import GeneralOp
 
-OPS: dict[str, Op] = {}
+OPS: dict[str, ElementwiseOp | GeneralOp] = {}
 _rules_to_come: dict[str, dict[str, Callable]] = {}
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
