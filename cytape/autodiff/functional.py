@@ -222,9 +222,9 @@ class _Run:
             self._recorder.pop()
         if numbers_taken() > numbers and not _has_tensors(self.value):
             raise DetachedError(
-                f"{name_of(fun)} made a number of a tensor that depends on its arguments, by float(), "
-                "item() or a function of the math module, and returned no tensor: its gradient is "
-                "lost. Return the tensor itself, and use cytape.numpy instead of math"
+                f"{name_of(fun)} made a number of a tensor that depends on its arguments, by "
+                "float(), item() or a function of the math module, and returned no tensor: its "
+                "gradient is lost. Return the tensor itself, and use cytape.numpy instead of math"
             )
         if has_aux:
             if not (isinstance(self.value, tuple) and len(self.value) == 2):

@@ -308,7 +308,8 @@ cdef class Trace:
             self.reserve(n_inputs + n_outputs, n_refs)
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
-                    add_use(self, slots[i], CONSUMER)  # lest taking over an output dooms what made this one
+                    # Lest taking over an output dooms what made this input.
+                    add_use(self, slots[i], CONSUMER)
             for i in range(n_inputs, n_inputs + n_outputs):
                 if self.slots[slots[i]].op >= 0:
                     lose_output(self, self.slots[slots[i]].op, slots[i])

@@ -118,8 +118,8 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     if isinstance(gradient, IndexedSlices):
         if gradient.dense_shape is not None and gradient.dense_shape != spec.shape:
             raise InvalidGradientError(
-                f"the gradient of op {op.op_type.name!r} with respect to its input {i} has dense_shape "
-                f"{gradient.dense_shape}, but the input has shape {spec.shape}")
+                f"the gradient of op {op.op_type.name!r} with respect to its input {i} has "
+                f"dense_shape {gradient.dense_shape}, but the input has shape {spec.shape}")
         if not isinstance(gradient.values, IndexedSlices):
             gradient = IndexedSlices(convert_to_tensor(gradient.values, spec.dtype),
                                      convert_to_tensor(gradient.indices), spec.shape)

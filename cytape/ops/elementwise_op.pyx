@@ -248,10 +248,10 @@ cdef class ElementwiseOp(Op):
         return self.backward_by_partials(call, gradient, recording() is None)
 
     cdef bint wants(self, BackwardCall* call, int i) except -1:
-        """Whether input i's gradient is to be computed: it is asked for, and what it reads was saved.
+        """Whether input i's gradient is to be computed.
 
-        It was not if no recorder followed the input when the op ran. Then its gradient is None; unless
-        it is followed by now, and waited for.
+        What it reads was not saved if no recorder followed the input when the op ran. Its gradient
+        is None then, unless the input is followed by now, and the gradient waited for.
         """
         cdef int j
         cdef bint saved
@@ -263,8 +263,8 @@ cdef class ElementwiseOp(Op):
                 saved = False
         if not saved and call.needed[i] == WANTED:
             raise TapeStateError(
-                f"a source was watched only after op {self.op_type.name!r} had used it, which therefore "
-                "did not save what its gradient needs; watch it before it is used")
+                f"a source was watched only after op {self.op_type.name!r} had used it, which "
+                "therefore did not save what its gradient needs; watch it before it is used")
         return saved
 
     cdef bint programs_apply(self, BackwardCall* call, Value gradient) except -1:

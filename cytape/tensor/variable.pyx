@@ -201,8 +201,8 @@ cdef int replace(Variable variable, array) except -1:
     """Make a copy of an array the new value, in the variable's dtype."""
     cdef Value old = variable.held, new
     if not np.can_cast(np.asarray(array).dtype, old.spec.dtype, "same_kind"):
-        raise TypeError(f"variable {variable.name!r} is {old.spec.dtype}, cannot assign a value of dtype "
-                        f"{np.asarray(array).dtype}; convert it with astype")
+        raise TypeError(f"variable {variable.name!r} is {old.spec.dtype}, cannot assign a value of "
+                        f"dtype {np.asarray(array).dtype}; convert it with astype")
     array = np.array(array, dtype=old.spec.dtype)
     if array.shape != old.spec.shape:
         raise ValueError(f"variable {variable.name!r} has shape {old.spec.shape}, cannot assign a "
