@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.ops.general_op import GeneralOp
 from cytape.tensor.state import Recorder, is_recorded, stop_recording, suspended
 from cytape.tensor.tensor import live_tensors
 
@@ -302,6 +303,24 @@ def test_a_value_with_two_handles_dies_with_the_second(recorder):
     assert recorder.is_known(z.id)
     del z
     assert recorder.num_ops == 0
+
+
+def test_a_saved_value_that_gets_a_handle_again_keeps_its_trace(x):
+    """A rule that is recorded gets tensors of saved values, and may keep them."""
+    kept = []
+
+    def vjp(op, g):
+        kept.extend(op.inputs)
+        return 2 * op.inputs[0] * g
+
+    square = GeneralOp("KeepsItsInput", np.square, vjp)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        z = square(np.sin(x))
+        gradient = tape.gradient(z, x)
+        np.testing.assert_allclose(gradient.numpy(), np.sin(2.0))
+    del z, gradient
+    np.testing.assert_allclose(tape.gradient(kept[0], x).numpy(), np.cos(np.ones(3)))
 
 
 def test_what_a_dying_tensor_held_may_be_another_tape(x):
