@@ -117,3 +117,42 @@ def test_a_tape_that_finds_no_memory_stays_as_it_was(headroom):
     """)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.stdout == "still a tape\n", run.stderr
+
+
+def test_an_op_that_finds_no_memory_gives_up_nothing_twice():
+    """Each Python allocation fails in turn, in a process that may crash."""
+    script = textwrap.dedent("""
+        import sys
+        import _testcapi
+        from cytape.core import Tape
+
+        released = []
+        info, backward = 10**9, object()
+        outputs, inputs, dtypes = [info], [0], ["float64"]
+        getter, deleter = (lambda: backward), (lambda backward: released.append(None))
+
+        def references():
+            return [sys.getrefcount(x) for x in (info, backward, getter, deleter)]
+
+        for failing in range(30):
+            before = references()
+            tape = Tape()
+            tape.watch(0)
+            recorded = False
+            _testcapi.set_nomemory(failing, failing + 1)
+            try:
+                recorded = tape.record("Op", outputs, inputs, dtypes, getter, deleter)
+            except MemoryError:
+                pass
+            finally:
+                _testcapi.remove_mem_hooks()
+            assert tape.num_ops == recorded
+            released.clear()
+            del tape
+            assert len(released) == recorded, (failing, recorded, released)
+            assert references() == before, (failing, before, references())
+        assert recorded
+        print("all the same")
+    """)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.stdout == "all the same\n", run.stderr
