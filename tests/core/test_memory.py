@@ -121,6 +121,7 @@ def test_a_tape_that_finds_no_memory_stays_as_it_was(headroom):
 
 def test_an_op_that_finds_no_memory_gives_up_nothing_twice():
     """Each Python allocation fails in turn, in a process that may crash."""
+    pytest.importorskip("_testcapi")
     script = textwrap.dedent("""
         import sys
         import _testcapi
