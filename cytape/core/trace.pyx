@@ -130,8 +130,12 @@ cdef class Trace:
             return False
         cdef OpType kind = as_op_type(op_type)
         cdef list infos = list(outputs)
-        cdef list output_ids = [info if isinstance(info, int) else info.id for info in infos]
+        cdef list output_ids = infos.copy()
         cdef Py_ssize_t n_inputs = len(input_ids), n_outputs = len(infos), i
+        # No list comprehension: Cython 3.3's releases an item twice where the list cannot grow.
+        for i in range(n_outputs):
+            if not isinstance(infos[i], int):
+                output_ids[i] = infos[i].id
         for id in input_ids:
             check_id(id)
         for id in output_ids:
