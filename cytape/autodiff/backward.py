@@ -9,40 +9,8 @@ import numpy as np
 from cytape.autodiff import nest
 from cytape.errors import InvalidGradientError
 from cytape.ops.creation import astype
-from cytape.ops.gradients import tensor_vspace
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
-
-
-def compute_gradients(
-    recorder: Recorder,
-    targets: list[Tensor],
-    sources: list[Tensor],
-    output_gradients: list | None = None,
-    keep: bool = False,
-) -> list:
-    """Differentiate the sum of `targets` on a recorder; None where a source is unconnected.
-
-    Targets and sources that cannot have gradients (integers, strings) take no part. With `keep` a
-    recorder that is not persistent can be used again.
-    """
-    if output_gradients is None:
-        output_gradients = [None] * len(targets)
-    source_ids = [source.id for source in sources if source.spec.trainable]
-    target_ids, seeds, targeted_sources = [], [], {}
-    for target, seed in zip(targets, output_gradients, strict=True):
-        if target.spec.trainable:
-            target_ids.append(target.id)
-            seeds.append(seed)
-            if target.id in source_ids:
-                targeted_sources[target.id] = target.spec
-    gradients = recorder.compute_gradient(
-        tensor_vspace, target_ids, source_ids, targeted_sources, seeds, keep=keep)
-    if len(source_ids) == len(sources):
-        return gradients
-    gradient_of = dict(zip(source_ids, gradients, strict=True))
-    return [gradient_of.get(source.id) for source in sources]
 
 
 def convert_output_gradients(targets: list[Tensor], output_gradients: Any) -> list | None:

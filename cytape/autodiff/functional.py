@@ -14,14 +14,10 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff import nest
-from cytape.autodiff.backward import (
-    compute_gradients,
-    convert_output_gradients,
-    densify,
-    zeros,
-)
+from cytape.autodiff.backward import convert_output_gradients, densify, zeros
 from cytape.errors import DetachedError
 from cytape.ops.creation import identity_op
+from cytape.ops.gradients import compute_gradients
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor, numbers_taken
 

@@ -12,13 +12,9 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff import nest
-from cytape.autodiff.backward import (
-    compute_gradients,
-    convert_output_gradients,
-    densify,
-    zeros,
-)
+from cytape.autodiff.backward import convert_output_gradients, densify, zeros
 from cytape.errors import TapeStateError
+from cytape.ops.gradients import compute_gradients
 from cytape.ops.joining import stack
 from cytape.ops.shaping import reshape
 from cytape.tensor import state

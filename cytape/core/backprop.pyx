@@ -56,7 +56,7 @@ cdef struct State:
     index_t n_extra, extra_capacity, free_extra
     void** terms             # gradients to be summed
     index_t term_capacity
-    void** row               # of the op at hand: its refs, output gradients, input gradients
+    void** row               # of the op at hand: refs, gradients of outputs and inputs, arrived
     index_t row_begin, row_end  # where in it gradients are; none are left there between ops
     index_t row_capacity
     char* needed             # of the op at hand: which inputs want a gradient
@@ -320,12 +320,14 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
 
 cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
                           bint build_zeros) except NULL:
-    """Fill state.row with the op's refs, output gradients and input gradients; return the last."""
+    """Fill state.row with the op's refs, its outputs' and its inputs' gradients; return the last."""
     cdef BackwardCall call
+    cdef TensorState* tensor
     cdef index_t slot, i
-    cdef index_t n = op.n_refs + op.n_outputs + op.n_inputs
+    cdef index_t n = op.n_refs + op.n_outputs + 2 * op.n_inputs
     cdef index_t* inputs = state.table.args + op.args
     cdef index_t* outputs = inputs + op.n_inputs
+    cdef void** refs
     cdef bint any_gradient = False
     if n > state.row_capacity:
         grow(<void**>&state.row, &state.row_capacity, n, sizeof(void*))
@@ -339,17 +341,27 @@ cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
     call.output_gradients = state.row + op.n_refs
     call.needed = state.needed
     call.input_gradients = call.output_gradients + op.n_outputs
-    memcpy(call.refs, refs_of(trace, state) + op.refs, op.n_refs * sizeof(void*))
-    memset(call.output_gradients, 0, (op.n_outputs + op.n_inputs) * sizeof(void*))
+    call.arrived = call.input_gradients + op.n_inputs
+    refs = refs_of(trace, state) + op.refs
+    for i in range(op.n_refs):
+        call.refs[i] = refs[i]
+    for i in range(op.n_outputs):
+        call.output_gradients[i] = NULL
     for i in range(op.n_inputs):
         slot = inputs[i]
         state.needed[i] = 0
-        if slot != NO_INDEX and state.tensors[slot].known:
-            state.needed[i] = WANTED if state.tensors[slot].is_source else NEEDED
-        elif slot != NO_INDEX and state.tensors[slot].is_source:
+        call.input_gradients[i] = call.arrived[i] = NULL
+        if slot == NO_INDEX:
+            continue
+        tensor = &state.tensors[slot]
+        if tensor.known:
+            state.needed[i] = WANTED if tensor.is_source else NEEDED
+            if tensor.count == 1:
+                call.arrived[i] = tensor.gradient
+        elif tensor.is_source:
             state.needed[i] = NEEDED
     state.row_begin = op.n_refs
-    state.row_end = n
+    state.row_end = n - op.n_inputs
     for i in range(op.n_outputs):
         slot = outputs[i]
         if slot == NO_INDEX or state.tensors[slot].count == 0:
@@ -383,12 +395,18 @@ cdef void release_row(VSpace vspace, State* state) noexcept:
 cdef int deliver(VSpace vspace, State* state, index_t slot, void* gradient) except -1:
     """Add to what arrived for a tensor; takes over the reference, also after an error."""
     cdef TensorState* tensor = &state.tensors[slot]
+    cdef void* total
     cdef index_t extra
     if tensor.count == 0:
         tensor.gradient = gradient
         tensor.more = NO_INDEX
         tensor.count = 1
         return 0
+    if tensor.count == 1:
+        total = vspace.accumulate(tensor.gradient, gradient)
+        if total != NULL:
+            tensor.gradient = total
+            return 0
     extra = state.free_extra
     if extra != NO_INDEX:
         state.free_extra = state.extra[extra].previous

@@ -31,11 +31,16 @@ cdef struct BackwardCall:
     int32_t n_inputs
     void** output_gradients   # NULL: nothing arrived; the call takes over the references
     const char* needed        # per input: 0, NEEDED or WANTED
-    void** input_gradients    # all NULL; the call stores new references, NULL for "no gradient"
+    void** arrived            # per input: the one gradient that arrived for it so far, or NULL
+    void** input_gradients    # all NULL; the call stores new references, NULL for "no gradient" and
+                              # where it added to what arrived (which may be shared) in place
 
 cdef class VSpace:
     cdef int64_t size(self, void* gradient) except -1
     cdef void* add(self, void** gradients, Py_ssize_t count) except NULL  # takes the references
+    # The sum of what arrived and one more, whose references it takes (after an error only the
+    # latter's); or NULL, taking none: then they are kept for one sum of all that arrive.
+    cdef void* accumulate(self, void* total, void* term) except? NULL
     cdef void* ones(self, void* info) except NULL
     cdef void* zeros(self, void* info) except NULL
     cdef int backward(self, BackwardCall* call) except -1

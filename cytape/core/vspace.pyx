@@ -252,6 +252,9 @@ cdef class VSpace:
             Py_DECREF(<object>gradients[i])
         return new_reference(self.aggregate_gradients(terms))
 
+    cdef void* accumulate(self, void* total, void* term) except? NULL:
+        return NULL
+
     cdef void* ones(self, void* info) except NULL:
         return new_reference(self.ones_like(<object>info))
 

@@ -22,8 +22,9 @@ cdef ndarray_of(x)
 cdef bint opts_out(x)
 cdef bint is_followed(inputs) except -1
 cdef object restored(x, bint plain)
-cdef object dense(gradient)
-cdef list arrived(BackwardCall* call, bint plain)
+cdef Tensor dense(gradient)
+cdef Value dense_value(gradient)
+cdef list gradients_of_outputs(BackwardCall* call, bint plain)
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1
 cdef int give_all(Op op, BackwardCall* call, gradients) except -1
 cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_outputs, list refs,

@@ -106,8 +106,14 @@ cdef object restored(x, bint plain):
     return array_of(x) if plain else another_handle(x)
 
 
-cdef object dense(gradient):
+cdef Tensor dense(gradient):
+    if type(gradient) is Value:
+        return another_handle(gradient)
     return gradient if type(gradient) is Tensor else gradient.to_tensor()
+
+
+cdef Value dense_value(gradient):
+    return gradient if type(gradient) is Value else dense(gradient).held
 
 
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
@@ -128,24 +134,28 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
             raise InvalidGradientError(
                 f"the gradient of op {op.op_type.name!r} with respect to its input {i} has shape "
                 f"{np.shape(gradient)}, but the input has shape {spec.shape}")
-        if type(gradient) is not Tensor:
-            gradient = convert_to_tensor(gradient) if isinstance(gradient, Tensor) else new_tensor(
-                value_of_array(as_ndarray(gradient)))
-        if (<Tensor>gradient).held.spec is not spec:
+        if isinstance(gradient, Tensor):
+            gradient = convert_to_tensor(gradient)
+        else:
+            gradient = value_of_array(as_ndarray(gradient))
+            if (<Value>gradient).spec is not spec or recording() is not None:
+                gradient = new_tensor(gradient)
+        if type(gradient) is Tensor and (<Tensor>gradient).held.spec is not spec:
             gradient = conform["cast"](gradient, spec.dtype)
     call.input_gradients[i] = owned(gradient)
     return 0
 
 
-cdef list arrived(BackwardCall* call, bint plain):
+cdef list gradients_of_outputs(BackwardCall* call, bint plain):
     """The dense output gradients, None where none arrived."""
     cdef int i
-    gradients = [
-        None if call.output_gradients[i] == NULL else dense(<object>call.output_gradients[i])
-        for i in range(call.n_outputs)
-    ]
-    if plain:
-        return [None if g is None else array_of((<Tensor>g).held) for g in gradients]
+    gradients = []
+    for i in range(call.n_outputs):
+        gradient = None
+        if call.output_gradients[i] != NULL:
+            gradient = <object>call.output_gradients[i]
+            gradient = array_of(dense_value(gradient)) if plain else dense(gradient)
+        gradients.append(gradient)
     return gradients
 
 

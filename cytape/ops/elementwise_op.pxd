@@ -5,14 +5,28 @@
 
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
+from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
+from numpy cimport npy_intp
 
 from .dispatch cimport Op
 from .kernels cimport Kernel
+from .program cimport FIRST_INPUT
 
 cdef enum:
     MAX_INPUTS = 3
+
+    MAX_REGISTERS_READ = FIRST_INPUT + MAX_INPUTS
+
+cdef struct Operands:
+    # What programs read, by register.
+    void* shape              # the Spec that all are broadcast to
+    unsigned int present     # bit per register
+    bint flat                # each is one element, or lies as the result does
+    void* values[MAX_REGISTERS_READ]
+    char* data[MAX_REGISTERS_READ]
+    npy_intp strides[MAX_REGISTERS_READ]
 
 cdef class ElementwiseOp(Op):
     cdef readonly int n_inputs
@@ -21,10 +35,13 @@ cdef class ElementwiseOp(Op):
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
     cdef bint[3] has_partial     # MAX_INPUTS
     cdef unsigned int[3] saves   # per partial: bit 0 output, bit 1 + i input i
+    cdef Value plain_operand(self, x, Spec other, int position)
+    cdef object by_walk(self, x, Value a, y, Value b)
     cdef object finish(self, Value out, Value a, Value b)
     cdef int trace_partials(self) except -1
     cdef int record(self, Value out, PyObject** inputs, int n) except -1
     cdef bint wants(self, BackwardCall* call, int i) except -1
-    cdef bint programs_apply(self, BackwardCall* call, Value gradient) except -1
-    cdef int backward_by_programs(self, BackwardCall* call, Tensor gradient) except -1
+    cdef bint backward_by_programs(self, BackwardCall* call, Value gradient, bint spare) except -1
+    cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
+                             bint spare) except -1
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1

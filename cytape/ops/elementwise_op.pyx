@@ -4,17 +4,20 @@ from cpython.ref cimport PyObject
 from cytape.core.trace cimport UNTRACED, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport WANTED, OpType
-from cytape.tensor.spec cimport Spec, boolean_spec, scalar_spec
+from cytape.tensor.spec cimport Spec, boolean_spec, broadcast_spec, scalar_spec
 from cytape.tensor.state cimport Counts, Recorder, counts, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
-from cytape.tensor.value cimport array_of, new_value, value_of_array
-from numpy cimport npy_intp
+from cytape.tensor.value cimport (
+    array_of, is_aligned, is_exclusive, new_value, value_of_array)
+from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
-    dense, documentation, give, is_followed, ndarray_of, opts_out, owned, owned_pointer,
-    release_objects, restored, spec_of_ref, tensor_value, value_of)
-from .kernels cimport N_TYPES, Loop, kernel_of
+    dense, dense_value, documentation, give, is_followed, ndarray_of, opts_out, owned,
+    owned_pointer, release_objects, restored, spec_of_ref, tensor_value, value_of)
+from .kernels cimport N_TYPES, WORTH_THE_GIL, Loop, kernel_of
 from .program cimport FIRST_INPUT, GRADIENT, OUTPUT, Program
+from .sums cimport add_sum, zeros
+from .walk cimport MAX_AXES, Walk, begin, join, plan, proceed, run
 
 import numpy as np
 
@@ -50,7 +53,6 @@ cdef extern from *:
     int feclearexcept(int excepts) noexcept nogil
 
 cdef Counts* recorders = counts()
-cdef Kernel add_kernel = kernel_of(np.add)
 
 
 @cython.final
@@ -101,23 +103,22 @@ cdef class ElementwiseOp(Op):
         cdef npy_intp strides[2]
         if a is None:
             return self.forward(x)
-        if self.kernel is not None and a.contiguous and a.spec.type_num < N_TYPES:
-            loop = &self.kernel.loops[a.spec.type_num]
-            if loop.function != NULL:
-                out = result_value(a.spec, loop, a.spec.type_num)
-                if out is not None:
-                    data[0] = a.data
-                    data[1] = out.data
-                    strides[0] = a.spec.itemsize
-                    strides[1] = out.spec.itemsize
-                    loop.function(data, &a.spec.size, strides, loop.data)
-                    if cytape_trouble():
-                        warn(self.forward, (ndarray_of(x),))
-                    return self.finish(out, a, None)
-        return self.by_numpy(x)
+        if self.kernel is not None and a.contiguous and a.spec.nbytes < WORTH_THE_GIL:
+            loop = loop_of(self.kernel, a.spec)
+            if loop != NULL:
+                out = new_value(result_spec(a.spec, loop))
+                data[0] = a.data
+                data[1] = out.data
+                strides[0] = a.spec.itemsize
+                strides[1] = out.spec.itemsize
+                loop.function(data, &a.spec.size, strides, loop.data)
+                if cytape_trouble():
+                    warn(self.forward, (ndarray_of(x),))
+                return self.finish(out, a, None)
+        return self.by_walk(x, a, None, None)
 
     cdef object call2(self, x, y):
-        cdef Value a = tensor_value(x), b = tensor_value(y), out = None
+        cdef Value a = tensor_value(x), b = tensor_value(y), out
         cdef Loop* loop
         cdef Spec spec
         cdef char* data[3]
@@ -125,29 +126,64 @@ cdef class ElementwiseOp(Op):
         if a is None:
             if b is None:
                 return self.forward(x, y)
-            a = weak_scalar(x, b.spec)
+            a = self.plain_operand(x, b.spec, 0)
         elif b is None:
-            b = weak_scalar(y, a.spec)
+            b = self.plain_operand(y, a.spec, 1)
         if a is None or b is None:
             return self.by_numpy(x, y)
         spec = a.spec if b.spec.ndim == 0 else b.spec
-        if (self.kernel is not None and a.contiguous and b.contiguous
-                and a.spec.type_num == b.spec.type_num < N_TYPES
+        if (self.kernel is not None and spec.nbytes < WORTH_THE_GIL
+                and a.contiguous and b.contiguous and a.spec.type_num == b.spec.type_num
                 and (a.spec is b.spec or a.spec.ndim == 0 or b.spec.ndim == 0)):
-            loop = &self.kernel.loops[spec.type_num]
-            if loop.function != NULL:
-                out = result_value(spec, loop, spec.type_num)
-        if out is None:
-            return self.by_numpy(x, y)
-        data[0] = a.data
-        data[1] = b.data
-        data[2] = out.data
-        strides[0] = spec.itemsize if a.spec is spec else 0
-        strides[1] = spec.itemsize if b.spec is spec else 0
-        strides[2] = out.spec.itemsize
-        loop.function(data, &spec.size, strides, loop.data)
+            loop = loop_of(self.kernel, spec)
+            if loop != NULL:
+                out = new_value(result_spec(spec, loop))
+                data[0] = a.data
+                data[1] = b.data
+                data[2] = out.data
+                strides[0] = spec.itemsize if a.spec is spec else 0
+                strides[1] = spec.itemsize if b.spec is spec else 0
+                strides[2] = out.spec.itemsize
+                loop.function(data, &spec.size, strides, loop.data)
+                if cytape_trouble():
+                    warn(self.forward, (ndarray_of(x), ndarray_of(y)))
+                return self.finish(out, a, b)
+        return self.by_walk(x, a, y, b)
+
+    cdef Value plain_operand(self, x, Spec other, int position):
+        """The value of an operand that is no tensor beside one that is; None if NumPy must decide.
+
+        It may share the operand's data, unless a derivative will read it.
+        """
+        cdef Value value
+        if type(x) is not ndarray:
+            return weak_scalar(x, other)
+        if self.kernel is None or cnp.PyArray_TYPE(x) != other.type_num:
+            return None
+        if self.programs is None:
+            self.trace_partials()
+        return value_of(x, recorders.entered and self.saves[1 - position] >> (1 + position) & 1)
+
+    cdef object by_walk(self, x, Value a, y, Value b):
+        """Broadcasting, strided or large operands, as far as there are loops for them."""
+        cdef Loop* loop = NULL
+        cdef Walk walk
+        cdef Spec spec
+        cdef Value out
+        if self.kernel is not None and (b is None or a.spec.type_num == b.spec.type_num):
+            loop = loop_of(self.kernel, a.spec)
+        if loop == NULL:
+            return self.by_numpy(x) if b is None else self.by_numpy(x, y)
+        spec = a.spec if b is None else broadcast_spec(a.spec, b.spec)
+        if spec is None or not plan(&walk, spec) or not join(&walk, a) or (
+                b is not None and not join(&walk, b)):
+            return self.by_numpy(x) if b is None else self.by_numpy(x, y)
+        out = new_value(result_spec(spec, loop))
+        join(&walk, out)
+        begin(&walk)
+        run(loop, &walk, spec.nbytes)
         if cytape_trouble():
-            warn(self.forward, (ndarray_of(x), ndarray_of(y)))
+            warn(self.forward, (ndarray_of(x),) if b is None else (ndarray_of(x), ndarray_of(y)))
         return self.finish(out, a, b)
 
     cdef object finish(self, Value out, Value a, Value b):
@@ -240,12 +276,17 @@ cdef class ElementwiseOp(Op):
         return 0
 
     cdef int backward(self, BackwardCall* call) except -1:
-        cdef Tensor gradient = dense(<object>call.output_gradients[0])
+        cdef Value gradient
+        cdef bint spare
         if self.programs is None:
             self.trace_partials()
-        if recording() is None and self.programs_apply(call, gradient.held):
-            return self.backward_by_programs(call, gradient)
-        return self.backward_by_partials(call, gradient, recording() is None)
+        if recording() is not None:
+            return self.backward_by_partials(call, dense(<object>call.output_gradients[0]), False)
+        spare = is_exclusive(<PyObject*>call.output_gradients[0])
+        gradient = dense_value(<object>call.output_gradients[0])
+        if self.backward_by_programs(call, gradient, spare):
+            return 0
+        return self.backward_by_partials(call, array_of(gradient), True)
 
     cdef bint wants(self, BackwardCall* call, int i) except -1:
         """Whether input i's gradient is to be computed.
@@ -267,61 +308,92 @@ cdef class ElementwiseOp(Op):
                 "therefore did not save what its gradient needs; watch it before it is used")
         return saved
 
-    cdef bint programs_apply(self, BackwardCall* call, Value gradient) except -1:
-        cdef Spec out = <Spec>call.refs[0], spec
+    cdef bint backward_by_programs(self, BackwardCall* call, Value gradient,
+                                   bint spare) except -1:
+        """Run the programs of the partials; False, with nothing done, if they do not apply.
+
+        spare: the gradient's memory may be reused.
+        """
+        cdef Spec out = <Spec>call.refs[0]
+        cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
+        cdef unsigned int reads = 0
         cdef Program program
-        cdef Value value
-        cdef int i, j
-        if not gradient.contiguous or gradient.spec is not out:
+        cdef Operands operands
+        cdef int i, last = -1
+        if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
             return False
         for i in range(call.n_inputs):
-            if not self.wants(call, i):
-                continue
-            program = self.programs[i]
-            spec = spec_of_ref(<object>call.refs[1 + i])
-            if (program is None or not program.runs_on(out.type_num)
-                    or spec.type_num != out.type_num or (spec is not out and spec.size != 1)):
-                return False
-            for j in range(1, call.n_refs):
-                # Register OUTPUT is the last ref, the inputs follow the output's spec.
-                if program.reads >> (0 if j > call.n_inputs else j) & 1:
-                    value = <Value>call.refs[j]
-                    if not value.contiguous or value.spec.type_num != out.type_num or (
-                            value.spec is not out and value.spec.size != 1):
-                        return False
-        return True
-
-    cdef int backward_by_programs(self, BackwardCall* call, Tensor gradient) except -1:
-        cdef Spec out = <Spec>call.refs[0], spec
-        cdef Program program
-        cdef Value value, result
-        cdef char* data[FIRST_INPUT + MAX_INPUTS]
-        cdef npy_intp strides[FIRST_INPUT + MAX_INPUTS]
-        cdef int i, register
-        data[GRADIENT] = gradient.held.data
-        strides[GRADIENT] = out.itemsize
-        for i in range(1, call.n_refs):
-            register = OUTPUT if i > call.n_inputs else FIRST_INPUT + i - 1
-            if type(<object>call.refs[i]) is Value:
-                value = <Value>call.refs[i]
-                data[register] = value.data
-                strides[register] = 0 if value.spec.size == 1 else out.itemsize
-        for i in range(call.n_inputs):
-            if not self.wants(call, i):
+            if not call.needed[i] or not self.has_partial[i]:
                 continue
             program = <Program>self.programs[i]
-            spec = spec_of_ref(<object>call.refs[1 + i])
+            if (program is None or not program.runs_on[which]
+                    or spec_of_ref(<object>call.refs[1 + i]).type_num != out.type_num):
+                return False
+            reads |= program.reads
+            last = i
+        operands.shape = <void*>out
+        operands.flat = True
+        operands.present = 0
+        if not add_operand(&operands, GRADIENT, gradient):
+            return False
+        for i in range(1 + call.n_inputs if reads else 0):
+            if not reads >> i & 1:
+                continue
+            if i == 0 and call.n_refs == 1 + call.n_inputs:
+                return False
+            # The output is the last ref; the inputs follow the output's spec.
+            saved = <object>call.refs[i if i else 1 + call.n_inputs]
+            if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
+                return False
+        for i in range(last + 1):
+            if call.needed[i] and self.has_partial[i]:
+                self.give_by_program(call, gradient, &operands, i, spare and i == last)
+                if (<Program>self.programs[i]).is_one:
+                    spare = False  # it was handed on
+        return True
+
+    cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
+                             bint spare) except -1:
+        """Give input i its gradient, in memory that is there already if possible."""
+        cdef Program program = <Program>self.programs[i]
+        cdef Spec out = <Spec>call.refs[0], spec = spec_of_ref(<object>call.refs[1 + i])
+        cdef void* arrived = call.arrived[i]
+        cdef Value terms
+        cdef int j
+        if arrived != NULL and (not is_exclusive(<PyObject*>arrived)
+                                or (<Value>arrived).spec is not spec):
+            arrived = NULL
+        if spec is not out:
+            terms = gradient
+            if not program.is_one:
+                terms = new_value(out)
+                run_program(program, operands, terms, False)
+            if arrived == NULL:
+                call.input_gradients[i] = owned(zeros(spec))
+                arrived = call.input_gradients[i]
+            add_sum(<Value>arrived, terms)
+            return 0
+        if arrived == NULL and program.is_one:
+            call.input_gradients[i] = owned(gradient)
+            return 0
+        if arrived == NULL:
+            for j in range(i):  # the same tensor may be another input, too
+                if (call.refs[1 + j] == call.refs[1 + i] and call.input_gradients[j] != NULL
+                        and type(<object>call.refs[1 + i]) is Value and is_exclusive(<PyObject*>call.input_gradients[j])):
+                    arrived = call.input_gradients[j]
+        if arrived != NULL:
             if program.is_one:
-                if spec is out:
-                    call.input_gradients[i] = owned(gradient)
-                    continue
-                result = gradient.held
+                add_sum(<Value>arrived, gradient)
             else:
-                result = new_value(out)
-                program.run(out.type_num, out.size, data, strides, result.data)
-            if spec is not out:
-                result = total(result, spec)
-            call.input_gradients[i] = owned(new_tensor(result))
+                run_program(program, operands, <Value>arrived, True)
+        elif spare:
+            run_program(program, operands, gradient, False)
+            call.input_gradients[i] = call.output_gradients[0]
+            call.output_gradients[0] = NULL
+        else:
+            terms = new_value(out)
+            run_program(program, operands, terms, False)
+            call.input_gradients[i] = owned(terms)
         return 0
 
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1:
@@ -332,8 +404,6 @@ cdef class ElementwiseOp(Op):
         if call.n_refs > 1 + call.n_inputs:
             output = restored(<object>call.refs[1 + call.n_inputs], plain)
         inputs = [restored(<object>call.refs[1 + i], plain) for i in range(call.n_inputs)]
-        if plain:
-            gradient = array_of((<Tensor>gradient).held)
         for i in range(call.n_inputs):
             if self.wants(call, i):
                 spec = spec_of_ref(<object>call.refs[1 + i])
@@ -370,13 +440,62 @@ cdef object conjugate(partial):
     return partial.conj() if dtype is not None and dtype.kind == "c" else partial
 
 
-cdef Value result_value(Spec spec, Loop* loop, int type_num):
-    """Room for the result of a loop; None where that is not certain to be what NumPy does."""
-    if not spec.trainable:
-        return None  # integer loops may raise
-    if loop.out_type == type_num:
-        return new_value(spec)
-    return new_value(boolean_spec(spec)) if loop.out_type == cnp.NPY_BOOL else None
+cdef bint add_operand(Operands* operands, int register, Value value) noexcept:
+    cdef Spec shape = <Spec>operands.shape
+    if value.spec.type_num != shape.type_num:
+        return False
+    operands.present |= 1 << register
+    operands.values[register] = <void*>value
+    operands.data[register] = value.data
+    operands.strides[register] = 0 if value.spec.size == 1 else shape.itemsize
+    if value.spec.size != 1 and (value.spec is not shape or not value.contiguous):
+        operands.flat = False
+        if shape.ndim > MAX_AXES or not is_aligned(value):
+            return False
+    return True
+
+
+cdef int run_program(Program program, Operands* operands, Value result, bint accumulate) except -1:
+    cdef Spec shape = <Spec>operands.shape
+    cdef Walk walk
+    cdef char* data[MAX_REGISTERS_READ]
+    cdef npy_intp strides[MAX_REGISTERS_READ]
+    cdef int operand_of[MAX_REGISTERS_READ]
+    cdef int register
+    if operands.flat:
+        return program.run(shape.type_num, shape.size, operands.data, operands.strides, result.data,
+                           accumulate)
+    if not plan(&walk, shape):
+        return 0  # no elements
+    join(&walk, result)
+    for register in range(MAX_REGISTERS_READ):
+        if operands.present >> register & 1:
+            operand_of[register] = walk.n_operands
+            join(&walk, <Value>operands.values[register])
+    begin(&walk)
+    while True:
+        for register in range(MAX_REGISTERS_READ):
+            if operands.present >> register & 1:
+                data[register] = walk.data[operand_of[register]]
+                strides[register] = walk.steps[operand_of[register]]
+        program.run(shape.type_num, walk.length, data, strides, walk.data[0], accumulate)
+        if not walk.n_axes or not proceed(&walk):
+            return 0
+
+
+cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
+    """The loop for operands of a dtype, NULL where that may not be what NumPy does."""
+    cdef Loop* loop
+    if not spec.trainable or spec.type_num >= N_TYPES:  # integer loops may raise
+        return NULL
+    loop = &kernel.loops[spec.type_num]
+    if loop.function == NULL or (loop.out_type != spec.type_num and loop.out_type != cnp.NPY_BOOL):
+        return NULL
+    return loop
+
+
+cdef inline Spec result_spec(Spec spec, Loop* loop):
+    return spec if loop.out_type == spec.type_num else boolean_spec(spec)
 
 
 cdef int warn(forward, tuple operands) except -1:
@@ -387,24 +506,6 @@ cdef int warn(forward, tuple operands) except -1:
         forward(*operands)
         feclearexcept(CYTAPE_TROUBLE)
     return 0
-
-
-cdef Value total(Value value, Spec spec):
-    """The sum of all elements, as a value of one element. NumPy's add loop sums pairwise."""
-    cdef Value result = new_value(spec)
-    cdef Loop* loop = &add_kernel.loops[spec.type_num]
-    cdef char* data[3]
-    cdef npy_intp strides[3]
-    if spec.type_num == cnp.NPY_DOUBLE:
-        (<double*>result.data)[0] = 0.0
-    else:
-        (<float*>result.data)[0] = 0.0
-    data[0] = data[2] = result.data
-    data[1] = value.data
-    strides[0] = strides[2] = 0
-    strides[1] = spec.itemsize
-    loop.function(data, &value.spec.size, strides, loop.data)
-    return result
 
 
 cdef Value weak_scalar(x, Spec like):

@@ -8,7 +8,7 @@ from cytape.tensor.value cimport Value, copy_of_array, value_of_array
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
-    arrived, documentation, give_all, is_followed, ndarray_of, opts_out, record_refs,
+    documentation, give_all, gradients_of_outputs, is_followed, ndarray_of, opts_out, record_refs,
     release_objects, restored, spec_of_ref, value_of)
 
 import numpy as np
@@ -150,7 +150,7 @@ cdef class GeneralOp(Op):
         view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
         view.attrs = refs[call.n_refs - 1]
         view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
-        gradients = self.vjp(view, *arrived(call, view.plain))
+        gradients = self.vjp(view, *gradients_of_outputs(call, view.plain))
         if not isinstance(gradients, (tuple, list)):
             gradients = (gradients,)
         return give_all(self, call, gradients)
@@ -215,7 +215,7 @@ cdef class CustomOp(Op):
 
     cdef int backward(self, BackwardCall* call) except -1:
         function = (<Backward>call.refs[call.n_refs - 1]).function
-        return give_all(self, call, list(function(*arrived(call, False))))
+        return give_all(self, call, list(function(*gradients_of_outputs(call, False))))
 
 
 def record_custom(str name, outputs, inputs, backward):

@@ -4,20 +4,21 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec
-from cytape.tensor.state cimport recording
-from cytape.tensor.tensor cimport Tensor, new_tensor
-from cytape.tensor.value cimport Value, new_value, value_of_array
+from cytape.tensor.state cimport Recorder, recording
+from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
+from cytape.tensor.value cimport Value, is_exclusive, new_value, value_of_array
+from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
 from .dispatch cimport Op
-from .kernels cimport N_TYPES, Kernel, Loop, kernel_of
+from .sums cimport add_sum, plus
 
 import numpy as np
 
 cnp.import_array()
 
-cdef Kernel add_kernel = kernel_of(np.add)
 cdef object aggregate_indexed_slices = None
 
 
@@ -34,9 +35,14 @@ cdef inline void* new_reference(object gradient) noexcept:
 
 @cython.final
 cdef class TensorVSpace(VSpace):
-    """Gradients that are tensors or indexed slices; infos are specs."""
+    """Gradients that are tensors or indexed slices; infos are specs.
+
+    Where nobody records what the backward pass does a gradient is a bare Value.
+    """
 
     cdef int64_t size(self, void* gradient) except -1:
+        if type(<object>gradient) is Value:
+            return (<Value>gradient).spec.size
         if type(<object>gradient) is Tensor:
             return (<Tensor>gradient).held.spec.size
         return (<object>gradient).values.size
@@ -47,6 +53,27 @@ cdef class TensorVSpace(VSpace):
         for i in range(count):
             Py_DECREF(<object>gradients[i])
         return new_reference(sum_of(terms))
+
+    cdef void* accumulate(self, void* total, void* term) except? NULL:
+        cdef Value left, right, result
+        if type(<object>total) is Value and type(<object>term) is Value:
+            if (<Value>total).spec is not (<Value>term).spec:
+                return NULL
+            if is_exclusive(<PyObject*>total) and add_sum(<Value>total, <Value>term):
+                Py_DECREF(<object>term)
+                return total
+            if is_exclusive(<PyObject*>term) and add_sum(<Value>term, <Value>total):
+                Py_DECREF(<object>total)
+                return term
+        elif recording() is not None:
+            return NULL
+        left, right = plain_value(<object>total), plain_value(<object>term)
+        result = None if left is None or right is None else plus(left, right)
+        if result is None:
+            return NULL
+        Py_DECREF(<object>total)
+        Py_DECREF(<object>term)
+        return new_reference(result)
 
     cdef void* ones(self, void* info) except NULL:
         return new_reference(filled(<Spec>info, 1))
@@ -74,7 +101,7 @@ cdef class TensorVSpace(VSpace):
         Py_DECREF(<object>gradient)
 
 
-cdef Tensor filled(Spec spec, int content):
+cdef object filled(Spec spec, int content):
     cdef Value value
     cdef npy_intp i
     if spec.type_num == cnp.NPY_DOUBLE:
@@ -83,42 +110,112 @@ cdef Tensor filled(Spec spec, int content):
             (<double*>value.data)[i] = content
     else:
         value = value_of_array(np.full(spec.shape, content, spec.dtype))
-    return new_tensor(value)
+    return value if recording() is None else new_tensor(value)
+
+
+cdef Value plain_value(gradient):
+    """The value of a dense gradient, None of a sparse one."""
+    if type(gradient) is Tensor:
+        return (<Tensor>gradient).held
+    return gradient if type(gradient) is Value else None
 
 
 cdef object sum_of(list terms):
-    """The sum of at least two gradients."""
-    cdef Tensor first, term
-    cdef Value result
-    cdef Spec spec
-    cdef Loop* loop
-    cdef char* data[3]
-    cdef npy_intp strides[3]
-    cdef int i
-    for gradient in terms:
-        if type(gradient) is not Tensor:
+    """The sum of at least two gradients that could not be accumulated as they came."""
+    terms = [another_handle(term) if type(term) is Value else term for term in terms]
+    for term in terms:
+        if type(term) is not Tensor:
             return aggregate_indexed_slices(terms)
-    first = terms[0]
-    spec = first.held.spec
-    loop = &add_kernel.loops[spec.type_num] if spec.type_num < N_TYPES else NULL
-    if recording() is None and loop != NULL and loop.function != NULL:
-        for term in terms:
-            if term.held.spec is not spec or not term.held.contiguous:
-                break
-        else:
-            result = new_value(spec)
-            strides[0] = strides[1] = strides[2] = spec.itemsize
-            data[0] = first.held.data
-            data[2] = result.data
-            for i in range(1, len(terms)):
-                data[1] = (<Tensor>terms[i]).held.data
-                loop.function(data, &spec.size, strides, loop.data)
-                data[0] = result.data
-            return new_tensor(result)
-    total = terms[0] + terms[1]
-    for i in range(2, len(terms)):
+    total = terms[0]
+    for i in range(1, len(terms)):
         total = total + terms[i]
     return total
 
 
 tensor_vspace = TensorVSpace()
+
+
+def compute_gradients(Recorder recorder not None, list targets, list sources, list seeds=None,
+                      bint keep=False) -> list:
+    """Differentiate the sum of the targets on a recorder.
+
+    Parameters
+    ----------
+    recorder : Recorder
+    targets, sources : list of Tensor
+        Those that cannot have gradients (integers, strings) take no part.
+    seeds : list of Tensor, IndexedSlices or None, optional
+        The gradient of each target; None (also as an entry) stands for ones.
+    keep : bool, optional
+        Whether a recorder that is not persistent can be used again.
+
+    Returns
+    -------
+    list of Tensor, IndexedSlices or None
+        None where a source is unconnected.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant(3.0)
+    >>> recorder = Recorder()
+    >>> recorder.watch(x.id)
+    >>> recorder.push()
+    >>> y = x * x
+    >>> recorder.pop()
+    >>> compute_gradients(recorder, [y, x], [x], [None, cytape.constant(10.0)])
+    [Tensor(16.)]
+    """
+    cdef Py_ssize_t n = len(targets), m = len(sources), n_targets = 0, n_sources = 0, i, j
+    cdef Tensor handle
+    cdef id_t* ids
+    cdef void** infos
+    cdef void** results
+    cdef void** row = <void**>calloc(3 * n + 2 * m + 1, sizeof(void*))
+    if row == NULL:
+        raise MemoryError()
+    infos = row + n
+    results = infos + n
+    ids = <id_t*>(results + m)
+    try:
+        for handle in sources:
+            if handle.held.spec.trainable:
+                ids[n + n_sources] = id_of(handle)
+                n_sources += 1
+        for i in range(n):
+            handle = targets[i]
+            if not handle.held.spec.trainable:
+                continue
+            ids[n_targets] = id_of(handle)
+            for j in range(n_sources):
+                if ids[n + j] == ids[n_targets]:
+                    infos[n_targets] = <void*>handle.held.spec
+            if seeds is not None and seeds[i] is not None:
+                row[n_targets] = new_reference(seeds[i])
+            n_targets += 1
+        recorder.gradient(tensor_vspace, ids, n_targets, row, infos, ids + n, n_sources, True,
+                          keep, results)
+        gradients = []
+        j = 0
+        for handle in sources:
+            gradient = None
+            if handle.held.spec.trainable:
+                gradient = taken(results[j])
+                j += 1
+            gradients.append(gradient)
+        return gradients
+    finally:
+        free(row)
+
+
+cdef id_t id_of(Tensor handle) noexcept:
+    return (<Variable>handle).variable_id if type(handle) is Variable else handle.held.id
+
+
+cdef object taken(void* gradient):
+    """A gradient as the user gets it; its reference is taken over."""
+    if gradient == NULL:
+        return None
+    result = <object>gradient
+    Py_DECREF(result)
+    return another_handle(result) if type(result) is Value else result

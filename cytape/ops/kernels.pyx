@@ -33,7 +33,7 @@ cdef class Kernel:
                     break
             else:
                 if 0 <= types[0] < N_TYPES and self.loops[<int>types[0]].function == NULL:
-                    self.loops[<int>types[0]].function = raw.functions[i]
+                    self.loops[<int>types[0]].function = <loop_t><void*>raw.functions[i]
                     self.loops[<int>types[0]].data = raw.data[i]
                     self.loops[<int>types[0]].out_type = types[raw.nin]
 

@@ -2,11 +2,11 @@ cimport cython
 cimport numpy as cnp
 from cytape.tensor.spec cimport spec_of
 from cytape.tensor.state cimport Counts, counts, recording
-from cytape.tensor.tensor cimport Tensor, new_tensor
+from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport new_value
 from numpy cimport ndarray
 
-from .dispatch cimport dense, is_followed, opts_out, owned, tensor_value, value_of
+from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
 from .kernels cimport Kernel, Loop, kernel_of
 
 import numpy as np
@@ -68,10 +68,9 @@ cdef class MatMulOp(GeneralOp):
         return GeneralOp.backward(self, call)
 
     cdef bint backward_by_loop(self, BackwardCall* call) except -1:
-        cdef Tensor gradient = dense(<object>call.output_gradients[0])
+        cdef Value g = dense_value(<object>call.output_gradients[0])
         cdef Spec out_spec = <Spec>call.refs[0]
         cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2], out
-        cdef Value g = gradient.held
         cdef Matrix left, right, upstream
         if (g.spec is not out_spec or a.spec.type_num != g.spec.type_num
                 or b.spec.type_num != g.spec.type_num or not g.contiguous
@@ -85,12 +84,12 @@ cdef class MatMulOp(GeneralOp):
             transpose(&right)
             out = new_value(a.spec)
             multiply(g.spec.type_num, &upstream, &right, out)
-            call.input_gradients[0] = owned(new_tensor(out))
+            call.input_gradients[0] = owned(out)
         if call.needed[1]:
             transpose(&left)
             out = new_value(b.spec)
             multiply(g.spec.type_num, &left, &upstream, out)
-            call.input_gradients[1] = owned(new_tensor(out))
+            call.input_gradients[1] = owned(out)
         return True
 
 

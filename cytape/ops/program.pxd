@@ -7,7 +7,7 @@
 
 from numpy cimport npy_intp
 
-from .kernels cimport Kernel
+from .kernels cimport Loop
 
 cdef enum:
     MAX_REGISTERS = 20
@@ -16,22 +16,23 @@ cdef enum:
     FIRST_INPUT = 2   # of its inputs
 
 cdef struct Step:
-    void* kernel      # a Kernel, kept alive by Program.kernels; NULL: select (3 inputs), widen (1)
+    Loop[2] loops     # for float64 and float32; no function: select (3 inputs), widen (1)
     int n_inputs
     int[3] inputs     # registers
     int output
     bint from_bool    # the inputs are booleans
 
 cdef class Program:
-    cdef list kernels
+    cdef list kernels                       # keeps what the loops point to
     cdef Step[MAX_REGISTERS] steps
     cdef int n_steps
     cdef int n_registers
     cdef int first_temporary
     cdef double[MAX_REGISTERS] constants    # by register
+    cdef float[MAX_REGISTERS] float_constants
     cdef bint[MAX_REGISTERS] is_constant
+    cdef bint[2] runs_on                    # float64, float32: all steps have loops
     cdef readonly unsigned int reads        # bit per register from OUTPUT on: what must be saved
     cdef readonly bint is_one               # the partial is 1: the gradient passes unchanged
-    cdef bint runs_on(self, int type_num) noexcept
-    cdef int run(self, int type_num, npy_intp n, char** data, npy_intp* strides,
-                 char* result) except -1
+    cdef int run(self, int type_num, npy_intp n, char** data, const npy_intp* strides,
+                 char* result, bint accumulate) except -1

@@ -2,7 +2,8 @@ cimport numpy as cnp
 from libc.stdlib cimport free, malloc
 from numpy cimport npy_intp
 
-from .kernels cimport Loop, kernel_of
+from .kernels cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
+from .sums cimport add_to
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -142,23 +143,28 @@ cdef Program assemble(tracer, int n_inputs, bint is_one):
     cdef Program program = Program()
     cdef Step* step
     cdef Kernel kernel
+    cdef int i, type_num
     program.kernels = []
     program.is_one = is_one
     program.first_temporary = FIRST_INPUT + n_inputs
     program.n_registers = len(tracer.symbols)
+    program.runs_on = [True, True]
     for register, value in tracer.constants.items():
         program.is_constant[register] = True
         program.constants[register] = value
+        program.float_constants[register] = value
     for kind, inputs, output in tracer.steps:
         step = &program.steps[program.n_steps]
         program.n_steps += 1
-        step.kernel = NULL
+        step.n_inputs = len(inputs)
+        step.from_bool = all([symbol.is_bool for symbol in inputs])
         if kind is not SELECT and kind is not WIDEN:
             kernel = kernel_of(kind)
             program.kernels.append(kernel)
-            step.kernel = <void*>kernel
-        step.n_inputs = len(inputs)
-        step.from_bool = all([symbol.is_bool for symbol in inputs])
+            for i in range(2):
+                type_num = cnp.NPY_FLOAT if i else cnp.NPY_DOUBLE
+                step.loops[i] = kernel.loops[<int>cnp.NPY_BOOL if step.from_bool else type_num]
+                program.runs_on[i] &= step.loops[i].function != NULL
         for i, symbol in enumerate(inputs):
             step.inputs[i] = symbol.register
             if OUTPUT <= symbol.register < program.first_temporary:
@@ -168,20 +174,9 @@ cdef Program assemble(tracer, int n_inputs, bint is_one):
 
 
 cdef class Program:
-    cdef bint runs_on(self, int type_num) noexcept:
-        """Whether all steps have loops for the type; only float32 and float64 are tried."""
-        cdef int i
-        if type_num != cnp.NPY_DOUBLE and type_num != cnp.NPY_FLOAT:
-            return False
-        for i in range(self.n_steps):
-            if self.steps[i].kernel != NULL and (<Kernel>self.steps[i].kernel).loops[
-                    cnp.NPY_BOOL if self.steps[i].from_bool else type_num].function == NULL:
-                return False
-        return True
-
-    cdef int run(self, int type_num, npy_intp n, char** data, npy_intp* strides,
-                 char* result) except -1:
-        """Compute n elements of gradient * partial into contiguous memory.
+    cdef int run(self, int type_num, npy_intp n, char** data, const npy_intp* strides,
+                 char* result, bint accumulate) except -1:
+        """Compute n elements of gradient * partial into contiguous memory, or add them to it.
 
         `data` and `strides` (0: one element for all) describe the gradient, the output and the
         inputs; entries that the program does not read are ignored. `result` may be the memory of
@@ -189,61 +184,73 @@ cdef class Program:
         """
         cdef char on_stack[MAX_REGISTERS * SMALL_BYTES]
         cdef char* memory = on_stack
-        cdef char* registers[MAX_REGISTERS]
-        cdef npy_intp register_strides[MAX_REGISTERS]
-        cdef char* arguments[4]
-        cdef npy_intp argument_strides[4]
         cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
-        cdef npy_intp block = n, begin = 0, length
-        cdef npy_intp register_bytes = SMALL_BYTES
-        cdef int i, j, register
-        cdef Step* step
-        cdef Loop* loop
-        if n * itemsize > SMALL_BYTES:
-            register_bytes = BLOCK_BYTES
-            block = BLOCK_BYTES // itemsize
-            memory = <char*>malloc(self.n_registers * BLOCK_BYTES)
-            if memory == NULL:
-                raise MemoryError()
-        for register in range(self.first_temporary, self.n_registers):
-            registers[register] = memory + register * register_bytes
-            register_strides[register] = itemsize
-            if self.is_constant[register]:
-                register_strides[register] = 0
-                if type_num == cnp.NPY_DOUBLE:
-                    (<double*>registers[register])[0] = self.constants[register]
-                else:
-                    (<float*>registers[register])[0] = <float>self.constants[register]
-        for register in range(self.first_temporary):
-            registers[register] = data[register]
-            register_strides[register] = strides[register]
-        while begin < n:
-            length = min(block, n - begin)
-            for i in range(self.n_steps):
-                step = &self.steps[i]
-                for j in range(step.n_inputs):
-                    arguments[j] = registers[step.inputs[j]]
-                    argument_strides[j] = (1 if step.from_bool
-                                           else register_strides[step.inputs[j]])
-                arguments[step.n_inputs] = (result + begin * itemsize if i == self.n_steps - 1
-                                            else registers[step.output])
-                argument_strides[step.n_inputs] = itemsize
-                if step.kernel == NULL and step.n_inputs == 1:
-                    widen(type_num, length, arguments[0], arguments[1])
-                    continue
-                if step.kernel == NULL:
-                    select(type_num, length, arguments, argument_strides)
-                    continue
-                loop = &(<Kernel>step.kernel).loops[cnp.NPY_BOOL if step.from_bool else type_num]
-                if loop.out_type == cnp.NPY_BOOL:
-                    argument_strides[step.n_inputs] = 1
-                loop.function(arguments, &length, argument_strides, loop.data)
-            for register in range(self.first_temporary):
-                registers[register] += length * register_strides[register]
-            begin += length
-        if memory != on_stack:
-            free(memory)
+        if n * itemsize <= SMALL_BYTES:
+            run_blocks(self, type_num, n, n, data, strides, result, accumulate, memory)
+            return 0
+        memory = <char*>malloc(self.n_registers * BLOCK_BYTES)
+        if memory == NULL:
+            raise MemoryError()
+        if n * itemsize < WORTH_THE_GIL:
+            run_blocks(self, type_num, n, BLOCK_BYTES // itemsize, data, strides, result,
+                       accumulate, memory)
+        else:
+            with nogil:
+                run_blocks(self, type_num, n, BLOCK_BYTES // itemsize, data, strides, result,
+                           accumulate, memory)
+        free(memory)
         return 0
+
+
+cdef void run_blocks(Program program, int type_num, npy_intp n, npy_intp block, char** data,
+                     const npy_intp* strides, char* result, bint accumulate,
+                     char* memory) noexcept nogil:
+    cdef int which = 0 if type_num == cnp.NPY_DOUBLE else 1
+    cdef npy_intp itemsize = 4 if which else 8
+    cdef char* registers[MAX_REGISTERS]
+    cdef npy_intp register_strides[MAX_REGISTERS]
+    cdef char* arguments[4]
+    cdef npy_intp argument_strides[4]
+    cdef npy_intp length
+    cdef int i, j, register, last = program.n_steps - 1
+    cdef Step* step
+    for register in range(program.first_temporary):
+        registers[register] = data[register]
+        register_strides[register] = strides[register]
+    for register in range(program.first_temporary, program.n_registers):
+        registers[register] = memory
+        register_strides[register] = itemsize
+        if program.is_constant[register]:
+            register_strides[register] = 0
+            registers[register] = (<char*>&program.float_constants[register] if which
+                                   else <char*>&program.constants[register])
+        else:
+            memory += block * itemsize
+    while n > 0:
+        length = min(block, n)
+        for i in range(program.n_steps):
+            step = &program.steps[i]
+            for j in range(step.n_inputs):
+                arguments[j] = registers[step.inputs[j]]
+                argument_strides[j] = 1 if step.from_bool else register_strides[step.inputs[j]]
+            arguments[step.n_inputs] = (result if i == last and not accumulate
+                                        else registers[step.output])
+            argument_strides[step.n_inputs] = itemsize
+            if step.loops[which].function != NULL:
+                if step.loops[which].out_type == cnp.NPY_BOOL:
+                    argument_strides[step.n_inputs] = 1
+                step.loops[which].function(arguments, &length, argument_strides,
+                                           step.loops[which].data)
+            elif step.n_inputs == 1:
+                widen(type_num, length, arguments[0], arguments[1])
+            else:
+                select(type_num, length, arguments, argument_strides)
+        if accumulate:
+            add_to(type_num, itemsize, length, result, registers[program.steps[last].output])
+        for register in range(program.first_temporary):
+            registers[register] += length * register_strides[register]
+        result += length * itemsize
+        n -= length
 
 
 cdef void widen(int type_num, npy_intp n, char* booleans, char* numbers) noexcept nogil:

@@ -18,5 +18,7 @@ cdef class Spec:
 
 cdef Spec spec_of(tuple shape, dtype)
 cdef Spec spec_of_array(ndarray array)
+cdef Spec spec_of_dims(int ndim, npy_intp* dims, dtype)  # a native dtype of numbers
+cdef Spec broadcast_spec(Spec a, Spec b)  # of a's dtype; None if their shapes do not fit
 cdef Spec scalar_spec(Spec spec)
 cdef Spec boolean_spec(Spec spec)

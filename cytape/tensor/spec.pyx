@@ -12,7 +12,8 @@ from cytape.core.vspace import is_trainable
 cnp.import_array()
 
 cdef enum:
-    RECENT = 256  # a power of two
+    RECENT = 256   # a power of two
+    MAX_NDIM = 64  # NumPy's
 
 cdef dict interned = {}
 cdef Py_ssize_t purge_above = 4096
@@ -140,20 +141,57 @@ cdef void purge() noexcept:
 
 cdef Spec spec_of_array(ndarray array):
     cdef object dtype = array.descr
-    cdef int axis, ndim = cnp.PyArray_NDIM(array)
-    cdef npy_intp* dims = cnp.PyArray_DIMS(array)
-    cdef unsigned long long bucket = cnp.PyArray_TYPE(array) * 31 + ndim
-    cdef Spec spec
+    cdef Spec spec = recent_spec(cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), dtype)
+    if spec is None:
+        spec = spec_of((<object>array).shape, checked_dtype(dtype))
+        remember(spec)
+    return spec
+
+
+cdef Spec spec_of_dims(int ndim, npy_intp* dims, dtype):
+    cdef Spec spec = recent_spec(ndim, dims, dtype)
+    if spec is None:
+        spec = spec_of(tuple([dims[axis] for axis in range(ndim)]), dtype)
+        remember(spec)
+    return spec
+
+
+cdef unsigned int bucket_of(int ndim, npy_intp* dims, int type_num) noexcept:
+    cdef unsigned long long bucket = type_num * 31 + ndim
+    cdef int axis
     for axis in range(ndim):
         bucket = bucket * 1000003 + dims[axis]
-    bucket = (bucket ^ (bucket >> 8)) & (RECENT - 1)
-    spec = recent[bucket]
+    return (bucket ^ (bucket >> 8)) & (RECENT - 1)
+
+
+cdef Spec recent_spec(int ndim, npy_intp* dims, dtype):
+    cdef Spec spec = recent[bucket_of(ndim, dims, (<cnp.dtype>dtype).type_num)]
     if (spec is not None and spec.dtype is dtype and spec.ndim == ndim
             and memcmp(spec.dims, dims, ndim * sizeof(npy_intp)) == 0):
         return spec
-    spec = spec_of((<object>array).shape, checked_dtype(dtype))
-    recent[bucket] = spec
-    return spec
+    return None
+
+
+cdef int remember(Spec spec) except -1:
+    recent[bucket_of(spec.ndim, spec.dims, spec.type_num)] = spec
+    return 0
+
+
+cdef Spec broadcast_spec(Spec a, Spec b):
+    cdef npy_intp dims[MAX_NDIM]
+    cdef int axis, lead
+    if a.ndim < b.ndim:
+        a, b, dtype = b, a, a.dtype
+    else:
+        dtype = a.dtype
+    lead = a.ndim - b.ndim
+    for axis in range(a.ndim):
+        dims[axis] = a.dims[axis]
+        if axis >= lead and b.dims[axis - lead] != 1:
+            if dims[axis] != 1 and dims[axis] != b.dims[axis - lead]:
+                return None
+            dims[axis] = b.dims[axis - lead]
+    return spec_of_dims(a.ndim, dims, dtype)
 
 
 cdef Spec scalar_spec(Spec spec):

@@ -1,9 +1,11 @@
 cimport cython
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.ref cimport Py_INCREF
+from cpython.object cimport PyTypeObject
+from cpython.ref cimport Py_INCREF, PyObject
 from libc.string cimport memcpy
 
+from .buffer cimport Buffer, new_buffer
 from .spec cimport spec_of_array
 
 cnp.import_array()
@@ -29,12 +31,6 @@ cdef class Value:
     pass
 
 
-cdef ndarray empty_array(Spec spec):
-    Py_INCREF(spec.dtype)  # the call takes the reference
-    return PyArray_NewFromDescr(
-        ndarray, <cnp.dtype>spec.dtype, spec.ndim, spec.dims, NULL, NULL, 0, None)
-
-
 cdef void own_array(Value value, ndarray array) noexcept:
     value.owner = array
     value.data = cnp.PyArray_BYTES(array)
@@ -49,14 +45,17 @@ cdef Value blank(Spec spec):
 
 cdef Value new_value(Spec spec):
     cdef Value value = blank(spec)
+    cdef Buffer buffer
     value.contiguous = True
     if spec.nbytes <= INLINE_BYTES:
         value.data = <char*>value.inline_data
-    elif spec.nbytes <= BUFFER_BYTES:
+    elif spec.nbytes <= BYTES_OBJECT:
         value.owner = PyBytes_FromStringAndSize(NULL, spec.nbytes)
         value.data = PyBytes_AS_STRING(value.owner)
     else:
-        own_array(value, empty_array(spec))
+        buffer = new_buffer(spec.nbytes)
+        value.data = buffer.data
+        value.owner = buffer
     return value
 
 
@@ -92,3 +91,21 @@ cdef ndarray array_of(Value value):
     Py_INCREF(value)
     PyArray_SetBaseObject(array, value)
     return array
+
+
+cdef bint is_exclusive(PyObject* x) noexcept:
+    cdef PyObject* owner
+    if x.ob_refcnt != 1 or x.ob_type != <PyTypeObject*>Value or (
+            not (<Value>x).contiguous):
+        return False
+    owner = <PyObject*>(<Value>x).owner
+    if owner == <PyObject*>None:
+        return True
+    # An ndarray that has a base, or is one, may be another's data.
+    return owner.ob_refcnt == 1 and (
+        type(<object>owner) is not ndarray or cnp.PyArray_CHKFLAGS(
+            <ndarray>owner, cnp.NPY_ARRAY_OWNDATA | cnp.NPY_ARRAY_WRITEABLE))
+
+
+cdef bint is_aligned(Value value) noexcept:
+    return value.contiguous or cnp.PyArray_ISALIGNED(<ndarray>value.owner)

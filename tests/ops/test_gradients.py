@@ -6,7 +6,8 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.core import VSpace
-from cytape.ops.gradients import TensorVSpace, tensor_vspace
+from cytape.errors import TapeStateError
+from cytape.ops.gradients import TensorVSpace, compute_gradients, tensor_vspace
 from cytape.ops.sparse import densify
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import live_tensors
@@ -202,8 +203,7 @@ def test_the_tape_works_with_ids_and_specs():
     y = x * x
     recorder.pop()
     before = live_tensors()
-    (gradient,) = recorder.compute_gradient(tensor_vspace, [y.id], [x.id],
-                                            output_gradients=[cytape.constant([1.0, 10.0])])
+    (gradient,) = compute_gradients(recorder, [y], [x], [cytape.constant([1.0, 10.0])])
     assert gradient.numpy().tolist() == [2.0, 40.0]
     assert live_tensors() == before + 1
 
@@ -221,3 +221,65 @@ def test_no_gradient_outlives_the_computation():
         assert live_tensors() == before + 2
     del gradient
     assert live_tensors() == before + 1
+
+
+@pytest.fixture
+def square():
+    """Return a function that records x * x and gives recorder, x and y."""
+
+    def square(x, persistent=False):
+        x = cytape.constant(x)
+        recorder = Recorder(persistent)
+        recorder.watch(x.id)
+        recorder.push()
+        y = x * x
+        recorder.pop()
+        return recorder, x, y
+
+    return square
+
+
+# -- compute_gradients -----------------------------------------------------------------------------
+
+
+def test_gradients_come_in_the_order_of_the_sources(square):
+    recorder, x, y = square([1.0, 2.0], persistent=True)
+    stranger = cytape.constant(1.0)
+    found = compute_gradients(recorder, [y], [stranger, y, x, x])
+    assert found[0] is None
+    assert [g.numpy().tolist() for g in found[1:]] == [[1.0, 1.0], [2.0, 4.0], [2.0, 4.0]]
+    assert compute_gradients(recorder, [], [x]) == [None]
+    assert compute_gradients(recorder, [y], []) == []
+
+
+def test_targets_are_weighted_and_summed(square):
+    recorder, x, y = square([1.0, 2.0], persistent=True)
+    weight = cytape.constant([10.0, 100.0])
+    (found,) = compute_gradients(recorder, [y, x, y], [x], [weight, None, None])
+    assert found.numpy().tolist() == [2 * 10 + 1 + 2, 4 * 100 + 1 + 4]
+    (found,) = compute_gradients(recorder, [x], [x], [weight])
+    assert found.numpy().tolist() == [10.0, 100.0]
+
+
+@pytest.mark.parametrize("data", [[1, 2], ["a", "b"], [True, False]])
+def test_what_cannot_have_a_gradient_takes_no_part(square, data):
+    recorder, x, y = square([1.0, 2.0], persistent=True)
+    other = cytape.constant(data)
+    found = compute_gradients(recorder, [other, y], [x, other])
+    assert found[0].numpy().tolist() == [2.0, 4.0]
+    assert found[1] is None
+
+
+@pytest.mark.parametrize("persistent, keep, again", [
+    (False, False, False), (False, True, True), (True, False, True),
+])
+def test_a_recorder_may_be_kept(square, persistent, keep, again):
+    recorder, x, y = square([1.0, 2.0], persistent)
+    for attempt in range(2):
+        if attempt and not again:
+            with pytest.raises(TapeStateError):
+                compute_gradients(recorder, [y], [x], keep=keep)
+        else:
+            (found,) = compute_gradients(recorder, [y], [x], keep=keep)
+            assert found.numpy().tolist() == [2.0, 4.0]
+    assert recorder.num_ops == (1 if again else 0)

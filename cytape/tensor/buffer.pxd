@@ -1,0 +1,8 @@
+# Buffer: memory for one array. What a dead one leaves is kept for the next of about its size: the
+# first touch of fresh memory, page by page, costs more than most operations on it.
+
+cdef class Buffer:
+    cdef char* data
+    cdef size_t nbytes   # at least what was asked for
+
+cdef Buffer new_buffer(size_t nbytes)
