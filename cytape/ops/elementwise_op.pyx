@@ -14,7 +14,7 @@ from numpy cimport ndarray, npy_intp
 from .dispatch cimport (
     dense, dense_value, documentation, give, is_followed, ndarray_of, opts_out, owned,
     owned_pointer, release_objects, restored, spec_of_ref, tensor_value, value_of)
-from .kernels cimport N_TYPES, WORTH_THE_GIL, Loop, kernel_of
+from .kernels cimport N_TYPES, WORTH_THE_GIL, Loop, clear_trouble, kernel_of, trouble
 from .program cimport FIRST_INPUT, GRADIENT, OUTPUT, Program
 from .sums cimport add_sum, zeros
 from .walk cimport MAX_AXES, Walk, begin, join, plan, proceed, run
@@ -31,26 +31,9 @@ cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
     Py_ssize_t PyList_GET_SIZE(object list) noexcept
 
-cdef extern from *:
-    """
-    #include <fenv.h>
-    #define CYTAPE_TROUBLE (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
-    #if defined(__x86_64__) && defined(__GNUC__)
-    #include <xmmintrin.h>
-    /* fetestexcept without the call: vector code sets the one word, feraiseexcept the other. */
-    static inline int cytape_trouble(void) {
-        unsigned short status;
-        __asm__ __volatile__("fnstsw %0" : "=a"(status));
-        return (status | _mm_getcsr()) & CYTAPE_TROUBLE;
-    }
-    #else
-    #define cytape_trouble() fetestexcept(CYTAPE_TROUBLE)
-    #endif
-    """
-    int CYTAPE_TROUBLE, FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
+cdef extern from "<fenv.h>":
+    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
     int fetestexcept(int excepts) noexcept nogil
-    bint cytape_trouble() noexcept nogil
-    int feclearexcept(int excepts) noexcept nogil
 
 cdef Counts* recorders = counts()
 
@@ -112,7 +95,7 @@ cdef class ElementwiseOp(Op):
                 strides[0] = a.spec.itemsize
                 strides[1] = out.spec.itemsize
                 loop.function(data, &a.spec.size, strides, loop.data)
-                if cytape_trouble():
+                if trouble():
                     warn(self.forward, (ndarray_of(x),))
                 return self.finish(out, a, None)
         return self.by_walk(x, a, None, None)
@@ -145,7 +128,7 @@ cdef class ElementwiseOp(Op):
                 strides[1] = spec.itemsize if b.spec is spec else 0
                 strides[2] = out.spec.itemsize
                 loop.function(data, &spec.size, strides, loop.data)
-                if cytape_trouble():
+                if trouble():
                     warn(self.forward, (ndarray_of(x), ndarray_of(y)))
                 return self.finish(out, a, b)
         return self.by_walk(x, a, y, b)
@@ -182,7 +165,7 @@ cdef class ElementwiseOp(Op):
         join(&walk, out)
         begin(&walk)
         run(loop, &walk, spec.nbytes)
-        if cytape_trouble():
+        if trouble():
             warn(self.forward, (ndarray_of(x),) if b is None else (ndarray_of(x), ndarray_of(y)))
         return self.finish(out, a, b)
 
@@ -501,10 +484,10 @@ cdef inline Spec result_spec(Spec spec, Loop* loop):
 cdef int warn(forward, tuple operands) except -1:
     """Have NumPy report, as it is set up to, the division by zero or overflow that a kernel met."""
     cdef bint only_underflow = not fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
-    feclearexcept(CYTAPE_TROUBLE)
+    clear_trouble()
     if not only_underflow or np.geterr()["under"] != "ignore":
         forward(*operands)
-        feclearexcept(CYTAPE_TROUBLE)
+        clear_trouble()
     return 0
 
 

@@ -3,6 +3,8 @@
 
 from cytape.core.vspace cimport BackwardCall
 
+from cytape.tensor.value cimport Value
+
 from .dispatch cimport Op
 
 cdef class GeneralOp(Op):
@@ -14,6 +16,7 @@ cdef class GeneralOp(Op):
     cdef readonly bint linear
     cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
     cdef int record(self, inputs, list outputs, dict attrs) except -1
+    cdef int record_linear(self, Value x, Value out, dict attrs) except -1
 
 cdef class CustomOp(Op):
     # refs of an entry: output specs, input specs, the Backward that keeps the closure.

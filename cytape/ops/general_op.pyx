@@ -1,15 +1,16 @@
 cimport cython
-from cytape.core.typedefs cimport NO_ID
+from cytape.core.trace cimport UNTRACED, trace_slot
+from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport Backward, OpType, release_backward
 from cytape.tensor.spec cimport Spec
-from cytape.tensor.state cimport Counts, counts, recording
+from cytape.tensor.state cimport Counts, Recorder, counts, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
-from cytape.tensor.value cimport Value, copy_of_array, value_of_array
+from cytape.tensor.value cimport copy_of_array, value_of_array
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
-    documentation, give_all, gradients_of_outputs, is_followed, ndarray_of, opts_out, record_refs,
-    release_objects, restored, spec_of_ref, value_of)
+    documentation, give_all, gradients_of_outputs, is_followed, ndarray_of, opts_out, owned,
+    record_refs, release_objects, restored, spec_of_ref, value_of)
 
 import numpy as np
 
@@ -134,6 +135,26 @@ cdef class GeneralOp(Op):
         refs.append({name: frozen(attr) for name, attr in attrs.items()})
         ids += [output.id for output in outputs]
         return record_refs(&self.op_type.kind, ids, n_inputs, n_outputs, refs, False)
+
+    cdef int record_linear(self, Value x, Value out, dict attrs) except -1:
+        """The same, faster, for one input and output that are not saved, and immutable attributes.
+        """
+        cdef Recorder recorder
+        cdef void** refs
+        cdef index_t slots[2]
+        if not out.spec.trainable:
+            return 0
+        for recorder in recording() or ():
+            slots[0] = trace_slot(recorder, x.id)
+            if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == UNTRACED:
+                continue
+            slots[1] = recorder.new_slot(out.id, UNTRACED)
+            refs = recorder.append(&self.op_type.kind, slots, 1, slots + 1, 1, 4)
+            refs[0] = owned(out.spec)
+            refs[1] = owned(x.spec)
+            refs[2] = owned(None)
+            refs[3] = owned(attrs)
+        return 0
 
     cdef int backward(self, BackwardCall* call) except -1:
         cdef int i, n_in = call.n_inputs, n_out = call.n_outputs

@@ -1,12 +1,11 @@
 """Reading parts of a tensor, and the adjoint: adding into parts of zeros."""
 
-import operator
-
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.arguments import is_tensor, only_numpy, tensors_if_any
-from cytape.ops.declare import general, linear
+from cytape.ops.declare import enter, general, linear
+from cytape.ops.index_op import IndexOp, static
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.tensor.indexed_slices import IndexedSlices
 
@@ -26,10 +25,15 @@ def _index_add(values, *, index, shape):
     return total
 
 
-get_item_op = linear(
-    "GetItem",
-    forward=lambda x, *, index: x[index],
-    transpose=lambda op, g: index_add_op(g, index=op.attrs["index"], shape=op.input_specs[0].shape),
+get_item_op = enter(
+    IndexOp(
+        "GetItem",
+        lambda x, *, index: x[index],
+        vjp=lambda op, g: index_add_op(
+            g, index=op.attrs["index"], shape=op.input_specs[0].shape),
+        saved_inputs=(),
+        linear=True,
+    )
 )
 
 index_add_op = linear(
@@ -44,27 +48,7 @@ def getitem(tensor, index):
 
     Integer and boolean tensors may be part of the index.
     """
-    if type(index) is tuple:
-        return get_item_op(tensor, index=tuple([_static(part) for part in index]))
-    return get_item_op(tensor, index=_static(index))
-
-
-def _static(part):
-    """Return one part of an index as a value that nobody else can change.
-
-    The index is read again in the backward pass, by when the caller's array may hold other values.
-    """
-    if isinstance(part, slice):
-        bounds = (part.start, part.stop, part.step)
-        return slice(*[None if bound is None else operator.index(bound) for bound in bounds])
-    if part is None or part is Ellipsis or np.isscalar(part):
-        return part
-    array = part.numpy() if is_tensor(part) else np.array(part)
-    if array.ndim == 0 and array.dtype.kind in "iu":
-        return int(array)
-    if array.size == 0 and isinstance(part, list | tuple):
-        return array.astype(np.intp)
-    return array
+    return get_item_op(tensor, index=static(index))
 
 
 # -- slices along one axis -----------------------------------------------------------------------

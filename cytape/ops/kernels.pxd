@@ -4,6 +4,26 @@
 
 from numpy cimport npy_intp
 
+cdef extern from *:
+    """
+    #include <fenv.h>
+    #define CYTAPE_TROUBLE (FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <xmmintrin.h>
+    /* fetestexcept without the call: vector code sets the one word, feraiseexcept the other. */
+    static inline int cytape_trouble(void) {
+        unsigned short status;
+        __asm__ __volatile__("fnstsw %0" : "=a"(status));
+        return (status | _mm_getcsr()) & CYTAPE_TROUBLE;
+    }
+    #else
+    #define cytape_trouble() fetestexcept(CYTAPE_TROUBLE)
+    #endif
+    #define cytape_clear_trouble() feclearexcept(CYTAPE_TROUBLE)
+    """
+    bint trouble "cytape_trouble"() noexcept nogil  # a kernel divided by zero, overflowed, ...
+    void clear_trouble "cytape_clear_trouble"() noexcept nogil
+
 cdef enum:
     N_TYPES = 24  # NumPy's type numbers below this have loops: numbers, bool, half
     WORTH_THE_GIL = 1 << 16  # bytes of data for which other threads may run meanwhile

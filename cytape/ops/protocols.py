@@ -105,7 +105,7 @@ _METHODS = {
     for family in _FAMILIES
     for name in (
         "all any argmax argmin asarray astype bitwise_and bitwise_or bitwise_xor clip conj "
-        "conjugate copy cumprod cumsum diagonal dot getitem imag invert left_shift "
+        "conjugate copy cumprod cumsum diagonal dot imag invert left_shift "
         "matrix_transpose max mean min prod ravel real repeat reshape right_shift round squeeze "
         "std sum swapaxes take trace transpose var"
     ).split()
@@ -115,6 +115,7 @@ _METHODS = {
 install(
     operators={
         "matmul": linalg.matmul_op,
+        "getitem": indexing.get_item_op,
         **{
             name: getattr(elementwise, name)
             for name in (

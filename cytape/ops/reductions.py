@@ -16,11 +16,12 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.arguments import only_numpy
 from cytape.ops.creation import astype, ones_like, zeros_like
-from cytape.ops.declare import general, linear, nondifferentiable
+from cytape.ops.declare import enter, general, linear, nondifferentiable
 from cytape.ops.elementwise import conj, real, where
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
 from cytape.ops.shaping import broadcast_to, moveaxis, ndim, ravel, reshape, transpose
+from cytape.ops.sum_op import SumOp
 
 __all__ = [
     "all",
@@ -99,10 +100,11 @@ def _mean(x, *, axis, dtype=None, keepdims=False, **options):
     return total / (x.size // total.size)
 
 
-sum_op = linear("Sum", forward=_sum, transpose=_expand)
+sum_op = enter(SumOp("Sum", _sum, _expand, is_mean=False))
 
 # The mean of nothing has an empty gradient; any divisor will do for it.
-mean_op = linear("Mean", forward=_mean, transpose=lambda op, g: _expand(op, g / (_count(op) or 1)))
+mean_op = enter(
+    SumOp("Mean", _mean, lambda op, g: _expand(op, g / (_count(op) or 1)), is_mean=True))
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):

@@ -26,18 +26,20 @@ cdef Value zeros(Spec spec):
     return value
 
 
-cdef bint has_loop(Spec spec) noexcept:
-    return spec.trainable and spec.type_num < N_TYPES  # integers may overflow
+cdef Loop* add_loop_of(Spec spec) noexcept:
+    if not spec.trainable or spec.type_num >= N_TYPES:  # integers may overflow
+        return NULL
+    return &add_loops[spec.type_num]
 
 
 cdef bint add_sum(Value total, Value terms) noexcept:
     cdef Walk walk
     cdef Spec spec = terms.spec
-    if (spec.nbytes < WORTH_THE_GIL and spec is total.spec and has_loop(spec) and terms.contiguous
+    if (spec.nbytes < WORTH_THE_GIL and spec is total.spec and add_loop_of(spec) != NULL and terms.contiguous
             and total.contiguous):
         add_to(spec.type_num, spec.itemsize, spec.size, total.data, terms.data)
         return True
-    if spec.type_num != total.spec.type_num or not has_loop(spec) or not plan(&walk, spec):
+    if spec.type_num != total.spec.type_num or add_loop_of(spec) == NULL or not plan(&walk, spec):
         return False
     if not join(&walk, total) or not join(&walk, terms) or not join(&walk, total):
         return False
@@ -54,7 +56,7 @@ cdef Value sum_to(Value terms, Spec spec):
 cdef Value plus(Value a, Value b):
     cdef Walk walk
     cdef Value total
-    if a.spec is not b.spec or not has_loop(a.spec) or not plan(&walk, a.spec):
+    if a.spec is not b.spec or add_loop_of(a.spec) == NULL or not plan(&walk, a.spec):
         return None
     total = new_value(a.spec)
     if not join(&walk, a) or not join(&walk, b) or not join(&walk, total):

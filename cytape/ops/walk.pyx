@@ -43,6 +43,15 @@ cdef bint join(Walk* walk, Value value) noexcept:
     return True
 
 
+cdef void join_memory(Walk* walk, char* data, const npy_intp* strides) noexcept:
+    """Add an operand that has the shape, by its strides."""
+    cdef int axis
+    for axis in range(walk.n_axes):
+        walk.strides[walk.n_operands][axis] = strides[axis]
+    walk.data[walk.n_operands] = data
+    walk.n_operands += 1
+
+
 cdef void begin(Walk* walk) noexcept:
     """Make one axis of those that can be one; the last becomes the run."""
     cdef int axis, operand, n_kept = 0

@@ -11,13 +11,13 @@ def install(dict operators, dict methods):
     Parameters
     ----------
     operators : dict of str to callable
-        By the names of NumPy's ufuncs; "matmul" among them.
+        By the names of NumPy's ufuncs; "matmul" and "getitem" among them.
     methods : dict of str to callable
-        What a method of that name calls, with the tensor as its first argument; "getitem",
+        What a method of that name calls, with the tensor as its first argument;
         "asarray", "array_ufunc" and "array_function" are used by the protocols.
     """
     global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
-    global op_remainder, op_negative, op_positive, op_absolute, op_square
+    global op_remainder, op_negative, op_positive, op_absolute, op_square, op_getitem
     global op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
     op_add = as_operator(operators["add"])
     op_subtract = as_operator(operators["subtract"])
@@ -37,6 +37,7 @@ def install(dict operators, dict methods):
     op_not_equal = as_operator(operators["not_equal"])
     op_greater = as_operator(operators["greater"])
     op_greater_equal = as_operator(operators["greater_equal"])
+    op_getitem = as_operator(operators["getitem"])
     functions.update(methods)
 
 

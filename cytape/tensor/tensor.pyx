@@ -4,8 +4,9 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 
 from .operators cimport (
     FUNCTIONS_THAT_ARE_METHODS, Method, functions, op_absolute, op_add, op_divide, op_equal,
-    op_floor_divide, op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply,
-    op_negative, op_not_equal, op_positive, op_power, op_remainder, op_square, op_subtract)
+    op_floor_divide, op_getitem, op_greater, op_greater_equal, op_less, op_less_equal, op_matmul,
+    op_multiply, op_negative, op_not_equal, op_positive, op_power, op_remainder, op_square,
+    op_subtract)
 from .state cimport Counts, counts, handle_died, handle_revived
 from .value cimport array_of, copy_of_array, value_of_array
 
@@ -356,7 +357,7 @@ cdef class Tensor:
     __hash__ = None
 
     def __getitem__(self, index):
-        return functions["getitem"](self, index)
+        return op_getitem.call2(self, index)
 
     def __setitem__(self, index, value):
         raise TypeError("tensors are immutable: build the result with cytape.numpy.where, "

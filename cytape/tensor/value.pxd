@@ -5,7 +5,7 @@
 
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
-from numpy cimport ndarray
+from numpy cimport ndarray, npy_intp
 
 from .spec cimport Spec
 
@@ -30,3 +30,5 @@ cdef Value copy_of_array(ndarray array)     # for arrays that may change
 cdef ndarray array_of(Value value)          # read-only
 cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference, its data nobody else's
 cdef bint is_aligned(Value value) noexcept  # so that typed loops can read it
+cdef void strides_of(Value value, npy_intp* strides) noexcept
+cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner)

@@ -109,3 +109,26 @@ cdef bint is_exclusive(PyObject* x) noexcept:
 
 cdef bint is_aligned(Value value) noexcept:
     return value.contiguous or cnp.PyArray_ISALIGNED(<ndarray>value.owner)
+
+
+cdef void strides_of(Value value, npy_intp* strides) noexcept:
+    cdef npy_intp stride = value.spec.itemsize
+    cdef int axis
+    for axis in range(value.spec.ndim - 1, -1, -1):
+        if value.contiguous:
+            strides[axis] = stride
+            stride *= value.spec.dims[axis]
+        else:
+            strides[axis] = cnp.PyArray_STRIDES(<ndarray>value.owner)[axis]
+
+
+cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner):
+    """A value that shows part of another's data, or shows it repeatedly."""
+    cdef ndarray array
+    Py_INCREF(spec.dtype)
+    array = PyArray_NewFromDescr(ndarray, <cnp.dtype>spec.dtype, spec.ndim, spec.dims, strides,
+                                 data, 0, None)
+    cnp.PyArray_UpdateFlags(array, cnp.NPY_ARRAY_UPDATE_ALL)
+    Py_INCREF(owner)
+    PyArray_SetBaseObject(array, owner)
+    return value_of_array(array)

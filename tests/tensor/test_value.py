@@ -90,7 +90,7 @@ def test_big_data_are_not_copied_for_an_ndarray():
 
 def test_views_of_big_tensors_are_views():
     tensor = cytape.constant(np.arange(float(BIG)).reshape(100, -1))
-    views = [tensor.T, tensor.reshape(-1), tensor[10:20], tensor[:, 0], np.swapaxes(tensor, 0, 1)]
+    views = [tensor.T, tensor.reshape(-1), tensor[10:], tensor[:, :50], np.swapaxes(tensor, 0, 1)]
     for view in views:
         assert np.shares_memory(view.numpy(), tensor.numpy())
 

@@ -1,0 +1,201 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.tensor.spec cimport Spec, spec_of_dims
+from cytape.tensor.state cimport Counts, counts, recording
+from cytape.tensor.tensor cimport new_tensor
+from cytape.tensor.value cimport (
+    BYTES_OBJECT, Value, is_aligned, is_exclusive, new_value, strides_of)
+from libc.string cimport memcpy
+from numpy cimport npy_intp
+
+from .dispatch cimport dense_value, owned, tensor_value
+from .sums cimport add_loop_of, zeros
+from .walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, proceed, run
+
+import operator
+
+import numpy as np
+
+from cytape.ops.arguments import is_tensor
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop,
+                       Py_ssize_t* step) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop,
+                                     Py_ssize_t step) noexcept
+
+cdef Counts* recorders = counts()
+
+cdef struct Region:
+    # Where in an array the selected elements lie.
+    int ndim
+    npy_intp dims[MAX_AXES]
+    npy_intp strides[MAX_AXES]
+    npy_intp offset
+
+
+@cython.final
+cdef class IndexOp(GeneralOp):
+    cdef object call2(self, x, index):
+        cdef Value value = tensor_value(x), out
+        cdef Region region
+        cdef Spec spec
+        cdef Walk walk
+        if value is None or not locate(index, value, value.spec, &region):
+            return self(x, index=static(index))
+        spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
+        if spec.nbytes > BYTES_OBJECT:  # a view is cheaper
+            return self(x, index=static(index))
+        out = new_value(spec)
+        if plan(&walk, spec):
+            join_memory(&walk, value.data + region.offset, region.strides)
+            join(&walk, out)
+            begin(&walk)
+            copy_runs(&walk, spec.itemsize)
+        tensor = new_tensor(out)
+        if recorders.entered:
+            self.record_linear(value, out, {"index": index})
+        return tensor
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        if recording() is None and self.backward_by_walk(call):
+            return 0
+        return GeneralOp.backward(self, call)
+
+    cdef bint backward_by_walk(self, BackwardCall* call) except -1:
+        cdef Value gradient = dense_value(<object>call.output_gradients[0]), total
+        cdef Spec spec = <Spec>call.refs[1]
+        cdef Region region
+        cdef Walk walk
+        cdef void* arrived = call.arrived[0]
+        if (not locate((<dict>call.refs[3])["index"], None, spec, &region)
+                or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num
+                or not is_aligned(gradient)):
+            return False
+        if (arrived != NULL and is_exclusive(<PyObject*>arrived)
+                and (<Value>arrived).spec is spec):
+            total = <Value>arrived
+        else:
+            total = zeros(spec)
+            call.input_gradients[0] = owned(total)
+        if plan(&walk, gradient.spec):
+            join_memory(&walk, total.data + region.offset, region.strides)
+            join(&walk, gradient)
+            join_memory(&walk, total.data + region.offset, region.strides)
+            begin(&walk)
+            run(add_loop_of(spec), &walk, gradient.spec.nbytes)
+        return True
+
+
+def static(index):
+    """Return an index as a value that nobody else can change.
+
+    It is read again in the backward pass, by when the caller's array may hold other values.
+    """
+    if type(index) is tuple:
+        return tuple([static_part(part) for part in index])
+    return static_part(index)
+
+
+cdef object static_part(part):
+    if isinstance(part, slice):
+        bounds = (part.start, part.stop, part.step)
+        return slice(*[None if bound is None else operator.index(bound) for bound in bounds])
+    if part is None or part is Ellipsis or np.isscalar(part):
+        return part
+    array = part.numpy() if is_tensor(part) else np.array(part)
+    if array.ndim == 0 and array.dtype.kind in "iu":
+        return int(array)
+    if array.size == 0 and isinstance(part, (list, tuple)):
+        return array.astype(np.intp)
+    return array
+
+
+cdef bint locate(index, Value value, Spec spec, Region* region) except -1:
+    """Find what an index selects of a value (None: of memory in C order) of the given shape.
+
+    False for an index of another kind, or out of bounds: NumPy knows what to do or say.
+    """
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp stride = spec.itemsize, position
+    cdef Py_ssize_t start, stop, step
+    cdef int axis, i, n_parts, n_axes = 0  # axes that parts still to come stand for
+    cdef tuple parts = index if type(index) is tuple else (index,)
+    if spec.ndim > MAX_AXES or (value is not None and not is_aligned(value)):
+        return False
+    for part in parts:
+        if type(part) is int or is_plain_slice(part):
+            n_axes += 1
+        elif part is not None and part is not Ellipsis:
+            return False
+    if n_axes > spec.ndim:
+        return False
+    if value is not None:
+        strides_of(value, strides)
+    else:
+        for axis in range(spec.ndim - 1, -1, -1):
+            strides[axis] = stride
+            stride *= spec.dims[axis]
+    region.ndim = region.offset = axis = 0
+    n_parts = len(parts)
+    for i in range(n_parts + 1):
+        part = parts[i] if i < n_parts else Ellipsis
+        if type(part) is int:
+            position = part
+            if position < 0:
+                position += spec.dims[axis]
+            if not 0 <= position < spec.dims[axis]:
+                return False
+            region.offset += position * strides[axis]
+            axis += 1
+            n_axes -= 1
+            continue
+        if part is Ellipsis:
+            if i < n_parts and Ellipsis in parts[i + 1:]:
+                return False
+            while axis < spec.ndim - n_axes:
+                if region.ndim == MAX_AXES:
+                    return False
+                region.dims[region.ndim] = spec.dims[axis]
+                region.strides[region.ndim] = strides[axis]
+                region.ndim += 1
+                axis += 1
+            continue
+        if region.ndim == MAX_AXES:
+            return False
+        if part is None:
+            region.dims[region.ndim] = 1
+            region.strides[region.ndim] = 0
+        else:
+            PySlice_Unpack(part, &start, &stop, &step)
+            region.dims[region.ndim] = PySlice_AdjustIndices(spec.dims[axis], &start, &stop, step)
+            region.strides[region.ndim] = strides[axis] * step
+            region.offset += start * strides[axis]
+            axis += 1
+            n_axes -= 1
+        region.ndim += 1
+    return True
+
+
+cdef bint is_plain_slice(part):
+    """Whether a part is a slice that consists of integers."""
+    return isinstance(part, slice) and all([
+        bound is None or type(bound) is int for bound in (part.start, part.stop, part.step)])
+
+
+cdef void copy_runs(Walk* walk, npy_intp itemsize) noexcept:
+    cdef npy_intp i
+    while True:
+        if walk.steps[0] == itemsize:
+            memcpy(walk.data[1], walk.data[0], walk.length * itemsize)
+        elif itemsize == sizeof(double):
+            for i in range(walk.length):
+                (<double*>walk.data[1])[i] = (<double*>(walk.data[0] + i * walk.steps[0]))[0]
+        else:
+            for i in range(walk.length):
+                memcpy(walk.data[1] + i * itemsize, walk.data[0] + i * walk.steps[0], itemsize)
+        if not walk.n_axes or not proceed(walk):
+            break

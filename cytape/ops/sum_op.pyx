@@ -1,0 +1,135 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.tensor.spec cimport spec_of_dims
+from cytape.tensor.state cimport Counts, counts, recording
+from cytape.tensor.tensor cimport new_tensor
+from cytape.tensor.value cimport is_exclusive, new_value, strided_value, strides_of
+from numpy cimport npy_intp
+
+from .dispatch cimport dense_value, owned, tensor_value
+from .kernels cimport clear_trouble, trouble
+from .sums cimport add_sum, zeros
+from .walk cimport MAX_AXES
+
+cnp.import_array()
+
+cdef Counts* recorders = counts()
+
+
+@cython.final
+cdef class SumOp(GeneralOp):
+    def __init__(self, str name, forward, vjp, bint is_mean):
+        GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), linear=True)
+        self.is_mean = is_mean
+
+    def __call__(self, *inputs, **attrs):
+        cdef Value x = tensor_value(inputs[0]) if len(inputs) == 1 else None, out
+        if x is None or len(attrs) != 3 or attrs.get("dtype") is not None:
+            return GeneralOp.__call__(self, *inputs, **attrs)
+        out = self.reduced(x, attrs.get("axis"), attrs.get("keepdims") is True)
+        if out is None:
+            return GeneralOp.__call__(self, *inputs, **attrs)
+        tensor = new_tensor(out)
+        if recorders.entered:
+            self.record_linear(x, out, attrs)
+        return tensor
+
+    cdef Value reduced(self, Value x, axis, bint keepdims):
+        """The sum or mean; None where NumPy has to see to it."""
+        cdef npy_intp dims[MAX_AXES]
+        cdef npy_intp kept_dims[MAX_AXES]
+        cdef unsigned int axes
+        cdef int i, n_kept = 0
+        cdef Value out
+        if not axes_of(axis, x.spec, &axes) or (self.is_mean and (
+                x.spec.size == 0 or not is_plain_float(x.spec))):
+            return None
+        for i in range(x.spec.ndim):
+            dims[i] = 1 if axes >> i & 1 else x.spec.dims[i]
+            if keepdims or not axes >> i & 1:
+                kept_dims[n_kept] = dims[i]
+                n_kept += 1
+        out = zeros(spec_of_dims(x.spec.ndim, dims, x.spec.dtype))
+        if not add_sum(out, x):
+            return None
+        if self.is_mean:
+            divide(out, x.spec.size // out.spec.size)
+        if trouble():
+            clear_trouble()
+            return None  # NumPy will say what was wrong, as it is set up to
+        out.spec = spec_of_dims(n_kept, kept_dims, x.spec.dtype)
+        return out
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        if recording() is None and self.backward_by_loop(call):
+            return 0
+        return GeneralOp.backward(self, call)
+
+    cdef bint backward_by_loop(self, BackwardCall* call) except -1:
+        cdef Value gradient = dense_value(<object>call.output_gradients[0]), repeated
+        cdef Spec spec = <Spec>call.refs[1]
+        cdef dict attrs = <dict>call.refs[3]
+        cdef npy_intp strides[MAX_AXES]
+        cdef npy_intp own_strides[MAX_AXES]
+        cdef bint keepdims = attrs["keepdims"] is True
+        cdef unsigned int axes
+        cdef int i, own = 0
+        cdef void* arrived = call.arrived[0]
+        if not axes_of(attrs["axis"], spec, &axes) or gradient.spec.type_num != spec.type_num:
+            return False
+        if self.is_mean:
+            if spec.size == 0 or not is_plain_float(spec):
+                return False
+            gradient = copy_divided(gradient, spec.size // gradient.spec.size)
+        strides_of(gradient, own_strides)
+        for i in range(spec.ndim):
+            strides[i] = 0 if axes >> i & 1 else own_strides[own]
+            if keepdims or not axes >> i & 1:
+                own += 1
+        repeated = strided_value(spec, gradient.data, strides, gradient)
+        if arrived == NULL or not is_exclusive(<PyObject*>arrived) or (
+                (<Value>arrived).spec is not spec) or not add_sum(<Value>arrived, repeated):
+            call.input_gradients[0] = owned(repeated)
+        return True
+
+
+cdef bint axes_of(axis, Spec spec, unsigned int* axes) except -1:
+    """The axes to sum over, one bit each; False for what is left to NumPy, errors too."""
+    cdef int position
+    if spec.ndim > MAX_AXES:
+        return False
+    axes[0] = (1 << spec.ndim) - 1
+    if axis is None:
+        return True
+    axes[0] = 0
+    for part in axis if type(axis) is tuple else (axis,):
+        if type(part) is not int or not -spec.ndim <= part < spec.ndim:
+            return False
+        position = part
+        if position < 0:
+            position += spec.ndim
+        if axes[0] >> position & 1:
+            return False
+        axes[0] |= 1 << position
+    return True
+
+
+cdef bint is_plain_float(Spec spec) noexcept:
+    return spec.type_num == cnp.NPY_DOUBLE or spec.type_num == cnp.NPY_FLOAT
+
+
+cdef void divide(Value value, npy_intp count) noexcept:
+    cdef npy_intp i
+    for i in range(value.spec.size):
+        if value.spec.type_num == cnp.NPY_DOUBLE:
+            (<double*>value.data)[i] /= <double>count
+        else:
+            (<float*>value.data)[i] /= <float>count
+
+
+cdef Value copy_divided(Value value, npy_intp count):
+    cdef Value copy = zeros(value.spec)
+    add_sum(copy, value)
+    divide(copy, count)
+    return copy
