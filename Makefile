@@ -8,9 +8,10 @@ INSTALLED := $(VENV)/cytape-installed
 BUILT := $(VENV)/cytape-built
 HINTS := build/lint/no-hints
 TRACED := build/coverage
+PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-smoke lint coverage clean
+.PHONY: help build demo test bench bench-smoke bench-peers lint coverage clean
 
 help:  ## show the targets
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-12s %s\n", $$1, $$2 }' Makefile
@@ -28,6 +29,10 @@ bench: $(BUILT)  ## compare the Cython tape with the plain-Python one
 
 bench-smoke: $(BUILT)  ## run every benchmark once, at its smallest size
 	$(RUN) -m bench --smoke
+
+bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*
+	$(PEERS)/bin/python -m bench.peers \
+	    --json docs/peers.json --markdown docs/peers.md --plot docs/peers.svg
 
 lint: $(BUILT) $(HINTS)  ## ruff, mypy, cython-lint, and Cython's own warnings and performance hints
 	$(RUN) -m ruff check .
@@ -56,6 +61,12 @@ $(INSTALLED): pyproject.toml setup.py | $(RUN)
 	    | xargs $(RUN) -m pip install -q --disable-pip-version-check
 	$(RUN) -m pip install -q --disable-pip-version-check --no-build-isolation \
 	    -e '.[test,bench,examples,lint]'
+	touch $@
+
+# The same Python and NumPy's stable ABI: the modules that are built in place serve here, too.
+$(PEERS)/installed: bench/peer-requirements.txt | $(RUN)
+	$(RUN) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install -q --disable-pip-version-check -r bench/peer-requirements.txt
 	touch $@
 
 $(BUILT): $(INSTALLED) $(CYTHON_SOURCES)

@@ -3,7 +3,7 @@
 # pointers themselves, so that nothing but the tape's own work is timed.
 
 from cytape.core.tape cimport Tape
-from cytape.core.trace cimport UNTRACED, drop_handle, trace_slot
+from cytape.core.trace cimport UNTRACED, append_op, drop_handle, new_slot, trace_slot
 from cytape.core.typedefs cimport NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall, OpType, VSpace
 from libc.stdint cimport int32_t, int64_t, intptr_t
@@ -59,7 +59,7 @@ op_type.kind.release = release_nothing
 cdef inline index_t slot_of_input(Tape tape, id_t id, bint* wanted) except -2:
     cdef index_t slot = trace_slot(tape, id)
     if slot == NO_INDEX:
-        return tape.new_slot(id, UNTRACED)
+        return new_slot(tape, id, UNTRACED)
     wanted[0] |= tape.slots[slot].op != UNTRACED
     return slot
 
@@ -72,8 +72,8 @@ cdef inline int record_op(Tape tape, id_t x, id_t y, id_t output) except -1:
     inputs[0] = slot_of_input(tape, x, &wanted)
     inputs[1] = slot_of_input(tape, y, &wanted)
     if wanted:
-        slot = tape.new_slot(output, UNTRACED)
-        refs = tape.append(&op_type.kind, inputs, 2, &slot, 1, 2)
+        slot = new_slot(tape, output, UNTRACED)
+        refs = append_op(tape, &op_type.kind, inputs, 2, &slot, 1, 2)
         refs[0] = NULL  # where the info of the output would be
         refs[1] = NULL  # ... and what backward would need
     return 0

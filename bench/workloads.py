@@ -45,16 +45,16 @@ def mlp(np, x, *parameters):
     return np.sum(x * x)
 
 
+def sigmoid(np, x):
+    return 1 / (1 + np.exp(-x))
+
+
 def lstm(np, from_x, from_h, biases, xs, h, c):
     """Run a long short-term memory over a sequence; each row of `h` and `c` is one of a batch."""
-
-    def sigmoid(x):
-        return 1 / (1 + np.exp(-x))
-
     n = h.shape[1]
     for x in xs:
         gates = x @ from_x + h @ from_h + biases
-        keep, write, show = (sigmoid(gates[:, i * n : (i + 1) * n]) for i in range(3))
+        keep, write, show = (sigmoid(np, gates[:, i * n : (i + 1) * n]) for i in range(3))
         c = keep * c + write * np.tanh(gates[:, 3 * n :])
         h = show * np.tanh(c)
     return np.sum(h * h)
@@ -81,6 +81,80 @@ def rosenbrock(np, x):
     return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
 
+def gravity(np, *vectors_and_steps):
+    """Move bodies that attract each other: first all places, then all velocities, as 3-vectors."""
+    *vectors, steps = vectors_and_steps
+    n = len(vectors) // 2
+    places, velocities = vectors[:n], vectors[n:]
+    for _ in range(steps):
+        for i in range(n):
+            for j in range(i):
+                apart = places[i] - places[j]
+                pull = 0.01 * apart / (np.sum(apart * apart) + 0.1) ** 1.5
+                velocities[i] = velocities[i] - pull
+                velocities[j] = velocities[j] + pull
+        places = [x + 0.1 * v for x, v in zip(places, velocities, strict=True)]
+    return sum(np.sum(x * x) for x in places)
+
+
+def gru(np, from_x, from_h, biases, xs, h):
+    """Run a gated recurrent unit over a sequence; each row of `h` is one of a batch."""
+    n = h.shape[1]
+    for x in xs:
+        of_x = x @ from_x + biases
+        of_h = h @ from_h
+        keep = sigmoid(np, of_x[:, :n] + of_h[:, :n])
+        reset = sigmoid(np, of_x[:, n : 2 * n] + of_h[:, n : 2 * n])
+        h = keep * h + (1 - keep) * np.tanh(of_x[:, 2 * n :] + reset * of_h[:, 2 * n :])
+    return np.sum(h * h)
+
+
+def reprojection(np, camera, points, seen):
+    """Sum the squared distances from where a camera sees points to where its picture has them.
+
+    The camera is a rotation vector, a shift, a focal length and a radial distortion.
+    """
+    angle = np.sqrt(np.sum(camera[:3] * camera[:3]))
+    cosine, sine = np.cos(angle), np.sin(angle)
+    a, b, c = (camera[i] / angle for i in range(3))
+    x, y, z = (points[:, i] for i in range(3))
+    along = (a * x + b * y + c * z) * (1 - cosine)  # Rodrigues' formula, coordinate by coordinate
+    depth = z * cosine + (a * y - b * x) * sine + c * along + camera[5]
+    u = (x * cosine + (b * z - c * y) * sine + a * along + camera[3]) / depth
+    v = (y * cosine + (c * x - a * z) * sine + b * along + camera[4]) / depth
+    scale = camera[6] * (1 + camera[7] * (u * u + v * v))
+    return np.sum((scale * u - seen[:, 0]) ** 2 + (scale * v - seen[:, 1]) ** 2)
+
+
+def mixture(np, weights, centres, spreads, points):
+    """Return the log likelihood of points under Gaussians; weights and spreads are logarithms."""
+
+    def log_sum_exp(x):
+        top = np.max(x, axis=1, keepdims=True)
+        return np.log(np.sum(np.exp(x - top), axis=1)) + top[:, 0]
+
+    apart = (points[:, None, :] - centres) * np.exp(-spreads)
+    squares = np.sum(apart * apart, axis=2)
+    logs = weights - np.sum(spreads, axis=1) - 0.5 * squares
+    return np.sum(log_sum_exp(logs) - log_sum_exp(weights[None, :]))
+
+
+def gathers(np, x, picks):
+    s = 0.0
+    for i in picks:
+        s = s + x[i] * x[i]
+    return s
+
+
+def mlp_workload(rng, layers, width, batch, dtype=numpy.float64):
+    arrays = [rng.normal(size=(batch, width))]
+    for _ in range(layers):
+        arrays += [rng.normal(0, width**-0.5, (width, width)), rng.normal(size=width) / 10]
+    in_dtype = "" if dtype is numpy.float64 else f", {dtype.__name__}"
+    return Workload(f"MLP, {layers} layers {width}x{width}, batch {batch}{in_dtype}", mlp,
+                    [array.astype(dtype) for array in arrays])
+
+
 def small_array_workloads(small=False):
     """Return programs whose arrays have at most 8 elements: there the overhead is everything."""
     rng = numpy.random.default_rng(0)
@@ -99,12 +173,6 @@ def small_array_workloads(small=False):
 def workloads(small=False):
     """Return all programs, with their arrays small if the point is only that they run."""
     rng = numpy.random.default_rng(0)
-
-    def mlp_workload(layers, width, batch):
-        arrays = [rng.normal(size=(batch, width))]
-        for _ in range(layers):
-            arrays += [rng.normal(0, width**-0.5, (width, width)), rng.normal(size=width) / 10]
-        return Workload(f"MLP, {layers} layers {width}x{width}, batch {batch}", mlp, arrays)
 
     def lstm_workload(steps, hidden, batch):
         shapes = (hidden, 4 * hidden), (hidden, 4 * hidden), (4 * hidden,)
@@ -132,10 +200,51 @@ def workloads(small=False):
         return Workload(f"Rosenbrock with slices, n = {n}", rosenbrock, [rng.normal(size=n)])
 
     return small_array_workloads(small) + (
-        [mlp_workload(3, 4, 2), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
+        [mlp_workload(rng, 3, 4, 2), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
          elementwise_workload(100), logistic_workload(20, 3), rosenbrock_workload(10)]
         if small else
-        [mlp_workload(8, 8, 4), mlp_workload(6, 128, 64), mlp_workload(3, 1024, 256),
+        [mlp_workload(rng, 8, 8, 4), mlp_workload(rng, 6, 128, 64),
+         mlp_workload(rng, 3, 1024, 256),
          lstm_workload(40, 64, 8), fan_in_workload(300, 1000), elementwise_workload(2_000_000),
          logistic_workload(5000, 54), rosenbrock_workload(100)]
+    )
+
+
+def more_workloads(small=False):
+    """Return other programs of the same kinds: is what holds for the first ones true of these?"""
+    rng = numpy.random.default_rng(0)
+
+    def gravity_workload(bodies, steps):
+        return Workload(f"gravity between {bodies} bodies, {steps} steps", gravity,
+                        [rng.normal(size=3) for _ in range(2 * bodies)], (steps,))
+
+    def gru_workload(steps, hidden):
+        shapes = (hidden, 3 * hidden), (hidden, 3 * hidden), (3 * hidden,)
+        parameters = [rng.normal(0, hidden**-0.5, shape) for shape in shapes]
+        return Workload(f"GRU, {steps} steps, hidden {hidden}, batch 1", gru, parameters,
+                        (rng.normal(size=(steps, 1, hidden)), numpy.zeros((1, hidden))))
+
+    def reprojection_workload(n_points):
+        camera = numpy.array([0.3, -0.2, 0.1, 0.0, 0.1, 5.0, 1.5, 0.01])
+        return Workload(f"reprojection of {n_points} points", reprojection,
+                        [camera, rng.normal(size=(n_points, 3))], (rng.normal(size=(n_points, 2)),))
+
+    def mixture_workload(n, d, k):
+        parameters = [rng.normal(size=shape) for shape in [(k,), (k, d), (k, d)]]
+        return Workload(f"Gaussian mixture, n = {n}, d = {d}, k = {k}", mixture, parameters,
+                        (rng.normal(size=(n, d)),))
+
+    def gathers_workload(n_picks, size):
+        picks = tuple(rng.integers(size, size=n_picks).tolist())
+        return Workload(f"{n_picks} elements of a {size}-vector, one by one", gathers,
+                        [rng.normal(size=size)], (picks,))
+
+    return (
+        [gravity_workload(2, 3), gru_workload(3, 4), reprojection_workload(5),
+         mixture_workload(10, 2, 3), gathers_workload(5, 10),
+         mlp_workload(rng, 2, 4, 2, numpy.float32)]
+        if small else
+        [gravity_workload(3, 20), gru_workload(40, 16), reprojection_workload(50),
+         mixture_workload(500, 2, 5), gathers_workload(300, 1000),
+         mlp_workload(rng, 3, 512, 32, numpy.float32)]
     )

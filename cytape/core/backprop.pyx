@@ -13,7 +13,7 @@
 
 from .idtable cimport idtable_get
 from .memory cimport grow, release, resize
-from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace
+from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace, new_slot
 from .typedefs cimport NO_INDEX, id_t, index_t
 from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace
 from libc.stdint cimport int32_t
@@ -131,7 +131,7 @@ cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targ
     for i in range(n_targets + n_sources):
         id = targets[i] if i < n_targets else sources[i - n_targets]
         slot = idtable_get(&trace.ids, id)
-        state.named[i] = trace.new_slot(id, UNTRACED) if slot == NO_INDEX else slot
+        state.named[i] = new_slot(trace, id, UNTRACED) if slot == NO_INDEX else slot
     trace.pinned += 1  # only now: free slots could be used up to here
     state.pinning = True
     resize(<void**>&state.tensors, trace.n_slots, sizeof(TensorState))

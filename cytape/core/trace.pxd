@@ -12,7 +12,7 @@
 #    consistent first (`doomed` lists the ops), refs are released after, and while that happens or
 #    a sweep runs nothing is moved: `pinned` counts the reasons.
 
-from .idtable cimport IdTable, idtable_get
+from .idtable cimport IdTable, idtable_add, idtable_get
 from .typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from .vspace cimport OpKind
 from libc.stdint cimport int32_t
@@ -64,9 +64,7 @@ cdef class Trace:
     cdef set keeper        # Backward objects, where the garbage collector sees them
 
     cdef int watch_id(self, id_t id) except -1
-    cdef index_t new_slot(self, id_t id, index_t op) except -1
-    cdef void** append(self, OpKind* kind, const index_t* inputs, int32_t n_inputs,
-                       const index_t* outputs, int32_t n_outputs, int32_t n_refs) except NULL
+    cdef int grow_slots(self) except -1
     cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
                        const id_t* outputs, int32_t n_outputs, void* const* refs,
                        int32_t n_refs) except -1
@@ -107,3 +105,72 @@ cdef inline bint drop_handle(Trace trace, id_t id) noexcept:
         trace.slots[slot].uses -= HANDLE
         return False
     return trace.unlink(id)
+
+
+# ---- recording, inline: this is what every op on every tape does
+
+cdef inline index_t new_slot(Trace trace, id_t id, index_t op) except -1:
+    """Give an id a slot that it has not yet."""
+    cdef index_t slot = trace.free_slot if trace.pinned == 0 else NO_INDEX
+    if slot != NO_INDEX:
+        idtable_add(&trace.ids, id, slot)
+        trace.free_slot = trace.slots[slot].uses
+    else:
+        slot = trace.n_slots
+        if slot == trace.slot_capacity:
+            trace.grow_slots()
+        idtable_add(&trace.ids, id, slot)
+        trace.n_slots += 1
+    trace.slots[slot].id = id
+    trace.slots[slot].op = op
+    trace.slots[slot].uses = 0
+    return slot
+
+
+cdef inline void add_use(Trace trace, index_t slot, int32_t kind) noexcept nogil:
+    cdef Slot* entry = &trace.slots[slot]
+    if entry.uses == 0 and entry.op >= 0:
+        trace.table.ops[entry.op].live_outputs += 1
+    entry.uses += kind
+
+
+cdef inline void** append_op(Trace trace, OpKind* kind, const index_t* inputs, int32_t n_inputs,
+                             const index_t* outputs, int32_t n_outputs,
+                             int32_t n_refs) except NULL:
+    """Append an op whose output slots are new; returns its row of refs, for the caller to fill.
+
+    An input slot may be NO_INDEX: a tensor that nobody can ask about.
+    """
+    cdef OpTable* table = &trace.table
+    cdef index_t op, i
+    cdef index_t* row
+    cdef void** refs
+    cdef Op* entry
+    if (table.n_ops == table.op_capacity
+            or table.n_args + n_inputs + n_outputs > table.arg_capacity
+            or table.n_refs + n_refs > table.ref_capacity):
+        trace.reserve(n_inputs + n_outputs, n_refs)
+    op = table.n_ops
+    row = table.args + table.n_args
+    refs = table.refs + table.n_refs
+    for i in range(n_inputs):
+        row[i] = inputs[i]
+        if inputs[i] != NO_INDEX:
+            add_use(trace, inputs[i], CONSUMER)
+    row += n_inputs
+    for i in range(n_outputs):
+        row[i] = outputs[i]
+        trace.slots[outputs[i]].uses |= HANDLE
+        trace.slots[outputs[i]].op = op
+    entry = &table.ops[op]
+    entry.kind = kind
+    entry.args = table.n_args
+    entry.refs = table.n_refs
+    entry.n_inputs = n_inputs
+    entry.n_outputs = entry.live_outputs = n_outputs
+    entry.n_refs = n_refs
+    table.n_ops = op + 1
+    table.n_args += n_inputs + n_outputs
+    table.n_refs += n_refs
+    trace.n_live_ops += 1
+    return refs

@@ -1,5 +1,4 @@
-from .idtable cimport (
-    idtable_add, idtable_free, idtable_get, idtable_init, idtable_nbytes, idtable_remove)
+from .idtable cimport idtable_free, idtable_get, idtable_init, idtable_nbytes, idtable_remove
 from .memory cimport grow, release
 from .vspace cimport Backward, OpType
 from cpython.ref cimport PyObject
@@ -231,65 +230,13 @@ cdef class Trace:
     cdef int watch_id(self, id_t id) except -1:
         cdef index_t slot = idtable_get(&self.ids, id)
         if slot == NO_INDEX:
-            self.new_slot(id, WATCHED)
+            new_slot(self, id, WATCHED)
         elif self.slots[slot].op == UNTRACED:
             self.slots[slot].op = WATCHED
         return 0
 
-    cdef index_t new_slot(self, id_t id, index_t op) except -1:
-        cdef index_t slot = self.free_slot if self.pinned == 0 else NO_INDEX
-        if slot == NO_INDEX:
-            if self.n_slots == self.slot_capacity:
-                grow(<void**>&self.slots, &self.slot_capacity, self.n_slots + 1, sizeof(Slot))
-            idtable_add(&self.ids, id, self.n_slots)
-            slot = self.n_slots
-            self.n_slots += 1
-        else:
-            idtable_add(&self.ids, id, slot)
-            self.free_slot = self.slots[slot].uses
-        self.slots[slot].id = id
-        self.slots[slot].op = op
-        self.slots[slot].uses = 0
-        return slot
-
-    cdef void** append(self, OpKind* kind, const index_t* inputs, int32_t n_inputs,
-                       const index_t* outputs, int32_t n_outputs, int32_t n_refs) except NULL:
-        """Append an op whose output slots are new; returns its row of refs, for the caller to fill.
-
-        An input slot may be NO_INDEX: a tensor that nobody can ask about.
-        """
-        cdef index_t op = self.table.n_ops, i
-        cdef index_t* row
-        cdef void** refs
-        cdef Op* entry
-        if (op == self.table.op_capacity
-                or self.table.n_args + n_inputs + n_outputs > self.table.arg_capacity
-                or self.table.n_refs + n_refs > self.table.ref_capacity):
-            self.reserve(n_inputs + n_outputs, n_refs)
-            op = self.table.n_ops
-        row = self.table.args + self.table.n_args
-        refs = self.table.refs + self.table.n_refs
-        for i in range(n_inputs):
-            row[i] = inputs[i]
-            if inputs[i] != NO_INDEX:
-                add_use(self, inputs[i], CONSUMER)
-        row += n_inputs
-        for i in range(n_outputs):
-            row[i] = outputs[i]
-            self.slots[outputs[i]].uses |= HANDLE
-            self.slots[outputs[i]].op = op
-        entry = &self.table.ops[op]
-        entry.kind = kind
-        entry.args = self.table.n_args
-        entry.refs = self.table.n_refs
-        entry.n_inputs = n_inputs
-        entry.n_outputs = entry.live_outputs = n_outputs
-        entry.n_refs = n_refs
-        self.table.n_ops = op + 1
-        self.n_live_ops += 1
-        self.table.n_args += n_inputs + n_outputs
-        self.table.n_refs += n_refs
-        return refs
+    cdef int grow_slots(self) except -1:
+        return grow(<void**>&self.slots, &self.slot_capacity, self.n_slots + 1, sizeof(Slot))
 
     cdef int record_op(self, OpKind* kind, const id_t* inputs, int32_t n_inputs,
                        const id_t* outputs, int32_t n_outputs, void* const* refs,
@@ -308,7 +255,7 @@ cdef class Trace:
             for i in range(n_inputs + n_outputs):
                 id = inputs[i] if i < n_inputs else outputs[i - n_inputs]
                 slot = trace_slot(self, id)
-                slots[i] = self.new_slot(id, UNTRACED) if slot == NO_INDEX and id >= 0 else slot
+                slots[i] = new_slot(self, id, UNTRACED) if slot == NO_INDEX and id >= 0 else slot
             self.reserve(n_inputs + n_outputs, n_refs)
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
@@ -317,7 +264,7 @@ cdef class Trace:
             for i in range(n_inputs, n_inputs + n_outputs):
                 if self.slots[slots[i]].op >= 0:
                     lose_output(self, self.slots[slots[i]].op, slots[i])
-            memcpy(self.append(kind, slots, n_inputs, slots + n_inputs, n_outputs, n_refs),
+            memcpy(append_op(self, kind, slots, n_inputs, slots + n_inputs, n_outputs, n_refs),
                    refs, n_refs * sizeof(void*))
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
@@ -489,13 +436,6 @@ cdef int check_id(id_t id) except -1:
     if id < 0:
         raise InvalidIdError(f"tensor ids are at least 0, got {id}")
     return 0
-
-
-cdef inline void add_use(Trace trace, index_t slot, int32_t kind) noexcept nogil:
-    cdef Slot* entry = &trace.slots[slot]
-    if entry.uses == 0 and entry.op >= 0:
-        trace.table.ops[entry.op].live_outputs += 1
-    entry.uses += kind
 
 
 cdef void lose_output(Trace trace, index_t op, index_t slot) noexcept nogil:

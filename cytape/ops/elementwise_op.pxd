@@ -28,13 +28,18 @@ cdef struct Operands:
     char* data[MAX_REGISTERS_READ]
     npy_intp strides[MAX_REGISTERS_READ]
 
+ctypedef PyObject* (*vectorcall_t)(PyObject* op, PyObject* const* arguments, size_t flags,
+                                   PyObject* names) except NULL
+
 cdef class ElementwiseOp(Op):
+    cdef vectorcall_t vectorcall
     cdef readonly int n_inputs
     cdef readonly tuple partials
     cdef Kernel kernel           # None: forward is no ufunc
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
     cdef bint[3] has_partial     # MAX_INPUTS
     cdef unsigned int[3] saves   # per partial: bit 0 output, bit 1 + i input i
+    cdef object call_any(self, tuple inputs, dict arguments)
     cdef Value plain_operand(self, x, Spec other, int position)
     cdef object by_walk(self, x, Value a, y, Value b)
     cdef object finish(self, Value out, Value a, Value b)

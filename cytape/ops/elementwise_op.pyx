@@ -1,7 +1,7 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport PyObject
-from cytape.core.trace cimport UNTRACED, trace_slot
+from cpython.ref cimport Py_INCREF, PyObject
+from cytape.core.trace cimport UNTRACED, append_op, new_slot, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport WANTED, OpType
 from cytape.tensor.spec cimport Spec, boolean_spec, broadcast_spec, scalar_spec
@@ -30,6 +30,12 @@ cnp.import_array()
 cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
     Py_ssize_t PyList_GET_SIZE(object list) noexcept
+    Py_ssize_t PyVectorcall_NARGS(size_t flags) noexcept
+    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
+
+    ctypedef struct PyTypeObject:
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
 
 cdef extern from "<fenv.h>":
     int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
@@ -40,6 +46,9 @@ cdef Counts* recorders = counts()
 
 @cython.final
 cdef class ElementwiseOp(Op):
+    def __cinit__(self):
+        self.vectorcall = call_vector
+
     def __init__(self, str name, forward, tuple partials):
         self.op_type = OpType(name)
         self.op_type.kind.release = release_objects
@@ -59,6 +68,9 @@ cdef class ElementwiseOp(Op):
         return documentation(self)
 
     def __call__(self, *inputs, **arguments):
+        return self.call_any(inputs, arguments)
+
+    cdef object call_any(self, tuple inputs, dict arguments):
         if not arguments and len(inputs) == self.n_inputs < 3:
             return self.call1(inputs[0]) if self.n_inputs == 1 else self.call2(inputs[0], inputs[1])
         for x in inputs:
@@ -76,7 +88,7 @@ cdef class ElementwiseOp(Op):
                     f"{self.op_type.name} of a tensor does not take the argument {argument!r}: "
                     "tensors are immutable; use cytape.numpy.where to select")
         if dtype is not None:
-            inputs = [conform["cast"](x, dtype) for x in inputs]
+            inputs = tuple([conform["cast"](x, dtype) for x in inputs])
         return self.by_numpy(*inputs)
 
     cdef object call1(self, x):
@@ -245,11 +257,11 @@ cdef class ElementwiseOp(Op):
             for i in range(n):
                 if slots[i] == NO_INDEX and ids[i] != NO_ID:
                     slot = trace_slot(<Recorder>recorder, ids[i])  # it may be the input before, too
-                    slots[i] = ((<Recorder>recorder).new_slot(ids[i], UNTRACED) if slot == NO_INDEX
+                    slots[i] = (new_slot(<Recorder>recorder, ids[i], UNTRACED) if slot == NO_INDEX
                                 else slot)
-            slot = (<Recorder>recorder).new_slot(out.id, UNTRACED)
-            refs = (<Recorder>recorder).append(
-                &self.op_type.kind, slots, n, &slot, 1, 1 + n + (saves & 1))
+            slot = new_slot(<Recorder>recorder, out.id, UNTRACED)
+            refs = append_op(
+                <Recorder>recorder, &self.op_type.kind, slots, n, &slot, 1, 1 + n + (saves & 1))
             refs[0] = owned_pointer(<PyObject*>out.spec)
             for i in range(n):
                 refs[1 + i] = owned_pointer(inputs[i] if saves >> (1 + i) & 1
@@ -421,6 +433,33 @@ cdef object times(gradient, partial):
 cdef object conjugate(partial):
     dtype = getattr(partial, "dtype", None)
     return partial.conj() if dtype is not None and dtype.kind == "c" else partial
+
+
+cdef PyObject* call_vector(PyObject* op, PyObject* const* arguments, size_t flags,
+                           PyObject* names) except NULL:
+    """How Python calls an op: without making a tuple and a dict for one or two arguments."""
+    cdef ElementwiseOp self = <ElementwiseOp>op
+    cdef Py_ssize_t i, n = PyVectorcall_NARGS(flags)
+    if names == NULL and n == self.n_inputs and n == 1:
+        result = self.call1(<object>arguments[0])
+    elif names == NULL and n == self.n_inputs and n == 2:
+        result = self.call2(<object>arguments[0], <object>arguments[1])
+    else:
+        keywords = () if names == NULL else <tuple><object>names
+        result = self.call_any(
+            tuple([<object>arguments[i] for i in range(n)]),
+            {keyword: <object>arguments[n + i] for i, keyword in enumerate(keywords)})
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+cdef void enable_vectorcall(ElementwiseOp op) noexcept:
+    cdef PyTypeObject* cls = <PyTypeObject*>ElementwiseOp
+    cls.tp_vectorcall_offset = <char*>&op.vectorcall - <char*><void*>op
+    cls.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+
+
+enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no way to ask for it
 
 
 cdef bint add_operand(Operands* operands, int register, Value value) noexcept:

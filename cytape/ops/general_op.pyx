@@ -1,5 +1,5 @@
 cimport cython
-from cytape.core.trace cimport UNTRACED, trace_slot
+from cytape.core.trace cimport UNTRACED, append_op, new_slot, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport Backward, OpType, release_backward
 from cytape.tensor.spec cimport Spec
@@ -148,8 +148,8 @@ cdef class GeneralOp(Op):
             slots[0] = trace_slot(recorder, x.id)
             if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == UNTRACED:
                 continue
-            slots[1] = recorder.new_slot(out.id, UNTRACED)
-            refs = recorder.append(&self.op_type.kind, slots, 1, slots + 1, 1, 4)
+            slots[1] = new_slot(recorder, out.id, UNTRACED)
+            refs = append_op(recorder, &self.op_type.kind, slots, 1, slots + 1, 1, 4)
             refs[0] = owned(out.spec)
             refs[1] = owned(x.spec)
             refs[2] = owned(None)
