@@ -27,7 +27,9 @@ def extensions(build_dir, **options):
     """Translate every .pyx file of the package to C under `build_dir`."""
     modules = [
         Extension(".".join(path.with_suffix("").parts), [path.as_posix()], define_macros=MACROS,
-                  include_dirs=[numpy.get_include()], extra_compile_args=["-O3"])
+                  include_dirs=[numpy.get_include()],
+                  libraries=[] if os.name == "nt" else ["m"],
+                  extra_compile_args=["-O3"])
         for path in sorted(Path("cytape").rglob("*.pyx"))
     ]
     return cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,

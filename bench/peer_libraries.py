@@ -6,8 +6,8 @@ is imported for a library is imported there, so that only what is installed is a
 
     A. Workloads are written for a NumPy namespace. MyGrad, autograd and JAX have one; PyTorch and
        TensorFlow get one of the few names that workloads use.
-    B. Arrays with three axes are sequences. They become lists of steps for every library, NumPy
-       included, since TensorFlow's graphs cannot iterate over a tensor.
+    B. Sequences among the data become lists of steps, since TensorFlow's graphs cannot iterate over
+       a tensor.
     C. Numbers among the data, such as how many steps there are, stay Python numbers: compilers
        unroll the loops.
 """
@@ -19,8 +19,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from bench.program_rows import forward, recorded, tensors
-from bench.workloads import Workload
+import cytape
+from bench.program_rows import recorded, tensors
 
 
 @dataclass(frozen=True)
@@ -35,21 +35,6 @@ class Library:
         return importlib.util.find_spec(self.package) is not None
 
 
-def converted(data, constant):
-    """Return the data of a workload with its arrays as constants of a library."""
-    def convert(item):
-        if not isinstance(item, np.ndarray):
-            return item
-        return [constant(step) for step in item] if item.ndim == 3 else constant(item)
-
-    return tuple(map(convert, data))
-
-
-def with_steps_as_lists(workload):
-    return Workload(workload.name, workload.function, workload.inputs,
-                    converted(workload.data, np.asarray))
-
-
 def to_array(x):
     """Return a value or a gradient of any library as a NumPy array."""
     x = x.detach() if hasattr(x, "detach") else x  # PyTorch
@@ -57,16 +42,15 @@ def to_array(x):
 
 
 def numpy_forward(workload):
-    workload = with_steps_as_lists(workload)
-    return lambda: forward(workload, np, workload.inputs)
+    arguments = *workload.inputs, *workload.constants(np.asarray)
+    return lambda: workload.function(np, *arguments)
 
 
 def cytape_gradient(workload):
-    workload = with_steps_as_lists(workload)
-    inputs = tensors(workload)
+    inputs, data = tensors(workload), workload.constants(cytape.constant)
 
     def gradient():
-        tape, value = recorded(workload, inputs)
+        tape, value = recorded(workload, inputs, data)
         return value, tape.gradient(value, inputs)
 
     return gradient
@@ -79,7 +63,7 @@ def autograd_gradient(workload):
     gradient = autograd.value_and_grad(
         lambda *arguments: workload.function(autograd.numpy, *arguments),
         argnum=tuple(range(len(workload.inputs))))
-    arguments = *workload.inputs, *converted(workload.data, np.asarray)
+    arguments = *workload.inputs, *workload.constants(np.asarray)
     return lambda: gradient(*arguments)
 
 
@@ -88,7 +72,7 @@ def mygrad_gradient(workload):
 
     mygrad.turn_memory_guarding_off()  # its manual's advice where speed counts
     inputs = [mygrad.tensor(array) for array in workload.inputs]
-    data = converted(workload.data, np.asarray)
+    data = workload.constants(np.asarray)
 
     def gradient():
         value = workload.function(mygrad, *inputs, *data)
@@ -105,7 +89,7 @@ def torch_gradient(workload):
         sin=torch.sin, cos=torch.cos, tanh=torch.tanh, exp=torch.exp, log=torch.log,
         sqrt=torch.sqrt, sum=torch.sum, mean=torch.mean, max=torch.amax)
     inputs = [torch.tensor(array, requires_grad=True) for array in workload.inputs]
-    data = converted(workload.data, torch.tensor)
+    data = workload.constants(torch.tensor)
 
     def gradient():
         value = workload.function(namespace, *inputs, *data)
@@ -131,7 +115,7 @@ def tensorflow_gradient(workload, compiled=False):
         sin=tf.sin, cos=tf.cos, tanh=tf.tanh, exp=tf.exp, log=tf.math.log, sqrt=tf.sqrt,
         sum=tf.reduce_sum, mean=tf.reduce_mean, max=tf.reduce_max)
     inputs = [tf.constant(array) for array in workload.inputs]
-    data = converted(workload.data, tf.constant)
+    data = workload.constants(tf.constant)
 
     def gradient(*inputs):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
@@ -154,7 +138,7 @@ def jax_gradient(workload, compiled=False):
     jax.config.update("jax_enable_x64", True)
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # on one core, a detour
     arguments = [jax.numpy.asarray(array) for array in workload.inputs]
-    arguments += converted(workload.data, jax.numpy.asarray)
+    arguments += workload.constants(jax.numpy.asarray)
     gradient = jax.value_and_grad(
         lambda *arguments: workload.function(jax.numpy, *arguments),
         argnums=tuple(range(len(workload.inputs))))

@@ -10,19 +10,19 @@ from bench.workloads import small_array_workloads, workloads
 from cytape.testing import numerical_jvp
 
 
-def forward(workload, namespace, inputs):
-    return workload.function(namespace, *inputs, *workload.data)
+def forward(workload, namespace, inputs, data=None):
+    return workload.function(namespace, *inputs, *(workload.data if data is None else data))
 
 
-def recorded(workload, inputs):
+def recorded(workload, inputs, data=None):
     with cytape.GradientTape() as tape:
         tape.watch(inputs)
-        target = forward(workload, cytape.numpy, inputs)
+        target = forward(workload, cytape.numpy, inputs, data)
     return tape, target
 
 
-def gradients(workload, inputs):
-    tape, target = recorded(workload, inputs)
+def gradients(workload, inputs, data=None):
+    tape, target = recorded(workload, inputs, data)
     return tape.gradient(target, inputs)
 
 
@@ -109,7 +109,7 @@ def rows_against_numpy(all_workloads, effort):
     for workload in all_workloads:
         numpy_forward, whole = best_seconds([
             call(forward, workload, np, workload.inputs),
-            call(gradients, workload, tensors(workload)),
+            call(gradients, workload, tensors(workload), workload.constants(cytape.constant)),
         ], effort)
         yield multiple("whole gradient, as a multiple of NumPy's forward pass",
                        workload.name, numpy_forward, whole)

@@ -17,6 +17,15 @@ class Workload:
     inputs: list  # arrays to differentiate with respect to
     data: tuple = ()
 
+    def constants(self, constant):
+        """Return the data with its arrays made constants of a library; a sequence as a list."""
+        return tuple(
+            item if not isinstance(item, numpy.ndarray)
+            else [constant(step) for step in item] if item.ndim == 3
+            else constant(item)
+            for item in self.data
+        )
+
 
 def scalar_loop(np, x, steps):
     for _ in range(steps):

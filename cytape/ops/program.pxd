@@ -7,7 +7,7 @@
 
 from numpy cimport npy_intp
 
-from .kernels cimport Loop
+from .kernels cimport Loop, loop_t
 
 cdef enum:
     MAX_REGISTERS = 20
@@ -17,6 +17,7 @@ cdef enum:
 
 cdef struct Step:
     Loop[2] loops     # for float64 and float32; no function: select (3 inputs), widen (1)
+    loop_t vector     # for much float64 data instead of the loop, or NULL
     int n_inputs
     int[3] inputs     # registers
     int output

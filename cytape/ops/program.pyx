@@ -4,6 +4,7 @@ from numpy cimport npy_intp
 
 from .kernels cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
 from .sums cimport add_to
+from .vector_math cimport vector_loop
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -13,6 +14,7 @@ cnp.import_array()
 cdef enum:
     BLOCK_BYTES = 4096       # per register: a program's registers fit the L1 cache together
     SMALL_BYTES = 256        # data up to this size find all registers on the stack
+    WORTH_VECTORS = 64       # elements above which another loop for the same function pays
 
 
 WIDEN = "widen"    # a step that turns booleans into numbers
@@ -158,6 +160,7 @@ cdef Program assemble(tracer, int n_inputs, bint is_one):
         program.n_steps += 1
         step.n_inputs = len(inputs)
         step.from_bool = all([symbol.is_bool for symbol in inputs])
+        step.vector = vector_loop(kind)
         if kind is not SELECT and kind is not WIDEN:
             kernel = kernel_of(kind)
             program.kernels.append(kernel)
@@ -236,7 +239,9 @@ cdef void run_blocks(Program program, int type_num, npy_intp n, npy_intp block, 
             arguments[step.n_inputs] = (result if i == last and not accumulate
                                         else registers[step.output])
             argument_strides[step.n_inputs] = itemsize
-            if step.loops[which].function != NULL:
+            if step.vector != NULL and not which and length > WORTH_VECTORS:
+                step.vector(arguments, &length, argument_strides, NULL)
+            elif step.loops[which].function != NULL:
                 if step.loops[which].out_type == cnp.NPY_BOOL:
                     argument_strides[step.n_inputs] = 1
                 step.loops[which].function(arguments, &length, argument_strides,
