@@ -157,6 +157,7 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
     Examples
     --------
     >>> import cytape
+    >>> from cytape.tensor.state import Recorder
     >>> x = cytape.constant(3.0)
     >>> recorder = Recorder()
     >>> recorder.watch(x.id)
