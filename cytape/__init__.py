@@ -11,6 +11,7 @@ from cytape.autodiff.eager_functional import (
 )
 from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
+from cytape.core.workers import get_num_threads, set_num_threads
 from cytape.ops.declare import register_gradient, register_jvp
 from cytape.ops.indexing import gather
 from cytape.tensor import (
@@ -37,6 +38,7 @@ __all__ = [
     "errors",
     "from_dlpack",
     "gather",
+    "get_num_threads",
     "grad",
     "gradients_function",
     "implicit_grad",
@@ -48,6 +50,7 @@ __all__ = [
     "recompute_grad",
     "register_gradient",
     "register_jvp",
+    "set_num_threads",
     "stop_gradient",
     "stop_recording",
     "val_and_grad_function",

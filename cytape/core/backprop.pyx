@@ -11,35 +11,36 @@
 #    included: they are taken off the trace, or copied if it keeps them. So whatever a backward
 #    function does to the trace (record, delete, differentiate again) does not disturb this one.
 
+from .arrivals cimport (
+    Arrivals, TensorState, aggregate, deliver, drop_gradients, release_arrivals)
 from .idtable cimport idtable_get
 from .memory cimport grow, release, resize
 from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace, new_slot
 from .typedefs cimport NO_INDEX, id_t, index_t
 from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace
+from .workers cimport Task, num_threads, start
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy, memset
+
+from queue import SimpleQueue
 
 from cytape.errors import TapeStateError
 
 cdef enum:
     NOT_NEEDED = -1          # State.missing of an op that no target depends on
-    DONE = -2                # ... and of one whose backward function had its turn
-    AGGREGATE_ABOVE = 4      # more gradients than this for one tensor, ...
-    BYTES_PER_ELEMENT = 4
-    AGGREGATE_BYTES = 1 << 27  # ... of more than this together, are summed before the last came
+    STARTED = -2             # ... of one whose backward function had its turn
+    DONE = -3                # ... and of one whose gradients were handed on, too
 
-cdef struct TensorState:
-    void* gradient    # the first that arrived
-    index_t more      # the latest of the others, linked backwards in State.extra
-    index_t producer  # the op that made it, or NO_INDEX
-    int32_t count     # gradients here
-    int32_t pending   # needed ops that use the tensor and had not their turn yet
-    bint known        # to the tape
-    bint is_source
-
-cdef struct Extra:
-    void* gradient
-    index_t previous
+cdef struct Hand:
+    # One op's backward call.
+    index_t op
+    BackwardCall call
+    void** row               # the op's refs, gradients of outputs and inputs, what arrived
+    index_t row_begin, row_end  # where in it gradients are; none are left there between ops
+    index_t row_capacity
+    char* needed             # which inputs want a gradient
+    index_t needed_capacity
+    bint busy
 
 cdef struct State:
     OpTable table            # taken from the trace (consume), or a copy of its ops and args
@@ -48,19 +49,14 @@ cdef struct State:
     bint pinning             # the trace's arrays
     index_t n_slots          # of the trace, when this began
     index_t* named           # slots of the targets, then of the sources
-    TensorState* tensors
     int32_t* missing         # per op: outputs with uses pending
     index_t* ready           # binary heap, the largest op on top
     index_t n_ready
-    Extra* extra
-    index_t n_extra, extra_capacity, free_extra
-    void** terms             # gradients to be summed
-    index_t term_capacity
-    void** row               # of the op at hand: refs, gradients of outputs and inputs, arrived
-    index_t row_begin, row_end  # where in it gradients are; none are left there between ops
-    index_t row_capacity
-    char* needed             # of the op at hand: which inputs want a gradient
-    index_t needed_capacity
+    index_t unfinished       # all needed ops after this one are done
+    Arrivals arrivals
+    TensorState* tensors     # of the arrivals
+    Hand* hands              # one per thread; the first is this thread's own
+    int n_hands, n_busy
 
 
 cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize_t n_targets,
@@ -83,7 +79,7 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
         for i in range(n_sources):
             slot = state.named[n_targets + i]
             if state.tensors[slot].count:
-                results[i] = aggregate(vspace, &state, slot)
+                results[i] = aggregate(vspace, &state.arrivals, slot)
                 vspace.retain(results[i])
     except BaseException:
         for i in range(n_sources):
@@ -96,9 +92,8 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
             if seeds[i] != NULL:
                 vspace.release(seeds[i])
                 seeds[i] = NULL
-        release_row(vspace, &state)
         for slot in range(state.n_slots):
-            drop_gradients(vspace, &state, slot)
+            drop_gradients(vspace, &state.arrivals, slot)
         end(trace, &state, targets, n_targets, sources, n_sources)
     return 0
 
@@ -134,7 +129,8 @@ cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targ
         state.named[i] = new_slot(trace, id, UNTRACED) if slot == NO_INDEX else slot
     trace.pinned += 1  # only now: free slots could be used up to here
     state.pinning = True
-    resize(<void**>&state.tensors, trace.n_slots, sizeof(TensorState))
+    resize(<void**>&state.arrivals.tensors, trace.n_slots, sizeof(TensorState))
+    state.tensors = state.arrivals.tensors
     resize(<void**>&state.missing, table.n_ops, sizeof(int32_t))
     resize(<void**>&state.ready, table.n_ops, sizeof(index_t))
     if not consume:
@@ -145,8 +141,13 @@ cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targ
         state.table.n_ops = table.n_ops
         trace.readers += 1
         state.reading = True
+    resize(<void**>&state.hands, num_threads(), sizeof(Hand))
     # Nothing fails from here on.
-    state.free_extra = NO_INDEX
+    state.n_hands = num_threads()
+    state.arrivals.by_sender = state.n_hands > 1
+    memset(state.hands, 0, state.n_hands * sizeof(Hand))
+    state.unfinished = table.n_ops - 1
+    state.arrivals.free_extra = NO_INDEX
     memset(state.missing, 0xff, table.n_ops * sizeof(int32_t))  # NOT_NEEDED
     memset(state.tensors, 0, trace.n_slots * sizeof(TensorState))
     state.n_slots = trace.n_slots
@@ -190,13 +191,13 @@ cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targe
     release(state.table.ops)
     release(state.table.args)
     release(state.named)
-    release(state.tensors)
+    release_arrivals(&state.arrivals)
     release(state.missing)
     release(state.ready)
-    release(state.extra)
-    release(state.terms)
-    release(state.row)
-    release(state.needed)
+    for i in range(state.n_hands):
+        release(state.hands[i].row)
+        release(state.hands[i].needed)
+    release(state.hands)
     trace.pinned -= state.pinning
     trace.end_sweep()
 
@@ -274,7 +275,7 @@ cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, vo
                 gradient = vspace.ones(infos[target])
             else:
                 continue  # no op leads to this target
-        deliver(vspace, state, slot, gradient)
+        deliver(vspace, &state.arrivals, slot, gradient, state.table.n_ops, True)
     return 0
 
 
@@ -283,34 +284,29 @@ cdef inline void** refs_of(Trace trace, State* state) noexcept nogil:
 
 
 cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) except -1:
-    cdef index_t op, slot, i, upstream
-    cdef TensorState* tensor
-    cdef Op* entry
-    cdef void** gradients
-    cdef void* gradient
-    while state.n_ready:
-        op = pop_ready(state)
-        state.missing[op] = DONE
-        entry = &state.table.ops[op]
-        gradients = call_backward(trace, vspace, state, entry, build_zeros)
-        if state.consume:
-            release_consumed(trace, state, op)
-        for i in range(entry.n_inputs):
-            slot = state.table.args[entry.args + i]
-            if slot == NO_INDEX:
+    cdef index_t op
+    cdef Hand* hand = &state.hands[0]
+    cdef object done = SimpleQueue() if state.n_hands > 1 else None
+    try:
+        while state.n_ready or state.n_busy:
+            if state.n_busy and (state.n_ready == 0 or not done.empty()):
+                finish_task(trace, vspace, state, done.get())
                 continue
-            tensor = &state.tensors[slot]
-            upstream = tensor.producer
-            gradient = gradients[i]
-            if gradient != NULL and (upstream != NO_INDEX or tensor.is_source and tensor.known):
-                gradients[i] = NULL
-                deliver(vspace, state, slot, gradient)
-            tensor.pending -= 1
-            if tensor.pending == 0 and upstream != NO_INDEX:
-                state.missing[upstream] -= 1
-                if state.missing[upstream] == 0:
-                    push_ready(state, upstream)
-        release_row(vspace, state)
+            hand.op = pop_ready(state)
+            state.missing[hand.op] = STARTED
+            if not prepare_call(trace, vspace, state, hand, build_zeros):
+                pass
+            elif (done is not None and state.n_busy < state.n_hands - 1
+                    and state.n_ready + state.n_busy and vspace.worth_a_thread(&hand.call)):
+                start_task(vspace, state, hand, done)
+                continue
+            else:
+                vspace.backward(&hand.call)
+            finish(trace, vspace, state, hand)
+    finally:
+        while state.n_busy:
+            put_down(vspace, state, &state.hands[(<Task>done.get()).hand])
+        release_row(vspace, hand)
     for op in range(state.table.n_ops):
         if state.missing[op] > 0:
             raise TapeStateError("ops on the tape depend on each other in a circle: an op was "
@@ -318,10 +314,83 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
     return 0
 
 
-cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
-                          bint build_zeros) except NULL:
-    """Fill state.row with the op's refs, its outputs' and its inputs' gradients; return the last."""
-    cdef BackwardCall call
+cdef int start_task(VSpace vspace, State* state, Hand* hand, done) except -1:
+    """Have the call at hand run on another thread; the hand is free for the next then."""
+    cdef int i = 1
+    cdef Hand free
+    while state.hands[i].busy:
+        i += 1
+    free = state.hands[i]
+    state.hands[i] = hand[0]
+    hand[0] = free
+    # What arrives for the inputs meanwhile must not be disturbed.
+    memset(state.hands[i].call.arrived, 0, state.hands[i].call.n_inputs * sizeof(void*))
+    state.hands[i].busy = True
+    state.n_busy += 1
+    try:
+        start(vspace, &state.hands[i].call, i, done)
+    except BaseException:
+        put_down(vspace, state, &state.hands[i])
+        raise
+    return 0
+
+
+cdef int finish_task(Trace trace, VSpace vspace, State* state, Task task) except -1:
+    cdef Hand* hand = &state.hands[task.hand]
+    try:
+        if task.error is not None:
+            raise task.error
+        finish(trace, vspace, state, hand)
+    finally:
+        put_down(vspace, state, hand)
+    return 0
+
+
+cdef void put_down(VSpace vspace, State* state, Hand* hand) noexcept:
+    release_row(vspace, hand)
+    hand.busy = False
+    state.n_busy -= 1
+
+
+cdef int finish(Trace trace, VSpace vspace, State* state, Hand* hand) except -1:
+    """Hand on the gradients that a backward call left, and find the ops that are ready now."""
+    cdef Op* entry = &state.table.ops[hand.op]
+    cdef TensorState* tensor
+    cdef index_t slot, i, upstream
+    cdef void* gradient
+    cdef bint in_order
+    if state.consume:
+        release_consumed(trace, state, hand.op)
+    if state.n_hands > 1:
+        while (state.missing[state.unfinished] == DONE
+               or state.missing[state.unfinished] == NOT_NEEDED):
+            state.unfinished -= 1
+    in_order = state.n_hands == 1 or hand.op == state.unfinished
+    for i in range(entry.n_inputs):
+        slot = state.table.args[entry.args + i]
+        if slot == NO_INDEX:
+            continue
+        tensor = &state.tensors[slot]
+        upstream = tensor.producer
+        gradient = hand.call.input_gradients[i]
+        if gradient != NULL and (upstream != NO_INDEX or tensor.is_source and tensor.known):
+            hand.call.input_gradients[i] = NULL
+            deliver(vspace, &state.arrivals, slot, gradient, hand.op, in_order)
+        tensor.pending -= 1
+        if tensor.pending == 0 and upstream != NO_INDEX:
+            state.missing[upstream] -= 1
+            if state.missing[upstream] == 0:
+                push_ready(state, upstream)
+    state.missing[hand.op] = DONE
+    release_row(vspace, hand)
+    return 0
+
+
+cdef bint prepare_call(Trace trace, VSpace vspace, State* state, Hand* hand,
+                       bint build_zeros) except -1:
+    """Fill the hand's row; False if no gradient arrived, so that there is nothing to call."""
+    cdef Op* op = &state.table.ops[hand.op]
+    cdef BackwardCall* call = &hand.call
     cdef TensorState* tensor
     cdef index_t slot, i
     cdef index_t n = op.n_refs + op.n_outputs + 2 * op.n_inputs
@@ -329,17 +398,17 @@ cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
     cdef index_t* outputs = inputs + op.n_inputs
     cdef void** refs
     cdef bint any_gradient = False
-    if n > state.row_capacity:
-        grow(<void**>&state.row, &state.row_capacity, n, sizeof(void*))
-    if op.n_inputs > state.needed_capacity:
-        grow(<void**>&state.needed, &state.needed_capacity, op.n_inputs, sizeof(char))
+    if n > hand.row_capacity:
+        grow(<void**>&hand.row, &hand.row_capacity, n, sizeof(void*))
+    if op.n_inputs > hand.needed_capacity:
+        grow(<void**>&hand.needed, &hand.needed_capacity, op.n_inputs, sizeof(char))
     call.kind = op.kind
-    call.refs = state.row
+    call.refs = hand.row
     call.n_refs = op.n_refs
     call.n_outputs = op.n_outputs
     call.n_inputs = op.n_inputs
-    call.output_gradients = state.row + op.n_refs
-    call.needed = state.needed
+    call.output_gradients = hand.row + op.n_refs
+    call.needed = hand.needed
     call.input_gradients = call.output_gradients + op.n_outputs
     call.arrived = call.input_gradients + op.n_inputs
     refs = refs_of(trace, state) + op.refs
@@ -349,25 +418,27 @@ cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
         call.output_gradients[i] = NULL
     for i in range(op.n_inputs):
         slot = inputs[i]
-        state.needed[i] = 0
+        hand.needed[i] = 0
         call.input_gradients[i] = call.arrived[i] = NULL
         if slot == NO_INDEX:
             continue
         tensor = &state.tensors[slot]
         if tensor.known:
-            state.needed[i] = WANTED if tensor.is_source else NEEDED
-            if tensor.count == 1:
+            hand.needed[i] = WANTED if tensor.is_source else NEEDED
+            # What came before its turn is summed after what this op sends.
+            if tensor.count == 1 and state.n_busy == 0 and (
+                    tensor.sender > hand.op or state.n_hands == 1):
                 call.arrived[i] = tensor.gradient
         elif tensor.is_source:
-            state.needed[i] = NEEDED
-    state.row_begin = op.n_refs
-    state.row_end = n - op.n_inputs
+            hand.needed[i] = NEEDED
+    hand.row_begin = op.n_refs
+    hand.row_end = n - op.n_inputs
     for i in range(op.n_outputs):
         slot = outputs[i]
         if slot == NO_INDEX or state.tensors[slot].count == 0:
             continue
         any_gradient = True
-        call.output_gradients[i] = aggregate(vspace, state, slot)
+        call.output_gradients[i] = aggregate(vspace, &state.arrivals, slot)
         if state.tensors[slot].is_source:
             vspace.retain(call.output_gradients[i])
         else:
@@ -377,100 +448,16 @@ cdef void** call_backward(Trace trace, VSpace vspace, State* state, Op* op,
             if call.output_gradients[i] == NULL and (
                     i >= 64 or not op.kind.optional_gradients >> i & 1):
                 call.output_gradients[i] = vspace.zeros(call.refs[i])
-        vspace.backward(&call)
-    return call.input_gradients
+    return any_gradient
 
 
-cdef void release_row(VSpace vspace, State* state) noexcept:
+cdef void release_row(VSpace vspace, Hand* hand) noexcept:
     cdef void* gradient
-    while state.row_begin < state.row_end:
-        gradient = state.row[state.row_begin]
-        state.row_begin += 1
+    while hand.row_begin < hand.row_end:
+        gradient = hand.row[hand.row_begin]
+        hand.row_begin += 1
         if gradient != NULL:
             vspace.release(gradient)
-
-
-# ---- gradients waiting for a tensor
-
-cdef int deliver(VSpace vspace, State* state, index_t slot, void* gradient) except -1:
-    """Add to what arrived for a tensor; takes over the reference, also after an error."""
-    cdef TensorState* tensor = &state.tensors[slot]
-    cdef void* total
-    cdef index_t extra
-    if tensor.count == 0:
-        tensor.gradient = gradient
-        tensor.more = NO_INDEX
-        tensor.count = 1
-        return 0
-    if tensor.count == 1:
-        total = vspace.accumulate(tensor.gradient, gradient)
-        if total != NULL:
-            tensor.gradient = total
-            return 0
-    extra = state.free_extra
-    if extra != NO_INDEX:
-        state.free_extra = state.extra[extra].previous
-    else:
-        if state.n_extra == state.extra_capacity:
-            try:
-                grow(<void**>&state.extra, &state.extra_capacity, state.n_extra + 1, sizeof(Extra))
-            except BaseException:
-                vspace.release(gradient)
-                raise
-        extra = state.n_extra
-        state.n_extra += 1
-    state.extra[extra].gradient = gradient
-    state.extra[extra].previous = tensor.more
-    tensor.more = extra
-    tensor.count += 1
-    if tensor.count > AGGREGATE_ABOVE and (
-            tensor.count * vspace.size(tensor.gradient) * BYTES_PER_ELEMENT > AGGREGATE_BYTES):
-        aggregate(vspace, state, slot)
-    return 0
-
-
-cdef void* aggregate(VSpace vspace, State* state, index_t slot) except NULL:
-    """Sum what arrived for a tensor, in order of arrival; the state keeps owning the sum."""
-    cdef TensorState* tensor = &state.tensors[slot]
-    cdef int32_t count = tensor.count
-    if count == 1:
-        return tensor.gradient
-    if count > state.term_capacity:
-        grow(<void**>&state.terms, &state.term_capacity, count, sizeof(void*))
-    take_gradients(state, slot, state.terms)
-    tensor.gradient = vspace.add(state.terms, count)
-    tensor.more = NO_INDEX
-    tensor.count = 1
-    return tensor.gradient
-
-
-cdef void take_gradients(State* state, index_t slot, void** gradients) noexcept nogil:
-    cdef TensorState* tensor = &state.tensors[slot]
-    cdef index_t extra = tensor.more, previous
-    cdef int32_t i
-    gradients[0] = tensor.gradient
-    for i in range(tensor.count - 1, 0, -1):
-        gradients[i] = state.extra[extra].gradient
-        previous = state.extra[extra].previous
-        state.extra[extra].previous = state.free_extra
-        state.free_extra = extra
-        extra = previous
-    tensor.count = 0
-
-
-cdef void drop_gradients(VSpace vspace, State* state, index_t slot) noexcept:
-    cdef TensorState* tensor = &state.tensors[slot]
-    cdef index_t extra
-    cdef int32_t count = tensor.count
-    if count == 0:
-        return
-    extra = tensor.more
-    tensor.count = 0
-    vspace.release(tensor.gradient)
-    while count > 1:
-        count -= 1
-        vspace.release(state.extra[extra].gradient)
-        extra = state.extra[extra].previous
 
 
 # ---- the heap of ready ops

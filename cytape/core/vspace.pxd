@@ -44,6 +44,7 @@ cdef class VSpace:
     cdef void* ones(self, void* info) except NULL
     cdef void* zeros(self, void* info) except NULL
     cdef int backward(self, BackwardCall* call) except -1
+    cdef bint worth_a_thread(self, BackwardCall* call) noexcept  # and safe to run on another one
     cdef id_t id_of(self, void* gradient) except -1
     cdef void* info_of(self, void* gradient) except NULL                  # a new reference
     cdef void retain(self, void* gradient) noexcept

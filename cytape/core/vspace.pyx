@@ -284,6 +284,9 @@ cdef class VSpace:
                 call.input_gradients[i] = new_reference(gradients[i])
         return 0
 
+    cdef bint worth_a_thread(self, BackwardCall* call) noexcept:
+        return False
+
     cdef id_t id_of(self, void* gradient) except -1:
         return self.tensor_id(<object>gradient)
 

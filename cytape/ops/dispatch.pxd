@@ -14,6 +14,7 @@ from libc.stdint cimport int32_t
 cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
     cdef readonly object forward  # the plain NumPy function
+    cdef bint in_c                # its backward pass on large float arrays runs no Python
     cdef int backward(self, BackwardCall* call) except -1
 
 cdef str documentation(Op op)

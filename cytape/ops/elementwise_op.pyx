@@ -7,8 +7,7 @@ from cytape.core.vspace cimport WANTED, OpType
 from cytape.tensor.spec cimport Spec, boolean_spec, broadcast_spec, scalar_spec
 from cytape.tensor.state cimport Counts, Recorder, counts, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
-from cytape.tensor.value cimport (
-    array_of, is_aligned, is_exclusive, new_value, value_of_array)
+from cytape.tensor.value cimport array_of, is_exclusive, new_value, value_of_array
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
@@ -16,8 +15,8 @@ from .dispatch cimport (
     owned_pointer, release_objects, restored, spec_of_ref, tensor_value, value_of)
 from .kernels cimport N_TYPES, WORTH_THE_GIL, Loop, clear_trouble, kernel_of, trouble
 from .program cimport FIRST_INPUT, GRADIENT, OUTPUT, Program
-from .sums cimport add_sum, zeros
-from .walk cimport MAX_AXES, Walk, begin, join, plan, proceed, run
+from .sums cimport add_sum, sum_to
+from .walk cimport Walk, begin, join, plan, proceed, run
 
 import numpy as np
 
@@ -224,6 +223,8 @@ cdef class ElementwiseOp(Op):
             else:
                 self.saves[i] = (1 << (1 + self.n_inputs)) - 1 if program is None else program.reads
         self.programs = tuple(programs)
+        self.in_c = all([program is not None or partial is None
+                         for program, partial in zip(programs, self.partials)])
         return 0
 
     cdef int record(self, Value out, PyObject** inputs, int n) except -1:
@@ -363,10 +364,8 @@ cdef class ElementwiseOp(Op):
             if not program.is_one:
                 terms = new_value(out)
                 run_program(program, operands, terms, False)
-            if arrived == NULL:
-                call.input_gradients[i] = owned(zeros(spec))
-                arrived = call.input_gradients[i]
-            add_sum(<Value>arrived, terms)
+            # Not onto what arrived: that would round otherwise than two sums and their sum.
+            call.input_gradients[i] = owned(sum_to(terms, spec))
             return 0
         if arrived == NULL and program.is_one:
             call.input_gradients[i] = owned(gradient)
@@ -472,8 +471,6 @@ cdef bint add_operand(Operands* operands, int register, Value value) noexcept:
     operands.strides[register] = 0 if value.spec.size == 1 else shape.itemsize
     if value.spec.size != 1 and (value.spec is not shape or not value.contiguous):
         operands.flat = False
-        if shape.ndim > MAX_AXES or not is_aligned(value):
-            return False
     return True
 
 

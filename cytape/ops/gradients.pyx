@@ -19,6 +19,9 @@ import numpy as np
 
 cnp.import_array()
 
+cdef enum:
+    WORTH_A_THREAD = 1 << 19  # bytes of an output's gradient
+
 cdef object aggregate_indexed_slices = None
 
 
@@ -87,6 +90,15 @@ cdef class TensorVSpace(VSpace):
             call.output_gradients[0] = NULL
             return 0
         return (<Op>call.kind.owner).backward(call)
+
+    cdef bint worth_a_thread(self, BackwardCall* call) noexcept:
+        cdef Spec spec
+        if (call.kind.owner == NULL or not (<Op>call.kind.owner).in_c or recording() is not None
+                or type(<object>call.output_gradients[0]) is not Value):
+            return False
+        spec = (<Value>call.output_gradients[0]).spec
+        return spec.nbytes >= WORTH_A_THREAD and (
+            spec.type_num == cnp.NPY_DOUBLE or spec.type_num == cnp.NPY_FLOAT)
 
     cdef id_t id_of(self, void* gradient) except -1:
         return (<object>gradient).id

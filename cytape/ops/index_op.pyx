@@ -4,8 +4,7 @@ from cpython.ref cimport PyObject
 from cytape.tensor.spec cimport Spec, spec_of_dims
 from cytape.tensor.state cimport Counts, counts, recording
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport (
-    BYTES_OBJECT, Value, is_aligned, is_exclusive, new_value, strides_of)
+from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, strides_of
 from libc.string cimport memcpy
 from numpy cimport npy_intp
 
@@ -22,6 +21,7 @@ from cytape.ops.arguments import is_tensor
 cnp.import_array()
 
 cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop,
                        Py_ssize_t* step) except -1
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop,
@@ -39,6 +39,9 @@ cdef struct Region:
 
 @cython.final
 cdef class IndexOp(GeneralOp):
+    def __cinit__(self):
+        self.in_c = True
+
     cdef object call2(self, x, index):
         cdef Value value = tensor_value(x), out
         cdef Region region
@@ -72,8 +75,7 @@ cdef class IndexOp(GeneralOp):
         cdef Walk walk
         cdef void* arrived = call.arrived[0]
         if (not locate((<dict>call.refs[3])["index"], None, spec, &region)
-                or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num
-                or not is_aligned(gradient)):
+                or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num):
             return False
         if (arrived != NULL and is_exclusive(<PyObject*>arrived)
                 and (<Value>arrived).spec is spec):
@@ -122,10 +124,8 @@ cdef bint locate(index, Value value, Spec spec, Region* region) except -1:
     cdef npy_intp strides[MAX_AXES]
     cdef npy_intp stride = spec.itemsize, position
     cdef Py_ssize_t start, stop, step
-    cdef int axis, i, n_parts, n_axes = 0  # axes that parts still to come stand for
+    cdef int axis, i, n_parts, overflow, n_axes = 0  # axes that parts still to come stand for
     cdef tuple parts = index if type(index) is tuple else (index,)
-    if spec.ndim > MAX_AXES or (value is not None and not is_aligned(value)):
-        return False
     for part in parts:
         if type(part) is int or is_plain_slice(part):
             n_axes += 1
@@ -144,10 +144,10 @@ cdef bint locate(index, Value value, Spec spec, Region* region) except -1:
     for i in range(n_parts + 1):
         part = parts[i] if i < n_parts else Ellipsis
         if type(part) is int:
-            position = part
+            position = PyLong_AsLongLongAndOverflow(part, &overflow)
             if position < 0:
                 position += spec.dims[axis]
-            if not 0 <= position < spec.dims[axis]:
+            if overflow or not 0 <= position < spec.dims[axis]:
                 return False
             region.offset += position * strides[axis]
             axis += 1

@@ -7,7 +7,7 @@ from cytape.tensor.value cimport new_value
 from numpy cimport ndarray
 
 from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
-from .kernels cimport Kernel, Loop, kernel_of
+from .kernels cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
 
 import numpy as np
 
@@ -24,6 +24,9 @@ cdef Kernel matmul_kernel = kernel_of(np.matmul)
 
 @cython.final
 cdef class MatMulOp(GeneralOp):
+    def __cinit__(self):
+        self.in_c = True
+
     def __call__(self, *inputs, **attrs):
         if len(inputs) == 2 and not attrs:
             product = self.call2(inputs[0], inputs[1])
@@ -139,4 +142,8 @@ cdef void multiply(int type_num, Matrix* a, Matrix* b, Value out) noexcept:
     strides[6] = b.column_stride
     strides[7] = b.columns * out.spec.itemsize
     strides[8] = out.spec.itemsize
-    loop.function(data, dimensions, strides, loop.data)
+    if out.spec.nbytes + (a.rows + b.columns) * a.columns * out.spec.itemsize < WORTH_THE_GIL:
+        loop.function(data, dimensions, strides, loop.data)
+    else:
+        with nogil:
+            loop.function(data, dimensions, strides, loop.data)

@@ -5,6 +5,7 @@ from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport Counts, counts, recording
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport is_exclusive, new_value, strided_value, strides_of
+from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 
 from .dispatch cimport dense_value, owned, tensor_value
@@ -22,12 +23,13 @@ cdef class SumOp(GeneralOp):
     def __init__(self, str name, forward, vjp, bint is_mean):
         GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), linear=True)
         self.is_mean = is_mean
+        self.in_c = True
 
     def __call__(self, *inputs, **attrs):
-        cdef Value x = tensor_value(inputs[0]) if len(inputs) == 1 else None, out
-        if x is None or len(attrs) != 3 or attrs.get("dtype") is not None:
-            return GeneralOp.__call__(self, *inputs, **attrs)
-        out = self.reduced(x, attrs.get("axis"), attrs.get("keepdims") is True)
+        cdef Value x = tensor_value(inputs[0]) if len(inputs) == 1 else None, out = None
+        if x is not None and len(attrs) == 3 and attrs["dtype"] is None and (
+                type(attrs["keepdims"]) is bool):
+            out = self.reduced(x, attrs["axis"], attrs["keepdims"])
         if out is None:
             return GeneralOp.__call__(self, *inputs, **attrs)
         tensor = new_tensor(out)
@@ -39,7 +41,7 @@ cdef class SumOp(GeneralOp):
         """The sum or mean; None where NumPy has to see to it."""
         cdef npy_intp dims[MAX_AXES]
         cdef npy_intp kept_dims[MAX_AXES]
-        cdef unsigned int axes
+        cdef uint64_t axes
         cdef int i, n_kept = 0
         cdef Value out
         if not axes_of(axis, x.spec, &axes) or (self.is_mean and (
@@ -72,8 +74,8 @@ cdef class SumOp(GeneralOp):
         cdef dict attrs = <dict>call.refs[3]
         cdef npy_intp strides[MAX_AXES]
         cdef npy_intp own_strides[MAX_AXES]
-        cdef bint keepdims = attrs["keepdims"] is True
-        cdef unsigned int axes
+        cdef bint keepdims = bool(attrs["keepdims"])
+        cdef uint64_t axes
         cdef int i, own = 0
         cdef void* arrived = call.arrived[0]
         if not axes_of(attrs["axis"], spec, &axes) or gradient.spec.type_num != spec.type_num:
@@ -94,24 +96,20 @@ cdef class SumOp(GeneralOp):
         return True
 
 
-cdef bint axes_of(axis, Spec spec, unsigned int* axes) except -1:
+cdef bint axes_of(axis, Spec spec, uint64_t* axes) except -1:
     """The axes to sum over, one bit each; False for what is left to NumPy, errors too."""
-    cdef int position
-    if spec.ndim > MAX_AXES:
-        return False
-    axes[0] = (1 << spec.ndim) - 1
-    if axis is None:
-        return True
+    cdef uint64_t bit
     axes[0] = 0
+    if axis is None:
+        axes[0] -= 1  # all bits
+        return True
     for part in axis if type(axis) is tuple else (axis,):
         if type(part) is not int or not -spec.ndim <= part < spec.ndim:
             return False
-        position = part
-        if position < 0:
-            position += spec.ndim
-        if axes[0] >> position & 1:
+        bit = <uint64_t>1 << <int>(part if part >= 0 else part + spec.ndim)
+        if axes[0] & bit:
             return False
-        axes[0] |= 1 << position
+        axes[0] |= bit
     return True
 
 

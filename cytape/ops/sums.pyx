@@ -39,6 +39,8 @@ cdef bint add_sum(Value total, Value terms) noexcept:
             and total.contiguous):
         add_to(spec.type_num, spec.itemsize, spec.size, total.data, terms.data)
         return True
+    if spec.size == 0:
+        return True
     if spec.type_num != total.spec.type_num or add_loop_of(spec) == NULL or not plan(&walk, spec):
         return False
     if not join(&walk, total) or not join(&walk, terms) or not join(&walk, total):

@@ -10,7 +10,7 @@ from numpy cimport npy_intp
 from .kernels cimport Loop
 
 cdef enum:
-    MAX_AXES = 8
+    MAX_AXES = 64     # NumPy's
     MAX_OPERANDS = 6
 
 cdef struct Walk:

@@ -1,5 +1,4 @@
 cimport numpy as cnp
-from cytape.tensor.value cimport is_aligned
 from numpy cimport ndarray
 
 from .kernels cimport WORTH_THE_GIL
@@ -8,11 +7,11 @@ cnp.import_array()
 
 
 cdef bint plan(Walk* walk, Spec shape) noexcept:
-    """Prepare to walk over a shape; False if it has no elements, or too many axes."""
+    """Prepare to walk over a shape; False if it has no elements."""
     cdef int axis
     walk.n_axes = shape.ndim
     walk.n_operands = 0
-    if shape.ndim > MAX_AXES or shape.size == 0:
+    if shape.size == 0:
         return False
     for axis in range(shape.ndim):
         walk.extents[axis] = shape.dims[axis]
@@ -20,14 +19,12 @@ cdef bint plan(Walk* walk, Spec shape) noexcept:
 
 
 cdef bint join(Walk* walk, Value value) noexcept:
-    """Add an operand; False if it cannot be broadcast to the shape, or its data is not aligned."""
+    """Add an operand; False if it cannot be broadcast to the shape."""
     cdef npy_intp* strides = walk.strides[walk.n_operands]
     cdef npy_intp* own_strides = NULL
     cdef npy_intp stride = value.spec.itemsize
     cdef int axis, lead = walk.n_axes - value.spec.ndim
     if lead < 0:
-        return False
-    if not is_aligned(value):
         return False
     if not value.contiguous:
         own_strides = cnp.PyArray_STRIDES(<ndarray>value.owner)

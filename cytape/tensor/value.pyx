@@ -61,6 +61,8 @@ cdef Value new_value(Spec spec):
 
 cdef Value value_of_array(ndarray array):
     cdef Value value = blank(spec_of_array(array))
+    if not cnp.PyArray_ISALIGNED(array):  # typed loops read all values
+        array = cnp.PyArray_NewCopy(array, cnp.NPY_CORDER)
     value.contiguous = cnp.PyArray_ISCARRAY_RO(array)
     if value.contiguous and value.spec.nbytes <= INLINE_BYTES:
         value.data = <char*>value.inline_data
@@ -105,10 +107,6 @@ cdef bint is_exclusive(PyObject* x) noexcept:
     return owner.ob_refcnt == 1 and (
         type(<object>owner) is not ndarray or cnp.PyArray_CHKFLAGS(
             <ndarray>owner, cnp.NPY_ARRAY_OWNDATA | cnp.NPY_ARRAY_WRITEABLE))
-
-
-cdef bint is_aligned(Value value) noexcept:
-    return value.contiguous or cnp.PyArray_ISALIGNED(<ndarray>value.owner)
 
 
 cdef void strides_of(Value value, npy_intp* strides) noexcept:
