@@ -3,7 +3,8 @@
 # pointers themselves, so that nothing but the tape's own work is timed.
 
 from cytape.core.tape cimport Tape
-from cytape.core.trace cimport UNTRACED, append_op, drop_handle, new_slot, trace_slot
+from cytape.core.trace cimport (
+    UNTRACED, Op, append_op, drop_handle, new_slot, next_op, trace_slot)
 from cytape.core.typedefs cimport NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall, OpType, VSpace
 from libc.stdint cimport int32_t, int64_t, intptr_t
@@ -66,16 +67,19 @@ cdef inline index_t slot_of_input(Tape tape, id_t id, bint* wanted) except -2:
 
 cdef inline int record_op(Tape tape, id_t x, id_t y, id_t output) except -1:
     cdef bint wanted = False
-    cdef index_t inputs[2]
-    cdef index_t slot
-    cdef void** refs
-    inputs[0] = slot_of_input(tape, x, &wanted)
-    inputs[1] = slot_of_input(tape, y, &wanted)
+    cdef index_t slots[3]
+    cdef Op* op
+    cdef int i
+    slots[0] = slot_of_input(tape, x, &wanted)
+    slots[1] = slot_of_input(tape, y, &wanted)
     if wanted:
-        slot = new_slot(tape, output, UNTRACED)
-        refs = append_op(tape, &op_type.kind, inputs, 2, &slot, 1, 2)
-        refs[0] = NULL  # where the info of the output would be
-        refs[1] = NULL  # ... and what backward would need
+        slots[2] = new_slot(tape, output, UNTRACED)
+        op = next_op(tape, 3, 2)
+        for i in range(3):
+            tape.table.args[op.args + i] = slots[i]
+        tape.table.refs[op.refs] = NULL  # where the info of the output would be
+        tape.table.refs[op.refs + 1] = NULL  # ... and what backward would need
+        append_op(tape, &op_type.kind, 2, 1)
     return 0
 
 

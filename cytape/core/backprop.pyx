@@ -352,7 +352,7 @@ cdef void put_down(VSpace vspace, State* state, Hand* hand) noexcept:
     state.n_busy -= 1
 
 
-cdef int finish(Trace trace, VSpace vspace, State* state, Hand* hand) except -1:
+cdef inline int finish(Trace trace, VSpace vspace, State* state, Hand* hand) except -1:
     """Hand on the gradients that a backward call left, and find the ops that are ready now."""
     cdef Op* entry = &state.table.ops[hand.op]
     cdef TensorState* tensor

@@ -134,43 +134,40 @@ cdef inline void add_use(Trace trace, index_t slot, int32_t kind) noexcept nogil
     entry.uses += kind
 
 
-cdef inline void** append_op(Trace trace, OpKind* kind, const index_t* inputs, int32_t n_inputs,
-                             const index_t* outputs, int32_t n_outputs,
-                             int32_t n_refs) except NULL:
-    """Append an op whose output slots are new; returns its row of refs, for the caller to fill.
+cdef inline Op* next_op(Trace trace, int32_t n_args, int32_t n_refs) except NULL:
+    """Room for one more op at the end, and for its rows of args and refs; `append_op` keeps it."""
+    cdef OpTable* table = &trace.table
+    cdef Op* op
+    if (table.n_ops == table.op_capacity or table.n_args + n_args > table.arg_capacity
+            or table.n_refs + n_refs > table.ref_capacity):
+        trace.reserve(n_args, n_refs)
+    op = &table.ops[table.n_ops]
+    op.args = table.n_args
+    op.refs = table.n_refs
+    op.n_refs = n_refs
+    return op
+
+
+cdef inline void append_op(Trace trace, OpKind* kind, int32_t n_inputs, int32_t n_outputs) noexcept:
+    """Take the next op in, whose rows are filled: slots of inputs, new slots of outputs, refs.
 
     An input slot may be NO_INDEX: a tensor that nobody can ask about.
     """
     cdef OpTable* table = &trace.table
-    cdef index_t op, i
-    cdef index_t* row
-    cdef void** refs
-    cdef Op* entry
-    if (table.n_ops == table.op_capacity
-            or table.n_args + n_inputs + n_outputs > table.arg_capacity
-            or table.n_refs + n_refs > table.ref_capacity):
-        trace.reserve(n_inputs + n_outputs, n_refs)
-    op = table.n_ops
-    row = table.args + table.n_args
-    refs = table.refs + table.n_refs
+    cdef index_t op = table.n_ops, i
+    cdef Op* entry = &table.ops[op]
+    cdef index_t* row = table.args + entry.args
+    cdef Slot* slots = trace.slots
     for i in range(n_inputs):
-        row[i] = inputs[i]
-        if inputs[i] != NO_INDEX:
-            add_use(trace, inputs[i], CONSUMER)
-    row += n_inputs
-    for i in range(n_outputs):
-        row[i] = outputs[i]
-        trace.slots[outputs[i]].uses |= HANDLE
-        trace.slots[outputs[i]].op = op
-    entry = &table.ops[op]
+        if row[i] != NO_INDEX:
+            add_use(trace, row[i], CONSUMER)
+    for i in range(n_inputs, n_inputs + n_outputs):
+        slots[row[i]].uses |= HANDLE
+        slots[row[i]].op = op
     entry.kind = kind
-    entry.args = table.n_args
-    entry.refs = table.n_refs
     entry.n_inputs = n_inputs
     entry.n_outputs = entry.live_outputs = n_outputs
-    entry.n_refs = n_refs
     table.n_ops = op + 1
     table.n_args += n_inputs + n_outputs
-    table.n_refs += n_refs
+    table.n_refs += entry.n_refs
     trace.n_live_ops += 1
-    return refs

@@ -247,6 +247,7 @@ cdef class Trace:
         taken over from it.
         """
         cdef id_t id
+        cdef Op* entry
         cdef index_t slot, i, first_doomed = self.n_doomed
         cdef index_t* slots = <index_t*>malloc((n_inputs + n_outputs + 1) * sizeof(index_t))
         if slots == NULL:
@@ -256,7 +257,7 @@ cdef class Trace:
                 id = inputs[i] if i < n_inputs else outputs[i - n_inputs]
                 slot = trace_slot(self, id)
                 slots[i] = new_slot(self, id, UNTRACED) if slot == NO_INDEX and id >= 0 else slot
-            self.reserve(n_inputs + n_outputs, n_refs)
+            entry = next_op(self, n_inputs + n_outputs, n_refs)
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
                     # Lest taking over an output dooms what made this input.
@@ -264,8 +265,9 @@ cdef class Trace:
             for i in range(n_inputs, n_inputs + n_outputs):
                 if self.slots[slots[i]].op >= 0:
                     lose_output(self, self.slots[slots[i]].op, slots[i])
-            memcpy(append_op(self, kind, slots, n_inputs, slots + n_inputs, n_outputs, n_refs),
-                   refs, n_refs * sizeof(void*))
+            memcpy(self.table.args + entry.args, slots, (n_inputs + n_outputs) * sizeof(index_t))
+            memcpy(self.table.refs + entry.refs, refs, n_refs * sizeof(void*))
+            append_op(self, kind, n_inputs, n_outputs)
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
                     self.slots[slots[i]].uses -= CONSUMER  # append counted it as well

@@ -1,7 +1,8 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF, PyObject
-from cytape.core.trace cimport UNTRACED, append_op, new_slot, trace_slot
+from cytape.core.trace cimport Op as TraceOp
+from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport WANTED, OpType
 from cytape.tensor.spec cimport Spec, boolean_spec, broadcast_spec, scalar_spec
@@ -231,12 +232,14 @@ cdef class ElementwiseOp(Op):
         # Pointers are cast in place, not assigned: that spares the reference counts.
         cdef list active = recording()
         cdef PyObject* recorder
-        cdef id_t ids[MAX_INPUTS]
-        cdef index_t slots[MAX_INPUTS]
-        cdef index_t slot
+        cdef TraceOp* entry
+        cdef index_t* row
         cdef void** refs
+        cdef id_t ids[MAX_INPUTS]
+        cdef index_t slots[MAX_INPUTS + 1]
+        cdef index_t slot
         cdef unsigned int saves
-        cdef bint wanted
+        cdef bint wanted, unknown
         cdef int i, k
         if active is None:
             return 0
@@ -245,30 +248,36 @@ cdef class ElementwiseOp(Op):
         for k in range(PyList_GET_SIZE(active)):
             recorder = PyList_GET_ITEM(active, k)
             saves = 0
-            wanted = False
+            wanted = unknown = False
             for i in range(n):
                 ids[i] = (<Value>inputs[i]).id
                 slots[i] = slot = trace_slot(<Recorder>recorder, ids[i])
-                if (slot != NO_INDEX and (<Recorder>recorder).slots[slot].op != UNTRACED
+                if slot == NO_INDEX:
+                    unknown |= ids[i] != NO_ID
+                elif ((<Recorder>recorder).slots[slot].op != UNTRACED
                         and self.has_partial[i] and (<Value>inputs[i]).spec.trainable):
                     saves |= self.saves[i]
                     wanted = True
             if not wanted:
                 continue
-            for i in range(n):
+            for i in range(n if unknown else 0):
                 if slots[i] == NO_INDEX and ids[i] != NO_ID:
                     slot = trace_slot(<Recorder>recorder, ids[i])  # it may be the input before, too
                     slots[i] = (new_slot(<Recorder>recorder, ids[i], UNTRACED) if slot == NO_INDEX
                                 else slot)
-            slot = new_slot(<Recorder>recorder, out.id, UNTRACED)
-            refs = append_op(
-                <Recorder>recorder, &self.op_type.kind, slots, n, &slot, 1, 1 + n + (saves & 1))
+            slots[n] = new_slot(<Recorder>recorder, out.id, UNTRACED)
+            entry = next_op(<Recorder>recorder, n + 1, 1 + n + (saves & 1))
+            row = (<Recorder>recorder).table.args + entry.args
+            refs = (<Recorder>recorder).table.refs + entry.refs
             refs[0] = owned_pointer(<PyObject*>out.spec)
             for i in range(n):
+                row[i] = slots[i]
                 refs[1 + i] = owned_pointer(inputs[i] if saves >> (1 + i) & 1
                                             else <PyObject*>(<Value>inputs[i]).spec)
+            row[n] = slots[n]
             if saves & 1:
                 refs[1 + n] = owned_pointer(<PyObject*>out)
+            append_op(<Recorder>recorder, &self.op_type.kind, n, 1)
         return 0
 
     cdef int backward(self, BackwardCall* call) except -1:

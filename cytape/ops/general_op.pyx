@@ -1,5 +1,6 @@
 cimport cython
-from cytape.core.trace cimport UNTRACED, append_op, new_slot, trace_slot
+from cytape.core.trace cimport Op as TraceOp
+from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport Backward, OpType, release_backward
 from cytape.tensor.spec cimport Spec
@@ -140,6 +141,7 @@ cdef class GeneralOp(Op):
         """The same, faster, for one input and output that are not saved, and immutable attributes.
         """
         cdef Recorder recorder
+        cdef TraceOp* entry
         cdef void** refs
         cdef index_t slots[2]
         if not out.spec.trainable:
@@ -149,11 +151,15 @@ cdef class GeneralOp(Op):
             if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == UNTRACED:
                 continue
             slots[1] = new_slot(recorder, out.id, UNTRACED)
-            refs = append_op(recorder, &self.op_type.kind, slots, 1, slots + 1, 1, 4)
+            entry = next_op(recorder, 2, 4)
+            recorder.table.args[entry.args] = slots[0]
+            recorder.table.args[entry.args + 1] = slots[1]
+            refs = recorder.table.refs + entry.refs
             refs[0] = owned(out.spec)
             refs[1] = owned(x.spec)
             refs[2] = owned(None)
             refs[3] = owned(attrs)
+            append_op(recorder, &self.op_type.kind, 1, 1)
         return 0
 
     cdef int backward(self, BackwardCall* call) except -1:

@@ -188,6 +188,8 @@ cdef class Program:
         cdef char on_stack[MAX_REGISTERS * SMALL_BYTES]
         cdef char* memory = on_stack
         cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
+        if n == 0:
+            return 0
         if n * itemsize <= SMALL_BYTES:
             run_blocks(self, type_num, n, n, data, strides, result, accumulate, memory)
             return 0
@@ -229,7 +231,7 @@ cdef void run_blocks(Program program, int type_num, npy_intp n, npy_intp block, 
                                    else <char*>&program.constants[register])
         else:
             memory += block * itemsize
-    while n > 0:
+    while True:
         length = min(block, n)
         for i in range(program.n_steps):
             step = &program.steps[i]
@@ -252,10 +254,12 @@ cdef void run_blocks(Program program, int type_num, npy_intp n, npy_intp block, 
                 select(type_num, length, arguments, argument_strides)
         if accumulate:
             add_to(type_num, itemsize, length, result, registers[program.steps[last].output])
+        n -= length
+        if n == 0:
+            return
         for register in range(program.first_temporary):
             registers[register] += length * register_strides[register]
         result += length * itemsize
-        n -= length
 
 
 cdef void widen(int type_num, npy_intp n, char* booleans, char* numbers) noexcept nogil:
