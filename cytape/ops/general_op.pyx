@@ -11,7 +11,7 @@ from libc.stdint cimport int32_t
 
 from .dispatch cimport (
     documentation, give_all, gradients_of_outputs, is_followed, ndarray_of, opts_out, owned,
-    record_refs, release_objects, restored, spec_of_ref, value_of)
+    record_refs, release_objects, restored, spec_of_ref, tensor_value, value_of)
 
 import numpy as np
 
@@ -126,6 +126,12 @@ cdef class GeneralOp(Op):
         cdef Value value
         if not self.differentiable or not any([(<Spec>spec).trainable for spec in refs]):
             return 0
+        if self.linear and n_inputs == 1 and n_outputs == 1:
+            value = tensor_value(inputs[0])
+            if not value.spec.trainable:
+                return 0
+            attrs = {name: frozen(attr) for name, attr in attrs.items()}
+            return self.record_linear(value, (<Tensor>outputs[0]).held, attrs)
         for i, x in enumerate(inputs):
             saved = self.saved_inputs is None or i in self.saved_inputs
             value = value_of(x, saved)

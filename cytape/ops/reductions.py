@@ -116,6 +116,8 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, wh
     >>> grad(np.sum)(np.array([1.0, 2.0]))
     array([1., 1.])
     """
+    if out is None and initial is _NoValue and where is _NoValue:
+        return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
     options = only_numpy("sum", [a], out=out, initial=initial, where=where)
     return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 

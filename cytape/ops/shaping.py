@@ -78,7 +78,18 @@ def _reshape_back(op, g):
     return reshape(g, op.input_specs[0].shape, op.attrs.get("order", "C"))
 
 
-reshape_op = linear("Reshape", forward=np.reshape, transpose=_reshape_back)
+# The methods of an ndarray do what the functions do, without looking for other kinds of arrays.
+def _reshape(x, shape, order="C", **options):
+    if options or type(x) is not np.ndarray:
+        return np.reshape(x, shape, order, **options)
+    return x.reshape(shape, order=order)
+
+
+def _transpose(x, axes):
+    return x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes)
+
+
+reshape_op = linear("Reshape", forward=_reshape, transpose=_reshape_back)
 squeeze_op = linear("Squeeze", forward=np.squeeze, transpose=_reshape_back)
 expand_dims_op = linear("ExpandDims", forward=np.expand_dims, transpose=_reshape_back)
 atleast_1d_op = linear("AtLeast1D", forward=np.atleast_1d, transpose=_reshape_back)
@@ -97,7 +108,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
     >>> np.reshape(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), -1).numpy()
     array([1., 2., 3., 4.])
     """
-    options = only_numpy("reshape", [a], copy=copy)
+    options = {} if copy is None else only_numpy("reshape", [a], copy=copy)
     if order in ("A", "K") and is_tensor(a):
         raise ValueError(f"reshape: order {order!r} is not defined for tensors; use 'C' or 'F'")
     return reshape_op(a, shape=shape, order=order, **options)
@@ -192,7 +203,7 @@ def _transpose_back(op, g):
     return transpose(g, axes)
 
 
-transpose_op = linear("Transpose", forward=np.transpose, transpose=_transpose_back)
+transpose_op = linear("Transpose", forward=_transpose, transpose=_transpose_back)
 
 
 def transpose(a, axes=None):

@@ -521,6 +521,8 @@ cdef str as_text(str name, array):
 
 
 cdef ndarray as_ndarray(x):
+    if type(x) is ndarray and cnp.PyArray_ISNUMBER(x) and cnp.PyArray_ISNOTSWAPPED(x):
+        return x
     array = np.asarray(x)
     if array.dtype.hasobject or array.dtype.names is not None:
         raise TypeError("a tensor holds numbers (or booleans, strings, dates), "
