@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import cytape
+from bench.peak_memory import peak_ratio
 from bench.report import Row
 
 MAX_BYTES_PER_OP = 150
@@ -15,6 +16,7 @@ def memory_rows(smoke):
     """Yield all rows about memory."""
     yield from rows_of_long_chains(10_000 if smoke else 1_000_000)
     yield row_of_many_tapes(100 if smoke else 100_000)
+    yield row_of_a_deep_network(50 if smoke else 200)
 
 
 def rows_of_long_chains(n_ops):
@@ -58,3 +60,9 @@ def row_of_many_tapes(n_tapes):
     after = sys.getallocatedblocks()
     return Row(f"after {n_tapes:,} tapes", "live objects, as a multiple of those before",
                after / before, at_most=MAX_LIVE_OBJECTS, details={"before": before, "after": after})
+
+
+def row_of_a_deep_network(layers):
+    return Row(f"gradient of an MLP, {layers} layers 256x256, batch 256",
+               "peak memory, over weights, gradients and activations",
+               peak_ratio("cytape", layers, 256, 256), at_most=1.05)

@@ -34,12 +34,13 @@ def format_result(name, cells):
         f"{cell if isinstance(cell, str) else format_number(cell):>12}" for cell in cells)
 
 
-def write_json(path, environment, results):
+def write_json(path, environment, results, memory):
     entries = [asdict(result) | {"ratios": result.ratios} for result in results]
-    path.write_text(json.dumps({"environment": environment, "results": entries}, indent=1) + "\n")
+    report = {"environment": environment, "results": entries, "peak memory": memory}
+    path.write_text(json.dumps(report, indent=1) + "\n")
 
 
-def write_markdown(path, environment, results, plot=None):
+def write_markdown(path, environment, results, memory, plot=None):
     """Write the page, with a link to the picture if there is one."""
     paragraphs = ["# Beside other libraries"]
     if environment["smoke"]:
@@ -59,6 +60,13 @@ def write_markdown(path, environment, results, plot=None):
         groups.setdefault(result.group, []).append(result)
     for group, members in groups.items():
         paragraphs += [f"## {group[0].upper()}{group[1:]}", ratio_table(environment, members)]
+    paragraphs += [
+        "## Peak memory",
+        "How much a process grows by the gradient of an MLP of 200 layers 256x256, batch 256, as a "
+        "multiple of\nthe bytes of weights, their gradients and activations together "
+        "(`python -m bench.peak_memory`).\nBelow 1: activations go as the backward pass goes by.",
+        table(list(memory), [[format_number(ratio) for ratio in memory.values()]]),
+    ]
     paragraphs += ["## First calls, in milliseconds", first_call_table(results),
                    "## How it was measured", notes(environment)]
     path.write_text("\n\n".join(paragraphs) + "\n")

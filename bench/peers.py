@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.peak_memory import GRADIENTS, peak_ratio
 from bench.peer_libraries import LIBRARIES, numpy_forward, to_array
 from bench.peer_report import Result, draw, format_result, write_json, write_markdown
 from bench.timing import Effort, Program, best_seconds
@@ -129,10 +130,15 @@ def main():
             print(format_result(result.name, result.ratios.values()), flush=True)
             results.append(result)
 
+    network = (50, 64, 64) if arguments.smoke else (200, 256, 256)
+    memory = {library.name: peak_ratio(library.name, *network) for library in libraries
+              if library.name in GRADIENTS}
+    print(format_result("peak memory of a deep MLP", [f"{x}: {y:.2f}" for x, y in memory.items()]))
+
     if arguments.json:
-        write_json(arguments.json, environment, results)
+        write_json(arguments.json, environment, results, memory)
     if arguments.markdown:
-        write_markdown(arguments.markdown, environment, results, arguments.plot)
+        write_markdown(arguments.markdown, environment, results, memory, arguments.plot)
     if arguments.plot:
         draw(arguments.plot, environment, results)
 

@@ -84,7 +84,8 @@ def test_a_library_that_is_wrong_is_not_timed(monkeypatch):
 
 
 def test_page_has_ratios_with_the_best_eager_one_in_bold(tmp_path):
-    peer_report.write_markdown(tmp_path / "page.md", ENVIRONMENT, RESULTS, tmp_path / "dots.svg")
+    peer_report.write_markdown(
+        tmp_path / "page.md", ENVIRONMENT, RESULTS, {"cytape": 0.75}, tmp_path / "dots.svg")
     page = (tmp_path / "page.md").read_text()
     for line in (
         "## Programs",
@@ -101,7 +102,7 @@ def test_page_has_ratios_with_the_best_eager_one_in_bold(tmp_path):
 
 
 def test_json_and_picture_have_every_result(tmp_path):
-    peer_report.write_json(tmp_path / "table.json", ENVIRONMENT, RESULTS)
+    peer_report.write_json(tmp_path / "table.json", ENVIRONMENT, RESULTS, {"cytape": 0.75})
     found = json.loads((tmp_path / "table.json").read_text())
     assert found["environment"] == ENVIRONMENT
     assert [x["name"] for x in found["results"]] == ["short", "long"]

@@ -1,0 +1,72 @@
+"""Peak memory of a deep network's gradient, in a process of its own.
+
+``python -m bench.peak_memory LIBRARY LAYERS WIDTH BATCH`` prints by how much the gradient made the
+process grow, as a multiple of the bytes of weights, their gradients and activations together.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+
+RECORDS_BYTES = sys.platform == "darwin"  # elsewhere the peak is counted in KiB
+
+
+def cytape_gradient(weights, batch):
+    import cytape
+
+    weights, x = [cytape.constant(w) for w in weights], cytape.constant(batch)
+    peak = peak_bytes()
+    with cytape.GradientTape() as tape:
+        tape.watch(weights)
+        for w in weights:
+            x = cytape.numpy.tanh(x @ w)
+        loss = cytape.numpy.sum(x * x)
+    del x
+    return peak, tape.gradient(loss, weights)
+
+
+def torch_gradient(weights, batch):
+    import torch
+
+    weights = [torch.tensor(w, requires_grad=True) for w in weights]
+    x = torch.tensor(batch)
+    peak = peak_bytes()
+    for w in weights:
+        x = torch.tanh(x @ w)
+    loss = torch.sum(x * x)
+    del x
+    return peak, torch.autograd.grad(loss, weights)
+
+
+GRADIENTS = {"cytape": cytape_gradient, "PyTorch": torch_gradient}
+
+
+def peak_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if RECORDS_BYTES else 1024)
+
+
+def peak_ratio(library, layers, width, batch):
+    """Measure in a process of its own, with one thread; the weights are part of the growth."""
+    run = subprocess.run(
+        [sys.executable, "-m", "bench.peak_memory", library, str(layers), str(width), str(batch)],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True, text=True, check=True)
+    return float(run.stdout)
+
+
+def main(library, layers, width, batch):
+    rng = np.random.default_rng(0)
+    weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
+    x = rng.normal(size=(batch, width))
+    n_weights = sum(w.nbytes for w in weights)
+    before, gradients = GRADIENTS[library](weights, x)
+    assert len(gradients) == layers
+    # The library holds weights of its own; the peak before the gradient has them in it.
+    print((peak_bytes() - before + n_weights) / (2 * n_weights + (layers + 1) * x.nbytes))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:]))
