@@ -11,10 +11,10 @@ TRACED := build/coverage
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-smoke bench-peers lint coverage clean
+.PHONY: help build demo test bench bench-smoke bench-peers bench-instructions lint coverage clean
 
 help:  ## show the targets
-	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-18s %s\n", $$1, $$2 }' Makefile
 
 build: $(BUILT)  ## compile the extension modules in place
 
@@ -33,6 +33,9 @@ bench-smoke: $(BUILT)  ## run every benchmark once, at its smallest size
 bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*
 	$(PEERS)/bin/python -m bench.peers \
 	    --json docs/peers.json --markdown docs/peers.md --plot docs/peers.svg
+
+bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind; fail if they are more than before
+	$(RUN) -m bench.instructions --check
 
 lint: $(BUILT) $(HINTS)  ## ruff, mypy, cython-lint, and Cython's own warnings and performance hints
 	$(RUN) -m ruff check .

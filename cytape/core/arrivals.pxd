@@ -33,8 +33,8 @@ cdef struct Arrivals:
     index_t* senders
     index_t term_capacity, sender_capacity
 
-# Add to what arrived for a tensor; takes over the reference, also after an error. in_order: all that
-# was to come before it came.
+# Add to what arrived for a tensor; takes over the reference, also after an error. in_order: all
+# that was to come before it came.
 cdef int deliver(VSpace vspace, Arrivals* arrivals, index_t slot, void* gradient, index_t sender,
                  bint in_order) except -1
 # Sum what arrived for a tensor; the arrivals keep owning the sum.

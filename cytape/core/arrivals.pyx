@@ -86,7 +86,7 @@ cdef int32_t accumulate_in_order(VSpace vspace, Arrivals* arrivals, int32_t coun
 
 
 cdef bint take_gradients(Arrivals* arrivals, index_t slot) noexcept nogil:
-    """List a tensor's gradients; True if they did not come in the order they are to be summed in."""
+    """List a tensor's gradients; True if they did not come in the order of the sum."""
     cdef TensorState* tensor = &arrivals.tensors[slot]
     cdef index_t extra = tensor.more, previous, sender
     cdef int32_t i, j

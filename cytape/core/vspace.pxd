@@ -32,8 +32,9 @@ cdef struct BackwardCall:
     void** output_gradients   # NULL: nothing arrived; the call takes over the references
     const char* needed        # per input: 0, NEEDED or WANTED
     void** arrived            # per input: the one gradient that arrived for it so far, or NULL
-    void** input_gradients    # all NULL; the call stores new references, NULL for "no gradient" and
-                              # where it added to what arrived (which may be shared) in place
+    # All NULL; the call stores new references. It leaves NULL where there is no gradient, and where
+    # it added to what arrived, in place (if that is nobody else's).
+    void** input_gradients
 
 cdef class VSpace:
     cdef int64_t size(self, void* gradient) except -1

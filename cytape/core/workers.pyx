@@ -41,8 +41,8 @@ def set_num_threads(n):
     """Let backward passes use several threads.
 
     Ops that do not depend on each other are differentiated at the same time if they are built in
-    and their arrays are large; small work stays on one thread. The result is the same to the bit.
-    Between the products of a wide program more gradients may be alive at once.
+    and their arrays are large; small work stays on one thread. The result is the same to the bit,
+    but for the sign of zeros. More gradients may be alive at once.
 
     Parameters
     ----------

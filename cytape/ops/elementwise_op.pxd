@@ -8,25 +8,10 @@ from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
-from numpy cimport npy_intp
 
 from .dispatch cimport Op
 from .kernels cimport Kernel
-from .program cimport FIRST_INPUT
-
-cdef enum:
-    MAX_INPUTS = 3
-
-    MAX_REGISTERS_READ = FIRST_INPUT + MAX_INPUTS
-
-cdef struct Operands:
-    # What programs read, by register.
-    void* shape              # the Spec that all are broadcast to
-    unsigned int present     # bit per register
-    bint flat                # each is one element, or lies as the result does
-    void* values[MAX_REGISTERS_READ]
-    char* data[MAX_REGISTERS_READ]
-    npy_intp strides[MAX_REGISTERS_READ]
+from .program cimport MAX_INPUTS, Operands
 
 ctypedef PyObject* (*vectorcall_t)(PyObject* op, PyObject* const* arguments, size_t flags,
                                    PyObject* names) except NULL

@@ -15,9 +15,9 @@ from .dispatch cimport (
     dense, dense_value, documentation, give, is_followed, ndarray_of, opts_out, owned,
     owned_pointer, release_objects, restored, spec_of_ref, tensor_value, value_of)
 from .kernels cimport N_TYPES, WORTH_THE_GIL, Loop, clear_trouble, kernel_of, trouble
-from .program cimport FIRST_INPUT, GRADIENT, OUTPUT, Program
+from .program cimport GRADIENT, OUTPUT, Operands, Program, add_operand
 from .sums cimport add_sum, sum_to
-from .walk cimport Walk, begin, join, plan, proceed, run
+from .walk cimport Walk, begin, join, plan, run
 
 import numpy as np
 
@@ -150,7 +150,6 @@ cdef class ElementwiseOp(Op):
 
         It may share the operand's data, unless a derivative will read it.
         """
-        cdef Value value
         if type(x) is not ndarray:
             return weak_scalar(x, other)
         if self.kernel is None or cnp.PyArray_TYPE(x) != other.type_num:
@@ -372,7 +371,7 @@ cdef class ElementwiseOp(Op):
             terms = gradient
             if not program.is_one:
                 terms = new_value(out)
-                run_program(program, operands, terms, False)
+                program.run_on(operands, terms, False)
             # Not onto what arrived: that would round otherwise than two sums and their sum.
             call.input_gradients[i] = owned(sum_to(terms, spec))
             return 0
@@ -381,21 +380,23 @@ cdef class ElementwiseOp(Op):
             return 0
         if arrived == NULL:
             for j in range(i):  # the same tensor may be another input, too
-                if (call.refs[1 + j] == call.refs[1 + i] and call.input_gradients[j] != NULL
-                        and type(<object>call.refs[1 + i]) is Value and is_exclusive(<PyObject*>call.input_gradients[j])):
+                if (call.refs[1 + j] == call.refs[1 + i]
+                        and type(<object>call.refs[1 + i]) is Value
+                        and call.input_gradients[j] != NULL
+                        and is_exclusive(<PyObject*>call.input_gradients[j])):
                     arrived = call.input_gradients[j]
         if arrived != NULL:
             if program.is_one:
                 add_sum(<Value>arrived, gradient)
             else:
-                run_program(program, operands, <Value>arrived, True)
+                program.run_on(operands, <Value>arrived, True)
         elif spare:
-            run_program(program, operands, gradient, False)
+            program.run_on(operands, gradient, False)
             call.input_gradients[i] = call.output_gradients[0]
             call.output_gradients[0] = NULL
         else:
             terms = new_value(out)
-            run_program(program, operands, terms, False)
+            program.run_on(operands, terms, False)
             call.input_gradients[i] = owned(terms)
         return 0
 
@@ -468,47 +469,6 @@ cdef void enable_vectorcall(ElementwiseOp op) noexcept:
 
 
 enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no way to ask for it
-
-
-cdef bint add_operand(Operands* operands, int register, Value value) noexcept:
-    cdef Spec shape = <Spec>operands.shape
-    if value.spec.type_num != shape.type_num:
-        return False
-    operands.present |= 1 << register
-    operands.values[register] = <void*>value
-    operands.data[register] = value.data
-    operands.strides[register] = 0 if value.spec.size == 1 else shape.itemsize
-    if value.spec.size != 1 and (value.spec is not shape or not value.contiguous):
-        operands.flat = False
-    return True
-
-
-cdef int run_program(Program program, Operands* operands, Value result, bint accumulate) except -1:
-    cdef Spec shape = <Spec>operands.shape
-    cdef Walk walk
-    cdef char* data[MAX_REGISTERS_READ]
-    cdef npy_intp strides[MAX_REGISTERS_READ]
-    cdef int operand_of[MAX_REGISTERS_READ]
-    cdef int register
-    if operands.flat:
-        return program.run(shape.type_num, shape.size, operands.data, operands.strides, result.data,
-                           accumulate)
-    if not plan(&walk, shape):
-        return 0  # no elements
-    join(&walk, result)
-    for register in range(MAX_REGISTERS_READ):
-        if operands.present >> register & 1:
-            operand_of[register] = walk.n_operands
-            join(&walk, <Value>operands.values[register])
-    begin(&walk)
-    while True:
-        for register in range(MAX_REGISTERS_READ):
-            if operands.present >> register & 1:
-                data[register] = walk.data[operand_of[register]]
-                strides[register] = walk.steps[operand_of[register]]
-        program.run(shape.type_num, walk.length, data, strides, walk.data[0], accumulate)
-        if not walk.n_axes or not proceed(&walk):
-            return 0
 
 
 cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:

@@ -5,6 +5,7 @@
 # gradient. The backward pass runs that list over blocks that stay in the L1 cache: no Python, and
 # no temporary of the size of the data.
 
+from cytape.tensor.value cimport Value
 from numpy cimport npy_intp
 
 from .kernels cimport Loop, loop_t
@@ -14,6 +15,8 @@ cdef enum:
     GRADIENT = 0      # register of the output's gradient
     OUTPUT = 1        # of the op's output
     FIRST_INPUT = 2   # of its inputs
+    MAX_INPUTS = 3
+    N_OPERANDS = FIRST_INPUT + MAX_INPUTS
 
 cdef struct Step:
     Loop[2] loops     # for float64 and float32; no function: select (3 inputs), widen (1)
@@ -22,6 +25,17 @@ cdef struct Step:
     int[3] inputs     # registers
     int output
     bint from_bool    # the inputs are booleans
+
+cdef struct Operands:
+    # What programs read, by register.
+    void* shape              # the Spec that all are broadcast to
+    unsigned int present     # bit per register
+    bint flat                # each is one element, or lies as the result does
+    void* values[N_OPERANDS]
+    char* data[N_OPERANDS]
+    npy_intp strides[N_OPERANDS]
+
+cdef bint add_operand(Operands* operands, int register, Value value) noexcept  # False: other dtype
 
 cdef class Program:
     cdef list kernels                       # keeps what the loops point to
@@ -35,5 +49,6 @@ cdef class Program:
     cdef bint[2] runs_on                    # float64, float32: all steps have loops
     cdef readonly unsigned int reads        # bit per register from OUTPUT on: what must be saved
     cdef readonly bint is_one               # the partial is 1: the gradient passes unchanged
+    cdef int run_on(self, Operands* operands, Value result, bint accumulate) except -1
     cdef int run(self, int type_num, npy_intp n, char** data, const npy_intp* strides,
                  char* result, bint accumulate) except -1

@@ -1,10 +1,12 @@
 cimport numpy as cnp
 from libc.stdlib cimport free, malloc
+from cytape.tensor.spec cimport Spec
 from numpy cimport npy_intp
 
 from .kernels cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
 from .sums cimport add_to
 from .vector_math cimport vector_loop
+from .walk cimport Walk, begin, join, plan, proceed
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -176,7 +178,48 @@ cdef Program assemble(tracer, int n_inputs, bint is_one):
     return program
 
 
+cdef bint add_operand(Operands* operands, int register, Value value) noexcept:
+    cdef Spec shape = <Spec>operands.shape
+    if value.spec.type_num != shape.type_num:
+        return False
+    operands.present |= 1 << register
+    operands.values[register] = <void*>value
+    operands.data[register] = value.data
+    operands.strides[register] = 0 if value.spec.size == 1 else shape.itemsize
+    if value.spec.size != 1 and (value.spec is not shape or not value.contiguous):
+        operands.flat = False
+    return True
+
+
 cdef class Program:
+    cdef int run_on(self, Operands* operands, Value result, bint accumulate) except -1:
+        """Run over the result, contiguous and of the operands' common shape; see `run`."""
+        cdef Spec shape = <Spec>operands.shape
+        cdef Walk walk
+        cdef char* data[N_OPERANDS]
+        cdef npy_intp strides[N_OPERANDS]
+        cdef int operand_of[N_OPERANDS]
+        cdef int register
+        if operands.flat:
+            return self.run(shape.type_num, shape.size, operands.data, operands.strides,
+                            result.data, accumulate)
+        if not plan(&walk, shape):
+            return 0  # no elements
+        join(&walk, result)
+        for register in range(N_OPERANDS):
+            if operands.present >> register & 1:
+                operand_of[register] = walk.n_operands
+                join(&walk, <Value>operands.values[register])
+        begin(&walk)
+        while True:
+            for register in range(N_OPERANDS):
+                if operands.present >> register & 1:
+                    data[register] = walk.data[operand_of[register]]
+                    strides[register] = walk.steps[operand_of[register]]
+            self.run(shape.type_num, walk.length, data, strides, walk.data[0], accumulate)
+            if not walk.n_axes or not proceed(&walk):
+                return 0
+
     cdef int run(self, int type_num, npy_intp n, char** data, const npy_intp* strides,
                  char* result, bint accumulate) except -1:
         """Compute n elements of gradient * partial into contiguous memory, or add them to it.

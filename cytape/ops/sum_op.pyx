@@ -4,7 +4,7 @@ from cpython.ref cimport PyObject
 from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport Counts, counts, recording
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport is_exclusive, new_value, strided_value, strides_of
+from cytape.tensor.value cimport is_exclusive, strided_value, strides_of
 from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 

@@ -35,14 +35,14 @@ cdef Loop* add_loop_of(Spec spec) noexcept:
 cdef bint add_sum(Value total, Value terms) noexcept:
     cdef Walk walk
     cdef Spec spec = terms.spec
-    if (spec.nbytes < WORTH_THE_GIL and spec is total.spec and add_loop_of(spec) != NULL and terms.contiguous
-            and total.contiguous):
+    if (spec.nbytes < WORTH_THE_GIL and spec is total.spec and add_loop_of(spec) != NULL
+            and terms.contiguous and total.contiguous):
         add_to(spec.type_num, spec.itemsize, spec.size, total.data, terms.data)
         return True
-    if spec.size == 0:
-        return True
-    if spec.type_num != total.spec.type_num or add_loop_of(spec) == NULL or not plan(&walk, spec):
+    if spec.type_num != total.spec.type_num or add_loop_of(spec) == NULL:
         return False
+    if not plan(&walk, spec):
+        return True  # there are no terms
     if not join(&walk, total) or not join(&walk, terms) or not join(&walk, total):
         return False
     begin(&walk)  # where the total stands still its loop sums pairwise

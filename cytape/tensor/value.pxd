@@ -25,7 +25,7 @@ cdef class Value:
 
 cdef id_t new_id() noexcept
 cdef Value new_value(Spec spec)             # uninitialised, contiguous, with a new id
-cdef Value value_of_array(ndarray array)    # shares the array, if that is aligned, which must not change from now on
+cdef Value value_of_array(ndarray array)    # shares the array, which must not change from now on
 cdef Value copy_of_array(ndarray array)     # for arrays that may change
 cdef ndarray array_of(Value value)          # read-only
 cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference, its data nobody else's

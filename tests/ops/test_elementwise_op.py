@@ -91,6 +91,86 @@ def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
             other -= 100
 
 
+BESIDE = {  # with an array beside a tensor: the op, and the tensor's gradient
+    "t * a": (lambda t, a: t * a, lambda t, a: a),
+    "a * t": (lambda t, a: a * t, lambda t, a: a),
+    "t + a": (lambda t, a: t + a, lambda t, a: 1),
+    "a - t": (lambda t, a: a - t, lambda t, a: -1),
+    "t - a": (lambda t, a: t - a, lambda t, a: 1),
+    "t / a": (lambda t, a: t / a, lambda t, a: 1 / a),
+    "a / t": (lambda t, a: a / t, lambda t, a: -a / t**2),
+    "a ** t": (lambda t, a: a**t, lambda t, a: a**t * np.log(a)),
+    "t ** a": (lambda t, a: t**a, lambda t, a: a * t ** (a - 1)),
+    "maximum": (cnp.maximum, lambda t, a: t >= a),
+    "maximum, the array first": (lambda t, a: cnp.maximum(a, t), lambda t, a: t > a),
+    "NumPy's function": (lambda t, a: np.multiply(a, t), lambda t, a: a),
+    "hypot": (np.hypot, lambda t, a: t / np.hypot(t, a)),
+    "arctan2": (lambda t, a: np.arctan2(a, t), lambda t, a: -a / (a * a + t * t)),
+    "remainder": (lambda t, a: t % a, lambda t, a: 1),
+}
+
+
+@pytest.mark.parametrize("lay_out", [lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a:
+                                     a[:1], lambda a: a[..., :1], lambda a: a[0]],
+                         ids=["contiguous", "fortran", "backwards", "row", "column", "fewer axes"])
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (20, 30), (80, 130)])
+def test_an_array_beside_a_tensor_may_change_after_the_op(shape, beside, lay_out):
+    function, derivative = BESIDE[beside]
+    rng = np.random.default_rng(0)
+    x = cytape.constant(rng.uniform(0.5, 2, shape))
+    array = lay_out(rng.uniform(0.5, 2, shape))
+    before = array.copy()
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = function(x, array)
+        array[...] = 77
+        recorded = tape.gradient(y, x)
+    expected = np.asarray(function(x.numpy(), before))
+    array[...] = -5
+    np.testing.assert_array_equal(y.numpy(), expected)
+    slope = derivative(x.numpy(), before) * np.ones(shape)
+    for gradient in (recorded, tape.gradient(y, x)):
+        np.testing.assert_allclose(gradient.numpy(), slope, 1e-12, 1e-13)
+
+
+@pytest.mark.parametrize("size", [3, 3000, 30_000])
+def test_an_array_may_change_where_nobody_records(size):
+    x, array = cytape.constant(np.ones(size)), np.ones(size)
+    results = [x + array, array * x, x - array[::-1], cnp.maximum(array, x)]
+    array[:] = 9
+    for result, expected in zip(results, (2, 1, 0, 1), strict=True):
+        np.testing.assert_array_equal(result.numpy(), np.full(size, expected))
+
+
+@pytest.mark.parametrize("size", [3, 3000])
+def test_all_tapes_see_an_array_as_it_was(size):
+    x, y, array = cytape.constant(np.ones(size)), cytape.constant(np.ones(size)), np.full(size, 2.0)
+    with cytape.GradientTape() as outer, cytape.GradientTape() as inner:
+        inner.watch(x)
+        z = x * array
+        outer.watch([y, z])
+        w = z * array + y * array
+    array[:] = 100
+    np.testing.assert_array_equal(inner.gradient(w, x).numpy(), np.full(size, 4.0))
+    by_y, by_z = outer.gradient(w, [y, z])
+    np.testing.assert_array_equal(by_y.numpy(), np.full(size, 2.0))
+    np.testing.assert_array_equal(by_z.numpy(), np.full(size, 2.0))
+
+
+@pytest.mark.parametrize("other", [
+    np.ones(3, np.float32), np.ones(3, np.int64), np.ones(3, bool), np.ones(3, complex),
+    np.ones(3, ">f8"), np.ones(3, np.longdouble), np.float64(2),
+], ids=lambda a: f"{type(a).__name__} {a.dtype.str}")
+def test_other_arrays_beside_a_tensor(other):
+    x = cytape.constant(V3)
+    for function in (lambda a, b: a * b, lambda a, b: b - a):
+        expected = np.asarray(function(V3, np.asarray(other)))
+        result = function(x, other)
+        assert result.dtype == expected.dtype.newbyteorder("=")
+        np.testing.assert_array_equal(result.numpy(), expected)
+
+
 # -- what an entry keeps ---------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import cytape
 from cytape.ops.declare import OPS
 from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.program import Program, trace
+from cytape.tensor.tensor import tensor_of
 
 OUTPUT, FIRST, SECOND = 1, 2, 4  # bits of Program.reads
 
@@ -22,7 +23,7 @@ def made_op(*partials, forward=None):
 
 def gradients(op, inputs, seed, recorded):
     """The gradients of an op, by its programs; if recorded, by its partials on tensors."""
-    tensors = [cytape.constant(x) for x in inputs]
+    tensors = [x if isinstance(x, cytape.Tensor) else cytape.constant(x) for x in inputs]
     with np.errstate(all="ignore"):
         with cytape.GradientTape(persistent=True) as tape:
             tape.watch([t for t in tensors if t.spec.trainable])
@@ -264,6 +265,72 @@ def test_other_dtypes_and_mixed_ones(dtypes):
         real = inputs[i].dtype.kind == "f"
         np.testing.assert_allclose(found[i].numpy(), expected[i].real if real else expected[i],
                                    rtol=1e-2 if "float16" in dtypes else 1e-5)
+
+
+def unaligned(x):
+    raw = np.frombuffer(b"\0" + np.ascontiguousarray(x).tobytes(), np.uint8)
+    return raw[1:].view(x.dtype).reshape(x.shape)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_operands_that_lie_differently(expression, dtype):
+    """Runs on both sides of what fits the stack and a block; a number, a row, a column."""
+    op = made_op(expression, lambda z, x, y: expression(z, y, x))
+    for shape in [(4, 5), (3, 64), (3, 65), (2, 1100), (600, 3)]:
+        x = draw(dtype, *shape)
+        rtol = 20 * max(shape) * rtol_of(dtype)
+        for y in (draw(dtype, *shape, seed=1).T.copy().T, draw(dtype, shape[1], seed=1),
+                  draw(dtype, shape[0], 1, seed=1), draw(dtype, 1, 1, seed=1)):
+            check(op, x, y, rtol=rtol)
+            check(op, y, x, rtol=rtol)
+        check(op, x[:, ::-1], x[::2][:1], rtol=rtol)
+
+
+@pytest.mark.parametrize("shapes", [
+    ((30, 40), (30, 40)), ((30, 40), (40,)), ((30, 40), (1, 1)), ((30, 40), ()), ((3,), (3,)),
+])
+def test_operands_that_are_not_aligned(shapes):
+    op = made_op(lambda z, x, y: z + y, lambda z, x, y: z - x * y)
+    for dtype in ("float64", "float32"):
+        arrays = [draw(dtype, *shape, seed=seed) for seed, shape in enumerate(shapes)]
+        aligned = [tensor_of(array) for array in arrays]
+        for which in ((0,), (1,), (0, 1)):
+            tensors = [tensor_of(unaligned(array)) if i in which else aligned[i]
+                       for i, array in enumerate(arrays)]
+            tensors[0] = np.transpose(np.transpose(tensors[0]))
+            found, expected = ([g.numpy() for g in gradients(op, operands, None, False)]
+                               for operands in (tensors, aligned))
+            for ours, theirs in zip(found, expected, strict=True):
+                np.testing.assert_allclose(ours, theirs, 1000 * rtol_of(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("size", [1, 9, 33, 513, 1025, 8193, 16_400])
+def test_gradients_are_computed_in_the_memory_of_those_that_are_done_with(size, dtype):
+    """A chain of ops whose partials read the gradient late, its blocks and its end included."""
+    x = cytape.constant(draw(dtype, size))
+    late = made_op(lambda z, x: np.where(x > 0.5, z * x, 1.0 - x) + z / x)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x
+        for _ in range(6):
+            y = late(y) * x + y
+        recorded = tape.gradient(y, x)
+    first, second = tape.gradient(y, x), tape.gradient(y, x)
+    np.testing.assert_array_equal(first.numpy(), second.numpy())
+    np.testing.assert_allclose(first.numpy(), recorded.numpy(), 200 * rtol_of(dtype))
+
+
+@pytest.mark.parametrize("size", [1, 33, 513, 9000])
+def test_a_tensor_that_is_every_input_of_an_op(size):
+    op = made_op(lambda w, x, y, z: y * z, lambda w, x, y, z: x * z, lambda w, x, y, z: x * y)
+    x = cytape.constant(draw("float64", size))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = [x * 2.0, op(x, x, x), x + 1.0, op(x, x * 1.0, x)]
+    for _ in range(2):
+        np.testing.assert_allclose(tape.gradient(y, x).numpy(), 3 + 6 * x.numpy() ** 2, 1e-14)
 
 
 def test_three_inputs_of_which_one_is_not_differentiable():

@@ -1,0 +1,168 @@
+"""Memory of dead arrays is used again, and never while somebody can still see it."""
+
+import gc
+import threading
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.tensor.buffer import release_kept
+
+MEBIBYTE = 1 << 20
+SMALLEST = 2049  # elements of float64 that are too many for Python's allocator
+ONE = cytape.constant(1.0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    gc.collect()
+    release_kept()
+    yield
+    release_kept()
+
+
+def filled(size, content=1.0):
+    return cnp.broadcast_to(ONE, (size,)) * content
+
+
+def address(tensor):
+    return tensor.numpy().__array_interface__["data"][0]
+
+
+@pytest.mark.parametrize("size", [SMALLEST, 8192, 100_000, MEBIBYTE])
+def test_the_memory_of_a_dead_array_is_used_again(size):
+    first = address(filled(size))
+    for content in (2.0, 3.0):
+        again = filled(size, content)
+        assert address(again) == first
+        np.testing.assert_array_equal(again.numpy(), np.full(size, content))
+        del again
+
+
+def test_the_last_that_died_is_taken_first():
+    a, b = filled(10_000), filled(10_000)
+    of_a, of_b = address(a), address(b)
+    del a, b
+    c = filled(10_000)
+    d = filled(10_000)
+    assert [address(c), address(d)] == [of_b, of_a]
+
+
+def test_memory_of_about_the_size_will_do():
+    large = address(filled(90_000))
+    assert address(filled(80_001)) == large
+    other = filled(80_000 * 8 // 9)
+    assert address(other) != large
+    assert address(filled(90_001)) != large
+
+
+@pytest.mark.parametrize("size", [SMALLEST, 100_000])
+def test_what_an_array_shows_is_not_taken_from_it(size):
+    array = filled(size, 7.0).numpy()
+    part = filled(size, 8.0)[size // 2:]
+    for _ in range(2):
+        others = [filled(size, 0.0) for _ in range(10)]
+        del others
+    np.testing.assert_array_equal(array, np.full(size, 7.0))
+    np.testing.assert_array_equal(part.numpy(), np.full(size - size // 2, 8.0))
+
+
+def test_live_arrays_never_share_memory():
+    rng = np.random.default_rng(0)
+    alive = []
+    for step in range(3000):
+        if alive and rng.random() < 0.5:
+            tensor, content = alive.pop(rng.integers(len(alive)))
+            assert (tensor.numpy() == content).all()
+        else:
+            size = int(rng.choice([SMALLEST, 2100, 2300, 3000, 5000, 40_000]))
+            alive.append((filled(size, float(step)), step))
+    ranges = sorted((address(t), address(t) + t.numpy().nbytes) for t, _ in alive)
+    assert all(end <= begin for (_, end), (begin, _) in zip(ranges, ranges[1:], strict=False))
+    assert all((tensor.numpy() == content).all() for tensor, content in alive)
+
+
+def test_data_begin_at_a_cache_line():
+    assert not any(address(filled(size)) % 64 for size in (SMALLEST, 3001, 100_003, MEBIBYTE))
+
+
+# -- what is kept ----------------------------------------------------------------------------------
+
+
+def test_release_kept_gives_back_what_dead_arrays_left():
+    alive = filled(50_000, 5.0)
+    assert release_kept() == 0
+    dead = [filled(size) for size in (10_000, 20_000)]
+    assert release_kept() == 0
+    del dead
+    assert release_kept() == 8 * 30_000
+    assert release_kept() == 0
+    np.testing.assert_array_equal(alive.numpy(), np.full(50_000, 5.0))
+    del alive
+    assert release_kept() == 8 * 50_000
+
+
+def test_small_arrays_are_left_to_python():
+    filled(SMALLEST - 1)
+    assert release_kept() == 0
+
+
+def test_a_number_of_arrays_is_kept_those_that_died_last():
+    alive = [filled(size) for size in range(10_000, 10_100)]
+    sizes = [8 * tensor.shape[0] for tensor in alive]
+    while alive:
+        del alive[0]
+    assert release_kept() == sum(sizes[-64:])
+
+
+def test_a_quarter_of_a_gibibyte_is_kept():
+    alive = [filled(n * 5 * MEBIBYTE // 8) for n in (12, 13, 11, 12, 10)]
+    while alive:
+        del alive[0]
+    assert release_kept() == 5 * (13 + 11 + 12 + 10) * MEBIBYTE
+
+
+def test_an_array_of_more_than_that_is_not():
+    filled(257 * MEBIBYTE // 8)
+    assert release_kept() == 0
+
+
+def test_a_gradient_leaves_its_memory_too():
+    x = cytape.constant(np.linspace(0, 1, 50_000))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cnp.sin(x) * cnp.exp(x)
+    gradient = tape.gradient(y, x)
+    expected = gradient.numpy().copy()
+    del tape, y
+    others = [filled(50_000, 0.0) for _ in range(10)]
+    np.testing.assert_array_equal(gradient.numpy(), expected)
+    del others, gradient
+    assert release_kept() >= 11 * 50_000 * 8
+
+
+@pytest.mark.threads
+def test_threads_do_not_get_each_others_memory():
+    wrong = []
+
+    def work(number):
+        rng = np.random.default_rng(number)
+        for step in range(200):
+            content = float(1000 * number + step)
+            tensors = [filled(int(rng.integers(2049, 20_000)), content) for _ in range(3)]
+            if any((tensor.numpy() != content).any() for tensor in tensors):
+                wrong.append(content)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_an_impossible_size_is_a_memory_error():
+    with pytest.raises(MemoryError, match="array"):
+        filled(1 << 58)
