@@ -163,18 +163,22 @@ cdef class ElementwiseOp(Op):
         cdef Loop* loop = NULL
         cdef Walk walk
         cdef Spec spec
-        cdef Value out
+        cdef Value out = None
+        cdef int i
         if self.kernel is not None and (b is None or a.spec.type_num == b.spec.type_num):
             loop = loop_of(self.kernel, a.spec)
-        if loop == NULL:
+        if loop != NULL:
+            spec = a.spec if b is None else broadcast_spec(a.spec, b.spec)
+            if spec is not None and plan(&walk, spec) and join(&walk, a) and (
+                    b is None or join(&walk, b)):
+                out = new_value(result_spec(spec, loop))
+                join(&walk, out)
+                begin(&walk)
+                for i in range(walk.n_operands - 1):
+                    if not suits_loops(walk.steps[i], spec):
+                        out = None
+        if out is None:
             return self.by_numpy(x) if b is None else self.by_numpy(x, y)
-        spec = a.spec if b is None else broadcast_spec(a.spec, b.spec)
-        if spec is None or not plan(&walk, spec) or not join(&walk, a) or (
-                b is not None and not join(&walk, b)):
-            return self.by_numpy(x) if b is None else self.by_numpy(x, y)
-        out = new_value(result_spec(spec, loop))
-        join(&walk, out)
-        begin(&walk)
         run(loop, &walk, spec.nbytes)
         if trouble():
             warn(self.forward, (ndarray_of(x),) if b is None else (ndarray_of(x), ndarray_of(y)))
@@ -361,9 +365,8 @@ cdef class ElementwiseOp(Op):
         """Give input i its gradient, in memory that is there already if possible."""
         cdef Program program = <Program>self.programs[i]
         cdef Spec out = <Spec>call.refs[0], spec = spec_of_ref(<object>call.refs[1 + i])
-        cdef void* arrived = call.arrived[i]
+        cdef void* arrived = arrived_for(call, i)
         cdef Value terms
-        cdef int j
         if arrived != NULL and (not is_exclusive(<PyObject*>arrived)
                                 or (<Value>arrived).spec is not spec):
             arrived = NULL
@@ -378,13 +381,6 @@ cdef class ElementwiseOp(Op):
         if arrived == NULL and program.is_one:
             call.input_gradients[i] = owned(gradient)
             return 0
-        if arrived == NULL:
-            for j in range(i):  # the same tensor may be another input, too
-                if (call.refs[1 + j] == call.refs[1 + i]
-                        and type(<object>call.refs[1 + i]) is Value
-                        and call.input_gradients[j] != NULL
-                        and is_exclusive(<PyObject*>call.input_gradients[j])):
-                    arrived = call.input_gradients[j]
         if arrived != NULL:
             if program.is_one:
                 add_sum(<Value>arrived, gradient)
@@ -471,6 +467,17 @@ cdef void enable_vectorcall(ElementwiseOp op) noexcept:
 enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no way to ask for it
 
 
+cdef void* arrived_for(BackwardCall* call, int i) noexcept:
+    """What the gradient of input i is to be added to: what one tensor that is two inputs gets from
+    this call is summed first, as it is where nothing has arrived yet."""
+    cdef int j
+    for j in range(call.n_inputs):
+        if j != i and call.refs[1 + j] == call.refs[1 + i] and (
+                type(<object>call.refs[1 + i]) is Value):
+            return call.input_gradients[j] if j < i else NULL
+    return call.arrived[i]
+
+
 cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
     """The loop for operands of a dtype, NULL where that may not be what NumPy does."""
     cdef Loop* loop
@@ -480,6 +487,11 @@ cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
     if loop.function == NULL or (loop.out_type != spec.type_num and loop.out_type != cnp.NPY_BOOL):
         return NULL
     return loop
+
+
+cdef inline bint suits_loops(npy_intp step, Spec spec) noexcept:
+    """Whether going through memory in C order is a good way; NumPy would choose the order."""
+    return step == 0 or step == spec.itemsize or (step > 0 and spec.nbytes < WORTH_THE_GIL)
 
 
 cdef inline Spec result_spec(Spec spec, Loop* loop):

@@ -16,4 +16,5 @@ cdef struct Matrix:
 
 cdef class MatMulOp(GeneralOp):
     cdef Value product(self, Value a, Value b)
+    cdef int record_product(self, Value a, Value b, Value out) except -1
     cdef bint backward_by_loop(self, BackwardCall* call) except -1

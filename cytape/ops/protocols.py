@@ -15,7 +15,7 @@ import cytape.ops.sparse as sparse
 from cytape.errors import DetachedError
 from cytape.ops.gradients import install_aggregate
 from cytape.tensor.operators import install
-from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.tensor import Tensor, install_methods, tensor_of
 
 _FAMILIES = (
     creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)
@@ -100,17 +100,14 @@ def _method(function):
     return lambda tensor, *args, **arguments: function(tensor, *args, **arguments)
 
 
-_METHODS = {
-    name: getattr(family, name)
-    for family in _FAMILIES
-    for name in (
-        "all any argmax argmin asarray astype bitwise_and bitwise_or bitwise_xor clip conj "
-        "conjugate copy cumprod cumsum diagonal dot imag invert left_shift "
-        "matrix_transpose max mean min prod ravel real repeat reshape right_shift round squeeze "
-        "std sum swapaxes take trace transpose var"
-    ).split()
-    if hasattr(family, name)
-}
+def _functions(names):
+    return {
+        name: getattr(family, name)
+        for family in _FAMILIES
+        for name in names.split()
+        if hasattr(family, name)
+    }
+
 
 install(
     operators={
@@ -124,14 +121,27 @@ install(
             ).split()
         },
     },
-    methods={
-        **_METHODS,
+    others={
+        **_functions(
+            "asarray astype bitwise_and bitwise_or bitwise_xor copy imag invert left_shift "
+            "matrix_transpose real reshape right_shift round transpose"
+        ),
+        "array_ufunc": array_ufunc,
+        "array_function": array_function,
+    },
+)
+install_methods(
+    {
+        **_functions(
+            "all any argmax argmin clip copy cumprod cumsum diagonal dot max mean min prod ravel "
+            "repeat squeeze std sum swapaxes take trace var"
+        ),
+        # Ops are no functions: nothing would bind a tensor to them.
+        **{name: _method(op) for name, op in _functions("conj conjugate round").items()},
         "flatten": shaping.ravel,
         "argsort": _method(np.argsort),
         "searchsorted": _method(np.searchsorted),
         "nonzero": lambda tensor: tuple(map(tensor_of, tensor.numpy().nonzero())),
-        "array_ufunc": array_ufunc,
-        "array_function": array_function,
-    },
+    }
 )
 install_aggregate(sparse.aggregate_indexed_slices)

@@ -123,7 +123,7 @@ cdef void divide(Value value, npy_intp count) noexcept:
         if value.spec.type_num == cnp.NPY_DOUBLE:
             (<double*>value.data)[i] /= <double>count
         else:
-            (<float*>value.data)[i] /= <float>count
+            (<float*>value.data)[i] = <float>((<float*>value.data)[i] / <double>count)
 
 
 cdef Value copy_divided(Value value, npy_intp count):

@@ -5,11 +5,7 @@ cdef class Operator:
     cdef object call1(self, x)
     cdef object call2(self, x, y)
 
-cdef class Method:
-    cdef object function, tensor
-
 cdef Operator op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
 cdef Operator op_remainder, op_negative, op_positive, op_absolute, op_square, op_getitem
 cdef Operator op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
-cdef dict functions  # by the name of the method
-cdef frozenset FUNCTIONS_THAT_ARE_METHODS
+cdef dict functions  # all else that tensors call, by name

@@ -1,20 +1,15 @@
 functions = {}
-FUNCTIONS_THAT_ARE_METHODS = frozenset(
-    "all any argmax argmin argsort clip conj conjugate copy cumprod cumsum diagonal dot flatten "
-    "max mean min nonzero prod ravel repeat round searchsorted squeeze std sum swapaxes take trace "
-    "var".split())
 
 
-def install(dict operators, dict methods):
+def install(dict operators, dict others):
     """Give tensors their arithmetic.
 
     Parameters
     ----------
     operators : dict of str to callable
         By the names of NumPy's ufuncs; "matmul" and "getitem" among them.
-    methods : dict of str to callable
-        What a method of that name calls, with the tensor as its first argument;
-        "asarray", "array_ufunc" and "array_function" are used by the protocols.
+    others : dict of str to callable
+        What else tensors call by name: for bitwise operators, properties and protocols.
     """
     global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
     global op_remainder, op_negative, op_positive, op_absolute, op_square, op_getitem
@@ -38,7 +33,7 @@ def install(dict operators, dict methods):
     op_greater = as_operator(operators["greater"])
     op_greater_equal = as_operator(operators["greater_equal"])
     op_getitem = as_operator(operators["getitem"])
-    functions.update(methods)
+    functions.update(others)
 
 
 cdef class Operator:
@@ -68,14 +63,3 @@ cdef Operator as_operator(function):
     operator = FunctionOperator()
     operator.function = function
     return operator
-
-
-cdef class Method:
-    """A function whose first argument is bound to a tensor."""
-
-    def __cinit__(self, function, tensor):
-        self.function = function
-        self.tensor = tensor
-
-    def __call__(self, *args, **arguments):
-        return self.function(self.tensor, *args, **arguments)

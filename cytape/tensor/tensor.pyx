@@ -1,12 +1,12 @@
 cimport cython
 cimport numpy as cnp
 from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
+from cpython.ref cimport PyObject
 
 from .operators cimport (
-    FUNCTIONS_THAT_ARE_METHODS, Method, functions, op_absolute, op_add, op_divide, op_equal,
-    op_floor_divide, op_getitem, op_greater, op_greater_equal, op_less, op_less_equal, op_matmul,
-    op_multiply, op_negative, op_not_equal, op_positive, op_power, op_remainder, op_square,
-    op_subtract)
+    functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem, op_greater,
+    op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative, op_not_equal,
+    op_positive, op_power, op_remainder, op_square, op_subtract)
 from .state cimport Counts, counts, handle_died, handle_revived
 from .value cimport array_of, copy_of_array, value_of_array
 
@@ -26,6 +26,9 @@ cdef extern from "Python.h":
 
     ctypedef struct PyTypeObject:
         PySequenceMethods* tp_as_sequence
+        PyObject* tp_dict
+
+    void PyType_Modified(type cls)
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t numbers = 0
@@ -39,6 +42,17 @@ def install_variable(type variable):
     """Tell which subclass makes its own value."""
     global variable_type
     variable_type = variable
+
+
+def install_methods(dict methods):
+    """Give tensors methods; each is called with the tensor as its first argument.
+
+    Parameters
+    ----------
+    methods : dict of str to function
+    """
+    (<dict>(<PyTypeObject*>Tensor).tp_dict).update(methods)
+    PyType_Modified(Tensor)
 
 
 def live_tensors() -> int:
@@ -445,15 +459,6 @@ cdef class Tensor:
         Tensor([1., 2.], dtype=float32)
         """
         return functions["astype"](self, dtype, **arguments)
-
-    def __getattr__(self, name):
-        function = functions.get(name) if name in FUNCTIONS_THAT_ARE_METHODS else None
-        if function is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return function.__get__(self) if hasattr(function, "__get__") else Method(function, self)
-
-    def __dir__(self):
-        return sorted({*object.__dir__(self), *(FUNCTIONS_THAT_ARE_METHODS & functions.keys())})
 
 
 cdef int object_to_detachment(Tensor tensor) except -1:
