@@ -9,6 +9,8 @@ from cytape.tensor.spec cimport Spec, boolean_spec, broadcast_spec, scalar_spec
 from cytape.tensor.state cimport Counts, Recorder, counts, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, is_exclusive, new_value, value_of_array
+from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
@@ -42,6 +44,8 @@ cdef extern from "<fenv.h>":
     int fetestexcept(int excepts) noexcept nogil
 
 cdef Counts* recorders = counts()
+cdef list weak_scalars = [None] * 32
+cdef uint64_t weak_bits[32]
 
 
 @cython.final
@@ -509,9 +513,14 @@ cdef int warn(forward, tuple operands) except -1:
 
 
 cdef Value weak_scalar(x, Spec like):
-    """A Python number as a 0-d value of a float dtype; None if it is not that simple."""
+    """A Python number as a 0-d value of a float dtype; None if it is not that simple.
+
+    Programs use the same few numbers over and over: those last asked for are kept.
+    """
     cdef Value value
     cdef double number
+    cdef uint64_t bits
+    cdef Py_ssize_t place
     if like.type_num != cnp.NPY_DOUBLE and like.type_num != cnp.NPY_FLOAT:
         return None
     if type(x) is float:
@@ -520,10 +529,18 @@ cdef Value weak_scalar(x, Spec like):
         number = x
     else:
         return None
+    memcpy(&bits, &number, sizeof(double))
+    place = (bits * <uint64_t>0x9E3779B97F4A7C15) >> 59  # 2**64 / golden ratio; 5 bits
+    value = weak_scalars[place]
+    if (value is not None and weak_bits[place] == bits
+            and value.spec.type_num == like.type_num):
+        return value
     value = new_value(scalar_spec(like))
     value.id = NO_ID
     if like.type_num == cnp.NPY_DOUBLE:
         (<double*>value.data)[0] = number
     else:
         (<float*>value.data)[0] = <float>number
+    weak_scalars[place] = value
+    weak_bits[place] = bits
     return value
