@@ -8,10 +8,11 @@ import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 
-RECORDS_BYTES = sys.platform == "darwin"  # elsewhere the peak is counted in KiB
+STATUS = Path("/proc/self/status")
 
 
 def cytape_gradient(weights, batch):
@@ -45,7 +46,11 @@ GRADIENTS = {"cytape": cytape_gradient, "PyTorch": torch_gradient}
 
 
 def peak_bytes():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if RECORDS_BYTES else 1024)
+    if STATUS.exists():  # on Linux getrusage would begin with the peak of the parent process
+        (line,) = (line for line in STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def peak_ratio(library, layers, width, batch):

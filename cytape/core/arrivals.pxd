@@ -9,15 +9,15 @@ from .typedefs cimport index_t
 from .vspace cimport VSpace
 from libc.stdint cimport int32_t
 
-cdef struct TensorState:
+cdef struct TensorState:  # 32 bytes: two to a cache line
     void* gradient    # the first that arrived, or the sum of those that did
     index_t sender    # the op that it came from
     index_t more      # the latest of the others, linked backwards in Arrivals.extra
     index_t producer  # the op that made the tensor, or NO_INDEX
     int32_t count     # gradients here
     int32_t pending   # needed ops that use the tensor and had not their turn yet
-    bint known        # to the tape
-    bint is_source
+    char known        # to the tape
+    char is_source
 
 cdef struct Extra:
     void* gradient
