@@ -133,7 +133,7 @@ def main():
     network = (50, 64, 64) if arguments.smoke else (200, 256, 256)
     memory = {library.name: peak_ratio(library.name, *network) for library in libraries
               if library.name in GRADIENTS}
-    print(format_result("peak memory of a deep MLP", [f"{x}: {y:.2f}" for x, y in memory.items()]))
+    print("peak memory of a deep MLP:", ", ".join(f"{x} {y:.2f}" for x, y in memory.items()))
 
     if arguments.json:
         write_json(arguments.json, environment, results, memory)
