@@ -112,6 +112,7 @@ class Tape:
         self._ops = {}  # number -> _Op; numbers of consumed ops are not in it
         self._next_number = 0
         self._doomed = []  # ops that left the tape and wait for their release
+        self._releasing = False
         self._sweeps = 0  # gradients being computed now
         self._postponed = []  # ids whose trace is to be deleted after that
 
@@ -284,8 +285,14 @@ class Tape:
         A deleter may do anything, also delete traces; what it dooms is the next to be released.
         """
         self._doomed += ops
-        while self._doomed and not self._sweeps:
-            self._doomed.pop().release()
+        if self._releasing:
+            return  # whoever is at it goes on with these
+        self._releasing = True
+        try:
+            while self._doomed and not self._sweeps:
+                self._doomed.pop().release()
+        finally:
+            self._releasing = False
 
 
 class _Sweep:
