@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,9 +130,9 @@ def test_what_is_recorded_stays_on_its_thread(many_threads):
 @pytest.mark.threads
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_child_process_has_workers_of_its_own():
-    script = textwrap.dedent("""
+    script = textwrap.dedent(f"""
         import os, sys
-        sys.path.insert(0, "tests/core")
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
         import cytape, test_workers
         cytape.set_num_threads(2)
         test_workers.gradients()
