@@ -304,13 +304,23 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
                 vspace.backward(&hand.call)
             finish(trace, vspace, state, hand)
     finally:
-        while state.n_busy:
-            put_down(vspace, state, &state.hands[(<Task>done.get()).hand])
+        wait_for_workers(vspace, state, done)
         release_row(vspace, hand)
     for op in range(state.table.n_ops):
         if state.missing[op] > 0:
             raise TapeStateError("ops on the tape depend on each other in a circle: an op was "
                                  "recorded whose output is upstream of its own inputs")
+    return 0
+
+
+cdef int wait_for_workers(VSpace vspace, State* state, done) except -1:
+    """Throw away what is still on its way; workers use memory that goes with this gradient."""
+    while state.n_busy:
+        try:
+            task = done.get()
+        except KeyboardInterrupt:
+            continue  # an exception is on its way already
+        put_down(vspace, state, &state.hands[(<Task>task).hand])
     return 0
 
 

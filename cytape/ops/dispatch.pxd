@@ -14,8 +14,8 @@ from libc.stdint cimport int32_t
 cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
     cdef readonly object forward  # the plain NumPy function
-    cdef bint in_c                # its backward pass on large float arrays runs no Python
     cdef int backward(self, BackwardCall* call) except -1
+    cdef bint in_c(self, BackwardCall* call) noexcept  # whether this one of floats runs no Python
 
 cdef str documentation(Op op)
 cdef Value value_of(x, bint copy)

@@ -78,6 +78,9 @@ cdef class Op(Operator):
     def __repr__(self):
         return f"<op {self.op_type.name}>"
 
+    cdef bint in_c(self, BackwardCall* call) noexcept:
+        return False
+
     cdef int backward(self, BackwardCall* call) except -1:
         raise NotDifferentiableError(
             f"op {self.op_type.name!r} has no gradient: register one with "

@@ -231,8 +231,6 @@ cdef class ElementwiseOp(Op):
             else:
                 self.saves[i] = (1 << (1 + self.n_inputs)) - 1 if program is None else program.reads
         self.programs = tuple(programs)
-        self.in_c = all([program is not None or partial is None
-                         for program, partial in zip(programs, self.partials)])
         return 0
 
     cdef int record(self, Value out, PyObject** inputs, int n) except -1:
@@ -286,6 +284,16 @@ cdef class ElementwiseOp(Op):
                 refs[1 + n] = owned_pointer(<PyObject*>out)
             append_op(<Recorder>recorder, &self.op_type.kind, n, 1)
         return 0
+
+    cdef bint in_c(self, BackwardCall* call) noexcept:
+        cdef int i
+        if self.programs is None:
+            return False
+        for i in range(call.n_inputs):
+            if self.has_partial[i] and (self.programs[i] is None or spec_of_ref(
+                    <object>call.refs[1 + i]).type_num != (<Spec>call.refs[0]).type_num):
+                return False
+        return True
 
     cdef int backward(self, BackwardCall* call) except -1:
         cdef Value gradient
@@ -541,6 +549,7 @@ cdef Value weak_scalar(x, Spec like):
         (<double*>value.data)[0] = number
     else:
         (<float*>value.data)[0] = <float>number
-    weak_scalars[place] = value
-    weak_bits[place] = bits
+    if not trouble():  # a cast that overflowed is to be noticed every time
+        weak_scalars[place] = value
+        weak_bits[place] = bits
     return value

@@ -248,7 +248,10 @@ cdef class CustomOp(Op):
 
     cdef int backward(self, BackwardCall* call) except -1:
         function = (<Backward>call.refs[call.n_refs - 1]).function
-        return give_all(self, call, list(function(*gradients_of_outputs(call, False))))
+        # What a user's function returns may be an array that it writes into again.
+        return give_all(self, call, [
+            gradient.copy() if type(gradient) is np.ndarray and gradient.flags.writeable
+            else gradient for gradient in function(*gradients_of_outputs(call, False))])
 
 
 def record_custom(str name, outputs, inputs, backward):

@@ -71,7 +71,11 @@ cdef class TensorVSpace(VSpace):
         elif recording() is not None:
             return NULL
         left, right = plain_value(<object>total), plain_value(<object>term)
-        result = None if left is None or right is None else plus(left, right)
+        try:
+            result = None if left is None or right is None else plus(left, right)
+        except BaseException:
+            Py_DECREF(<object>term)
+            raise
         if result is None:
             return NULL
         Py_DECREF(<object>total)
@@ -93,12 +97,13 @@ cdef class TensorVSpace(VSpace):
 
     cdef bint worth_a_thread(self, BackwardCall* call) noexcept:
         cdef Spec spec
-        if (call.kind.owner == NULL or not (<Op>call.kind.owner).in_c or recording() is not None
+        if (call.kind.owner == NULL or recording() is not None
                 or type(<object>call.output_gradients[0]) is not Value):
             return False
         spec = (<Value>call.output_gradients[0]).spec
         return spec.nbytes >= WORTH_A_THREAD and (
-            spec.type_num == cnp.NPY_DOUBLE or spec.type_num == cnp.NPY_FLOAT)
+            spec.type_num == cnp.NPY_DOUBLE or spec.type_num == cnp.NPY_FLOAT) and (
+            (<Op>call.kind.owner).in_c(call))
 
     cdef id_t id_of(self, void* gradient) except -1:
         return (<object>gradient).id

@@ -39,9 +39,6 @@ cdef struct Region:
 
 @cython.final
 cdef class IndexOp(GeneralOp):
-    def __cinit__(self):
-        self.in_c = True
-
     cdef object call2(self, x, index):
         cdef Value value = tensor_value(x), out
         cdef Region region
@@ -62,6 +59,13 @@ cdef class IndexOp(GeneralOp):
         if recorders.entered:
             self.record_linear(value, out, {"index": index})
         return tensor
+
+    cdef bint in_c(self, BackwardCall* call) noexcept:
+        cdef Region region
+        try:
+            return locate((<dict>call.refs[3])["index"], None, <Spec>call.refs[1], &region)
+        except Exception:
+            return False
 
     cdef int backward(self, BackwardCall* call) except -1:
         if recording() is None and self.backward_by_walk(call):

@@ -26,9 +26,6 @@ cdef Kernel matmul_kernel = kernel_of(np.matmul)
 
 @cython.final
 cdef class MatMulOp(GeneralOp):
-    def __cinit__(self):
-        self.in_c = True
-
     def __call__(self, *inputs, **attrs):
         if len(inputs) == 2 and not attrs:
             product = self.call2(inputs[0], inputs[1])
@@ -84,6 +81,12 @@ cdef class MatMulOp(GeneralOp):
         if fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW):
             return None  # NumPy will say what was wrong, as it is set up to
         return out
+
+    cdef bint in_c(self, BackwardCall* call) noexcept:
+        cdef Matrix matrix
+        return (as_matrix(<Value>call.refs[1], False, &matrix)
+                and as_matrix(<Value>call.refs[2], False, &matrix)
+                and (<Value>call.refs[1]).spec.type_num == (<Value>call.refs[2]).spec.type_num)
 
     cdef int backward(self, BackwardCall* call) except -1:
         if recording() is None and self.backward_by_loop(call):

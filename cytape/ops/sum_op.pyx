@@ -23,7 +23,6 @@ cdef class SumOp(GeneralOp):
     def __init__(self, str name, forward, vjp, bint is_mean):
         GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), linear=True)
         self.is_mean = is_mean
-        self.in_c = True
 
     def __call__(self, *inputs, **attrs):
         cdef Value x = tensor_value(inputs[0]) if len(inputs) == 1 else None, out = None
@@ -44,7 +43,8 @@ cdef class SumOp(GeneralOp):
         cdef uint64_t axes
         cdef int i, n_kept = 0
         cdef Value out
-        if not axes_of(axis, x.spec, &axes) or (self.is_mean and (
+        # NumPy chooses a better order of axes for data that is not in C order.
+        if not x.contiguous or not axes_of(axis, x.spec, &axes) or (self.is_mean and (
                 x.spec.size == 0 or not is_plain_float(x.spec))):
             return None
         for i in range(x.spec.ndim):
@@ -62,6 +62,13 @@ cdef class SumOp(GeneralOp):
             return None  # NumPy will say what was wrong, as it is set up to
         out.spec = spec_of_dims(n_kept, kept_dims, x.spec.dtype)
         return out
+
+    cdef bint in_c(self, BackwardCall* call) noexcept:
+        cdef uint64_t axes
+        try:
+            return axes_of((<dict>call.refs[3])["axis"], <Spec>call.refs[1], &axes)
+        except Exception:
+            return False
 
     cdef int backward(self, BackwardCall* call) except -1:
         if recording() is None and self.backward_by_loop(call):

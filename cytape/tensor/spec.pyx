@@ -5,6 +5,8 @@ from cpython.ref cimport PyObject
 from libc.string cimport memcmp
 from numpy cimport ndarray, npy_intp
 
+import math
+
 import numpy as np
 
 from cytape.core.vspace import is_trainable
@@ -125,6 +127,8 @@ cdef Spec new_spec(tuple shape, dtype):
         spec.dims[axis] = shape[axis]
         spec.size *= spec.dims[axis]
     spec.nbytes = spec.size * spec.itemsize
+    if spec.nbytes != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"an array of shape {shape} is too big: its bytes cannot be counted")
     return spec
 
 
