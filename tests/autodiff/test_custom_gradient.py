@@ -551,3 +551,22 @@ def test_softmax_with_a_stopped_maximum():
         return cnp.log(cnp.sum(cnp.exp(x - top))) + top
 
     np.testing.assert_allclose(cytape.grad(logsumexp)(x), np.exp(x) / np.sum(np.exp(x)))
+
+
+def test_a_backward_function_may_write_into_what_it_returned_before():
+    buffer = np.empty(3)
+
+    @cytape.custom_gradient
+    def double(x):
+        def backward(upstream):
+            buffer[:] = 2 * upstream.numpy()
+            return buffer
+        return 2 * x, backward
+
+    x = cytape.constant(np.ones(3))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = double(x) + 3 * double(x)
+    gradient = tape.gradient(y, x)
+    buffer[:] = 0.0
+    assert gradient.numpy().tolist() == [8.0, 8.0, 8.0]

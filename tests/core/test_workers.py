@@ -145,3 +145,23 @@ def test_a_child_process_has_workers_of_its_own():
     run = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True,
                          text=True, timeout=60)
     assert run.stdout == "7\n", run.stderr
+
+
+@pytest.mark.threads
+def test_rules_in_python_stay_on_the_calling_thread():
+    """They may ask for what belongs to it, such as NumPy's error state."""
+    cytape.set_num_threads(2)  # workers that are yet to start
+    x = cytape.constant(np.ones((4, N, N)))
+    order = np.arange(4)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = sum((cnp.sum((x * k)[order] @ cnp.sin(x * k)) for k in (1.0, 2.0)), cnp.sum(x * x))
+    called = set()
+    threading.setprofile(lambda frame, *_: called.add(Path(frame.f_code.co_filename).name))
+    try:
+        tape.gradient(y, x)
+    finally:
+        threading.setprofile(None)
+        cytape.set_num_threads(1)
+    assert "thread.py" in called  # of concurrent.futures: there were workers
+    assert not called & {"linalg.py", "indexing.py", "einsum.py"}

@@ -342,3 +342,10 @@ def test_a_tangent_can_be_differentiated():
         tape.watch(x)
         tangent = cnp.sin.jvp_of([x], [v])
     np.testing.assert_allclose(tape.gradient(tangent, x).numpy(), -np.sin(V3) * [1, 2, 3])
+
+
+def test_a_number_that_overflows_is_noticed_every_time():
+    x = cytape.constant(np.ones(3, np.float32))
+    for _ in range(3):
+        with pytest.warns(RuntimeWarning, match="overflow"):
+            assert np.isinf((x + 2e300).numpy()).all()

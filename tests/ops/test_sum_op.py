@@ -320,3 +320,11 @@ def test_a_variable_may_change_after_it_was_summed():
         z = np.mean(v)
     assert (float(y[0]), float(z)) == (3.0, 0.0)
     np.testing.assert_allclose(tape.gradient([y, z], v).numpy(), np.full((3, 4), 1 + 1 / 12))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, 2, (0, 2)])
+def test_strided_data_are_summed_as_numpy_sums_them(axis):
+    array = np.random.default_rng(0).normal(size=(13, 17, 19))
+    for view in (array.transpose(2, 0, 1), array[:, ::-1], array[::2, :, ::3]):
+        expected = view.sum(axis=axis)
+        np.testing.assert_array_equal(tensor_of(view).sum(axis=axis).numpy(), expected)

@@ -106,3 +106,10 @@ def test_specs_of_ever_new_shapes_do_not_pile_up():
         assert tracemalloc.get_traced_memory()[0] < 5_000_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_shape_whose_bytes_cannot_be_counted_is_an_error():
+    column = cytape.numpy.broadcast_to(cytape.constant(0.0), (2**31, 1))
+    for operation in (lambda x, y: x + y, lambda x, y: x @ y):
+        with pytest.raises(ValueError, match="too big"):
+            operation(column, column.T)
