@@ -294,13 +294,11 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
                 continue
             hand.op = pop_ready(state)
             state.missing[hand.op] = STARTED
-            if not prepare_call(trace, vspace, state, hand, build_zeros):
-                pass
-            elif (done is not None and state.n_busy < state.n_hands - 1
-                    and state.n_ready + state.n_busy and vspace.worth_a_thread(&hand.call)):
-                start_task(vspace, state, hand, done)
-                continue
-            else:
+            if prepare_call(trace, vspace, state, hand, build_zeros):
+                if (done is not None and state.n_busy < state.n_hands - 1
+                        and state.n_ready + state.n_busy and vspace.worth_a_thread(&hand.call)
+                        and start_task(vspace, state, hand, done)):
+                    continue
                 vspace.backward(&hand.call)
             finish(trace, vspace, state, hand)
     finally:
@@ -324,25 +322,33 @@ cdef int wait_for_workers(VSpace vspace, State* state, done) except -1:
     return 0
 
 
-cdef int start_task(VSpace vspace, State* state, Hand* hand, done) except -1:
-    """Have the call at hand run on another thread; the hand is free for the next then."""
+cdef bint start_task(VSpace vspace, State* state, Hand* hand, done) except -1:
+    """Have the call at hand run on another thread, if there is one; the hand is free then."""
     cdef int i = 1
-    cdef Hand free
+    cdef bint started
     while state.hands[i].busy:
         i += 1
-    free = state.hands[i]
-    state.hands[i] = hand[0]
-    hand[0] = free
+    exchange(&state.hands[i], hand)
     # What arrives for the inputs meanwhile must not be disturbed.
     memset(state.hands[i].call.arrived, 0, state.hands[i].call.n_inputs * sizeof(void*))
     state.hands[i].busy = True
     state.n_busy += 1
     try:
-        start(vspace, &state.hands[i].call, i, done)
+        started = start(vspace, &state.hands[i].call, i, done)
     except BaseException:
         put_down(vspace, state, &state.hands[i])
         raise
-    return 0
+    if not started:
+        state.hands[i].busy = False
+        state.n_busy -= 1
+        exchange(&state.hands[i], hand)
+    return started
+
+
+cdef void exchange(Hand* a, Hand* b) noexcept:
+    cdef Hand held = a[0]
+    a[0] = b[0]
+    b[0] = held
 
 
 cdef int finish_task(Trace trace, VSpace vspace, State* state, Task task) except -1:

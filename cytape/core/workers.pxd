@@ -5,10 +5,12 @@ from .vspace cimport BackwardCall, VSpace
 
 cdef class Task:
     cdef VSpace vspace
-    cdef BackwardCall* call
+    cdef BackwardCall* call  # NULL: cancelled
+    cdef bint started
     cdef int hand          # where in the sweep the call belongs
     cdef object done       # the queue that tells that it was run
     cdef object error
 
 cdef int num_threads() noexcept
-cdef Task start(VSpace vspace, BackwardCall* call, int hand, done)
+# False: there is no worker to be had.
+cdef bint start(VSpace vspace, BackwardCall* call, int hand, done) except -1

@@ -12,6 +12,9 @@ cdef int num_threads() noexcept:
 
 cdef class Task:
     def __call__(self):
+        if self.call == NULL:
+            return
+        self.started = True
         try:
             self.vspace.backward(self.call)
         except BaseException as error:
@@ -19,17 +22,27 @@ cdef class Task:
         self.done.put(self)
 
 
-cdef Task start(VSpace vspace, BackwardCall* call, int hand, done):
+cdef bint start(VSpace vspace, BackwardCall* call, int hand, done) except -1:
     global executor
     cdef Task task = Task.__new__(Task)
     task.vspace = vspace
     task.call = call
     task.hand = hand
     task.done = done
-    if executor is None:
-        executor = ThreadPoolExecutor(max(threads - 1, 1), thread_name_prefix="cytape")
-    executor.submit(task)
-    return task
+    try:
+        if executor is None:
+            executor = ThreadPoolExecutor(max(threads - 1, 1), thread_name_prefix="cytape")
+        executor.submit(task)
+    except BaseException as error:
+        # The task may be in the queue nevertheless, and even have been taken from it.
+        if task.started:
+            task.error = error
+            return True
+        task.call = NULL
+        if isinstance(error, RuntimeError):
+            return False  # the system, or an interpreter about to end, has no more threads
+        raise
+    return True
 
 
 def _forget_executor():

@@ -44,6 +44,7 @@ cdef extern from "<fenv.h>":
     int fetestexcept(int excepts) noexcept nogil
 
 cdef Counts* recorders = counts()
+cdef object float64 = np.float64
 cdef list weak_scalars = [None] * 32
 cdef uint64_t weak_bits[32]
 
@@ -531,7 +532,7 @@ cdef Value weak_scalar(x, Spec like):
     cdef Py_ssize_t place
     if like.type_num != cnp.NPY_DOUBLE and like.type_num != cnp.NPY_FLOAT:
         return None
-    if type(x) is float:
+    if type(x) is float or (type(x) is float64 and like.type_num == cnp.NPY_DOUBLE):
         number = <double>x
     elif type(x) is int:
         number = x

@@ -1,6 +1,6 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec
@@ -218,11 +218,15 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
         for handle in sources:
             gradient = None
             if handle.held.spec.trainable:
-                gradient = taken(results[j])
+                gradient = taken(&results[j])
                 j += 1
             gradients.append(gradient)
         return gradients
     finally:
+        for i in range(n):
+            Py_XDECREF(<PyObject*>row[i])  # a seed that the tape did not take
+        for i in range(m):
+            Py_XDECREF(<PyObject*>results[i])
         free(row)
 
 
@@ -230,10 +234,11 @@ cdef id_t id_of(Tensor handle) noexcept:
     return (<Variable>handle).variable_id if type(handle) is Variable else handle.held.id
 
 
-cdef object taken(void* gradient):
+cdef object taken(void** gradient):
     """A gradient as the user gets it; its reference is taken over."""
-    if gradient == NULL:
+    if gradient[0] == NULL:
         return None
-    result = <object>gradient
+    result = <object>gradient[0]
     Py_DECREF(result)
+    gradient[0] = NULL
     return another_handle(result) if type(result) is Value else result

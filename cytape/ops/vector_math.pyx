@@ -35,7 +35,7 @@ cdef extern from *:
         }
     CYTAPE_VECTOR_MATH(sin)
     CYTAPE_VECTOR_MATH(cos)
-    #define CYTAPE_HAS_VECTOR_MATH __builtin_cpu_supports("avx2")
+    #define CYTAPE_HAS_VECTOR_MATH (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     #else
     #define CYTAPE_HAS_VECTOR_MATH 0
     #define cytape_sin NULL

@@ -165,3 +165,26 @@ def test_rules_in_python_stay_on_the_calling_thread():
         cytape.set_num_threads(1)
     assert "thread.py" in called  # of concurrent.futures: there were workers
     assert not called & {"linalg.py", "indexing.py", "einsum.py"}
+
+
+@pytest.mark.threads
+def test_without_threads_to_be_had_the_work_is_done_all_the_same(monkeypatch):
+    """`submit` puts the work in the queue first: it must not be done twice."""
+    expected = gradients()
+    start, started = threading.Thread.start, []
+
+    def refuse_the_second(thread):
+        started.append(thread)
+        if len(started) > 1:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse_the_second)
+    cytape.set_num_threads(4)
+    try:
+        found = gradients()
+    finally:
+        cytape.set_num_threads(1)
+    assert len(started) > 1
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)

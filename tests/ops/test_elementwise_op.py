@@ -349,3 +349,12 @@ def test_a_number_that_overflows_is_noticed_every_time():
     for _ in range(3):
         with pytest.warns(RuntimeWarning, match="overflow"):
             assert np.isinf((x + 2e300).numpy()).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numpys_scalars_promote_as_beside_arrays(dtype):
+    x, scalar = np.ones(3, dtype), np.float64(0.1)
+    for operation in (lambda x: x * scalar, lambda x: scalar - x):
+        ours, theirs = operation(cytape.constant(x)), operation(x)
+        assert ours.dtype == theirs.dtype == np.float64
+        np.testing.assert_array_equal(ours.numpy(), theirs)
