@@ -4,6 +4,7 @@
 process grow, as a multiple of the bytes of weights, their gradients and activations together.
 """
 
+import argparse
 import os
 import resource
 import subprocess
@@ -74,4 +75,8 @@ def main(library, layers, width, batch):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    parser = argparse.ArgumentParser(prog="python -m bench.peak_memory")
+    parser.add_argument("library", choices=GRADIENTS)
+    for size in "layers", "width", "batch":
+        parser.add_argument(size, type=int)
+    main(**vars(parser.parse_args()))

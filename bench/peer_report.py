@@ -63,8 +63,9 @@ def write_markdown(path, environment, results, memory, plot=None):
     paragraphs += [
         "## Peak memory",
         "How much a process grows by the gradient of an MLP of 200 layers 256x256, batch 256, as a "
-        "multiple of\nthe bytes of weights, their gradients and activations together "
-        "(`python -m bench.peak_memory`).\nBelow 1: activations go as the backward pass goes by.",
+        "multiple of\nthe bytes of weights, their gradients and activations together. Below 1: "
+        "activations are freed while\nthe backward pass runs. One alone: "
+        "`.venv-peers/bin/python -m bench.peak_memory PyTorch 200 256 256`.",
         table(list(memory), [[format_number(ratio) for ratio in memory.values()]]),
     ]
     paragraphs += ["## First calls, in milliseconds", first_call_table(results),

@@ -112,4 +112,4 @@ def rows_against_numpy(all_workloads, effort):
             call(gradients, workload, tensors(workload), workload.constants(cytape.constant)),
         ], effort)
         yield multiple("whole gradient, as a multiple of NumPy's forward pass",
-                       workload.name, numpy_forward, whole)
+                       workload.name, numpy_forward, whole, at_most=workload.at_most)

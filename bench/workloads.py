@@ -16,6 +16,7 @@ class Workload:
     function: Callable  # (np, *inputs, *data) -> a number
     inputs: list  # arrays to differentiate with respect to
     data: tuple = ()
+    at_most: float | None = None  # target: the gradient as a multiple of NumPy's forward pass
 
     def constants(self, constant):
         """Return the data with its arrays made constants of a library; a sequence as a list."""
@@ -155,13 +156,13 @@ def gathers(np, x, picks):
     return s
 
 
-def mlp_workload(rng, layers, width, batch, dtype=numpy.float64):
+def mlp_workload(rng, layers, width, batch, dtype=numpy.float64, at_most=None):
     arrays = [rng.normal(size=(batch, width))]
     for _ in range(layers):
         arrays += [rng.normal(0, width**-0.5, (width, width)), rng.normal(size=width) / 10]
     in_dtype = "" if dtype is numpy.float64 else f", {dtype.__name__}"
     return Workload(f"MLP, {layers} layers {width}x{width}, batch {batch}{in_dtype}", mlp,
-                    [array.astype(dtype) for array in arrays])
+                    [array.astype(dtype) for array in arrays], at_most=at_most)
 
 
 def small_array_workloads(small=False):
@@ -172,8 +173,9 @@ def small_array_workloads(small=False):
     scalar_steps = 5 if small else 250
     return [
         Workload(f"{4 * scalar_steps} ops on a scalar", scalar_loop, [numpy.array(0.3)],
-                 (scalar_steps,)),
-        Workload(f"leapfrog on 8-vectors, {steps} steps", leapfrog, vectors, (steps,)),
+                 (scalar_steps,), at_most=3.0),
+        Workload(f"leapfrog on 8-vectors, {steps} steps", leapfrog, vectors, (steps,),
+                 at_most=0.7),
         Workload(f"tanh, exp and sin of 8-vectors, {steps} steps", unary_mix, vectors[:1],
                  (steps,)),
     ]
@@ -189,31 +191,32 @@ def workloads(small=False):
         xs = rng.normal(size=(steps, batch, hidden))
         zeros = numpy.zeros((batch, hidden))
         return Workload(f"LSTM, {steps} steps, hidden {hidden}, batch {batch}", lstm, parameters,
-                        (xs, zeros, zeros))
+                        (xs, zeros, zeros), at_most=3.0)
 
     def fan_in_workload(uses, size):
         return Workload(f"a {size}-vector used {uses} times", fan_in, [rng.normal(size=size)],
-                        (uses,))
+                        (uses,), at_most=3.0)
 
     def elementwise_workload(size):
         return Workload(f"10 elementwise ops on {size:,} elements", elementwise,
-                        [rng.normal(size=size)])
+                        [rng.normal(size=size)], at_most=1.6)
 
     def logistic_workload(n_points, n_features):
         points = rng.normal(size=(n_points, n_features))
         labels = numpy.sign(points @ rng.normal(size=n_features) + rng.normal(size=n_points))
         return Workload(f"logistic loss, {n_points}x{n_features}", logistic_loss,
-                        [rng.normal(size=n_features) / 10], (points, labels))
+                        [rng.normal(size=n_features) / 10], (points, labels), at_most=2.5)
 
     def rosenbrock_workload(n):
-        return Workload(f"Rosenbrock with slices, n = {n}", rosenbrock, [rng.normal(size=n)])
+        return Workload(f"Rosenbrock with slices, n = {n}", rosenbrock, [rng.normal(size=n)],
+                        at_most=3.0)
 
     return small_array_workloads(small) + (
         [mlp_workload(rng, 3, 4, 2), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
          elementwise_workload(100), logistic_workload(20, 3), rosenbrock_workload(10)]
         if small else
-        [mlp_workload(rng, 8, 8, 4), mlp_workload(rng, 6, 128, 64),
-         mlp_workload(rng, 3, 1024, 256),
+        [mlp_workload(rng, 8, 8, 4, at_most=3.5), mlp_workload(rng, 6, 128, 64, at_most=3.0),
+         mlp_workload(rng, 3, 1024, 256, at_most=2.95),
          lstm_workload(40, 64, 8), fan_in_workload(300, 1000), elementwise_workload(2_000_000),
          logistic_workload(5000, 54), rosenbrock_workload(100)]
     )

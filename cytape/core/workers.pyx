@@ -1,6 +1,6 @@
-import operator
 import os
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 
 cdef int threads = 1
 cdef object executor = None
@@ -78,7 +78,9 @@ def set_num_threads(n):
     >>> cytape.set_num_threads(1)
     """
     global threads
-    n = operator.index(n)
+    if not isinstance(n, Integral):
+        raise TypeError(f"a number of threads is an integer, got {n!r}")
+    n = int(n)
     if n < 1:
         raise ValueError(f"a backward pass needs at least 1 thread, got {n}")
     if n != threads and executor is not None:
