@@ -4,7 +4,8 @@ Other libraries build on it by subclassing `VSpace`, in Python or, through the i
 files, in Cython. `cytape.core.reference` is the same contract in plain Python.
 """
 
+from cytape.core.accumulator import ForwardAccumulator
 from cytape.core.tape import Tape
 from cytape.core.vspace import OpType, VSpace, is_trainable
 
-__all__ = ["OpType", "Tape", "VSpace", "is_trainable"]
+__all__ = ["ForwardAccumulator", "OpType", "Tape", "VSpace", "is_trainable"]

@@ -287,6 +287,9 @@ cdef class VSpace:
     cdef bint worth_a_thread(self, BackwardCall* call) noexcept:
         return False
 
+    cdef void* as_target(self, void* gradient) except NULL:
+        return gradient
+
     cdef id_t id_of(self, void* gradient) except -1:
         return self.tensor_id(<object>gradient)
 

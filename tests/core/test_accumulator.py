@@ -1,0 +1,870 @@
+"""Forward mode: the statements of behaviours.md on the accumulator, then ownership and errors."""
+
+import gc
+import sys
+import weakref
+
+import pytest
+
+from cytape.errors import InvalidIdError, NotDifferentiableError, TapeStateError
+from tests.core.accumulating import InjectedError, Value, accumulator_type, host_type
+
+
+@pytest.fixture
+def forward_accumulator(core):
+    return accumulator_type(core)
+
+
+@pytest.fixture
+def accumulator(forward_accumulator, numbers):
+    return forward_accumulator(numbers)
+
+
+@pytest.fixture
+def host(core):
+    """A host whose values are all dropped in the end, and whose backward objects are released."""
+    host = host_type(core)()
+    yield host
+    gc.collect()  # what a cycle through a test's closures holds
+    host.check_end()
+
+
+@pytest.fixture
+def new_accumulator(forward_accumulator, host):
+    """Make an accumulator, innermost, of which the host knows."""
+    def new_accumulator(use_batch=False):
+        host.accumulators.append(forward_accumulator(host, use_batch))
+        return host.accumulators[-1]
+
+    return new_accumulator
+
+
+@pytest.fixture(params=[True, False], ids=["forward", "transposed"])
+def both_ways(host, request):
+    """Ops with forward functions, and the same without."""
+    host.forward = request.param
+
+
+def number_of(value):
+    return value and value.number
+
+
+def accumulate(accumulator, inputs, outputs, forward, dtypes=None):
+    """Run an op with a forward function, and dtype float64 unless said, on the accumulator."""
+    return accumulator.accumulate(
+        "Op", inputs, outputs, inputs, dtypes or ["float64"] * len(inputs), forward)
+
+
+def double(tangents, use_batch):
+    return [2 * tangents[0]]
+
+
+# ---- the statements of behaviours.md
+
+
+def test_D_1B_01_tangents_of_one_id_are_summed(accumulator, numbers):
+    accumulator.watch(1, 3)
+    assert accumulator.fetch_jvp(1) == 3
+    accumulator.watch(1, 10)
+    accumulator.watch(1, 11)
+    assert accumulator.fetch_jvp(1) == 24
+    assert (numbers.aggregated, numbers.marked) == ([2, 2], [3, 10, 11])
+    accumulator.delete_gradient(1)
+    assert accumulator.fetch_jvp(1) is None
+    assert numbers.deleted == [24]
+
+
+def test_D_1B_01_the_latest_tangent_comes_first_in_a_sum(accumulator, numbers):
+    terms = []
+    numbers.aggregate_gradients = lambda gradients: terms.append(gradients) or sum(gradients)
+    for tangent in (3, 10, 11):
+        accumulator.watch(1, tangent)
+    assert terms == [[10, 3], [11, 13]]
+
+
+def test_D_1B_02_records_if_one_position_has_both_a_tangent_and_a_trainable_dtype(accumulator):
+    for id in (1, 2):
+        accumulator.watch(id, 5)
+    assert accumulator.should_record([1], ["float64"])
+    assert accumulator.should_record([9, 2], ["int64", "complex64"])
+    assert not accumulator.should_record([1, 9], ["int64", "float64"])
+    assert not accumulator.should_record([], [])
+    accumulator.delete_gradient(1)
+    assert not accumulator.should_record([1], ["float64"])
+
+
+@pytest.mark.parametrize("n_ids, n_dtypes", [(1, 0), (1, 2), (0, 1)])
+def test_D_1B_02_lists_of_different_length_are_an_error(accumulator, n_ids, n_dtypes):
+    accumulator.watch(1, 5)
+    with pytest.raises(ValueError):
+        accumulator.should_record([1] * n_ids, ["float64"] * n_dtypes)
+    with pytest.raises(ValueError):
+        accumulator.accumulate("Op", [1] * n_ids, [2], [1] * n_ids, ["float64"] * n_dtypes, double)
+    assert accumulator.fetch_jvp(2) is None
+
+
+def test_D_1B_02_an_op_that_counts_for_nothing_runs_nothing(accumulator):
+    accumulator.watch(1, 5)
+
+    def fail(*_):
+        raise AssertionError
+
+    assert not accumulator.accumulate("Op", [2], [3], [2], ["float64"], fail, fail, fail)
+    assert not accumulator.accumulate("Op", [1], [3], [1], ["int64"], fail, fail, fail)
+    assert not accumulator.accumulate("Op", [2], [3], [2], ["float64"])
+    assert accumulator.fetch_jvp(3) is None
+
+
+def test_D_1B_02_ops_of_a_forward_function_do_not_count(accumulator):
+    accumulator.watch(1, 5)
+
+    def forward(tangents, use_batch):
+        seen.append((accumulator.busy_accumulating, accumulator.should_record([1], ["float64"]),
+                     accumulate(accumulator, [1], [3], double)))
+        return [7]
+
+    seen = []
+    assert not accumulator.busy_accumulating
+    assert accumulate(accumulator, [1], [2], forward)
+    assert not accumulator.busy_accumulating
+    assert seen == [(True, False, False)]
+    assert (accumulator.fetch_jvp(2), accumulator.fetch_jvp(3)) == (7, None)
+
+
+def test_D_1B_02_a_transposition_asks_and_tells_its_tape(host, new_accumulator):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+
+    def backward(dy):
+        def about(value, dtype="float64"):
+            return accumulator.should_record([value.id], [dtype])
+
+        assert accumulator.busy_accumulating
+        unrelated = host.value(1)
+        product = host.multiply(dy, x)
+        seen.append([about(dy), about(dy, "int64"), about(x), about(product), about(unrelated),
+                     accumulator.accumulate("Op", [dy], [unrelated], [dy.id], ["float64"],
+                                            None, lambda: None),
+                     accumulator.accumulate("Op", [x], [unrelated], [x.id], ["float64"])])
+        return [product]
+
+    seen = []
+    y, = host.run("Op", [9], [x], backward)
+    assert seen == [[True, False, False, True, False, True, False]]
+    assert accumulator.fetch_jvp(y.id).number == 6
+    assert accumulator.should_record([x.id], ["float64"])
+
+
+def test_D_1B_02_ops_that_differentiate_a_transposed_function_do_not_count(host, new_accumulator):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+    seen = []
+
+    def backward_of_cube(dz):
+        seen.append((accumulator.busy_accumulating,
+                     accumulator.should_record([x.id], ["float64"])))
+        return [host.scale(3, dz)]
+
+    def backward(dy):
+        return host.run("Inner", [dy.number ** 3], [dy], backward_of_cube)
+
+    y, = host.run("Op", [9], [x], backward)
+    assert seen == [(True, False)]
+    assert accumulator.fetch_jvp(y.id).number == 6
+
+
+def test_D_1B_03_missing_tangents_are_zeros_if_trainable(accumulator, numbers):
+    accumulator.watch(1, 5)
+    seen = []
+    accumulate(accumulator, [1, 7, 8, 1, 9], [2], lambda *arguments: seen.append(arguments) or [0],
+               ["float64", "float32", "int64", "bool", "complex64"])
+    assert seen == [([5, 0, None, 5, 0], False)]
+    assert numbers.zeros == [7, 9]
+    assert numbers.deleted.count(0) == 2
+
+
+def test_D_1B_03_zeros_are_made_of_infos(accumulator, numbers):
+    class Info:
+        def __init__(self, id):
+            self.id = id
+
+    infos = [Info(7), Info(1)]
+    accumulator.watch(1, 5)
+    accumulator.accumulate("Op", infos, [Info(2)], [7, 1], ["float64"] * 2,
+                           lambda tangents, use_batch: [sum(tangents)])
+    assert numbers.zeros == infos[:1]
+    assert accumulator.fetch_jvp(2) == 5
+
+
+def test_D_1B_03_a_transposition_has_zeros_too(host, new_accumulator):
+    host.forward = False
+    accumulator = new_accumulator()
+    x, w = host.value(3), host.value(5)
+    accumulator.watch(x.id, host.value(2))
+    y = host.multiply(x, w)
+    assert accumulator.fetch_jvp(y.id).number == 10
+    assert ("zeros_like", w.id) in host.log
+
+
+def test_D_1B_04_a_forward_function_gives_the_tangents(accumulator):
+    accumulator.watch(1, 5)
+    assert accumulate(accumulator, [1], [2, 3], lambda tangents, use_batch: (tangents[0] * 2, None))
+    assert [accumulator.fetch_jvp(id) for id in (1, 2, 3)] == [5, 10, None]
+    assert not accumulator.should_record([3], ["float64"])
+
+
+@pytest.mark.parametrize("use_batch", [False, True])
+def test_D_1B_04_a_forward_function_is_told_about_batches(forward_accumulator, numbers, use_batch):
+    accumulator = forward_accumulator(numbers, use_batch=use_batch)
+    accumulator.watch(1, 5)
+    seen = []
+    accumulate(accumulator, [1], [2], lambda *arguments: seen.append(arguments) or [0])
+    assert seen == [([5], use_batch)]
+    assert accumulator.use_batch is use_batch
+    with pytest.raises(AttributeError):
+        accumulator.use_batch = True
+
+
+def test_D_1B_04_a_forward_function_comes_before_a_backward_one(accumulator):
+    accumulator.watch(1, 5)
+    calls = []
+    accumulator.accumulate("Op", [1], [2], [1], ["float64"], double, calls.append, calls.append)
+    assert (accumulator.fetch_jvp(2), calls) == (10, [])
+
+
+@pytest.mark.parametrize("backward, tangent", [
+    (lambda host, dy: host.scale(7, dy), 14),
+    (lambda host, dy: host.multiply(dy, dy), 4),
+    (lambda host, dy: host.value(5), None),
+    (lambda host, dy: None, None),
+    (lambda host, dy: dy, 2),
+    (lambda host, dy: host.add(dy, host.scale(7, dy)), 16),
+    (lambda host, dy: host.multiply(dy, host.multiply(dy, dy)), 6),
+], ids=["7 dy", "dy ** 2", "constant", "None", "dy", "8 dy", "dy ** 3"])
+def test_D_1B_05_a_backward_function_is_transposed(host, new_accumulator, backward, tangent):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+    y, = host.run("Op", [0], [x], lambda dy: [backward(host, dy)])
+    assert number_of(accumulator.fetch_jvp(y.id)) == tangent
+    assert (host.backwards, accumulator.busy_accumulating) == (0, False)
+
+
+def test_D_1B_05_a_gradient_passed_on_gives_the_tangent_itself(host, new_accumulator):
+    accumulator = new_accumulator()
+    x, tangent = host.value(3), host.value(2)
+    accumulator.watch(x.id, tangent)
+    y, = host.run("Op", [0], [x], lambda dy: [dy])
+    assert accumulator.fetch_jvp(y.id) is tangent
+
+
+def test_D_1B_05_inputs_that_share_a_gradient_add_their_tangents(host, new_accumulator):
+    accumulator = new_accumulator()
+    x, y = host.value(3), host.value(4)
+    accumulator.watch(x.id, host.value(2))
+    accumulator.watch(y.id, host.value(5))
+
+    def backward(dz):
+        shared = host.scale(7, dz)
+        return [dz, shared, shared, dz]
+
+    z, = host.run("Op", [0], [x, x, y, y], backward)
+    assert accumulator.fetch_jvp(z.id).number == 2 + 7 * 2 + 7 * 5 + 5
+
+
+def test_D_1B_05_every_output_has_a_seed(host, new_accumulator):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+
+    def backward(*seeds):
+        seen.append([seed.number for seed in seeds])
+        return [host.add(host.scale(5, seeds[0]), host.multiply(seeds[2], seeds[2]))]
+
+    seen = []
+    outputs = host.run("Op", [0, 0, 0], [x], backward)
+    assert [number_of(accumulator.fetch_jvp(y.id)) for y in outputs] == [10, None, 4]
+    assert seen == [[1, 1, 1]]
+
+
+def test_D_1B_06_an_output_keeps_the_tangent_it_has(accumulator, numbers):
+    accumulator.watch(1, 5)
+    accumulator.watch(2, 7)
+    accumulate(accumulator, [1], [2, 3], lambda tangents, use_batch: [11, 13])
+    accumulate(accumulator, [1], [3], lambda tangents, use_batch: [17])
+    assert [accumulator.fetch_jvp(id) for id in (1, 2, 3)] == [5, 7, 13]
+    assert [tangent for tangent in numbers.deleted if tangent > 5] == [11, 17]
+
+
+def test_D_1B_06_also_one_that_the_function_itself_brought_about(accumulator, numbers):
+    accumulator.watch(1, 5)
+
+    def forward(tangents, use_batch):
+        accumulator.watch(2, 7)
+        return [11]
+
+    accumulate(accumulator, [1], [2], forward)
+    assert accumulator.fetch_jvp(2) == 7
+    assert numbers.deleted.count(11) == 1
+
+
+def test_D_1B_07_a_tangent_goes_with_its_primal(host, new_accumulator, both_ways):
+    accumulator = new_accumulator()
+    x, tangent = host.value(3), host.value(2)
+    accumulator.watch(x.id, tangent)
+    assert tangent.holders == 2
+    y = host.multiply(x, x)
+    of_y = accumulator.fetch_jvp(y.id)
+    assert (of_y.number, of_y.holders) == (12, 1)
+    host.forget(x)
+    assert (accumulator.fetch_jvp(x.id), tangent.holders) == (None, 1)
+    host.forget(y)
+    assert (accumulator.fetch_jvp(y.id), of_y.holders) == (None, 0)
+
+
+def test_D_1B_07_a_long_program_keeps_the_tangents_of_what_lives(host, new_accumulator, both_ways):
+    accumulator = new_accumulator()
+    x = host.value(1)
+    accumulator.watch(x.id, host.value(1))
+    for _ in range(50):
+        x, former = host.add(x, x), x
+        host.forget(former)
+        assert len(host.held()) == 3  # the first tangent is the program's
+    assert accumulator.fetch_jvp(x.id).number == x.number
+
+
+# ---- what else an accumulator is asked for
+
+
+@pytest.mark.parametrize("id", [-1, -(2 ** 40)])
+def test_negative_ids_are_refused(accumulator, numbers, id):
+    with pytest.raises(InvalidIdError):
+        accumulator.watch(id, 5)
+    assert (accumulator.fetch_jvp(id), numbers.marked) == (None, [])
+    accumulator.delete_gradient(id)
+    accumulator.watch(1, 5)
+    with pytest.raises(InvalidIdError):
+        accumulate(accumulator, [1], [2, id], lambda tangents, use_batch: [7, 8])
+    assert (accumulator.fetch_jvp(id), accumulator.busy_accumulating) == (None, False)
+    for id in range(2, 100):
+        accumulate(accumulator, [id - 1], [id], lambda tangents, use_batch: [tangents[0] + 1])
+    assert accumulator.fetch_jvp(99) == 5 + 98
+
+
+def test_a_negative_input_has_no_tangent(accumulator):
+    accumulator.watch(1, 5)
+    assert not accumulator.should_record([-1], ["float64"])
+    assert accumulate(accumulator, [1, -1], [2], lambda tangents, use_batch: [sum(tangents)])
+    assert accumulator.fetch_jvp(2) == 5
+
+
+@pytest.mark.parametrize("step", [1, -1, 10 ** 6])
+def test_many_tangents_come_and_go(accumulator, step):
+    ids = [2 * 10 ** 9 + step * i for i in range(1000)]
+    for id in ids:
+        accumulator.watch(id, id)
+    for id in ids[::2]:
+        accumulator.delete_gradient(id)
+        accumulator.delete_gradient(id)
+    for id in ids[::4]:
+        accumulator.watch(id, -id)
+    expected = [(-id, id, None, id)[i % 4] for i, id in enumerate(ids)]
+    assert [accumulator.fetch_jvp(id) for id in ids] == expected
+
+
+def test_unknown_ids_are_nothing_to_delete(accumulator, numbers):
+    accumulator.delete_gradient(7)
+    accumulator.watch(7, 5)
+    accumulator.delete_gradient(7)
+    accumulator.delete_gradient(7)
+    assert numbers.deleted == [5]
+    accumulator.watch(7, 6)
+    assert accumulator.fetch_jvp(7) == 6
+
+
+def test_an_op_type_will_do_for_a_name(core, accumulator, numbers):
+    accumulator.watch(1, 5)
+    op_type = core.OpType("Named")
+    assert accumulator.accumulate(op_type, [1], [2], [1], ["float64"], double)
+    with pytest.raises(TapeStateError, match="'Named'"):
+        accumulator.accumulate(op_type, [1], [3], [1], ["float64"], lambda *_: [])
+
+
+def test_the_backward_function_is_called_by_name(core, host, new_accumulator):
+    accumulator = new_accumulator()
+    x, y = host.value(3), host.value(3)
+    accumulator.watch(x.id, host.value(2))
+    accumulator.accumulate(core.OpType("Named"), [x], [y], [x.id], ["float64"], None,
+                           lambda: lambda dy: [dy])
+    assert ("call_backward_function", "Named", [], [1]) in host.log
+
+
+def test_a_function_is_needed(accumulator):
+    accumulator.watch(1, 5)
+    with pytest.raises(NotDifferentiableError, match="'Op'"):
+        accumulate(accumulator, [1], [2], None)
+    assert not accumulator.busy_accumulating
+    assert accumulate(accumulator, [1], [2], double)
+
+
+def test_an_op_may_have_no_outputs(host, new_accumulator, both_ways):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+    assert host.run("Op", [], [x], lambda: [None], lambda dx: []) == []
+    assert not accumulator.busy_accumulating
+
+
+@pytest.mark.parametrize("inputs", [[], [1, 1]])
+def test_every_input_has_an_info_and_an_id(accumulator, inputs):
+    accumulator.watch(1, 5)
+    for functions in ((double,), (None, lambda: None)):
+        with pytest.raises(ValueError):
+            accumulator.accumulate("Op", inputs, [2], [1], ["float64"], *functions)
+    assert (accumulator.fetch_jvp(2), accumulator.busy_accumulating) == (None, False)
+
+
+def test_an_input_that_is_not_trainable_moves_nothing(host, new_accumulator):
+    """Even if the backward function has a gradient for it."""
+    accumulator = new_accumulator()
+    x, n = host.value(3), host.value(4)
+    accumulator.watch(x.id, host.value(2))
+    y, = host.run("Op", [0], [x, n], lambda dy: [host.scale(5, dy), host.scale(7, dy)],
+                  dtypes=["float64", "int64"])
+    assert accumulator.fetch_jvp(y.id).number == 10
+
+
+def test_gradients_of_inputs_without_a_tangent_are_not_needed(host, new_accumulator):
+    accumulator = new_accumulator()
+    x, n = host.value(3), host.value(4)
+    accumulator.watch(x.id, host.value(2))
+    host.run("Op", [0], [n, x], lambda dy: [None, dy], dtypes=["int64", "float64"])
+    assert ("call_backward_function", "Op", [0], [1]) in host.log
+
+
+def test_a_tangent_counts_whatever_the_dtype(host, new_accumulator):
+    """It is the host that watches and knows."""
+    accumulator = new_accumulator()
+    x, n = host.value(3), host.value(4)
+    accumulator.watch(x.id, host.value(2))
+    accumulator.watch(n.id, host.value(1))
+    y, = host.run("Op", [0], [x, n], lambda dy: [host.scale(5, dy), host.scale(7, dy)],
+                  dtypes=["float64", "int64"])
+    assert accumulator.fetch_jvp(y.id).number == 17
+
+
+def test_a_program(host, new_accumulator, both_ways):
+    accumulator = new_accumulator()
+    x, y = host.value(3), host.value(5)
+    accumulator.watch(x.id, host.value(1))
+    z = host.add(host.multiply(host.multiply(x, x), y), host.scale(4, x))
+    assert accumulator.fetch_jvp(z.id).number == 2 * 3 * 5 + 4
+
+
+# ---- accumulators around accumulators
+
+
+def test_accumulators_nest(host, new_accumulator, both_ways):
+    x = host.value(3)
+    accumulators = [new_accumulator() for _ in range(3)]
+    for accumulator in accumulators:
+        accumulator.watch(x.id, host.value(1))
+    y = host.multiply(x, host.multiply(x, host.multiply(x, x)))
+    tangents = [y]
+    for accumulator in reversed(accumulators):
+        tangents += [accumulator.fetch_jvp(tangents[-1].id)]
+    assert [tangent.number for tangent in tangents] == [81, 108, 108, 72]
+    assert [accumulator.fetch_jvp(tangents[-1].id) for accumulator in accumulators] == [None] * 3
+
+
+def test_an_inner_accumulator_does_not_see_what_an_outer_one_computes(
+        host, new_accumulator, both_ways):
+    outer, inner = new_accumulator(), new_accumulator()
+    x = host.value(3)
+    outer.watch(x.id, host.value(1))
+    inner.watch(x.id, host.value(1))
+    y = host.multiply(x, x)
+    assert inner.fetch_jvp(outer.fetch_jvp(y.id).id) is None
+    assert outer.fetch_jvp(inner.fetch_jvp(y.id).id).number == 2
+
+
+def test_tangents_of_tangents_go_with_them(host, new_accumulator, both_ways):
+    outer, inner = new_accumulator(), new_accumulator()
+    x = host.value(3)
+    outer.watch(x.id, host.value(1))
+    inner.watch(x.id, host.value(1))
+    y = host.multiply(x, x)
+    tangent = inner.fetch_jvp(y.id)
+    of_tangent = outer.fetch_jvp(tangent.id)
+    inner.delete_gradient(y.id)
+    assert (tangent.holders, of_tangent.holders) == (0, 0)
+    assert outer.fetch_jvp(tangent.id) is None
+
+
+def test_one_accumulator_may_look_on_while_another_watches(host, new_accumulator, both_ways):
+    outer, inner = new_accumulator(), new_accumulator()
+    x, y = host.value(3), host.value(5)
+    outer.watch(x.id, host.value(1))
+    inner.watch(y.id, host.value(1))
+    z = host.multiply(x, y)
+    assert (outer.fetch_jvp(z.id).number, inner.fetch_jvp(z.id).number) == (5, 3)
+    assert outer.fetch_jvp(inner.fetch_jvp(z.id).id).number == 1
+    assert inner.fetch_jvp(x.id) is None
+
+
+# ---- call states
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_pushed_state_is_a_fresh_one(host, new_accumulator, both_ways, depth):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+
+    def in_between():
+        for _ in range(depth):
+            accumulator.push_state()
+        states.append(accumulator.busy_accumulating)
+        states.append(accumulator.should_record([x.id], ["float64"]))
+        tangents.append(accumulator.fetch_jvp(host.multiply(x, x).id).number)
+        for _ in range(depth):
+            accumulator.pop_state()
+        states.append(accumulator.busy_accumulating)
+        states.append(accumulator.should_record([x.id], ["float64"]))
+
+    def backward(dy):
+        in_between()
+        return [host.scale(7, dy)]
+
+    def forward(dx):
+        in_between()
+        return [host.scale(7, dx)]
+
+    states, tangents = [], []
+    y, = host.run("Op", [21], [x], backward, forward)
+    assert (states, tangents) == ([False, True, True, False], [12])
+    assert accumulator.fetch_jvp(y.id).number == 14
+
+
+def test_a_pushed_state_keeps_ops_from_the_tape(host, new_accumulator):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+
+    def backward(dy):
+        accumulator.push_state()
+        unseen = host.scale(5, dy)
+        accumulator.pop_state()
+        return [host.add(unseen, host.scale(7, dy))]
+
+    y, = host.run("Op", [0], [x], backward)
+    assert accumulator.fetch_jvp(y.id).number == 14
+
+
+def test_the_last_state_stays(accumulator):
+    for _ in range(2):
+        with pytest.raises(TapeStateError):
+            accumulator.pop_state()
+        accumulator.push_state()
+        accumulator.watch(1, 5)
+        accumulator.pop_state()
+    assert accumulate(accumulator, [1], [2], double)
+
+
+def test_an_op_leaves_the_state_it_found(host, new_accumulator, both_ways):
+    """Whatever its function left behind."""
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+
+    def careless(dy):
+        accumulator.push_state()
+        accumulator.push_state()
+        return [host.value(7)]
+
+    host.run("Op", [0], [x], careless, careless)
+    assert not accumulator.busy_accumulating
+    assert accumulator.should_record([x.id], ["float64"])
+    with pytest.raises(TapeStateError):
+        accumulator.pop_state()
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize("returned", [[], [1, 2], [None] * 3, (1, None, 2), [None, 2, 3, 4]])
+def test_a_wrong_number_of_tangents_is_an_error(accumulator, numbers, returned):
+    accumulator.watch(1, 5)
+    n_outputs = 1 if len(returned) > 1 else 2
+    with pytest.raises(TapeStateError, match=f"'Op'.* expected {n_outputs}.* {len(returned)}$"):
+        accumulate(accumulator, [1], [2, 3][:n_outputs], lambda *_: returned)
+    assert [tangent for tangent in numbers.deleted if tangent != 5] == [
+        tangent for tangent in returned if tangent is not None]
+    assert [accumulator.fetch_jvp(id) for id in (1, 2, 3)] == [5, None, None]
+    assert accumulate(accumulator, [1], [2], double)
+
+
+@pytest.mark.parametrize("returned", [0, 1, 3])
+def test_a_wrong_number_of_gradients_is_an_error(host, new_accumulator, returned):
+    accumulator = new_accumulator()
+    x, y, z = host.value(3), host.value(4), host.value(0)
+    accumulator.watch(x.id, host.value(2))
+    deleted = []
+    with pytest.raises(TapeStateError, match=f"'Op'.* expected 2, received {returned}$"):
+        accumulator.accumulate("Op", [x, y], [z], [x.id, y.id], ["float64"] * 2, None,
+                               lambda: lambda dz: [None] * returned, deleted.append)
+    assert len(deleted) == 1
+    assert (accumulator.fetch_jvp(z.id), accumulator.busy_accumulating) == (None, False)
+
+
+@pytest.mark.parametrize("returned", [None, 7])
+def test_tangents_come_in_a_sequence(accumulator, returned):
+    accumulator.watch(1, 5)
+    with pytest.raises(TypeError):
+        accumulate(accumulator, [1], [2], lambda *_: returned)
+    assert (accumulator.fetch_jvp(2), accumulator.busy_accumulating) == (None, False)
+
+
+@pytest.mark.parametrize("error_type", [InjectedError, KeyboardInterrupt, MemoryError])
+def test_an_error_comes_out_unchanged(host, new_accumulator, both_ways, error_type):
+    accumulator = new_accumulator()
+    x, w = host.value(3), host.value(5)
+    accumulator.watch(x.id, host.value(2))
+    error = error_type("text")
+
+    def fail(*tangents):
+        host.multiply(*tangents, *tangents) if len(tangents) == 1 else host.add(*tangents)
+        raise error
+
+    before = host.held()
+    with pytest.raises(error_type) as caught:
+        host.run("Op", [0], [x, w], fail, fail)
+    assert caught.value is error
+    error.__traceback__ = None
+    del caught
+    assert sorted(host.held()) == sorted([*before, 0])  # the output is the program's
+    assert not accumulator.busy_accumulating
+    y = host.multiply(x, w)
+    assert accumulator.fetch_jvp(y.id).number == 10
+
+
+@pytest.mark.parametrize("forward", [True, False], ids=["forward", "transposed"])
+@pytest.mark.parametrize("method, nth", [
+    ("zeros_like", 1), ("zeros_like", 2), ("ones_like", 1), ("ones_like", 2),
+    ("aggregate_gradients", 1), ("getter", 1), ("getter", 2), ("forward", 1),
+    ("call_backward_function", 1), ("call_backward_function", 2),
+    ("tensor_id", 1), ("tensor_id", 2), ("tensor_id", 3), ("tensor_id", 4), ("tensor_id", 5),
+    ("info_from_gradient", 1),
+])
+def test_nothing_is_left_after_an_error(host, new_accumulator, forward, method, nth):
+    host.forward = forward
+    accumulator = new_accumulator()
+    x, v, w = host.value(3), host.value(5), host.value(7)
+    accumulator.watch(x.id, host.value(2))
+
+    def op():
+        return host.run(
+            "Op", [1, 2], [x, v, w],
+            lambda dy, dz: [dy, host.add(host.scale(2, dy), host.scale(3, dz)), dz],
+            lambda dx, dv, dw: [host.add(dx, host.scale(2, dv)), host.add(dv, dw)])
+
+    host.failing, host.countdown = method, nth
+    before = host.held()
+    try:
+        op()
+    except InjectedError:
+        reached = True
+    else:
+        reached = False
+    assert reached == (host.countdown == 0)
+    assert host.backwards == 0
+    if reached:
+        # The two outputs are the program's.
+        assert sorted(host.held()) == sorted([*before, 1, 2])
+    host.failing = None
+    assert not accumulator.busy_accumulating
+    assert [number_of(accumulator.fetch_jvp(y.id)) for y in op()] == [2, 0]
+
+
+@pytest.mark.parametrize("forward", [True, False], ids=["forward", "transposed"])
+def test_all_those_errors_are_met(host, new_accumulator, forward):
+    """So the test above tests something."""
+    test = test_nothing_is_left_after_an_error
+    marks = [mark for mark in test.pytestmark if mark.args[0] == "method, nth"]
+    host.forward = forward
+    accumulator = new_accumulator()
+    x, v, w = host.value(3), host.value(5), host.value(7)
+    accumulator.watch(x.id, host.value(2))
+    host.run("Op", [1, 2], [x, v, w],
+             lambda dy, dz: [dy, host.add(host.scale(2, dy), host.scale(3, dz)), dz],
+             lambda dx, dv, dw: [host.add(dx, host.scale(2, dv)), host.add(dv, dw)])
+    entered = {entry[0] for entry in host.log}
+    wanted = {method for mark in marks for method, _ in mark.args[1]}
+    if forward:
+        assert entered == {"forward", "zeros_like"}
+    else:
+        assert entered == wanted - {"forward"}
+
+
+def test_an_error_in_a_sum_of_tangents_loses_them(host, new_accumulator):
+    """The VSpace has taken both."""
+    accumulator = new_accumulator()
+    x, tangents = host.value(3), [host.value(2), host.value(4)]
+    accumulator.watch(x.id, tangents[0])
+    host.failing, host.countdown = "aggregate_gradients", 1
+    with pytest.raises(InjectedError):
+        accumulator.watch(x.id, tangents[1])
+    assert accumulator.fetch_jvp(x.id) is None
+    assert [tangent.holders for tangent in tangents] == [1, 1]
+    accumulator.watch(x.id, tangents[1])
+    assert accumulator.fetch_jvp(x.id) is tangents[1]
+
+
+def test_outputs_need_an_id(host, new_accumulator, both_ways):
+    accumulator = new_accumulator()
+    x, y = host.value(3), host.value(4)
+    accumulator.watch(x.id, host.value(2))
+    before = host.held()
+    functions = [None, lambda: lambda *dys: [None]]
+    if host.forward:
+        functions = [lambda dx, use_batch: [Value(host, 7), Value(host, 8)]]
+    with pytest.raises(AttributeError):
+        accumulator.accumulate("Op", [x], [y, object()], [x.id], ["float64"], *functions)
+    assert not accumulator.busy_accumulating
+    if accumulator.fetch_jvp(y.id) is None:
+        assert host.held() == before
+
+
+def test_an_op_met_in_a_backward_function_needs_one_too(host, new_accumulator):
+    accumulator = new_accumulator()
+    x = host.value(3)
+    accumulator.watch(x.id, host.value(2))
+
+    def backward(dy):
+        y = host.value(dy.number)
+        accumulator.accumulate("Opaque", [dy], [y], [dy.id], ["float64"], lambda *_: [])
+        return [y]
+
+    with pytest.raises(NotDifferentiableError, match="'Opaque'"):
+        host.run("Op", [0], [x], backward)
+    assert (host.backwards, accumulator.busy_accumulating) == (0, False)
+
+
+def test_a_failing_deleter_is_reported_and_stops_nothing(host, new_accumulator, unraisable):
+    accumulator = new_accumulator()
+    x, y = host.value(3), host.value(0)
+    accumulator.watch(x.id, host.value(2))
+
+    def deleter(_):
+        raise InjectedError
+
+    accumulator.accumulate("Op", [x], [y], [x.id], ["float64"], None,
+                           lambda: lambda dy: [host.scale(5, dy)], deleter)
+    assert accumulator.fetch_jvp(y.id).number == 10
+    assert list(map(type, unraisable)) == [InjectedError]
+    unraisable.clear()  # their frames hold the accumulator
+
+
+# ---- memory
+
+
+def test_a_tangent_may_be_deleted_while_it_is_in_use(host, new_accumulator, both_ways):
+    accumulator = new_accumulator()
+    x, y = host.value(3), host.value(4)
+    accumulator.watch(x.id, Value(host, 2))
+    accumulator.fetch_jvp(x.id).drop()  # the accumulator alone holds it
+    accumulator.watch(y.id, host.value(1))
+    tangent = accumulator.fetch_jvp(x.id)
+
+    def forward(dx, dy):
+        accumulator.delete_gradient(x.id)
+        accumulator.watch(y.id, host.value(1))
+        assert dx.holders
+        return [host.add(dx, dy)]
+
+    def backward(dz):
+        accumulator.delete_gradient(x.id)
+        accumulator.watch(y.id, host.value(1))
+        return [dz, dz]
+
+    z, = host.run("Op", [0], [x, y], backward, forward)
+    assert accumulator.fetch_jvp(z.id).number == 3
+    assert (accumulator.fetch_jvp(x.id), tangent.holders) == (None, 0)
+    assert accumulator.fetch_jvp(y.id).number == 2
+
+
+def test_a_dead_accumulator_releases_its_tangents_once(forward_accumulator, host):
+    accumulator = forward_accumulator(host)
+    host.accumulators.append(accumulator)
+    tangents = [host.value(10 + i) for i in range(5)]
+    primals = [host.value(i) for i in range(5)]
+    for x, tangent in zip(primals, tangents, strict=True):
+        accumulator.watch(x.id, tangent)
+    y = host.multiply(primals[0], primals[1])
+    of_y = accumulator.fetch_jvp(y.id)
+    accumulator.delete_gradient(primals[4].id)
+    host.accumulators.clear()
+    assert [tangent.holders for tangent in tangents] == [2, 2, 2, 2, 1]
+    del accumulator
+    assert [tangent.holders for tangent in [*tangents, of_y]] == [1] * 5 + [0]
+
+
+def test_an_accumulator_in_a_cycle_with_its_host_is_collected(forward_accumulator, numbers_type):
+    class Tangent:
+        pass
+
+    vspace, tangent = numbers_type(), Tangent()
+    deleted = vspace.deleted = []
+    vspace.delete_gradient = lambda gradient: deleted.append(1)
+    vspace.mark_as_result = lambda gradient: None
+    accumulator = forward_accumulator(vspace)
+    accumulator.watch(1, tangent)
+    accumulator.watch(2, tangent)
+    vspace.accumulator = accumulator
+    gone = weakref.ref(tangent)
+    del accumulator, vspace, tangent
+    gc.collect()
+    assert deleted == [1, 1]
+    assert gone() is None
+
+
+def test_nothing_is_left_after_many_accumulators(core, forward_accumulator, numbers_type):
+    numbers = numbers_type()
+    numbers.mark_as_result = numbers.delete_gradient = lambda gradient: None
+    numbers.zeros_like = lambda info: 0
+    numbers.tensor_id = lambda gradient: 10 ** 9
+    numbers.info_from_gradient = lambda gradient: 10 ** 9
+    tangent, info = 10 ** 10, 10 ** 9  # ints of their own
+    dtypes = ["float64"] * 2
+
+    def use_accumulators(count):
+        for number in range(count):
+            accumulator = forward_accumulator(numbers)
+            accumulator.watch(info, tangent)
+            for i in range(8):
+                functions = [lambda tangents, use_batch: tangents[:1], None, None]
+                if i % 2:
+                    functions = [None, lambda: lambda dy: [dy, None], lambda _: None]
+                accumulator.accumulate(
+                    "Op", [info + i, 1], [info + i + 1], [info + i, 1], dtypes, *functions)
+            assert accumulator.fetch_jvp(info + 8) == tangent
+            if number % 3 == 0:
+                accumulator.delete_gradient(info + 3)
+            elif number % 3 == 1:
+                with pytest.raises(TapeStateError):
+                    accumulate(accumulator, [info], [7], lambda *_: [])
+            numbers.calls.clear()
+            numbers.unneeded.clear()
+            numbers.output_gradients.clear()
+
+    use_accumulators(100)
+    gc.collect()
+    references = [sys.getrefcount(thing) for thing in (numbers, tangent, info)]
+    objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
+    use_accumulators(1000)
+    gc.collect()
+    assert [sys.getrefcount(thing) for thing in (numbers, tangent, info)] == references
+    assert len(gc.get_objects()) <= objects
+    assert sys.getallocatedblocks() < blocks + 100
