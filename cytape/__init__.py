@@ -1,7 +1,12 @@
 """cytape: automatic differentiation for people who write NumPy."""
 
 from cytape import errors, nn, numpy, ops
-from cytape.autodiff.custom_gradient import custom_gradient, recompute_grad, stop_gradient
+from cytape.autodiff.custom_gradient import (
+    custom_gradient,
+    custom_jvp,
+    recompute_grad,
+    stop_gradient,
+)
 from cytape.autodiff.eager_functional import (
     gradients_function,
     implicit_grad,
@@ -9,8 +14,17 @@ from cytape.autodiff.eager_functional import (
     make_vjp,
     val_and_grad_function,
 )
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.forward_functional import (
+    hessian,
+    hessian_vector_product,
+    jacfwd,
+    jvp,
+    make_ggnvp,
+)
 from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
+from cytape.autodiff.jet import jet
 from cytape.core.workers import get_num_threads, set_num_threads
 from cytape.ops.declare import register_gradient, register_jvp
 from cytape.ops.indexing import gather
@@ -26,6 +40,7 @@ from cytape.tensor import (
 from cytape.tensor.state import stop_recording
 
 __all__ = [
+    "ForwardAccumulator",
     "GradientTape",
     "IndexedSlices",
     "Spec",
@@ -35,14 +50,21 @@ __all__ = [
     "constant",
     "convert_to_tensor",
     "custom_gradient",
+    "custom_jvp",
     "errors",
     "from_dlpack",
     "gather",
     "get_num_threads",
     "grad",
     "gradients_function",
+    "hessian",
+    "hessian_vector_product",
     "implicit_grad",
     "implicit_val_and_grad",
+    "jacfwd",
+    "jet",
+    "jvp",
+    "make_ggnvp",
     "make_vjp",
     "nn",
     "numpy",

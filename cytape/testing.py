@@ -9,11 +9,13 @@ the gradient convention of cytape is that of an adjoint.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cytape.autodiff import nest
+from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import vjp
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
@@ -28,7 +30,7 @@ def check_grads(
     f: Callable,
     args: Sequence[Any],
     order: int = 2,
-    modes: Sequence[str] = ("reverse",),
+    modes: Sequence[str] = ("forward", "reverse"),
     rtol: float | None = None,
     atol: float | None = None,
     step: float = 1e-3,
@@ -44,8 +46,8 @@ def check_grads(
     args : sequence of array_like
         Where to check. Keep twice `step` away from kinks.
     order : int
-        Up to which order of derivatives to check.
-    modes : sequence of {"reverse"}
+        Up to which order of derivatives to check: at the second, each mode over each mode.
+    modes : sequence of {"forward", "reverse"}
         Which modes of differentiation to check.
     rtol, atol : float, optional
         Tolerances, by default according to the dtype of the argument. What is compared is the inner
@@ -70,56 +72,91 @@ def check_grads(
     >>> check_grads(wrong, [0.5])  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    AssertionError: reverse mode, order 1, argument 0: ...
+    AssertionError: forward mode, argument 0: ...
     """
-    unknown = set(modes) - {"reverse"}
+    unknown = set(modes) - {"forward", "reverse"}
     if unknown:
-        raise ValueError(f"modes must be among ('reverse',), got {sorted(unknown)}")
+        raise ValueError(f"modes must be among 'forward' and 'reverse', got {sorted(unknown)}")
     arrays = [np.asarray(_to_array(arg)) for arg in args]
     positions = [i for i, array in enumerate(arrays) if array.dtype.kind in "fc"]
     if not positions:
         raise ValueError("none of the arguments is of a floating point or complex dtype")
     for i in positions:
         relative, absolute = _TOLERANCES[min(8, np.finfo(arrays[i].dtype).dtype.itemsize)]
-        _check_reverse(
-            _of_argument(f, arrays, i),
-            arrays[i],
-            np.random.default_rng(0),
-            [f"reverse mode, order {n}, argument {i}" for n in range(1, order + 1)],
-            relative if rtol is None else rtol,
-            absolute if atol is None else atol,
-            step,
+        check = _Check(
+            relative if rtol is None else rtol, absolute if atol is None else atol, step, modes, i
         )
+        check.run(_of_argument(f, arrays, i), arrays[i], order, [])
 
 
 def _of_argument(f, arrays, position):
     return lambda x: f(*arrays[:position], x, *arrays[position + 1 :])
 
 
-def _check_reverse(f, x, rng, labels, rtol, atol, step):
-    """Check the gradient of `f` at `x`, then, for the labels that remain, the gradient of that."""
-    value, pull_back = vjp(f, x)
-    cotangents = nest.map_structure(lambda y: _random_like(rng, y), value)
-    (gradient,) = pull_back(cotangents)
-    if gradient.shape != x.shape or gradient.dtype != x.dtype:
+@dataclass
+class _Check:
+    """What the checks of one argument have in common."""
+
+    rtol: float
+    atol: float
+    step: float
+    modes: Sequence[str]
+    argument: int
+
+    def run(self, f, x, order, inner_modes):
+        """Check `f`, which took those modes of differentiation itself, up to an order."""
+        for mode in self.modes if order else ():
+            derivative = self._forward if mode == "forward" else self._reverse
+            label = " over ".join([mode, *inner_modes]) + f" mode, argument {self.argument}"
+            # Not twice the same directions: a Hessian could be wrong and not show it.
+            directions = _random_directions(np.random.default_rng(len(inner_modes)), f, x)
+            self.run(derivative(f, x, label, *directions), x, order - 1, [mode, *inner_modes])
+
+    def _forward(self, f, x, label, direction, cotangents):
+        """Check the JVP of `f` at `x`; return the function that computes it."""
+        value, tangents = jvp(f, (x,), (direction,))
+        for y, tangent in zip(nest.flatten(value), nest.flatten(tangents), strict=True):
+            _require_like(f"{label}: the tangent", tangent, "the value", y)
+        self._compare(f, x, direction, cotangents, _products(cotangents, tangents), label)
+        return lambda x: jvp(f, (x,), (direction,))[1]
+
+    def _reverse(self, f, x, label, direction, cotangents):
+        """Check the gradient of `f` at `x`; return the function that computes it."""
+        (gradient,) = vjp(f, x)[1](cotangents)
+        _require_like(f"{label}: the gradient", gradient, "the argument", x)
+        self._compare(f, x, direction, cotangents, _products(gradient, direction), label)
+        return lambda x: vjp(f, x)[1](cotangents)[0]
+
+    def _compare(self, f, x, direction, cotangents, actual, label):
+        """Compare terms of a derivative in one direction with numerical ones."""
+        expected = _products(cotangents, numerical_jvp(f, [x], [direction], self.step))
+        scale = max(map(abs, expected + actual), default=0.0)
+        allowed = self.atol + self.rtol * scale
+        error = abs(sum(expected) - sum(actual))
+        if not error <= allowed:
+            raise AssertionError(
+                f"{label}: the derivative in a random direction is {sum(actual):.10g}, "
+                f"by central differences {sum(expected):.10g} "
+                f"(off by {error:.2g}, allowed are {allowed:.2g})"
+            )
+
+
+def _random_directions(rng, f, x):
+    """Return a random direction for `x`, and weights for the outputs of `f`."""
+    weights = nest.map_structure(lambda y: _random_like(rng, np.asarray(_to_array(y))), f(x))
+    return _random_like(rng, x), weights
+
+
+def _require_like(name, derivative, what, x):
+    if derivative.shape != x.shape or derivative.dtype != x.dtype:
         raise AssertionError(
-            f"{labels[0]}: the gradient is {gradient.dtype}{gradient.shape}, "
-            f"the argument {x.dtype}{x.shape}"
+            f"{name} is {derivative.dtype}{derivative.shape}, {what} {x.dtype}{x.shape}"
         )
-    direction = _random_like(rng, x)
-    difference = numerical_jvp(f, [x], [direction], step)
-    expected = sum(map(_inner_terms, nest.flatten(cotangents), nest.flatten(difference)), [])
-    actual = _inner_terms(gradient, direction)
-    scale = max(map(abs, expected + actual), default=0.0)
-    error = abs(sum(expected) - sum(actual))
-    if not error <= atol + rtol * scale:
-        raise AssertionError(
-            f"{labels[0]}: the derivative in a random direction is {sum(actual):.10g}, "
-            f"by central differences {sum(expected):.10g} "
-            f"(off by {error:.2g}, allowed are {atol + rtol * scale:.2g})"
-        )
-    if len(labels) > 1:
-        _check_reverse(lambda x: vjp(f, x)[1](cotangents)[0], x, rng, labels[1:], rtol, atol, step)
+
+
+def _products(a, b):
+    """List the terms of the inner product of two structures of arrays."""
+    return sum(map(_inner_terms, nest.flatten(a), nest.flatten(b)), [])
 
 
 def numerical_jvp(

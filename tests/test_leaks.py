@@ -219,3 +219,81 @@ def test_a_backward_pass_takes_two_arrays_at_most_beside_what_was_saved():
     """)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert float(run.stdout) <= 2.1, run.stderr  # in arrays; a little is Python's own
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("use_batch", [False, True])
+def test_forward_mode_through_a_layer(use_batch):
+    layer = Dense()
+    tangents = np.ones((2, 100, 5) if use_batch else (100, 5))
+
+    def work():
+        with cytape.ForwardAccumulator(layer.w, tangents, use_batch) as accumulator:
+            accumulator.jvp(layer())
+
+    assert growth(work, 5_000) < 4 * MEGABYTE
+
+
+def test_one_accumulator_that_stays():
+    """The slots of its tangents, of 16 bytes, are used again."""
+    x = cytape.constant(1.0)
+    with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+        grown = growth(lambda: accumulator.jvp(np.sin(x) * x), 200_000)
+    assert grown < MEGABYTE
+
+
+def test_hessian_vector_products_make_no_garbage():
+    v = cytape.Variable(np.ones(3))
+
+    def work():
+        with cytape.ForwardAccumulator(v, np.ones(3)) as outer:
+            with cytape.ForwardAccumulator(v, np.ones((2, 3)), use_batch=True) as inner:
+                with cytape.GradientTape(persistent=True) as tape:
+                    y = np.sum(np.tanh(v) * v @ v)
+                    gradient = tape.gradient(y, v)
+        outer.jvp(inner.jvp(gradient))
+        with cytape.GradientTape() as tape, cytape.ForwardAccumulator(v, np.ones(3)) as inner:
+            y = np.sum(np.tanh(v) * v)
+        tape.gradient(inner.jvp(y), v)
+
+    make_no_garbage(work)
+
+
+def test_many_live_tangents_come_and_go():
+    x = cytape.constant(1.0)
+
+    def work():
+        with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+            made = [x * float(i) for i in range(2000)]
+            kept = accumulator.jvp(made[::2])
+        del made
+        return kept
+
+    assert growth(work, 100) < MEGABYTE
+
+
+def test_failing_rules_of_forward_mode_leave_nothing():
+    @cytape.custom_gradient
+    def broken(x):
+        def grad_fn(dy):
+            raise ArithmeticError
+
+        return np.tanh(x.numpy()), grad_fn
+
+    v, x = cytape.Variable(np.ones(3)), cytape.constant(np.ones(3))
+
+    def work():
+        with cytape.ForwardAccumulator([v, x], [np.ones(3), np.ones(3)]) as accumulator:
+            with cytape.GradientTape() as tape, cytape.ForwardAccumulator(x, np.ones(3)):
+                tape.watch(x)
+                try:
+                    broken(np.tanh(x) * v)
+                except ArithmeticError:
+                    pass
+                y = v * x
+            tape.gradient(y, v)
+        return accumulator.jvp(y)
+
+    make_no_garbage(work)

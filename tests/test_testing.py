@@ -46,14 +46,14 @@ def test_integer_arguments_are_held():
     ],
 )
 def test_wrong_gradient_is_refused(gradient):
-    with pytest.raises(AssertionError, match="order 1, argument 0: the derivative in a random"):
+    with pytest.raises(AssertionError, match="mode, argument 0: the derivative in a random"):
         check_grads(with_gradient(gradient), [np.array([0.5, 2.0])])
 
 
 def test_wrong_second_derivative_is_refused():
     wrong = with_gradient(lambda x, dy: dy * cnp.cos(cytape.stop_gradient(x)))
     check_grads(wrong, [0.5], order=1)
-    with pytest.raises(AssertionError, match="order 2, argument 0"):
+    with pytest.raises(AssertionError, match=" over [a-z]+ mode, argument 0"):
         check_grads(wrong, [0.5])
 
 
@@ -66,7 +66,7 @@ def test_the_argument_at_fault_is_named():
 def test_wrong_complex_convention_is_refused():
     x = np.array([0.3 + 0.8j])
     check_grads(with_gradient(lambda x, dy: dy * cnp.conj(cnp.cos(x))), [x], order=1)
-    with pytest.raises(AssertionError, match="order 1"):
+    with pytest.raises(AssertionError, match="^[a-z]+ mode, argument 0"):
         check_grads(with_gradient(lambda x, dy: dy * cnp.cos(x)), [x], order=1)
 
 

@@ -1,4 +1,4 @@
-"""Functions that bring their own gradient, recompute themselves for it, or have none."""
+"""Functions that bring their own derivative, recompute themselves for it, or have none."""
 
 from __future__ import annotations
 
@@ -8,18 +8,24 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cytape.autodiff import nest
+from cytape.autodiff.backward import convert_output_gradients
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
-from cytape.errors import InvalidGradientError, TapeStateError
+from cytape.core import is_trainable
+from cytape.errors import DetachedError, InvalidGradientError, TapeStateError
 from cytape.ops.creation import identity_op
 from cytape.ops.declare import nondifferentiable
 from cytape.ops.general_op import record_custom
+from cytape.ops.gradients import compute_gradients
 from cytape.tensor import state
 from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 from cytape.tensor.variable import Variable
 
-__all__ = ["custom_gradient", "recompute_grad", "stop_gradient"]
+__all__ = ["custom_gradient", "custom_jvp", "recompute_grad", "stop_gradient"]
 
 _stop_gradient = nondifferentiable("StopGradient", forward=lambda x: x)
 
@@ -74,7 +80,9 @@ def custom_gradient(f: Callable) -> Callable:
     Notes
     -----
     The gradient of a complex output follows TensorFlow's convention, see `GradientTape`. What
-    `grad_fn` computes from tensors can be differentiated in its turn.
+    `grad_fn` computes from tensors can be differentiated in its turn. Forward mode transposes it,
+    as far as it is written in functions that have a gradient: what it gets from elsewhere, say with
+    ``dy.numpy()``, has no tangent. `custom_jvp` is for such functions.
 
     Examples
     --------
@@ -114,11 +122,7 @@ class _CustomGradient:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         f = self.__wrapped__
         name = _name(f)
-        if any(map(_is_tensor, nest.flatten(kwargs))):
-            raise TypeError(
-                f"{name} has a custom gradient, which covers positional arguments only: "
-                "pass tensors and variables by position"
-            )
+        _require_positional(f, kwargs)
         leaves = nest.flatten(args)
         returned, variables = _call_and_watch(f, args, kwargs)
         if not (isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1])):
@@ -198,6 +202,13 @@ def recompute_grad(f: Callable) -> Callable:
         values_read = [variable.value().id for variable in variables]
         inputs = [leaf for leaf in leaves if _is_plain_tensor(leaf)]
 
+        def call_anew(*tensors: Tensor) -> list:
+            remaining = iter(tensors)
+            args, kwargs = nest.pack_sequence_as(
+                structure, [next(remaining) if _is_plain_tensor(leaf) else leaf for leaf in leaves]
+            )
+            return [convert_to_tensor(leaf) for leaf in nest.flatten(f(*args, **kwargs))]
+
         def backward(*output_gradients: Tensor) -> list:
             for variable, value_read in zip(variables, values_read, strict=True):
                 if variable.value().id != value_read:
@@ -205,17 +216,183 @@ def recompute_grad(f: Callable) -> Callable:
                         f"{_name(f)} cannot be recomputed for its gradient: it read "
                         f"{variable!r}, which has been assigned to since"
                     )
-            fresh = [identity_op(leaf) if _is_plain_tensor(leaf) else leaf for leaf in leaves]
-            sources = [leaf for leaf in fresh if _is_plain_tensor(leaf)] + variables
-            args, kwargs = nest.pack_sequence_as(structure, fresh)
+            fresh = list(map(identity_op, inputs))
+            sources = fresh + variables
             with GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch([source for source in sources if source.spec.trainable])
-                outputs = [convert_to_tensor(leaf) for leaf in nest.flatten(f(*args, **kwargs))]
+                outputs = call_anew(*fresh)
             return tape.gradient(outputs, sources, list(output_gradients))
 
-        return _record(_name(f), result, inputs + variables, backward)
+        def jvp(*tangents: Tensor | None) -> list:
+            fresh = list(map(identity_op, inputs))
+            pairs = [
+                (source, tangent)
+                for source, tangent in zip(fresh + variables, tangents, strict=True)
+                if tangent is not None
+            ]
+            with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
+                outputs = call_anew(*fresh)
+            return accumulator.jvp(outputs)
+
+        return _record(_name(f), result, inputs + variables, backward, jvp)
 
     return recomputed
+
+
+def custom_jvp(f: Callable) -> _CustomJvp:
+    """Give a function a Jacobian-vector product of its own.
+
+    Parameters
+    ----------
+    f : callable
+        Returns a tensor or a structure of tensors. Its positional arguments are differentiated;
+        tensors and trainable variables cannot come in by another way.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `f` and returns its outputs. Its method ``defjvp`` decorates the
+        rule: called with the tuple of arguments and a structure like it of tangents (zeros where
+        there are none, None where there can be none), it returns a pair, the outputs and their
+        tangents. The tangents must be linear in the given ones, so that reverse mode can transpose
+        the rule.
+
+    Raises
+    ------
+    TypeError
+        In a call, if no rule was given, a tensor is passed by keyword, or `f` reads a trainable
+        variable that is not among its arguments; and where a derivative is taken, if the rule does
+        not return such a pair.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> @cytape.custom_jvp
+    ... def log1pexp(x):
+    ...     return np.log(1 + np.exp(x))
+    >>> @log1pexp.defjvp
+    ... def log1pexp_jvp(primals, tangents):
+    ...     (x,), (dx,) = primals, tangents
+    ...     return log1pexp(x), dx / (1 + np.exp(-x))
+    >>> x = cytape.constant(0.5)
+    >>> with cytape.ForwardAccumulator(x, 2.0) as accumulator:
+    ...     y = log1pexp(x)
+    >>> round(float(accumulator.jvp(y)), 6), round(float(cytape.grad(log1pexp)(0.5)), 6)
+    (1.244919, 0.622459)
+    """
+    return _CustomJvp(f)
+
+
+class _CustomJvp:
+    """A function with its forward-mode rule; a descriptor, so that it can be a method."""
+
+    __qualname__: str
+    __wrapped__: Callable
+
+    def __init__(self, f: Callable, rule: Callable | None = None) -> None:
+        functools.update_wrapper(self, f, updated=())
+        self._rule = rule
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Callable:
+        if instance is None:
+            return self
+        rule = None if self._rule is None else types.MethodType(self._rule, instance)
+        return _CustomJvp(types.MethodType(self.__wrapped__, instance), rule)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # by reference, as the function that it stands for
+
+    def defjvp(self, rule: Callable) -> Callable:
+        """Decorate the rule, which is returned as it is."""
+        self._rule = rule
+        return rule
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        f, rule = self.__wrapped__, self._rule
+        if rule is None:
+            raise TypeError(f"{_name(f)} has no rule yet: decorate one with {_name(f)}.defjvp")
+        _require_positional(f, kwargs)
+        leaves = nest.flatten(args)
+        with state.stop_recording():
+            result, variables = _call_and_watch(f, args, kwargs)
+        for variable in variables:
+            if not any(variable is leaf for leaf in leaves):
+                raise TypeError(
+                    f"{_name(f)} has a custom JVP, but reads {variable!r}, which is not among its "
+                    "arguments: pass it as one"
+                )
+        inputs = list(filter(_is_tensor, leaves))
+        values = list(map(_value, leaves))  # variables may be assigned to before a backward pass
+
+        def jvp(*tangents: Tensor | None) -> list:
+            remaining = iter(tangents)
+            returned = rule(
+                nest.pack_sequence_as(args, values),
+                nest.pack_sequence_as(
+                    args,
+                    [next(remaining) if _is_tensor(leaf) else _still(leaf) for leaf in leaves],
+                ),
+                **kwargs,
+            )
+            if not (isinstance(returned, tuple) and len(returned) == 2):
+                raise TypeError(
+                    f"the JVP rule of {_name(f)} must return a pair, the outputs and their tangents"
+                )
+            nest.assert_same_structure(result, returned[1])
+            results = [
+                tangent if tangent is None else convert_to_tensor(tangent)
+                for tangent in nest.flatten(returned[1])
+            ]
+            for output, tangent in zip(nest.flatten(result), results, strict=True):
+                if tangent is not None and tangent.shape != np.shape(output):
+                    raise InvalidGradientError(
+                        f"the JVP rule of {_name(f)} returned a tangent of shape {tangent.shape} "
+                        f"for an output of shape {np.shape(output)}"
+                    )
+            return results
+
+        def backward(*output_gradients: Tensor) -> list:
+            probes = [
+                tensor_of(np.ones(x.shape, x.dtype)) if x.spec.trainable else None for x in inputs
+            ]
+            moving = [probe for probe in probes if probe is not None]
+            recorder = Recorder(False, False)
+            for probe in moving:
+                recorder.watch(probe.id)
+            recorder.push()
+            try:
+                tangents = jvp(*probes)
+            finally:
+                recorder.pop()
+            pairs = [
+                (tangent, gradient)
+                for tangent, gradient in zip(tangents, output_gradients, strict=True)
+                if tangent is not None and gradient is not None
+            ]
+            for tangent, _ in pairs:
+                if not recorder.is_known(tangent.id) and np.any(tangent.numpy()):
+                    raise DetachedError(
+                        f"the JVP rule of {_name(f)} cannot be transposed for reverse mode: a "
+                        "tangent that it returned was not computed from the given ones by "
+                        "functions that cytape knows. Write it with cytape.numpy"
+                    )
+            targets = [tangent for tangent, _ in pairs]
+            seeds = convert_output_gradients(targets, [gradient for _, gradient in pairs])
+            gradients = iter(compute_gradients(recorder, targets, moving, seeds))
+            return [None if probe is None else next(gradients) for probe in probes]
+
+        return _record(_name(f), result, inputs, backward, jvp)
+
+
+def _value(leaf: Any) -> Any:
+    return leaf.value() if isinstance(leaf, Variable) else leaf
+
+
+def _still(leaf: Any) -> Any:
+    """Return the tangent of an argument that is no tensor."""
+    dtype = np.asarray(leaf).dtype
+    return np.zeros(np.shape(leaf), dtype) if is_trainable(dtype) else None
 
 
 def _is_tensor(leaf: Any) -> bool:
@@ -228,6 +405,14 @@ def _is_plain_tensor(leaf: Any) -> bool:
 
 def _name(f: Callable) -> str:
     return getattr(f, "__name__", type(f).__name__)
+
+
+def _require_positional(f: Callable, kwargs: dict) -> None:
+    if any(map(_is_tensor, nest.flatten(kwargs))):
+        raise TypeError(
+            f"{_name(f)} has a custom derivative, which covers positional arguments only: "
+            "pass tensors and variables by position"
+        )
 
 
 def _call_and_watch(f: Callable, args: tuple, kwargs: dict) -> tuple[Any, list[Variable]]:
@@ -256,15 +441,17 @@ def _check_count(name: str, what: str, expected: int, received: int) -> None:
         )
 
 
-def _record(name: str, result: Any, inputs: list, backward: Callable) -> Any:
-    """Return the result as new tensors, recorded as outputs of one op with a gradient function.
+def _record(
+    name: str, result: Any, inputs: list, backward: Callable, jvp: Callable | None = None
+) -> Any:
+    """Return the result as new tensors, recorded as outputs of one op with rules of its own.
 
-    They are new because the gradient function may hold the tensors of the result, and must not keep
-    alive what the op's entry on a tape lives by.
+    They are new because the rules may hold the tensors of the result, and must not keep alive what
+    the op's entry on a tape lives by; and nothing else may lead to them.
     """
     leaves = nest.flatten(result)
     if not inputs and not any(map(_is_tensor, leaves)):
         return result
-    outputs = [identity_op(convert_to_tensor(leaf)) for leaf in leaves]
-    record_custom(name, outputs, inputs, backward)
+    outputs = [tensor_of(convert_to_tensor(leaf).numpy()) for leaf in leaves]
+    record_custom(name, outputs, inputs, backward, jvp)
     return nest.pack_sequence_as(result, outputs)

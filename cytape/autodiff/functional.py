@@ -76,7 +76,7 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
     >>> float(cytape.grad(cytape.grad(lambda x: x**3))(2.0))
     12.0
     """
-    return Transformed(_grad, fun, _checked_argnums(argnums), has_aux)
+    return Transformed(_grad, fun, checked_argnums(argnums), has_aux)
 
 
 def value_and_grad(
@@ -111,7 +111,7 @@ def value_and_grad(
     >>> float(value), gradient
     (5.0, array([2., 4.]))
     """
-    return Transformed(_value_and_grad, fun, _checked_argnums(argnums), has_aux)
+    return Transformed(_value_and_grad, fun, checked_argnums(argnums), has_aux)
 
 
 def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
@@ -157,16 +157,16 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     (array([ 3., 30.]), 21.0)
     """
     run = _Run(fun, primals, {}, tuple(range(len(primals))), has_aux)
-    outputs = [_output(fun, leaf) for leaf in nest.flatten(run.value)]
+    outputs = [output_of(fun, leaf) for leaf in nest.flatten(run.value)]
     value = nest.pack_sequence_as(run.value, outputs)
 
     def vjp_fn(output_gradients: Any) -> tuple:
         nest.assert_same_structure(value, output_gradients)
         seeds = convert_output_gradients(outputs, output_gradients)
-        arrays_out = run.arrays_out and not _has_tensors(output_gradients)
-        return _export(run.gradients(outputs, seeds, keep=True), arrays_out)
+        arrays_out = run.arrays_out and not has_tensors(output_gradients)
+        return export(run.gradients(outputs, seeds, keep=True), arrays_out)
 
-    exported = _export(value, run.arrays_out)
+    exported = export(value, run.arrays_out)
     return (exported, vjp_fn, run.aux) if has_aux else (exported, vjp_fn)
 
 
@@ -205,30 +205,17 @@ class _Run:
     def __init__(
         self, fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool
     ) -> None:
-        self.arrays_out = not _has_tensors((args, kwargs))
-        self._selected, self._sources, args = _replace_arguments(fun, args, argnums)
+        self.arrays_out = not has_tensors((args, kwargs))
+        self._selected, self._sources, args = replace_arguments(fun, args, argnums)
         self._recorder = Recorder(False, False)
         for source in self._sources:
             self._recorder.watch(source.id)
         self._recorder.push()
-        numbers = numbers_taken()
         try:
-            self.value = fun(*args, **kwargs)
+            self.value, aux = call_followed(fun, args, kwargs, has_aux)
         finally:
             self._recorder.pop()
-        if numbers_taken() > numbers and not _has_tensors(self.value):
-            raise DetachedError(
-                f"{name_of(fun)} made a number of a tensor that depends on its arguments, by "
-                "float(), item() or a function of the math module, and returned no tensor: its "
-                "gradient is lost. Return the tensor itself, and use cytape.numpy instead of math"
-            )
-        if has_aux:
-            if not (isinstance(self.value, tuple) and len(self.value) == 2):
-                raise TypeError(
-                    f"with has_aux=True {name_of(fun)} must return a pair, got {self.value!r}"
-                )
-            self.value, aux = self.value
-            self.aux = _export(aux, self.arrays_out)
+        self.aux = export(aux, self.arrays_out)
 
     def gradients(
         self, outputs: list[Tensor], seeds: list | None = None, keep: bool = False
@@ -247,8 +234,8 @@ def _value_and_grad(
 ) -> tuple:
     run = _Run(fun, args, kwargs, argnums, has_aux)
     output = _scalar_output(fun, run.value)
-    gradients = _export(run.gradients([output]), run.arrays_out)
-    value = _export(output, run.arrays_out)
+    gradients = export(run.gradients([output]), run.arrays_out)
+    value = export(output, run.arrays_out)
     return ((value, run.aux) if has_aux else value), gradients
 
 
@@ -257,16 +244,35 @@ def _grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_au
     return (gradients, value[1]) if has_aux else gradients
 
 
+def call_followed(fun: Callable, args: Sequence, kwargs: dict, has_aux: bool) -> tuple[Any, Any]:
+    """Call a function that a recorder follows; return its value and what else it computed."""
+    numbers = numbers_taken()
+    value, aux = fun(*args, **kwargs), None
+    if numbers_taken() > numbers and not has_tensors(value):
+        raise DetachedError(
+            f"{name_of(fun)} made a number of a tensor that depends on its arguments, by "
+            "float(), item() or a function of the math module, and returned no tensor: its "
+            "derivative is lost. Return the tensor itself, and use cytape.numpy instead of math"
+        )
+    if has_aux:
+        if not (isinstance(value, tuple) and len(value) == 2):
+            raise TypeError(f"with has_aux=True {name_of(fun)} must return a pair, got {value!r}")
+        value, aux = value
+    return value, aux
+
+
 def name_of(fun: Callable) -> str:
     """Name a callable, for messages."""
     return getattr(fun, "__name__", type(fun).__name__)
 
 
-def _has_tensors(structure: Any) -> bool:
+def has_tensors(structure: Any) -> bool:
+    """Tell whether there is a tensor in a structure."""
     return any(isinstance(leaf, Tensor) for leaf in nest.flatten(structure))
 
 
-def _checked_argnums(argnums: Any) -> int | tuple[int, ...]:
+def checked_argnums(argnums: Any) -> int | tuple[int, ...]:
+    """Return argnums as an int or a tuple of ints, or raise."""
     try:
         return operator.index(argnums)
     except TypeError:
@@ -278,7 +284,7 @@ def _checked_argnums(argnums: Any) -> int | tuple[int, ...]:
     return argnums
 
 
-def _replace_arguments(fun: Callable, args: tuple, argnums: int | tuple) -> tuple:
+def replace_arguments(fun: Callable, args: tuple, argnums: int | tuple) -> tuple:
     """Return the chosen arguments, their leaves as new tensors, and all arguments with these."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     positions = [number + len(args) if number < 0 else number for number in numbers]
@@ -325,7 +331,8 @@ def require_result(f: Callable, result: Any) -> None:
         raise ValueError(f"{name_of(f)} returned None: was the return statement forgotten?")
 
 
-def _output(fun: Callable, value: Any) -> Tensor:
+def output_of(fun: Callable, value: Any) -> Tensor:
+    """Return what a function returned as a tensor."""
     try:
         return convert_to_tensor(value)
     except (TypeError, ValueError) as error:
@@ -339,7 +346,7 @@ def _scalar_output(fun: Callable, value: Any) -> Tensor:
             f"{name_of(fun)} must return one scalar, got a {type(value).__name__}: use vjp, or "
             "has_aux=True if it returns a scalar and something else"
         )
-    output = _output(fun, value)
+    output = output_of(fun, value)
     if output.shape != ():
         raise TypeError(
             f"{name_of(fun)} must return a scalar, got shape {output.shape}: sum it to one, or use "
@@ -352,7 +359,8 @@ def _scalar_output(fun: Callable, value: Any) -> Tensor:
     return output
 
 
-def _export(structure: Any, arrays_out: bool) -> Any:
+def export(structure: Any, arrays_out: bool) -> Any:
+    """Return results as the caller of a transform gets them."""
     return nest.map_structure(_to_array, structure) if arrays_out else structure
 
 

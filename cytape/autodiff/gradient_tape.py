@@ -257,7 +257,7 @@ class GradientTape:
         array([2., 4.])
         """
         self._usable_recorder(entered=True)
-        unconnected = _parse_unconnected(unconnected_gradients)
+        unconnected = parse_unconnected(unconnected_gradients)
         targets = _flat_targets(target)
         flat_sources = _flat_sources(sources)
         seeds = convert_output_gradients(targets, output_gradients)
@@ -426,7 +426,7 @@ class GradientTape:
                 "with experimental_use_pfor=False the tape must be persistent: create it with "
                 "persistent=True"
             )
-        return _parse_unconnected(unconnected_gradients)
+        return parse_unconnected(unconnected_gradients)
 
     def _rows(self, target: Tensor, sources: list, seeds: Iterable[Tensor]) -> list[tuple]:
         """Collect, for each source, the gradients of the target weighted by each seed."""
@@ -435,7 +435,7 @@ class GradientTape:
         return list(zip(*rows, strict=True))
 
 
-def _parse_unconnected(value: str | UnconnectedGradients) -> UnconnectedGradients:
+def parse_unconnected(value: str | UnconnectedGradients) -> UnconnectedGradients:
     if value is UnconnectedGradients.NONE:
         return value
     try:

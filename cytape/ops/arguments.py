@@ -32,6 +32,18 @@ def tensors_if_any(values):
     return values
 
 
+def axis_in_batch(axis, ndim):
+    """Return which axes of a batch of tangents, of `ndim` axes, are those of one tangent.
+
+    The batch has one more axis, the first. None stands for all axes of a tangent.
+    """
+    if axis is None or ndim == 1:  # NumPy lets a 0-d array have an axis 0
+        return tuple(range(1, ndim))
+    if isinstance(axis, tuple | list):
+        return tuple(axis_in_batch(one, ndim) for one in axis)
+    return axis + 1 if axis >= 0 else axis
+
+
 def plain(value):
     """Return the data of a tensor that is a count or an index; anything else as it is."""
     return value.numpy() if is_tensor(value) else value

@@ -21,15 +21,31 @@ def _cast(x, dtype):
     return x.astype(dtype)
 
 
+def _sum_batch_to(x, shape):
+    lead = x.ndim - 1 - len(shape)
+    total = sum_to_op(x, shape=x.shape[:1] + (1,) * lead + tuple(shape))
+    return total.reshape(x.shape[:1] + tuple(shape))
+
+
+def broadcast_batch_to(x, shape):
+    """Broadcast a batch of tensors, one along the first axis, each to a shape."""
+    lead = len(shape) + 1 - x.ndim  # a shape may be an array
+    x = x.reshape(x.shape[:1] + (1,) * lead + x.shape[1:])
+    return np.broadcast_to(x, x.shape[:1] + tuple(shape))
+
+
 sum_to_op = linear(
     "SumTo", _sum_to,
-    transpose=lambda op, g: broadcast_to_op(g, shape=op.input_specs[0].shape))
+    transpose=lambda op, g: broadcast_to_op(g, shape=op.input_specs[0].shape),
+    batched=_sum_batch_to)
 broadcast_to_op = linear(
     "BroadcastTo", lambda x, shape: np.broadcast_to(x, shape),
-    transpose=lambda op, g: sum_to(g, op.input_specs[0]))
+    transpose=lambda op, g: sum_to(g, op.input_specs[0]),
+    batched=lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)))
 cast_op = linear(
     "Cast", _cast,
-    transpose=lambda op, g: cast(g, op.input_specs[0].dtype))
+    transpose=lambda op, g: cast(g, op.input_specs[0].dtype),
+    batched=lambda x, dtype: cast(x, dtype))
 
 
 def sum_to(x, spec):

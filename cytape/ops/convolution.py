@@ -223,6 +223,7 @@ conv2d_op = general(
     forward=_conv2d,
     vjp=_conv2d_vjp,
     jvp=lambda op, image, filters: bilinear_jvp(op, conv2d_op, image, filters),
+    optional_tangents=(0, 1),
 )
 
 conv2d_input_gradient_op = general(
@@ -230,6 +231,7 @@ conv2d_input_gradient_op = general(
     forward=_conv2d_input_gradient,
     vjp=_conv2d_input_gradient_vjp,
     jvp=lambda op, filters, g: bilinear_jvp(op, conv2d_input_gradient_op, filters, g),
+    optional_tangents=(0, 1),
 )
 
 conv2d_filter_gradient_op = general(
@@ -237,6 +239,7 @@ conv2d_filter_gradient_op = general(
     forward=_conv2d_filter_gradient,
     vjp=_conv2d_filter_gradient_vjp,
     jvp=lambda op, image, g: bilinear_jvp(op, conv2d_filter_gradient_op, image, g),
+    optional_tangents=(0, 1),
 )
 
 

@@ -28,7 +28,9 @@ __all__ = [
 
 # To integers and the like, whose derivative is zero wherever it exists.
 cast_to_discrete_op = nondifferentiable("CastToDiscrete", forward=lambda x, dtype: x.astype(dtype))
-identity_op = linear("Identity", forward=lambda x: x, transpose=lambda op, g: g)
+identity_op = linear(
+    "Identity", forward=lambda x: x, transpose=lambda op, g: g, batched=lambda x: x
+)
 
 
 def astype(x, dtype, /, *, copy=True, device=None):

@@ -13,8 +13,11 @@ function. Reverse mode, forward mode and higher orders all follow from that one 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.general_op import GeneralOp
+from cytape.ops.program import declare_partials
 
 OPS: dict[str, ElementwiseOp | GeneralOp] = {}
 _rules_to_come: dict[str, dict[str, Callable]] = {}
@@ -27,6 +30,10 @@ def enter(op):
     if op.name in OPS:
         raise ValueError(f"an op named {op.name!r} is declared already")
     OPS[op.name] = op
+    if isinstance(op.forward, np.ufunc) and (
+        isinstance(op, ElementwiseOp) or not op.differentiable
+    ):
+        declare_partials(op.forward, getattr(op, "partials", (None,) * op.forward.nin))
     for mode, rule in _rules_to_come.pop(op.name, {}).items():
         op.define(**{mode: rule})
     return op
@@ -67,7 +74,9 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
     return enter(ElementwiseOp(name, forward, partials))
 
 
-def linear(name: str, forward: Callable, transpose: Callable) -> GeneralOp:
+def linear(
+    name: str, forward: Callable, transpose: Callable, batched: Callable | None = None
+) -> GeneralOp:
     """Declare an op that is linear in its inputs, all together.
 
     Parameters
@@ -79,6 +88,10 @@ def linear(name: str, forward: Callable, transpose: Callable) -> GeneralOp:
     transpose : callable
         Called with an `OpCall` and the output's gradient (several outputs: their gradients);
         returns the gradient of the input (several inputs: a tuple).
+    batched : callable, optional
+        Called as the forward function is, with inputs that all have one more leading axis, of
+        directions. Without it, and where it returns NotImplemented, forward mode takes one
+        direction of a batch after the other.
 
     Returns
     -------
@@ -98,7 +111,9 @@ def linear(name: str, forward: Callable, transpose: Callable) -> GeneralOp:
     >>> cytape.grad(lambda x: np.sum(rotate(x, steps=1) * np.arange(3)))(np.ones(3))
     array([1., 2., 0.])
     """
-    return enter(GeneralOp(name, forward, transpose, saved_inputs=(), linear=True))
+    return enter(
+        GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True)
+    )
 
 
 def general(
@@ -109,6 +124,8 @@ def general(
     saved_inputs: tuple[int, ...] | None = None,
     saved_outputs: Sequence[int] = (),
     optional_gradients: Sequence[int] = (),
+    optional_tangents: Sequence[int] = (),
+    batched: Callable | None = None,
 ) -> GeneralOp:
     """Declare an op with a rule for each mode.
 
@@ -122,14 +139,20 @@ def general(
         Called with an `OpCall` and one gradient per output; returns the gradient of the input
         (several inputs: a tuple, None where there is none).
     jvp : callable, optional
-        Called with an `OpCall` and one tangent per input, None where it has none; returns the
-        tangent of the output (several outputs: a tuple).
+        Called with an `OpCall` and one tangent per input (zeros where it has none, None where it
+        can have none, say an integer); returns the tangent of the output (several outputs: a
+        tuple). Without it forward mode transposes the vjp.
     saved_inputs : tuple of int, optional
         Positions of the inputs that the rules read; by default all.
     saved_outputs : tuple of int, optional
         Positions of the outputs that the rules read.
     optional_gradients : tuple of int, optional
         Positions of the outputs whose gradient the vjp takes as None.
+    optional_tangents : tuple of int, optional
+        Positions of the inputs whose tangent the jvp takes as None where it is zero.
+    batched : callable, optional
+        A jvp for tangents that have one more leading axis, of directions. Without it, and where it
+        returns NotImplemented, forward mode takes one direction of a batch after the other.
 
     Returns
     -------
@@ -152,8 +175,11 @@ def general(
            [-2.,  1.]])
     """
     return enter(
-        GeneralOp(name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients)
-    )
+        GeneralOp(
+            name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
+            optional_tangents, batched,
+        )
+    )  # fmt: skip
 
 
 def nondifferentiable(name: str, forward: Callable) -> GeneralOp:

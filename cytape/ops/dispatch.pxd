@@ -16,6 +16,15 @@ cdef class Op(Operator):
     cdef readonly object forward  # the plain NumPy function
     cdef int backward(self, BackwardCall* call) except -1
     cdef bint in_c(self, BackwardCall* call) noexcept  # whether this one of floats runs no Python
+    # The same call for whoever has no fast path of his own; inputs and outputs are Values.
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1
+    # The tangents of the outputs: tensors, arrays (plain) or None. Those of the inputs are arrays
+    # (plain) or tensors, or None; batched: with a leading axis, which `takes_batches` must allow,
+    # and the result may be NotImplemented.
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched)
+    cdef bint has_jvp(self) noexcept
+    cdef bint takes_batches(self) noexcept
 
 cdef str documentation(Op op)
 cdef Value value_of(x, bint copy)

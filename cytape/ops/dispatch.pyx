@@ -2,7 +2,8 @@ cimport cython
 from cpython.ref cimport Py_DECREF, Py_XDECREF, PyObject
 from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport NO_ID, id_t
-from cytape.tensor.state cimport Recorder, recording
+from cytape.core.accumulator cimport tangent_of
+from cytape.tensor.state cimport Recorder, TangentRecorder, accumulating, observed, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array, value_of_array
 from libc.stdlib cimport free, malloc
@@ -49,14 +50,19 @@ cdef bint is_followed(inputs) except -1:
     """Whether a recorder of this thread follows any of the inputs."""
     cdef Value value
     cdef Recorder recorder
-    cdef list active = recording()
-    if active is not None:
+    cdef TangentRecorder accumulator
+    cdef list active = recording(), following = accumulating()
+    if active is not None or following is not None:
         for x in inputs:
             value = tensor_value(x)
-            if value is not None and value.spec.trainable:
-                for recorder in active:
-                    if trace_knows(recorder, value.id):
-                        return True
+            if value is None or not value.spec.trainable:
+                continue
+            for recorder in active or ():
+                if trace_knows(recorder, value.id):
+                    return True
+            for accumulator in following or ():
+                if tangent_of(accumulator, value.id) != NULL:
+                    return True
     return False
 
 
@@ -79,6 +85,19 @@ cdef class Op(Operator):
         return f"<op {self.op_type.name}>"
 
     cdef bint in_c(self, BackwardCall* call) noexcept:
+        return False
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        return 0
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        return [None] * len(outputs)
+
+    cdef bint has_jvp(self) noexcept:
+        return True
+
+    cdef bint takes_batches(self) noexcept:
         return False
 
     cdef int backward(self, BackwardCall* call) except -1:
@@ -141,7 +160,7 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
             gradient = convert_to_tensor(gradient)
         else:
             gradient = value_of_array(as_ndarray(gradient))
-            if (<Value>gradient).spec is not spec or recording() is not None:
+            if (<Value>gradient).spec is not spec or observed():
                 gradient = new_tensor(gradient)
         if type(gradient) is Tensor and (<Tensor>gradient).held.spec is not spec:
             gradient = conform["cast"](gradient, spec.dtype)

@@ -105,7 +105,13 @@ def _einsum_jvp(op, *tangents):
     return total
 
 
-einsum_op = general("Einsum", forward=_einsum, vjp=_einsum_vjp, jvp=_einsum_jvp)
+einsum_op = general(
+    "Einsum",
+    forward=_einsum,
+    vjp=_einsum_vjp,
+    jvp=_einsum_jvp,
+    optional_tangents=range(64),  # more operands NumPy does not take
+)
 
 
 def einsum(*operands, out=None, optimize=False, **kwargs):

@@ -21,7 +21,7 @@ import math
 import numpy as np
 
 from cytape.ops.arguments import is_tensor, only_numpy
-from cytape.ops.conform import sum_to
+from cytape.ops.conform import broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.declare import elementwise, general, linear, nondifferentiable
 from cytape.ops.dispatch import install_conform
 
@@ -62,8 +62,8 @@ square = elementwise("Square", np.square, lambda y, x: 2 * x)
 
 
 def _power_in_base(z, x, y):
-    # The exponent 0 stays 0, for 0 * 0**-1 is NaN; a boolean one has no minus.
-    return y * x ** (1 * y - (y != 0))
+    # At 0 the exponent 0 stays 0, for 0 * 0**-1 is NaN; a boolean one has no minus.
+    return y * x ** (1 * y - ((x != 0) | (y != 0)))
 
 
 def _power_in_exponent(z, x, y):
@@ -191,10 +191,20 @@ def _where_vjp(op, g):
 
 
 def _where_jvp(op, _, dx, dy):
-    return where(op.inputs[0], 0 if dx is None else dx, 0 if dy is None else dy)
+    tangent = where(op.inputs[0], 0 if dx is None else dx, 0 if dy is None else dy)
+    return broadcast_to(tangent, op.output_specs[0].shape)
 
 
-_where = general("Where", np.where, _where_vjp, _where_jvp, saved_inputs=(0,))
+def _where_batched(op, _, dx, dy):
+    shape = op.output_specs[0].shape
+    dx, dy = (0 if t is None else broadcast_batch_to(t, shape) for t in (dx, dy))
+    return where(op.inputs[0], dx, dy)
+
+
+_where = general(
+    "Where", np.where, _where_vjp, _where_jvp,
+    saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
+)  # fmt: skip
 
 
 install_conform(where=_where)
@@ -273,6 +283,7 @@ _nan_to_num = general(
     "NanToNum", np.nan_to_num,
     lambda op, g: where(isfinite(op.inputs[0]), g, 0),
     lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
+    batched=lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
 )  # fmt: skip
 
 
@@ -299,9 +310,11 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 # ---- magnitude and sign, complex parts -------------------------------------------------------
 
 # As linear functions over the reals: the gradient g of the real part of z is g + 0j.
-real = linear("Real", np.real, lambda op, g: g)
-imag = linear("Imag", np.imag, lambda op, g: 1j * g)
-conjugate = conj = linear("Conjugate", np.conjugate, lambda op, g: conjugate(g))
+real = linear("Real", np.real, lambda op, g: g, batched=lambda x: real(x))
+imag = linear("Imag", np.imag, lambda op, g: 1j * g, batched=lambda x: imag(x))
+conjugate = conj = linear(
+    "Conjugate", np.conjugate, lambda op, g: conjugate(g), batched=lambda x: conjugate(x)
+)
 
 
 def _is_complex_tensor(x):

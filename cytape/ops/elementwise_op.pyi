@@ -1,21 +1,10 @@
-from collections.abc import Callable, Sequence
 from typing import Any, final, overload
 
-from cytape.ops.dispatch import Op
+from cytape.ops.partials_op import PartialsOp
 from cytape.tensor.tensor import Tensor
 
 @final
-class ElementwiseOp(Op):
-    @property
-    def n_inputs(self) -> int: ...
-    @property
-    def partials(self) -> tuple[Callable[..., Any] | None, ...]: ...
-    def __init__(
-        self,
-        name: str,
-        forward: Callable[..., Any],
-        partials: tuple[Callable[..., Any] | None, ...],
-    ) -> None: ...
+class ElementwiseOp(PartialsOp):
     @overload
     def __call__(self, x: Tensor, /, *inputs: Any, **arguments: Any) -> Tensor: ...
     @overload
@@ -23,4 +12,3 @@ class ElementwiseOp(Op):
     @overload
     def __call__(self, *inputs: Any, **arguments: Any) -> Any: ...
     def by_numpy(self, *operands: Any) -> Any: ...
-    def jvp_of(self, inputs: Sequence[Any], tangents: Sequence[Any]) -> Tensor | None: ...

@@ -4,28 +4,23 @@ from cpython.ref cimport Py_INCREF, PyObject
 from cytape.core.trace cimport Op as TraceOp
 from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
-from cytape.core.vspace cimport WANTED, OpType
-from cytape.tensor.spec cimport Spec, boolean_spec, broadcast_spec, scalar_spec
+from cytape.tensor.spec cimport boolean_spec, broadcast_spec, scalar_spec
 from cytape.tensor.state cimport Counts, Recorder, counts, recording
-from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
-from cytape.tensor.value cimport array_of, is_exclusive, new_value, value_of_array
+from cytape.tensor.tensor cimport as_ndarray, new_tensor
+from cytape.tensor.value cimport new_value, value_of_array
 from libc.stdint cimport uint64_t
 from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
-    dense, dense_value, documentation, give, is_followed, ndarray_of, opts_out, owned,
-    owned_pointer, release_objects, restored, spec_of_ref, tensor_value, value_of)
+    documentation, is_followed, ndarray_of, opts_out, owned_pointer, tensor_value, value_of)
 from .kernels cimport N_TYPES, WORTH_THE_GIL, Loop, clear_trouble, kernel_of, trouble
-from .program cimport GRADIENT, OUTPUT, Operands, Program, add_operand
-from .sums cimport add_sum, sum_to
+from .program cimport MAX_INPUTS
 from .walk cimport Walk, begin, join, plan, run
 
 import numpy as np
 
-from cytape.errors import TapeStateError
 from cytape.ops.dispatch import conform
-from cytape.ops.program import trace
 
 cnp.import_array()
 
@@ -50,21 +45,12 @@ cdef uint64_t weak_bits[32]
 
 
 @cython.final
-cdef class ElementwiseOp(Op):
+cdef class ElementwiseOp(PartialsOp):
     def __cinit__(self):
         self.vectorcall = call_vector
 
     def __init__(self, str name, forward, tuple partials):
-        self.op_type = OpType(name)
-        self.op_type.kind.release = release_objects
-        self.op_type.kind.owner = <void*>self
-        self.forward = forward
-        self.partials = partials
-        self.n_inputs = len(partials)
-        if self.n_inputs > MAX_INPUTS:
-            raise ValueError(f"an elementwise op has at most {MAX_INPUTS} inputs")
-        for i, partial in enumerate(partials):
-            self.has_partial[i] = partial is not None
+        PartialsOp.__init__(self, name, forward, partials)
         if isinstance(forward, np.ufunc):
             self.kernel = kernel_of(forward)
 
@@ -196,6 +182,8 @@ cdef class ElementwiseOp(Op):
             inputs[0] = <PyObject*>a
             inputs[1] = <PyObject*>b
             self.record(out, inputs, 1 if b is None else 2)
+            if recorders.accumulators.count:
+                self.follow(out, inputs, 1 if b is None else 2)
         return tensor
 
     def by_numpy(self, *operands):
@@ -218,21 +206,8 @@ cdef class ElementwiseOp(Op):
             for i in range(n):
                 inputs[i] = <PyObject*>values[i]
             self.record(out, inputs, n)
+            self.follow(out, inputs, n)
         return tensor
-
-    cdef int trace_partials(self) except -1:
-        cdef Program program
-        cdef int i
-        programs = []
-        for i, partial in enumerate(self.partials):
-            program = None if partial is None else trace(partial, self.n_inputs)
-            programs.append(program)
-            if partial is None:
-                self.saves[i] = 0
-            else:
-                self.saves[i] = (1 << (1 + self.n_inputs)) - 1 if program is None else program.reads
-        self.programs = tuple(programs)
-        return 0
 
     cdef int record(self, Value out, PyObject** inputs, int n) except -1:
         # Pointers are cast in place, not assigned: that spares the reference counts.
@@ -286,171 +261,12 @@ cdef class ElementwiseOp(Op):
             append_op(<Recorder>recorder, &self.op_type.kind, n, 1)
         return 0
 
-    cdef bint in_c(self, BackwardCall* call) noexcept:
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        cdef PyObject* row[MAX_INPUTS]
         cdef int i
-        if self.programs is None:
-            return False
-        for i in range(call.n_inputs):
-            if self.has_partial[i] and (self.programs[i] is None or spec_of_ref(
-                    <object>call.refs[1 + i]).type_num != (<Spec>call.refs[0]).type_num):
-                return False
-        return True
-
-    cdef int backward(self, BackwardCall* call) except -1:
-        cdef Value gradient
-        cdef bint spare
-        if self.programs is None:
-            self.trace_partials()
-        if recording() is not None:
-            return self.backward_by_partials(call, dense(<object>call.output_gradients[0]), False)
-        spare = is_exclusive(<PyObject*>call.output_gradients[0])
-        gradient = dense_value(<object>call.output_gradients[0])
-        if self.backward_by_programs(call, gradient, spare):
-            return 0
-        return self.backward_by_partials(call, array_of(gradient), True)
-
-    cdef bint wants(self, BackwardCall* call, int i) except -1:
-        """Whether input i's gradient is to be computed.
-
-        What it reads was not saved if no recorder followed the input when the op ran. Its gradient
-        is None then, unless the input is followed by now, and the gradient waited for.
-        """
-        cdef int j
-        cdef bint saved
-        if not call.needed[i] or not self.has_partial[i]:
-            return False
-        saved = not self.saves[i] & 1 or call.n_refs > 1 + call.n_inputs
-        for j in range(call.n_inputs):
-            if self.saves[i] >> (1 + j) & 1 and type(<object>call.refs[1 + j]) is not Value:
-                saved = False
-        if not saved and call.needed[i] == WANTED:
-            raise TapeStateError(
-                f"a source was watched only after op {self.op_type.name!r} had used it, which "
-                "therefore did not save what its gradient needs; watch it before it is used")
-        return saved
-
-    cdef bint backward_by_programs(self, BackwardCall* call, Value gradient,
-                                   bint spare) except -1:
-        """Run the programs of the partials; False, with nothing done, if they do not apply.
-
-        spare: the gradient's memory may be reused.
-        """
-        cdef Spec out = <Spec>call.refs[0]
-        cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
-        cdef unsigned int reads = 0
-        cdef Program program
-        cdef Operands operands
-        cdef int i, last = -1
-        if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
-            return False
-        for i in range(call.n_inputs):
-            if not call.needed[i] or not self.has_partial[i]:
-                continue
-            program = <Program>self.programs[i]
-            if (program is None or not program.runs_on[which]
-                    or spec_of_ref(<object>call.refs[1 + i]).type_num != out.type_num):
-                return False
-            reads |= program.reads
-            last = i
-        operands.shape = <void*>out
-        operands.flat = True
-        operands.present = 0
-        if not add_operand(&operands, GRADIENT, gradient):
-            return False
-        for i in range(1 + call.n_inputs if reads else 0):
-            if not reads >> i & 1:
-                continue
-            if i == 0 and call.n_refs == 1 + call.n_inputs:
-                return False
-            # The output is the last ref; the inputs follow the output's spec.
-            saved = <object>call.refs[i if i else 1 + call.n_inputs]
-            if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
-                return False
-        for i in range(last + 1):
-            if call.needed[i] and self.has_partial[i]:
-                self.give_by_program(call, gradient, &operands, i, spare and i == last)
-                if (<Program>self.programs[i]).is_one:
-                    spare = False  # it was handed on
-        return True
-
-    cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
-                             bint spare) except -1:
-        """Give input i its gradient, in memory that is there already if possible."""
-        cdef Program program = <Program>self.programs[i]
-        cdef Spec out = <Spec>call.refs[0], spec = spec_of_ref(<object>call.refs[1 + i])
-        cdef void* arrived = arrived_for(call, i)
-        cdef Value terms
-        if arrived != NULL and (not is_exclusive(<PyObject*>arrived)
-                                or (<Value>arrived).spec is not spec):
-            arrived = NULL
-        if spec is not out:
-            terms = gradient
-            if not program.is_one:
-                terms = new_value(out)
-                program.run_on(operands, terms, False)
-            # Not onto what arrived: that would round otherwise than two sums and their sum.
-            call.input_gradients[i] = owned(sum_to(terms, spec))
-            return 0
-        if arrived == NULL and program.is_one:
-            call.input_gradients[i] = owned(gradient)
-            return 0
-        if arrived != NULL:
-            if program.is_one:
-                add_sum(<Value>arrived, gradient)
-            else:
-                program.run_on(operands, <Value>arrived, True)
-        elif spare:
-            program.run_on(operands, gradient, False)
-            call.input_gradients[i] = call.output_gradients[0]
-            call.output_gradients[0] = NULL
-        else:
-            terms = new_value(out)
-            program.run_on(operands, terms, False)
-            call.input_gradients[i] = owned(terms)
-        return 0
-
-    cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1:
-        """The same on whole arrays: recorded where somebody records, and right for every dtype."""
-        cdef int i
-        cdef Spec spec
-        output = None
-        if call.n_refs > 1 + call.n_inputs:
-            output = restored(<object>call.refs[1 + call.n_inputs], plain)
-        inputs = [restored(<object>call.refs[1 + i], plain) for i in range(call.n_inputs)]
-        for i in range(call.n_inputs):
-            if self.wants(call, i):
-                spec = spec_of_ref(<object>call.refs[1 + i])
-                product = times(gradient, conjugate(self.partials[i](output, *inputs)))
-                give(self, call, i, conform["sum_to"](product, spec))
-        return 0
-
-    def jvp_of(self, inputs, tangents):
-        """Return the output's tangent for tangents (None: zero) of the inputs."""
-        inputs = [another_handle(value_of(x, True)) for x in inputs]
-        output = self(*inputs)
-        total_tangent = None
-        for partial, tangent in zip(self.partials, tangents):
-            if tangent is not None and partial is not None:
-                slope = partial(output, *inputs)
-                term = times(tangent, slope)
-                total_tangent = term if total_tangent is None else total_tangent + term
-        if total_tangent is None:
-            return None
-        return conform["cast"](conform["broadcast_to"](total_tangent, output.shape), output.dtype)
-
-
-cdef object times(gradient, partial):
-    """Multiply by a partial derivative; a boolean one selects, for 0 * inf is NaN."""
-    if partial is 1:
-        return gradient
-    if getattr(partial, "dtype", None) == bool:
-        return conform["where"](partial, gradient, 0)
-    return gradient * partial
-
-
-cdef object conjugate(partial):
-    dtype = getattr(partial, "dtype", None)
-    return partial.conj() if dtype is not None and dtype.kind == "c" else partial
+        for i in range(len(inputs)):
+            row[i] = <PyObject*>inputs[i]
+        return self.record(outputs[0], row, len(inputs))
 
 
 cdef PyObject* call_vector(PyObject* op, PyObject* const* arguments, size_t flags,
@@ -478,17 +294,6 @@ cdef void enable_vectorcall(ElementwiseOp op) noexcept:
 
 
 enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no way to ask for it
-
-
-cdef void* arrived_for(BackwardCall* call, int i) noexcept:
-    """What the gradient of input i is to be added to: what one tensor that is two inputs gets from
-    this call is summed first, as it is where nothing has arrived yet."""
-    cdef int j
-    for j in range(call.n_inputs):
-        if j != i and call.refs[1 + j] == call.refs[1 + i] and (
-                type(<object>call.refs[1 + i]) is Value):
-            return call.input_gradients[j] if j < i else NULL
-    return call.arrived[i]
 
 
 cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:

@@ -3,6 +3,7 @@
 
 from cytape.core.vspace cimport BackwardCall
 
+from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.value cimport Value
 
 from .dispatch cimport Op
@@ -15,12 +16,22 @@ cdef class GeneralOp(Op):
     cdef readonly tuple saved_outputs
     cdef readonly bint linear
     cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
-    cdef int record(self, inputs, list outputs, dict attrs) except -1
+    cdef readonly object batched        # the jvp for tangents with a leading axis, or None
+    cdef readonly object optional_tangents  # inputs whose tangent the jvp takes as None
+    cdef int tell(self, inputs, list outputs, dict attrs) except -1
     cdef int record_linear(self, Value x, Value out, dict attrs) except -1
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched)  # or None
+    # The backward pass where nobody follows it; False, with nothing done, if there is no way in C.
+    cdef bint backward_in_c(self, BackwardCall* call) except -1
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1
+    cdef int backward_by_vjp(self, BackwardCall* call) except -1
+    cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1
 
 cdef class CustomOp(Op):
-    # refs of an entry: output specs, input specs, the Backward that keeps the closure.
-    pass
+    # refs of an entry: output specs, input specs, the Backward that keeps the closure. The closures
+    # are attributes of the call: "backward" and "jvp".
+    cdef bint with_jvp
 
 cdef class OpCall:
     # What a derivative rule sees of one call.

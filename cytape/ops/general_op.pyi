@@ -36,6 +36,10 @@ class GeneralOp(Op):
     @property
     def saved_outputs(self) -> tuple[int, ...]: ...
     @property
+    def optional_tangents(self) -> Sequence[int]: ...
+    @property
+    def batched(self) -> Callable[..., Any] | None: ...
+    @property
     def linear(self) -> bool: ...
     @property
     def differentiable(self) -> bool: ...
@@ -48,6 +52,8 @@ class GeneralOp(Op):
         saved_inputs: tuple[int, ...] | None = None,
         saved_outputs: Sequence[int] = (),
         optional_gradients: Sequence[int] = (),
+        optional_tangents: Sequence[int] = (),
+        batched: Callable[..., Any] | None = None,
         linear: bool = False,
         differentiable: bool = True,
     ) -> None: ...
@@ -55,11 +61,15 @@ class GeneralOp(Op):
     def define(
         self, vjp: Callable[..., Any] | None = None, jvp: Callable[..., Any] | None = None
     ) -> None: ...
-    def jvp_of(self, inputs: Sequence[Any], tangents: Sequence[Any], **attrs: Any) -> Any: ...
+
+@final
+class CustomOp(Op):
+    def __init__(self, name: str) -> None: ...
 
 def record_custom(
     name: str,
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor | Variable],
     backward: Callable[..., Sequence[Any]],
+    jvp: Callable[..., Sequence[Any]] | None = None,
 ) -> None: ...

@@ -1,21 +1,24 @@
 cimport cython
+from cpython.ref cimport Py_DECREF
+from cytape.core.accumulator cimport tangent_of
 from cytape.core.trace cimport Op as TraceOp
 from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport Backward, OpType, release_backward
-from cytape.tensor.spec cimport Spec
-from cytape.tensor.state cimport Counts, Recorder, counts, recording
-from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
+from cytape.tensor.state cimport (
+    Counts, Recorder, TangentRecorder, accumulating, counts, observed, recording)
+from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
 from cytape.tensor.value cimport copy_of_array, value_of_array
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
-    documentation, give_all, gradients_of_outputs, is_followed, ndarray_of, opts_out, owned,
-    record_refs, release_objects, restored, spec_of_ref, tensor_value, value_of)
+    dense_value, documentation, give_all, gradients_of_outputs, is_followed, ndarray_of, opts_out,
+    owned, record_refs, release_objects, restored, spec_of_ref, value_of)
+from .forward cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 
 import numpy as np
 
-from cytape.errors import NotDifferentiableError
+from cytape.tensor.tensor import convert_to_tensor
 
 cdef Counts* recorders = counts()
 cdef dict custom_ops = {}
@@ -72,7 +75,8 @@ cdef class OpCall:
 
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
-                 optional_gradients=(), bint linear=False, bint differentiable=True):
+                 optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
+                 bint differentiable=True):
         self.op_type = OpType(name, optional_gradients)
         self.op_type.kind.release = release_objects
         self.op_type.kind.owner = <void*>self
@@ -81,6 +85,8 @@ cdef class GeneralOp(Op):
         self.jvp = jvp
         self.saved_inputs = saved_inputs
         self.saved_outputs = tuple(saved_outputs)
+        self.optional_tangents = optional_tangents
+        self.batched = batched
         self.linear = linear
         self.differentiable = differentiable
 
@@ -110,37 +116,48 @@ cdef class GeneralOp(Op):
         result = self.forward(*[ndarray_of(x) for x in inputs], **attrs)
         if isinstance(result, (tuple, list)):
             outputs = [result_tensor(array, inputs) for array in result]
-            if recorders.entered and is_followed(inputs):
-                self.record(inputs, outputs, attrs)
+            if recorders.entered and self.differentiable and is_followed(inputs):
+                self.tell(inputs, outputs, attrs)
             kind = type(result)
             return kind(*outputs) if hasattr(kind, "_fields") else kind(outputs)
         output = result_tensor(result, inputs)
-        if recorders.entered and is_followed(inputs):
-            self.record(inputs, [output], attrs)
+        if recorders.entered and self.differentiable and is_followed(inputs):
+            self.tell(inputs, [output], attrs)
         return output
 
-    cdef int record(self, inputs, list outputs, dict attrs) except -1:
+    cdef int tell(self, inputs, list outputs, dict attrs) except -1:
+        """Tell the recorders of a call."""
+        cdef list in_values = [], out_values = [(<Tensor>output).held for output in outputs]
+        cdef Py_ssize_t i
+        attrs = {name: frozen(attr) for name, attr in attrs.items()}
+        for i, x in enumerate(inputs):
+            in_values.append(value_of(x, self.saved_inputs is None or i in self.saved_inputs))
+        self.record_call(in_values, out_values, attrs)
+        if accumulating() is not None:
+            follow(self, in_values, out_values, attrs)
+        return 0
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
         cdef Py_ssize_t n_inputs = len(inputs), n_outputs = len(outputs), i
-        cdef list refs = [output.spec for output in outputs]
-        cdef list ids = []
+        cdef list refs = [], ids = []
         cdef Value value
-        if not self.differentiable or not any([(<Spec>spec).trainable for spec in refs]):
+        cdef bint trainable = False, saved
+        for value in outputs:
+            refs.append(value.spec)
+            trainable |= value.spec.trainable
+        if not trainable:
             return 0
         if self.linear and n_inputs == 1 and n_outputs == 1:
-            value = tensor_value(inputs[0])
-            if not value.spec.trainable:
-                return 0
-            attrs = {name: frozen(attr) for name, attr in attrs.items()}
-            return self.record_linear(value, (<Tensor>outputs[0]).held, attrs)
-        for i, x in enumerate(inputs):
+            value = inputs[0]
+            return self.record_linear(value, outputs[0], attrs) if value.spec.trainable else 0
+        for i, value in enumerate(inputs):
             saved = self.saved_inputs is None or i in self.saved_inputs
-            value = value_of(x, saved)
             refs.append(value if saved else value.spec)
             ids.append(value.id if value.spec.trainable else NO_ID)
-        for i, output in enumerate(outputs):
-            refs.append((<Tensor>output).held if i in self.saved_outputs else None)
-        refs.append({name: frozen(attr) for name, attr in attrs.items()})
-        ids += [output.id for output in outputs]
+        for i, value in enumerate(outputs):
+            refs.append(value if i in self.saved_outputs else None)
+            ids.append(value.id)
+        refs.append(attrs)
         return record_refs(&self.op_type.kind, ids, n_inputs, n_outputs, refs, False)
 
     cdef int record_linear(self, Value x, Value out, dict attrs) except -1:
@@ -168,7 +185,69 @@ cdef class GeneralOp(Op):
             append_op(recorder, &self.op_type.kind, 1, 1)
         return 0
 
+    cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1:
+        """Have the accumulators follow a call with one output, in C where that can be."""
+        cdef TangentRecorder accumulator
+        cdef list tangents
+        cdef Value value, tangent
+        for accumulator in accumulating() or ():
+            tangent = None
+            if accumulator.outermost and not accumulator.by_transposition and (
+                    accumulator.rule is None):  # with a rule there may be anything in store
+                tangents = [tangent_value(accumulator, value) for value in inputs]
+                if all_none(tangents) or tangent_of(accumulator, out.id) != NULL:
+                    continue
+                tangent = self.tangent_in_c(inputs, tangents, attrs, accumulator.use_batch)
+            if tangent is None:
+                follow_for(accumulator, self, inputs, [out], attrs)
+            else:
+                accumulator.store(out.id, owned(tangent))
+        return 0
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        return None
+
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+        return False
+
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1:
+        """The backward pass, in C, of a linear op of one input, with one accumulator."""
+        cdef BackwardCall alone = call[0], of_tangent
+        cdef Value gradient = dense_value(<object>call.output_gradients[0])
+        cdef Value tangent = tangent_value(accumulator, gradient)
+        cdef void* result = NULL
+        cdef void* nothing = NULL
+        cdef void* seed = <void*>tangent
+        if not self.linear or call.n_inputs > 1:
+            return False
+        alone.arrived = &nothing  # sums are made where they are followed
+        if not self.backward_in_c(&alone):
+            return False
+        if tangent is not None:
+            of_tangent = alone
+            of_tangent.output_gradients = &seed
+            of_tangent.input_gradients = &result
+            of_tangent.arrived = &nothing
+            if not self.backward_in_c(&of_tangent):
+                Py_DECREF(<object>call.input_gradients[0])
+                call.input_gradients[0] = NULL
+                return False
+            accumulator.store((<Value>call.input_gradients[0]).id, result)
+        return True
+
     cdef int backward(self, BackwardCall* call) except -1:
+        cdef TangentRecorder accumulator
+        if not observed():
+            if self.backward_in_c(call):
+                return 0
+        else:
+            accumulator = sole_accumulator()
+            if accumulator is not None and self.backward_with_tangents(call, accumulator):
+                return 0
+        return self.backward_by_vjp(call)
+
+    cdef int backward_by_vjp(self, BackwardCall* call) except -1:
         cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
         cdef OpCall view
         if self.vjp is None:
@@ -176,7 +255,7 @@ cdef class GeneralOp(Op):
         refs = [<object>call.refs[i] for i in range(call.n_refs)]
         view = OpCall.__new__(OpCall)
         view.op = self
-        view.plain = recording() is None
+        view.plain = not observed()
         view.output_specs = tuple(refs[:n_out])
         view.input_refs = tuple(refs[n_out:n_out + n_in])
         view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
@@ -188,34 +267,45 @@ cdef class GeneralOp(Op):
             gradients = (gradients,)
         return give_all(self, call, gradients)
 
-    def jvp_of(self, inputs, tangents, **attrs):
-        """Return the tangents of the outputs for tangents (None: zero) of the inputs.
-
-        With one output that is the tangent itself, else a tuple of them.
-        """
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
         cdef OpCall view
-        inputs = [another_handle(value_of(x, True)) for x in inputs]
-        if self.linear:
-            zeros = [np.zeros(x.shape, x.dtype) for x in inputs]
-            return self(*[another_handle(value_of(zero if tangent is None else tangent, True))
-                          for zero, tangent in zip(zeros, tangents)], **attrs)
+        cdef Value value
+        cdef Py_ssize_t i
         if not self.differentiable:
-            return None
-        if self.jvp is None:
-            raise NotDifferentiableError(
-                f"op {self.op_type.name!r} has no forward-mode rule: register one with "
-                "cytape.register_jvp")
-        outputs = self(*inputs, **attrs)
-        outputs = tuple(outputs) if isinstance(outputs, (tuple, list)) else (outputs,)
+            return [None] * len(outputs)
+        for i, value in enumerate(inputs):
+            # A linear op takes its inputs together, integers too: they stand still.
+            if tangents[i] is None and (self.linear or value.spec.trainable) and (
+                    i not in self.optional_tangents):
+                tangents[i] = zeros_like(value, tangents, plain, batched)
+        if self.linear:
+            rule = self.batched if batched else self.forward if plain else self
+            return rule(*tangents, **attrs)
         view = OpCall.__new__(OpCall)
         view.op = self
-        view.input_refs = tuple([(<Tensor>x).held for x in inputs])
-        view.output_refs = tuple([(<Tensor>y).held for y in outputs])
-        view.input_specs = tuple([x.spec for x in inputs])
-        view.output_specs = tuple([y.spec for y in outputs])
+        view.plain = plain
+        view.input_refs = tuple(inputs)
+        view.output_refs = tuple(outputs)
+        view.input_specs = tuple([(<Value>value).spec for value in inputs])
+        view.output_specs = tuple([(<Value>value).spec for value in outputs])
         view.attrs = attrs
         view.needs = tuple([tangent is not None for tangent in tangents])
-        return self.jvp(view, *tangents)
+        return (self.batched if batched else self.jvp)(view, *tangents)
+
+    cdef bint has_jvp(self) noexcept:
+        return self.linear or not self.differentiable or self.jvp is not None
+
+    cdef bint takes_batches(self) noexcept:
+        return self.batched is not None or not self.differentiable
+
+
+cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
+    cdef tuple shape = value.spec.shape
+    if batched:
+        shape = [tangent.shape[:1] for tangent in tangents if tangent is not None][0] + shape
+    zeros = np.zeros(shape, value.spec.dtype)
+    return zeros if plain else new_tensor(value_of_array(zeros))
 
 
 cdef object frozen(value):
@@ -246,6 +336,25 @@ cdef class CustomOp(Op):
         self.op_type.kind.release = release_custom
         self.op_type.kind.owner = <void*>self
 
+    cdef bint has_jvp(self) noexcept:
+        return self.with_jvp
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        cdef Backward holder = Backward()
+        cdef Value value
+        holder.function = attrs["backward"]
+        refs = [value.spec for value in outputs] + [value.spec for value in inputs] + [holder]
+        ids = [value.id for value in inputs] + [value.id for value in outputs]
+        return record_refs(&self.op_type.kind, ids, len(inputs), len(outputs), refs, True)
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        cdef Value value
+        return attrs["jvp"](*[
+            zeros_like(value, tangents, False, False) if tangent is None and value.spec.trainable
+            else tangent if tangent is None else convert_to_tensor(tangent)
+            for value, tangent in zip(inputs, tangents)])
+
     cdef int backward(self, BackwardCall* call) except -1:
         function = (<Backward>call.refs[call.n_refs - 1]).function
         # What a user's function returns may be an array that it writes into again.
@@ -254,8 +363,8 @@ cdef class CustomOp(Op):
             else gradient for gradient in function(*gradients_of_outputs(call, False))])
 
 
-def record_custom(str name, outputs, inputs, backward):
-    """Record one op with a Python backward function on the recorders that follow an input.
+def record_custom(str name, outputs, inputs, backward, jvp=None):
+    """Record one op with Python functions as its rules on the recorders that follow an input.
 
     Parameters
     ----------
@@ -266,18 +375,19 @@ def record_custom(str name, outputs, inputs, backward):
     backward : callable
         Called with one gradient per output (zeros where none arrived); returns a gradient or None
         per input.
+    jvp : callable, optional
+        Called with one tangent per input (zeros for those without, None for those that can have
+        none); returns a tangent or None per output. Without it `backward` is transposed.
     """
-    cdef CustomOp op = custom_ops.get(name)
-    cdef Backward holder
+    cdef CustomOp op = custom_ops.get((name, jvp is None))
+    cdef Tensor output
+    cdef dict attrs = {"backward": backward, "jvp": jvp}
     if not is_followed(inputs):
         return
     if op is None:
-        op = custom_ops[name] = CustomOp(name)
-    values = [value_of(x, True) for x in inputs]
-    holder = Backward()
-    holder.function = backward
-    ids = [(<Value>value).id for value in values] + [output.id for output in outputs]
-    refs = [output.spec for output in outputs]
-    refs += [(<Value>value).spec for value in values]
-    refs.append(holder)
-    record_refs(&op.op_type.kind, ids, len(values), len(outputs), refs, True)
+        op = custom_ops[name, jvp is None] = CustomOp(name)
+        op.with_jvp = jvp is not None
+    in_values = [value_of(x, True) for x in inputs]
+    out_values = [output.held for output in outputs]
+    op.record_call(in_values, out_values, attrs)
+    follow(op, in_values, out_values, attrs)

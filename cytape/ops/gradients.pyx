@@ -4,7 +4,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec
-from cytape.tensor.state cimport Recorder, recording
+from cytape.tensor.operators cimport op_add
+from cytape.tensor.state cimport Recorder, accumulating, observed, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
 from cytape.tensor.value cimport Value, is_exclusive, new_value, value_of_array
 from cytape.tensor.variable cimport Variable
@@ -12,7 +13,8 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
-from .dispatch cimport Op
+from .dispatch cimport Op, dense
+from .partials_op cimport PartialsOp
 from .sums cimport add_sum, plus
 
 import numpy as np
@@ -59,6 +61,8 @@ cdef class TensorVSpace(VSpace):
 
     cdef void* accumulate(self, void* total, void* term) except? NULL:
         cdef Value left, right, result
+        if accumulating() is not None:
+            return NULL if recording() is not None else followed_sum(total, term)
         if type(<object>total) is Value and type(<object>term) is Value:
             if (<Value>total).spec is not (<Value>term).spec:
                 return NULL
@@ -97,7 +101,7 @@ cdef class TensorVSpace(VSpace):
 
     cdef bint worth_a_thread(self, BackwardCall* call) noexcept:
         cdef Spec spec
-        if (call.kind.owner == NULL or recording() is not None
+        if (call.kind.owner == NULL or observed()
                 or type(<object>call.output_gradients[0]) is not Value):
             return False
         spec = (<Value>call.output_gradients[0]).spec
@@ -106,16 +110,48 @@ cdef class TensorVSpace(VSpace):
             (<Op>call.kind.owner).in_c(call))
 
     cdef id_t id_of(self, void* gradient) except -1:
-        return (<object>gradient).id
+        if type(<object>gradient) is Value:
+            return (<Value>gradient).id
+        return (<Tensor>gradient).held.id
+
+    cdef void* as_target(self, void* gradient) except NULL:
+        if type(<object>gradient) is Value or type(<object>gradient) is Tensor:
+            return gradient
+        try:
+            return new_reference(dense(<object>gradient))
+        finally:
+            Py_DECREF(<object>gradient)
 
     cdef void* info_of(self, void* gradient) except NULL:
-        return new_reference((<object>gradient).spec)
+        if type(<object>gradient) is Value:
+            return new_reference((<Value>gradient).spec)
+        return new_reference((<Tensor>gradient).held.spec)
 
     cdef void retain(self, void* gradient) noexcept:
         Py_INCREF(<object>gradient)
 
     cdef void release(self, void* gradient) noexcept:
         Py_DECREF(<object>gradient)
+
+
+cdef void* followed_sum(void* total, void* term) except? NULL:
+    """What `accumulate` does where accumulators follow, but no tape: nothing in place."""
+    cdef PyObject* terms[2]
+    cdef Value left, right, result
+    left, right = plain_value(<object>total), plain_value(<object>term)
+    try:
+        result = None if left is None or right is None else plus(left, right)
+        if result is not None:
+            terms[0], terms[1] = <PyObject*>left, <PyObject*>right
+            (<PartialsOp>op_add).follow(result, terms, 2)
+    except BaseException:
+        Py_DECREF(<object>term)
+        raise
+    if result is None:
+        return NULL
+    Py_DECREF(<object>total)
+    Py_DECREF(<object>term)
+    return new_reference(result)
 
 
 cdef object filled(Spec spec, int content):

@@ -2,9 +2,8 @@
 # region of strided memory, from which a small result is copied, and into which, in the backward
 # pass, the gradient is added. All else is left to NumPy and the rules declared in indexing.
 
-from cytape.core.vspace cimport BackwardCall
 
 from .general_op cimport GeneralOp
 
 cdef class IndexOp(GeneralOp):
-    cdef bint backward_by_walk(self, BackwardCall* call) except -1
+    pass

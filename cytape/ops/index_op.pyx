@@ -1,8 +1,9 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
+from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec, spec_of_dims
-from cytape.tensor.state cimport Counts, counts, recording
+from cytape.tensor.state cimport Counts, counts
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, strides_of
 from libc.string cimport memcpy
@@ -13,6 +14,7 @@ from .sums cimport add_loop_of, zeros
 from .walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, proceed, run
 
 import operator
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,22 +45,28 @@ cdef class IndexOp(GeneralOp):
         cdef Value value = tensor_value(x), out
         cdef Region region
         cdef Spec spec
-        cdef Walk walk
         if value is None or not locate(index, value, value.spec, &region):
             return self(x, index=static(index))
         spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
         if spec.nbytes > BYTES_OBJECT:  # a view is cheaper
             return self(x, index=static(index))
-        out = new_value(spec)
-        if plan(&walk, spec):
-            join_memory(&walk, value.data + region.offset, region.strides)
-            join(&walk, out)
-            begin(&walk)
-            copy_runs(&walk, spec.itemsize)
+        out = selected(value, spec, &region)
         tensor = new_tensor(out)
-        if recorders.entered:
-            self.record_linear(value, out, {"index": index})
+        if recorders.entered and spec.trainable:
+            attrs = {"index": index}
+            self.record_linear(value, out, attrs)
+            if recorders.accumulators.count:
+                self.follow_in_c([value], out, attrs)
         return tensor
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        cdef Value tangent = tangents[0]
+        cdef Region region
+        index = index_in_batch(attrs["index"]) if batched else attrs["index"]
+        if index is None or not locate(index, tangent, tangent.spec, &region):
+            return None
+        return selected(tangent, spec_of_dims(region.ndim, region.dims, tangent.spec.dtype),
+                        &region)
 
     cdef bint in_c(self, BackwardCall* call) noexcept:
         cdef Region region
@@ -67,12 +75,7 @@ cdef class IndexOp(GeneralOp):
         except Exception:
             return False
 
-    cdef int backward(self, BackwardCall* call) except -1:
-        if recording() is None and self.backward_by_walk(call):
-            return 0
-        return GeneralOp.backward(self, call)
-
-    cdef bint backward_by_walk(self, BackwardCall* call) except -1:
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
         cdef Value gradient = dense_value(<object>call.output_gradients[0]), total
         cdef Spec spec = <Spec>call.refs[1]
         cdef Region region
@@ -118,6 +121,20 @@ cdef object static_part(part):
     if array.size == 0 and isinstance(part, (list, tuple)):
         return array.astype(np.intp)
     return array
+
+
+def index_in_batch(index):
+    """Return the index that does the same to each element of an array; None if there is none.
+
+    Axes that arrays with a slice between them stand for come first in the result.
+    """
+    cdef tuple parts = index if type(index) is tuple else (index,)
+    advanced = [i for i, part in enumerate(parts)
+                if not (part is None or part is Ellipsis or isinstance(part, slice))]
+    apart = any([j - i > 1 for i, j in pairwise(advanced)])
+    if apart and not all([type(parts[i]) is int for i in advanced]):
+        return None
+    return (slice(None),) + parts
 
 
 cdef bint locate(index, Value value, Spec spec, Region* region) except -1:
@@ -188,6 +205,18 @@ cdef bint is_plain_slice(part):
     """Whether a part is a slice that consists of integers."""
     return isinstance(part, slice) and all([
         bound is None or type(bound) is int for bound in (part.start, part.stop, part.step)])
+
+
+cdef Value selected(Value value, Spec spec, Region* region):
+    """A copy of what lies in a region, which has the shape of the spec."""
+    cdef Value out = new_value(spec)
+    cdef Walk walk
+    if plan(&walk, spec):
+        join_memory(&walk, value.data + region.offset, region.strides)
+        join(&walk, out)
+        begin(&walk)
+        copy_runs(&walk, spec.itemsize)
+    return out
 
 
 cdef void copy_runs(Walk* walk, npy_intp itemsize) noexcept:

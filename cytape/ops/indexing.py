@@ -5,7 +5,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.arguments import is_tensor, only_numpy, tensors_if_any
 from cytape.ops.declare import enter, general, linear
-from cytape.ops.index_op import IndexOp, static
+from cytape.ops.index_op import IndexOp, index_in_batch, static
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.tensor.indexed_slices import IndexedSlices
 
@@ -25,6 +25,18 @@ def _index_add(values, *, index, shape):
     return total
 
 
+def _get_items(x, *, index):
+    index = index_in_batch(index)
+    return NotImplemented if index is None else getitem(x, index)
+
+
+def _add_items(values, *, index, shape):
+    index = index_in_batch(index)
+    if index is None:
+        return NotImplemented
+    return index_add_op(values, index=index, shape=values.shape[:1] + tuple(shape))
+
+
 get_item_op = enter(
     IndexOp(
         "GetItem",
@@ -32,6 +44,7 @@ get_item_op = enter(
         vjp=lambda op, g: index_add_op(
             g, index=op.attrs["index"], shape=op.input_specs[0].shape),
         saved_inputs=(),
+        batched=_get_items,
         linear=True,
     )
 )
@@ -40,6 +53,7 @@ index_add_op = linear(
     "IndexAdd",
     forward=_index_add,
     transpose=lambda op, g: get_item_op(g, index=op.attrs["index"]),
+    batched=_add_items,
 )
 
 
@@ -74,12 +88,17 @@ def _scatter_add(values, indices, *, axis, mode, size):
     return total
 
 
+def _along_later_axis(op, product, t):
+    return product(t, op.inputs[1], **{**op.attrs, "axis": op.attrs["axis"] + 1})
+
+
 gather_op = general(
     "Gather",
     forward=lambda params, indices, *, axis, mode: np.take(params, indices, axis=axis, mode=mode),
     vjp=_gather_vjp,
     jvp=lambda op, t, _: gather_op(t, op.inputs[1], **op.attrs),
     saved_inputs=(1,),
+    batched=lambda op, t, _: _along_later_axis(op, gather_op, t),
 )
 
 scatter_add_op = general(
@@ -91,6 +110,7 @@ scatter_add_op = general(
     ),
     jvp=lambda op, t, _: scatter_add_op(t, op.inputs[1], **op.attrs),
     saved_inputs=(1,),
+    batched=lambda op, t, _: _along_later_axis(op, scatter_add_op, t),
 )
 
 

@@ -6,8 +6,9 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.arguments import is_tensor, only_numpy, plain
+from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.declare import general, linear
+from cytape.ops.dispatch import install_conform
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
 
 __all__ = [
@@ -44,15 +45,25 @@ def _concatenate_back(op, g):
     )
 
 
+def _concatenate_batches(*batches, axis, **options):
+    if axis is None:
+        batches, axis = [reshape(batch, (len(batch), -1)) for batch in batches], 0
+    return concatenate(batches, axis_in_batch(axis, batches[0].ndim), **options)
+
+
 concatenate_op = linear(
     "Concatenate",
     forward=lambda *arrays, **options: np.concatenate(arrays, **options),
     transpose=_concatenate_back,
+    batched=_concatenate_batches,
 )
 stack_op = linear(
     "Stack",
     forward=lambda *arrays, **options: np.stack(arrays, **options),
     transpose=lambda op, g: unstack(g, axis=op.attrs["axis"]),
+    batched=lambda *batches, axis, **options: stack(
+        batches, axis + 1 if axis >= 0 else axis, **options
+    ),
 )
 
 
@@ -86,6 +97,9 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     arrays = tuple(arrays)
     options = only_numpy("stack", arrays, out=out)
     return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting, **options)
+
+
+install_conform(stack=stack)
 
 
 def vstack(tup, *, dtype=None, casting="same_kind"):
@@ -163,6 +177,9 @@ split_op = general(
     vjp=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
     jvp=lambda op, t: split_op(t, **op.attrs),
     saved_inputs=(),
+    batched=lambda op, t: split_op(
+        t, sizes=op.attrs["sizes"], axis=axis_in_batch(op.attrs["axis"], t.ndim)
+    ),
 )
 unstack_op = general(
     "Unstack",
@@ -170,6 +187,7 @@ unstack_op = general(
     vjp=lambda op, *gs: stack(gs, op.attrs["axis"]),
     jvp=lambda op, t: unstack_op(t, **op.attrs),
     saved_inputs=(),
+    batched=lambda op, t: unstack_op(t, axis=axis_in_batch(op.attrs["axis"], t.ndim)),
 )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import reductions
-from cytape.ops.arguments import is_tensor, only_numpy
+from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy
 from cytape.ops.conform import sum_to
 from cytape.ops.creation import astype
 from cytape.ops.declare import enter, general
@@ -81,12 +81,32 @@ def _matmul_vjp(op, g):
     )
 
 
+def _matmul_batched(op, a_tangents, b_tangents):
+    """Multiply stacks of matrices that all have as many axes as a batch of the product needs."""
+    a_spec, b_spec = op.input_specs
+    ndim = max(a_spec.ndim, b_spec.ndim, 2)
+
+    def matrices(x, spec, shape_of_vector):
+        shape = spec.shape if spec.ndim > 1 else shape_of_vector
+        lead = x.shape[: x.ndim - spec.ndim]
+        return reshape(x, lead + (1,) * (ndim - len(shape)) + shape)
+
+    def product(a, b):
+        row, column = (1, *a_spec.shape), (*b_spec.shape, 1)
+        return matmul_op(matrices(a, a_spec, row), matrices(b, b_spec, column))
+
+    tangents = bilinear_jvp(op, product, a_tangents, b_tangents)
+    return reshape(tangents, tangents.shape[:1] + op.output_specs[0].shape)
+
+
 matmul_op = enter(
     MatMulOp(
         "MatMul",
         np.matmul,
         vjp=_matmul_vjp,
         jvp=lambda op, a, b: bilinear_jvp(op, matmul_op, a, b),
+        optional_tangents=(0, 1),
+        batched=_matmul_batched,
     )
 )
 
@@ -131,6 +151,7 @@ tensordot_op = general(
     forward=np.tensordot,
     vjp=_tensordot_vjp,
     jvp=lambda op, a, b: bilinear_jvp(op, tensordot_op, a, b),
+    optional_tangents=(0, 1),
 )
 
 
@@ -272,7 +293,10 @@ def _direction(op):
 def _vector_norm_jvp(op, t):
     direction = _direction(op)
     product = real(conj(direction) * t) if t.dtype.kind == "c" else direction * t
-    return reductions.sum(product, op.attrs["axis"], keepdims=True)
+    axis = op.attrs["axis"]
+    if t.ndim > direction.ndim:  # a batch
+        axis = axis_in_batch(axis, t.ndim)
+    return reductions.sum(product, axis, keepdims=True)
 
 
 vector_norm_op = general(
@@ -281,6 +305,7 @@ vector_norm_op = general(
     vjp=lambda op, g: g * _direction(op),
     jvp=_vector_norm_jvp,
     saved_outputs=(0,),
+    batched=_vector_norm_jvp,
 )
 
 

@@ -2,7 +2,6 @@
 # behind numpy.matmul, that is to BLAS, which reads transposed operands in place; so do the two
 # products of the backward pass. All else is left to the rules declared in linalg.
 
-from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
 from numpy cimport npy_intp
@@ -13,8 +12,8 @@ cdef struct Matrix:
     char* data
     npy_intp rows, columns
     npy_intp row_stride, column_stride
+    npy_intp count, stride  # of matrices, and from one to the next
 
 cdef class MatMulOp(GeneralOp):
-    cdef Value product(self, Value a, Value b)
+    cdef Value product(self, Value a, Value b, bint many_a, bint many_b)
     cdef int record_product(self, Value a, Value b, Value out) except -1
-    cdef bint backward_by_loop(self, BackwardCall* call) except -1

@@ -10,6 +10,7 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.arguments import axis_in_batch
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.declare import elementwise, general
 from cytape.ops.elementwise import exp, where
@@ -94,8 +95,12 @@ def _log_softmax_vjp(op, g):
     return g - exp(op.outputs[0]) * sum(g, op.attrs["axis"], keepdims=True)
 
 
-def _log_softmax_jvp(op, t):
-    return t - sum(exp(op.outputs[0]) * t, op.attrs["axis"], keepdims=True)
+def _log_softmax_product(op, t, axis):
+    return t - sum(exp(op.outputs[0]) * t, axis, keepdims=True)
+
+
+def _later_axis(op, t):
+    return axis_in_batch(op.attrs["axis"], t.ndim)
 
 
 def _with_axes(op, reduced):
@@ -116,15 +121,17 @@ softmax_op = general(
     jvp=_softmax_derivative,
     saved_inputs=(),
     saved_outputs=(0,),
+    batched=lambda op, t: _softmax_product(op.outputs[0], t, _later_axis(op, t)),
 )
 
 log_softmax_op = general(
     "LogSoftmax",
     forward=_log_softmax,
     vjp=_log_softmax_vjp,
-    jvp=_log_softmax_jvp,
+    jvp=lambda op, t: _log_softmax_product(op, t, op.attrs["axis"]),
     saved_inputs=(),
     saved_outputs=(0,),
+    batched=lambda op, t: _log_softmax_product(op, t, _later_axis(op, t)),
 )
 
 log_sum_exp_op = general(
@@ -133,6 +140,9 @@ log_sum_exp_op = general(
     vjp=lambda op, g: _with_axes(op, g) * _shares(op),
     jvp=lambda op, t: sum(_shares(op) * t, **op.attrs),
     saved_outputs=(0,),
+    batched=lambda op, t: sum(
+        _shares(op) * t, _later_axis(op, t), keepdims=op.attrs["keepdims"]
+    ),
 )
 
 
@@ -257,8 +267,14 @@ def _cross_entropy_vjp(op, g_loss, g_backprop):
     return g_logits, g_labels
 
 
+def _axis_from_the_end(op):
+    """Return the axis of the classes as one of a batch of tangents has it, too."""
+    axis, ndim = op.attrs["axis"], op.input_specs[0].ndim
+    return axis - ndim if axis >= 0 else axis
+
+
 def _cross_entropy_jvp(op, t_logits, t_labels):
-    logits, labels, axis = op.inputs[0], op.inputs[1], op.attrs["axis"]
+    logits, labels, axis = op.inputs[0], op.inputs[1], _axis_from_the_end(op)
     t_loss = t_backprop = 0
     if t_logits is not None:
         t_loss = sum(op.outputs[1] * t_logits, axis)
@@ -277,8 +293,10 @@ softmax_cross_entropy_op = general(
     forward=_cross_entropy,
     vjp=_cross_entropy_vjp,
     jvp=_cross_entropy_jvp,
+    batched=_cross_entropy_jvp,
     saved_outputs=(1,),
     optional_gradients=(1,),
+    optional_tangents=(0, 1),
 )
 
 
@@ -334,7 +352,7 @@ def _sparse_cross_entropy(logits, labels, *, axis):
 
 
 def _sparse_cross_entropy_jvp(op, t_logits, _):
-    axis = op.attrs["axis"]
+    axis = _axis_from_the_end(op)
     return (
         sum(op.outputs[1] * t_logits, axis),
         _softmax_product(softmax(op.inputs[0], axis), t_logits, axis),
@@ -346,6 +364,7 @@ sparse_softmax_cross_entropy_op = general(
     forward=_sparse_cross_entropy,
     vjp=lambda op, g_loss, g_backprop: (_logits_gradient(op, g_loss, g_backprop), None),
     jvp=_sparse_cross_entropy_jvp,
+    batched=_sparse_cross_entropy_jvp,
     saved_inputs=(0,),
     saved_outputs=(1,),
     optional_gradients=(1,),
@@ -456,6 +475,7 @@ fused_batch_norm_op = general(
     saved_inputs=(0, 1),
     saved_outputs=(3, 4),
     optional_gradients=(1, 2, 3, 4),
+    optional_tangents=(0, 1, 2),
 )
 
 

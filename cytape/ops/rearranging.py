@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.arguments import is_tensor, only_numpy, plain
+from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.conform import sum_to
 from cytape.ops.declare import general, linear
 from cytape.ops.shaping import ravel, reshape
@@ -28,18 +28,31 @@ __all__ = [
 
 # -- the same elements in another order ------------------------------------------------------------
 
-flip_op = linear("Flip", forward=np.flip, transpose=lambda op, g: flip(g, op.attrs["axis"]))
-fliplr_op = linear("FlipLR", forward=np.fliplr, transpose=lambda op, g: fliplr(g))
-flipud_op = linear("FlipUD", forward=np.flipud, transpose=lambda op, g: flipud(g))
+flip_op = linear(
+    "Flip",
+    forward=np.flip,
+    transpose=lambda op, g: flip(g, op.attrs["axis"]),
+    batched=lambda m, axis: flip(m, axis_in_batch(axis, m.ndim)),
+)
+fliplr_op = linear(
+    "FlipLR", np.fliplr, transpose=lambda op, g: fliplr(g), batched=lambda m: flip(m, 2)
+)
+flipud_op = linear(
+    "FlipUD", np.flipud, transpose=lambda op, g: flipud(g), batched=lambda m: flip(m, 1)
+)
 rot90_op = linear(
     "Rot90",
     forward=np.rot90,
     transpose=lambda op, g: rot90(g, -op.attrs["k"], op.attrs["axes"]),
+    batched=lambda m, k, axes: rot90(m, k, axis_in_batch(axes, m.ndim)),
 )
 roll_op = linear(
     "Roll",
     forward=np.roll,
     transpose=lambda op, g: roll(g, np.negative(op.attrs["shift"]), op.attrs["axis"]),
+    batched=lambda a, shift, axis: (
+        NotImplemented if axis is None else roll(a, shift, axis_in_batch(axis, a.ndim))
+    ),
 )
 
 
@@ -127,7 +140,12 @@ def _repeat_back(op, g):
 
 
 tile_op = linear("Tile", forward=np.tile, transpose=_tile_back)
-repeat_op = linear("Repeat", forward=np.repeat, transpose=_repeat_back)
+repeat_op = linear(
+    "Repeat",
+    forward=np.repeat,
+    transpose=_repeat_back,
+    batched=lambda a, repeats, axis: repeat(a, repeats, axis_in_batch(axis, a.ndim)),
+)
 
 
 def tile(A, reps):  # noqa: N803 (NumPy's name)
@@ -184,6 +202,7 @@ pad_op = general(
     vjp=_pad_vjp,
     jvp=lambda op, t: pad_op(t, pad_width=op.attrs["pad_width"]),
     saved_inputs=(),
+    batched=lambda op, t: pad_op(t, pad_width=np.vstack([(0, 0), op.attrs["pad_width"]])),
 )
 
 
@@ -230,11 +249,13 @@ tril_op = linear(
     "Tril",
     forward=np.tril,
     transpose=lambda op, g: sum_to(tril(g, op.attrs["k"]), op.input_specs[0]),
+    batched=lambda m, k: tril(m, k) if m.ndim > 2 else NotImplemented,
 )
 triu_op = linear(
     "Triu",
     forward=np.triu,
     transpose=lambda op, g: sum_to(triu(g, op.attrs["k"]), op.input_specs[0]),
+    batched=lambda m, k: triu(m, k) if m.ndim > 2 else NotImplemented,
 )
 
 
@@ -280,6 +301,9 @@ diagonal_op = linear(
     "Diagonal",
     forward=np.diagonal,
     transpose=lambda op, g: embed_diagonal_op(g, shape=op.input_specs[0].shape, **op.attrs),
+    batched=lambda x, offset, axis1, axis2: diagonal(
+        x, offset, *axis_in_batch((axis1, axis2), x.ndim)
+    ),
 )
 embed_diagonal_op = linear(
     "EmbedDiagonal", forward=_embed_diagonal, transpose=_diagonal_of_embedded

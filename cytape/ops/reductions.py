@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.arguments import only_numpy
+from cytape.ops.arguments import axis_in_batch, only_numpy
 from cytape.ops.creation import astype, ones_like, zeros_like
 from cytape.ops.declare import enter, general, linear, nondifferentiable
 from cytape.ops.elementwise import conj, real, where
@@ -78,8 +78,15 @@ def _conj(x):
 
 def _inner(op, a, b):
     """Sum `a * b`, or where complex the real part of `conj(a) * b`, over the reduced axes."""
-    product = real(conj(a) * b) if a.dtype.kind == "c" else a * b
-    return sum(product, op.attrs["axis"], keepdims=op.attrs["keepdims"])
+    return _summed(op, real(conj(a) * b) if a.dtype.kind == "c" else a * b)
+
+
+def _summed(op, terms):
+    """Sum over the reduced axes what has the input's shape, or is a batch of that."""
+    axis = op.attrs["axis"]
+    if terms.ndim > op.input_specs[0].ndim:
+        axis = axis_in_batch(axis, terms.ndim)
+    return sum(terms, axis, keepdims=op.attrs["keepdims"])
 
 
 # -- sum and mean ----------------------------------------------------------------------------------
@@ -100,11 +107,23 @@ def _mean(x, *, axis, dtype=None, keepdims=False, **options):
     return total / (x.size // total.size)
 
 
-sum_op = enter(SumOp("Sum", _sum, _expand, is_mean=False))
+def _sum_batch(x, *, axis, **options):
+    return sum(x, axis_in_batch(axis, x.ndim), **options)
+
+
+def _mean_batch(x, *, axis, **options):
+    return mean(x, axis_in_batch(axis, x.ndim), **options)
+
+
+sum_op = enter(SumOp("Sum", _sum, _expand, is_mean=False, batched=_sum_batch))
 
 # The mean of nothing has an empty gradient; any divisor will do for it.
 mean_op = enter(
-    SumOp("Mean", _mean, lambda op, g: _expand(op, g / (_count(op) or 1)), is_mean=True))
+    SumOp(
+        "Mean", _mean, lambda op, g: _expand(op, g / (_count(op) or 1)), is_mean=True,
+        batched=_mean_batch,
+    )
+)  # fmt: skip
 
 
 def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
@@ -164,11 +183,16 @@ def _prod_partials(op):
     return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
 
 
+def _prod_jvp(op, t):
+    return _summed(op, t * _prod_partials(op))
+
+
 prod_op = general(
     "Prod",
     forward=np.prod,
     vjp=lambda op, g: _keepdims(op, g) * _conj(_prod_partials(op)),
-    jvp=lambda op, t: sum(t * _prod_partials(op), op.attrs["axis"], keepdims=op.attrs["keepdims"]),
+    jvp=_prod_jvp,
+    batched=_prod_jvp,
 )
 
 
@@ -195,13 +219,18 @@ def _shares(op):
     return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
 
 
+def _extremum_jvp(op, t):
+    return _summed(op, t * _shares(op))
+
+
 def _extremum(name, forward):
     return general(
         name,
         forward=forward,
         vjp=lambda op, g: _keepdims(op, g) * _shares(op),
-        jvp=lambda op, t: sum(t * _shares(op), op.attrs["axis"], keepdims=op.attrs["keepdims"]),
+        jvp=_extremum_jvp,
         saved_outputs=(0,),
+        batched=_extremum_jvp,
     )
 
 
@@ -261,19 +290,29 @@ def _freedom_times_std(op):
     return where(std == 0, np.inf, std * _degrees_of_freedom(op))
 
 
+def _var_jvp(op, t):
+    return 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op)
+
+
+def _std_jvp(op, t):
+    return _inner(op, _deviations(op), t) / _freedom_times_std(op)
+
+
 var_op = general(
     "Var",
     forward=np.var,
     vjp=lambda op, g: _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op),
-    jvp=lambda op, t: 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op),
+    jvp=_var_jvp,
+    batched=_var_jvp,
 )
 
 std_op = general(
     "Std",
     forward=np.std,
     vjp=lambda op, g: _keepdims(op, g / _freedom_times_std(op)) * _deviations(op),
-    jvp=lambda op, t: _inner(op, _deviations(op), t) / _freedom_times_std(op),
+    jvp=_std_jvp,
     saved_outputs=(0,),
+    batched=_std_jvp,
 )
 
 
@@ -346,7 +385,12 @@ def _cumsum_transpose(op, g):
     return flip(cumsum_op(flip(g, axis), **op.attrs), axis)
 
 
-cumsum_op = linear("Cumsum", forward=np.cumsum, transpose=_cumsum_transpose)
+cumsum_op = linear(
+    "Cumsum",
+    forward=np.cumsum,
+    transpose=_cumsum_transpose,
+    batched=lambda x, *, axis, **options: cumsum_op(x, axis=axis_in_batch(axis, x.ndim), **options),
+)
 
 
 def _doubling_steps(row):

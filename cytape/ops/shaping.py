@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.arguments import is_tensor, only_numpy, tensors_if_any
+from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
 from cytape.ops.conform import broadcast_to_op
 from cytape.ops.declare import linear
 
@@ -89,12 +89,29 @@ def _transpose(x, axes):
     return x.transpose(axes) if type(x) is np.ndarray else np.transpose(x, axes)
 
 
-reshape_op = linear("Reshape", forward=_reshape, transpose=_reshape_back)
-squeeze_op = linear("Squeeze", forward=np.squeeze, transpose=_reshape_back)
-expand_dims_op = linear("ExpandDims", forward=np.expand_dims, transpose=_reshape_back)
-atleast_1d_op = linear("AtLeast1D", forward=np.atleast_1d, transpose=_reshape_back)
-atleast_2d_op = linear("AtLeast2D", forward=np.atleast_2d, transpose=_reshape_back)
-atleast_3d_op = linear("AtLeast3D", forward=np.atleast_3d, transpose=_reshape_back)
+def _reshape_batch(x, shape, order, **options):
+    if order == "F":  # then the directions go last
+        shape = (*np.atleast_1d(shape), len(x))
+        return moveaxis(reshape(moveaxis(x, 0, -1), shape, order), -1, 0)
+    return reshape(x, (len(x), *np.atleast_1d(shape)))
+
+
+def _reshaping(name, forward, batched=None):
+    """Declare an op that changes the shape, to what `forward` makes of the shape alone."""
+
+    def reshape_each(x, **attrs):
+        one = np.broadcast_to(np.empty((), bool), x.shape[1:])
+        return reshape(x, x.shape[:1] + forward(one, **attrs).shape)
+
+    return linear(name, forward, transpose=_reshape_back, batched=batched or reshape_each)
+
+
+reshape_op = _reshaping("Reshape", _reshape, _reshape_batch)
+squeeze_op = _reshaping("Squeeze", np.squeeze)
+expand_dims_op = _reshaping("ExpandDims", np.expand_dims)
+atleast_1d_op = _reshaping("AtLeast1D", np.atleast_1d)
+atleast_2d_op = _reshaping("AtLeast2D", np.atleast_2d)
+atleast_3d_op = _reshaping("AtLeast3D", np.atleast_3d)
 
 
 def reshape(a, /, shape, order="C", *, copy=None):
@@ -203,7 +220,14 @@ def _transpose_back(op, g):
     return transpose(g, axes)
 
 
-transpose_op = linear("Transpose", forward=_transpose, transpose=_transpose_back)
+def _transpose_batch(x, axes):
+    axes = range(x.ndim - 1, 0, -1) if axes is None else axis_in_batch(tuple(axes), x.ndim)
+    return transpose(x, (0, *axes))
+
+
+transpose_op = linear(
+    "Transpose", forward=_transpose, transpose=_transpose_back, batched=_transpose_batch
+)
 
 
 def transpose(a, axes=None):

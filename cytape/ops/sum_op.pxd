@@ -1,7 +1,6 @@
 # SumOp: sum and mean over axes. Floating point data goes through the loop behind numpy.add, summed
 # as numpy.sum does; the gradient is handed on without repeating its elements in memory.
 
-from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
 
@@ -10,4 +9,3 @@ from .general_op cimport GeneralOp
 cdef class SumOp(GeneralOp):
     cdef bint is_mean
     cdef Value reduced(self, Value x, axis, bint keepdims)
-    cdef bint backward_by_loop(self, BackwardCall* call) except -1

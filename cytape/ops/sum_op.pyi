@@ -6,5 +6,10 @@ from cytape.ops.general_op import GeneralOp
 @final
 class SumOp(GeneralOp):
     def __init__(
-        self, name: str, forward: Callable[..., Any], vjp: Callable[..., Any], is_mean: bool
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        vjp: Callable[..., Any],
+        is_mean: bool,
+        batched: Callable[..., Any],
     ) -> None: ...

@@ -1,8 +1,9 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
+from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.state cimport Counts, counts, recording
+from cytape.tensor.state cimport Counts, counts
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport is_exclusive, strided_value, strides_of
 from libc.stdint cimport uint64_t
@@ -13,6 +14,8 @@ from .kernels cimport clear_trouble, trouble
 from .sums cimport add_sum, zeros
 from .walk cimport MAX_AXES
 
+from cytape.ops.arguments import axis_in_batch
+
 cnp.import_array()
 
 cdef Counts* recorders = counts()
@@ -20,8 +23,8 @@ cdef Counts* recorders = counts()
 
 @cython.final
 cdef class SumOp(GeneralOp):
-    def __init__(self, str name, forward, vjp, bint is_mean):
-        GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), linear=True)
+    def __init__(self, str name, forward, vjp, bint is_mean, batched):
+        GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), batched=batched, linear=True)
         self.is_mean = is_mean
 
     def __call__(self, *inputs, **attrs):
@@ -32,9 +35,17 @@ cdef class SumOp(GeneralOp):
         if out is None:
             return GeneralOp.__call__(self, *inputs, **attrs)
         tensor = new_tensor(out)
-        if recorders.entered:
+        if recorders.entered and out.spec.trainable:
             self.record_linear(x, out, attrs)
+            if recorders.accumulators.count:
+                self.follow_in_c([x], out, attrs)
         return tensor
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        cdef Value tangent = tangents[0]
+        axis = attrs["axis"]
+        return self.reduced(tangent, axis_in_batch(axis, tangent.spec.ndim) if batched else axis,
+                            attrs["keepdims"])
 
     cdef Value reduced(self, Value x, axis, bint keepdims):
         """The sum or mean; None where NumPy has to see to it."""
@@ -70,12 +81,7 @@ cdef class SumOp(GeneralOp):
         except Exception:
             return False
 
-    cdef int backward(self, BackwardCall* call) except -1:
-        if recording() is None and self.backward_by_loop(call):
-            return 0
-        return GeneralOp.backward(self, call)
-
-    cdef bint backward_by_loop(self, BackwardCall* call) except -1:
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
         cdef Value gradient = dense_value(<object>call.output_gradients[0]), repeated
         cdef Spec spec = <Spec>call.refs[1]
         cdef dict attrs = <dict>call.refs[3]

@@ -11,7 +11,7 @@ from .kernels cimport Loop
 
 cdef enum:
     MAX_AXES = 64     # NumPy's
-    MAX_OPERANDS = 6
+    MAX_OPERANDS = 11
 
 cdef struct Walk:
     int n_axes                              # those left to step along, outermost first

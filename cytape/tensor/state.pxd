@@ -1,13 +1,25 @@
-# Who is recording: one stack of recorders per thread, in the order of entering; and the registry of
-# all recorders that may hold traces, so that the death of a tensor reaches each of them.
+# Who is recording: one stack of recorders per thread, tapes and accumulators in the order of
+# entering; and the registries of all that may hold traces or tangents, so that the death of a
+# tensor reaches each of them.
+#
+# A recorder that computes (an accumulator a tangent) is not disturbed by what it computes, nor are
+# those entered after it: meanwhile they are off the stack.
 
 from cpython.ref cimport PyObject
+from cytape.core.accumulator cimport ForwardAccumulator
 from cytape.core.tape cimport Tape
 from cytape.core.typedefs cimport id_t
 
+cdef struct Registry:
+    PyObject** members   # borrowed: each leaves when it dies
+    int count
+    int capacity
+    int registrations    # of members that came or went
+
 cdef struct Counts:
-    int entered   # recorders entered, in all threads: 0 is the fast way out of recording
-    int holding   # recorders registered below
+    int entered          # recorders entered, in all threads: 0 is the fast way out of recording
+    Registry tapes
+    Registry accumulators
 
 cdef class Recorder(Tape):
     cdef readonly bint watch_accessed_variables
@@ -17,13 +29,30 @@ cdef class Recorder(Tape):
     cdef bint registered
     cdef int watch_variable_of(self, object variable, id_t id) except -1
 
+cdef class TangentRecorder(ForwardAccumulator):
+    cdef ThreadState thread
+    cdef int suspensions
+    cdef bint registered
+    cdef bint outermost          # on its stack: nobody records what it computes
+    cdef readonly bint by_transposition
+    cdef readonly object rule
+
 cdef class ThreadState:
     cdef list recorders          # the entered ones, innermost last
-    cdef list active             # those of them that are not suspended; None if there are none
+    cdef list active             # the tapes that are not suspended; None if there are none
+    cdef list accumulating       # the accumulators that are not suspended; None if there are none
     cdef int update(self) except -1
 
 cdef Counts* counts() noexcept
 cdef ThreadState this_thread()
-cdef list recording()  # the recorders of this thread that record now, innermost last; or None
+cdef list recording()     # the tapes of this thread that record now, innermost last; or None
+cdef list accumulating()  # its accumulators that follow ops now, innermost last; or None
+cdef bint observed()      # whether there is any of either
+cdef bint is_alone(TangentRecorder recorder)  # whether it is all there is
+# Leave only those recorders on this thread's stack that were entered before one; returns the stack
+# for `end_computing`.
+cdef list begin_computing(TangentRecorder recorder)
+cdef int end_computing(list recorders) except -1
 cdef void handle_died(id_t id) noexcept
 cdef void handle_revived(id_t id) noexcept
+cdef void value_died(id_t id) noexcept

@@ -1,6 +1,9 @@
+from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
+from cpython.ref cimport Py_DECREF
+from cytape.core.accumulator cimport tangent_of
 from cytape.core.trace cimport Trace, drop_handle, trace_knows
 from libc.stdlib cimport realloc
-from libc.string cimport memmove
+from libc.string cimport memmove, memset
 
 import threading
 from contextlib import contextmanager
@@ -16,11 +19,9 @@ cdef extern from *:
     PyObject* cytape_thread_state
 
 cdef Counts the_counts
-cdef PyObject** holders = NULL   # the registered recorders, borrowed: each leaves when it dies
-cdef int holder_capacity = 0
 cdef object owner = threading.local()  # keeps each thread's state alive as long as the thread
 
-the_counts.entered = the_counts.holding = 0
+memset(&the_counts, 0, sizeof(Counts))
 
 
 cdef Counts* counts() noexcept:
@@ -38,9 +39,19 @@ cdef class ThreadState:
             cytape_thread_state = NULL
 
     cdef int update(self) except -1:
-        # A new list each time: whoever iterates over the old one is not disturbed.
-        active = [recorder for recorder in self.recorders if (<Recorder>recorder).suspensions == 0]
+        # New lists each time: whoever iterates over the old ones is not disturbed.
+        cdef TangentRecorder accumulator
+        cdef list active = [], accumulating = []
+        for recorder in self.recorders:
+            if type(recorder) is TangentRecorder:
+                accumulator = recorder
+                if accumulator.suspensions == 0:
+                    accumulator.outermost = not active and not accumulating
+                    accumulating.append(accumulator)
+            elif (<Recorder>recorder).suspensions == 0:
+                active.append(recorder)
         self.active = active if active else None
+        self.accumulating = accumulating if accumulating else None
         return 0
 
 
@@ -56,6 +67,45 @@ cdef list recording():
     if the_counts.entered == 0 or cytape_thread_state == NULL:
         return None
     return (<ThreadState>cytape_thread_state).active
+
+
+cdef list accumulating():
+    if the_counts.entered == 0 or cytape_thread_state == NULL:
+        return None
+    return (<ThreadState>cytape_thread_state).accumulating
+
+
+cdef bint observed():
+    return recording() is not None or accumulating() is not None
+
+
+cdef bint is_alone(TangentRecorder recorder):
+    cdef list accumulators = accumulating()
+    return recording() is None and len(accumulators) == 1 and accumulators[0] is recorder
+
+
+cdef list begin_computing(TangentRecorder recorder):
+    cdef ThreadState thread = this_thread()
+    cdef list recorders = thread.recorders
+    thread.recorders = recorders[:recorders.index(recorder)]
+    thread.update()
+    return recorders
+
+
+cdef int end_computing(list recorders) except -1:
+    cdef ThreadState thread = this_thread()
+    for recorder in recorders:
+        if not is_entered(recorder):  # it left while it was off the stack
+            recorders = [other for other in recorders if is_entered(other)]
+            break
+    thread.recorders = recorders
+    return thread.update()
+
+
+cdef bint is_entered(recorder):
+    if type(recorder) is TangentRecorder:
+        return (<TangentRecorder>recorder).thread is not None
+    return (<Recorder>recorder).thread is not None
 
 
 cdef class Recorder(Tape):
@@ -89,7 +139,7 @@ cdef class Recorder(Tape):
 
     def __dealloc__(self):
         if self.registered:
-            unregister(self)
+            unregister(&the_counts.tapes, <PyObject*>self)
 
     @property
     def active(self) -> bool:
@@ -111,11 +161,10 @@ cdef class Recorder(Tape):
         """
         if self.thread is not None:
             raise ValueError("this tape is recording already")
-        register(self)
-        self.thread = this_thread()
-        self.thread.recorders.append(self)
-        self.thread.update()
-        the_counts.entered += 1
+        if not self.registered:
+            register(&the_counts.tapes, <PyObject*>self)
+            self.registered = True
+        self.thread = enter(self)
 
     def pop(self):
         """Leave the stack.
@@ -127,10 +176,8 @@ cdef class Recorder(Tape):
         """
         if self.thread is None:
             raise ValueError("this tape is not recording")
-        self.thread.recorders = [r for r in self.thread.recorders if r is not self]
-        self.thread.update()
+        leave(self, self.thread)
         self.thread = None
-        the_counts.entered -= 1
 
     def watch_variable(self, variable):
         """Watch a variable, trainable or not.
@@ -148,30 +195,126 @@ cdef class Recorder(Tape):
         return 0
 
 
-cdef int register(Recorder recorder) except -1:
-    global holders, holder_capacity
-    cdef void* memory
-    if recorder.registered:
+cdef class TangentRecorder(ForwardAccumulator):
+    """An accumulator that can stand on a thread's stack of recorders.
+
+    Parameters
+    ----------
+    vspace : VSpace
+    use_batch : bool, optional
+        Whether tangents have a leading axis of directions.
+    by_transposition : bool, optional
+        Whether to derive the tangents of every op from its backward function, also if it has a
+        forward rule of its own.
+    rule : callable, optional
+        What to compute for each op instead of tangents. Called with the op, its inputs and outputs
+        (tensors), what is stored for each input (None: nothing) and the attributes; returns what to
+        store for each output.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.forward import fetch
+    >>> from cytape.ops.gradients import tensor_vspace
+    >>> x = cytape.constant(3.0)
+    >>> recorder = TangentRecorder(tensor_vspace)
+    >>> recorder.watch(x.id, cytape.constant(10.0))
+    >>> recorder.push()
+    >>> y = x * x
+    >>> recorder.pop()
+    >>> fetch(recorder, y.id)
+    Tensor(60.)
+    """
+
+    def __init__(self, vspace, use_batch=False, bint by_transposition=False, rule=None):
+        self.by_transposition = by_transposition
+        self.rule = rule
+
+    def __cinit__(self, *arguments, **named):
+        register(&the_counts.accumulators, <PyObject*>self)
+        self.registered = True
+
+    def __dealloc__(self):
+        if self.registered:
+            unregister(&the_counts.accumulators, <PyObject*>self)
+
+    @property
+    def active(self) -> bool:
+        """Whether this recorder is on a thread's stack."""
+        return self.thread is not None
+
+    def push(self):
+        """Enter this thread's stack of recorders.
+
+        Raises
+        ------
+        ValueError
+            If it is on a stack already.
+        """
+        if self.thread is not None:
+            raise ValueError("this accumulator is recording already")
+        self.thread = enter(self)
+
+    def pop(self):
+        """Leave the stack.
+
+        Raises
+        ------
+        ValueError
+            If it is on none.
+        """
+        if self.thread is None:
+            raise ValueError("this accumulator is not recording")
+        leave(self, self.thread)
+        self.thread = None
+
+    cdef Tape begin_forwarding(self):
+        cdef Recorder tape = Recorder(False, False)
+        tape.push()
+        return tape
+
+    cdef int end_forwarding(self, Tape tape) except -1:
+        (<Recorder>tape).pop()
         return 0
-    if the_counts.holding == holder_capacity:
-        memory = realloc(holders, (2 * holder_capacity + 8) * sizeof(PyObject*))
-        if memory == NULL:
-            raise MemoryError()
-        holders = <PyObject**>memory
-        holder_capacity = 2 * holder_capacity + 8
-    holders[the_counts.holding] = <PyObject*>recorder
-    the_counts.holding += 1
-    recorder.registered = True
+
+
+cdef ThreadState enter(recorder):
+    cdef ThreadState thread = this_thread()
+    thread.recorders = thread.recorders + [recorder]
+    thread.update()
+    the_counts.entered += 1
+    return thread
+
+
+cdef int leave(recorder, ThreadState thread) except -1:
+    thread.recorders = [other for other in thread.recorders if other is not recorder]
+    thread.update()
+    the_counts.entered -= 1
     return 0
 
 
-cdef void unregister(Recorder recorder) noexcept:
+cdef int register(Registry* registry, PyObject* member) except -1:
+    cdef void* memory
+    if registry.count == registry.capacity:
+        memory = realloc(registry.members, (2 * registry.capacity + 8) * sizeof(PyObject*))
+        if memory == NULL:
+            raise MemoryError()
+        registry.members = <PyObject**>memory
+        registry.capacity = 2 * registry.capacity + 8
+    registry.members[registry.count] = member
+    registry.count += 1
+    registry.registrations += 1
+    return 0
+
+
+cdef void unregister(Registry* registry, PyObject* member) noexcept:
     cdef int i = 0
-    while holders[i] != <PyObject*>recorder:
+    while registry.members[i] != member:
         i += 1
-    the_counts.holding -= 1
-    memmove(holders + i, holders + i + 1, (the_counts.holding - i) * sizeof(PyObject*))
-    recorder.registered = False
+    registry.count -= 1
+    registry.registrations += 1
+    memmove(registry.members + i, registry.members + i + 1,
+            (registry.count - i) * sizeof(PyObject*))
 
 
 cdef void handle_died(id_t id) noexcept:
@@ -179,14 +322,14 @@ cdef void handle_died(id_t id) noexcept:
     cdef int i
     cdef Recorder recorder
     cdef bint doomed = False
-    for i in range(the_counts.holding):
-        doomed |= drop_handle(<Trace>holders[i], id)
+    for i in range(the_counts.tapes.count):
+        doomed |= drop_handle(<Trace>the_counts.tapes.members[i], id)
     # Releasing may run any code, also code that changes the registry: look anew each time.
     while doomed:
         doomed = False
-        for i in range(the_counts.holding):
-            if (<Trace>holders[i]).n_doomed and (<Trace>holders[i]).pinned == 0:
-                recorder = <Recorder>holders[i]
+        for i in range(the_counts.tapes.count):
+            recorder = <Recorder>the_counts.tapes.members[i]
+            if recorder.n_doomed and recorder.pinned == 0:
                 recorder.release_doomed()
                 doomed = True
                 break
@@ -195,8 +338,39 @@ cdef void handle_died(id_t id) noexcept:
 cdef void handle_revived(id_t id) noexcept:
     """A saved value without handle got one again: its trace must outlive that one too."""
     cdef int i
-    for i in range(the_counts.holding):
-        (<Trace>holders[i]).revive(id)
+    for i in range(the_counts.tapes.count):
+        (<Trace>the_counts.tapes.members[i]).revive(id)
+
+
+cdef void value_died(id_t id) noexcept:
+    """Let every accumulator drop the tangent of a value that nobody holds any more."""
+    cdef int i = 0
+    cdef int registrations
+    cdef void* tangent
+    while i < the_counts.accumulators.count:
+        tangent = NULL
+        if tangent_of(<ForwardAccumulator>the_counts.accumulators.members[i], id) != NULL:
+            tangent = (<ForwardAccumulator>the_counts.accumulators.members[i]).take(id)
+        i += 1
+        if tangent != NULL:
+            # Releasing may run any code, also code that changes the registry: look anew then.
+            registrations = the_counts.accumulators.registrations
+            drop(<PyObject*>tangent)
+            if registrations != the_counts.accumulators.registrations:
+                i = 0
+
+
+cdef void drop(PyObject* x) noexcept:
+    """Let go of a reference while an exception may be on its way."""
+    cdef PyObject* kind
+    cdef PyObject* error
+    cdef PyObject* traceback
+    if x.ob_refcnt > 1 or PyErr_Occurred() == NULL:
+        Py_DECREF(<object>x)
+        return
+    PyErr_Fetch(&kind, &error, &traceback)
+    Py_DECREF(<object>x)
+    PyErr_Restore(kind, error, traceback)
 
 
 @contextmanager
@@ -218,38 +392,43 @@ def stop_recording():
     >>> tape.gradient(y, x) is None
     True
     """
-    cdef ThreadState thread = this_thread()
-    cdef Recorder recorder
-    cdef list stopped = list(thread.recorders)
-    for recorder in stopped:
-        recorder.suspensions += 1
-    thread.update()
-    try:
+    with suspended(*this_thread().recorders):
         yield
-    finally:
-        for recorder in stopped:
-            recorder.suspensions -= 1
-        thread.update()
 
 
 @contextmanager
-def suspended(Recorder recorder not None):
-    """Suspend one recorder."""
-    recorder.suspensions += 1
-    if recorder.thread is not None:
-        recorder.thread.update()
+def suspended(*recorders):
+    """Suspend some recorders, whichever thread they are on."""
+    for recorder in recorders:
+        suspend(recorder, 1)
     try:
         yield
     finally:
-        recorder.suspensions -= 1
-        if recorder.thread is not None:
-            recorder.thread.update()
+        for recorder in recorders:
+            suspend(recorder, -1)
+
+
+cdef int suspend(recorder, int change) except -1:
+    cdef ThreadState thread
+    if type(recorder) is TangentRecorder:
+        (<TangentRecorder>recorder).suspensions += change
+        thread = (<TangentRecorder>recorder).thread
+    else:
+        (<Recorder?>recorder).suspensions += change
+        thread = (<Recorder>recorder).thread
+    if thread is not None:
+        thread.update()
+    return 0
 
 
 def is_recorded(id_t id) -> bool:
     """Whether a recorder of this thread follows the tensor with this id now."""
     cdef Recorder recorder
+    cdef TangentRecorder accumulator
     for recorder in recording() or ():
         if trace_knows(recorder, id):
+            return True
+    for accumulator in accumulating() or ():
+        if tangent_of(accumulator, id) != NULL:
             return True
     return False

@@ -88,7 +88,7 @@ cdef class Tensor:
         if value is not None:
             live -= 1
             value.handles -= 1
-            if value.handles == 0 and recorders.holding:
+            if value.handles == 0 and recorders.tapes.count:
                 handle_died(value.id)
 
     # ---- what it is
@@ -513,7 +513,7 @@ cdef void hold(Tensor tensor, Value value) noexcept:
 
 
 cdef Tensor another_handle(Value value):
-    if value.handles == 0 and recorders.holding:
+    if value.handles == 0 and recorders.tapes.count:
         handle_revived(value.id)
     return new_tensor(value)
 

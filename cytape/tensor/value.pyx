@@ -1,12 +1,13 @@
 cimport cython
 cimport numpy as cnp
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cpython.object cimport PyTypeObject
+from cpython.object cimport PyTypeObject, destructor
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.string cimport memcpy
 
 from .buffer cimport Buffer, new_buffer
 from .spec cimport spec_of_array
+from .state cimport Counts, counts, value_died
 
 cnp.import_array()
 
@@ -16,6 +17,7 @@ cdef extern from "numpy/arrayobject.h":
                                  cnp.npy_intp* strides, void* data, int flags, object base)
 
 cdef id_t last_id = 0
+cdef Counts* recorders = counts()
 
 
 cdef id_t new_id() noexcept:
@@ -29,6 +31,19 @@ cdef id_t new_id() noexcept:
 @cython.freelist(512)
 cdef class Value:
     pass
+
+
+cdef destructor dealloc = (<PyTypeObject*>Value).tp_dealloc
+
+
+cdef void announce_and_dealloc(PyObject* value) noexcept:
+    if recorders.accumulators.count:
+        value_died((<Value>value).id)
+    dealloc(value)
+
+
+# As __dealloc__ would, which costs every value several times as much.
+(<PyTypeObject*>Value).tp_dealloc = announce_and_dealloc
 
 
 cdef void own_array(Value value, ndarray array) noexcept:

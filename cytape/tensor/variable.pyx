@@ -1,10 +1,12 @@
 cimport cython
+from cytape.core.accumulator cimport tangent_of
 from cytape.core.trace cimport trace_knows
 from cytape.core.vspace cimport OpKind
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
-from .state cimport Counts, Recorder, counts, handle_died, recording
+from .state cimport (
+    Counts, Recorder, TangentRecorder, accumulating, counts, handle_died, recording, value_died)
 from .tensor cimport another_handle, as_ndarray, hold
 from .value cimport array_of, copy_of_array, new_id, value_of_array
 
@@ -68,6 +70,10 @@ cdef class Variable(Tensor):
         self.variable_id = new_id()
         self.trainable = trainable
         self.name = "Variable" if name is None else name
+
+    def __dealloc__(self):
+        if recorders.accumulators.count:
+            value_died(self.variable_id)
 
     @property
     def id(self) -> int:
@@ -211,7 +217,7 @@ cdef int replace(Variable variable, array) except -1:
     new.handles = 1
     variable.held = new
     old.handles -= 1
-    if old.handles == 0 and recorders.holding:
+    if old.handles == 0 and recorders.tapes.count:
         handle_died(old.id)
     return 0
 
@@ -223,7 +229,19 @@ cdef Value read(Variable variable):
         for recorder in active:
             if not trace_knows(recorder, variable.held.id):
                 announce(recorder, variable)
+    if recorders.accumulators.count:
+        for accumulator in accumulating() or ():
+            pass_tangent_on(accumulator, variable)
     return variable.held
+
+
+cdef int pass_tangent_on(TangentRecorder accumulator, Variable variable) except -1:
+    """Give the variable's present value the tangent that the variable has."""
+    cdef void* tangent = tangent_of(accumulator, variable.variable_id)
+    if tangent != NULL and tangent_of(accumulator, variable.held.id) == NULL:
+        Py_INCREF(<object>tangent)
+        accumulator.store(variable.held.id, tangent)
+    return 0
 
 
 cdef int announce(Recorder recorder, Variable variable) except -1:

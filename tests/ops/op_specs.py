@@ -9,7 +9,7 @@ Put the records of a family into `tests/ops/specs_<family>.py` as a list named `
         OpSpec("Sum", cnp.sum, np.sum, [case((3, 4)), case((3, 4), axis=1, keepdims=True)]),
         OpSpec("Max", cnp.max, np.max, [case((3, 4), axis=0)], domain=distinct()),
         OpSpec("Gather", lambda x, i: cnp.take(x, i, axis=0), lambda x, i: np.take(x, i, axis=0),
-               [case((5, 2), np.array([0, 3, 3]), attrs={...})]),
+               [case((5, 2), np.array([0, 3, 3]))]),
         OpSpec("ArgMax", cnp.argmax, np.argmax, [case((3, 4), axis=1)], differentiable=False),
     ]
 
@@ -18,16 +18,21 @@ plain NumPy (any two callables with the same parameters; both may return a tuple
 
 - arrays in → plain arrays as `ref` gives them; tensors in → Tensors of that value, shape and dtype;
 - the vjp against central differences of `ref`, one input at a time, in a random direction;
-- the op's declared jvp against the same differences, and `<v, J u> = <vjp(v), u>` with no step;
-- the gradient has its input's shape and dtype, in every dtype listed, and float64's value;
+- the tangents that an accumulator computes against the same differences, and
+  `<v, J u> = <vjp(v), u>` with no step;
+- tangents by the op's own jvp, by transposing its vjp, and of a batch of directions in one pass;
+- gradients have their input's shape and dtype, tangents their output's, in every dtype listed, and
+  float64's value;
 - strided, reversed, Fortran-ordered and read-only inputs give what a contiguous copy gives;
-- second order, by nested tapes, against central differences of the first;
-- `differentiable=False`: the gradient is None.
+- second order, by nested tapes, against central differences of the first, and by every composition
+  of the two modes;
+- for functions of complex numbers the tangent against a step into the imaginary;
+- `differentiable=False`: gradients and tangents are None.
 
 An op with kinks names a domain that keeps away from them; what happens at a kink is stated in the
 family's own test file. Put 0-d, empty and odd cases into the list: the cases are all that is run.
 Every op needs a record, and may have several (say, with different domains). A function made of
-several ops may have one too: it says `single_op=False`.
+several ops may have one too.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,23 +82,22 @@ class Case:
 
     inputs: tuple
     kwargs: dict[str, Any]
-    attrs: dict[str, Any] | None  # what the op object takes, where this differs from `kwargs`
 
     def __str__(self):
         inputs = [str(x) if isinstance(x, tuple) else type(x).__name__ for x in self.inputs]
         return "-".join(inputs + [f"{key}={value}" for key, value in self.kwargs.items()])
 
 
-def case(*inputs, attrs=None, **kwargs) -> Case:
-    """Make a `Case`; `attrs` are the attributes of the op object, by default `kwargs`."""
-    return Case(inputs, kwargs, attrs)
+def case(*inputs, **kwargs) -> Case:
+    """Make a `Case`."""
+    return Case(inputs, kwargs)
 
 
 @dataclass(frozen=True)
 class OpSpec:
     """One op under test."""
 
-    op: str  # its name in cytape.ops.declare.OPS, or of the function where `single_op` is False
+    op: str  # its name in cytape.ops.declare.OPS, or of a function made of several
     fn: Callable
     ref: Callable
     cases: Sequence[Case]
@@ -101,7 +105,6 @@ class OpSpec:
     dtypes: Sequence[str] = FLOATS
     differentiable: bool | tuple[bool, ...] = True  # of the op, or of each input
     order: int = 2  # 1 where the vjp is linear code over an op that has no second derivative
-    single_op: bool = True  # False: `fn` is made of several ops, there is no one jvp to test
     tolerance: float = 1.0  # multiplies the tolerance of every dtype
 
     def __str__(self):

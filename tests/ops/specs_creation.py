@@ -23,25 +23,25 @@ SPECS = [
     OpSpec("astype", lambda x, dtype: ops.astype(x, dtype),
            lambda x, dtype: np.astype(x, dtype), [
         case((2, 3), dtype=np.float64), case((2, 3), dtype="complex128"),
-    ], single_op=False),
+    ]),
     OpSpec("Identity", ops.identity_op, lambda x: x, [case((2, 3)), case(()), case((0,))],
            dtypes=FLOATS_AND_COMPLEX),
-    OpSpec("copy", ops.copy, np.copy, [case((2, 3)), case((), order="F")], single_op=False),
+    OpSpec("copy", ops.copy, np.copy, [case((2, 3)), case((), order="F")]),
     OpSpec("array", lambda x, y: ops.array([[x, 1.0], (y, x)]),
-           lambda x, y: np.array([[x, 1.0], (y, x)]), [case((), ())], single_op=False),
+           lambda x, y: np.array([[x, 1.0], (y, x)]), [case((), ())]),
     OpSpec("array", lambda x, y: ops.array([x, [1.0, 2.0], [0, y]]),
-           lambda x, y: np.array([x, [1.0, 2.0], [0, y]]), [case((2,), ())], single_op=False),
+           lambda x, y: np.array([x, [1.0, 2.0], [0, y]]), [case((2,), ())]),
     OpSpec("array", ops.array, np.array, [
         case((2, 3)), case((2,), dtype=np.complex128), case((2,), ndmin=3), case((), ndmin=0),
-    ], single_op=False),
+    ]),
     OpSpec("full_like", lambda x, **kwargs: ops.full_like(np.ones((2, 3)), x, **kwargs),
            lambda x, **kwargs: np.full_like(np.ones((2, 3)), x, **kwargs), [
         case(()), case((3,)), case((2, 1)), case((), shape=4), case((), dtype=np.complex128),
-    ], single_op=False),
+    ]),
     OpSpec("full", lambda x, **kwargs: ops.full((2, 3), x, **kwargs),
            lambda x, **kwargs: np.full((2, 3), x, **kwargs), [
         case(()), case((3,)), case((), dtype=np.complex128),
-    ], single_op=False),
+    ]),
     OpSpec("ZerosLike", ops.zeros_like, np.zeros_like, [
         case((2, 3)), case((2, 3), dtype=int, shape=(4,)), case(()),
     ], differentiable=False),

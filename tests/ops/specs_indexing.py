@@ -104,7 +104,6 @@ SPECS = [
             case((3, 4), np.array([0, 0, 11]), axis=None),
             case((1, 4), np.array([[1, 1], [0, 3]]), axis=-1),
         ],
-        single_op=False,
     ),
     OpSpec(
         "Compress",
@@ -115,13 +114,11 @@ SPECS = [
             case((3, 4), condition=np.array([True, False, True, True]), axis=-1),
             case((3, 4), condition=[True, False, True], axis=None),
         ],
-        single_op=False,
     ),
     OpSpec(
         "Extract",
         lambda a, condition: indexing.extract(condition, a),
         lambda a, condition: np.extract(condition, a),
         [case((2, 3), condition=np.array([[True, False, True], [False, False, True]]))],
-        single_op=False,
     ),
 ]

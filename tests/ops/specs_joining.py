@@ -22,7 +22,7 @@ def record(name, function, cases, wrap=lambda function: function, **options):
 
 
 def composed(function, cases, wrap=lambda function: function):
-    return record(function, function, cases, wrap, single_op=False)
+    return record(function, function, cases, wrap)
 
 
 MIXED = case((3,), np.array([1.0, 2.0, 3.0]))

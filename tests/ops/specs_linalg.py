@@ -93,7 +93,7 @@ def product(name, function, reference, shapes, **options):
 
 
 def composite(name, function, reference, shapes):
-    return product(name, function, reference, shapes, single_op=False)
+    return product(name, function, reference, shapes)
 
 
 SPECS = [
@@ -105,7 +105,7 @@ SPECS = [
     composite(
         "vecdot", linalg.vecdot, np.vecdot, [((3,), (3,)), ((2, 3), (3,)), ((4, 1, 3), (2, 3))]
     ),
-    OpSpec("vecdot", linalg.vecdot, np.vecdot, [case((3, 2), (3, 1), axis=0)], single_op=False),
+    OpSpec("vecdot", linalg.vecdot, np.vecdot, [case((3, 2), (3, 1), axis=0)]),
     composite(
         "kron",
         linalg.kron,
@@ -137,7 +137,6 @@ SPECS = [
             case((2, 3), (4, 3), axes=(-1, -1)),
             case((2, 3), (4, 3), axes=([1], [-1])),
         ],
-        single_op=False,
     ),
     OpSpec(
         "Einsum",
@@ -183,6 +182,5 @@ SPECS = [
         ],
         domain=uniform(-2, 2, avoid=[0], margin=0.3),
         dtypes=(*SINGLE_AND_DOUBLE, "complex128"),
-        single_op=False,
     ),
 ]

@@ -163,7 +163,6 @@ SPECS = [
         nn.logsumexp,
         log_sum_exp,
         [case((3, 4)), case((3, 4), axis=-1), case((3, 4), axis=(0, 1), keepdims=True), case(())],
-        single_op=False,
     ),
     OpSpec(
         "SoftmaxCrossEntropyWithLogits",

@@ -12,7 +12,8 @@ def record(name, function, cases, **options):
 
 
 def composed(function, cases):
-    return record(function, function, cases, single_op=False)
+    """Make a record of a function that is made of ops, under its own name."""
+    return record(function, function, cases)
 
 
 def diagonals(shape, offset=0, axis1=0, axis2=1):
@@ -20,9 +21,7 @@ def diagonals(shape, offset=0, axis1=0, axis2=1):
 
 
 def pads(shape, pad_width, **kwargs):
-    """Make a case of the op, which takes one pair of widths for each axis."""
-    widths = np.broadcast_to(pad_width, (len(shape), 2))
-    return case(shape, pad_width=pad_width, attrs={"pad_width": widths, **kwargs}, **kwargs)
+    return case(shape, pad_width=pad_width, **kwargs)
 
 
 def embedded(elements, shape, offset, axis1, axis2):

@@ -8,20 +8,12 @@ from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, unifo
 AXES = [None, 0, -1, (0, 2), (-1, 1), (), (2, 0, 1)]
 
 
-def reduction(shape, attrs=(), **kwargs):
-    return case(shape, attrs={"axis": None, "keepdims": False, **dict(attrs), **kwargs}, **kwargs)
-
-
-def reductions(attrs=(), empty=True):
+def reductions(empty=True):
     """Make the cases that all reductions have in common."""
-    cases = [reduction((2, 3, 4), attrs, axis=axis) for axis in AXES]
-    cases += [reduction((2, 3, 4), attrs, axis=axis, keepdims=True) for axis in (None, 1, (0, -1))]
-    cases += [
-        reduction((), attrs),
-        reduction((1,), attrs, axis=0),
-        reduction((5, 0), attrs, axis=0),
-    ]
-    return cases + [reduction((0, 3), attrs)] if empty else cases
+    cases = [case((2, 3, 4), axis=axis) for axis in AXES]
+    cases += [case((2, 3, 4), axis=axis, keepdims=True) for axis in (None, 1, (0, -1))]
+    cases += [case(()), case((1,), axis=0), case((5, 0), axis=0)]
+    return cases + [case((0, 3))] if empty else cases
 
 
 def along(shape, axis=0, **kwargs):
@@ -35,16 +27,17 @@ def record(name, function, cases, **options):
 ALONG = [along((4,)), along((3, 5, 2), 1), along((2, 3), -1), along((1, 2)), along((0,))]
 ZEROS = np.array([[2.0, 0.0, 3.0, -1.0], [0.0, 0.0, 0.5, 1.5]])
 COMPLEX = {"dtypes": FLOATS_AND_COMPLEX}
-DEVIATIONS = [c for c in reductions({"ddof": 0}, empty=False) if c.inputs != ((5, 0),)] + [
-    reduction((3, 4), ddof=1),
-    reduction((3, 4), axis=0, ddof=0.5, keepdims=True),
+DEVIATIONS = [c for c in reductions(empty=False) if c.inputs != ((5, 0),)] + [
+    case((3, 4), ddof=1),
+    case((3, 4), axis=0, ddof=0.5, keepdims=True),
 ]
 
 SPECS = [
-    record("Sum", "sum", [*reductions(), reduction((2, 3), dtype=np.complex128)], **COMPLEX),
+    record("Sum", "sum", [*reductions(), case((), axis=-1), case((2, 3), dtype=np.complex128)],
+           **COMPLEX),
     record("Mean", "mean", reductions(empty=False), **COMPLEX),
     record("Prod", "prod", reductions(), domain=uniform(-2, 2, avoid=[0]), **COMPLEX),
-    record("Prod", "prod", [reduction(ZEROS), reduction(ZEROS, axis=0), reduction(0.0 * ZEROS)]),
+    record("Prod", "prod", [case(ZEROS), case(ZEROS, axis=0), case(0.0 * ZEROS)]),
     record("Max", "max", reductions(empty=False), domain=distinct()),
     record("Min", "min", reductions(empty=False), domain=distinct()),
     record("Var", "var", DEVIATIONS, **COMPLEX),
@@ -52,8 +45,8 @@ SPECS = [
                           and c.kwargs.get("axis") != ()], **COMPLEX),
     record("Cumsum", "cumsum", ALONG, **COMPLEX),
     record("Cumprod", "cumprod", [*ALONG, along(ZEROS, 0), along(ZEROS, 1)], **COMPLEX),
-    record("Cumsum", "cumsum", [case((2, 3)), case(()), case((), axis=-1)], single_op=False),
-    record("Cumprod", "cumprod", [case((2, 3)), case(()), case((), axis=-1)], single_op=False),
+    record("Cumsum", "cumsum", [case((2, 3)), case(()), case((), axis=-1)]),
+    record("Cumprod", "cumprod", [case((2, 3)), case(()), case((), axis=-1)]),
 ]  # fmt: skip
 SPECS += [
     record(name, function, [case((2, 3)), case((2, 3), axis=1, keepdims=True)],

@@ -15,7 +15,7 @@ def record(name, function, cases, **options):
 
 
 def composed(function, cases):
-    return record(function, function, cases, single_op=False)
+    return record(function, function, cases)
 
 
 def sum_to(x, shape):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.arguments import is_tensor, only_numpy, plain, tensors_if_any
+from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain, tensors_if_any
 
 T = cytape.constant([1.0, 2.0])
 V = cytape.Variable([1.0, 2.0])
@@ -52,3 +52,11 @@ def test_plain():
     array = np.ones(2)
     assert plain(array) is array
     assert plain(3) == 3
+
+
+@pytest.mark.parametrize("axis, ndim, expected", [
+    (0, 3, 1), (1, 3, 2), (-1, 3, -1), (None, 3, (1, 2)), ((0, -1), 4, (1, -1)),
+    ([0, 2], 4, (1, 3)), ((), 3, ()), (0, 1, ()), (-1, 1, ()), (None, 1, ()),
+])
+def test_the_axes_of_one_tangent_in_a_batch(axis, ndim, expected):
+    assert axis_in_batch(axis, ndim) == expected

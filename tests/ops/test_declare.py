@@ -9,6 +9,7 @@ import cytape
 from cytape.errors import InvalidGradientError, NotDifferentiableError
 from cytape.ops.declare import OPS, elementwise, general, linear, nondifferentiable
 from cytape.testing import check_grads
+from tests.ops.forward_mode import followed, tangent_of
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -71,7 +72,7 @@ def test_linear(name):
     op = linear(name, lambda x, n: np.repeat(x, n),
                 lambda op, g: g.reshape(-1, op.attrs["n"]).sum(1))
     check_grads(lambda x: op(x, n=2), [V3], order=2)
-    np.testing.assert_array_equal(op.jvp_of([V3], [V3], n=2).numpy(), np.repeat(V3, 2))
+    np.testing.assert_array_equal(tangent_of(op, (V3, V3), n=2).numpy(), np.repeat(V3, 2))
     assert op.linear and op.saved_inputs == ()
 
 
@@ -79,7 +80,7 @@ def test_linear_in_several_inputs_together(name):
     op = linear(name, lambda x, y, scale: scale * (x - y),
                 lambda op, g: (op.attrs["scale"] * g, -op.attrs["scale"] * g))
     check_grads(lambda x, y: op(x, y, scale=3.0), [V3, 2 * V3], order=2)
-    tangent = op.jvp_of([V3, V3], [None, V3], scale=3.0)
+    tangent = tangent_of(op, (V3, None), (V3, V3), scale=3.0)
     np.testing.assert_array_equal(tangent.numpy(), -3 * V3)
 
 
@@ -91,7 +92,7 @@ def test_general(name):
             np.outer(a, b) for a, b in [(dx, op.inputs[1]), (op.inputs[0], dy)]
             if a is not None and b is not None))
     check_grads(op, [V3, V3[:2]], order=2)
-    np.testing.assert_array_equal(op.jvp_of([V3, V3], [V3, None]).numpy(), np.outer(V3, V3))
+    np.testing.assert_array_equal(tangent_of(op, (V3, V3), (V3, None)).numpy(), np.outer(V3, V3))
 
 
 def test_general_with_several_outputs(name):
@@ -104,7 +105,7 @@ def test_general_with_several_outputs(name):
     assert isinstance(op(V3), tuple)
     sine, cosine = op(cytape.constant(V3))
     np.testing.assert_array_equal(cosine.numpy(), np.cos(V3))
-    tangents = op.jvp_of([V3], [np.ones(3)])
+    _, tangents = followed(op, [cytape.constant(V3)], [np.ones(3)])
     np.testing.assert_array_equal(tangents[1].numpy(), -np.sin(V3))
 
 
@@ -127,7 +128,7 @@ def test_general_with_an_output_gradient_that_may_be_none(name, optional):
 def test_nondifferentiable(name):
     op = nondifferentiable(name, np.floor)
     assert gradient(op, V3) is None
-    assert op.jvp_of([V3], [V3]) is None
+    assert tangent_of(op, (V3, V3)) is None
     np.testing.assert_array_equal(op(cytape.constant(V3)).numpy(), np.floor(V3))
 
 
@@ -201,7 +202,7 @@ def test_a_jvp_may_be_registered_before_or_after(name, declared_first):
 
     op = op or declare()
     assert op.jvp is rule
-    tangent = op.jvp_of([V3], [cytape.constant(V3)], factor=3.0)
+    tangent = tangent_of(op, (V3, V3), factor=3.0)
     np.testing.assert_array_equal(tangent.numpy(), 3 * V3)
     with pytest.raises(NotDifferentiableError, match="register_gradient"):
         gradient(op, V3, factor=3.0)
@@ -229,7 +230,7 @@ def test_a_rule_may_be_registered_for_each_mode(name):
     op = general(name, lambda x: 3 * x)
     cytape.register_gradient(name)(lambda op, g: 3 * g)
     check_grads(op, [V3])
-    np.testing.assert_array_equal(op.jvp_of([V3], [cytape.constant(V3)]).numpy(), 3 * V3)
+    np.testing.assert_array_equal(tangent_of(op, (V3, V3)).numpy(), 3 * V3)
 
 
 # -- without a rule --------------------------------------------------------------------------------
@@ -264,10 +265,15 @@ def test_an_op_without_a_gradient_is_no_trouble_where_none_is_wanted(name):
     assert y.shape == (3,)
 
 
-def test_an_op_without_a_jvp_names_itself_and_the_remedy(name):
+def test_an_op_without_a_jvp_has_its_gradient_transposed(name):
     op = general(name, np.square, lambda op, g: 2 * op.inputs[0] * g)
-    with pytest.raises(NotDifferentiableError, match=f"{name}.*register_jvp"):
-        op.jvp_of([V3], [V3])
+    np.testing.assert_array_equal(tangent_of(op, (V3, np.ones(3))).numpy(), 2 * V3)
+
+
+def test_an_op_without_any_rule_names_itself_in_forward_mode_too(name):
+    op = general(name, np.square)
+    with pytest.raises(NotDifferentiableError, match=f"{name}.*register_gradient"):
+        tangent_of(op, (V3, V3))
 
 
 # -- rules that are wrong --------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from cytape.errors import InvalidGradientError
 from cytape.ops.general_op import GeneralOp, OpCall, record_custom
 from cytape.tensor.tensor import live_tensors, tensor_of
 from cytape.testing import check_grads
+from tests.ops.forward_mode import tangent_of
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -294,16 +295,34 @@ def test_a_jvp_rule_sees_inputs_outputs_and_attributes():
         return dx * op.inputs[1] * op.attrs["scale"] + 0 * op.outputs[0]
 
     op = GeneralOp("Jvp", lambda x, y, scale: x * y * scale, jvp=jvp, saved_inputs=())
-    tangent = op.jvp_of([V3, V3], [cytape.constant(np.ones(3)), None], scale=2.0)
-    assert calls == [("Jvp", {"scale": 2.0}, (True, False), 2, 1)]
+    tangent = tangent_of(op, (V3, np.ones(3)), (V3, None), scale=2.0)
+    assert calls == [("Jvp", {"scale": 2.0}, (True, True), 2, 1)]
     np.testing.assert_array_equal(tangent.numpy(), 2 * V3)
+
+
+@pytest.mark.parametrize("optional", [(), (1,), range(5)])
+def test_a_jvp_rule_gets_none_for_zeros_where_it_says_so(optional):
+    received = []
+
+    def jvp(op, dx, dy, dn):
+        received.extend([dy, dn])
+        return dx
+
+    op = GeneralOp("Jvp", lambda x, y, n: x + 0.0, jvp=jvp, optional_tangents=optional)
+    tangent_of(op, (V3, V3), (2 * V3[:2], None), (np.arange(2), None))
+    if optional:
+        assert received == [None, None]
+    else:
+        np.testing.assert_array_equal(received[0], np.zeros(2))
+        assert received[1] is None
 
 
 def test_a_linear_op_gets_zeros_for_missing_tangents():
     op = GeneralOp("Linear", lambda x, y: 2 * x - y, lambda op, g: (2 * g, -g), linear=True)
     x = cytape.constant(V3)
-    np.testing.assert_array_equal(op.jvp_of([x, x], [x, None]).numpy(), 2 * V3)
-    np.testing.assert_array_equal(op.jvp_of([x, x], [None, x]).numpy(), -V3)
+    np.testing.assert_array_equal(tangent_of(op, (x, x), (V3, None)).numpy(), 2 * V3)
+    np.testing.assert_array_equal(tangent_of(op, (V3, None), (x, x)).numpy(), -V3)
+    np.testing.assert_array_equal(tangent_of(op, (np.arange(3), None), (x, x)).numpy(), -V3)
 
 
 # -- ops that are a closure ------------------------------------------------------------------------
@@ -429,3 +448,18 @@ def test_many_names_of_closures_do_no_harm():
             y = cytape.constant(V3)
             record_custom(f"Custom{i}", [y], [x], lambda g, i=i: [g * float(i)])
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.full(3, float(i)))
+
+
+def test_the_tangent_of_a_vector_by_transposition():
+    op = GeneralOp("Cube", lambda x: x**3, vjp=lambda op, g: 3 * op.inputs[0] ** 2 * g)
+    x = cytape.constant(V3)
+    with cytape.ForwardAccumulator(x, cytape.constant(V3)) as accumulator:
+        y = op(x)
+    np.testing.assert_allclose(accumulator.jvp(y).numpy(), 3 * V3**3)
+
+
+def test_integers_beside_the_tangent_of_a_linear_op_stand_still():
+    x = cytape.constant(V3)
+    with cytape.ForwardAccumulator(x, cytape.constant(V3)) as accumulator:
+        y = np.stack([x, cytape.constant([1, 2, 3])])
+    np.testing.assert_array_equal(accumulator.jvp(y).numpy(), [V3, np.zeros(3)])

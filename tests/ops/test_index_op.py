@@ -10,6 +10,7 @@ from hypothesis.extra.numpy import array_shapes, basic_indices
 
 import cytape
 import cytape.numpy as cnp
+from cytape.ops.index_op import index_in_batch
 from cytape.tensor.tensor import tensor_of
 
 SLICES = [
@@ -304,3 +305,15 @@ def test_a_variable():
     expected[1, ::2] = 1
     expected[1, 0] = 2
     np.testing.assert_array_equal(gradient, expected)
+
+
+def test_an_index_does_the_same_to_each_element_of_a_batch_unless_arrays_are_apart():
+    array = np.array([0, 1])
+    for index in [
+        0, (0, slice(None), 1), None, (Ellipsis, array), (array, 0), (array, array), True,
+    ]:  # fmt: skip
+        parts = index if isinstance(index, tuple) else (index,)
+        assert index_in_batch(index) == (slice(None), *parts)
+    for index in [(array, slice(None), 0), (0, slice(None), array), (array, None, array),
+                  (array, Ellipsis, array)]:
+        assert index_in_batch(index) is None

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.declare import OPS
+from cytape.ops.forward import fetch
 from cytape.testing import check_grads, numerical_jvp
+from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
 from tests.ops.op_specs import Case, OpSpec
 
 SPECS: list[OpSpec] = [
@@ -48,8 +49,8 @@ def differentiable(spec):
     return spec.differentiable is not False
 
 
-def as_tuple(outputs):
-    return outputs if isinstance(outputs, tuple) else (outputs,)
+def dense(gradient):
+    return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
 
 
 def random_like(rng, x):
@@ -105,14 +106,24 @@ class Call:
             for g in gradients
         ]
 
-    def jvp(self, tangents):
-        """What the op's own jvp makes of the tangents."""
-        attrs = self.case.kwargs if self.case.attrs is None else self.case.attrs
-        constants = [None if t is None else cytape.constant(t) for t in tangents]
-        results = OPS[self.spec.op].jvp_of(self.as_tensors(), constants, **attrs)
+    def jvp(self, tangents, use_batch=False, by_transposition=False):
+        """The tangents of the outputs; zeros where there are none."""
+        outputs, results = followed(
+            lambda *inputs: self.spec.fn(*inputs, **self.case.kwargs),
+            self.as_tensors(), tangents, use_batch, by_transposition,
+        )  # fmt: skip
+        lead = next(t for t in tangents if t is not None).shape[:1] if use_batch else ()
         return [
-            np.zeros(y.shape) if t is None else t.numpy()
-            for y, t in zip(self.references, as_tuple(results), strict=True)
+            np.zeros(lead + y.shape, y.dtype) if t is None else t.numpy()
+            for y, t in zip(outputs, results, strict=True)
+        ]
+
+    def more_tangents(self, n):
+        """Batches of n directions."""
+        rng = np.random.default_rng(7)
+        return [
+            random_like(rng, np.broadcast_to(x, (n, *x.shape))) if i in self.positions else None
+            for i, x in enumerate(self.inputs)
         ]
 
     def difference(self, tangents):
@@ -165,7 +176,7 @@ def test_vjp_is_the_numerical_derivative(spec, case, dtype):
         assert abs(actual - expected) <= allowed, f"input {i}: {actual}, expected {expected}"
 
 
-@calls(["float64", "complex128"], keep=lambda spec: differentiable(spec) and spec.single_op)
+@calls(["float64", "complex128"], keep=differentiable)
 def test_jvp_is_the_numerical_derivative_and_the_vjp_its_adjoint(spec, case, dtype):
     call = Call(spec, case, dtype)
     tangents_out = call.jvp(call.tangents)
@@ -185,10 +196,10 @@ def test_jvp_is_the_numerical_derivative_and_the_vjp_its_adjoint(spec, case, dty
     assert abs(forward - backward) <= 1e-11 * max(1, size) * spec.tolerance
 
 
-@calls(["float64"], one_case=True, keep=lambda spec: differentiable(spec) and spec.single_op)
+@calls(["float64"], keep=differentiable)
 def test_jvp_takes_a_tangent_for_some_of_the_inputs(spec, case, dtype):
     call = Call(spec, case, dtype)
-    for i in call.positions:
+    for i in call.positions if len(call.positions) > 1 else []:
         alone = [t if j == i else None for j, t in enumerate(call.tangents)]
         zeros = [
             np.zeros_like(t) if t is not None and j != i else t for j, t in enumerate(call.tangents)
@@ -219,6 +230,81 @@ def test_gradient_keeps_shape_and_dtype_and_precision(spec, case, dtype):
         np.testing.assert_allclose(gradient, expected, rtol, atol * scale)
 
 
+def assert_close(actual, expected, spec, rtol=1e-9):
+    """Two ways to compute the same; what is small beside the rest may be off by more."""
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    scale = rtol * spec.tolerance * max(1, np.abs(expected).max(initial=0))
+    np.testing.assert_allclose(actual, expected, rtol, scale)
+
+
+@calls(["float64", "complex128"], keep=differentiable)
+def test_jvp_is_the_transposed_vjp(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    for actual, expected in zip(
+        call.jvp(call.tangents, by_transposition=True), call.jvp(call.tangents), strict=True
+    ):
+        assert_close(actual, expected, spec)
+
+
+@calls(keep=differentiable)
+def test_tangents_keep_shape_and_dtype_and_precision(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    wide = np.result_type(dtype, np.float64)
+    precise = Call(
+        spec, case, dtype,
+        [x.astype(wide) if isinstance(x, np.ndarray) and x.dtype == dtype else x
+         for x in call.inputs],
+    )  # fmt: skip
+    precise.tangents = [
+        t if t is None else t.astype(np.result_type(t, np.float64)) for t in call.tangents
+    ]
+    rtol, atol = TOLERANCES[dtype]
+    for actual, expected, reference in zip(
+        call.jvp(call.tangents), precise.jvp(precise.tangents), call.references, strict=True
+    ):
+        assert (actual.shape, actual.dtype) == (reference.shape, reference.dtype)
+        scale = spec.tolerance * max(1, np.abs(expected).max(initial=0))
+        np.testing.assert_allclose(actual, expected, rtol, atol * scale)
+
+
+@calls(["float32", "float16", "complex64"], one_case=True, keep=differentiable)
+def test_transposed_tangents_have_the_dtype_of_the_output(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    for actual, reference in zip(
+        call.jvp(call.tangents, by_transposition=True), call.references, strict=True
+    ):
+        assert (actual.shape, actual.dtype) == (reference.shape, reference.dtype)
+
+
+@calls(["float64", "complex128"], keep=differentiable)
+def test_a_batch_of_tangents_is_what_they_are_one_by_one(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    batches = call.more_tangents(3)
+    singles = [
+        call.jvp([None if batch is None else batch[k] for batch in batches]) for k in range(3)
+    ]
+    if not call.positions:
+        return
+    for actual, *expected in zip(call.jvp(batches, use_batch=True), *singles, strict=True):
+        assert_close(actual, np.stack(expected), spec)
+
+
+@pytest.mark.parametrize("by_transposition", [False, True])
+@pytest.mark.parametrize("n", [0, 1])
+@calls(["float64"], one_case=True, keep=differentiable)
+def test_no_direction_and_a_single_one(spec, case, dtype, n, by_transposition):
+    call = Call(spec, case, dtype)
+    batches = call.more_tangents(n)
+    expected = [np.zeros((0, *y.shape), y.dtype) for y in call.references]
+    if n == 1:
+        single = call.jvp([None if batch is None else batch[0] for batch in batches])
+        expected = [tangent[None] for tangent in single]
+    for actual, tangent in zip(
+        call.jvp(batches, use_batch=True, by_transposition=by_transposition), expected, strict=True
+    ):
+        assert_close(actual, tangent, spec)
+
+
 LAYOUTS = {
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
     "reversed": lambda x: np.flip(x).copy()[(slice(None, None, -1),) * x.ndim],
@@ -241,6 +327,9 @@ def test_memory_layout_does_not_matter(spec, case, dtype, layout):
     if differentiable(spec):
         for actual, expected in zip(call.gradients(), plain.gradients(), strict=True):
             np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
+        tangents = [None if t is None else laid_out(t).astype(t.dtype) for t in plain.tangents]
+        for actual, expected in zip(call.jvp(tangents), plain.jvp(plain.tangents), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
 @calls(["float64", "complex128"], keep=lambda spec: differentiable(spec) and spec.order > 1)
@@ -259,6 +348,105 @@ def test_second_order(spec, case, dtype):
         check_grads(function, [inputs[i] for i in positions], order=2, atol=1e-6 * spec.tolerance)
 
 
+@calls(["float64", "complex128"], keep=lambda spec: differentiable(spec) and spec.order > 1)
+def test_all_ways_to_the_second_derivative_agree(spec, case, dtype):
+    """Along two directions u and v: forward or reverse mode, over forward or reverse mode.
+
+    With accumulators that follow a batch or transpose, too, whose rules are differentiated then.
+    """
+    call = Call(spec, case, dtype)
+    positions, us = call.positions, [t for t in call.tangents if t is not None]
+    vs = [t for t in Call(spec, case, dtype, call.inputs, seed=1).tangents if t is not None]
+    tensors = call.as_tensors()
+    sources = [tensors[i] for i in positions]
+
+    def loss():
+        outputs = as_tuple(spec.fn(*tensors, **case.kwargs))
+        return dot(outputs, call.cotangents)
+
+    def dot(xs, weights):
+        total = cytape.constant(0.0)
+        for x, weight in zip(xs, weights, strict=True):
+            if x is not None and weight is not None:
+                total = total + np.sum(np.real(np.conj(weight) * x))
+        return total
+
+    def stacked(tangents, use_batch):
+        return [np.stack([t, -t]) if use_batch else t for t in tangents]
+
+    def over_forward(recorder, use_batch=False, by_transposition=False):
+        inner = recorder_of(sources, stacked(vs, use_batch), use_batch, by_transposition)
+        with entered(recorder):
+            with entered(inner):
+                y = loss()
+            tangent = fetch(inner, y.id)
+            if tangent is None:
+                return cytape.constant(0.0)
+            return tangent[0] if use_batch else tangent
+
+    def over_reverse(recorder):
+        with entered(recorder):
+            with cytape.GradientTape() as inner:
+                inner.watch(sources)
+                y = loss()
+            return dot(map(dense, inner.gradient(y, sources)), vs)
+
+    def by_forward(derivative, use_batch=False, by_transposition=False, **options):
+        outer = recorder_of(sources, stacked(us, use_batch), use_batch, by_transposition)
+        first = derivative(outer, **options)
+        tangent = fetch(outer, first.id)
+        if tangent is None:
+            return 0.0
+        return (tangent[0] if use_batch else tangent).numpy()
+
+    def by_reverse(derivative, **options):
+        tape = cytape.GradientTape()
+        tape.watch(sources)
+        first = derivative(tape, **options)
+        return dot(map(dense, tape.gradient(first, sources)), us).numpy()
+
+    found = [
+        outer(derivative, **options)
+        for outer in (by_forward, by_reverse)
+        for derivative, options in [
+            (over_reverse, {}),
+            (over_forward, {}),
+            (over_forward, {"use_batch": True}),
+            (over_forward, {"by_transposition": True}),
+        ]
+    ]
+    found.append(by_forward(over_reverse, use_batch=True))
+    found.append(by_forward(over_reverse, by_transposition=True))
+    scale = 1e-8 * spec.tolerance * max(1, np.abs(found).max())
+    np.testing.assert_allclose(found, found[0], atol=scale)
+
+
+# Functions of complex numbers that have no complex derivative, so no step into the imaginary shows
+# it: they take a real or imaginary part, a magnitude or a conjugate.
+NOT_HOLOMORPHIC = {
+    "Absolute", "Angle", "Conjugate", "Imag", "Real", "Std", "Var", "VectorNorm", "norm", "vdot",
+    "vecdot",
+}  # fmt: skip
+
+
+@calls(["float64"], keep=lambda spec: (
+    differentiable(spec) and "complex128" in spec.dtypes and spec.op not in NOT_HOLOMORPHIC
+))  # fmt: skip
+def test_a_step_into_the_imaginary_shows_the_jvp(spec, case, dtype):
+    """Im f(x + ih) / h: nothing is subtracted, so it is as exact as f."""
+    call = Call(spec, case, dtype)
+    step = 1e-20
+    moved = [
+        x if t is None else np.asarray(x + 1j * step * t)
+        for x, t in zip(call.inputs, call.tangents, strict=True)
+    ]
+    outputs = Call(spec, case, "complex128", moved).outputs()
+    for y, actual in zip(outputs, call.jvp(call.tangents), strict=True):
+        expected = np.imag(y.numpy()) / step
+        scale = spec.tolerance * max(1, np.abs(expected).max(initial=0))
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-12 * scale)
+
+
 @calls(one_case=True, keep=lambda spec: not differentiable(spec))
 def test_step_functions_are_not_connected(spec, case, dtype):
     tensors = [cytape.constant(x) for x in spec.draw(case, dtype)]
@@ -266,6 +454,13 @@ def test_step_functions_are_not_connected(spec, case, dtype):
         tape.watch([x for x in tensors if x.dtype.kind in "fc"])
         outputs = as_tuple(spec.fn(*tensors, **case.kwargs))
     assert tape.gradient(outputs, tensors) == [None] * len(tensors)
+    for by_transposition in (False, True):
+        tangents = [np.ones(x.shape, x.dtype) if x.dtype.kind in "fc" else None for x in tensors]
+        _, found = followed(
+            lambda *xs: spec.fn(*xs, **case.kwargs), tensors, tangents,
+            by_transposition=by_transposition,
+        )  # fmt: skip
+        assert found == (None,) * len(outputs)
 
 
 def test_every_op_has_a_record():

@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.core.accumulator import ForwardAccumulator
+from cytape.ops.forward import fetch
 from cytape.ops.general_op import GeneralOp
-from cytape.tensor.state import Recorder, is_recorded, stop_recording, suspended
+from cytape.ops.gradients import tensor_vspace
+from cytape.tensor.state import (
+    Recorder,
+    TangentRecorder,
+    is_recorded,
+    stop_recording,
+    suspended,
+)
 from cytape.tensor.tensor import live_tensors
 
 
@@ -357,3 +366,218 @@ def test_a_dropped_recorder_is_no_longer_told(x):
     del recorder
     del y
     gc.collect()
+
+
+# -- accumulators ----------------------------------------------------------------------------------
+
+
+def following(x, tangent=1.0, **arguments):
+    """Make an accumulator that follows x."""
+    accumulator = TangentRecorder(tensor_vspace, **arguments)
+    accumulator.watch(x.id, cytape.constant(np.full(x.shape, tangent)))
+    return accumulator
+
+
+def test_an_accumulator_follows_while_it_is_entered(x):
+    accumulator = following(x)
+    results = [x * 2.0]
+    assert not accumulator.active and not is_recorded(x.id)
+    accumulator.push()
+    assert accumulator.active and is_recorded(x.id)
+    with pytest.raises(ValueError, match="recording already"):
+        accumulator.push()
+    results.append(x * 2.0)
+    accumulator.pop()
+    assert not accumulator.active and not is_recorded(x.id)
+    with pytest.raises(ValueError, match="not recording"):
+        accumulator.pop()
+    results.append(x * 2.0)
+    assert [fetch(accumulator, y.id) is None for y in results] == [True, False, True]
+    with pytest.raises(TypeError):
+        fetch(None, x.id)
+
+
+def test_a_suspended_accumulator_follows_nothing(x, recorder):
+    accumulator = following(x)
+    accumulator.push()
+    with suspended(accumulator):
+        y = x * x
+        assert recorder.is_known(y.id)
+        with stop_recording():
+            pass
+        hidden = x * x
+    z = x * x
+    accumulator.pop()
+    followed = [fetch(accumulator, t.id) is not None for t in (y, hidden, z)]
+    assert followed == [False, False, True]
+
+
+@pytest.mark.parametrize("suspension", [lambda recorder: stop_recording(), suspended])
+def test_following_goes_on_after_an_error(x, suspension):
+    accumulator = following(x)
+    accumulator.push()
+    with pytest.raises(ArithmeticError):
+        with suspension(accumulator):
+            raise ArithmeticError
+    y = x * x
+    accumulator.pop()
+    assert fetch(accumulator, y.id) is not None
+
+
+def test_what_an_accumulator_computes_is_for_those_outside(x):
+    """A tape outside records the tangent's ops while it is not suspended, one inside never does."""
+    for outside, suspend, n_ops in [(True, False, 3), (True, True, 0), (False, False, 1)]:
+        tape, accumulator = Recorder(), following(x)
+        tape.watch(x.id)
+        for entered in (tape, accumulator) if outside else (accumulator, tape):
+            entered.push()
+        if suspend:
+            with suspended(tape):
+                y = np.sin(x)
+        else:
+            y = np.sin(x)
+        tape.pop()
+        accumulator.pop()
+        np.testing.assert_allclose(fetch(accumulator, y.id).numpy(), np.cos(np.ones(3)))
+        assert tape.num_ops == n_ops  # sin; cos and the product with the tangent
+
+
+def test_an_accumulator_follows_in_the_thread_that_entered_it(x):
+    accumulator, elsewhere = following(x), following(x)
+    accumulator.push()
+    in_thread(elsewhere.push)
+    y, z = in_thread(lambda: x * x), x * x
+    assert (fetch(accumulator, y.id), fetch(elsewhere, z.id)) == (None, None)
+    assert fetch(accumulator, z.id) is not None
+    accumulator.pop()
+    elsewhere.pop()
+
+
+def test_a_thread_that_ends_inside_a_block_leaves_nothing(x):
+    def work():
+        following(x).push()
+        x * x
+
+    gc.collect()
+    before = live_tensors()
+    in_thread(work)
+    gc.collect()
+    assert live_tensors() == before
+    assert not is_recorded(x.id)
+
+
+def test_every_accumulator_hears_of_a_death(x):
+    accumulators = [following(x, float(i)) for i in range(20)]
+    for accumulator in accumulators[:-1]:
+        accumulator.push()
+    y = x * x
+    for accumulator in accumulators[:10]:
+        accumulator.pop()
+    tangents = [weakref.ref(fetch(a, y.id).numpy().base) for a in accumulators[:-1]]
+    assert all(tangent() is not None for tangent in tangents)
+    del y
+    assert not any(tangent() is not None for tangent in tangents)
+    for accumulator in accumulators[10:-1]:
+        accumulator.pop()
+
+
+def test_what_a_dying_tangent_held_may_be_other_accumulators(x):
+    """Dropping a tangent ends accumulators, which changes the list that is being walked."""
+
+    class Holder:
+        """What a rule stores may be anything."""
+
+        def __init__(self):
+            self.accumulators = [following(x) for _ in range(30)]
+
+    y = x * 1.0
+    holders = [Holder() for _ in range(5)]  # those in front of the one that is looked at move it
+    gone = [weakref.ref(holder) for holder in holders]
+    walked = [TangentRecorder(tensor_vspace, rule=lambda *call: None) for _ in range(5)]
+    for accumulator in walked:
+        accumulator.watch(x.id, 5)
+        accumulator.watch(y.id, holders.pop())
+    assert all(holder() is not None for holder in gone)
+    del y
+    assert not any(holder() is not None for holder in gone)
+    assert [accumulator.fetch_jvp(x.id) for accumulator in walked] == 5 * [5]
+
+
+@pytest.mark.parametrize("use_batch", [False, True])
+@pytest.mark.parametrize("f", [
+    lambda x: np.sin(x) * x, lambda x: x[1:] @ x[:2], lambda x: np.sum(x * x, keepdims=True),
+    lambda x: np.stack([x, x[::-1]]), lambda x: np.where(x > 0.5, x, 2 * x),
+])
+def test_transposition_gives_what_the_rules_give(f, use_batch):
+    x = cytape.constant([0.25, 0.5, 1.5])
+    tangent = cytape.constant(np.arange(6.0).reshape(2, 3) if use_batch else [1.0, 2.0, 3.0])
+    jvps = []
+    for by_transposition in (False, True):
+        accumulator = TangentRecorder(tensor_vspace, use_batch, by_transposition)
+        assert accumulator.by_transposition == by_transposition
+        accumulator.watch(x.id, tangent)
+        accumulator.push()
+        y = f(x)
+        accumulator.pop()
+        jvps.append(fetch(accumulator, y.id).numpy())
+    np.testing.assert_allclose(jvps[0], jvps[1])
+
+
+def test_a_rule_of_ones_own(x):
+    """Count ops instead of computing tangents."""
+    seen = []
+
+    def rule(op, inputs, outputs, stored, attrs):
+        seen.append((op.name, [i.shape for i in inputs], [o.shape for o in outputs], stored))
+        return 1 + max(s for s in stored if s is not None)
+
+    accumulator = TangentRecorder(tensor_vspace, rule=rule)
+    accumulator.watch(x.id, 0)
+    accumulator.push()
+    y = np.sum(np.sin(x) * 2.0)
+    accumulator.pop()
+    assert accumulator.fetch_jvp(y.id) == 3
+    shapes = [[(3,)], [(3,), ()], [(3,)]]
+    assert [inputs for _, inputs, _, _ in seen] == shapes
+    assert [outputs for _, _, outputs, _ in seen] == [[(3,)], [(3,)], [()]]
+    assert [stored for *_, stored in seen] == [[0], [1, None], [2]]
+
+
+def test_a_rule_stores_what_it_likes(x):
+    calls = []
+
+    def rule(op, inputs, outputs, stored, attrs):
+        calls.append((op.name, [y.shape for y in outputs], stored, attrs))
+        return [f"{op.name}({', '.join(map(str, stored))})" for _ in outputs]
+
+    recorder = TangentRecorder(tensor_vspace, rule=rule)
+    recorder.watch(x.id, "x")
+    recorder.push()
+    matrix = np.eye(3)
+    results = [x * x, x @ matrix, np.sum(x), x[1:], np.tanh(x), *np.split(x, 3), np.floor(x)]
+    recorder.pop()
+    assert [fetch(recorder, y.id) for y in results] == [
+        "Multiply(x, x)", "MatMul(x, None)", "Sum(x)", "GetItem(x)", "Tanh(x)", *["Split(x)"] * 3,
+        None,
+    ]  # fmt: skip
+    assert calls[2] == ("Sum", [()], ["x"], {"axis": None, "dtype": None, "keepdims": False})
+
+
+def test_a_rule_is_not_followed_by_its_own_recorder_but_by_those_outside(x):
+    inner = TangentRecorder(tensor_vspace, rule=lambda op, inputs, *rest: [inputs[0] * 2.0])
+    outer = TangentRecorder(tensor_vspace)
+    for recorder in (outer, inner):
+        recorder.watch(x.id, cytape.constant(np.ones(3)))
+        recorder.push()
+    y = np.sin(x)
+    inner.pop()
+    outer.pop()
+    np.testing.assert_array_equal(fetch(outer, fetch(inner, y.id).id).numpy(), np.full(3, 2.0))
+
+
+def test_a_recorder_is_not_made_with_unknown_arguments():
+    for arguments in ({"rules": None}, {"use_batch": False, "tape": None}):
+        with pytest.raises(TypeError):
+            TangentRecorder(tensor_vspace, **arguments)
+        with pytest.raises(TypeError):
+            ForwardAccumulator(tensor_vspace, **arguments)

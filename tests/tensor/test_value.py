@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
@@ -115,3 +116,33 @@ def test_every_value_has_its_own_id():
             cytape.Variable(1.0)]
     assert len({tensor.id, *(other.id for other in made)}) == 1 + len(made)
     assert tensor.id == tensor.id > 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("make", [make_by_copy, make_by_op])
+def test_the_death_of_a_value_is_announced_at_any_size(make, size):
+    """Not of a handle: an array of the data keeps the value, and so its tangent."""
+    tensor, other = make(np.ones(size)), cytape.constant(1.0)
+    accumulator = cytape.ForwardAccumulator([tensor, other], [np.full(size, 2.0), 1.0])
+    tangent = weakref.ref(accumulator.jvp(tensor).numpy().base)
+    array = tensor.numpy()
+    del tensor
+    assert tangent() is not None
+    del array
+    assert tangent() is None
+    assert accumulator.jvp(other) is not None
+
+
+def test_a_value_that_dies_while_an_error_is_raised():
+    """Dropping its tangent must not swallow the error."""
+    x = cytape.constant(np.ones(3))
+
+    def work():
+        with cytape.ForwardAccumulator(x, np.ones(3)):
+            y = x * x
+            if y.shape:
+                raise ArithmeticError("first")
+        return y
+
+    with pytest.raises(ArithmeticError, match="first"):
+        work()

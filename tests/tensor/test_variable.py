@@ -374,3 +374,75 @@ def test_a_variable_is_shared_by_threads():
             thread.join()
     assert sorted(results) == [(float(i), 4.0 * i) for i in range(4)]
     assert float(tape.gradient(y, v)) == 4.0
+
+
+# -- accumulators ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+def test_an_accumulator_follows_a_variable_through_its_value(trainable):
+    v = cytape.Variable(V3, trainable=trainable)
+    with cytape.ForwardAccumulator(v, np.ones(3)) as accumulator:
+        read = v.value()
+        assert v.id != read.id
+        v.assign(2 * V3)
+        y, z = read * read, v * v
+    np.testing.assert_array_equal(accumulator.jvp(y).numpy(), 2 * V3)
+    np.testing.assert_array_equal(accumulator.jvp(z).numpy(), 4 * V3)
+    np.testing.assert_array_equal(accumulator.jvp(v).numpy(), np.ones(3))
+
+
+@pytest.mark.parametrize("change", [
+    lambda v: v.assign(v * v), lambda v: v.assign_add(v), lambda v: v.assign_sub(2.0 * v),
+])
+def test_no_tangent_flows_into_an_assignment(change):
+    v = cytape.Variable(V3)
+    other = cytape.Variable(V3)
+    with cytape.ForwardAccumulator(v, np.full(3, 10.0)) as accumulator:
+        change(v)
+        other.assign(v)
+        y, z = v * 1.0, other * 1.0
+    np.testing.assert_array_equal(accumulator.jvp(y).numpy(), np.full(3, 10.0))
+    assert accumulator.jvp([other, z]) == [None, None]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, float, lambda v: v.numpy()])
+def test_converting_a_variable_that_an_accumulator_follows(convert):
+    """As with a tape: an implicit conversion would lose a derivative silently."""
+    v = cytape.Variable(2.0)
+    with cytape.GradientTape() as tape:
+        by_tape = outcome(convert, v)
+    with cytape.ForwardAccumulator(v, 1.0):
+        assert outcome(convert, v) == by_tape
+    del tape
+    assert outcome(convert, v) == 2.0
+
+
+def outcome(function, *args):
+    """Return what a function returns, or the kind of error it raises."""
+    try:
+        return function(*args)
+    except DetachedError:
+        return DetachedError
+
+
+def test_the_tangents_of_a_variable_die_with_it_and_with_its_values():
+    v = cytape.Variable(V3)
+    accumulator = cytape.ForwardAccumulator(v, np.ones(3))
+    with accumulator:
+        made = weakref.ref(accumulator.jvp(v * v).numpy().base)
+        kept = weakref.ref(accumulator.jvp(v).numpy().base)
+    assert made() is None and kept() is not None
+    v.assign(2 * V3)
+    assert kept() is not None
+    del v
+    assert kept() is None
+
+
+def test_one_variable_on_two_accumulators():
+    v = cytape.Variable(V3)
+    with cytape.ForwardAccumulator(v, np.ones(3)) as outer:
+        with cytape.ForwardAccumulator(v, np.full(3, 2.0)) as inner:
+            y = v**3
+    np.testing.assert_allclose(outer.jvp(inner.jvp(y)).numpy(), 12 * V3)
+    assert inner.jvp(outer.jvp(y)) is None

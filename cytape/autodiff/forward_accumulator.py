@@ -1,0 +1,284 @@
+"""ForwardAccumulator: Jacobian-vector products while the program runs, with no tape to hold."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from cytape.autodiff import nest
+from cytape.autodiff.backward import zeros
+from cytape.autodiff.gradient_tape import UnconnectedGradients, parse_unconnected
+from cytape.ops.forward import fetch
+from cytape.ops.gradients import tensor_vspace
+from cytape.ops.joining import stack
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.state import TangentRecorder
+from cytape.tensor.tensor import Tensor, convert_to_tensor
+
+__all__ = ["ForwardAccumulator"]
+
+WARNINGS = 5  # about primals that have no tangents, at most so many in a process
+_warned = 0
+
+
+class ForwardAccumulator:
+    """Compute Jacobian-vector products as operations run (forward mode).
+
+    Where a `GradientTape` multiplies a vector by a Jacobian from the left, after the program ran,
+    an accumulator multiplies it from the right while the program runs. That suits functions of few
+    inputs, and Hessian-vector products; no intermediate result is kept for it.
+
+    Inside its ``with`` block an accumulator follows every operation on tensors that have a tangent,
+    and computes the tangents of the results. It follows only the thread that entered it. A tangent
+    goes when its tensor does.
+
+    Parameters
+    ----------
+    primals : Tensor, Variable or structure of them
+        What to move. Any other tensor stands still: its tangent is zero.
+    tangents : array_like or structure of them
+        In which direction to move it: structured as `primals`, each of its primal's shape, and cast
+        to its dtype.
+    use_batch : bool
+        Whether every tangent has a leading axis, of as many directions as you like. All are
+        followed in one pass, and every JVP has that axis too.
+
+    Raises
+    ------
+    ValueError
+        If a primal is listed twice (sum its tangents instead), the structures differ, or a tangent
+        does not have the shape of its primal.
+    TypeError
+        If a primal is neither a tensor nor a variable, or a tangent's kind (complex, say) is not
+        its primal's.
+
+    Warns
+    -----
+    UserWarning
+        For a primal that is no floating point or complex tensor, and so has no tangent (the first
+        few times).
+
+    See Also
+    --------
+    jvp : The same for a function.
+
+    Notes
+    -----
+    Accumulators and tapes can be nested. What one of them computes is seen by those entered before
+    it, never by those entered after it; so take higher orders from the outer one. That makes the
+    Hessian-vector product below frugal, too: the tape does not hold on to tangents.
+
+    Examples
+    --------
+    The slope of a loss along one direction of its parameters:
+
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> x = cytape.constant([[2.0, 3.0], [1.0, 4.0]])
+    >>> kernel, bias = cytape.Variable([[0.5], [1.0]]), cytape.Variable([0.25])
+    >>> def loss():
+    ...     return np.sum((x @ kernel + bias - cytape.constant([[1.0], [-1.0]])) ** 2)
+    >>> with cytape.ForwardAccumulator(kernel, cytape.constant([[1.0], [0.0]])) as accumulator:
+    ...     y = loss()
+    >>> float(accumulator.jvp(y))
+    24.5
+
+    Forward mode yields one column of a Jacobian at a time, reverse mode one row; this one has a
+    single row:
+
+    >>> columns = []
+    >>> for unit in [[1.0], [0.0]], [[0.0], [1.0]]:
+    ...     with cytape.ForwardAccumulator(kernel, cytape.constant(unit)) as accumulator:
+    ...         columns.append(accumulator.jvp(loss()))
+    >>> with cytape.GradientTape() as tape:
+    ...     y = loss()
+    >>> bool(np.allclose(np.stack(columns), tape.gradient(y, kernel)[:, 0]))
+    True
+
+    Both columns in one pass:
+
+    >>> units = np.eye(2)[:, :, None]
+    >>> with cytape.ForwardAccumulator(kernel, units, use_batch=True) as accumulator:
+    ...     jvp = accumulator.jvp(loss())
+    >>> bool(np.allclose(jvp, np.stack(columns)))
+    True
+
+    The second derivative of ``x**3.5``, from the outer accumulator:
+
+    >>> x = cytape.constant(1.1)
+    >>> with cytape.ForwardAccumulator(x, 1.0) as outer:
+    ...     with cytape.ForwardAccumulator(x, 1.0) as inner:
+    ...         y = x**3.5
+    >>> first = inner.jvp(y)
+    >>> round(float(first), 5), round(float(outer.jvp(first)), 5)
+    (4.44171, 10.09479)
+
+    A Hessian-vector product, forward over reverse:
+
+    >>> v = cytape.Variable([1.0, 2.0])
+    >>> with cytape.ForwardAccumulator(v, cytape.constant([1.0, 0.0])) as accumulator:
+    ...     with cytape.GradientTape() as tape:
+    ...         y = np.sum(v**3)
+    ...     gradient = tape.gradient(y, v)
+    >>> gradient.numpy(), accumulator.jvp(gradient).numpy()
+    (array([ 3., 12.]), array([6., 0.]))
+    """
+
+    def __init__(self, primals: Any, tangents: Any, use_batch: bool = False) -> None:
+        nest.assert_same_structure(primals, tangents)
+        flat_primals = nest.flatten(primals)
+        flat_tangents = [
+            _converted(position, primal, tangent, use_batch)
+            for position, (primal, tangent) in enumerate(
+                zip(flat_primals, nest.flatten(tangents), strict=True)
+            )
+        ]
+        _require_distinct(flat_primals)
+        followed = [
+            (primal, tangent)
+            for primal, tangent in zip(flat_primals, flat_tangents, strict=True)
+            if tangent is not None
+        ]
+        self._batch_shape = _batch_shape([t for _, t in followed]) if use_batch else ()
+        self._recorder = TangentRecorder(tensor_vspace, use_batch)
+        for primal, tangent in followed:
+            self._recorder.watch(primal.id, tangent)
+
+    def __enter__(self) -> ForwardAccumulator:
+        self._recorder.push()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        if self._recorder.active:
+            self._recorder.pop()
+
+    def jvp(
+        self,
+        primals: Any,
+        unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
+    ) -> Any:
+        """Look up the Jacobian-vector products of tensors. Nothing is computed.
+
+        It may be asked as often as you like, inside the ``with`` block and after it.
+
+        Parameters
+        ----------
+        primals : Tensor, Variable, IndexedSlices or structure of them
+        unconnected_gradients : {"none", "zero"} or UnconnectedGradients
+            What to return for a tensor that does not depend on what the accumulator moves.
+
+        Returns
+        -------
+        Tensor, IndexedSlices or None, or structure of them
+            Packed like `primals`, each of its primal's shape (after the axis of directions, with
+            ``use_batch``) and dtype.
+
+        Raises
+        ------
+        TypeError
+            If there is anything else among the primals.
+        ValueError
+            If `unconnected_gradients` is another word.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> x, y = cytape.constant(2.0), cytape.constant(5.0)
+        >>> with cytape.ForwardAccumulator([x, y], [1.0, 0.0]) as accumulator:
+        ...     z = {"product": x * y, "square": x**2}
+        >>> accumulator.jvp(z)
+        {'product': Tensor(5.), 'square': Tensor(4.)}
+        """
+        unconnected = parse_unconnected(unconnected_gradients)
+        return nest.map_structure(lambda primal: self._jvp(primal, unconnected), primals)
+
+    def _jvp(self, primal: Any, unconnected: UnconnectedGradients) -> Any:
+        if isinstance(primal, IndexedSlices):
+            values = self._jvp(primal.values, unconnected)
+            if values is None:
+                return None
+            if self._recorder.use_batch:
+                return _dense_batch(primal, values)
+            return IndexedSlices(values, primal.indices, primal.dense_shape)
+        if not isinstance(primal, Tensor):
+            raise TypeError(
+                f"jvp takes tensors and variables that an accumulator followed, got "
+                f"{type(primal).__name__}"
+            )
+        tangent = fetch(self._recorder, primal.id)
+        if tangent is None and unconnected is UnconnectedGradients.ZERO:
+            return zeros(self._batch_shape + primal.shape, primal.dtype)
+        return tangent
+
+
+def _converted(position: int, primal: Any, tangent: Any, use_batch: bool) -> Tensor | None:
+    """Return a tangent as a tensor of the primal's dtype; None if the primal can have none."""
+    if not isinstance(primal, Tensor):
+        raise TypeError(
+            f"primal {position} is a {type(primal).__name__}: only tensors and variables can be "
+            "followed; convert it with cytape.constant and compute with the result"
+        )
+    if not primal.spec.trainable:
+        _warn(position, primal)
+        return None
+    if tangent is None:
+        raise TypeError(
+            f"the tangent of primal {position} is None: leave the primal out, or pass zeros"
+        )
+    tangent = convert_to_tensor(tangent)
+    expected = (*tangent.shape[:1], *primal.shape) if use_batch else primal.shape
+    if tangent.shape != expected or (use_batch and not tangent.ndim):
+        raise ValueError(
+            f"the tangent of primal {position} has shape {tangent.shape}, the primal {primal.shape}"
+            + (": with use_batch it needs one more leading axis" if use_batch else "")
+        )
+    if tangent.dtype == primal.dtype:
+        return tangent
+    if not np.can_cast(tangent.dtype, primal.dtype, "same_kind"):
+        raise TypeError(
+            f"the tangent of primal {position} is {tangent.dtype}, the primal {primal.dtype}"
+        )
+    return tangent.astype(primal.dtype)
+
+
+def _warn(position: int, primal: Tensor) -> None:
+    global _warned
+    if _warned < WARNINGS:
+        _warned += 1
+        warnings.warn(
+            f"primal {position} is of dtype {primal.dtype} and is not followed: only floating "
+            "point and complex tensors have tangents",
+            stacklevel=5,
+        )
+
+
+def _require_distinct(primals: list) -> None:
+    if len({primal.id for primal in primals}) < len(primals):
+        raise ValueError(
+            "a tensor is listed multiple times among the primals; if that is meant, list it once, "
+            "with the sum of its tangents"
+        )
+
+
+def _batch_shape(tangents: list) -> tuple[int, ...]:
+    """Return the leading axis that all tangents share, as a shape."""
+    shapes = {tangent.shape[:1] for tangent in tangents}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"the tangents have different numbers of directions, {sorted(n for n, in shapes)}"
+        )
+    return shapes.pop() if shapes else (0,)
+
+
+def _dense_batch(slices: IndexedSlices, tangents: Tensor) -> Tensor:
+    """Return the tangents of sparse values as dense tensors, along their axis of directions."""
+    if not len(tangents):
+        return zeros((0, *slices.to_tensor().shape), tangents.dtype)
+    return stack(
+        [
+            IndexedSlices(tangent, slices.indices, slices.dense_shape).to_tensor()
+            for tangent in tangents
+        ]
+    )

@@ -1,0 +1,366 @@
+"""Functions of functions, in forward mode: products with Jacobians and Hessians, and these whole.
+
+Arrays in, arrays out; tensors in, tensors out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.autodiff import nest
+from cytape.autodiff.backward import zeros
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.functional import (
+    Transformed,
+    call_followed,
+    checked_argnums,
+    export,
+    grad,
+    has_tensors,
+    name_of,
+    output_of,
+    replace_arguments,
+    vjp,
+)
+from cytape.ops.joining import stack
+from cytape.ops.shaping import moveaxis, reshape
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["hessian", "hessian_vector_product", "jacfwd", "jvp", "make_ggnvp"]
+
+
+def jvp(
+    fun: Callable,
+    primals: Sequence,
+    tangents: Sequence,
+    has_aux: bool = False,
+    use_batch: bool = False,
+) -> tuple:
+    """Compute a function and its Jacobian-vector product, in one pass.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns an array or a structure of arrays.
+    primals : tuple or list
+        Its arguments: floating point or complex arrays, numbers or tensors, or structures of them.
+        It is called with tensors in their place.
+    tangents : tuple or list
+        The direction in which to move them: structured as `primals`, each of its primal's shape.
+    has_aux : bool
+        Whether `fun` returns a pair, what is to be differentiated and whatever else it computed.
+    use_batch : bool
+        Whether every tangent has a leading axis, of directions; so has every product then.
+
+    Returns
+    -------
+    value
+        What `fun` returned.
+    tangent
+        How it changes along the direction, structured as `value`.
+    aux
+        The rest of what `fun` returned; only with `has_aux`.
+
+    Raises
+    ------
+    TypeError
+        If the arguments are no tuple or list, a primal has no derivative (an integer, say), or
+        `fun` does not return arrays.
+    ValueError
+        If the tangents do not fit the primals in structure or shape.
+
+    See Also
+    --------
+    vjp : The product from the left, in reverse mode.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> value, tangent = cytape.jvp(lambda x, y: x * np.sin(y), (2.0, 0.0), (1.0, 10.0))
+    >>> float(value), float(tangent)
+    (0.0, 20.0)
+
+    A Hessian-vector product, forward over reverse:
+
+    >>> x, v = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    >>> cytape.jvp(cytape.grad(lambda x: np.sum(x**3)), (x,), (v,))
+    (array([ 3., 12.]), array([6., 0.]))
+    """
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError(
+            "primals and tangents must be tuples, with one entry per argument of "
+            f"{name_of(fun)}; got {type(primals).__name__} and {type(tangents).__name__}"
+        )
+    arrays_out = not has_tensors((primals, tangents))
+    primals, tangents = tuple(primals), tuple(tangents)
+    everything = tuple(range(len(primals)))
+    value, tangent, aux = _pushed(fun, primals, everything, tangents, has_aux, use_batch)
+    results = (value, tangent, aux) if has_aux else (value, tangent)
+    return tuple(export(result, arrays_out) for result in results)
+
+
+def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
+    """Make the function that computes a Jacobian in forward mode: fast for few inputs.
+
+    All directions are taken in one pass; memory grows with their number.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns an array or a structure of arrays.
+    argnums : int or sequence of int
+        Which positional arguments to differentiate with respect to.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `fun`. For every array that `fun` returns, it returns what `grad`
+        returns for a number: the Jacobian packed like the argument, or a tuple of Jacobians if
+        `argnums` is a sequence. Each has the shape of the result followed by that of the argument.
+
+    Raises
+    ------
+    TypeError
+        If `fun` is not callable or `argnums` are no integers; in a call, if an argument to be
+        differentiated has no derivative, or `fun` does not return arrays.
+    ValueError
+        In a call, if there is no argument of such a number.
+
+    See Also
+    --------
+    GradientTape.jacobian : In reverse mode, for few outputs.
+
+    Notes
+    -----
+    With respect to a complex argument it is the derivative along the real axis; for a holomorphic
+    function, the derivative.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> cytape.jacfwd(lambda x: x**2)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    return Transformed(_jacobian, fun, checked_argnums(argnums))
+
+
+def hessian(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
+    """Make the function that computes the Hessian of a scalar-valued function.
+
+    It is the Jacobian, in forward mode, of the gradient, in reverse mode.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns a scalar.
+    argnums : int or sequence of int
+        Which positional arguments to differentiate with respect to.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `fun`. The Hessian has the argument's shape twice; of structures, or
+        several arguments, it is structured like the argument twice.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `grad`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> cytape.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
+    array([[10.,  6.],
+           [ 6.,  0.]])
+    """
+    return jacfwd(grad(fun, argnums), argnums)
+
+
+def hessian_vector_product(fun: Callable, argnum: int = 0) -> Callable:
+    """Make the function that multiplies the Hessian of a scalar-valued function by a vector.
+
+    The Hessian itself is never formed: the cost is a few times that of `fun`.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns a scalar.
+    argnum : int
+        Which positional argument to differentiate with respect to.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `fun`, then the vector: structured and shaped as the argument, and so
+        is the product.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `grad`; in a call, also as for `jvp`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> product = cytape.hessian_vector_product(lambda x: np.sum(x**3))
+    >>> product(np.array([1.0, 2.0]), np.array([1.0, 10.0]))
+    array([  6., 120.])
+    """
+    return Transformed(_hessian_vector_product, fun, _checked_argnum(argnum))
+
+
+def _half_squared_norm(y: Any) -> Any:
+    return 0.5 * (y * y).sum()
+
+
+def make_ggnvp(
+    f: Callable,
+    g: Callable = _half_squared_norm,
+    f_argnum: int = 0,
+    use_batch: bool = False,
+) -> Callable:
+    """Make products with generalised Gauss-Newton matrices.
+
+    For a loss g(f(x)) that is the matrix J^T H J, with the Jacobian J of `f` and the Hessian H of
+    `g`: positive semidefinite where `g` is convex.
+
+    Parameters
+    ----------
+    f : callable
+        Returns an array, say a model's predictions.
+    g : callable
+        Takes what `f` returns and returns a scalar; by default half the sum of its squares.
+    f_argnum : int
+        Which positional argument of `f` to differentiate with respect to.
+    use_batch : bool
+        Whether vectors have a leading axis, of directions; so has the product then.
+
+    Returns
+    -------
+    callable
+        Takes the arguments of `f` and returns the function that multiplies by the matrix: that
+        takes a vector structured and shaped as the argument, and returns one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `jvp` and `grad`, when the product is called.
+
+    Notes
+    -----
+    N. N. Schraudolph, "Fast curvature matrix-vector products for second-order gradient descent",
+    Neural Computation 14 (2002).
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> a = np.array([[1.0, 2.0], [0.0, 3.0]])
+    >>> product = cytape.make_ggnvp(lambda x: a @ x)(np.array([5.0, 7.0]))
+    >>> product(np.array([1.0, 0.0])), (a.T @ a)[:, 0]
+    (array([1., 2.]), array([1., 2.]))
+    """
+    return Transformed(_ggnvp, f, grad(g), _checked_argnum(f_argnum), use_batch)
+
+
+def _checked_argnum(argnum: Any) -> int:
+    """Return an argnum as an int, or raise."""
+    checked = checked_argnums(argnum)
+    if isinstance(checked, tuple):
+        raise TypeError(f"the argument to differentiate must be one, got argnum {argnum!r}")
+    return checked
+
+
+def _pushed(
+    fun: Callable,
+    args: tuple,
+    argnums: int | tuple,
+    tangents: Any,
+    has_aux: bool = False,
+    use_batch: bool = False,
+    kwargs: dict | None = None,
+) -> tuple:
+    """Call a function with tangents for chosen arguments; return value, tangents and aux."""
+    selected, sources, args = replace_arguments(fun, args, argnums)
+    nest.assert_same_structure(selected, tangents)
+    with ForwardAccumulator(sources, nest.flatten(tangents), use_batch) as accumulator:
+        value, aux = call_followed(fun, args, kwargs or {}, has_aux)
+        outputs = [output_of(fun, leaf) for leaf in nest.flatten(value)]
+    pushed = accumulator.jvp(outputs, unconnected_gradients="zero")
+    return nest.pack_sequence_as(value, outputs), nest.pack_sequence_as(value, pushed), aux
+
+
+def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
+    arrays_out = not has_tensors((args, kwargs))
+    selected, sources, _ = replace_arguments(fun, args, argnums)
+    units = nest.pack_sequence_as(selected, _units(sources))
+    _, columns, _ = _pushed(fun, args, argnums, units, use_batch=True, kwargs=kwargs)
+
+    def jacobian_of(batch: Tensor) -> Any:
+        parts, start = [], 0
+        for source in sources:
+            part = moveaxis(batch[start : start + source.size], 0, -1)
+            parts.append(reshape(part, part.shape[:-1] + source.shape))
+            start += source.size
+        return nest.pack_sequence_as(selected, parts)
+
+    return export(nest.map_structure(jacobian_of, columns), arrays_out)
+
+
+def _units(sources: list[Tensor]) -> list[np.ndarray]:
+    """Return, for all elements of all tensors, the direction that moves it alone."""
+    total = sum(source.size for source in sources)
+    units, start = [], 0
+    for source in sources:
+        block = np.zeros((total, source.size), source.dtype)
+        block[start : start + source.size] = np.eye(source.size)
+        units.append(block.reshape((total, *source.shape)))
+        start += source.size
+    return units
+
+
+def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: int) -> Any:
+    if not args:
+        raise TypeError(f"pass the arguments of {name_of(fun)}, and after them the vector")
+    arrays_out = not has_tensors((args, kwargs))
+    args, vector = args[:-1], args[-1]
+    _, product, _ = _pushed(grad(fun, argnum), args, argnum, vector, kwargs=kwargs)
+    return export(product, arrays_out)
+
+
+def _ggnvp(
+    f: Callable, args: tuple, kwargs: dict, gradient_of_g: Callable, argnum: int, use_batch: bool
+) -> Callable:
+    selected, sources, _ = replace_arguments(f, args, argnum)
+    specs = [source.spec for source in sources]
+    argnum %= len(args)
+
+    def of_argument(x: Any) -> Any:
+        return f(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+
+    def product(vector: Any) -> Any:
+        arrays_out = not has_tensors((args, kwargs, vector))
+        value, pushed, _ = _pushed(f, args, argnum, vector, False, use_batch, kwargs)
+        _, curved, _ = _pushed(gradient_of_g, (value,), 0, pushed, False, use_batch)
+        _, pull_back = vjp(of_argument, selected)
+        if not use_batch:
+            return export(pull_back(curved)[0], arrays_out)
+        products = [
+            pull_back(nest.map_structure(lambda batch, k=k: batch[k], curved))[0]
+            for k in range(nest.flatten(pushed)[0].shape[0])
+        ]
+        if not products:
+            products = [zeros((0, *spec.shape), spec.dtype) for spec in specs]
+            return export(nest.pack_sequence_as(selected, products), arrays_out)
+        return export(nest.map_structure(lambda *parts: stack(parts), *products), arrays_out)
+
+    return product

@@ -1,0 +1,21 @@
+# Forward mode: what the accumulators of a thread do with an op call, where an op has no faster way.
+#
+# A tangent is a bare Value, or a Tensor where somebody records how it is computed (whose handle
+# keeps that record). With `use_batch` it has a leading axis of directions.
+
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.state cimport TangentRecorder
+from cytape.tensor.value cimport Value
+from numpy cimport npy_intp
+
+from .dispatch cimport Op
+
+cdef int follow(Op op, list inputs, list outputs, dict attrs) except -1  # by every accumulator
+cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list outputs,
+                    dict attrs) except -1
+# The accumulator that is all there is on this thread's stack, if it takes plain tangents; or None.
+cdef TangentRecorder sole_accumulator()
+cdef Value tangent_value(TangentRecorder accumulator, Value value)  # None: it has no tangent
+cdef Spec spec_of_tangent(Spec spec, npy_intp n_directions)
+cdef Value aligned(Value tangent, int ndim)  # batched, of a primal that is broadcast to ndim axes
+cdef bint all_none(list tangents) noexcept

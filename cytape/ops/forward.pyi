@@ -1,0 +1,4 @@
+from cytape.tensor.state import TangentRecorder
+from cytape.tensor.tensor import Tensor
+
+def fetch(recorder: TangentRecorder, id: int) -> Tensor | None: ...

@@ -1,0 +1,16 @@
+from collections.abc import Callable
+from typing import Any
+
+from cytape.ops.dispatch import Op
+
+class PartialsOp(Op):
+    @property
+    def n_inputs(self) -> int: ...
+    @property
+    def partials(self) -> tuple[Callable[..., Any] | None, ...]: ...
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        partials: tuple[Callable[..., Any] | None, ...],
+    ) -> None: ...

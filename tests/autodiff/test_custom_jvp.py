@@ -1,0 +1,447 @@
+"""custom_jvp."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError, InvalidGradientError
+from cytape.tensor.tensor import live_tensors
+
+
+def with_rule(f, rule):
+    """Return f with a JVP rule."""
+    f = cytape.custom_jvp(f)
+    f.defjvp(rule)
+    return f
+
+
+def derivative(f):
+    return lambda x: cytape.jvp(f, (x,), (1.0,))[1]
+
+
+def plain_wave(x):
+    return np.sin(x) * x
+
+
+@cytape.custom_jvp
+def wave(x):
+    """Make a wave."""
+    return np.sin(x) * x
+
+
+@wave.defjvp
+def wave_jvp(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    return wave(x), dx * (np.cos(x) * x + np.sin(x))
+
+
+# A rule that is not the derivative of its function shows that it has been used.
+doubled = with_rule(lambda x: 2 * x, lambda primals, tangents: (None, 7 * tangents[0]))
+
+
+@cytape.custom_jvp
+def product_and_sum(a, b):
+    return a * b, {"sum": a + b}
+
+
+@product_and_sum.defjvp
+def product_and_sum_jvp(primals, tangents):
+    (a, b), (da, db) = primals, tangents
+    return product_and_sum(a, b), (da * b + a * db, {"sum": da + db})
+
+
+# -- one derivative --------------------------------------------------------------------------------
+
+
+def test_the_rule_serves_both_modes():
+    x = np.array([0.3, 0.7])
+    value, tangent = cytape.jvp(doubled, (x,), (np.array([1.0, 10.0]),))
+    assert value.tolist() == [0.6, 1.4]
+    assert tangent.tolist() == [7.0, 70.0]
+    (gradient,) = cytape.vjp(doubled, x)[1](np.array([1.0, 10.0]))
+    assert gradient.tolist() == [7.0, 70.0]
+    assert cytape.jacfwd(doubled)(x).tolist() == [[7.0, 0.0], [0.0, 7.0]]
+
+
+def test_derivatives_equal_those_of_the_plain_function():
+    x, direction = np.array([0.3, 0.7]), np.array([1.0, 10.0])
+    for ours, plain in zip(
+        cytape.jvp(wave, (x,), (direction,)),
+        cytape.jvp(plain_wave, (x,), (direction,)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, plain)
+    np.testing.assert_allclose(
+        cytape.vjp(wave, x)[1](direction)[0], cytape.vjp(plain_wave, x)[1](direction)[0]
+    )
+
+
+def test_a_rule_whose_transpose_is_another_matrix():
+    rng = np.random.default_rng(0)
+    a, x, direction, weights = (rng.normal(size=shape) for shape in [(2, 3), 3, 3, 2])
+    f = with_rule(lambda x: a @ x**2, lambda p, t: (None, a @ (2 * p[0] * t[0])))
+    np.testing.assert_allclose(cytape.jvp(f, (x,), (direction,))[1], a @ (2 * x * direction))
+    np.testing.assert_allclose(cytape.vjp(f, x)[1](weights)[0], 2 * x * (a.T @ weights))
+
+
+def test_several_arguments_and_outputs():
+    (product, rest), (tangent, of_rest) = cytape.jvp(product_and_sum, (2.0, 3.0), (1.0, 10.0))
+    assert (product, rest) == (6.0, {"sum": 5.0})
+    assert (tangent, of_rest) == (23.0, {"sum": 11.0})
+    _, pull_back = cytape.vjp(product_and_sum, 2.0, 3.0)
+    assert pull_back((1.0, {"sum": 0.0})) == (3.0, 2.0)
+    assert pull_back((0.0, {"sum": 1.0})) == (1.0, 1.0)
+    assert pull_back((10.0, {"sum": 1.0})) == (31.0, 21.0)
+    # An output that is not used, arguments that stand still, the same argument twice:
+    assert cytape.grad(lambda x: product_and_sum(x, x)[0])(3.0) == 6.0
+    assert cytape.grad(lambda x: product_and_sum(x, 5.0)[0])(3.0) == 5.0
+    assert derivative(lambda x: product_and_sum(5.0, x)[1]["sum"])(3.0) == 1.0
+    assert derivative(lambda x: product_and_sum(x, x)[0])(3.0) == 6.0
+
+
+def test_structures_integers_and_what_is_no_number():
+    seen = []
+
+    @cytape.custom_jvp
+    def scaled(parameters, n, text, *, power=1):
+        return {"y": [parameters["x"] * n]}, np.argmax(parameters["x"])
+
+    @scaled.defjvp
+    def rule(primals, tangents, **options):
+        seen.append((primals, tangents, options))
+        return None, ({"y": [tangents[0]["x"] * primals[1]]}, None)
+
+    def f(x):
+        values, top = scaled({"x": x, "unused": 2.5}, cytape.constant(3), "text", power=2)
+        assert int(top) == 1
+        return values["y"][0]
+
+    x = np.array([1.0, 2.0])
+    assert cytape.jvp(f, (x,), (np.array([1.0, 10.0]),))[1].tolist() == [3.0, 30.0]
+    ((parameters, n, text), (of_parameters, of_n, of_text), options) = seen.pop()
+    assert parameters["x"].numpy().tolist() == [1.0, 2.0]
+    assert (parameters["unused"], int(n), text, options) == (2.5, 3, "text", {"power": 2})
+    assert of_parameters["x"].numpy().tolist() == [1.0, 10.0]
+    assert of_parameters["unused"] == 0.0  # it stands still
+    assert (of_n, of_text) == (None, None)  # these can have no tangent
+    assert cytape.vjp(f, x)[1](np.array([1.0, 10.0]))[0].tolist() == [3.0, 30.0]
+    assert seen[0][1][1:] == (None, None)
+
+
+def test_a_tensor_that_stands_still_has_a_zero_tangent():
+    seen = []
+
+    def rule(primals, tangents):
+        seen.append(tangents[1])
+        return None, primals[0] * tangents[1] + tangents[0] * primals[1]
+
+    f = with_rule(lambda x, y: x * y, rule)
+    still = cytape.constant(np.array([3.0, 4.0], np.float32))
+    assert derivative(lambda x: np.sum(f(x, still)))(2.0) == 7.0
+    assert seen[0].numpy().tolist() == [0.0, 0.0]
+    assert seen[0].dtype == np.float32
+
+
+def test_outputs_without_a_derivative():
+    f = with_rule(lambda x: (x * x, np.argmax(x)), lambda p, t: (None, (2 * p[0] * t[0], None)))
+    x = np.array([1.0, 2.0])
+    (value, top), (tangent, of_top) = cytape.jvp(f, (x,), (np.ones(2),))
+    assert (top, of_top) == (1, 0)
+    assert tangent.tolist() == [2.0, 4.0]
+    assert cytape.grad(lambda x: np.sum(f(x)[0]))(x).tolist() == [2.0, 4.0]
+    stopped = with_rule(lambda x: x * x, lambda p, t: (None, None))
+    at = cytape.constant(3.0)
+    with cytape.ForwardAccumulator(at, 1.0) as accumulator:
+        y = stopped(at)
+    assert accumulator.jvp(y) is None
+    assert cytape.grad(stopped)(3.0) == 0.0
+
+
+@pytest.mark.parametrize("n_directions", [0, 1, 3])
+def test_batches_of_directions(n_directions):
+    x, batch = np.array([0.3, 0.7]), np.random.default_rng(1).normal(size=(n_directions, 2))
+    _, tangents = cytape.jvp(wave, (x,), (batch,), use_batch=True)
+    _, expected = cytape.jvp(plain_wave, (x,), (batch,), use_batch=True)
+    assert tangents.shape == (n_directions, 2)
+    np.testing.assert_allclose(tangents, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("shape", [(), (0, 2), (3,)])
+def test_dtype_and_shape_are_kept(dtype, shape):
+    # The rule computes in double precision.
+    double = np.result_type(dtype, np.float64)
+    f = with_rule(lambda x: x * x, lambda p, t: (None, 2 * p[0].astype(double) * t[0]))
+    x = np.full(shape, 3, dtype)
+    value, tangent = cytape.jvp(f, (x,), (np.ones(shape, dtype),))
+    (gradient,) = cytape.vjp(f, x)[1](np.ones(shape, dtype))
+    assert value.dtype == tangent.dtype == gradient.dtype == dtype
+    np.testing.assert_array_equal(tangent, 2 * x)
+    np.testing.assert_array_equal(gradient, 2 * x)
+
+
+def test_complex_derivatives_follow_the_conventions_of_both_modes():
+    square = with_rule(lambda z: z * z, lambda p, t: (None, 2 * p[0] * t[0]))
+    z = 7 + 3j
+    assert cytape.jvp(square, (z,), (1j,))[1] == 2 * z * 1j
+    assert cytape.grad(square)(z) == np.conj(2 * z)
+
+
+def test_where_the_derivative_is_infinite():
+    root = with_rule(np.sqrt, lambda p, t: (None, t[0] / (2 * root(p[0]))))
+    with np.errstate(divide="ignore"):
+        assert derivative(root)(0.0) == np.inf
+        assert cytape.grad(root)(0.0) == np.inf
+
+
+# -- higher order ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inner", [derivative, cytape.grad, cytape.jacfwd])
+@pytest.mark.parametrize("outer", [derivative, cytape.grad, cytape.jacfwd])
+def test_second_derivatives_in_all_compositions(outer, inner):
+    second = outer(inner(wave))(0.7)
+    assert second == pytest.approx(2 * np.cos(0.7) - 0.7 * np.sin(0.7), rel=1e-12)
+    mixed = outer(inner(lambda x: product_and_sum(wave(x), x)[0]))
+    assert mixed(0.7) == pytest.approx(outer(inner(lambda x: plain_wave(x) * x))(0.7), rel=1e-12)
+
+
+@pytest.mark.parametrize("inner", [derivative, cytape.grad])
+@pytest.mark.parametrize("middle", [derivative, cytape.grad])
+@pytest.mark.parametrize("outer", [derivative, cytape.grad])
+def test_third_derivatives_in_all_compositions(outer, middle, inner):
+    third = outer(middle(inner(wave)))(0.7)
+    assert third == pytest.approx(-3 * np.sin(0.7) - 0.7 * np.cos(0.7), rel=1e-12)
+
+
+def test_hessians_equal_those_of_the_plain_function():
+    x = np.array([0.3, 0.7, 1.1])
+    ours = cytape.hessian(lambda x: np.sum(wave(x)) * np.prod(wave(x)))(x)
+    plain = cytape.hessian(lambda x: np.sum(plain_wave(x)) * np.prod(plain_wave(x)))(x)
+    np.testing.assert_allclose(ours, plain)
+
+
+def test_a_custom_rule_in_a_custom_rule():
+    cosine = with_rule(np.cos, lambda p, t: (None, -3 * np.sin(p[0]) * t[0]))
+    sine = with_rule(np.sin, lambda p, t: (None, 2 * cosine(p[0]) * t[0]))
+    for first in (derivative, cytape.grad):
+        assert first(sine)(0.3) == pytest.approx(2 * np.cos(0.3))
+        for second in (derivative, cytape.grad):
+            assert second(first(sine))(0.3) == pytest.approx(-6 * np.sin(0.3))
+
+
+# -- variables -------------------------------------------------------------------------------------
+
+
+def test_variables_as_arguments():
+    v = cytape.Variable(0.7)
+    expected = 2 * np.cos(0.7) - 0.7 * np.sin(0.7)
+    first = np.cos(0.7) * 0.7 + np.sin(0.7)
+    with cytape.ForwardAccumulator(v, 1.0) as outer:
+        with cytape.ForwardAccumulator(v, 1.0) as inner:
+            y = wave(v)
+        slope = inner.jvp(y)
+        with cytape.GradientTape() as tape:
+            y = wave(v)
+        gradient = tape.gradient(y, v)
+    assert float(slope) == float(gradient) == pytest.approx(first)
+    assert float(outer.jvp(slope)) == float(outer.jvp(gradient)) == pytest.approx(expected)
+    with cytape.GradientTape(persistent=True) as tape:
+        with cytape.ForwardAccumulator(v, 1.0) as accumulator:
+            y = wave(v)
+        assert tape.watched_variables() == (v,)
+        gradient = tape.gradient(y, v)
+    assert float(gradient) == pytest.approx(first)
+    assert float(tape.gradient(accumulator.jvp(y), v)) == pytest.approx(expected)
+    assert float(tape.gradient(gradient, v)) == pytest.approx(expected)
+
+
+def test_rules_see_the_values_that_variables_had():
+    v = cytape.Variable(3.0)
+    square = with_rule(lambda x: x * x, lambda p, t: (None, 2 * p[0] * t[0]))
+    with cytape.GradientTape() as tape:
+        y = square(v)
+    v.assign(100.0)
+    assert float(tape.gradient(y, v)) == 6.0
+    with cytape.ForwardAccumulator(v, 1.0) as accumulator:
+        y = square(v)
+        v.assign(3.0)
+    assert float(accumulator.jvp(y)) == 200.0
+
+
+def test_variables_that_are_no_arguments():
+    v, held = cytape.Variable(3.0), cytape.Variable(5.0, trainable=False)
+    reads = with_rule(lambda x: x * v, lambda p, t: (None, t[0] * v))
+    for x in (1.0, cytape.constant(1.0)):
+        with pytest.raises(TypeError, match="reads Variable.*not among its arguments: pass it as"):
+            reads(x)
+    passes = with_rule(lambda x, v: x * v, lambda p, t: (None, t[0] * p[1] + p[0] * t[1]))
+    with cytape.GradientTape() as tape:
+        y = passes(2.0, v)
+    assert float(tape.gradient(y, v)) == 2.0
+    constant = with_rule(lambda x: x * held, lambda p, t: (None, t[0] * held))
+    assert derivative(constant)(2.0) == cytape.grad(constant)(2.0) == 5.0
+
+
+# -- calls -----------------------------------------------------------------------------------------
+
+
+def test_without_recorders_the_rule_does_not_run():
+    def rule(primals, tangents):
+        raise AssertionError("the rule ran")
+
+    f = with_rule(lambda x: (x * x, [np.argmax(x)]), rule)
+    x = np.array([1.0, 2.0])
+    square, [top] = f(x)
+    assert type(square) is np.ndarray
+    assert top == 1
+    square, [top] = f(cytape.constant(x))
+    assert type(square) is type(top) is cytape.Tensor
+    other = cytape.constant(3.0)
+    with cytape.ForwardAccumulator(other, 1.0) as accumulator, cytape.GradientTape() as tape:
+        tape.watch(other)
+        y, _ = f(cytape.constant(x))
+        with cytape.stop_recording():
+            f(other)
+    assert accumulator.jvp(y) is None
+    assert tape.gradient(y, other) is None
+
+
+def test_reverse_mode_runs_the_rule_in_the_backward_pass_only():
+    runs = []
+    f = with_rule(lambda x: x, lambda p, t: (runs.append(None), 2 * t[0]))
+    x = cytape.constant(1.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+    assert not runs
+    for n_runs in (1, 2):
+        assert float(tape.gradient(y, x)) == 2.0
+        assert len(runs) == n_runs
+
+
+def test_tensors_must_be_passed_by_position():
+    f = with_rule(lambda x, scale=1.0: x * scale, lambda p, t, scale: (None, t[0] * scale))
+    assert derivative(lambda x: f(x, scale=3.0))(2.0) == 3.0
+    assert cytape.grad(lambda x: f(x, scale=3.0))(2.0) == 3.0
+    for scale in (cytape.constant(3.0), cytape.Variable(3.0), [cytape.constant(3.0)]):
+        with pytest.raises(TypeError, match="by position"):
+            f(2.0, scale=scale)
+
+
+def test_it_works_as_a_method():
+    class Layer:
+        scale = 4.0
+
+        @cytape.custom_jvp
+        def apply(self, x):
+            """Scale."""
+            return x * self.scale
+
+        @apply.defjvp
+        def apply_jvp(self, primals, tangents):
+            return self.apply(*primals), tangents[0] * (self.scale + 1)
+
+    assert Layer().apply(2.0) == 8.0
+    assert derivative(Layer().apply)(2.0) == 5.0
+    assert cytape.grad(Layer().apply)(2.0) == 5.0
+    assert Layer.apply.__doc__ == "Scale."
+
+
+def test_it_looks_and_pickles_like_the_function():
+    assert wave.__name__ == "wave"
+    assert wave.__doc__ == "Make a wave."
+    assert wave.__wrapped__(0.5) == wave(0.5)
+    assert pickle.loads(pickle.dumps(wave)) is wave
+    assert copy.deepcopy(wave) is wave
+    assert callable(wave_jvp)  # the decorator of the rule returns it as it is
+    assert wave_jvp.__name__ == "wave_jvp"
+
+
+def test_the_result_keeps_nothing_alive_that_is_not_needed():
+    x = cytape.constant(np.ones(3))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        before = live_tensors()
+        y = wave(wave(x))
+        assert live_tensors() > before
+        del y
+        assert live_tensors() == before
+        assert tape.gradient(x, x) is not None
+
+
+# -- rules that will not do ------------------------------------------------------------------------
+
+
+def test_a_function_without_a_rule():
+    @cytape.custom_jvp
+    def lonely(x):
+        return x
+
+    for x in (1.0, cytape.constant(1.0)):
+        with pytest.raises(TypeError, match="lonely has no rule yet.*lonely.defjvp"):
+            lonely(x)
+
+
+@pytest.mark.parametrize("returned", [None, 1.0, (1.0,), [1.0, 2.0], (1.0, 2.0, 3.0)])
+def test_rules_that_return_no_pair(returned):
+    f = with_rule(np.square, lambda primals, tangents: returned)
+    for derive in (derivative, cytape.grad):
+        with pytest.raises(TypeError, match="JVP rule of square must return a pair"):
+            derive(f)(2.0)
+
+
+@pytest.mark.parametrize("tangent", [(1.0,), [1.0, 2.0], {"a": 1.0}])
+def test_tangents_structured_unlike_the_outputs(tangent):
+    f = with_rule(np.square, lambda primals, tangents: (None, tangent))
+    for derive in (derivative, cytape.grad):
+        with pytest.raises(ValueError, match="structures differ"):
+            derive(f)(2.0)
+
+
+@pytest.mark.parametrize("tangent", [1.0, np.ones(3), np.ones((1, 2))])
+def test_tangents_of_the_wrong_shape(tangent):
+    f = with_rule(np.square, lambda primals, tangents: (None, tangent))
+    message = r"JVP rule of square returned a tangent of shape .* for an output of shape \(2,\)"
+    x = np.ones(2)
+    with pytest.raises(InvalidGradientError, match=message):
+        cytape.jvp(f, (x,), (x,))
+    with pytest.raises(InvalidGradientError, match=message):
+        cytape.vjp(f, x)[1](x)
+
+
+def test_rules_that_cannot_be_transposed():
+    def foreign(x):
+        return x.numpy() if isinstance(x, cytape.Tensor) else x
+
+    f = with_rule(np.square, lambda p, t: (None, 2 * foreign(p[0]) * foreign(t[0])))
+    assert derivative(f)(3.0) == 6.0
+    with pytest.raises(DetachedError, match="JVP rule of square cannot be transposed"):
+        cytape.grad(f)(3.0)
+    constant = with_rule(np.square, lambda p, t: (None, np.zeros(2)))
+    assert cytape.vjp(constant, np.ones(2))[1](np.ones(2))[0].tolist() == [0.0, 0.0]
+
+
+def test_an_error_in_a_rule_leaves_no_recorder_behind():
+    seen = []
+
+    def rule(primals, tangents):
+        seen.extend(tangents)
+        raise KeyError("rule")
+
+    f = with_rule(np.square, rule)
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape() as tape:
+        for derive in (derivative, cytape.grad):
+            with pytest.raises(KeyError, match="rule"):
+                derive(f)(2.0)
+        y = cnp.square(v)
+    assert len(seen) == 2
+    assert [float(np.asarray(tangent)) for tangent in seen] == [1.0, 1.0]  # nobody follows them
+    assert float(tape.gradient(y, v)) == 6.0
+    assert derivative(np.square)(2.0) == 4.0
+    assert type(cytape.jvp(np.square, (2.0,), (1.0,))[1]) is np.float64

@@ -1,0 +1,829 @@
+"""jvp, jacfwd, hessian, hessian_vector_product, make_ggnvp."""
+
+import functools
+import pickle
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.autodiff import nest
+from cytape.errors import DetachedError
+from cytape.tensor.tensor import live_tensors
+from cytape.testing import numerical_jvp
+
+Layer = namedtuple("Layer", "w b")
+
+
+def cube(x):
+    """A function that can be pickled."""
+    return np.sum(x**3)
+
+
+def wave(x):
+    return np.sin(x) * x**2
+
+
+def mixture(x):
+    """A scalar-valued function of a vector whose Hessian is full and depends on where it is."""
+    return np.sum(np.sin(x)) * np.prod(x) + np.exp(x[0] * x[-1])
+
+
+def network(parameters, x):
+    for layer in parameters["layers"]:
+        x = np.tanh(layer.w @ x + layer.b)
+    return {"hidden": x, "sums": (np.sum(x) * parameters["scale"], [x[0]])}
+
+
+def network_parameters(seed=0):
+    rng = np.random.default_rng(seed)
+    layers = [Layer(rng.normal(size=(2, 2)), rng.normal(size=2)) for _ in range(2)]
+    return {"layers": layers, "scale": float(rng.normal())}
+
+
+def assert_same(actual, expected, rtol=1e-10, atol=1e-12):
+    nest.assert_same_structure(actual, expected)
+    for leaf, expected_leaf in zip(nest.flatten(actual), nest.flatten(expected), strict=True):
+        assert np.shape(leaf) == np.shape(expected_leaf)
+        np.testing.assert_allclose(
+            np.asarray(leaf), np.asarray(expected_leaf), rtol=rtol, atol=atol
+        )
+
+
+def reverse_hessian(f, x):
+    """The Hessian in reverse mode over reverse mode."""
+    _, pull_back = cytape.vjp(cytape.grad(f), x)
+    rows = [pull_back(row.reshape(x.shape))[0] for row in np.eye(x.size)]
+    return np.stack(rows).reshape(x.shape + x.shape)
+
+
+def reverse_jacobian(f, x):
+    """The Jacobian by a persistent tape."""
+    x = cytape.constant(x)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.jacobian(y, x).numpy()
+
+
+# -- jvp: what comes out ---------------------------------------------------------------------------
+
+
+def test_jvp_of_arrays_are_arrays():
+    x, direction = np.array([1.0, 2.0]), np.array([1.0, 10.0])
+    value, tangent = cytape.jvp(wave, (x,), (direction,))
+    assert type(value) is type(tangent) is np.ndarray
+    np.testing.assert_allclose(value, wave(x))
+    np.testing.assert_allclose(tangent, (np.cos(x) * x**2 + np.sin(x) * 2 * x) * direction)
+    value += 1  # both are the caller's own
+    tangent += 1
+    assert cytape.jvp(lambda x: x, (x,), (direction,))[0] is not x
+
+
+def test_jvp_of_numbers_are_numbers():
+    value, tangent = cytape.jvp(cube, (2.0,), (10,))
+    assert (type(value), type(tangent)) == (np.float64, np.float64)
+    assert (value, tangent) == (8.0, 120.0)
+    assert [type(part) for part in cytape.jvp(cube, (np.float32(2),), (1,))] == [np.float32] * 2
+
+
+def test_the_results_are_never_somebody_elses_arrays():
+    x, direction = np.ones(2), np.array([3.0, 4.0])
+    value, tangent = cytape.jvp(lambda x: x, (x,), (direction,))
+    value[0] = tangent[0] = 100.0
+    assert x[0] == 1.0
+    assert direction[0] == 3.0
+
+
+@pytest.mark.parametrize("which", ["primal", "variable", "tangent"])
+def test_tensors_in_tensors_out(which):
+    x, direction = np.array([1.0, 2.0]), np.array([1.0, 0.5])
+    primal = {"primal": cytape.constant(x), "variable": cytape.Variable(x)}.get(which, x)
+    tangent = cytape.constant(direction) if which == "tangent" else direction
+    results = cytape.jvp(wave, (primal,), (tangent,))
+    assert [type(result) for result in results] == [cytape.Tensor] * 2
+    assert_same(results, cytape.jvp(wave, (x,), (direction,)))
+    product = cytape.hessian_vector_product(cube)(primal, tangent)
+    assert type(product) is cytape.Tensor
+    assert product.numpy().tolist() == [6.0, 6.0]
+    curved = cytape.make_ggnvp(lambda x: x**2)(primal)(tangent)
+    assert type(curved) is cytape.Tensor
+    assert curved.numpy().tolist() == [4.0, 8.0]
+
+
+def test_a_tensor_among_the_other_arguments_makes_tensors():
+    factor = cytape.constant(3.0)
+    f = lambda x, factor: np.sum(x * x) * factor  # noqa: E731
+    x = np.ones(2)
+    assert type(cytape.jacfwd(f)(x, factor)) is cytape.Tensor
+    assert type(cytape.jacfwd(lambda x, *, factor: x * factor)(1.0, factor=factor)) is cytape.Tensor
+    assert type(cytape.hessian(f)(x, factor)) is cytape.Tensor
+    assert type(cytape.hessian_vector_product(f)(x, factor, x)) is cytape.Tensor
+    scaled = cytape.make_ggnvp(lambda x, factor: x * factor)(x, factor)(x)
+    assert type(scaled) is cytape.Tensor
+    assert scaled.numpy().tolist() == [9.0, 9.0]
+
+
+def test_results_that_an_outer_recorder_follows_stay_tensors():
+    v = cytape.Variable(3.0)
+    with cytape.GradientTape() as tape:
+        value, tangent = cytape.jvp(lambda x: x**2 * v, (5.0,), (1.0,))
+        unrelated = cytape.jvp(np.square, (5.0,), (1.0,))
+    assert type(value) is type(tangent) is cytape.Tensor
+    assert [type(part) for part in unrelated] == [np.float64] * 2
+    assert float(tape.gradient(tangent, v)) == 10.0
+    with cytape.ForwardAccumulator(v, 1.0) as accumulator:
+        jacobian = cytape.jacfwd(lambda x: x**2 * v)(np.array([5.0]))
+    assert accumulator.jvp(jacobian).numpy().tolist() == [[10.0]]
+
+
+def test_structures_in_and_out():
+    parameters, directions = network_parameters(), network_parameters(1)
+    x, direction = np.array([0.3, -0.4]), np.array([1.0, 2.0])
+    value, tangent = cytape.jvp(network, (parameters, x), (directions, direction))
+    assert_same(value, network(parameters, x))
+    step = 1e-5
+
+    def moved(sign):
+        move = lambda at, along: at + sign * step * along  # noqa: E731
+        return network(nest.map_structure(move, parameters, directions), move(x, direction))
+
+    expected = nest.map_structure(lambda a, b: (a - b) / (2 * step), moved(1), moved(-1))
+    assert_same(tangent, expected, rtol=1e-6, atol=1e-8)
+    jacobian = cytape.jacfwd(network)(parameters, x)
+    assert list(jacobian) == ["hidden", "sums"]
+    assert isinstance(jacobian["sums"][1][0]["layers"][1], Layer)
+    assert jacobian["hidden"]["layers"][0].w.shape == (2, 2, 2)
+
+
+def test_values_and_products_against_numbers_and_reverse_mode():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(3, 4)), rng.normal(size=(4, 2))
+    da, db = rng.normal(size=a.shape), rng.normal(size=b.shape)
+    f = lambda a, b: np.exp(np.tanh(a @ b) / 2) * np.sum(a)  # noqa: E731
+    value, tangent = cytape.jvp(f, (a, b), (da, db))
+    np.testing.assert_allclose(value, f(a, b))
+    np.testing.assert_allclose(tangent, numerical_jvp(f, (a, b), (da, db)), rtol=1e-7)
+    weights = rng.normal(size=value.shape)
+    by_a, by_b = cytape.vjp(f, a, b)[1](weights)
+    np.testing.assert_allclose(
+        np.vdot(weights, tangent), np.vdot(by_a, da) + np.vdot(by_b, db), rtol=1e-12
+    )
+
+
+def test_constants_and_integers_have_zero_tangents():
+    def f(x):
+        return {"one": 1.5, "array": np.ones(2), "top": np.argmax(x), "x": x}
+
+    value, tangent = cytape.jvp(f, (np.array([1.0, 2.0]),), (np.array([3.0, 4.0]),))
+    assert value["top"] == 1
+    expected = {"one": 0.0, "array": np.zeros(2), "top": 0, "x": np.array([3.0, 4.0])}
+    assert_same(tangent, expected)
+    assert tangent["top"].dtype == value["top"].dtype
+    assert_same(cytape.jacfwd(lambda x: 3.0)(np.ones(2)), np.zeros(2))
+    assert_same(cytape.hessian(lambda x: 3.0)(np.ones(2)), np.zeros((2, 2)))
+    assert_same(cytape.hessian(np.sum)(np.ones(2)), np.zeros((2, 2)))
+
+
+def test_the_same_tensor_twice_counts_as_two():
+    x, v = cytape.constant(3.0), cytape.Variable(3.0)
+    for argument in (x, v):
+        _, tangent = cytape.jvp(lambda x, y: x**2 * y, (argument, argument), (1.0, 10.0))
+        assert float(tangent) == 2 * 9 + 10 * 9
+        jacobian = cytape.jacfwd(lambda x, y: x**2 * y, (0, 1))(argument, argument)
+        assert [float(part) for part in jacobian] == [18.0, 9.0]
+
+
+def test_a_tensor_in_a_closure_is_a_constant():
+    x, v = cytape.constant(3.0), cytape.Variable(3.0)
+    assert float(cytape.jvp(lambda y: y * x * v, (x,), (1.0,))[1]) == 9.0
+    assert float(cytape.jvp(lambda y: y * v, (v,), (1.0,))[1]) == 3.0
+    assert float(cytape.hessian(lambda y: y**2 * x)(x)) == 6.0
+
+
+def test_jvp_has_aux():
+    def f(x):
+        y = x * x
+        return np.sum(y), {"y": y, "note": "text"}
+
+    x = np.array([1.0, 2.0])
+    value, tangent, aux = cytape.jvp(f, (x,), (np.array([1.0, 0.0]),), has_aux=True)
+    assert (value, tangent) == (5.0, 2.0)
+    assert type(aux["y"]) is np.ndarray
+    assert aux["y"].tolist() == [1.0, 4.0]
+    assert aux["note"] == "text"
+    *_, aux = cytape.jvp(f, (cytape.constant(x),), (x,), has_aux=True)
+    assert type(aux["y"]) is cytape.Tensor
+    for returned in ([1.0, 2.0], (1.0, 2.0, 3.0), 1.0):
+        with pytest.raises(TypeError, match="with has_aux=True <lambda> must return a pair"):
+            cytape.jvp(lambda x, returned=returned: returned, (x,), (x,), has_aux=True)
+
+
+def test_lists_and_no_primals():
+    assert cytape.jvp(lambda x, y: x * y, [2.0, 3.0], [1.0, 10.0]) == (6.0, 23.0)
+    assert cytape.jvp(lambda x, y: x * y, [2.0, 3.0], (1.0, 10.0)) == (6.0, 23.0)
+    assert cytape.jvp(lambda: 3.0, (), ()) == (3.0, 0.0)
+    assert cytape.jvp(lambda pair: pair[0] * pair[1], ([2.0, 3.0],), ([1.0, 10.0],)) == (6.0, 23.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
+@pytest.mark.parametrize("shape", [(), (0,), (0, 2), (2, 3)])
+def test_dtype_and_shape_are_kept(dtype, shape):
+    x = np.full(shape, 2, dtype)
+    value, tangent = cytape.jvp(np.square, (x,), (np.ones(shape, np.int8),))
+    assert value.dtype == tangent.dtype == dtype
+    np.testing.assert_array_equal(tangent, 2 * x)
+    jacobian = cytape.jacfwd(np.square)(x)
+    assert jacobian.dtype == dtype
+    assert jacobian.shape == shape + shape
+    np.testing.assert_array_equal(jacobian.reshape(x.size, x.size), np.diag(2 * x.ravel()))
+    hessian = cytape.hessian(lambda x: np.sum(np.real(x * x)))(x)
+    assert hessian.dtype == dtype
+    np.testing.assert_array_equal(hessian.reshape(x.size, x.size), 2 * np.eye(x.size))
+
+
+def test_complex_products_are_derivatives_without_a_conjugate():
+    z = 7 + 3j
+    assert cytape.jvp(lambda z: z * z, (z,), (1j,))[1] == 2 * z * 1j
+    assert cytape.jvp(lambda z: z * np.conj(z), (z,), (1j,))[1] == 1j * np.conj(z) - 1j * z
+    assert cytape.jvp(lambda x: (x * (1 + 2j)) ** 2, (2.0,), (1.0,))[1] == 4 * (1 + 2j) ** 2
+    zs = np.array([1 + 2j, 3j])
+    np.testing.assert_allclose(cytape.jacfwd(np.exp)(zs), np.diag(np.exp(zs)))
+    # Along the real axis, if the function is not holomorphic:
+    assert cytape.jacfwd(lambda z: z * np.conj(z))(z) == 2 * z.real
+    real_and_complex = cytape.jacfwd(lambda x, z: x * z, (0, 1))(2.0, z)
+    assert real_and_complex == (z, 2.0)
+    assert [part.dtype for part in real_and_complex] == [np.complex128] * 2
+
+
+# -- jvp: batches ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_directions", [0, 1, 3])
+def test_a_batch_of_directions(n_directions):
+    rng = np.random.default_rng(3)
+    parameters, x = network_parameters(), np.array([0.3, -0.4])
+    batch = nest.map_structure(
+        lambda leaf: rng.normal(size=(n_directions, *np.shape(leaf))), (parameters, x)
+    )
+    value, tangents = cytape.jvp(network, (parameters, x), batch, use_batch=True)
+    assert_same(value, network(parameters, x))
+    assert tangents["hidden"].shape == (n_directions, 2)
+    assert tangents["sums"][0].shape == (n_directions,)
+    for k in range(n_directions):
+        direction = nest.map_structure(lambda leaf, k=k: leaf[k], batch)
+        _, expected = cytape.jvp(network, (parameters, x), direction)
+        assert_same(nest.map_structure(lambda leaf, k=k: leaf[k], tangents), expected)
+
+
+def test_D_3_12_a_batch_for_two_numbers():
+    batches = np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 1.0])
+    value, tangents = cytape.jvp(lambda x, y: x * y, (2.0, 5.0), batches, use_batch=True)
+    assert value == 10.0
+    assert tangents.tolist() == [5.0, 2.0, 7.0]
+
+
+def test_constants_in_a_batch():
+    _, tangents = cytape.jvp(lambda x: (x, np.ones(2)), (2.0,), (np.ones(3),), use_batch=True)
+    assert_same(tangents, (np.ones(3), np.zeros((3, 2))))
+
+
+@pytest.mark.parametrize(
+    ("tangents", "message"),
+    [
+        ((1.0, np.ones(2)), "primal 0.*with use_batch it needs one more leading axis"),
+        ((np.ones((3, 1)), np.ones(3)), r"primal 0 has shape \(3, 1\).*one more leading axis"),
+        ((np.ones(3), np.ones(2)), r"different numbers of directions, \[2, 3\]"),
+    ],
+)
+def test_D_3_12_batches_that_do_not_fit(tangents, message):
+    with pytest.raises(ValueError, match=message):
+        cytape.jvp(lambda x, y: x * y, (2.0, 5.0), tangents, use_batch=True)
+
+
+# -- jvp: what cannot be done ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("primals", "tangents", "error", "message"),
+    [
+        (np.ones(2), np.ones(2), TypeError, "per argument of wave; got ndarray and ndarray"),
+        ((1.0,), 1.0, TypeError, "must be tuples.*got tuple and float"),
+        ((1.0,), (1.0, 2.0), ValueError, "structures differ in length, 1 and 2"),
+        (({"a": 1.0},), ({"b": 1.0},), ValueError, r"keys \['a'\] and \['b'\]"),
+        ((np.ones(2),), ([1.0, 1.0],), ValueError, "structures differ"),
+        ((1.0,), (None,), TypeError, "tangent of primal 0 is None"),
+        ((np.ones(2),), (np.ones(3),), ValueError, r"\(3,\), the primal \(2,\)"),
+        ((1.0,), (1j,), TypeError, "primal 0 is complex128, the primal float64"),
+        ((1.0,), ("text",), TypeError, "primal 0 is <U4, the primal float64"),
+        ((1,), (1.0,), TypeError, "argument 0 of wave has dtype int64, which has no gradient"),
+        ((True,), (1.0,), TypeError, "argument 0 of wave has dtype bool"),
+        (("text",), (1.0,), TypeError, "argument 0 of wave has dtype <U4"),
+        ((None,), (1.0,), TypeError, "argument 0 of wave cannot be differentiated"),
+        (([1.0, object()],), ([1.0, 1.0],), TypeError, "argument 0 of wave cannot be differen"),
+    ],
+)
+def test_primals_and_tangents_that_jvp_cannot_take(primals, tangents, error, message):
+    with pytest.raises(error, match=message):
+        cytape.jvp(wave, primals, tangents)
+
+
+@pytest.mark.parametrize("returned", [None, object(), {"a": None}])
+def test_results_that_forward_mode_cannot_take(returned):
+    def f(x):
+        return returned
+
+    with pytest.raises(TypeError, match="f must return arrays or tensors, got"):
+        cytape.jvp(f, (1.0,), (1.0,))
+    with pytest.raises(TypeError, match="f must return arrays or tensors, got"):
+        cytape.jacfwd(f)(1.0)
+
+
+def test_functions_that_take_the_number_of_a_tensor_lose_the_derivative():
+    def f(x):
+        return float(x) ** 2
+
+    for derive in (
+        lambda: cytape.jvp(f, (2.0,), (1.0,)),
+        lambda: cytape.jacfwd(f)(2.0),
+        lambda: cytape.hessian(f)(2.0),
+        lambda: cytape.hessian_vector_product(f)(2.0, 1.0),
+        lambda: cytape.make_ggnvp(f)(2.0)(1.0),
+    ):
+        with pytest.raises(DetachedError, match="f made a number of a tensor"):
+            derive()
+    with pytest.raises(DetachedError, match="plain array"):
+        cytape.jvp(lambda x: np.asarray(x) * 2, (np.ones(2),), (np.ones(2),))
+    # Where the number serves as a condition only, the derivative is the tensor's.
+    assert cytape.jvp(lambda x: x * x if float(x) > 0 else x, (2.0,), (1.0,))[1] == 4.0
+
+
+def test_an_error_leaves_no_recorder_behind():
+    def f(x):
+        if x > 0:
+            raise KeyError("inside")
+        return x * x
+
+    v = cytape.Variable(-2.0)
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        for derive in (
+            lambda: cytape.jvp(f, (1.0,), (1.0,)),
+            lambda: cytape.jacfwd(f)(1.0),
+            lambda: cytape.hessian(f)(1.0),
+            lambda: cytape.hessian_vector_product(f)(1.0, 1.0),
+            lambda: cytape.make_ggnvp(f)(1.0)(1.0),
+        ):
+            with pytest.raises(KeyError, match="inside"):
+                derive()
+        assert live_tensors() == before
+        with pytest.raises(TypeError, match="arrays or tensors"):
+            cytape.jvp(lambda x: None, (1.0,), (1.0,))
+        y = cytape.grad(f)(v) * v
+    assert float(tape.gradient(y, v)) == -8.0
+    assert type(cnp.sin(v.value())) is cytape.Tensor
+    assert cytape.grad(np.square)(2.0) == 4.0
+
+
+# -- jacfwd ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        wave,
+        lambda x: np.sum(x),
+        lambda x: x[..., 0] * x[..., 1],
+        lambda x: x.T @ x,
+        lambda x: np.cumsum(x, axis=0) * np.max(x),
+        lambda x: np.einsum("ij,kj,k->ik", x, x, x[:, 0]),
+        lambda x: np.ones(3),
+        lambda x: x[:0],
+    ],
+)
+def test_jacfwd_equals_the_jacobian_of_a_tape(f):
+    x = np.random.default_rng(4).normal(size=(3, 2))
+    jacobian = cytape.jacfwd(f)(x)
+    assert type(jacobian) is np.ndarray
+    watched = lambda x: f(x) + 0 * np.sum(x)  # noqa: E731  # so that constants are connected
+    expected = reverse_jacobian(watched, x)
+    assert jacobian.shape == expected.shape
+    np.testing.assert_allclose(jacobian, expected, atol=1e-12)
+
+
+def test_jacfwd_argnums():
+    def f(x, y, *, power=1):
+        return (x * y**2) ** power
+
+    assert cytape.jacfwd(f)(3.0, 2.0) == 4.0
+    assert cytape.jacfwd(f, 1)(3.0, 2.0) == 12.0
+    assert cytape.jacfwd(f, -1)(3.0, 2.0) == 12.0
+    assert cytape.jacfwd(f, np.int64(1))(3.0, 2.0, power=2) == 2 * 12.0 * 12.0
+    assert cytape.jacfwd(f, (1, 0))(3.0, 2.0) == (12.0, 4.0)
+    assert cytape.jacfwd(f, [-2])(3.0, 2.0) == (4.0,)
+    assert cytape.jacfwd(f, ())(3.0, 2.0) == ()
+    with_array = cytape.jacfwd(lambda x, n: x[n] * x, 0)(np.array([2.0, 3.0]), 1)
+    assert with_array.tolist() == [[3.0, 2.0], [0.0, 6.0]]  # arguments that are held may be integer
+
+
+@pytest.mark.parametrize("transform", [cytape.jacfwd, cytape.hessian])
+@pytest.mark.parametrize("argnums", [2, -3, (0, 0), (0, -2), (0, 5)])
+def test_argnums_that_do_not_fit_the_call(transform, argnums):
+    with pytest.raises(ValueError, match="different positions among the 2"):
+        transform(lambda x, y: x * y, argnums)(1.0, 2.0)
+
+
+@pytest.mark.parametrize("transform", [cytape.jacfwd, cytape.hessian])
+@pytest.mark.parametrize("argnums", [None, 1.0, "x", ("x",)])
+def test_argnums_of_the_wrong_type(transform, argnums):
+    with pytest.raises(TypeError, match="argnums must be an int"):
+        transform(cube, argnums)
+
+
+def test_integer_arguments_have_no_jacobian():
+    for transform in (cytape.jacfwd, cytape.hessian):
+        with pytest.raises(TypeError, match="argument 0 of cube has dtype int64"):
+            transform(cube)(2)
+        with pytest.raises(TypeError, match="argument 1 of <lambda> has dtype"):
+            transform(lambda x, y: x * y, (0, 1))(2.0, [1.0, 2])
+
+
+def test_jacobians_of_several_results_by_several_arguments():
+    f = lambda p, x: (p["a"] * x, [np.sum(p["b"])])  # noqa: E731
+    p, x = {"a": 2.0, "b": np.array([1.0, 2.0])}, np.array([3.0, 4.0, 5.0])
+    jacobian = cytape.jacfwd(f, (0, 1))(p, x)
+    by_first = {"a": x, "b": np.zeros((3, 2))}, 2.0 * np.eye(3)
+    by_second = {"a": 0.0, "b": np.ones(2)}, np.zeros(3)
+    assert_same(jacobian, (by_first, [by_second]))
+
+
+def test_jacfwd_of_integers_and_gathered_rows():
+    by_values, by_index = cytape.jacfwd(lambda x: (x, np.argmax(x)))(np.ones(2))
+    assert_same((by_values, by_index), (np.eye(2), np.zeros(2)))
+    jacobian = cytape.jacfwd(lambda x: cytape.gather(x, [2, 2]))(np.ones(3))
+    assert jacobian.tolist() == [[0.0, 0.0, 1.0]] * 2
+    # The gradient of a gather is sparse.
+    gradient = cytape.grad(lambda x: np.sum(cytape.gather(x, [0, 2, 2]) ** 3))
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(cytape.jacfwd(gradient)(x), np.diag([6.0, 0.0, 36.0]))
+
+
+# -- nesting ---------------------------------------------------------------------------------------
+
+
+def derivative(f):
+    return lambda x: cytape.jvp(f, (x,), (1.0,))[1]
+
+
+@pytest.mark.parametrize("inner", [derivative, cytape.grad, cytape.jacfwd])
+@pytest.mark.parametrize("outer", [derivative, cytape.grad, cytape.jacfwd])
+def test_second_derivatives_in_all_compositions(outer, inner):
+    x = 0.7
+    second = outer(inner(wave))(x)
+    assert type(second) is np.float64
+    expected = (2 - x**2) * np.sin(x) + 4 * x * np.cos(x)
+    assert second == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "transforms",
+    [
+        (derivative,) * 4,
+        (cytape.jacfwd, cytape.grad, cytape.jacfwd, cytape.grad),
+        (cytape.grad, cytape.jacfwd, derivative, cytape.grad),
+        (derivative, cytape.grad, cytape.grad, cytape.jacfwd),
+    ],
+)
+def test_fourth_derivatives(transforms):
+    f = np.tanh
+    for transform in transforms:
+        f = transform(f)
+    t = np.tanh(0.3)
+    assert f(0.3) == pytest.approx((16 * t - 24 * t**3) * (1 - t**2), rel=1e-11)
+
+
+def test_no_perturbation_confusion():
+    # d/dx [x * d/dy (x + y)] is 1; 2 if the two levels are mixed up.
+    for outer in (derivative, cytape.grad, cytape.jacfwd):
+        for inner in (derivative, cytape.grad, cytape.jacfwd):
+            assert outer(lambda x, inner=inner: x * inner(lambda y: x + y)(1.0))(1.0) == 1.0
+            assert outer(lambda x, inner=inner: x * inner(lambda y: x * y)(x))(3.0) == 6.0
+
+
+def test_vjp_of_jvp_and_jvp_of_vjp():
+    x, direction = np.array([0.3, 0.7]), np.array([1.0, 10.0])
+    tangent, pull_back = cytape.vjp(lambda x: cytape.jvp(np.sin, (x,), (direction,))[1], x)
+    np.testing.assert_allclose(tangent, np.cos(x) * direction)
+    np.testing.assert_allclose(pull_back(np.array([1.0, 2.0]))[0], -np.sin(x) * direction * [1, 2])
+    # It is linear in the direction, and so differentiable in it.
+    _, pull_back = cytape.vjp(lambda v: cytape.jvp(np.sin, (x,), (v,))[1], direction)
+    np.testing.assert_allclose(pull_back(np.ones(2))[0], np.cos(x))
+    weights = np.array([3.0, 4.0])
+    value, tangent = cytape.jvp(lambda x: cytape.vjp(np.sin, x)[1](weights)[0], (x,), (direction,))
+    np.testing.assert_allclose(value, np.cos(x) * weights)
+    np.testing.assert_allclose(tangent, -np.sin(x) * weights * direction)
+
+
+def test_jacobians_of_jacobians():
+    x = np.array([0.3, 0.7, 1.1])
+    f = lambda x: np.outer(x, x) @ np.sin(x)  # noqa: E731
+    second = cytape.jacfwd(cytape.jacfwd(f))(x)
+    assert second.shape == (3, 3, 3)
+    np.testing.assert_allclose(second, np.swapaxes(second, 1, 2), atol=1e-14)
+    for i in range(3):
+        np.testing.assert_allclose(
+            second[i], reverse_hessian(lambda x, i=i: f(x)[i], x), atol=1e-13
+        )
+
+
+def test_a_batch_in_a_batch():
+    x = np.array([0.3, 0.7])
+    f = lambda x: np.sin(x[0]) * x[1] ** 3  # noqa: E731
+
+    def inner(x):
+        return cytape.jvp(f, (x,), (np.eye(2),), use_batch=True)[1]
+
+    gradient, hessian = cytape.jvp(inner, (x,), (np.eye(2),), use_batch=True)
+    np.testing.assert_allclose(gradient, cytape.grad(f)(x))
+    np.testing.assert_allclose(hessian, reverse_hessian(f, x))
+
+
+# -- hessian, hessian_vector_product ---------------------------------------------------------------
+
+
+def rosenbrock(x):
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (mixture, (4,)),
+        (rosenbrock, (5,)),
+        (lambda x: np.linalg.norm(x.T @ x), (3, 2)),
+        (lambda x: np.log(np.sum(np.exp(x))), (2, 2)),
+        (lambda x: np.sum(np.tanh(x @ x)), (2, 2)),
+    ],
+)
+def test_hessians(f, shape):
+    rng = np.random.default_rng(5)
+    x, vector = rng.normal(size=shape), rng.normal(size=shape)
+    hessian = cytape.hessian(f)(x)
+    assert type(hessian) is np.ndarray
+    assert hessian.shape == shape + shape
+    matrix = hessian.reshape(x.size, x.size)
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-10)
+    np.testing.assert_allclose(hessian, reverse_hessian(f, x), rtol=1e-9, atol=1e-10)
+    product = cytape.hessian_vector_product(f)(x, vector)
+    assert type(product) is np.ndarray
+    np.testing.assert_allclose(product, np.tensordot(hessian, vector, x.ndim), atol=1e-9)
+    np.testing.assert_allclose(
+        product, numerical_jvp(cytape.grad(f), (x,), (vector,)), rtol=1e-6, atol=1e-6
+    )
+
+
+def test_the_hessian_of_a_quadratic_form():
+    a = np.arange(9.0).reshape(3, 3)
+    np.testing.assert_allclose(cytape.hessian(lambda x: x @ a @ x)(np.ones(3)), a + a.T)
+    assert cytape.hessian(lambda x: x**3)(2.0) == 12.0
+    assert type(cytape.hessian(lambda x: x**3)(np.float32(2.0))) is np.float32
+
+
+def test_hessians_by_structures_and_several_arguments():
+    f = lambda p: p["a"] ** 2 * np.sum(p["b"] ** 3)  # noqa: E731
+    p = {"a": 2.0, "b": np.array([1.0, 3.0])}
+    a_a, a_b, b_b = 2 * 28.0, 2 * 2.0 * 3 * p["b"] ** 2, np.diag(4 * 6 * p["b"])
+    assert_same(cytape.hessian(f)(p), {"a": {"a": a_a, "b": a_b}, "b": {"a": a_b, "b": b_b}})
+    vector = {"a": 10.0, "b": np.array([1.0, 2.0])}
+    expected = {"a": a_a * 10 + a_b @ vector["b"], "b": a_b * 10 + b_b @ vector["b"]}
+    assert_same(cytape.hessian_vector_product(f)(p, vector), expected)
+    hessian = cytape.hessian(lambda x, y: x**2 * y, (0, 1))(2.0, 3.0)
+    assert hessian == ((6.0, 4.0), (4.0, 0.0))
+    assert cytape.hessian(lambda x, y: x**2 * y**2, -1)(2.0, 3.0) == 8.0
+
+
+def test_hessian_vector_products_by_another_argument():
+    f = lambda x, y, *, power: np.sum(x * y**power)  # noqa: E731
+    x, y, vector = np.array([2.0, 3.0]), np.array([5.0, 7.0]), np.array([1.0, 10.0])
+    for argnum in (1, -1, np.int64(1)):
+        product = cytape.hessian_vector_product(f, argnum)(x, y, vector, power=3)
+        np.testing.assert_allclose(product, x * 6 * y * vector)
+    product = cytape.hessian_vector_product(f, -2)(x, y, vector, power=3)
+    assert product.tolist() == [0.0, 0.0]
+
+
+def test_hessian_vector_products_are_differentiable():
+    x, vector = np.array([2.0, 3.0]), np.array([1.0, 10.0])
+    product = cytape.hessian_vector_product(lambda x: np.sum(x**4))
+    third = cytape.jacfwd(lambda x: product(x, vector))(x)
+    np.testing.assert_allclose(third, np.diag(24 * x * vector))
+    gradient = cytape.grad(lambda x: np.sum(product(x, vector)))(x)
+    np.testing.assert_allclose(gradient, 24 * x * vector)
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "message"),
+    [
+        ((), TypeError, "pass the arguments of cube, and after them the vector"),
+        ((np.ones(2),), ValueError, "argnums 0 must be .* the 0 positional arguments of cube"),
+        ((np.ones(2), np.ones(3)), ValueError, r"shape \(3,\), the primal \(2,\)"),
+        ((np.ones(2), {"a": 1.0}), ValueError, "structures differ"),
+        ((2, 1), TypeError, "argument 0 of cube has dtype int64"),
+    ],
+)
+def test_what_hessian_vector_products_cannot_take(args, error, message):
+    with pytest.raises(error, match=message):
+        cytape.hessian_vector_product(cube)(*args)
+
+
+@pytest.mark.parametrize("transform", [cytape.hessian, cytape.hessian_vector_product])
+def test_hessians_are_those_of_scalars(transform):
+    with pytest.raises(TypeError, match=r"wave must return a scalar, got shape \(2,\)"):
+        transform(wave)(*(np.ones(2),) * (1 if transform is cytape.hessian else 2))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda argnum: cytape.hessian_vector_product(cube, argnum),
+        lambda argnum: cytape.make_ggnvp(cube, f_argnum=argnum),
+    ],
+)
+def test_products_are_by_one_argument(make):
+    with pytest.raises(TypeError, match=r"must be one, got argnum \(0, 1\)"):
+        make((0, 1))
+    with pytest.raises(TypeError, match="got 'x'"):
+        make("x")
+
+
+# -- make_ggnvp ------------------------------------------------------------------------------------
+
+
+def model(weights, x):
+    return np.tanh(x @ weights) * np.sum(weights)
+
+
+def loss(y):
+    """Convex, with a full Hessian that depends on where it is."""
+    return np.log(np.sum(np.exp(y))) + np.sum(y**2)
+
+
+@pytest.mark.parametrize("g", [None, loss])
+@pytest.mark.parametrize("use_batch", [False, True])
+def test_gauss_newton_products_are_those_of_the_dense_matrix(g, use_batch):
+    rng = np.random.default_rng(6)
+    weights, x = rng.normal(size=(3, 2)), rng.normal(size=(4, 3))
+    options = {} if g is None else {"g": g}
+    jacobian = reverse_jacobian(lambda weights: model(weights, x), weights).reshape(8, 6)
+    if g is None:
+        matrix = jacobian.T @ jacobian
+    else:
+        of_g = reverse_hessian(g, model(weights, x)).reshape(8, 8)
+        matrix = jacobian.T @ of_g @ jacobian
+    product = cytape.make_ggnvp(model, use_batch=use_batch, **options)(weights, x)
+    for n_directions in (0, 1, 3) if use_batch else (None,):
+        batch = rng.normal(size=weights.shape if n_directions is None else (n_directions, 3, 2))
+        result = product(batch)
+        assert type(result) is np.ndarray
+        assert result.shape == batch.shape
+        expected = (batch.reshape(-1, 6) @ matrix).reshape(batch.shape)
+        np.testing.assert_allclose(result, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("argnum", [1, -1])
+def test_gauss_newton_products_by_another_argument(argnum):
+    weights, x = np.arange(6.0).reshape(3, 2) / 10, np.array([0.1, 0.2, 0.3])
+    direction = np.array([1.0, 2.0, 3.0])
+    jacobian = reverse_jacobian(lambda x: model(weights, x), x)
+    product = cytape.make_ggnvp(model, f_argnum=argnum)(weights, x)
+    np.testing.assert_allclose(product(direction), jacobian.T @ jacobian @ direction)
+    np.testing.assert_allclose(product(0 * direction), np.zeros(3))
+
+
+@pytest.mark.parametrize("use_batch", [False, True])
+def test_gauss_newton_products_of_structures(use_batch):
+    f = lambda p, factor: {"product": p["a"] * p["b"] * factor, "a": p["a"]}  # noqa: E731
+    g = lambda y: np.sum(y["product"] ** 2) * 3 + y["a"] ** 2  # noqa: E731
+    p = {"a": 2.0, "b": np.array([3.0, 4.0])}
+    rng = np.random.default_rng(7)
+    lead = (2,) if use_batch else ()
+    batch = {"a": rng.normal(size=lead), "b": rng.normal(size=(*lead, 2))}
+    result = cytape.make_ggnvp(f, g, use_batch=use_batch)(p, factor=2.0)(batch)
+    pushed = 2 * (batch["a"][..., None] * p["b"] + p["a"] * batch["b"])
+    expected = {
+        "a": 6 * 2 * np.sum(pushed * p["b"], axis=-1) + 2 * batch["a"],
+        "b": 6 * 2 * p["a"] * pushed,
+    }
+    assert_same(result, expected)
+
+
+def test_gauss_newton_products_with_no_directions_keep_structure_and_dtype():
+    p = {"a": np.float32(2.0), "b": np.ones((2, 3), np.float32)}
+    batch = {"a": np.zeros(0, int), "b": np.zeros((0, 2, 3))}
+    result = cytape.make_ggnvp(lambda p: p["a"] * p["b"], use_batch=True)(p)(batch)
+    assert (result["a"].shape, result["b"].shape) == ((0,), (0, 2, 3))
+    assert result["a"].dtype == result["b"].dtype == np.float32
+
+
+def test_a_constant_model_has_no_curvature():
+    product = cytape.make_ggnvp(lambda x: np.ones(3))(np.ones(2))
+    assert product(np.ones(2)).tolist() == [0.0, 0.0]
+
+
+def test_what_gauss_newton_products_cannot_take():
+    with pytest.raises(TypeError, match="only functions can be transformed, got float"):
+        cytape.make_ggnvp(cube, g=3.0)
+    with pytest.raises(ValueError, match="argnums 5 must be different positions among the 2"):
+        cytape.make_ggnvp(model, f_argnum=5)(1.0, 2.0)
+    with pytest.raises(ValueError, match="argnums -3 must be"):
+        cytape.make_ggnvp(model, f_argnum=-3)(1.0, 2.0)
+    with pytest.raises(TypeError, match="argument 0 of cube has dtype int64"):
+        cytape.make_ggnvp(cube)(2)
+    product = cytape.make_ggnvp(np.sin)(np.ones(2))
+    with pytest.raises(ValueError, match=r"shape \(3,\), the primal \(2,\)"):
+        product(np.ones(3))
+    with pytest.raises(ValueError, match="structures differ"):
+        product([1.0, 1.0])
+    with pytest.raises(TypeError, match="wave must return a scalar"):
+        cytape.make_ggnvp(np.sin, wave)(np.ones(2))(np.ones(2))
+
+
+# -- as objects ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("transformed", "args"),
+    [
+        (cytape.jacfwd(wave), (1.5,)),
+        (cytape.jacfwd(cytape.jacfwd(functools.partial(np.power, 2.0))), (1.5,)),
+        (cytape.hessian(cube, argnums=(0,)), (np.ones(2),)),
+        (cytape.hessian_vector_product(cube), (np.ones(2), np.ones(2))),
+    ],
+)
+def test_transformed_functions_can_be_pickled(transformed, args):
+    again = pickle.loads(pickle.dumps(transformed))
+    assert_same(again(*args), transformed(*args))
+
+
+def test_gauss_newton_makers_can_be_pickled():
+    for make in (cytape.make_ggnvp(wave), cytape.make_ggnvp(wave, cube, 0, True)):
+        again = pickle.loads(pickle.dumps(make))
+        batch = np.eye(2) if make._options[-1] else np.ones(2)
+        x = np.array([1.0, 2.0])
+        np.testing.assert_array_equal(again(x)(batch), make(x)(batch))
+
+
+def test_transformed_functions_look_like_the_function():
+    for transform in (cytape.jacfwd, cytape.hessian_vector_product, cytape.make_ggnvp):
+        transformed = transform(cube)
+        assert transformed.__name__ == "cube"
+        assert transformed.__doc__ == "A function that can be pickled."
+        assert transformed.__wrapped__ is cube
+    assert cytape.hessian(cube).__name__ == "cube"
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [cytape.jacfwd, cytape.hessian, cytape.hessian_vector_product, cytape.make_ggnvp],
+)
+def test_only_functions_can_be_transformed(transform):
+    with pytest.raises(TypeError, match="only functions can be transformed, got float64"):
+        transform(cube(2.0))
+
+
+def test_transformed_methods():
+    class Model:
+        scale = 3.0
+
+        @functools.partial(cytape.jacfwd, argnums=1)
+        def slope(self, x):
+            return x * x * self.scale
+
+        @functools.partial(cytape.hessian, argnums=1)
+        def curvature(self, x):
+            return np.sum(x**3) * self.scale
+
+        @functools.partial(cytape.hessian_vector_product, argnum=1)
+        def curve(self, x):
+            return np.sum(x**3) * self.scale
+
+        @functools.partial(cytape.make_ggnvp, f_argnum=1)
+        def gauss_newton(self, x):
+            return x * self.scale
+
+    assert Model().slope(2.0) == 12.0
+    assert Model().curvature(2.0) == 36.0
+    assert Model().curve(2.0, 10.0) == 360.0
+    assert Model().gauss_newton(2.0)(10.0) == 90.0
+    assert cytape.jvp(Model().slope, (2.0,), (1.0,)) == (12.0, 6.0)
+
+
+def test_nothing_is_kept():
+    before = live_tensors()
+    cytape.jvp(wave, (np.ones(3),), (np.ones(3),))
+    cytape.hessian(mixture)(np.ones(3))
+    product = cytape.make_ggnvp(wave)(np.ones(3))
+    product(np.ones(3))
+    assert live_tensors() == before

@@ -1,0 +1,582 @@
+"""Accumulators and tapes within each other, on several threads, and what they keep."""
+
+import gc
+import itertools
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cytape
+from cytape.ops.general_op import GeneralOp
+from cytape.tensor.state import Recorder, is_recorded
+from cytape.tensor.tensor import live_tensors
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_garbage_of_other_tests():
+    gc.collect()
+
+
+def collected_live_tensors():
+    """Count the tensors that are left when the garbage collector has been there."""
+    gc.collect()
+    return live_tensors()
+
+
+# -- strict nesting --------------------------------------------------------------------------------
+
+# A function and its derivatives, up to the fourth.
+FUNCTIONS = {
+    "x**5": [lambda x: x**5, lambda x: 5 * x**4, lambda x: 20 * x**3, lambda x: 60 * x**2,
+             lambda x: 120 * x],
+    "sin(x) by products": [
+        lambda x: np.sin(x) * np.cos(x) * 2.0, lambda x: 2 * np.cos(2 * x),
+        lambda x: -4 * np.sin(2 * x), lambda x: -8 * np.cos(2 * x), lambda x: 16 * np.sin(2 * x)],
+    "exp(-x*x)": [
+        lambda x: np.exp(-x * x), lambda x: -2 * x * np.exp(-x * x),
+        lambda x: (4 * x**2 - 2) * np.exp(-x * x), lambda x: (12 * x - 8 * x**3) * np.exp(-x * x),
+        lambda x: (16 * x**4 - 48 * x**2 + 12) * np.exp(-x * x)],
+    "x*tanh(x)/x": [
+        lambda x: x * np.tanh(x) / x, lambda x: 1 - np.tanh(x) ** 2,
+        lambda x: -2 * np.tanh(x) * (1 - np.tanh(x) ** 2),
+        lambda x: (6 * np.tanh(x) ** 2 - 2) * (1 - np.tanh(x) ** 2),
+        lambda x: (16 * np.tanh(x) - 24 * np.tanh(x) ** 3) * (1 - np.tanh(x) ** 2)],
+    "1/(1-x)": [lambda x: 1 / (1 - x), lambda x: (1 - x) ** -2.0, lambda x: 2 * (1 - x) ** -3.0,
+                lambda x: 6 * (1 - x) ** -4.0, lambda x: 24 * (1 - x) ** -5.0],
+    "x[...]": [lambda x: np.sum(np.stack([x, x * x])[[0, 1, 1]]), lambda x: 1 + 4 * x,
+               lambda x: 4.0, lambda x: 0.0, lambda x: 0.0],
+}
+
+
+def derivative(f, x, layers):
+    """Differentiate once per layer, the last one innermost; keep no name of what comes between."""
+    if not layers:
+        return f(x)
+    layer, *inner = layers
+    if layer == "tape":
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            result = derivative(f, x, inner)
+        return tape.gradient(result, x, unconnected_gradients="zero")
+    if layer == "persistent tape":
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            result = derivative(f, x, inner)
+            return tape.gradient(result, x, unconnected_gradients="zero")
+    with cytape.ForwardAccumulator(
+        x, np.ones((1, *x.shape)) if layer == "batched accumulator" else np.ones(x.shape),
+        use_batch=layer == "batched accumulator",
+    ) as accumulator:
+        result = derivative(f, x, inner)
+    jvp = accumulator.jvp(result, unconnected_gradients="zero")
+    return jvp[0] if layer == "batched accumulator" else jvp
+
+
+LAYERS = st.lists(
+    st.sampled_from(["tape", "persistent tape", "accumulator", "batched accumulator"]), max_size=4)
+
+
+@given(LAYERS, st.sampled_from(sorted(FUNCTIONS)), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_any_nesting_gives_the_derivative_of_its_depth(layers, name, as_variable):
+    make = cytape.Variable if as_variable else cytape.constant
+    alive = live_tensors()
+    x = make(0.375)
+    got = derivative(FUNCTIONS[name][0], x, layers)
+    expected = FUNCTIONS[name][len(layers)](0.375)
+    np.testing.assert_allclose(float(got), expected, rtol=1e-10, atol=1e-10)
+    assert not is_recorded(x.id)
+    del x, got
+    assert live_tensors() == alive
+
+
+@given(LAYERS.filter(len), LAYERS)
+@settings(max_examples=40, deadline=None)
+def test_a_layer_that_differentiates_for_another_tensor_changes_nothing(layers, others):
+    """An accumulator or a tape around everything that follows something else, or all of it."""
+    x, other = cytape.constant(0.375), cytape.constant(2.0)
+
+    def watched(x):
+        return derivative(lambda y: y * np.exp(-x * x), other, others[:2])
+
+    got = derivative(watched, x, layers[:2])
+    scale = (2.0, 1.0, 0.0)[len(others[:2])]
+    expected = scale * FUNCTIONS["exp(-x*x)"][len(layers[:2])](0.375)
+    np.testing.assert_allclose(float(got), expected, rtol=1e-10, atol=1e-10)
+
+
+# Each goes its own way through forward mode: by a program, in C, by NumPy, by a batched rule.
+OPS = {
+    "program": lambda x: np.sin(x) * x, "float16": lambda x: np.sin(x.astype(np.float16)),
+    "large": lambda x: np.tanh(x * np.ones((100, 100, 2, 2))), "index": lambda x: x[0] * x[1],
+    "product": lambda x: x @ x, "sum": lambda x: np.sum(x * x), "einsum": lambda x:
+    np.einsum("ij,kj->ik", x, x), "softmax": lambda x: cytape.nn.softmax(x),
+    "prod": lambda x: np.prod(x, axis=0), "where": lambda x: np.where(x > 0.0, x * x, x),
+    "custom": lambda x: VJP_ONLY(x),
+}
+VJP_ONLY = GeneralOp("NestedSquare", np.square, lambda op, g: 2.0 * op.inputs[0] * g)
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+@pytest.mark.parametrize("inner_batch", [False, True])
+@pytest.mark.parametrize("outer_batch", [False, True])
+def test_nothing_inside_sees_what_an_accumulator_outside_computes(op, inner_batch, outer_batch):
+    x = cytape.constant([[0.5, 1.0], [1.5, 2.0]])
+    t, u = (np.ones((2, 2, 2) if batch else (2, 2)) for batch in (outer_batch, inner_batch))
+    alone = cytape.ForwardAccumulator(x, t, outer_batch)
+    with alone:
+        y = op(x)
+    expected = alone.jvp(y).numpy()
+    with cytape.ForwardAccumulator(x, t, outer_batch) as outer:
+        with cytape.ForwardAccumulator(x, u, inner_batch) as inner:
+            with cytape.GradientTape() as tape:
+                tape.watch(x)
+                y = op(x)
+    tangent = outer.jvp(y)
+    np.testing.assert_allclose(tangent.numpy(), expected)
+    assert inner.jvp(tangent) is None
+    assert tape.gradient([tangent, inner.jvp(y)], x) is None
+    assert outer.jvp(inner.jvp(y)) is not None
+
+
+@pytest.mark.parametrize("constructed_first", ["outer", "inner"])
+def test_the_order_of_entering_counts_for_two_accumulators(constructed_first):
+    x = cytape.constant(2.0)
+    pair = [cytape.ForwardAccumulator(x, 1.0), cytape.ForwardAccumulator(x, 10.0)]
+    outer, inner = pair if constructed_first == "outer" else pair[::-1]
+    with outer, inner:
+        y = x**3
+    assert float(outer.jvp(inner.jvp(y))) == 120.0
+    assert inner.jvp(outer.jvp(y)) is None
+
+
+def test_entering_again_may_turn_the_order_around():
+    x = cytape.constant(2.0)
+    first, second = cytape.ForwardAccumulator(x, 1.0), cytape.ForwardAccumulator(x, 1.0)
+    with first, second:
+        y = x**3
+    with second, first:
+        z = x**3
+    assert float(first.jvp(second.jvp(y))) == float(second.jvp(first.jvp(z))) == 12.0
+    assert second.jvp(first.jvp(y)) is None and first.jvp(second.jvp(z)) is None
+
+
+def test_accumulators_that_are_left_in_another_order():
+    x = cytape.constant(2.0)
+    outer, inner = cytape.ForwardAccumulator(x, 1.0), cytape.ForwardAccumulator(x, 1.0)
+    outer.__enter__()
+    inner.__enter__()
+    y = x**3
+    outer.__exit__(None, None, None)
+    z = y * x
+    inner.__exit__(None, None, None)
+    assert float(outer.jvp(inner.jvp(y))) == 12.0
+    assert (outer.jvp(z), float(inner.jvp(z))) == (None, 32.0)
+    assert outer.jvp(inner.jvp(z)) is None
+
+
+def test_the_same_tangent_for_two_accumulators():
+    """An inner accumulator's tangents can be moved by the outer one."""
+    x, t = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
+    with cytape.GradientTape() as tape, cytape.ForwardAccumulator(t, np.array([1.0, 0.0])) as outer:
+        tape.watch(t)
+        with cytape.ForwardAccumulator(x, t) as inner:
+            y = x * x
+        jvp = np.sum(inner.jvp(y))
+    assert outer.jvp(inner.jvp(y)).numpy().tolist() == [2.0, 0.0]
+    assert tape.gradient(jvp, t).numpy().tolist() == [2.0, 4.0]
+
+
+def test_three_accumulators_for_three_tensors():
+    x, y, z = (cytape.constant(float(i)) for i in (2, 3, 5))
+    with cytape.ForwardAccumulator(x, 1.0) as of_x, cytape.ForwardAccumulator(y, 1.0) as of_y:
+        with cytape.ForwardAccumulator(z, 1.0) as of_z:
+            product = x * y * z * x
+    assert float(of_x.jvp(of_y.jvp(of_z.jvp(product)))) == 4.0
+    assert of_y.jvp(of_x.jvp(product)) is None
+    assert float(of_x.jvp(of_z.jvp(product))) == 12.0
+
+
+# -- forward over reverse --------------------------------------------------------------------------
+
+
+def test_hvp_where_the_saved_output_has_no_name():
+    """The product needs tanh's tangent again when its gradient is taken, and tanh its own."""
+    x, t = cytape.constant(RNG.normal(size=4)), RNG.normal(size=4)
+    with cytape.ForwardAccumulator(x, t) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            z = np.tanh(x) * np.tanh(x)
+        gradient = tape.gradient(z, x)
+    s = np.tanh(x.numpy())
+    d = 1 - s**2
+    np.testing.assert_allclose(gradient.numpy(), 2 * s * d)
+    np.testing.assert_allclose(accumulator.jvp(gradient).numpy(), 2 * d * (d - 2 * s**2) * t)
+
+
+def test_without_an_accumulator_that_keeps_nothing():
+    x = cytape.constant(np.ones(4))
+    recorder = Recorder()
+    recorder.watch(x.id)
+    recorder.push()
+    y = np.tanh(x)
+    saved = weakref.ref(y.numpy().base)
+    z = y * np.tanh(x)
+    del y
+    assert recorder.num_ops == 3 and saved() is not None
+    del z
+    recorder.pop()
+    assert recorder.num_ops == 0 and saved() is None
+
+
+def test_the_gradient_is_followed_wherever_it_is_taken_within_the_block():
+    v = cytape.Variable([1.0, 2.0])
+    with cytape.ForwardAccumulator(v, np.ones(2)) as accumulator:
+        with cytape.GradientTape(persistent=True) as tape:
+            y = np.sum(v**3)
+            inside = tape.gradient(y, v)
+        after = tape.gradient(y, v)
+        with tape:
+            reentered = tape.gradient(y, v)
+    too_late = tape.gradient(y, v)
+    for gradient in (inside, after, reentered):
+        assert accumulator.jvp(gradient).numpy().tolist() == [6.0, 12.0]
+    assert too_late.numpy().tolist() == [3.0, 12.0]
+    assert accumulator.jvp(too_late) is None
+
+
+def test_output_gradients_may_be_followed_too():
+    x, seed = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
+    with cytape.ForwardAccumulator([x, seed], [np.ones(2), np.array([0.0, 10.0])]) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        gradient = tape.gradient(y, x, output_gradients=seed)
+    assert accumulator.jvp(gradient).numpy().tolist() == [6.0, 48.0]
+
+
+@pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
+def test_jacobians_within_an_accumulator(method):
+    x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
+    with cytape.ForwardAccumulator(x, np.ones((2, 2))) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = x**3
+        jacobian = getattr(tape, method)(y, x)
+    jvp = accumulator.jvp(jacobian).numpy()
+    assert jvp.shape == jacobian.shape
+    np.testing.assert_allclose(jvp.sum(axis=tuple(range(1, jvp.ndim))), [18.0, 42.0])
+
+
+def test_gradients_of_many_uses_are_summed_with_their_tangents():
+    x, t = cytape.constant(RNG.normal(size=3)), RNG.normal(size=3)
+    with cytape.ForwardAccumulator(x, t) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = sum([x * x * float(i) for i in range(1, 8)], np.sum(x) * x)
+            y = y + np.stack([x[0], x[1], x[0] * x[2]]) + x[::-1]
+        gradient = tape.gradient(y, x)
+    # The sum of sum(x) x_i is sum(x)^2, whose Hessian is 2 everywhere; x0 x2 adds to its corners.
+    expected = 56 * t + 2 * t.sum() + np.array([t[2], 0.0, t[0]])
+    np.testing.assert_allclose(accumulator.jvp(gradient).numpy(), expected)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_tape_and_two_accumulators_in_any_order(order):
+    x = cytape.constant(2.0)
+    tape = cytape.GradientTape(persistent=True)
+    one, two = cytape.ForwardAccumulator(x, 1.0), cytape.ForwardAccumulator(x, 1.0)
+    recorders = [tape, one, two]
+    outer, middle, inner = (recorders[i] for i in order)
+    with outer, middle, inner:
+        tape.watch(x)
+        y = x**4
+        # From the inside out; the tape's own gradient is taken while those outside it follow.
+        for recorder in (inner, middle, outer):
+            y = recorder.gradient(y, x) if recorder is tape else recorder.jvp(y)
+    assert float(y) == 48.0
+
+
+# -- what is kept ----------------------------------------------------------------------------------
+
+
+def test_a_tangent_dies_with_its_primal():
+    x = cytape.constant(np.ones(3))
+    with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
+        y = np.sin(x)
+        tangent = weakref.ref(accumulator.jvp(y).numpy().base)
+        assert tangent() is not None
+        z = y * y
+        del y
+        assert tangent() is None
+        assert accumulator.jvp(z) is not None
+
+
+def test_a_tangent_of_what_a_tape_saved_lives_as_long_as_that():
+    x = cytape.constant(np.ones(3))
+    with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = np.exp(x)
+            tangent = weakref.ref(accumulator.jvp(y).numpy().base)
+            z = y * y
+            del y
+        assert tangent() is not None
+        tape.gradient(z, x)
+        assert tangent() is None
+
+
+def test_the_tangent_of_a_variable_goes_with_it():
+    v, x = cytape.Variable(np.ones(3)), cytape.constant(np.ones(3))
+    accumulator = cytape.ForwardAccumulator([v, x], [np.ones(3), np.ones(3)])
+    tangent = weakref.ref(accumulator.jvp(v).numpy().base)
+    with accumulator:
+        y = v * x
+    assert tangent() is not None
+    del v
+    assert tangent() is None
+    assert accumulator.jvp(y).numpy().tolist() == [2.0, 2.0, 2.0]
+
+
+def test_no_tangent_outlives_its_accumulator():
+    x = cytape.constant(np.ones(3))
+    with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
+        y = np.sin(x)
+        z = y * y
+        tangents = [weakref.ref(t.numpy().base) for t in accumulator.jvp([x, y, z])]
+    kept = accumulator.jvp(z)
+    del accumulator
+    assert [tangent() is None for tangent in tangents] == [True, True, False]
+    del kept
+    assert tangents[2]() is None
+
+
+def test_a_tape_inside_does_not_keep_tangents_alive():
+    x = cytape.constant(np.ones(3))
+    with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = x * 2.0
+            tangent = weakref.ref(accumulator.jvp(y).numpy().base)
+            z = y * 5.0  # saves no operand that has a tangent
+            del y
+            assert tangent() is None
+    assert tape.gradient(z, x).numpy().tolist() == [10.0, 10.0, 10.0]
+
+
+def test_a_long_program_keeps_two_layers():
+    x = cytape.constant(np.ones(3))
+    with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
+        y, tangents = x, []
+        for _ in range(1000):
+            y = np.tanh(y) * 1.5
+            tangents.append(weakref.ref(accumulator.jvp(y).numpy().base))
+        assert [tangent() is None for tangent in tangents] == 999 * [True] + [False]
+    assert accumulator.jvp(y) is not None
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+@pytest.mark.parametrize("use_batch", [False, True])
+def test_the_memory_of_a_deep_network_is_flat(use_batch):
+    """Of 1000 layers of 100 000 numbers (800 MB) a handful are there at any time."""
+    script = textwrap.dedent(f"""
+        import numpy as np, cytape, cytape.numpy as cnp
+
+        def status(key):
+            with open("/proc/self/status") as lines:
+                return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(key))
+
+        def layers(x, n):
+            for _ in range(n):
+                x = cnp.tanh(x * k + 0.5) * cnp.exp(-x)
+            return x
+
+        n = 100_000
+        x, k = cytape.constant(np.full(n, 0.5)), cytape.constant(np.full(n, 0.25))
+        tangent = np.ones((2, n) if {use_batch} else n)
+        with cytape.ForwardAccumulator(x, tangent, use_batch={use_batch}) as accumulator:
+            layers(x, 3)
+            before = status("VmRSS")
+            y = layers(x, 250)
+        assert accumulator.jvp(y) is not None
+        print((status("VmHWM") - before) / (8 * n))
+    """)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert float(run.stdout) <= 40, run.stderr  # in layers
+
+
+def test_a_million_links_of_tangents_end_without_recursion():
+    x = cytape.constant(1.0)
+    with cytape.GradientTape() as tape:  # it keeps the program that computes the tangents
+        tape.watch(x)
+        with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+            y = x
+            for _ in range(50_000):
+                y = y * 1.0
+        jvp = accumulator.jvp(y)
+    assert float(jvp) == 1.0
+    del y, jvp, accumulator, tape
+
+
+def test_a_block_that_ends_with_an_error_keeps_nothing():
+    x = cytape.constant(np.ones(3))
+    alive = collected_live_tensors()
+    for _ in range(3):
+        with pytest.raises(ArithmeticError):
+            with cytape.GradientTape() as outer, cytape.ForwardAccumulator(x, np.ones(3)):
+                with cytape.GradientTape() as inner:
+                    outer.watch(x)
+                    inner.watch(x)
+                    y = np.tanh(x) * x
+                    inner.gradient(y, x)
+                    raise ArithmeticError
+        del y, outer, inner
+    assert collected_live_tensors() == alive
+
+
+def test_an_abandoned_accumulator_is_left_with_its_generator():
+    x = cytape.constant(np.ones(3))
+    alive = collected_live_tensors()
+
+    def generator():
+        with cytape.ForwardAccumulator(x, np.ones(3)) as accumulator:
+            y = x * x
+            yield accumulator, y
+
+    suspended = generator()
+    next(suspended)
+    assert is_recorded(x.id)
+    suspended.close()
+    del suspended
+    assert not is_recorded(x.id)
+    assert collected_live_tensors() == alive
+
+
+def test_a_cycle_through_a_tape_that_holds_an_accumulator_is_collected():
+    """A backward function may hold what records it."""
+    x = cytape.constant(np.ones(3))
+    alive = collected_live_tensors()
+
+    def work():
+        accumulator = cytape.ForwardAccumulator(x, np.ones(3))
+        tape = cytape.GradientTape(persistent=True)
+
+        @cytape.custom_gradient
+        def holding(x):
+            return x * 1.0, lambda dy: dy if tape and accumulator else None
+
+        with accumulator, tape:
+            tape.watch(x)
+            y = holding(x)
+        tape.kept = accumulator.kept = y, tape, accumulator
+
+    for _ in range(3):
+        work()
+    assert collected_live_tensors() == alive
+
+
+# -- threads ---------------------------------------------------------------------------------------
+
+
+def in_threads(*functions):
+    """Run functions at once; return their results or raise the first exception."""
+    results, errors = [None] * len(functions), []
+
+    def run(i):
+        try:
+            results[i] = functions[i]()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
+
+
+@pytest.mark.threads
+def test_threads_have_accumulators_of_their_own():
+    x = cytape.constant(RNG.normal(size=20))
+    turns = threading.Barrier(2)
+
+    def work(tangent):
+        for _ in range(30):
+            with cytape.ForwardAccumulator(x, np.full(20, tangent)) as accumulator:
+                turns.wait(timeout=60)
+                y = np.sin(x) * x
+                with cytape.GradientTape() as tape:
+                    tape.watch(x)
+                    z = np.sin(x)
+                gradient = tape.gradient(z, x)
+                turns.wait(timeout=60)
+            jvp, hvp = accumulator.jvp([y, gradient])
+        return jvp.numpy() / tangent, hvp.numpy() / tangent
+
+    for jvp, hvp in in_threads(lambda: work(1.0), lambda: work(3.0)):
+        np.testing.assert_allclose(jvp, np.cos(x.numpy()) * x.numpy() + np.sin(x.numpy()))
+        np.testing.assert_allclose(hvp, -np.sin(x.numpy()))
+
+
+@pytest.mark.threads
+def test_an_accumulator_does_not_follow_another_thread():
+    x = cytape.constant(3.0)
+    with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+        (elsewhere,) = in_threads(lambda: x * x)
+        here = x * x
+    assert (accumulator.jvp(elsewhere), float(accumulator.jvp(here))) == (None, 6.0)
+    in_threads(accumulator.__enter__)
+    here = x * x
+    assert accumulator.jvp(here) is None
+    accumulator.__exit__(None, None, None)
+
+
+@pytest.mark.threads
+def test_a_tangent_may_go_in_another_thread():
+    x = cytape.constant(3.0)
+    with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+        box = [x * x]
+        tangent = weakref.ref(accumulator.jvp(box[0]).numpy().base)
+        in_threads(box.clear)
+        assert tangent() is None
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("accumulates", ["around the gradient", "elsewhere"])
+def test_accumulators_while_gradients_run_on_several_threads(accumulates):
+    """Large enough for the backward pass to go to worker threads."""
+    x, t = cytape.constant(RNG.normal(size=100_000)), RNG.normal(size=100_000)
+
+    def hvp():
+        with cytape.ForwardAccumulator(x, t) as accumulator:
+            with cytape.GradientTape() as tape:
+                tape.watch(x)
+                y = np.tanh(x) * np.sin(x) + np.exp(-x) * x
+            gradient = tape.gradient(y, x)
+        return gradient.numpy(), accumulator.jvp(gradient).numpy()
+
+    expected = hvp()
+    before = cytape.get_num_threads()
+    cytape.set_num_threads(2)
+    try:
+        if accumulates == "elsewhere":
+            got = in_threads(hvp, hvp)
+        else:
+            got = [hvp()]
+    finally:
+        cytape.set_num_threads(before)
+    for result in got:
+        for one, other in zip(result, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-13)

@@ -1,0 +1,107 @@
+"""What follows from partial derivatives: gradients and tangents that fit, in both modes."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from tests.ops.forward_mode import tangent_of
+
+V3 = np.array([0.5, -1.0, 2.0])
+
+
+# -- gradients that fit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtypes", [
+    ("float32", "float64"), ("float64", "complex128"), ("float16", "complex64"),
+    ("complex64", "complex128"), ("longdouble", "float32"),
+])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_gradient_has_the_dtype_and_shape_of_its_input(dtypes, recorded):
+    x, y = cytape.constant(V3.astype(dtypes[0])), cytape.constant(np.ones((2, 1), dtypes[1]))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        z = x * y
+        gradients = tape.gradient(z, [x, y]) if recorded else None
+    for gradient, source in zip(gradients or tape.gradient(z, [x, y]), [x, y], strict=True):
+        assert gradient.spec is source.spec
+
+
+def test_integers_among_the_operands_have_no_gradient():
+    x, n = cytape.constant(V3), cytape.constant([2, 3, 4])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x**n * n
+    by_x, by_n = tape.gradient(y, [x, n])
+    np.testing.assert_allclose(by_x.numpy(), [2, 3, 4] * V3 ** [1, 2, 3] * [2, 3, 4])
+    assert by_n is None
+
+
+def test_an_integer_result_is_not_recorded():
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = (x > 0) * x
+        z = cnp.floor_divide(x, 1.0)
+    np.testing.assert_array_equal(tape.gradient([y, z], x).numpy(), V3 > 0)
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+
+def test_a_tangent_sums_the_terms_of_the_inputs_that_have_a_tangent():
+    x, y = V3, 2 * V3
+    for dx, dy, expected in [
+        (np.ones(3), None, 2 * V3), (None, np.ones(3), V3), (np.ones(3), np.ones(3), 3 * V3),
+    ]:
+        tangent = tangent_of(cnp.multiply, (x, dx), (y, dy))
+        np.testing.assert_array_equal(tangent.numpy(), expected)
+    assert tangent_of(cnp.multiply, (x, None), (y, None)) is None
+    assert tangent_of(cnp.floor, (x, x)) is None
+    assert tangent_of(cnp.copysign, (x, None), (y, y)) is None
+
+
+def test_a_tangent_has_the_shape_and_dtype_of_the_output():
+    for op in (cnp.add, cnp.multiply):
+        tangent = tangent_of(op, (np.float32(2), np.float32(1)), (np.ones((2, 3)), None))
+        assert (tangent.shape, tangent.dtype) == ((2, 3), np.float64)
+
+
+def test_a_boolean_partial_selects_the_tangent():
+    tangent = tangent_of(cnp.maximum, ([-1.0, 1.0], [np.inf, 2.0]), (0.0, None))
+    np.testing.assert_array_equal(tangent.numpy(), [0.0, 2.0])
+
+
+def test_a_tangent_can_be_differentiated():
+    x, v = cytape.constant(V3), cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        tangent = tangent_of(cnp.sin, (x, v))
+    np.testing.assert_allclose(tape.gradient(tangent, x).numpy(), -np.sin(V3) * [1, 2, 3])
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (40, 30)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+def test_the_tangent_of_a_gradient_is_the_same_by_programs_and_on_tensors(dtype, shape):
+    """A second accumulator, that follows nothing, takes the way by programs away."""
+    rng = np.random.default_rng(0)
+    x, y, dx, dy = [rng.normal(size=shape).astype(dtype) for _ in range(4)]
+    x, y = cytape.constant(x), cytape.constant(y[:1] if shape else y)
+
+    def products():
+        with cytape.ForwardAccumulator([x, y], [dx, dy[:1] if shape else dy]) as accumulator:
+            with cytape.GradientTape() as tape:
+                tape.watch([x, y])
+                z = cnp.exp(x * y) / (x + cnp.sin(y) * cnp.sin(y) + 3)
+            gradients = tape.gradient(z, [x, y])
+        return accumulator.jvp(gradients)
+
+    by_programs = products()
+    with cytape.ForwardAccumulator(cytape.constant(1.0), 1.0):
+        on_tensors = products()
+    for ours, theirs, primal in zip(by_programs, on_tensors, (x, y), strict=True):
+        assert (ours.dtype, ours.shape) == (primal.dtype, primal.shape)
+        np.testing.assert_allclose(
+            ours, theirs, rtol=1e-4 if dtype == "float32" else 1e-12, atol=1e-6
+        )
