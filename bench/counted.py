@@ -22,6 +22,7 @@ LENGTH = 100       # steps in a chain
 TAPES = 10         # for what an empty tape costs
 WARM_UP = 3        # runs that are not counted: memory is kept, derivatives are traced
 FORWARD, RECORD, GRADIENT, TAPE = "forward", "record", "gradient", "tapes"
+JVP, HVP = "jvp", "hvp"
 SIZES = {"0-d": (), "8": (8,), "1000": (1000,)}
 MATRICES = {"1x1": (1, 1), "8x8": (8, 8), "32x32": (32, 32)}
 
@@ -96,6 +97,19 @@ def run_stages(x, run, length, mark):
     tape.gradient(y, x)
     del tape, y
     mark(GRADIENT)
+    with cytape.ForwardAccumulator(x, x) as accumulator:
+        y = run(x, length)
+    accumulator.jvp(y)
+    del accumulator, y
+    mark(JVP)
+    with cytape.ForwardAccumulator(x, x) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = run(x, length)
+        gradient = tape.gradient(y, x)
+    accumulator.jvp(gradient)
+    del accumulator, tape, y, gradient
+    mark(HVP)
 
 
 def run_tapes(count, mark):

@@ -26,6 +26,8 @@ from bench.counted import (
     EMPTY_LOOP,
     FORWARD,
     GRADIENT,
+    HVP,
+    JVP,
     LENGTH,
     MARK,
     OPS,
@@ -42,6 +44,7 @@ BEGIN, END = "<!-- counted: begin -->", "<!-- counted: end -->"
 UPDATE = "python -m bench.instructions --write"
 
 STAGES = "forward", "recording", "backward"
+PRODUCTS = JVP, HVP      # whole programs: forward mode, and forward over reverse
 # What the C library does for memory beyond its quick lists depends on what is free where.
 UNSTEADY = {"_int_malloc", "_int_free", "unlink_chunk", "malloc_consolidate", "sysmalloc"}
 
@@ -131,6 +134,8 @@ def tabulate(profiles):
     counts = {
         chain.name: {stage: round(functions.total())
                      for stage, functions in stages_of(profiles, chain).items()}
+        | {product: round(per_unit(profiles, chain.name, product, LENGTH).total())
+           for product in PRODUCTS}
         for chain in CHAINS
     }
     counts[EMPTY_LOOP.name] = {"forward": counts[EMPTY_LOOP.name]["forward"]}
@@ -203,7 +208,9 @@ def report(counts, environment, profiles):
         f"Counted by callgrind of valgrind {environment['valgrind']}, with Python "
         f"{environment['Python']} and NumPy {environment['NumPy']}, extension modules by "
         f"{environment['compiler'].replace(':', '')}, on {environment['machine']} with NumPy's "
-        f"loops for {environment['instruction sets'] or 'any processor'}. Data is float64.",
+        f"loops for {environment['instruction sets'] or 'any processor'}. Data is float64. JVP and "
+        "HVP are the whole of a Jacobian-vector product (no tape) and of a Hessian-vector product "
+        "(forward over reverse).",
         table("op, elements", OPS, counts),
         f"The `for` loop around a step is in the forward pass: {loop} instructions. A tape that is "
         "made, entered, left and asked for one gradient takes "
@@ -216,11 +223,13 @@ def report(counts, environment, profiles):
 
 
 def table(title, chains, counts):
-    rows = [f"| {title} | | forward | recording | backward | all |", "|---|---|--:|--:|--:|--:|"]
+    rows = [f"| {title} | | forward | recording | backward | all | JVP | HVP |",
+            "|---|---|--:|--:|--:|--:|--:|--:|"]
     for chain in chains:
         cells = [counts[chain.name][stage] for stage in STAGES]
+        cells += [sum(cells)] + [counts[chain.name][product] for product in PRODUCTS]
         rows.append(f"| {chain.name} | `{chain.step}` | "
-                    + " | ".join(f"{n:,}" for n in [*cells, sum(cells)]) + " |")
+                    + " | ".join(f"{n:,}" for n in cells) + " |")
     return "\n".join(rows)
 
 

@@ -1,8 +1,9 @@
-"""How each library takes the gradient of a workload, as its own users would write it.
+"""How each library differentiates a workload, as its own users would write it.
 
-For every library there is a function that takes a workload, makes constants of its arrays once, and
-returns a function without arguments: it computes the value and the gradients, each time anew. What
-is imported for a library is imported there, so that only what is installed is asked for.
+For every library and what is measured of it there is a function that takes a workload, makes
+constants of its arrays once, and returns a function without arguments: it computes a value and the
+gradients, say, each time anew. What is imported for a library is imported there, so that only what
+is installed is asked for.
 
     A. Workloads are written for a NumPy namespace. MyGrad, autograd and JAX have one; PyTorch and
        TensorFlow get one of the few names that workloads use.
@@ -10,24 +11,43 @@ is imported for a library is imported there, so that only what is installed is a
        a tensor.
     C. Numbers among the data, such as how many steps there are, stay Python numbers: compilers
        unroll the loops.
+    D. The Hessian is multiplied with a direction by forward mode over reverse mode.
 """
 
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 
 import cytape
+from bench.forward_mode_rows import hvp, jvp, tangent_tensors
 from bench.program_rows import recorded, tensors
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is timed; a library has a function of that name, or None."""
+
+    name: str
+    phrase: str
+    answers: tuple[str, str]  # what the function returns
+
+
+GRADIENT = Measure("gradient", "a whole gradient", ("value", "gradient"))
+JVP = Measure("jvp", "a Jacobian-vector product", ("value", "tangent"))
+HVP = Measure("hvp", "a Hessian-vector product", ("gradient", "product"))
 
 
 @dataclass(frozen=True)
 class Library:
     name: str
-    gradient: Callable  # (workload) -> a function () -> value, gradients
     package: str  # to import, and to ask for the version
+    gradient: Callable  # (workload) -> a function () -> value, gradients
+    jvp: Callable | None = None  # (workload) -> a function () -> value, tangent
+    hvp: Callable | None = None  # (workload) -> a function () -> gradients, products
     compiled: bool = False  # traces the program once, and runs what it has made of it
 
     @property
@@ -46,6 +66,8 @@ def numpy_forward(workload):
     return lambda: workload.function(np, *arguments)
 
 
+# ---- cytape
+
 def cytape_gradient(workload):
     inputs, data = tensors(workload), workload.constants(cytape.constant)
 
@@ -56,16 +78,59 @@ def cytape_gradient(workload):
     return gradient
 
 
-def autograd_gradient(workload):
-    import autograd
+def cytape_forward_mode(workload, product):
+    arguments = tensors(workload), tangent_tensors(workload), workload.constants(cytape.constant)
+    return lambda: product(workload, *arguments)
+
+
+def cytape_jvp(workload):
+    return cytape_forward_mode(workload, jvp)
+
+
+def cytape_hvp(workload):
+    return cytape_forward_mode(workload, hvp)
+
+
+# ---- autograd
+
+def autograd_program(workload):
+    """Return a function for autograd, the numbers of its arguments to differentiate, and all."""
     import autograd.numpy
 
-    gradient = autograd.value_and_grad(
-        lambda *arguments: workload.function(autograd.numpy, *arguments),
-        argnum=tuple(range(len(workload.inputs))))
-    arguments = *workload.inputs, *workload.constants(np.asarray)
+    def function(*arguments):
+        return workload.function(autograd.numpy, *arguments)
+
+    inputs = tuple(range(len(workload.inputs)))
+    return function, inputs, (*workload.inputs, *workload.constants(np.asarray))
+
+
+def autograd_gradient(workload):
+    import autograd
+
+    function, inputs, arguments = autograd_program(workload)
+    gradient = autograd.value_and_grad(function, inputs)
     return lambda: gradient(*arguments)
 
+
+def autograd_jvp(workload):
+    import autograd
+
+    function, inputs, arguments = autograd_program(workload)
+    product = autograd.make_jvp(function, inputs)
+    tangents = tuple(workload.tangents())
+    return lambda: product(*arguments)(tangents)
+
+
+def autograd_hvp(workload):
+    import autograd
+
+    function, inputs, arguments = autograd_program(workload)
+    product = autograd.make_jvp(autograd.grad(function, inputs), inputs)
+    tangents = tuple(workload.tangents())
+    return lambda: product(*arguments)(tangents)
+
+
+# ---- MyGrad, which has reverse mode only, and no derivatives of derivatives
 
 def mygrad_gradient(workload):
     import mygrad
@@ -82,23 +147,56 @@ def mygrad_gradient(workload):
     return gradient
 
 
-def torch_gradient(workload):
+# ---- PyTorch
+
+def torch_program(workload):
+    """Return a function of the inputs for PyTorch."""
     import torch
 
     namespace = SimpleNamespace(
         sin=torch.sin, cos=torch.cos, tanh=torch.tanh, exp=torch.exp, log=torch.log,
         sqrt=torch.sqrt, sum=torch.sum, mean=torch.mean, max=torch.amax)
-    inputs = [torch.tensor(array, requires_grad=True) for array in workload.inputs]
     data = workload.constants(torch.tensor)
+    return lambda *inputs: workload.function(namespace, *inputs, *data)
+
+
+def torch_gradient(workload):
+    import torch
+
+    function = torch_program(workload)
+    inputs = [torch.tensor(array, requires_grad=True) for array in workload.inputs]
 
     def gradient():
-        value = workload.function(namespace, *inputs, *data)
+        value = function(*inputs)
         return value, torch.autograd.grad(value, inputs)
 
     return gradient
 
 
-def import_tensorflow():
+def torch_forward_mode(workload, function):
+    import torch
+
+    inputs, tangents = (
+        tuple(torch.tensor(array) for array in arrays)
+        for arrays in (workload.inputs, workload.tangents()))
+    return lambda: torch.func.jvp(function, inputs, tangents)
+
+
+def torch_jvp(workload):
+    return torch_forward_mode(workload, torch_program(workload))
+
+
+def torch_hvp(workload):
+    import torch
+
+    inputs = tuple(range(len(workload.inputs)))
+    return torch_forward_mode(workload, torch.func.grad(torch_program(workload), inputs))
+
+
+# ---- TensorFlow
+
+def tensorflow_program(workload):
+    """Return a function of the inputs for TensorFlow, and one for the value and gradients."""
     import tensorflow as tf
 
     def matmul(x, y):  # its own @ is for matrices only
@@ -106,59 +204,124 @@ def import_tensorflow():
 
     tf.Tensor.__matmul__ = matmul
     tf.get_logger().setLevel("ERROR")  # it warns of many traces; there is one per workload
-    return tf
-
-
-def tensorflow_gradient(workload, compiled=False):
-    tf = import_tensorflow()
     namespace = SimpleNamespace(
         sin=tf.sin, cos=tf.cos, tanh=tf.tanh, exp=tf.exp, log=tf.math.log, sqrt=tf.sqrt,
         sum=tf.reduce_sum, mean=tf.reduce_mean, max=tf.reduce_max)
-    inputs = [tf.constant(array) for array in workload.inputs]
     data = workload.constants(tf.constant)
+
+    def function(*inputs):
+        return workload.function(namespace, *inputs, *data)
 
     def gradient(*inputs):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(inputs)
-            value = workload.function(namespace, *inputs, *data)
+            value = function(*inputs)
         return value, tape.gradient(value, inputs)
 
+    return function, gradient
+
+
+def tensorflow_gradient(workload, compiled=False):
+    import tensorflow as tf
+
+    _, gradient = tensorflow_program(workload)
+    inputs = [tf.constant(array) for array in workload.inputs]
     if compiled:
         gradient = tf.function(gradient, autograph=False)
     return lambda: gradient(*inputs)
 
 
-def tensorflow_function_gradient(workload):
-    return tensorflow_gradient(workload, compiled=True)
+def tensorflow_forward_mode(workload, function, compiled):
+    import tensorflow as tf
+
+    def product(inputs, tangents):
+        with tf.autodiff.ForwardAccumulator(inputs, tangents) as accumulator:
+            answer = function(*inputs)
+        return answer, accumulator.jvp(answer)
+
+    inputs, tangents = (
+        [tf.constant(array) for array in arrays]
+        for arrays in (workload.inputs, workload.tangents()))
+    if compiled:
+        product = tf.function(product, autograph=False)
+    return lambda: product(inputs, tangents)
+
+
+def tensorflow_jvp(workload, compiled=False):
+    function, _ = tensorflow_program(workload)
+    return tensorflow_forward_mode(workload, function, compiled)
+
+
+def tensorflow_hvp(workload, compiled=False):
+    _, gradient = tensorflow_program(workload)
+    return tensorflow_forward_mode(workload, lambda *inputs: gradient(*inputs)[1], compiled)
+
+
+# ---- JAX
+
+def jax_program(workload, differentiate, tangents, compiled):
+    """Return what calls `differentiate` with a function of the inputs, the inputs and tangents."""
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # on one core, a detour
+
+    def run(inputs, tangents, *data):
+        return differentiate(
+            lambda *inputs: workload.function(jax.numpy, *inputs, *data), inputs, tangents)
+
+    inputs, tangents = (
+        tuple(jax.numpy.asarray(array) for array in arrays)
+        for arrays in (workload.inputs, tangents))
+    data = workload.constants(jax.numpy.asarray)
+    if compiled:
+        numbers = [i for i, x in enumerate(data, 2) if not isinstance(x, jax.Array | list)]
+        run = jax.jit(run, static_argnums=numbers)
+    return lambda: jax.block_until_ready(run(inputs, tangents, *data))
 
 
 def jax_gradient(workload, compiled=False):
     import jax
 
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # on one core, a detour
-    arguments = [jax.numpy.asarray(array) for array in workload.inputs]
-    arguments += workload.constants(jax.numpy.asarray)
-    gradient = jax.value_and_grad(
-        lambda *arguments: workload.function(jax.numpy, *arguments),
-        argnums=tuple(range(len(workload.inputs))))
-    if compiled:
-        numbers = [i for i, x in enumerate(arguments) if not isinstance(x, jax.Array | list)]
-        gradient = jax.jit(gradient, static_argnums=numbers)
-    return lambda: jax.block_until_ready(gradient(*arguments))
+    numbers = tuple(range(len(workload.inputs)))
+
+    def gradient(function, inputs, _):
+        return jax.value_and_grad(function, numbers)(*inputs)
+
+    return jax_program(workload, gradient, (), compiled)
 
 
-def jax_jit_gradient(workload):
-    return jax_gradient(workload, compiled=True)
+def jax_jvp(workload, compiled=False):
+    import jax
+
+    return jax_program(workload, jax.jvp, workload.tangents(), compiled)
+
+
+def jax_hvp(workload, compiled=False):
+    import jax
+
+    numbers = tuple(range(len(workload.inputs)))
+
+    def product(function, inputs, tangents):
+        return jax.jvp(jax.grad(function, numbers), inputs, tangents)
+
+    return jax_program(workload, product, workload.tangents(), compiled)
+
+
+# ---- all of them
+
+def compiling(program):
+    return partial(program, compiled=True)
 
 
 LIBRARIES = [
-    Library("cytape", cytape_gradient, "cytape"),
-    Library("autograd", autograd_gradient, "autograd"),
-    Library("MyGrad", mygrad_gradient, "mygrad"),
-    Library("PyTorch", torch_gradient, "torch"),
-    Library("TensorFlow", tensorflow_gradient, "tensorflow"),
-    Library("JAX", jax_gradient, "jax"),
-    Library("tf.function", tensorflow_function_gradient, "tensorflow", compiled=True),
-    Library("jax.jit", jax_jit_gradient, "jax", compiled=True),
+    Library("cytape", "cytape", cytape_gradient, cytape_jvp, cytape_hvp),
+    Library("autograd", "autograd", autograd_gradient, autograd_jvp, autograd_hvp),
+    Library("MyGrad", "mygrad", mygrad_gradient),
+    Library("PyTorch", "torch", torch_gradient, torch_jvp, torch_hvp),
+    Library("TensorFlow", "tensorflow", tensorflow_gradient, tensorflow_jvp, tensorflow_hvp),
+    Library("JAX", "jax", jax_gradient, jax_jvp, jax_hvp),
+    Library("tf.function", "tensorflow",
+            *map(compiling, (tensorflow_gradient, tensorflow_jvp, tensorflow_hvp)), compiled=True),
+    Library("jax.jit", "jax", *map(compiling, (jax_gradient, jax_jvp, jax_hvp)), compiled=True),
 ]

@@ -1,9 +1,9 @@
-"""``python -m bench.peers``: the time of whole gradients, by cytape and by other libraries.
+"""``python -m bench.peers``: the time of derivatives, by cytape and by other libraries.
 
 A library takes part if it is installed; ``make bench-peers`` has them all in an environment of
-their own. Each library's value and gradients are compared with NumPy's and cytape's before it is
-timed. Then NumPy's forward pass and the gradients of all libraries take turns, in one process, on
-one core and with one thread.
+their own. Each library's value and derivatives are compared with NumPy's and cytape's before it is
+timed. Then NumPy's forward pass and the derivatives by all libraries take turns, in one process, on
+one core and with one thread. A library that raises an exception is said to fail.
 """
 
 import os
@@ -30,19 +30,22 @@ from pathlib import Path
 import numpy as np
 
 from bench.peak_memory import GRADIENTS, peak_ratio
-from bench.peer_libraries import LIBRARIES, numpy_forward, to_array
+from bench.peer_libraries import GRADIENT, HVP, JVP, LIBRARIES, numpy_forward, to_array
 from bench.peer_report import Result, draw, format_result, write_json, write_markdown
 from bench.timing import Effort, Program, best_seconds
-from bench.workloads import more_workloads, workloads
+from bench.workloads import forward_mode_workloads, more_workloads, workloads
 
 # How far an answer may be off, relative to its largest element, by the bytes of its dtype.
 TOLERANCES = {4: 1e-4, 8: 1e-10}
 
 
 def check(workload, library, answers, expected):
-    """Fail unless a library's value and gradients are as expected."""
-    for i, (actual, right) in enumerate(zip(answers, expected, strict=True)):
-        what = f"{workload.name}: {library}'s {f'gradient {i - 1}' if i else 'value'}"
+    """Fail unless a library's answers are as expected; both are arrays by name."""
+    if answers.keys() != expected.keys():
+        raise AssertionError(
+            f"{workload.name}: {library} has {list(answers)}, not {list(expected)}")
+    for name, right in expected.items():
+        actual, what = answers[name], f"{workload.name}: {library}'s {name}"
         if (actual.shape, actual.dtype) != (right.shape, right.dtype):
             raise AssertionError(f"{what} is {actual.dtype} of shape {actual.shape}, "
                                  f"not {right.dtype} of shape {right.shape}")
@@ -51,26 +54,46 @@ def check(workload, library, answers, expected):
             raise AssertionError(f"{what} is off by up to {difference:.3g}")
 
 
-def compare(group, workload, libraries, effort):
-    """Check and time the gradient of a workload by each library, cytape first."""
-    expected = None
-    programs, first_calls = [numpy_forward(workload)], []
+def arrays_by_name(measure, answers):
+    """Return the arrays of what a library answered; those of a sequence are numbered."""
+    arrays = {}
+    for name, answer in zip(measure.answers, answers, strict=True):
+        if isinstance(answer, list | tuple):
+            arrays |= {f"{name} {i}": to_array(x) for i, x in enumerate(answer)}
+        else:
+            arrays[name] = to_array(answer)
+    return arrays
+
+
+def compare(measure, group, workload, libraries, effort):
+    """Check and time a derivative of a workload by each library that has it, cytape first."""
+    forward, expected = numpy_forward(workload), None
+    programs, first_calls, failures = {}, {}, {}
     for library in libraries:
-        gradient = library.gradient(workload)
-        start = time.perf_counter()
-        value, gradients = gradient()
-        first_calls.append(time.perf_counter() - start)
-        answers = [to_array(x) for x in (value, *gradients)]
-        expected = expected or [np.asarray(numpy_forward(workload)()), *answers[1:]]
-        check(workload, library.name, answers, expected)
-        programs.append(gradient)
+        make_program = getattr(library, measure.name)
+        if make_program is None:
+            continue
+        try:
+            program = make_program(workload)
+            start = time.perf_counter()
+            answers = program()
+            first_call = time.perf_counter() - start
+        except Exception as error:
+            if expected is None:
+                raise
+            failures[library.name] = f"{type(error).__name__}: {error}".partition("\n")[0]
+            continue
+        arrays = arrays_by_name(measure, answers)
+        if expected is None:
+            expected = {**arrays, "value": np.asarray(forward())} if "value" in arrays else arrays
+        check(workload, library.name, arrays, expected)
+        programs[library.name], first_calls[library.name] = program, first_call
     gc.freeze()  # else every turn would begin with a search through all that was imported
-    forward_s, *gradient_s = best_seconds(
-        [Program(lambda _, run=program: run()) for program in programs], effort)
+    forward_s, *seconds = best_seconds(
+        [Program(lambda _, run=run: run()) for run in (forward, *programs.values())], effort)
     gc.unfreeze()
-    names = [library.name for library in libraries]
-    return Result(group, workload.name, forward_s, dict(zip(names, gradient_s, strict=True)),
-                  dict(zip(names, first_calls, strict=True)))
+    return Result(measure, group, workload.name, forward_s,
+                  dict(zip(programs, seconds, strict=True)), first_calls, failures)
 
 
 def version(package):
@@ -106,6 +129,16 @@ def describe_environment(libraries, effort, smoke):
     }
 
 
+def comparisons(smoke):
+    """Return what is measured, of which group of programs, and the programs."""
+    return [
+        (GRADIENT, "the programs of make bench", workloads(smoke)),
+        (GRADIENT, "other programs of the same kinds", more_workloads(smoke)),
+        (JVP, "Jacobian-vector products", forward_mode_workloads(smoke)),
+        (HVP, "Hessian-vector products", forward_mode_workloads(smoke)),
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.peers")
     parser.add_argument("--smoke", action="store_true", help="run everything once, and tiny")
@@ -118,16 +151,15 @@ def main():
     environment = describe_environment(libraries, effort, arguments.smoke)
     if environment["not installed"]:
         print(f"not installed: {', '.join(environment['not installed'])}")
-    print(format_result("a whole gradient, as a multiple of NumPy's forward pass",
-                        [library.name for library in libraries]))
     results = []
-    for group, members in {
-        "the programs of make bench": workloads(arguments.smoke),
-        "other programs of the same kinds": more_workloads(arguments.smoke),
-    }.items():
+    for measure, group, members in comparisons(arguments.smoke):
+        if not results or results[-1].measure is not measure:
+            columns = [x.name for x in libraries if getattr(x, measure.name)]
+            print("\n" + format_result(
+                f"{measure.phrase}, over NumPy's forward pass", columns))
         for workload in members:
-            result = compare(group, workload, libraries, effort)
-            print(format_result(result.name, result.ratios.values()), flush=True)
+            result = compare(measure, group, workload, libraries, effort)
+            print(format_result(result.name, result.cells(columns)), flush=True)
             results.append(result)
 
     network = (50, 64, 64) if arguments.smoke else (200, 256, 256)

@@ -1,4 +1,4 @@
-"""The programs that whole gradients are timed on, as functions of a NumPy namespace.
+"""The programs that derivatives are timed on, as functions of a NumPy namespace.
 
 Each takes `np`, which is NumPy or anything that has its functions under the same names, then the
 arrays that are differentiated, then constant data; it returns one number and changes no argument.
@@ -17,6 +17,9 @@ class Workload:
     inputs: list  # arrays to differentiate with respect to
     data: tuple = ()
     at_most: float | None = None  # target: the gradient as a multiple of NumPy's forward pass
+    jvp_at_most: float | None = None  # the same for a JVP; forward mode is timed where this is set
+    hvp_at_most: float | None = None  # the same for a Hessian-vector product
+    batch_at_most: float | None = None  # target: the JVP of many tangents as a multiple of one
 
     def constants(self, constant):
         """Return the data with its arrays made constants of a library; a sequence as a list."""
@@ -26,6 +29,11 @@ class Workload:
             else constant(item)
             for item in self.data
         )
+
+    def tangents(self, *batch):
+        """Return random directions to differentiate in, the same ones each time, for all inputs."""
+        rng = numpy.random.default_rng(1)
+        return [rng.normal(size=(*batch, *x.shape)).astype(x.dtype) for x in self.inputs]
 
 
 def scalar_loop(np, x, steps):
@@ -156,13 +164,13 @@ def gathers(np, x, picks):
     return s
 
 
-def mlp_workload(rng, layers, width, batch, dtype=numpy.float64, at_most=None):
+def mlp_workload(rng, layers, width, batch, dtype=numpy.float64, **targets):
     arrays = [rng.normal(size=(batch, width))]
     for _ in range(layers):
         arrays += [rng.normal(0, width**-0.5, (width, width)), rng.normal(size=width) / 10]
     in_dtype = "" if dtype is numpy.float64 else f", {dtype.__name__}"
     return Workload(f"MLP, {layers} layers {width}x{width}, batch {batch}{in_dtype}", mlp,
-                    [array.astype(dtype) for array in arrays], at_most=at_most)
+                    [array.astype(dtype) for array in arrays], **targets)
 
 
 def small_array_workloads(small=False):
@@ -173,9 +181,9 @@ def small_array_workloads(small=False):
     scalar_steps = 5 if small else 250
     return [
         Workload(f"{4 * scalar_steps} ops on a scalar", scalar_loop, [numpy.array(0.3)],
-                 (scalar_steps,), at_most=3.0),
+                 (scalar_steps,), at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0),
         Workload(f"leapfrog on 8-vectors, {steps} steps", leapfrog, vectors, (steps,),
-                 at_most=0.7),
+                 at_most=0.7, jvp_at_most=0.6, hvp_at_most=2.0, batch_at_most=6.0),
         Workload(f"tanh, exp and sin of 8-vectors, {steps} steps", unary_mix, vectors[:1],
                  (steps,)),
     ]
@@ -205,21 +213,30 @@ def workloads(small=False):
         points = rng.normal(size=(n_points, n_features))
         labels = numpy.sign(points @ rng.normal(size=n_features) + rng.normal(size=n_points))
         return Workload(f"logistic loss, {n_points}x{n_features}", logistic_loss,
-                        [rng.normal(size=n_features) / 10], (points, labels), at_most=2.5)
+                        [rng.normal(size=n_features) / 10], (points, labels),
+                        at_most=2.5, jvp_at_most=2.5, hvp_at_most=5.0)
 
     def rosenbrock_workload(n):
         return Workload(f"Rosenbrock with slices, n = {n}", rosenbrock, [rng.normal(size=n)],
-                        at_most=3.0)
+                        at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0)
 
+    of_small_mlp = {"at_most": 3.5, "jvp_at_most": 3.5, "hvp_at_most": 10.0, "batch_at_most": 12.0}
     return small_array_workloads(small) + (
-        [mlp_workload(rng, 3, 4, 2), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
+        [mlp_workload(rng, 3, 4, 2, **of_small_mlp), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
          elementwise_workload(100), logistic_workload(20, 3), rosenbrock_workload(10)]
         if small else
-        [mlp_workload(rng, 8, 8, 4, at_most=3.5), mlp_workload(rng, 6, 128, 64, at_most=3.0),
+        [mlp_workload(rng, 8, 8, 4, **of_small_mlp),
+         mlp_workload(rng, 6, 128, 64, at_most=3.0, jvp_at_most=2.8, hvp_at_most=7.0,
+                      batch_at_most=12.0),
          mlp_workload(rng, 3, 1024, 256, at_most=2.95),
          lstm_workload(40, 64, 8), fan_in_workload(300, 1000), elementwise_workload(2_000_000),
          logistic_workload(5000, 54), rosenbrock_workload(100)]
     )
+
+
+def forward_mode_workloads(small=False):
+    """Return the programs that forward mode is timed on."""
+    return [workload for workload in workloads(small) if workload.jvp_at_most is not None]
 
 
 def more_workloads(small=False):

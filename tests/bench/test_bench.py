@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 
 import cytape.core
-from bench import core_rows, program_rows, report, timing
+from bench import core_rows, forward_mode_rows, program_rows, report, timing
 from bench.chains import PythonHost
 from bench.report import Row
-from bench.workloads import workloads
+from bench.workloads import forward_mode_workloads, workloads
 from cytape.core import reference
 
 WORKLOADS = workloads(small=True)
+FORWARD_MODE_WORKLOADS = forward_mode_workloads(small=True)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +60,54 @@ def test_a_wrong_gradient_is_not_timed(monkeypatch):
                         lambda *arguments: [1.001 * g for g in gradients(*arguments)])
     with pytest.raises(AssertionError, match="differences"):
         program_rows.check(WORKLOADS[0])
+
+
+@pytest.mark.parametrize("workload", FORWARD_MODE_WORKLOADS, ids=lambda workload: workload.name)
+def test_products_of_forward_mode_are_right(workload):
+    forward_mode_rows.check(workload)
+
+
+@pytest.mark.parametrize(("function", "message"), [("jvp", "gradients"), ("hvp", "differences")])
+def test_a_wrong_product_is_not_timed(monkeypatch, function, message):
+    right = getattr(forward_mode_rows, function)
+
+    def wrong(*arguments, **options):
+        answer, product = right(*arguments, **options)
+        return answer, [1.001 * p for p in product] if function == "hvp" else 1.001 * product
+
+    monkeypatch.setattr(forward_mode_rows, function, wrong)
+    monkeypatch.setattr(forward_mode_rows, "best_seconds", None)
+    with pytest.raises(AssertionError, match=f"against {message}"):
+        list(forward_mode_rows.forward_mode_rows(smoke=True))
+
+
+def test_forward_mode_has_a_target_for_each_of_its_programs():
+    full_size = forward_mode_workloads()
+    assert len(full_size) == 6
+    assert all(workload.hvp_at_most for workload in full_size)
+    assert sum(workload.batch_at_most is not None for workload in full_size) == 3
+
+
+def test_rows_of_forward_mode_have_the_targets_of_the_workloads(monkeypatch):
+    monkeypatch.setattr(
+        forward_mode_rows, "best_seconds", lambda programs, effort: [2.0, 3.0])
+    rows = list(forward_mode_rows.forward_mode_rows(smoke=True))
+    assert {row.value for row in rows} == {1.5}
+    assert [row.at_most for row in rows] == [
+        target
+        for name in ("jvp_at_most", "hvp_at_most", "batch_at_most")
+        for workload in FORWARD_MODE_WORKLOADS
+        if (target := getattr(workload, name)) is not None
+    ]
+
+
+def test_tangents_are_the_same_each_time_and_like_the_inputs():
+    (workload,) = (w for w in WORKLOADS if w.name.startswith("MLP"))
+    once, again = workload.tangents(), workload.tangents()
+    batch = workload.tangents(16)
+    for x, t, same, many in zip(workload.inputs, once, again, batch, strict=True):
+        np.testing.assert_array_equal(t, same)
+        assert (t.shape, t.dtype, many.shape) == (x.shape, x.dtype, (16, *x.shape))
 
 
 @pytest.mark.parametrize("core", [cytape.core, reference])

@@ -14,6 +14,8 @@ from bench.instructions import compare, compiler, demangled, own_instructions, r
 ENVIRONMENT = {"machine": "abacus", "compiler": "none"}
 COMMITTED = {"environment": ENVIRONMENT, "counts": {"add": {"forward": 1000, "recording": -10}}}
 
+STAGES = "forward", "record", "gradient", "jvp", "hvp"
+
 DUMP = """\
 # callgrind format
 version: 1
@@ -119,12 +121,16 @@ def test_what_is_counted_must_be_committed_and_the_other_way_round():
 
 @pytest.fixture
 def profiles():
-    """What callgrind would count if each step took 1 instruction, 2 while recording, 3 backward."""
+    """What callgrind would count if each step took 1 instruction, 2 while recording, 3 backward,
+
+    4 in forward mode and 9 forward over reverse.
+    """
     here, memory = ("/x/cytape/ops/x.so", "__pyx_f_6cytape_3ops_1x_f"), ("libc.so.6", "_int_malloc")
     profiles = {}
     for n in 0, counted.LENGTH:
         for chain in CHAINS:
-            for stage, each in ("forward", 1), ("record", 3), ("gradient", 3):
+            for stage, each in (("forward", 1), ("record", 3), ("gradient", 3), ("jvp", 4),
+                                ("hvp", 9)):
                 profiles[chain.name, stage, n] = Counter({here: 7 + each * n, memory: n})
     profiles["tapes", "tapes", 0] = Counter({here: 7})
     profiles["tapes", "tapes", counted.TAPES] = Counter({here: 7 + 40 * counted.TAPES})
@@ -136,7 +142,7 @@ def test_counts_are_differences_per_step(profiles):
     assert counts.pop("an empty loop") == {"forward": 1}
     assert counts.pop("an empty tape") == {"all": 40}
     assert list(counts) == [chain.name for chain in CHAINS if chain is not EMPTY_LOOP]
-    assert all(stages == {"forward": 1, "recording": 2, "backward": 3}
+    assert all(stages == {"forward": 1, "recording": 2, "backward": 3, "jvp": 4, "hvp": 9}
                for stages in counts.values())
 
 
@@ -155,7 +161,7 @@ def test_what_is_written_is_then_checked(monkeypatch, tmp_path, profiles, capsys
     run_main(monkeypatch, tmp_path, profiles, "--write")
     text = page.read_text()
     assert text.startswith("before") and text.endswith("after\n") and "old" not in text
-    assert "| multiply, 8 | `y * x` | 1 | 2 | 3 | 6 |" in text
+    assert "| multiply, 8 | `y * x` | 1 | 2 | 3 | 6 | 4 | 9 |" in text
     assert "| `ops.x.f` | 1 | 2 | 3 |" in text
     assert json.loads((tmp_path / "counts.json").read_text())["counts"]["add, 8"]["recording"] == 2
 
@@ -200,7 +206,7 @@ def test_chains_give_numbers_and_gradients(chain):
     x, run = chain.compiled()
     stages = []
     counted.run_stages(x, run, 5, stages.append)
-    assert stages == [None, "forward", "record", "gradient"]
+    assert stages == [None, *STAGES]
     assert run(x, 4).shape == x.shape
     assert np.isfinite(run(x, counted.LENGTH).numpy()).all()
 
@@ -212,7 +218,7 @@ def test_parts_are_told_in_the_order_of_marks(monkeypatch, capsys):
     parts = json.loads(capsys.readouterr().out)["parts"]
     assert len(parts) == len(marks)
     length = counted.LENGTH
-    assert parts[:8] == [["add, 0-d", stage, n] for n in (0, length)
-                         for stage in (None, "forward", "record", "gradient")]
-    assert parts[8:] == [["tapes", stage, n] for n in (0, counted.TAPES)
+    assert parts[:12] == [["add, 0-d", stage, n] for n in (0, length)
+                          for stage in (None, *STAGES)]
+    assert parts[12:] == [["tapes", stage, n] for n in (0, counted.TAPES)
                          for stage in (None, "tapes")]

@@ -9,11 +9,11 @@ import pytest
 
 import cytape.numpy
 from bench import peer_report, peers
-from bench.peer_libraries import LIBRARIES, Library, to_array
+from bench.peer_libraries import GRADIENT, HVP, JVP, LIBRARIES, Library, to_array
 from bench.peer_report import Result
 from bench.program_rows import forward, recorded, tensors
 from bench.timing import Effort
-from bench.workloads import Workload, more_workloads, workloads
+from bench.workloads import Workload, forward_mode_workloads, more_workloads, workloads
 from cytape.testing import check_grads
 
 WORKLOADS = more_workloads(small=True)
@@ -23,10 +23,12 @@ ENVIRONMENT = {
     "versions": {"Python": "3.99", "cytape": "0.0"},
 }
 RESULTS = [
-    Result("programs", "short", 1e-6, {"cytape": 4e-6, "JAX": 2e-4, "jax.jit": 3e-6},
+    Result(GRADIENT, "programs", "short", 1e-6, {"cytape": 4e-6, "JAX": 2e-4, "jax.jit": 3e-6},
            {"cytape": 1e-3, "JAX": 2.0, "jax.jit": 30.0}),
-    Result("others", "long", 1.0, {"cytape": 2.5, "JAX": 2.0, "jax.jit": 1.5},
+    Result(GRADIENT, "others", "long", 1.0, {"cytape": 2.5, "JAX": 2.0, "jax.jit": 1.5},
            {"cytape": 3.0, "JAX": 4.0, "jax.jit": 5.0}),
+    Result(HVP, "products", "short", 1e-6, {"cytape": 6e-6, "jax.jit": 5e-6},
+           {"cytape": 2e-3, "jax.jit": 40.0}, {"JAX": "TypeError: no"}),
 ]
 
 
@@ -42,25 +44,30 @@ def test_full_size_workloads_have_names_of_their_own():
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("workload", workloads(small=True) + WORKLOADS,
-                         ids=lambda workload: workload.name)
-def test_cytape_takes_part_in_each_comparison(workload):
-    result = peers.compare("group", workload, LIBRARIES[:1], Effort(1, 0))
-    assert result.name == workload.name
-    assert result.ratios == {"cytape": result.gradient_s["cytape"] / result.forward_s}
+@pytest.mark.parametrize(
+    ("measure", "workload"),
+    [(measure, workload) for measure, _, members in peers.comparisons(smoke=True)
+     for workload in members],
+    ids=lambda x: x.name)
+def test_cytape_takes_part_in_each_comparison(measure, workload):
+    result = peers.compare(measure, "group", workload, LIBRARIES[:1], Effort(1, 0))
+    assert (result.measure, result.name) == (measure, workload.name)
+    assert result.ratios == {"cytape": result.seconds["cytape"] / result.forward_s}
+    assert not result.failures
 
 
-@pytest.mark.parametrize(("answers", "message"), [
-    ([2.0, [1.0, 2.0]], None),
-    ([2.1, [1.0, 2.0]], "program: X's value is off by up to 0.1"),
-    ([2.0, [1.0, 2.5]], "program: X's gradient 0 is off by up to 0.5"),
-    ([2.0, [1.0, np.nan]], "gradient 0 is off by up to nan"),
-    ([2.0, [1.0]], "gradient 0 is float64 of shape \\(1,\\), not float64 of shape \\(2,\\)"),
+@pytest.mark.parametrize(("value", "gradients", "message"), [
+    (2.0, [[1.0, 2.0]], None),
+    (2.1, [[1.0, 2.0]], "program: X's value is off by up to 0.1"),
+    (2.0, [[1.0, 2.5]], "program: X's gradient 0 is off by up to 0.5"),
+    (2.0, [[1.0, np.nan]], "gradient 0 is off by up to nan"),
+    (2.0, [[1.0]], "gradient 0 is float64 of shape \\(1,\\), not float64 of shape \\(2,\\)"),
+    (2.0, [], "program: X has \\['value'\\], not \\['value', 'gradient 0'\\]"),
 ])
-def test_wrong_answers_are_refused(answers, message):
+def test_wrong_answers_are_refused(value, gradients, message):
     workload = Workload("program", None, [])
-    answers = [np.array(x) for x in answers]
-    expected = [np.array(2.0), np.array([1.0, 2.0])]
+    answers = peers.arrays_by_name(GRADIENT, (np.array(value), [np.array(x) for x in gradients]))
+    expected = {"value": np.array(2.0), "gradient 0": np.array([1.0, 2.0])}
     if message is None:
         peers.check(workload, "X", answers, expected)
     else:
@@ -68,19 +75,46 @@ def test_wrong_answers_are_refused(answers, message):
             peers.check(workload, "X", answers, expected)
 
 
-def test_a_library_that_is_wrong_is_not_timed(monkeypatch):
+@pytest.mark.parametrize(("measure", "name"), [
+    (GRADIENT, "gradient 0"), (JVP, "tangent"), (HVP, "product 0"),
+])
+def test_a_library_that_is_wrong_is_not_timed(monkeypatch, measure, name):
     right = LIBRARIES[0]
 
-    def wrong_gradient(workload):
-        def gradient():
-            value, gradients = right.gradient(workload)()
-            return value, [1.001 * to_array(x) for x in gradients]
-        return gradient
+    def wrong(workload):
+        def program():
+            answer, derivatives = getattr(right, measure.name)(workload)()
+            if isinstance(derivatives, list):
+                return answer, [1.001 * to_array(x) for x in derivatives]
+            return answer, 1.001 * to_array(derivatives)
+        return program
 
     monkeypatch.setattr(peers, "best_seconds", None)
-    wrong = Library("X", wrong_gradient, "x")
-    with pytest.raises(AssertionError, match="X's gradient 0 is off"):
-        peers.compare("group", WORKLOADS[0], [right, wrong], Effort(1, 0))
+    with pytest.raises(AssertionError, match=f"X's {name} is off"):
+        peers.compare(measure, "group", forward_mode_workloads(small=True)[0],
+                      [right, Library("X", "x", wrong, wrong, wrong)], Effort(1, 0))
+
+
+def test_a_library_without_a_derivative_is_left_out_and_one_that_raises_fails():
+    def no_program(workload):
+        raise ValueError("no such op:\na long story")
+
+    right, *_ = LIBRARIES
+    libraries = [right, Library("X", "x", right.gradient), Library("Y", "y", None, no_program)]
+    workload = forward_mode_workloads(small=True)[0]
+    result = peers.compare(JVP, "group", workload, libraries, Effort(1, 0))
+    assert list(result.seconds) == list(result.first_call_s) == ["cytape"]
+    assert result.failures == {"Y": "ValueError: no such op:"}
+    assert result.cells(["cytape", "Y"]) == [result.ratios["cytape"], "fails"]
+
+
+def test_cytape_may_not_fail():
+    def no_program(workload):
+        raise ValueError("no such op")
+
+    with pytest.raises(ValueError, match="no such op"):
+        peers.compare(GRADIENT, "group", WORKLOADS[0], [Library("cytape", "cytape", no_program)],
+                      Effort(1, 0))
 
 
 def test_page_has_ratios_with_the_best_eager_one_in_bold(tmp_path):
@@ -93,6 +127,11 @@ def test_page_has_ratios_with_the_best_eager_one_in_bold(tmp_path):
         "| short | 1.00 us | **4.00** | 200 | 3.00 |",
         "| long | 1.00 s | 2.50 | **2.00** | 1.50 |",
         "| short | 1.00 | 2,000 | 30,000 |",
+        "## Products",
+        "| short | 1.00 us | **6.00** | fails | 5.00 |",
+        "- JAX fails on short: TypeError: no",
+        "| a Hessian-vector product | cytape | JAX | jax.jit |",
+        "| short | 2.00 | fails | 40,000 |",
         "![the table as a picture](dots.svg)",
         "- Python 3.99, cytape 0.0.",
         "- Not installed: MyGrad.",
@@ -105,15 +144,18 @@ def test_json_and_picture_have_every_result(tmp_path):
     peer_report.write_json(tmp_path / "table.json", ENVIRONMENT, RESULTS, {"cytape": 0.75})
     found = json.loads((tmp_path / "table.json").read_text())
     assert found["environment"] == ENVIRONMENT
-    assert [x["name"] for x in found["results"]] == ["short", "long"]
+    assert [(x["measure"], x["name"]) for x in found["results"]] == [
+        ("gradient", "short"), ("gradient", "long"), ("hvp", "short")]
     assert found["results"][1]["ratios"] == {"cytape": 2.5, "JAX": 2.0, "jax.jit": 1.5}
+    assert found["results"][2]["failures"] == {"JAX": "TypeError: no"}
 
     pytest.importorskip("matplotlib")
     for name in "once.svg", "again.svg":
         peer_report.draw(tmp_path / name, ENVIRONMENT, RESULTS)
     picture = (tmp_path / "once.svg").read_text()
     assert picture == (tmp_path / "again.svg").read_text()
-    assert "jax.jit" in picture and "short" in picture
+    for text in "jax.jit", "short", "a whole gradient", "a Hessian-vector product":
+        assert text in picture
 
 
 def test_every_library_has_a_dot_of_its_own():
@@ -128,7 +170,8 @@ def test_smoke_run_needs_no_other_library(tmp_path):
     assert run.returncode == 0, run.stderr
     found = json.loads((tmp_path / "json").read_text())
     assert found["environment"]["versions"]["cytape"]
-    assert len(found["results"]) == len(workloads(small=True) + WORKLOADS)
+    assert len(found["results"]) == sum(
+        len(members) for _, _, members in peers.comparisons(smoke=True))
     for result in found["results"]:
         assert result["name"] in run.stdout and result["ratios"]["cytape"] > 0
     assert "mean nothing" in (tmp_path / "markdown").read_text()
