@@ -1,3 +1,4 @@
+cimport cython
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
 from cpython.ref cimport Py_DECREF
 from cytape.core.accumulator cimport tangent_of
@@ -195,6 +196,7 @@ cdef class Recorder(Tape):
         return 0
 
 
+@cython.final
 cdef class TangentRecorder(ForwardAccumulator):
     """An accumulator that can stand on a thread's stack of recorders.
 
