@@ -1,6 +1,6 @@
 """cytape: automatic differentiation for people who write NumPy."""
 
-from cytape import errors, nn, numpy, ops
+from cytape import errors, nn, numpy, ops, testing
 from cytape.autodiff.custom_gradient import (
     custom_gradient,
     custom_jvp,
@@ -75,6 +75,7 @@ __all__ = [
     "set_num_threads",
     "stop_gradient",
     "stop_recording",
+    "testing",
     "val_and_grad_function",
     "value_and_grad",
     "vjp",

@@ -246,7 +246,7 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     ----------
     f : callable
         Returns a tensor or a structure of tensors. Its positional arguments are differentiated;
-        tensors and trainable variables cannot come in by another way.
+        tensors that are being recorded, and trainable variables, may not come in by another way.
 
     Returns
     -------
@@ -260,8 +260,8 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     Raises
     ------
     TypeError
-        In a call, if no rule was given, a tensor is passed by keyword, or `f` reads a trainable
-        variable that is not among its arguments; and where a derivative is taken, if the rule does
+        In a call, if no rule was given, a tensor is passed by keyword, or `f` depends on a trainable
+        variable or a recorded tensor that is not among its arguments; and where a derivative is taken, if the rule does
         not return such a pair.
 
     Examples
@@ -314,14 +314,22 @@ class _CustomJvp:
             raise TypeError(f"{_name(f)} has no rule yet: decorate one with {_name(f)}.defjvp")
         _require_positional(f, kwargs)
         leaves = nest.flatten(args)
-        with state.stop_recording():
-            result, variables = _call_and_watch(f, args, kwargs)
+        # Nobody follows new tensors: what is recorded nevertheless came in by another way.
+        fresh = [tensor_of(_value(leaf).numpy()) if _is_tensor(leaf) else leaf for leaf in leaves]
+        result, variables = _call_and_watch(f, nest.pack_sequence_as(args, fresh), kwargs)
         for variable in variables:
             if not any(variable is leaf for leaf in leaves):
                 raise TypeError(
                     f"{_name(f)} has a custom JVP, but reads {variable!r}, which is not among its "
                     "arguments: pass it as one"
                 )
+        if not variables and any(
+            _is_tensor(leaf) and state.is_recorded(leaf.id) for leaf in nest.flatten(result)
+        ):
+            raise TypeError(
+                f"{_name(f)} has a custom JVP, but depends on a tensor that is being recorded and "
+                "is not among its arguments: pass it as one, or stop_gradient it"
+            )
         inputs = list(filter(_is_tensor, leaves))
         values = list(map(_value, leaves))  # variables may be assigned to before a backward pass
 

@@ -127,7 +127,7 @@ class ForwardAccumulator:
     """
 
     def __init__(self, primals: Any, tangents: Any, use_batch: bool = False) -> None:
-        nest.assert_same_structure(primals, tangents)
+        require_same_structure(primals, tangents)
         flat_primals = nest.flatten(primals)
         flat_tangents = [
             _converted(position, primal, tangent, use_batch)
@@ -161,7 +161,8 @@ class ForwardAccumulator:
     ) -> Any:
         """Look up the Jacobian-vector products of tensors. Nothing is computed.
 
-        It may be asked as often as you like, inside the ``with`` block and after it.
+        It may be asked as often as you like, inside the ``with`` block and after it. What is asked
+        about must have been computed inside; so must a gradient whose product is wanted.
 
         Parameters
         ----------
@@ -213,6 +214,17 @@ class ForwardAccumulator:
         return tangent
 
 
+def require_same_structure(primals: Any, tangents: Any) -> None:
+    """Raise unless tangents are structured as their primals."""
+    try:
+        nest.assert_same_structure(primals, tangents)
+    except ValueError as error:
+        raise ValueError(
+            f"the tangents are not structured as the primals: {error}. A list is a structure; for a "
+            "primal that is one array make it an array, too (numpy.array)"
+        ) from error
+
+
 def _converted(position: int, primal: Any, tangent: Any, use_batch: bool) -> Tensor | None:
     """Return a tangent as a tensor of the primal's dtype; None if the primal can have none."""
     if not isinstance(primal, Tensor):
@@ -232,7 +244,13 @@ def _converted(position: int, primal: Any, tangent: Any, use_batch: bool) -> Ten
     if tangent.shape != expected or (use_batch and not tangent.ndim):
         raise ValueError(
             f"the tangent of primal {position} has shape {tangent.shape}, the primal {primal.shape}"
-            + (": with use_batch it needs one more leading axis" if use_batch else "")
+            + (
+                ": with use_batch it needs one more leading axis"
+                if use_batch
+                else ": with use_batch=True it is a batch of directions"
+                if tangent.shape[1:] == primal.shape
+                else ""
+            )
         )
     if tangent.dtype == primal.dtype:
         return tangent

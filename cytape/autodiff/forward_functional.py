@@ -12,7 +12,7 @@ import numpy as np
 
 from cytape.autodiff import nest
 from cytape.autodiff.backward import zeros
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.forward_accumulator import ForwardAccumulator, require_same_structure
 from cytape.autodiff.functional import (
     Transformed,
     call_followed,
@@ -49,7 +49,8 @@ def jvp(
         Its arguments: floating point or complex arrays, numbers or tensors, or structures of them.
         It is called with tensors in their place.
     tangents : tuple or list
-        The direction in which to move them: structured as `primals`, each of its primal's shape.
+        The direction in which to move them: structured as `primals`, each of its primal's shape;
+        None for one that stands still.
     has_aux : bool
         Whether `fun` returns a pair, what is to be differentiated and whatever else it computed.
     use_batch : bool
@@ -291,8 +292,15 @@ def _pushed(
 ) -> tuple:
     """Call a function with tangents for chosen arguments; return value, tangents and aux."""
     selected, sources, args = replace_arguments(fun, args, argnums)
-    nest.assert_same_structure(selected, tangents)
-    with ForwardAccumulator(sources, nest.flatten(tangents), use_batch) as accumulator:
+    require_same_structure(selected, tangents)
+    pairs = [
+        (source, tangent)
+        for source, tangent in zip(sources, nest.flatten(tangents), strict=True)
+        if tangent is not None
+    ]
+    with ForwardAccumulator(
+        [source for source, _ in pairs], [tangent for _, tangent in pairs], use_batch
+    ) as accumulator:
         value, aux = call_followed(fun, args, kwargs or {}, has_aux)
         outputs = [output_of(fun, leaf) for leaf in nest.flatten(value)]
     pushed = accumulator.jvp(outputs, unconnected_gradients="zero")
@@ -329,7 +337,7 @@ def _units(sources: list[Tensor]) -> list[np.ndarray]:
 
 
 def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: int) -> Any:
-    if not args:
+    if len(args) < 2:
         raise TypeError(f"pass the arguments of {name_of(fun)}, and after them the vector")
     arrays_out = not has_tensors((args, kwargs))
     args, vector = args[:-1], args[-1]

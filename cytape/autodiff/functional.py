@@ -263,7 +263,7 @@ def call_followed(fun: Callable, args: Sequence, kwargs: dict, has_aux: bool) ->
 
 def name_of(fun: Callable) -> str:
     """Name a callable, for messages."""
-    return getattr(fun, "__name__", type(fun).__name__)
+    return getattr(fun, "__name__", getattr(fun, "name", type(fun).__name__))
 
 
 def has_tensors(structure: Any) -> bool:
@@ -308,7 +308,7 @@ def _new_source(fun: Callable, position: int, value: Any) -> Tensor:
     if not tensor.spec.trainable:
         raise TypeError(
             f"argument {position} of {name_of(fun)} has dtype {tensor.dtype}, which has no gradient"
-            ": pass floating point numbers (3.0, not 3), or choose other arguments with argnums"
+            ": pass floating point numbers (3.0, not 3), or differentiate other arguments only"
         )
     return tensor
 
@@ -334,9 +334,12 @@ def require_result(f: Callable, result: Any) -> None:
 def output_of(fun: Callable, value: Any) -> Tensor:
     """Return what a function returned as a tensor."""
     try:
-        return convert_to_tensor(value)
+        output = convert_to_tensor(value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name_of(fun)} must return arrays or tensors, got {value!r}") from error
+    if output.dtype.kind not in "fciub":
+        raise TypeError(f"{name_of(fun)} must return numbers, got {value!r}")
+    return output
 
 
 def _scalar_output(fun: Callable, value: Any) -> Tensor:

@@ -105,7 +105,8 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     The result can be differentiated: by tapes, accumulators or another `jet` around this one.
 
     The cost grows as a polynomial of the order (between its square and its fourth power, by the
-    function), see [1]_; [2]_ describes how that makes a higher-order forward mode.
+    function; with the power n for a product of n operands in one `einsum`), see [1]_; [2]_
+    describes how that makes a higher-order forward mode.
 
     References
     ----------
@@ -135,7 +136,10 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     primals, series = (primals, series) if several else ((primals,), (series,))
     if len(series) != len(primals):
         raise ValueError(f"got {len(primals)} primals, but series for {len(series)}")
-    series = [list(derivatives) for derivatives in series]
+    try:
+        series = [list(derivatives) for derivatives in series]
+    except TypeError:
+        raise ValueError("series needs a sequence of derivatives for every primal") from None
     order = _order(series)
     arrays_out = not has_tensors((primals, series))
     rule = _Rule(order)
@@ -266,6 +270,7 @@ class _Rule:
 
     def __init__(self, order: int | None = None) -> None:
         self._order = order
+        self._waiting: list[_Series] = []  # those not computed at once, in the order of their ops
         self.alive: weakref.WeakValueDictionary[int, _Series] = weakref.WeakValueDictionary()
 
     def __call__(
@@ -285,15 +290,24 @@ class _Rule:
             derivatives = _by_forward_rule(op, inputs, outputs, stored, attrs, known)
         results = [_Series(derivative=derivative) for derivative in derivatives]
         for output, series in zip(outputs, results, strict=True):
-            if self._order is not None:
+            if self._order is None:
+                self._waiting.append(series)
+            else:
                 series.complete(self._order)
             self.alive[output.id] = series
         return results
 
+    def advance(self, order: int) -> None:
+        """Compute all up to an order, op by op: asking for the last would recurse through all."""
+        for series in self._waiting if order else ():
+            series[order]
 
-def _followed(known: dict[int, Any], function: Callable[[], list]) -> list[tuple]:
+
+def _followed(
+    known: dict[int, Any], function: Callable[[], list], rule: _Rule | None = None
+) -> list[tuple]:
     """Return what a function returns, each with its series, given those of tensors, by id."""
-    recorder = TangentRecorder(tensor_vspace, rule=_Rule())
+    recorder = TangentRecorder(tensor_vspace, rule=rule or _Rule())
     for id, series in known.items():
         recorder.watch(id, series)
     with _entered(recorder):
@@ -382,6 +396,7 @@ def _by_forward_rule(
 ) -> list[Callable]:
     """Run the op again, below an accumulator: the tangents of the outputs have series, too."""
     tangents: list[tuple] = []
+    rule = _Rule()
 
     def follow() -> list:
         accumulator = TangentRecorder(tensor_vspace)
@@ -397,11 +412,12 @@ def _by_forward_rule(
                 again = _call(op, inputs, outputs, attrs)
             return [fetch(accumulator, output.id) for output in again]
 
-        return _followed(known, results)
+        return _followed(known, results, rule)
 
     def at(order: int) -> list:
         if not tangents:
             tangents[:] = follow()
+        rule.advance(order - 1)
         return [_at(tangent, series, order - 1) for tangent, series in tangents]
 
     return _joint(at, len(outputs))

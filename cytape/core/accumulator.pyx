@@ -92,10 +92,13 @@ cdef class ForwardAccumulator:
         cdef void* terms[2]
         cdef void* total
         check_id(id)
-        terms[0] = <void*><PyObject*>tangent
+        terms[0] = total = <void*><PyObject*>tangent
         self.vspace.retain(terms[0])
-        terms[1] = self.take(id)
-        total = terms[0] if terms[1] == NULL else self.vspace.add(terms, 2)
+        terms[1] = tangent_of(self, id)
+        if terms[1] != NULL:
+            self.vspace.retain(terms[1])  # a sum that fails costs nothing
+            total = self.vspace.add(terms, 2)
+            self.delete_gradient(id)
         self.store(id, total)
 
     def should_record(self, ids, dtypes) -> bool:

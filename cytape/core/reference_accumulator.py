@@ -56,8 +56,10 @@ class ForwardAccumulator:
         _check_id(tensor_id)
         self._vspace.mark_as_result(tangent)
         if tensor_id in self._tangents:
-            terms = [tangent, self._tangents.pop(tensor_id)]
+            terms = [tangent, self._tangents[tensor_id]]
+            self._vspace.mark_as_result(terms[1])  # a sum that fails costs nothing
             tangent = self._vspace.aggregate_gradients(terms)
+            self.delete_gradient(tensor_id)
         self._tangents[tensor_id] = tangent
 
     def should_record(self, ids, dtypes):

@@ -49,16 +49,19 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
     cdef Value value
     cdef list recorders, tangents = []
     cdef bint plain, any_new = False
+    if accumulator.thread is None:
+        return 0  # it was left while one before it computed
     for value in inputs:
         tangents.append(stored(accumulator, value))
     for value in outputs:
         any_new |= value.spec.trainable and tangent_of(accumulator, value.id) == NULL
     if not any_new or all_none(tangents):
         return 0
-    recorders = begin_computing(accumulator)
+    recorders = this_thread().recorders
     accumulator.push_state()
-    accumulator.accumulating = True
     try:
+        accumulator.accumulating = True
+        begin_computing(accumulator)
         if accumulator.rule is not None:
             results = accumulator.rule(op, [another_handle(value) for value in inputs],
                                        [another_handle(value) for value in outputs],

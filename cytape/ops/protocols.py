@@ -47,16 +47,23 @@ def _plain(x, convert=np.asarray):
 
 def _without_gradient(name, function, args, arguments):
     """Call a NumPy function that cytape has no version of, if no gradient is lost by it."""
+    advice = (
+        "Write it with functions that have one (docs/functions.md); or wrap it with "
+        "cytape.custom_jvp; or pass tensor.numpy() if the derivative should stop here"
+    )
     if arguments.get("out") is not None:
-        name += " with out="
+        name += " into an array (out=, or an operator like +=)"
+        advice = (
+            "An array cannot hold the derivative of a tensor: write `u = u + x` instead of `u += x`, "
+            "and make arrays with cytape.numpy.stack, concatenate or pad instead of filling them; or "
+            "pass tensor.numpy() if the derivative should stop here"
+        )
     try:
         return function(*_plain(args), **_plain(arguments))
     except DetachedError as error:
         raise DetachedError(
             f"{name} has no derivative in cytape, but was called with a tensor that is being "
-            "recorded. Write it with functions that have one (docs/functions.md); or wrap it with "
-            "cytape.custom_gradient, where it is called on cytape.stop_gradient(tensor); or pass "
-            "tensor.numpy() if the gradient should stop here"
+            f"recorded. {advice}"
         ) from error
 
 

@@ -48,10 +48,8 @@ cdef ThreadState this_thread()
 cdef list recording()     # the tapes of this thread that record now, innermost last; or None
 cdef list accumulating()  # its accumulators that follow ops now, innermost last; or None
 cdef bint observed()      # whether there is any of either
-cdef bint is_alone(TangentRecorder recorder)  # whether it is all there is
-# Leave only those recorders on this thread's stack that were entered before one; returns the stack
-# for `end_computing`.
-cdef list begin_computing(TangentRecorder recorder)
+# Leave only those recorders on this thread's stack that were entered before one; put back a stack.
+cdef int begin_computing(TangentRecorder recorder) except -1
 cdef int end_computing(list recorders) except -1
 cdef void handle_died(id_t id) noexcept
 cdef void handle_revived(id_t id) noexcept

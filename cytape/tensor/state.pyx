@@ -80,17 +80,10 @@ cdef bint observed():
     return recording() is not None or accumulating() is not None
 
 
-cdef bint is_alone(TangentRecorder recorder):
-    cdef list accumulators = accumulating()
-    return recording() is None and len(accumulators) == 1 and accumulators[0] is recorder
-
-
-cdef list begin_computing(TangentRecorder recorder):
+cdef int begin_computing(TangentRecorder recorder) except -1:
     cdef ThreadState thread = this_thread()
-    cdef list recorders = thread.recorders
-    thread.recorders = recorders[:recorders.index(recorder)]
-    thread.update()
-    return recorders
+    thread.recorders = thread.recorders[:thread.recorders.index(recorder)]
+    return thread.update()
 
 
 cdef int end_computing(list recorders) except -1:

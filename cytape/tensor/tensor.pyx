@@ -466,7 +466,7 @@ cdef int object_to_detachment(Tensor tensor) except -1:
         raise DetachedError(
             "a tensor that is being recorded was about to become a plain array or number, which "
             "would lose its gradient. Use cytape.numpy (or a NumPy function that takes tensors) "
-            "instead; to fill an array, collect tensors in a list and use cytape.numpy.stack; or "
+            "instead; make an array of tensors in a list with cytape.numpy.array or stack; or "
             "say tensor.numpy() if the gradient should stop here")
     return 0
 

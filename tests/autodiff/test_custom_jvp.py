@@ -445,3 +445,21 @@ def test_an_error_in_a_rule_leaves_no_recorder_behind():
     assert float(tape.gradient(y, v)) == 6.0
     assert derivative(np.square)(2.0) == 4.0
     assert type(cytape.jvp(np.square, (2.0,), (1.0,))[1]) is np.float64
+
+
+def test_a_recorded_tensor_from_a_closure_is_refused():
+    def scaled(w):
+        @cytape.custom_jvp
+        def f(x):
+            return x * w
+
+        @f.defjvp
+        def rule(primals, tangents):
+            return f(*primals), tangents[0] * w
+
+        return f(cytape.constant(2.0))
+
+    for transform in (cytape.grad, lambda f: lambda w: cytape.jvp(f, (w,), (1.0,))):
+        with pytest.raises(TypeError, match="f has a custom JVP, but depends on a tensor that is"):
+            transform(scaled)(3.0)
+    assert float(scaled(cytape.constant(3.0))) == 6.0  # nobody records

@@ -314,7 +314,6 @@ def test_D_3_12_batches_that_do_not_fit(tangents, message):
         ((1.0,), (1.0, 2.0), ValueError, "structures differ in length, 1 and 2"),
         (({"a": 1.0},), ({"b": 1.0},), ValueError, r"keys \['a'\] and \['b'\]"),
         ((np.ones(2),), ([1.0, 1.0],), ValueError, "structures differ"),
-        ((1.0,), (None,), TypeError, "tangent of primal 0 is None"),
         ((np.ones(2),), (np.ones(3),), ValueError, r"\(3,\), the primal \(2,\)"),
         ((1.0,), (1j,), TypeError, "primal 0 is complex128, the primal float64"),
         ((1.0,), ("text",), TypeError, "primal 0 is <U4, the primal float64"),
@@ -627,7 +626,7 @@ def test_hessian_vector_products_are_differentiable():
     ("args", "error", "message"),
     [
         ((), TypeError, "pass the arguments of cube, and after them the vector"),
-        ((np.ones(2),), ValueError, "argnums 0 must be .* the 0 positional arguments of cube"),
+        ((np.ones(2),), TypeError, "pass the arguments of cube, and after them the vector"),
         ((np.ones(2), np.ones(3)), ValueError, r"shape \(3,\), the primal \(2,\)"),
         ((np.ones(2), {"a": 1.0}), ValueError, "structures differ"),
         ((2, 1), TypeError, "argument 0 of cube has dtype int64"),

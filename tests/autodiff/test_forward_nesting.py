@@ -580,3 +580,27 @@ def test_accumulators_while_gradients_run_on_several_threads(accumulates):
     for result in got:
         for one, other in zip(result, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_an_accumulator_may_be_left_while_one_around_it_computes():
+    """Say by the garbage collector, which closes a generator that had entered it."""
+    x, held = cytape.constant(2.0), []
+
+    def entered():
+        with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+            yield accumulator
+
+    @cytape.custom_gradient
+    def doubled(x):
+        def grad_fn(dy):
+            held.clear()
+            return dy * 2
+
+        return x * 2, grad_fn
+
+    with cytape.ForwardAccumulator(x, 1.0) as outer:
+        held.append(entered())
+        inner = next(held[0])
+        y = doubled(x)
+    assert float(outer.jvp(y)) == 2.0
+    assert inner.jvp(y) is None

@@ -567,3 +567,20 @@ def test_no_cycle_keeps_anything_alive():
         assert live_tensors() == before
     finally:
         gc.enable()
+
+
+def test_a_long_custom_op_does_not_recurse_as_deep():
+    def chain(x):
+        for _ in range(1500):
+            x = np.sin(x)
+        return x
+
+    value, derivatives = cytape.jet(cytape.recompute_grad(chain), 0.5, [1.0, 0.0])
+    expected, of_chain = cytape.jet(chain, 0.5, [1.0, 0.0])
+    assert value == expected
+    np.testing.assert_allclose(derivatives, of_chain, rtol=1e-12)
+
+
+def test_series_that_are_no_sequences_are_refused():
+    with pytest.raises(ValueError, match="a sequence of derivatives for every primal"):
+        cytape.jet(np.exp, 0.0, 1.0)

@@ -5,8 +5,6 @@ import functools
 import importlib
 import itertools
 
-import pytest
-
 PRIME = 10007
 
 FORWARD_ACCUMULATORS = {"cytape.core": "cytape.core",
@@ -16,8 +14,6 @@ FORWARD_ACCUMULATORS = {"cytape.core": "cytape.core",
 def accumulator_type(core):
     """The ForwardAccumulator that goes with one of the two cores."""
     module = importlib.import_module(FORWARD_ACCUMULATORS[core.__name__])
-    if not hasattr(module, "ForwardAccumulator"):
-        pytest.skip(f"{module.__name__} has no ForwardAccumulator yet")
     return module.ForwardAccumulator
 
 
