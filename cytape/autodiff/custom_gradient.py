@@ -260,9 +260,9 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     Raises
     ------
     TypeError
-        In a call, if no rule was given, a tensor is passed by keyword, or `f` depends on a trainable
-        variable or a recorded tensor that is not among its arguments; and where a derivative is taken, if the rule does
-        not return such a pair.
+        In a call, if no rule was given, a tensor is passed by keyword, or `f` depends on a
+        trainable variable or a recorded tensor that is not among its arguments; and where a
+        derivative is taken, if the rule does not return such a pair.
 
     Examples
     --------

@@ -220,8 +220,8 @@ def require_same_structure(primals: Any, tangents: Any) -> None:
         nest.assert_same_structure(primals, tangents)
     except ValueError as error:
         raise ValueError(
-            f"the tangents are not structured as the primals: {error}. A list is a structure; for a "
-            "primal that is one array make it an array, too (numpy.array)"
+            f"the tangents are not structured as the primals: {error}. A list is a structure; for "
+            "a primal that is one array make it an array, too (numpy.array)"
         ) from error
 
 

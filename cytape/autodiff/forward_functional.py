@@ -5,6 +5,7 @@ Arrays in, arrays out; tensors in, tensors out.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -249,7 +250,8 @@ def make_ggnvp(
     -------
     callable
         Takes the arguments of `f` and returns the function that multiplies by the matrix: that
-        takes a vector structured and shaped as the argument, and returns one.
+        takes a vector structured and shaped as the argument, and returns one. `f` runs once to make
+        the function, whose intermediates are kept, and once forward in each product.
 
     Raises
     ------
@@ -352,14 +354,16 @@ def _ggnvp(
     specs = [source.spec for source in sources]
     argnum %= len(args)
 
+    @functools.wraps(f)
     def of_argument(x: Any) -> Any:
         return f(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+
+    _, pull_back = vjp(of_argument, selected)
 
     def product(vector: Any) -> Any:
         arrays_out = not has_tensors((args, kwargs, vector))
         value, pushed, _ = _pushed(f, args, argnum, vector, False, use_batch, kwargs)
         _, curved, _ = _pushed(gradient_of_g, (value,), 0, pushed, False, use_batch)
-        _, pull_back = vjp(of_argument, selected)
         if not use_batch:
             return export(pull_back(curved)[0], arrays_out)
         products = [

@@ -253,6 +253,7 @@ def register_gradient(name: str) -> Callable[[Rule], Rule]:
     Examples
     --------
     >>> import cytape
+    >>> from cytape.ops.declare import general, register_gradient
     >>> cube = general("DoctestCube", lambda x: x**3)
     >>> @register_gradient("DoctestCube")
     ... def cube_gradient(op, dy):
@@ -283,9 +284,14 @@ def register_jvp(name: str) -> Callable[[Rule], Rule]:
 
     Examples
     --------
+    >>> import cytape
+    >>> from cytape.ops.declare import general, register_jvp
     >>> scale = general("DoctestScale", lambda x, factor: factor * x)
     >>> @register_jvp("DoctestScale")
     ... def scale_jvp(op, tangent):
     ...     return op.attrs["factor"] * tangent
+    >>> value, tangent = cytape.jvp(lambda x: scale(x, factor=3.0), (2.0,), (1.0,))
+    >>> float(value), float(tangent)
+    (6.0, 3.0)
     """
     return lambda rule: _register(name, "jvp", rule)

@@ -49,14 +49,15 @@ def _without_gradient(name, function, args, arguments):
     """Call a NumPy function that cytape has no version of, if no gradient is lost by it."""
     advice = (
         "Write it with functions that have one (docs/functions.md); or wrap it with "
-        "cytape.custom_jvp; or pass tensor.numpy() if the derivative should stop here"
+        "cytape.custom_jvp or custom_gradient; or pass tensor.numpy() if the derivative should "
+        "stop here"
     )
     if arguments.get("out") is not None:
-        name += " into an array (out=, or an operator like +=)"
+        name += " with out= (or as an operator like +=)"
         advice = (
-            "An array cannot hold the derivative of a tensor: write `u = u + x` instead of `u += x`, "
-            "and make arrays with cytape.numpy.stack, concatenate or pad instead of filling them; or "
-            "pass tensor.numpy() if the derivative should stop here"
+            "An array cannot hold the derivative of a tensor: write `u = u + x` instead of "
+            "`u += x`, and make arrays with cytape.numpy.stack, concatenate or pad instead of "
+            "filling them; or pass tensor.numpy() if the derivative should stop here"
         )
     try:
         return function(*_plain(args), **_plain(arguments))

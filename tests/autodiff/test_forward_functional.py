@@ -825,4 +825,5 @@ def test_nothing_is_kept():
     cytape.hessian(mixture)(np.ones(3))
     product = cytape.make_ggnvp(wave)(np.ones(3))
     product(np.ones(3))
+    del product
     assert live_tensors() == before
