@@ -29,7 +29,7 @@ cdef class PartialsOp(Op):
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,
-                               Operands* operands, int i, unsigned int present) except -1
+                               Operands* operands, int i, Program tangents) except -1
     cdef Program gradient_tangent_program(self, int i, unsigned int present)
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1
     cdef int follow(self, Value out, PyObject** inputs, int n) except -1

@@ -309,6 +309,7 @@ cdef class PartialsOp(Op):
         cdef Program program, tangents
         cdef Value gradient, value
         cdef void* values[N_OPERANDS]
+        cdef PyObject* programs_of_tangents[MAX_INPUTS]
         cdef int i, register
         if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
             return False
@@ -340,14 +341,18 @@ cdef class PartialsOp(Op):
             tangents = self.gradient_tangent_program(i, present & program.operands)
             if tangents is None or not tangents.runs_on[which]:
                 return False
+            programs_of_tangents[i] = <PyObject*>tangents
             missing = (program.operands | tangents.operands) & ~operands.present
-            for register in range(N_OPERANDS):
+            register = 0
+            while missing >> register:
                 if missing >> register & 1 and (values[register] == NULL or not add_operand(
                         &operands, register, <Value>values[register])):
                     return False
+                register += 1
         for i in range(call.n_inputs):
             if call.needed[i] and self.has_partial[i]:
-                self.give_with_tangent(call, accumulator, &operands, i, present)
+                self.give_with_tangent(call, accumulator, &operands, i,
+                                       <Program>programs_of_tangents[i])
         return True
 
     cdef Program gradient_tangent_program(self, int i, unsigned int present):
@@ -361,9 +366,8 @@ cdef class PartialsOp(Op):
         return self.gradient_tangent_programs[place]
 
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,
-                               Operands* operands, int i, unsigned int present) except -1:
+                               Operands* operands, int i, Program tangents) except -1:
         cdef Program program = <Program>self.programs[i]
-        cdef Program tangents = self.gradient_tangent_program(i, present & program.operands)
         cdef Spec spec = spec_of_ref(<object>call.refs[1 + i])
         cdef Value gradient = computed(program, operands, spec), tangent
         call.input_gradients[i] = owned(gradient)

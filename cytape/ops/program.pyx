@@ -303,6 +303,11 @@ cdef class Program:
         cdef npy_intp n = shape.size
         if n == 0:
             return 0
+        if operands.flat and shape.nbytes <= SMALL_BYTES:
+            lay_out(self, shape.itemsize, n, operands.data, operands.strides, on_stack)
+            run_steps(self, shape.type_num, n, operands.data, operands.strides, result.data,
+                      accumulate)
+            return 0
         if not operands.flat:
             plan(&walk, shape)
             join(&walk, result)
