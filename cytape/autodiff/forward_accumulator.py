@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import count, repeat
 from typing import Any
 
 import numpy as np
@@ -129,12 +130,9 @@ class ForwardAccumulator:
     def __init__(self, primals: Any, tangents: Any, use_batch: bool = False) -> None:
         require_same_structure(primals, tangents)
         flat_primals = nest.flatten(primals)
-        flat_tangents = [
-            _converted(position, primal, tangent, use_batch)
-            for position, (primal, tangent) in enumerate(
-                zip(flat_primals, nest.flatten(tangents), strict=True)
-            )
-        ]
+        flat_tangents = list(
+            map(_converted, count(), flat_primals, nest.flatten(tangents), repeat(use_batch))
+        )
         _require_distinct(flat_primals)
         followed = [
             (primal, tangent)
@@ -268,7 +266,7 @@ def _warn(position: int, primal: Tensor) -> None:
         warnings.warn(
             f"primal {position} is of dtype {primal.dtype} and is not followed: only floating "
             "point and complex tensors have tangents",
-            stacklevel=5,
+            stacklevel=4,
         )
 
 
