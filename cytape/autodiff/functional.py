@@ -296,21 +296,11 @@ def replace_arguments(fun: Callable, args: tuple, argnums: int | tuple) -> tuple
     new_args = list(args)
     sources = []
     for i in positions:
-        new = [_new_source(fun, i, leaf) for leaf in nest.flatten(args[i])]
+        new = [new_source(fun, i, leaf) for leaf in nest.flatten(args[i])]
         new_args[i] = nest.pack_sequence_as(args[i], new)
         sources += new
     selected = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
     return selected, sources, new_args
-
-
-def _new_source(fun: Callable, position: int, value: Any) -> Tensor:
-    tensor = new_tensor(fun, position, value)
-    if not tensor.spec.trainable:
-        raise TypeError(
-            f"argument {position} of {name_of(fun)} has dtype {tensor.dtype}, which has no gradient"
-            ": pass floating point numbers (3.0, not 3), or differentiate other arguments only"
-        )
-    return tensor
 
 
 def new_tensor(fun: Callable, position: int, value: Any) -> Tensor:
@@ -323,6 +313,17 @@ def new_tensor(fun: Callable, position: int, value: Any) -> Tensor:
         raise type(error)(
             f"argument {position} of {name_of(fun)} cannot be differentiated: {error}"
         ) from error
+
+
+def new_source(fun: Callable, position: int, value: Any) -> Tensor:
+    """Make such a tensor, or raise if it can have no gradient."""
+    tensor = new_tensor(fun, position, value)
+    if not tensor.spec.trainable:
+        raise TypeError(
+            f"argument {position} of {name_of(fun)} has dtype {tensor.dtype}, which has no gradient"
+            ": pass floating point numbers (3.0, not 3), or differentiate other arguments only"
+        )
+    return tensor
 
 
 def require_result(f: Callable, result: Any) -> None:

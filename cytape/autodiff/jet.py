@@ -32,7 +32,7 @@ from cytape.autodiff.functional import (
     call_followed,
     export,
     has_tensors,
-    new_tensor,
+    new_source,
     output_of,
     require_result,
 )
@@ -149,7 +149,7 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
         by_order = [_leaves(i, primal, derivative) for derivative in derivatives]
         tensors = []
         for leaf, *tangents in zip(nest.flatten(primal), *by_order, strict=True):
-            tensor = _source(f, i, leaf)
+            tensor = new_source(f, i, leaf)
             known = _Series([_converted(i, tensor, tangent) for tangent in tangents])
             recorder.watch(tensor.id, known)
             rule.alive[tensor.id] = known
@@ -188,16 +188,6 @@ def _leaves(position: int, primal: Any, derivative: Any) -> list:
         message = f"a derivative of primal {position} is not packed like it: {error}"
         raise ValueError(message) from error
     return nest.flatten(derivative)
-
-
-def _source(f: Callable, position: int, leaf: Any) -> Tensor:
-    tensor = new_tensor(f, position, leaf)
-    if not tensor.spec.trainable:
-        raise TypeError(
-            f"primal {position} has dtype {tensor.dtype}, which has no derivative: pass floating "
-            "point numbers (3.0, not 3), or bind the argument beforehand"
-        )
-    return tensor
 
 
 def _converted(position: int, primal: Tensor, derivative: Any) -> Tensor | None:

@@ -1,5 +1,6 @@
 from .idtable cimport idtable_add, idtable_free, idtable_init, idtable_remove
 from .memory cimport grow, release
+from .tape cimport taken
 from .trace cimport Op, check_id
 from .vspace cimport WANTED, BackwardCall
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
@@ -419,12 +420,3 @@ cdef class ForwardAccumulator:
     cdef int end_forwarding(self, Tape tape) except -1:
         self.backward_tape = None
         return 0
-
-
-cdef object taken(void* gradient):
-    """The gradient as an object, None for NULL; its reference goes to the caller."""
-    if gradient == NULL:
-        return None
-    result = <object>gradient
-    Py_DECREF(result)
-    return result

@@ -10,3 +10,5 @@ cdef class Tape(Trace):
     cdef int gradient(self, VSpace vspace, const id_t* targets, Py_ssize_t n_targets, void** seeds,
                       void** infos, const id_t* sources, Py_ssize_t n_sources, bint build_zeros,
                       bint keep, void** results) except -1
+
+cdef object taken(void* gradient)  # whose reference goes to the caller; None for NULL

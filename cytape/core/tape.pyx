@@ -141,12 +141,12 @@ cdef class Tape(Trace):
                     vspace.retain(buffer[i])
             self.gradient(vspace, ids, n_targets, buffer, infos, ids + n_targets, n_sources,
                           build_default_zeros_grads, keep, results)
-            return [take(results[i]) for i in range(n_sources)]
+            return [taken(results[i]) for i in range(n_sources)]
         finally:
             free(buffer)
 
 
-cdef object take(void* gradient):
+cdef object taken(void* gradient):
     """The gradient as an object; its reference goes to the caller."""
     if gradient == NULL:
         return None

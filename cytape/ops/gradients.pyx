@@ -61,9 +61,12 @@ cdef class TensorVSpace(VSpace):
 
     cdef void* accumulate(self, void* total, void* term) except? NULL:
         cdef Value left, right, result
-        if accumulating() is not None:
-            return NULL if recording() is not None else followed_sum(total, term)
-        if type(<object>total) is Value and type(<object>term) is Value:
+        cdef PyObject* terms[2]
+        cdef bint followed = accumulating() is not None
+        if followed:  # nothing in place: a tangent belongs to one value for ever
+            if recording() is not None:
+                return NULL
+        elif type(<object>total) is Value and type(<object>term) is Value:
             if (<Value>total).spec is not (<Value>term).spec:
                 return NULL
             if is_exclusive(<PyObject*>total) and add_sum(<Value>total, <Value>term):
@@ -77,6 +80,9 @@ cdef class TensorVSpace(VSpace):
         left, right = plain_value(<object>total), plain_value(<object>term)
         try:
             result = None if left is None or right is None else plus(left, right)
+            if followed and result is not None:
+                terms[0], terms[1] = <PyObject*>left, <PyObject*>right
+                (<PartialsOp>op_add).follow(result, terms, 2)
         except BaseException:
             Py_DECREF(<object>term)
             raise
@@ -132,26 +138,6 @@ cdef class TensorVSpace(VSpace):
 
     cdef void release(self, void* gradient) noexcept:
         Py_DECREF(<object>gradient)
-
-
-cdef void* followed_sum(void* total, void* term) except? NULL:
-    """What `accumulate` does where accumulators follow, but no tape: nothing in place."""
-    cdef PyObject* terms[2]
-    cdef Value left, right, result
-    left, right = plain_value(<object>total), plain_value(<object>term)
-    try:
-        result = None if left is None or right is None else plus(left, right)
-        if result is not None:
-            terms[0], terms[1] = <PyObject*>left, <PyObject*>right
-            (<PartialsOp>op_add).follow(result, terms, 2)
-    except BaseException:
-        Py_DECREF(<object>term)
-        raise
-    if result is None:
-        return NULL
-    Py_DECREF(<object>total)
-    Py_DECREF(<object>term)
-    return new_reference(result)
 
 
 cdef object filled(Spec spec, int content):

@@ -506,9 +506,9 @@ def test_variables_that_stand_still():
         ((), (), ValueError, "order 1 at least"),
         (np.ones(2), [np.ones(3)], ValueError, r"primal 0 has shape \(3,\), the primal \(2,\)"),
         (np.ones(2), [1.0], ValueError, r"shape \(\), the primal \(2,\)"),
-        (3, [1.0], TypeError, "dtype int64, which has no derivative"),
+        (3, [1.0], TypeError, "dtype int64, which has no gradient"),
         (1.0, [1j], TypeError, "is complex128, the primal float64"),
-        ("a", [1.0], TypeError, "cannot be differentiated|no derivative"),
+        ("a", [1.0], TypeError, "cannot be differentiated|no gradient"),
         ([1.0, 2.0], [[1.0]], ValueError, "not packed like it"),
     ],
 )
