@@ -1,5 +1,8 @@
 """cytape: automatic differentiation for people who write NumPy."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from cytape import errors, nn, numpy, ops, testing
 from cytape.autodiff.custom_gradient import (
     custom_gradient,
@@ -26,7 +29,9 @@ from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
 from cytape.autodiff.jet import jet
 from cytape.core.workers import get_num_threads, set_num_threads
-from cytape.ops.declare import register_gradient, register_jvp
+from cytape.ops.creation import identity
+from cytape.ops.declare import disable_gradient, register_gradient, register_jvp
+from cytape.ops.grouping import add_n, identity_n
 from cytape.ops.indexing import gather
 from cytape.tensor import (
     IndexedSlices,
@@ -37,28 +42,73 @@ from cytape.tensor import (
     convert_to_tensor,
     from_dlpack,
 )
-from cytape.tensor.state import stop_recording
+from cytape.tensor.state import possible_gradient_types, stop_recording
+from cytape.tensor.structures import register_structure
+
+if TYPE_CHECKING:
+    from cytape import graph
+    from cytape.graph import (
+        AggregationMethod,
+        ConcreteFunction,
+        Graph,
+        Operation,
+        Session,
+        colocate_with,
+        cond,
+        control_dependencies,
+        device,
+        function,
+        get_default_graph,
+        get_variable,
+        gradients,
+        group,
+        hessians,
+        name_scope,
+        no_op,
+        placeholder,
+        while_loop,
+    )
 
 __all__ = [
+    "AggregationMethod",
+    "ConcreteFunction",
     "ForwardAccumulator",
     "GradientTape",
+    "Graph",
     "IndexedSlices",
+    "Operation",
+    "Session",
     "Spec",
     "Tensor",
     "UnconnectedGradients",
     "Variable",
+    "add_n",
+    "colocate_with",
+    "cond",
     "constant",
+    "control_dependencies",
     "convert_to_tensor",
     "custom_gradient",
     "custom_jvp",
+    "device",
+    "disable_gradient",
     "errors",
     "from_dlpack",
+    "function",
     "gather",
+    "get_default_graph",
     "get_num_threads",
+    "get_variable",
     "grad",
+    "gradients",
     "gradients_function",
+    "graph",
+    "group",
     "hessian",
     "hessian_vector_product",
+    "hessians",
+    "identity",
+    "identity_n",
     "implicit_grad",
     "implicit_val_and_grad",
     "jacfwd",
@@ -66,12 +116,17 @@ __all__ = [
     "jvp",
     "make_ggnvp",
     "make_vjp",
+    "name_scope",
     "nn",
+    "no_op",
     "numpy",
     "ops",
+    "placeholder",
+    "possible_gradient_types",
     "recompute_grad",
     "register_gradient",
     "register_jvp",
+    "register_structure",
     "set_num_threads",
     "stop_gradient",
     "stop_recording",
@@ -79,4 +134,19 @@ __all__ = [
     "val_and_grad_function",
     "value_and_grad",
     "vjp",
+    "while_loop",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what graphs consist of when it is first asked for: eager programs do without."""
+    if name not in __all__:
+        raise AttributeError(f"module 'cytape' has no attribute {name!r}")
+    graph = importlib.import_module("cytape.graph")
+    value = graph if name == "graph" else getattr(graph, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,9 +3,12 @@
 __all__ = [
     "CytapeError",
     "DetachedError",
+    "GraphFileError",
+    "GraphError",
     "InvalidGradientError",
     "InvalidIdError",
     "NotDifferentiableError",
+    "SymbolicTensorError",
     "TapeStateError",
 ]
 
@@ -94,6 +97,26 @@ class DetachedError(CytapeError, TypeError):
     """
 
 
+class GraphError(CytapeError, ValueError):
+    """What is asked of a graph cannot be computed.
+
+    A placeholder is needed but not fed, or what is fed does not fit the tensor it is fed for.
+
+    Examples
+    --------
+    >>> from cytape.graph import Graph
+    >>> from cytape.graph.plan import Plan
+    >>> from cytape.graph.subgraph import Subgraph
+    >>> graph = Graph()
+    >>> x = graph.placeholder("float64", ())
+    >>> try:
+    ...     Plan(Subgraph(graph, (), (graph.symbol_of(x * 2.0),)))
+    ... except GraphError as error:
+    ...     print("a value must be fed" in str(error))
+    True
+    """
+
+
 class NotDifferentiableError(CytapeError, LookupError):
     """An op on the way has no registered gradient.
 
@@ -106,5 +129,41 @@ class NotDifferentiableError(CytapeError, LookupError):
     ...     cytape.grad(opaque)(1.0)
     ... except NotDifferentiableError as error:
     ...     print("register one with cytape.register_gradient" in str(error))
+    True
+    """
+
+
+class SymbolicTensorError(CytapeError, TypeError):
+    """A tensor of a graph was asked for its value, which it has only when the graph runs.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> @cytape.function
+    ... def absolute(x):
+    ...     return x if x > 0 else -x
+    >>> try:
+    ...     absolute(cytape.constant(-1.0))
+    ... except SymbolicTensorError as error:
+    ...     print("cytape.cond" in str(error))
+    True
+    """
+
+
+class GraphFileError(CytapeError, ValueError):
+    """A graph cannot be saved, or a file is no valid graph.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import cytape
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "other")
+    ...     with open(path, "w") as file:
+    ...         _ = file.write("something else")
+    ...     try:
+    ...         cytape.Graph.load(path)
+    ...     except GraphFileError as error:
+    ...         print("no saved graph" in str(error))
     True
     """

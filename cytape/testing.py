@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import vjp
+from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 

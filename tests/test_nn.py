@@ -19,6 +19,7 @@ IMAGE, FILTERS = np.ones((1, 4, 4, 2)), np.ones((3, 3, 2, 5))
 CALLS = {
     "avg_pool2d": (IMAGE, 2, 1, "VALID"),
     "conv2d": (IMAGE, FILTERS, 1, "SAME"),
+    "dropout": (np.eye(3), 0.5, 3),
     "fused_batch_norm": (np.eye(3), np.ones(3), np.zeros(3)),
     "log_softmax": (np.eye(3),),
     "logsumexp": (np.eye(3),),

@@ -127,6 +127,10 @@ def test_a_stub_describes_what_is_there(stub: Path) -> None:
         elif isinstance(node, ast.ClassDef):
             cls = getattr(module, node.name)
             described = {member.name for member in node.body if isinstance(member, ast.FunctionDef)}
+            described |= {
+                ast.unparse(member.target) for member in node.body
+                if isinstance(member, ast.AnnAssign)
+            }
             there = set(dir(cytape.constant(1.0) if cls is Tensor else cls))
             assert described <= there
             public = {n for n in vars(cls) if not n.startswith("_")}

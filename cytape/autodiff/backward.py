@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.errors import InvalidGradientError
+from cytape.ops.conform import broadcast_to
 from cytape.ops.creation import astype
+from cytape.ops.shape_rules import may_fit
+from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.spec import UnknownShape
 from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 
 
@@ -38,7 +41,7 @@ def _convert_output_gradient(position: int, target: Tensor, gradient: Any) -> An
             raise InvalidGradientError(
                 f"output_gradients[{position}] cannot be converted to a tensor: {error}"
             ) from error
-    if gradient.shape != target.shape:
+    if gradient.shape != target.shape and not may_fit(gradient.shape, target.shape):
         raise InvalidGradientError(
             f"output_gradients[{position}] has shape {gradient.shape}, its target {target.shape}"
         )
@@ -53,6 +56,8 @@ def _convert_output_gradient(position: int, target: Tensor, gradient: Any) -> An
 
 def zeros(shape: tuple, dtype: np.dtype) -> Tensor:
     """Make a tensor of zeros."""
+    if isinstance(shape, UnknownShape):
+        return broadcast_to(tensor_of(np.zeros((), dtype)), shape)
     return tensor_of(np.zeros(shape, dtype))
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.autodiff.backward import convert_output_gradients
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
@@ -18,16 +17,16 @@ from cytape.core import is_trainable
 from cytape.errors import DetachedError, InvalidGradientError, TapeStateError
 from cytape.ops.creation import identity_op
 from cytape.ops.declare import nondifferentiable
-from cytape.ops.general_op import record_custom
+from cytape.ops.general_op import custom_call
 from cytape.ops.gradients import compute_gradients
-from cytape.tensor import state
+from cytape.tensor import nest, state
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["custom_gradient", "custom_jvp", "recompute_grad", "stop_gradient"]
 
-_stop_gradient = nondifferentiable("StopGradient", forward=lambda x: x)
+_stop_gradient = nondifferentiable("StopGradient", forward=lambda x: x, shape_rule=lambda x: x)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -452,14 +451,9 @@ def _check_count(name: str, what: str, expected: int, received: int) -> None:
 def _record(
     name: str, result: Any, inputs: list, backward: Callable, jvp: Callable | None = None
 ) -> Any:
-    """Return the result as new tensors, recorded as outputs of one op with rules of its own.
-
-    They are new because the rules may hold the tensors of the result, and must not keep alive what
-    the op's entry on a tape lives by; and nothing else may lead to them.
-    """
+    """Return the result as new tensors, recorded as outputs of one op with rules of its own."""
     leaves = nest.flatten(result)
     if not inputs and not any(map(_is_tensor, leaves)):
         return result
-    outputs = [tensor_of(convert_to_tensor(leaf).numpy()) for leaf in leaves]
-    record_custom(name, outputs, inputs, backward, jvp)
+    outputs = custom_call(name, list(map(convert_to_tensor, leaves)), inputs, backward, jvp)
     return nest.pack_sequence_as(result, outputs)

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cytape.autodiff import nest
 from cytape.autodiff.functional import Transformed, name_of, new_tensor, require_result
 from cytape.autodiff.gradient_tape import GradientTape
+from cytape.tensor import nest
 from cytape.tensor.tensor import convert_to_tensor
 
 __all__ = [

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.autodiff.backward import zeros
-from cytape.autodiff.gradient_tape import UnconnectedGradients, parse_unconnected
 from cytape.ops.forward import fetch
 from cytape.ops.gradients import tensor_vspace
 from cytape.ops.joining import stack
+from cytape.ops.shape_rules import may_fit
+from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import TangentRecorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
 
 __all__ = ["ForwardAccumulator"]
 
@@ -208,6 +209,8 @@ class ForwardAccumulator:
             )
         tangent = fetch(self._recorder, primal.id)
         if tangent is None and unconnected is UnconnectedGradients.ZERO:
+            if not self._batch_shape:
+                return zeros(primal.spec.extents, primal.dtype)
             return zeros(self._batch_shape + primal.shape, primal.dtype)
         return tangent
 
@@ -239,7 +242,7 @@ def _converted(position: int, primal: Any, tangent: Any, use_batch: bool) -> Ten
         )
     tangent = convert_to_tensor(tangent)
     expected = (*tangent.shape[:1], *primal.shape) if use_batch else primal.shape
-    if tangent.shape != expected or (use_batch and not tangent.ndim):
+    if not may_fit(tangent.shape, expected) or (use_batch and not tangent.ndim):
         raise ValueError(
             f"the tangent of primal {position} has shape {tangent.shape}, the primal {primal.shape}"
             + (

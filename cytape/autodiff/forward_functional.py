@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.autodiff.backward import zeros
 from cytape.autodiff.forward_accumulator import ForwardAccumulator, require_same_structure
 from cytape.autodiff.functional import (
@@ -28,6 +27,7 @@ from cytape.autodiff.functional import (
 )
 from cytape.ops.joining import stack
 from cytape.ops.shaping import moveaxis, reshape
+from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hessian_vector_product", "jacfwd", "jvp", "make_ggnvp"]

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
 from cytape.errors import DetachedError
 from cytape.ops.creation import identity_op
 from cytape.ops.gradients import compute_gradients
+from cytape.tensor import nest
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor, numbers_taken
 
@@ -205,7 +205,7 @@ class _Run:
     def __init__(
         self, fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool
     ) -> None:
-        self.arrays_out = not has_tensors((args, kwargs))
+        self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
         self._selected, self._sources, args = replace_arguments(fun, args, argnums)
         self._recorder = Recorder(False, False)
         for source in self._sources:
@@ -370,7 +370,7 @@ def export(structure: Any, arrays_out: bool) -> Any:
 
 def _to_array(leaf: Any) -> Any:
     """Return a tensor as a new array, a scalar as a number; itself if a tape is recording it."""
-    if not isinstance(leaf, Tensor):
+    if not isinstance(leaf, Tensor) or leaf.graph is not None:
         return leaf
     try:
         array = np.array(leaf)

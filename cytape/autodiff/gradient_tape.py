@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import warnings
 from collections.abc import Iterable
@@ -11,37 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
 from cytape.errors import TapeStateError
 from cytape.ops.gradients import compute_gradients
 from cytape.ops.joining import stack
 from cytape.ops.shaping import reshape
-from cytape.tensor import state
+from cytape.tensor import nest, state
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
 from cytape.tensor.variable import Variable
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
-
-
-class UnconnectedGradients(enum.Enum):
-    """What stands for the gradient of a source that the target does not depend on.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> x, y = cytape.constant(2.0), cytape.constant([1.0, 5.0])
-    >>> with cytape.GradientTape() as tape:
-    ...     tape.watch([x, y])
-    ...     z = x * x
-    >>> tape.gradient(z, y, unconnected_gradients=cytape.UnconnectedGradients.ZERO).numpy()
-    array([0., 0.])
-    """
-
-    NONE = "none"
-    ZERO = "zero"
 
 
 class GradientTape:
@@ -264,7 +245,7 @@ class GradientTape:
         gradients = compute_gradients(self._take_recorder(), targets, flat_sources, seeds)
         if unconnected is UnconnectedGradients.ZERO:
             gradients = [
-                zeros(source.shape, source.dtype) if gradient is None else gradient
+                zeros(source.spec.extents, source.dtype) if gradient is None else gradient
                 for gradient, source in zip(gradients, flat_sources, strict=True)
             ]
         return nest.pack_sequence_as(sources, gradients)
@@ -433,15 +414,6 @@ class GradientTape:
         recorder = self._take_recorder()
         rows = [compute_gradients(recorder, [target], sources, [seed], keep=True) for seed in seeds]
         return list(zip(*rows, strict=True))
-
-
-def parse_unconnected(value: str | UnconnectedGradients) -> UnconnectedGradients:
-    if value is UnconnectedGradients.NONE:
-        return value
-    try:
-        return UnconnectedGradients(value)
-    except ValueError:
-        raise ValueError(f"unconnected_gradients must be 'none' or 'zero', got {value!r}") from None
 
 
 def _id(item: Tensor) -> int:

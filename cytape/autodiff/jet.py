@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff import nest
 from cytape.autodiff.backward import zeros
 from cytape.autodiff.functional import (
     call_followed,
@@ -41,8 +40,9 @@ from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import where
 from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.forward import fetch
-from cytape.ops.general_op import CustomOp, record_custom
+from cytape.ops.general_op import CustomOp, custom_call
 from cytape.ops.gradients import tensor_vspace
+from cytape.tensor import nest
 from cytape.tensor.state import TangentRecorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor
 
@@ -266,6 +266,8 @@ class _Rule:
     def __call__(
         self, op: Any, inputs: list, outputs: list, stored: list, attrs: dict
     ) -> list[_Series]:
+        # What a user's gradient function reads may be any tensor, its op's own outputs included.
+        known: dict[int, Any] = dict(self.alive) if isinstance(op, CustomOp) else {}
         if op.name in _MULTILINEAR:
             derivatives = [_product(op, inputs, outputs[0], stored, attrs)]
         elif op.name == "Divide":
@@ -275,16 +277,17 @@ class _Rule:
         elif op.name in _LINEAR_IN or getattr(op, "linear", False):
             derivatives = _linear(op, inputs, outputs, stored, attrs)
         else:
-            # What a user's gradient function reads may be any tensor.
-            known = dict(self.alive) if isinstance(op, CustomOp) else {}
             derivatives = _by_forward_rule(op, inputs, outputs, stored, attrs, known)
         results = [_Series(derivative=derivative) for derivative in derivatives]
         for output, series in zip(outputs, results, strict=True):
+            self.alive[output.id] = series
+            if isinstance(op, CustomOp):
+                known[output.id] = series
+        for series in results:
             if self._order is None:
                 self._waiting.append(series)
             else:
                 series.complete(self._order)
-            self.alive[output.id] = series
         return results
 
     def advance(self, order: int) -> None:
@@ -416,9 +419,7 @@ def _by_forward_rule(
 def _call(op: Any, inputs: list, outputs: list, attrs: dict) -> list:
     if not isinstance(op, CustomOp):
         return nest.flatten(op(*inputs, **attrs))
-    outputs = [identity_op(output) for output in outputs]
-    record_custom(op.name, outputs, inputs, **attrs)
-    return outputs
+    return custom_call(op.name, outputs, inputs, attrs["backward"], attrs["jvp"])
 
 
 def _joint(at: Callable[[int], list], n_outputs: int) -> list[Callable]:

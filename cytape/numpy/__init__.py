@@ -8,12 +8,14 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from cytape.numpy import random as random
 from cytape.ops.creation import *  # noqa: F403
 from cytape.ops.einsum import *  # noqa: F403
 from cytape.ops.elementwise import *  # noqa: F403
 from cytape.ops.indexing import *  # noqa: F403
 from cytape.ops.joining import *  # noqa: F403
 from cytape.ops.linalg import *  # noqa: F403
+from cytape.ops.ordering import *  # noqa: F403
 from cytape.ops.rearranging import *  # noqa: F403
 from cytape.ops.reductions import *  # noqa: F403
 from cytape.ops.shaping import *  # noqa: F403

@@ -15,10 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cytape.errors import SymbolicTensorError
+from cytape.ops import nn_shapes, shape_rules
 from cytape.ops.declare import general, linear
-from cytape.ops.indexing import gather_op, scatter_add_op
+from cytape.ops.deferred import deferred_vjp
+from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
 from cytape.ops.linalg import bilinear_jvp, conj_if_complex
-from cytape.ops.shaping import reshape, shape, transpose
+from cytape.ops.shaping import ravel, reshape, shape, transpose
 
 __all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
 
@@ -126,11 +129,16 @@ def _window(image_shape, kernel, strides, padding, dilations, layout):
     if len(image_shape) != 4:
         raise ValueError(f"input must have the four axes {layout}, got shape {image_shape}")
     image_size = image_shape[layout.index("H")], image_shape[layout.index("W")]
+    if None in image_size and padding == "SAME":
+        raise SymbolicTensorError(
+            f"padding='SAME' needs to know height and width of the image, of shape {image_shape}; "
+            "name the padding instead, as pairs (before, after)"
+        )
     strides = _pair("strides", strides, layout)
     dilations = _pair("dilations", dilations, layout)
     pairs = _padding_pairs(padding, image_size, kernel, strides, dilations, layout)
     window = Window(kernel, strides, dilations, pairs)
-    if min(window.output_size(image_size)) < 1:
+    if None not in image_size and min(window.output_size(image_size)) < 1:
         raise ValueError(
             f"the kernel of size {kernel} does not fit into an image of size {image_size} with "
             f"dilations {dilations} and padding {padding!r}"
@@ -170,7 +178,18 @@ def _conv2d(image, filters, *, window):
     return output.reshape(image.shape[0], *size, filters.shape[-1])
 
 
+def _with_batch(image_shape, g):
+    """Return the shape of images, of which the first extent may be left to be as that of g."""
+    return (len(g), *image_shape[1:]) if image_shape[0] is None else image_shape
+
+
+def _size_known(spec):
+    """Return whether all but the number of the images is known."""
+    return None not in spec.shape[1:]
+
+
 def _conv2d_input_gradient(filters, g, *, window, image_shape):
+    image_shape = _with_batch(image_shape, g)
     columns = _as_matrix(g) @ _as_matrix(filters).T
     columns = columns.reshape(*g.shape[:3], *filters.shape[:3])
     image = np.zeros(image_shape, columns.dtype)
@@ -186,6 +205,8 @@ def _conv2d_filter_gradient(image, g, *, window):
 
 def _conv2d_vjp(op, g):
     window = op.attrs["window"]
+    if not _size_known(op.input_specs[0]):
+        return deferred_vjp(op, g)
     g_image = g_filters = None
     if op.needs[0]:
         g_image = conv2d_input_gradient_op(
@@ -208,6 +229,8 @@ def _conv2d_input_gradient_vjp(op, g):
 
 def _conv2d_filter_gradient_vjp(op, g):
     window = op.attrs["window"]
+    if not _size_known(op.input_specs[0]):
+        return deferred_vjp(op, g)
     g_image = g_output = None
     if op.needs[0]:
         g_image = conv2d_input_gradient_op(
@@ -224,6 +247,7 @@ conv2d_op = general(
     vjp=_conv2d_vjp,
     jvp=lambda op, image, filters: bilinear_jvp(op, conv2d_op, image, filters),
     optional_tangents=(0, 1),
+    shape_rule=nn_shapes.conv2d,
 )
 
 conv2d_input_gradient_op = general(
@@ -232,6 +256,7 @@ conv2d_input_gradient_op = general(
     vjp=_conv2d_input_gradient_vjp,
     jvp=lambda op, filters, g: bilinear_jvp(op, conv2d_input_gradient_op, filters, g),
     optional_tangents=(0, 1),
+    shape_rule=nn_shapes.conv2d_input_gradient,
 )
 
 conv2d_filter_gradient_op = general(
@@ -240,6 +265,7 @@ conv2d_filter_gradient_op = general(
     vjp=_conv2d_filter_gradient_vjp,
     jvp=lambda op, image, g: bilinear_jvp(op, conv2d_filter_gradient_op, image, g),
     optional_tangents=(0, 1),
+    shape_rule=nn_shapes.conv2d_filter_gradient,
 )
 
 
@@ -287,8 +313,10 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):
             f"got shape {shape(filters)}"
         )
     *kernel, channels, _ = shape(filters)
+    if None in kernel:
+        raise SymbolicTensorError(f"the size of the kernel must be known, got {shape(filters)}")
     window = _window(shape(input), tuple(kernel), strides, padding, dilations, data_format)
-    if shape(input)[data_format.index("C")] != channels:
+    if shape_rules.differ(shape(input)[data_format.index("C")], channels):
         raise ValueError(
             f"filters of shape {shape(filters)} take {channels} channels, "
             f"input has the shape {shape(input)}"
@@ -318,6 +346,10 @@ def _max_pool(image, *, window):
 def _max_pool_vjp(op, g, _):
     spec = op.input_specs[0]
     origins = reshape(op.outputs[1], (-1,))
+    if not spec.known:
+        flat = ravel(spec.extents.tensor())
+        g = scatter_add(reshape(g, (-1,)), origins, flat.spec.extents)
+        return reshape(g, spec.extents)
     g = scatter_add_op(reshape(g, (-1,)), origins, axis=0, mode="raise", size=spec.size)
     return reshape(g, spec.shape)
 
@@ -334,6 +366,7 @@ max_pool_op = general(
     saved_inputs=(),
     saved_outputs=(1,),
     optional_gradients=(1,),
+    shape_rule=nn_shapes.max_pool,
 )
 
 
@@ -357,6 +390,7 @@ def _avg_pool(image, *, window):
 
 
 def _avg_pool_gradient(g, *, window, image_shape):
+    image_shape = _with_batch(image_shape, g)
     size = image_shape[1:3]
     g = g / _pixels_seen(size, window, g.dtype)
     image = np.zeros(image_shape, g.dtype)
@@ -365,18 +399,24 @@ def _avg_pool_gradient(g, *, window, image_shape):
     return image
 
 
+def _avg_pool_back(op, g):
+    if not _size_known(op.input_specs[0]):
+        return deferred_vjp(op, g)
+    return avg_pool_gradient_op(g, image_shape=op.input_specs[0].shape, **op.attrs)
+
+
 avg_pool_op = linear(
     "AvgPool",
     forward=_avg_pool,
-    transpose=lambda op, g: avg_pool_gradient_op(
-        g, image_shape=op.input_specs[0].shape, **op.attrs
-    ),
+    transpose=_avg_pool_back,
+    shape_rule=nn_shapes.avg_pool,
 )
 
 avg_pool_gradient_op = linear(
     "AvgPoolGrad",
     forward=_avg_pool_gradient,
     transpose=lambda op, g: avg_pool_op(g, window=op.attrs["window"]),
+    shape_rule=nn_shapes.avg_pool_gradient,
 )
 
 

@@ -3,11 +3,14 @@
 import numpy as np
 
 from cytape.core import is_trainable
+from cytape.ops import shape_rules
 from cytape.ops.arguments import is_tensor
 from cytape.ops.conform import cast_op
 from cytape.ops.declare import linear, nondifferentiable
+from cytape.ops.dispatch import install_conform
 from cytape.ops.joining import stack
-from cytape.ops.shaping import broadcast_to, reshape
+from cytape.ops.shape_rules import may_fit
+from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 from cytape.tensor import convert_to_tensor
 
 __all__ = [
@@ -27,10 +30,16 @@ __all__ = [
 
 
 # To integers and the like, whose derivative is zero wherever it exists.
-cast_to_discrete_op = nondifferentiable("CastToDiscrete", forward=lambda x, dtype: x.astype(dtype))
-identity_op = linear(
-    "Identity", forward=lambda x: x, transpose=lambda op, g: g, batched=lambda x: x
+cast_to_discrete_op = nondifferentiable(
+    "CastToDiscrete", forward=lambda x, dtype: x.astype(dtype), shape_rule=shape_rules.cast
 )
+constant_op = nondifferentiable(
+    "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
+install_conform(constant_op=constant_op)
+identity_op = linear(
+    "Identity", forward=lambda x: x, transpose=lambda op, g: g, batched=lambda x: x,
+    shape_rule=shape_rules.same,
+)  # fmt: skip
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
@@ -66,6 +75,32 @@ def copy(a, order="K", subok=False):
     return identity_op(a) if is_tensor(a) else np.copy(a, order, subok)
 
 
+def identity(x, name=None):
+    """Return another tensor of the same value.
+
+    Parameters
+    ----------
+    x : array_like or Tensor
+    name : str, optional
+        Of the operation, if the tensor is of a graph.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.Graph().placeholder("float64", (2,))
+    >>> identity(x, name="output")
+    <Tensor 'output:0' (float64, shape (2,))>
+    """
+    result = identity_op(convert_to_tensor(x))
+    if name is not None and result.graph is not None:
+        result.graph.give_name(result, name)
+    return result
+
+
 def _holds_tensor(value):
     if isinstance(value, (list, tuple)):
         return any(map(_holds_tensor, value))
@@ -78,7 +113,7 @@ def _join(nested):
     if is_tensor(nested):
         return convert_to_tensor(nested)
     parts = [_join(part) for part in nested]
-    if len({part.shape for part in parts}) > 1:
+    if not all([may_fit(part.shape, parts[0].shape) for part in parts]):
         np.array([np.empty(part.shape) for part in parts])  # raises NumPy's error on ragged lists
     return stack(parts)
 
@@ -102,8 +137,8 @@ def array(object, dtype=None, *, ndmin=0, **options):
     result = _join(object)
     if dtype is not None:
         result = astype(result, dtype)
-    if result.ndim < ndmin:
-        result = reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
+    if ndmin > 0 and ndim(result) < ndmin:
+        result = expand_dims(result, tuple(range(ndmin - result.ndim)))
     return result
 
 
@@ -125,10 +160,14 @@ def asarray(a, dtype=None, order=None, **options):
 
 # -- constants -------------------------------------------------------------------------------------
 
-zeros_like_op = nondifferentiable("ZerosLike", forward=np.zeros_like)
-ones_like_op = nondifferentiable("OnesLike", forward=np.ones_like)
-empty_like_op = nondifferentiable("EmptyLike", forward=np.empty_like)
-full_like_op = nondifferentiable("FullLike", forward=np.full_like)
+def _constant_like(name, forward):
+    return nondifferentiable(name, forward=forward, shape_rule=shape_rules.constant_like)
+
+
+zeros_like_op = _constant_like("ZerosLike", np.zeros_like)
+ones_like_op = _constant_like("OnesLike", np.ones_like)
+empty_like_op = _constant_like("EmptyLike", np.empty_like)
+full_like_op = _constant_like("FullLike", np.full_like)
 
 
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cytape.errors import NotDifferentiableError
 from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.general_op import GeneralOp
 from cytape.ops.program import declare_partials
@@ -75,7 +76,11 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
 
 
 def linear(
-    name: str, forward: Callable, transpose: Callable, batched: Callable | None = None
+    name: str,
+    forward: Callable,
+    transpose: Callable,
+    batched: Callable | None = None,
+    shape_rule: Callable | None = None,
 ) -> GeneralOp:
     """Declare an op that is linear in its inputs, all together.
 
@@ -92,6 +97,10 @@ def linear(
         Called as the forward function is, with inputs that all have one more leading axis, of
         directions. Without it, and where it returns NotImplemented, forward mode takes one
         direction of a batch after the other.
+    shape_rule : callable, optional
+        Called with the specs of the inputs and the attributes; returns the spec of the output
+        (several outputs: a tuple) for a graph in which the inputs have no values yet. Without it
+        the forward function is called with ones.
 
     Returns
     -------
@@ -112,7 +121,8 @@ def linear(
     array([1., 2., 0.])
     """
     return enter(
-        GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True)
+        GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
+                  shape_rule=shape_rule)
     )
 
 
@@ -126,6 +136,7 @@ def general(
     optional_gradients: Sequence[int] = (),
     optional_tangents: Sequence[int] = (),
     batched: Callable | None = None,
+    shape_rule: Callable | None = None,
 ) -> GeneralOp:
     """Declare an op with a rule for each mode.
 
@@ -153,6 +164,8 @@ def general(
     batched : callable, optional
         A jvp for tangents that have one more leading axis, of directions. Without it, and where it
         returns NotImplemented, forward mode takes one direction of a batch after the other.
+    shape_rule : callable, optional
+        As for `linear`.
 
     Returns
     -------
@@ -177,12 +190,14 @@ def general(
     return enter(
         GeneralOp(
             name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
-            optional_tangents, batched,
+            optional_tangents, batched, shape_rule=shape_rule,
         )
     )  # fmt: skip
 
 
-def nondifferentiable(name: str, forward: Callable) -> GeneralOp:
+def nondifferentiable(
+    name: str, forward: Callable, shape_rule: Callable | None = None
+) -> GeneralOp:
     """Declare an op at whose output differentiation ends: its gradients are None, not zero.
 
     Parameters
@@ -191,6 +206,8 @@ def nondifferentiable(name: str, forward: Callable) -> GeneralOp:
         The op type.
     forward : callable
         Takes the inputs as positional, the attributes as keyword arguments.
+    shape_rule : callable, optional
+        As for `linear`.
 
     Returns
     -------
@@ -209,7 +226,9 @@ def nondifferentiable(name: str, forward: Callable) -> GeneralOp:
     >>> float(cytape.grad(lambda x: x * quantise(x, step=0.5))(2.6))
     2.5
     """
-    return enter(GeneralOp(name, forward, saved_inputs=(), differentiable=False))
+    return enter(
+        GeneralOp(name, forward, saved_inputs=(), differentiable=False, shape_rule=shape_rule)
+    )
 
 
 def _has_rule(op, mode):
@@ -295,3 +314,79 @@ def register_jvp(name: str) -> Callable[[Rule], Rule]:
     (6.0, 3.0)
     """
     return lambda rule: _register(name, "jvp", rule)
+
+
+def gradient_rule(name: str) -> Callable:
+    """Return the gradient function that is registered, or declared, under a name.
+
+    Parameters
+    ----------
+    name : str
+        An op type, or any other name that `register_gradient` was told.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    NotDifferentiableError
+        If there is none (also a LookupError).
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.declare import gradient_rule
+    >>> @cytape.register_gradient("DoctestStraightThrough")
+    ... def straight_through(op, dy):
+    ...     return dy
+    >>> gradient_rule("DoctestStraightThrough") is straight_through
+    True
+    """
+    op = OPS.get(name)
+    rule = _rules_to_come.get(name, {}).get("vjp") if op is None else getattr(op, "vjp", None)
+    if rule is None:
+        raise NotDifferentiableError(
+            f"no gradient function is registered under the name {name!r}: register one with "
+            f"cytape.register_gradient({name!r})"
+        )
+    return rule
+
+
+def disable_gradient(name: str, reason: str = "") -> None:
+    """Make it an error if a gradient arrives at an op of a type.
+
+    A gradient that is stopped before does no harm.
+
+    Parameters
+    ----------
+    name : str
+        The op type; the op may be declared later.
+    reason : str, optional
+        What the error will say.
+
+    Raises
+    ------
+    ValueError
+        If the op has a gradient already.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.declare import general
+    >>> lookup = general("DoctestLookup", lambda x: x)
+    >>> cytape.disable_gradient("DoctestLookup", "it is a table")
+    >>> try:
+    ...     cytape.grad(lookup)(2.0)
+    ... except LookupError as error:
+    ...     print(error)
+    the gradient of op 'DoctestLookup' is disabled: it is a table
+    """
+
+    def refuse(op, *output_gradients):
+        told = f"op {op.type!r}" if op.graph is None else f"operation {op.name!r} ({op.type})"
+        raise NotDifferentiableError(
+            f"the gradient of {told} is disabled" + (f": {reason}" if reason else "")
+        )
+
+    _register(name, "vjp", refuse)

@@ -14,9 +14,13 @@ from libc.stdint cimport int32_t
 cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
     cdef readonly object forward  # the plain NumPy function
+    cdef public bint stateful     # each call counts: results differ, or something is changed
+    # What the outputs of a call of symbolic values will be: Specs, packed as forward packs them.
+    cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
     cdef bint in_c(self, BackwardCall* call) noexcept  # whether this one of floats runs no Python
     # The same call for whoever has no fast path of his own; inputs and outputs are Values.
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs)  # what an entry keeps of it
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1
     # The tangents of the outputs: tensors, arrays (plain) or None. Those of the inputs are arrays
     # (plain) or tensors, or None; batched: with a leading axis, which `takes_batches` must allow,
@@ -34,6 +38,8 @@ cdef bint is_followed(inputs) except -1
 cdef object restored(x, bint plain)
 cdef Tensor dense(gradient)
 cdef Value dense_value(gradient)
+cdef object frozen(value)
+cdef bint may_be(found, Spec spec) noexcept
 cdef list gradients_of_outputs(BackwardCall* call, bint plain)
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1
 cdef int give_all(Op op, BackwardCall* call, gradients) except -1

@@ -84,8 +84,14 @@ cdef class Op(Operator):
     def __repr__(self):
         return f"<op {self.op_type.name}>"
 
+    cdef object infer(self, list inputs, dict attrs):
+        raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
+
     cdef bint in_c(self, BackwardCall* call) noexcept:
         return False
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
         return 0
@@ -152,7 +158,7 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
             gradient = IndexedSlices(convert_to_tensor(gradient.values, spec.dtype),
                                      convert_to_tensor(gradient.indices), spec.shape)
     else:
-        if np.shape(gradient) != spec.shape:
+        if not may_be(gradient, spec):
             raise InvalidGradientError(
                 f"the gradient of op {op.op_type.name!r} with respect to its input {i} has shape "
                 f"{np.shape(gradient)}, but the input has shape {spec.shape}")
@@ -160,12 +166,37 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
             gradient = convert_to_tensor(gradient)
         else:
             gradient = value_of_array(as_ndarray(gradient))
+            if (<Value>gradient).spec.dtype.kind not in "biufc":
+                raise TypeError(
+                    f"the gradient of op {op.op_type.name!r} with respect to its input {i} is made "
+                    f"of {(<Value>gradient).spec.dtype} data; it must be a tensor, IndexedSlices, "
+                    "or what converts to a tensor of numbers")
             if (<Value>gradient).spec is not spec or observed():
                 gradient = new_tensor(gradient)
         if type(gradient) is Tensor and (<Tensor>gradient).held.spec is not spec:
             gradient = conform["cast"](gradient, spec.dtype)
     call.input_gradients[i] = owned(gradient)
     return 0
+
+
+cdef bint may_be(found, Spec spec) noexcept:
+    """Whether something may have the shape of a spec, as far as both are known."""
+    shape = (<Tensor>found).held.spec.shape if isinstance(found, Tensor) else np.shape(found)
+    if shape == spec.shape or shape is None or spec.shape is None:
+        return True
+    if len(shape) != spec.ndim:
+        return False
+    for a, b in zip(shape, spec.shape):
+        if a is not None and b is not None and a != b:
+            return False
+    return True
+
+
+cdef object frozen(value):
+    """An attribute as the caller cannot change it any more."""
+    if isinstance(value, list):
+        return tuple([frozen(item) for item in value])
+    return value.copy() if type(value) is np.ndarray else value
 
 
 cdef list gradients_of_outputs(BackwardCall* call, bint plain):

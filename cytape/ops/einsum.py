@@ -15,10 +15,14 @@ import string
 
 import numpy as np
 
+from cytape.ops import shape_rules
 from cytape.ops.arguments import is_tensor, only_numpy
+from cytape.ops.conform import fit_like
 from cytape.ops.declare import general
+from cytape.ops.deferred import deferred_vjp
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shaping import broadcast_to, reshape
+from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["einsum"]
 
@@ -50,22 +54,58 @@ def _einsum(*operands, subscripts, optimize):
     return np.einsum(subscripts, *operands, optimize=optimize)
 
 
+def _einsum_spec(*specs, subscripts, optimize):
+    shapes = [shape_rules.shape_of(spec, "einsum") for spec in specs]
+    terms, output = _spell_out(subscripts, [*map(len, shapes)])
+    sizes = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        if len(term) != len(shape):
+            raise ValueError(f"einsum: an operand of shape {shape} does not fit {subscripts!r}")
+        for letter, size in zip(term, shape, strict=True):
+            have = sizes.get(letter, 1)
+            if have not in (1, None) and size not in (1, None, have):
+                given = " and ".join(map(str, shapes))
+                raise ValueError(
+                    f"einsum {subscripts!r} of shapes {given}: {letter!r} stands for {have} and "
+                    f"{size}"
+                )
+            if have in (1, None) and size != 1 and not (have is None and size is None):
+                sizes[letter] = size if have == 1 or size is not None else have
+    dtype = np.result_type(*[spec.dtype for spec in specs])
+    return symbolic_spec([sizes.get(letter, 1) for letter in output], dtype)
+
+
 def _einsum_vjp(op, g):
     terms, output = _spell_out(op.attrs["subscripts"], [spec.ndim for spec in op.input_specs])
+    if not all([spec.known for spec in op.input_specs]) and any(
+        _is_intricate(terms, output, position) for position, needed in enumerate(op.needs) if needed
+    ):
+        return deferred_vjp(op, g)
     return tuple(
         _operand_gradient(op, g, position, terms, output) if needed else None
         for position, needed in enumerate(op.needs)
     )
 
 
+def _is_intricate(terms, output, position):
+    """Return whether a letter of an operand is on a diagonal, or occurs nowhere else."""
+    others = "".join([*terms[:position], *terms[position + 1 :], output])
+    term = terms[position]
+    return len(set(term)) < len(term) or not set(term) <= set(others)
+
+
 def _operand_gradient(op, g, position, terms, output):
-    operands, shape = op.inputs, op.input_specs[position].shape
+    operands, spec = op.inputs, op.input_specs[position]
+    shape = spec.shape
     factors, factor_terms = [g], [output]
     for other, term in enumerate(terms):
         if other != position:
             factors.append(conj_if_complex(operands[other]))
             factor_terms.append(term)
 
+    if not all([spec.known for spec in op.input_specs]):
+        subscripts = f"{','.join(factor_terms)}->{terms[position]}"
+        return fit_like(einsum_op(*factors, subscripts=subscripts, optimize=_optimize(op)), spec)
     term = ""
     fresh_letters = iter(_unused_letters(output + "".join(terms)))
     for letter, size in zip(terms[position], shape, strict=True):
@@ -83,16 +123,18 @@ def _operand_gradient(op, g, position, terms, output):
                 sizes[letter] = size
     kept = [sizes.get(letter) == size for letter, size in zip(term, shape, strict=True)]
     kept_term = "".join(letter for letter, keep in zip(term, kept, strict=True) if keep)
-    optimize = op.attrs["optimize"]
-    if not isinstance(optimize, bool | str):  # a path, which fits the forward pass only
-        optimize = True
     gradient = einsum_op(
-        *factors, subscripts=f"{','.join(factor_terms)}->{kept_term}", optimize=optimize
+        *factors, subscripts=f"{','.join(factor_terms)}->{kept_term}", optimize=_optimize(op)
     )
     if all(kept):
         return gradient
     axes = tuple(size if keep else 1 for keep, size in zip(kept, shape, strict=True))
     return broadcast_to(reshape(gradient, axes), shape)
+
+
+def _optimize(op):
+    optimize = op.attrs["optimize"]  # a path fits the forward pass only
+    return optimize if isinstance(optimize, bool | str) else True
 
 
 def _einsum_jvp(op, *tangents):
@@ -111,6 +153,7 @@ einsum_op = general(
     vjp=_einsum_vjp,
     jvp=_einsum_jvp,
     optional_tangents=range(64),  # more operands NumPy does not take
+    shape_rule=_einsum_spec,
 )
 
 

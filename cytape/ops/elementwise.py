@@ -20,10 +20,11 @@ import math
 
 import numpy as np
 
+from cytape.ops import shape_rules
 from cytape.ops.arguments import is_tensor, only_numpy
 from cytape.ops.conform import broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.declare import elementwise, general, linear, nondifferentiable
-from cytape.ops.dispatch import install_conform
+from cytape.ops.dispatch import conform, install_conform
 
 # fmt: off
 __all__ = [
@@ -192,7 +193,7 @@ def _where_vjp(op, g):
 
 def _where_jvp(op, _, dx, dy):
     tangent = where(op.inputs[0], 0 if dx is None else dx, 0 if dy is None else dy)
-    return broadcast_to(tangent, op.output_specs[0].shape)
+    return broadcast_to(tangent, op.output_specs[0].extents)
 
 
 def _where_batched(op, _, dx, dy):
@@ -204,6 +205,7 @@ def _where_batched(op, _, dx, dy):
 _where = general(
     "Where", np.where, _where_vjp, _where_jvp,
     saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
+    shape_rule=shape_rules.where,
 )  # fmt: skip
 
 
@@ -236,6 +238,8 @@ def where(condition, /, *x_and_y):
     """
     if x_and_y:
         return _where(condition, *x_and_y)
+    if is_tensor(condition) and condition.graph is not None:
+        return conform["nonzero"](condition)
     return np.nonzero(condition.numpy() if is_tensor(condition) else condition)
 
 
@@ -284,6 +288,7 @@ _nan_to_num = general(
     lambda op, g: where(isfinite(op.inputs[0]), g, 0),
     lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
     batched=lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
+    shape_rule=shape_rules.elementwise(np.nan_to_num),
 )  # fmt: skip
 
 
@@ -310,11 +315,17 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 # ---- magnitude and sign, complex parts -------------------------------------------------------
 
 # As linear functions over the reals: the gradient g of the real part of z is g + 0j.
-real = linear("Real", np.real, lambda op, g: g, batched=lambda x: real(x))
-imag = linear("Imag", np.imag, lambda op, g: 1j * g, batched=lambda x: imag(x))
-conjugate = conj = linear(
-    "Conjugate", np.conjugate, lambda op, g: conjugate(g), batched=lambda x: conjugate(x)
+real = linear(
+    "Real", np.real, lambda op, g: g, batched=lambda x: real(x), shape_rule=shape_rules.real_part
 )
+imag = linear(
+    "Imag", np.imag, lambda op, g: 1j * g, batched=lambda x: imag(x),
+    shape_rule=shape_rules.real_part,
+)  # fmt: skip
+conjugate = conj = linear(
+    "Conjugate", np.conjugate, lambda op, g: conjugate(g), batched=lambda x: conjugate(x),
+    shape_rule=shape_rules.same,
+)  # fmt: skip
 
 
 def _is_complex_tensor(x):
@@ -364,18 +375,35 @@ def angle(z, deg=False):
 
 # ---- binary fractions ------------------------------------------------------------------------
 
-ldexp = elementwise("Ldexp", np.ldexp, lambda z, x, n: exp2(n), None)
+_ldexp = elementwise("Ldexp", np.ldexp, lambda z, x, n: exp2(n), None)
+
+
+def ldexp(x1, x2, /, **kwargs):
+    """Return ``x1 * 2**x2``, as `numpy.ldexp`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.ldexp(3.0, 2)
+    np.float64(12.0)
+    """
+    if type(x2) is int:  # a weak one would become a float beside a symbolic tensor
+        x2 = np.asarray(x2)
+    return _ldexp(x1, x2, **kwargs)
+
+
 frexp = general(
     "Frexp", np.frexp,
     lambda op, g, _: ldexp(g, -op.outputs[1]),
     lambda op, dx: (ldexp(dx, -op.outputs[1]), None),
     saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
+    shape_rule=shape_rules.both_parts(np.dtype(np.int32)),
 )  # fmt: skip
 modf = general(
     "Modf", np.modf,
     lambda op, g, _: g,
     lambda op, dx: (dx, None),
-    saved_inputs=(), optional_gradients=(1,),
+    saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(None),
 )  # fmt: skip
 
 # ---- step functions: no gradient -------------------------------------------------------------
@@ -386,14 +414,33 @@ def _step(name, ufunc):
     return elementwise(name, ufunc, *[None] * ufunc.nin)
 
 
+def _plain_step(name, function):
+    return nondifferentiable(name, function, shape_rule=shape_rules.elementwise(function))
+
+
 _sign = _step("Sign", np.sign)
 
 floor = _step("Floor", np.floor)
 ceil = _step("Ceil", np.ceil)
 trunc = _step("Trunc", np.trunc)
-fix = nondifferentiable("Fix", lambda x: np.trunc(x))  # numpy.fix itself is deprecated
+fix = _plain_step("Fix", lambda x: np.trunc(x))  # numpy.fix itself is deprecated
 rint = _step("Rint", np.rint)
-round = around = nondifferentiable("Round", np.round)
+_round = _plain_step("Round", np.round)
+
+
+def round(a, decimals=0, out=None):
+    """Round to a number of decimals, as `numpy.round`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.round(1.25, 1)
+    np.float64(1.2)
+    """
+    return _round(a, decimals=decimals, **only_numpy("round", [a], out=out))
+
+
+around = round
 floor_divide = _step("FloorDivide", np.floor_divide)
 heaviside = _step("Heaviside", np.heaviside)
 
@@ -407,13 +454,13 @@ isfinite = _step("Isfinite", np.isfinite)
 isinf = _step("Isinf", np.isinf)
 isnan = _step("Isnan", np.isnan)
 signbit = _step("Signbit", np.signbit)
-isposinf = nondifferentiable("Isposinf", np.isposinf)
-isneginf = nondifferentiable("Isneginf", np.isneginf)
-isreal = nondifferentiable("Isreal", np.isreal)
-iscomplex = nondifferentiable("Iscomplex", np.iscomplex)
-isclose = nondifferentiable("Isclose", np.isclose)
-allclose = nondifferentiable("Allclose", np.allclose)
-array_equal = nondifferentiable("ArrayEqual", np.array_equal)
+isposinf = _plain_step("Isposinf", np.isposinf)
+isneginf = _plain_step("Isneginf", np.isneginf)
+isreal = _plain_step("Isreal", np.isreal)
+iscomplex = _plain_step("Iscomplex", np.iscomplex)
+isclose = _plain_step("Isclose", np.isclose)
+allclose = nondifferentiable("Allclose", np.allclose, shape_rule=shape_rules.truth)
+array_equal = nondifferentiable("ArrayEqual", np.array_equal, shape_rule=shape_rules.truth)
 
 logical_and = _step("LogicalAnd", np.logical_and)
 logical_or = _step("LogicalOr", np.logical_or)

@@ -4,18 +4,22 @@ from cpython.ref cimport Py_INCREF, PyObject
 from cytape.core.trace cimport Op as TraceOp
 from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
-from cytape.tensor.spec cimport boolean_spec, broadcast_spec, scalar_spec
-from cytape.tensor.state cimport Counts, Recorder, counts, recording
+from cytape.core.vspace cimport BackwardCall
+from cytape.tensor.spec cimport boolean_spec, broadcast_spec, scalar_spec, spec_like
+from cytape.tensor.state cimport Counts, Recorder, building, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
-from cytape.tensor.value cimport new_value, value_of_array
-from libc.stdint cimport uint64_t
+from cytape.tensor.value cimport new_value, symbol_of, value_of_array
+from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
-    documentation, is_followed, ndarray_of, opts_out, owned_pointer, tensor_value, value_of)
+    documentation, is_followed, ndarray_of, opts_out, owned, owned_pointer, spec_of_ref,
+    tensor_value, value_of)
 from .kernels cimport N_TYPES, WORTH_THE_GIL, Loop, clear_trouble, kernel_of, trouble
-from .program cimport MAX_INPUTS
+from .program cimport GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT, Program, Step
+from .symbolic cimport (
+    NO_ATTRS, SymbolicGraph, append1, build, graph_for, graph_of, number, own_symbol, own_value)
 from .walk cimport Walk, begin, join, plan, run
 
 import numpy as np
@@ -39,6 +43,7 @@ cdef extern from "<fenv.h>":
     int fetestexcept(int excepts) noexcept nogil
 
 cdef Counts* recorders = counts()
+cdef dict ops_of_ufuncs = {}
 cdef object float64 = np.float64
 cdef list weak_scalars = [None] * 32
 cdef uint64_t weak_bits[32]
@@ -53,6 +58,7 @@ cdef class ElementwiseOp(PartialsOp):
         PartialsOp.__init__(self, name, forward, partials)
         if isinstance(forward, np.ufunc):
             self.kernel = kernel_of(forward)
+            ops_of_ufuncs.setdefault(forward, self)
 
     @property
     def __doc__(self) -> str:
@@ -80,13 +86,22 @@ cdef class ElementwiseOp(PartialsOp):
                     "tensors are immutable; use cytape.numpy.where to select")
         if dtype is not None:
             inputs = tuple([conform["cast"](x, dtype) for x in inputs])
+        if recorders.symbolic:
+            graph = graph_for(inputs)
+            if graph is not None:
+                return build(graph, self, inputs, {})
         return self.by_numpy(*inputs)
 
     cdef object call1(self, x):
-        cdef Value a = tensor_value(x), out
+        cdef Value a, out
         cdef Loop* loop
         cdef char* data[2]
         cdef npy_intp strides[2]
+        if recorders.symbolic:
+            graph = graph_of(x, None)
+            if graph is not None:
+                return self.build_call(graph, x, None, 1)
+        a = tensor_value(x)
         if a is None:
             return self.forward(x)
         if self.kernel is not None and a.contiguous and a.spec.nbytes < WORTH_THE_GIL:
@@ -104,11 +119,17 @@ cdef class ElementwiseOp(PartialsOp):
         return self.by_walk(x, a, None, None)
 
     cdef object call2(self, x, y):
-        cdef Value a = tensor_value(x), b = tensor_value(y), out
+        cdef Value a, b, out
         cdef Loop* loop
         cdef Spec spec
         cdef char* data[3]
         cdef npy_intp strides[3]
+        if recorders.symbolic:
+            graph = graph_of(x, y)
+            if graph is not None:
+                return self.build_call(graph, x, y, 2)
+        a = tensor_value(x)
+        b = tensor_value(y)
         if a is None:
             if b is None:
                 return self.forward(x, y)
@@ -209,6 +230,137 @@ cdef class ElementwiseOp(PartialsOp):
             self.follow(out, inputs, n)
         return tensor
 
+    cdef object build_call(self, SymbolicGraph graph, x, y, int n):
+        """Add a call with one operand or two to a graph."""
+        cdef int32_t symbols[2]
+        cdef Value a = None, b = None, out
+        cdef int32_t symbol = -1
+        if building() is graph:
+            a = own_value(graph, x)
+            b = own_value(graph, y)
+            if a is not None:
+                symbols[0] = symbol_of(a)
+                if n == 1:
+                    symbol = self.append_call(graph, symbols, 1)
+                elif b is not None or type(y) is float or type(y) is int:
+                    symbols[1] = symbol_of(b) if b is not None else number(graph, y, a.spec)
+                    symbol = self.append_call(graph, symbols, 2)
+            elif b is not None and (type(x) is float or type(x) is int):
+                symbols[0] = number(graph, x, b.spec)
+                symbols[1] = symbol_of(b)
+                symbol = self.append_call(graph, symbols, 2)
+        if symbol < 0:
+            if n == 1:
+                return build(graph, self, (x,), NO_ATTRS)
+            return NotImplemented if opts_out(x) or opts_out(y) else (
+                build(graph, self, (x, y), NO_ATTRS))
+        out = graph.value_at(symbol)
+        if not recorders.entered:
+            return new_tensor(out)
+        if a is None:
+            a = graph.value_at(symbols[0])
+        if b is None and n == 2:
+            b = graph.value_at(symbols[1])
+        return self.finish(out, a, b)
+
+    cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2:
+        """Add a node for float operands of one dtype; -1, with nothing done, for all others."""
+        cdef Spec spec = <Spec>graph.symbols[symbols[0]].spec, other
+        cdef Loop* loop
+        cdef int i
+        if self.kernel is None or not spec.known:
+            return -1
+        for i in range(1, n):
+            other = <Spec>graph.symbols[symbols[i]].spec
+            if other is spec:
+                continue
+            if other.type_num != spec.type_num or not other.known:
+                return -1
+            if spec.ndim == 0:
+                spec = other
+            elif other.ndim:
+                spec = broadcast_spec(spec, other)
+                if spec is None:
+                    return -1
+        loop = loop_of(self.kernel, spec)
+        if loop == NULL:
+            return -1
+        graph.append(self, NO_ATTRS, symbols, n, 1)
+        return graph.append_symbol(result_spec(spec, loop))
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        cdef int32_t registers[MAX_REGISTERS]
+        cdef Program program
+        cdef Spec spec
+        cdef int32_t results[MAX_INPUTS]
+        cdef int i
+        if (<Spec>call.refs[0]).type_num != cnp.NPY_DOUBLE and (
+                (<Spec>call.refs[0]).type_num != cnp.NPY_FLOAT):
+            return False
+        for i in range(call.n_inputs):
+            program = self.programs[i]
+            spec = spec_of_ref(<object>call.refs[1 + i])
+            if call.needed[i] and self.has_partial[i] and (
+                    program is None or not spec.known or not program_in_graph(program)
+                    or spec.type_num != (<Spec>call.refs[0]).type_num):
+                return False
+        registers[GRADIENT] = own_symbol(graph, <object>call.output_gradients[0])
+        if registers[GRADIENT] < 0:
+            return False
+        for i in range(1 + call.n_inputs):
+            registers[OUTPUT + i] = -1
+            if i or call.n_refs > 1 + call.n_inputs:
+                registers[OUTPUT + i] = own_symbol(
+                    graph, <object>call.refs[i if i else 1 + call.n_inputs])
+        for i in range(call.n_inputs):
+            results[i] = -1
+            if self.wants(call, i):
+                results[i] = append_program(graph, self.programs[i], registers,
+                                            <Spec>graph.symbols[registers[GRADIENT]].spec)
+                if results[i] < 0:
+                    return False
+        for i in range(call.n_inputs):
+            if results[i] < 0:
+                continue
+            spec = spec_of_ref(<object>call.refs[1 + i])
+            if <Spec>graph.symbols[results[i]].spec is not spec:
+                results[i] = append1(
+                    graph, conform["sum_to_op"], {"shape": spec.shape}, results[i], spec)
+            call.input_gradients[i] = owned(graph.value_at(results[i]))
+        return True
+
+    cdef object infer(self, list inputs, dict attrs):
+        cdef Spec spec = (<Value>inputs[0]).spec, broadcast
+        cdef Value value
+        cdef Loop* loop
+        cdef int type_num = spec.type_num
+        cdef bint same = True
+        for value in inputs[1:]:
+            same &= value.spec.type_num == type_num
+            broadcast = broadcast_spec(spec, value.spec)
+            if broadcast is None:
+                shapes = " and ".join([str((<Value>value).spec.shape) for value in inputs])
+                raise ValueError(f"{self.op_type.name} of tensors of shapes {shapes}: they cannot "
+                                 "be broadcast to each other")
+            spec = broadcast
+        loop = loop_of(self.kernel, spec) if same and self.kernel is not None else NULL
+        if loop != NULL:
+            return result_spec(spec, loop)
+        return spec_like(spec, self.result_dtype(inputs))
+
+    cdef object result_dtype(self, list inputs):
+        """What NumPy makes of operands of these dtypes."""
+        cdef Value value
+        dtypes = tuple([value.spec.dtype for value in inputs])
+        if self.result_dtypes is None:
+            self.result_dtypes = {}
+        found = self.result_dtypes.get(dtypes)
+        if found is None:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.forward(*[np.ones((), dtype) for dtype in dtypes])).dtype
+            self.result_dtypes[dtypes] = found
+        return found
+
     cdef int record(self, Value out, PyObject** inputs, int n) except -1:
         # Pointers are cast in place, not assigned: that spares the reference counts.
         cdef list active = recording()
@@ -261,12 +413,59 @@ cdef class ElementwiseOp(PartialsOp):
             append_op(<Recorder>recorder, &self.op_type.kind, n, 1)
         return 0
 
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        cdef Value out = outputs[0], value
+        cdef list refs = [out.spec]
+        cdef unsigned int saves = 0
+        cdef int i
+        if self.programs is None:
+            self.trace_partials()
+        for i in range(self.n_inputs):
+            saves |= self.saves[i]
+        for i, value in enumerate(inputs):
+            refs.append(value if saves >> (1 + i) & 1 else value.spec)
+        if saves & 1:
+            refs.append(out)
+        return refs
+
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
         cdef PyObject* row[MAX_INPUTS]
         cdef int i
         for i in range(len(inputs)):
             row[i] = <PyObject*>inputs[i]
         return self.record(outputs[0], row, len(inputs))
+
+
+cdef bint program_in_graph(Program program) except -1:
+    """Whether each step of a program is a call of an op that graphs can have."""
+    if program.ops is None:
+        program.ops = [ops_of_ufuncs.get(ufunc) for ufunc in program.ufuncs]
+        program.in_graph = None not in program.ops
+    return program.in_graph
+
+
+cdef int32_t append_program(SymbolicGraph graph, Program program, int32_t* registers,
+                            Spec like) except -2:
+    """Add the steps of a program to a graph; return the symbol of the result, or -1."""
+    cdef int32_t symbols[MAX_INPUTS]
+    cdef Step* step
+    cdef int i, j, register
+    if program.n_steps == 0:
+        return registers[program.copied] if program.copied >= 0 else -1
+    for register in range(N_OPERANDS, program.n_registers):
+        if program.is_constant[register]:
+            registers[register] = number(graph, program.constants[register], like)
+    for i in range(program.n_steps):
+        step = &program.steps[i]
+        for j in range(step.n_inputs):
+            symbols[j] = registers[step.inputs[j]]
+            if symbols[j] < 0:
+                return -1
+        registers[step.output] = (<ElementwiseOp>program.ops[i]).append_call(
+            graph, symbols, step.n_inputs)
+        if registers[step.output] < 0:
+            return -1
+    return registers[program.steps[program.n_steps - 1].output]
 
 
 cdef PyObject* call_vector(PyObject* op, PyObject* const* arguments, size_t flags,
@@ -332,18 +531,18 @@ cdef Value weak_scalar(x, Spec like):
     Programs use the same few numbers over and over: those last asked for are kept.
     """
     cdef Value value
-    cdef double number
+    cdef double content
     cdef uint64_t bits
     cdef Py_ssize_t place
     if like.type_num != cnp.NPY_DOUBLE and like.type_num != cnp.NPY_FLOAT:
         return None
     if type(x) is float or (type(x) is float64 and like.type_num == cnp.NPY_DOUBLE):
-        number = <double>x
+        content = <double>x
     elif type(x) is int:
-        number = x
+        content = x
     else:
         return None
-    memcpy(&bits, &number, sizeof(double))
+    memcpy(&bits, &content, sizeof(double))
     place = (bits * <uint64_t>0x9E3779B97F4A7C15) >> 59  # 2**64 / golden ratio; 5 bits
     value = weak_scalars[place]
     if (value is not None and weak_bits[place] == bits
@@ -352,9 +551,9 @@ cdef Value weak_scalar(x, Spec like):
     value = new_value(scalar_spec(like))
     value.id = NO_ID
     if like.type_num == cnp.NPY_DOUBLE:
-        (<double*>value.data)[0] = number
+        (<double*>value.data)[0] = content
     else:
-        (<float*>value.data)[0] = <float>number
+        (<float*>value.data)[0] = <float>content
     if not trouble():  # a cast that overflowed is to be noticed every time
         weak_scalars[place] = value
         weak_bits[place] = bits

@@ -3,13 +3,13 @@ from cytape.core.accumulator cimport tangent_of
 from cytape.core.typedefs cimport id_t
 from cytape.tensor.spec cimport spec_of
 from cytape.tensor.state cimport (
-    Recorder, ThreadState, accumulating, begin_computing, end_computing, observed, recording,
-    this_thread)
+    Recorder, ThreadState, accumulating, begin_computing, building, end_computing, observed,
+    recording, this_thread)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray
 from cytape.tensor.value cimport array_of, value_of_array
 from libc.stdlib cimport calloc, free
 
-from .dispatch cimport dense
+from .dispatch cimport dense, may_be
 
 import numpy as np
 
@@ -102,7 +102,8 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
 cdef TangentRecorder sole_accumulator():
     cdef list accumulators = accumulating()
     cdef TangentRecorder accumulator
-    if recording() is not None or accumulators is None or len(accumulators) > 1:
+    if recording() is not None or building() is not None or accumulators is None or (
+            len(accumulators) > 1):
         return None
     accumulator = accumulators[0]
     plain = not accumulator.use_batch and not accumulator.by_transposition
@@ -141,17 +142,19 @@ cdef Value aligned(Value tangent, int ndim):
 cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list tangents):
     """A tangent as it is kept: of its primal's shape and dtype."""
     cdef Value value
-    cdef tuple shape = spec.shape, found
     if isinstance(result, IndexedSlices):
         result = result.to_tensor()
-    if accumulator.use_batch:
-        shape = (n_directions(tangents),) + shape
     if type(result) is Value:
         result = another_handle(result)
-    found = np.shape(result)
-    if found != shape:
+    shape = spec.shape
+    if accumulator.use_batch:
+        shape = (n_directions(tangents),) + shape
+        fits = np.shape(result) == shape
+    else:
+        fits = may_be(result, spec)
+    if not fits:
         raise InvalidGradientError(f"the jvp of op {op.name!r} returned a tangent of shape "
-                                   f"{found} for an output; its shape must be {shape}")
+                                   f"{np.shape(result)} for an output; its shape must be {shape}")
     if isinstance(result, Tensor):
         if type(result) is not Tensor:
             result = result.value()  # a variable may change, a tangent not

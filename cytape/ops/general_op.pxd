@@ -7,6 +7,7 @@ from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.value cimport Value
 
 from .dispatch cimport Op
+from .symbolic cimport SymbolicGraph
 
 cdef class GeneralOp(Op):
     # refs of an entry: output specs; per input its value or spec; per output its value or None; the
@@ -16,6 +17,7 @@ cdef class GeneralOp(Op):
     cdef readonly tuple saved_outputs
     cdef readonly bint linear
     cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
+    cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None
     cdef readonly object batched        # the jvp for tangents with a leading axis, or None
     cdef readonly object optional_tangents  # inputs whose tangent the jvp takes as None
     cdef int tell(self, inputs, list outputs, dict attrs) except -1
@@ -25,6 +27,9 @@ cdef class GeneralOp(Op):
     cdef bint backward_in_c(self, BackwardCall* call) except -1
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1
+    # Add the gradients to the graph that this thread builds; False, with nothing done, if that is
+    # not to be done in C.
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
     cdef int backward_by_vjp(self, BackwardCall* call) except -1
     cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1
 
@@ -38,5 +43,9 @@ cdef class OpCall:
     cdef readonly Op op
     cdef readonly dict attrs
     cdef readonly tuple needs, input_specs, output_specs
+    cdef readonly object graph
+    cdef int node
     cdef tuple input_refs, output_refs
     cdef bint plain             # nobody records: rules get ndarrays
+
+cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1

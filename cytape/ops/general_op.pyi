@@ -4,7 +4,6 @@ from typing import Any, final
 from cytape.ops.dispatch import Op
 from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor
-from cytape.tensor.variable import Variable
 
 @final
 class OpCall:
@@ -12,6 +11,10 @@ class OpCall:
     def op(self) -> Op: ...
     @property
     def type(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def graph(self) -> Any: ...
     @property
     def inputs(self) -> tuple[Any, ...]: ...
     @property
@@ -31,6 +34,8 @@ class GeneralOp(Op):
     def vjp(self) -> Callable[..., Any] | None: ...
     @property
     def jvp(self) -> Callable[..., Any] | None: ...
+    @property
+    def shape_rule(self) -> Callable[..., Any] | None: ...
     @property
     def saved_inputs(self) -> tuple[int, ...] | None: ...
     @property
@@ -56,6 +61,7 @@ class GeneralOp(Op):
         batched: Callable[..., Any] | None = None,
         linear: bool = False,
         differentiable: bool = True,
+        shape_rule: Callable[..., Any] | None = None,
     ) -> None: ...
     def __call__(self, *inputs: Any, **attrs: Any) -> Any: ...
     def define(
@@ -66,10 +72,17 @@ class GeneralOp(Op):
 class CustomOp(Op):
     def __init__(self, name: str) -> None: ...
 
+def custom_call(
+    name: str,
+    results: Sequence[Any],
+    inputs: Sequence[Tensor],
+    backward: Callable[..., Any],
+    jvp: Callable[..., Any] | None = None,
+) -> list[Tensor]: ...
 def record_custom(
     name: str,
     outputs: Sequence[Tensor],
-    inputs: Sequence[Tensor | Variable],
-    backward: Callable[..., Sequence[Any]],
-    jvp: Callable[..., Sequence[Any]] | None = None,
+    inputs: Sequence[Tensor],
+    backward: Callable[..., Any],
+    jvp: Callable[..., Any] | None = None,
 ) -> None: ...

@@ -6,18 +6,22 @@ from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slo
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport Backward, OpType, release_backward
 from cytape.tensor.state cimport (
-    Counts, Recorder, TangentRecorder, accumulating, counts, observed, recording)
+    Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
+from cytape.tensor.spec cimport symbolic_spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
-from cytape.tensor.value cimport copy_of_array, value_of_array
+from cytape.tensor.value cimport array_of, copy_of_array, is_symbolic, value_of_array
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
-    dense_value, documentation, give_all, gradients_of_outputs, is_followed, ndarray_of, opts_out,
-    owned, record_refs, release_objects, restored, spec_of_ref, value_of)
+    dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed, ndarray_of,
+    opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
 from .forward cimport all_none, follow, follow_for, sole_accumulator, tangent_value
+from .symbolic cimport SymbolicGraph, build, graph_for
 
 import numpy as np
 
+from cytape.errors import SymbolicTensorError
+from cytape.ops.dispatch import conform
 from cytape.tensor.tensor import convert_to_tensor
 
 cdef Counts* recorders = counts()
@@ -37,7 +41,14 @@ cdef class OpCall:
     attrs : dict
     needs : tuple of bool
         Per input: is its gradient wanted?
+    graph : Graph or None
+        The graph that the call is part of; None if it was computed.
     """
+
+    @property
+    def name(self) -> str:
+        """The name of the operation in its graph; elsewhere the op type."""
+        return self.op.name if self.graph is None else self.graph.name_of(self.node)
 
     @property
     def type(self) -> str:
@@ -76,7 +87,7 @@ cdef class OpCall:
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
-                 bint differentiable=True):
+                 bint differentiable=True, shape_rule=None):
         self.op_type = OpType(name, optional_gradients)
         self.op_type.kind.release = release_objects
         self.op_type.kind.owner = <void*>self
@@ -89,6 +100,7 @@ cdef class GeneralOp(Op):
         self.batched = batched
         self.linear = linear
         self.differentiable = differentiable
+        self.shape_rule = shape_rule
 
     def define(self, vjp=None, jvp=None):
         """Give the op a rule that its declaration left out."""
@@ -113,6 +125,10 @@ cdef class GeneralOp(Op):
                 break
         else:
             return self.forward(*inputs, **attrs)
+        if recorders.symbolic:
+            graph = graph_for(inputs)
+            if graph is not None:
+                return build(graph, self, inputs, attrs)
         result = self.forward(*[ndarray_of(x) for x in inputs], **attrs)
         if isinstance(result, (tuple, list)):
             outputs = [result_tensor(array, inputs) for array in result]
@@ -124,6 +140,11 @@ cdef class GeneralOp(Op):
         if recorders.entered and self.differentiable and is_followed(inputs):
             self.tell(inputs, [output], attrs)
         return output
+
+    cdef object infer(self, list inputs, dict attrs):
+        if self.shape_rule is not None:
+            return self.shape_rule(*[(<Value>value).spec for value in inputs], **attrs)
+        return by_example(self, inputs, attrs)
 
     cdef int tell(self, inputs, list outputs, dict attrs) except -1:
         """Tell the recorders of a call."""
@@ -138,27 +159,35 @@ cdef class GeneralOp(Op):
         return 0
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
-        cdef Py_ssize_t n_inputs = len(inputs), n_outputs = len(outputs), i
-        cdef list refs = [], ids = []
+        cdef Py_ssize_t n_inputs = len(inputs), n_outputs = len(outputs)
+        cdef list ids = []
         cdef Value value
-        cdef bint trainable = False, saved
+        cdef bint trainable = False
         for value in outputs:
-            refs.append(value.spec)
             trainable |= value.spec.trainable
-        if not trainable:
+        if not trainable or not self.differentiable:
             return 0
         if self.linear and n_inputs == 1 and n_outputs == 1:
             value = inputs[0]
             return self.record_linear(value, outputs[0], attrs) if value.spec.trainable else 0
+        for value in inputs:
+            ids.append(value.id if value.spec.trainable else NO_ID)
+        for value in outputs:
+            ids.append(value.id)
+        return record_refs(&self.op_type.kind, ids, n_inputs, n_outputs,
+                           self.refs_of_call(inputs, outputs, attrs), False)
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        cdef list refs = [(<Value>value).spec for value in outputs]
+        cdef Value value
+        cdef Py_ssize_t i
         for i, value in enumerate(inputs):
             saved = self.saved_inputs is None or i in self.saved_inputs
             refs.append(value if saved else value.spec)
-            ids.append(value.id if value.spec.trainable else NO_ID)
         for i, value in enumerate(outputs):
             refs.append(value if i in self.saved_outputs else None)
-            ids.append(value.id)
         refs.append(attrs)
-        return record_refs(&self.op_type.kind, ids, n_inputs, n_outputs, refs, False)
+        return refs
 
     cdef int record_linear(self, Value x, Value out, dict attrs) except -1:
         """The same, faster, for one input and output that are not saved, and immutable attributes.
@@ -192,7 +221,8 @@ cdef class GeneralOp(Op):
         cdef Value value, tangent
         for accumulator in accumulating() or ():
             tangent = None
-            if accumulator.outermost and not accumulator.by_transposition and (
+            if not is_symbolic(out) and accumulator.outermost and (
+                    not accumulator.by_transposition) and (
                     accumulator.rule is None):  # with a rule there may be anything in store
                 tangents = [tangent_value(accumulator, value) for value in inputs]
                 if all_none(tangents) or tangent_of(accumulator, out.id) != NULL:
@@ -242,30 +272,21 @@ cdef class GeneralOp(Op):
             if self.backward_in_c(call):
                 return 0
         else:
+            graph = building()
+            if graph is not None and recording() is None and accumulating() is None and (
+                    self.backward_in_graph(call, graph)):
+                return 0
             accumulator = sole_accumulator()
             if accumulator is not None and self.backward_with_tangents(call, accumulator):
                 return 0
         return self.backward_by_vjp(call)
 
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        return False
+
     cdef int backward_by_vjp(self, BackwardCall* call) except -1:
-        cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
-        cdef OpCall view
-        if self.vjp is None:
-            return Op.backward(self, call)
-        refs = [<object>call.refs[i] for i in range(call.n_refs)]
-        view = OpCall.__new__(OpCall)
-        view.op = self
-        view.plain = not observed()
-        view.output_specs = tuple(refs[:n_out])
-        view.input_refs = tuple(refs[n_out:n_out + n_in])
-        view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
-        view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
-        view.attrs = refs[call.n_refs - 1]
-        view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
-        gradients = self.vjp(view, *gradients_of_outputs(call, view.plain))
-        if not isinstance(gradients, (tuple, list)):
-            gradients = (gradients,)
-        return give_all(self, call, gradients)
+        return Op.backward(self, call) if self.vjp is None else (
+            backward_by_rule(self, call, self.vjp, None, -1))
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
@@ -300,19 +321,77 @@ cdef class GeneralOp(Op):
         return self.batched is not None or not self.differentiable
 
 
+cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1:
+    """The backward pass by a function of an OpCall; the refs are laid out as a GeneralOp's."""
+    cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
+    cdef OpCall view = OpCall.__new__(OpCall)
+    refs = [<object>call.refs[i] for i in range(call.n_refs)]
+    view.op = op
+    view.graph = graph
+    view.node = node
+    view.plain = not observed()
+    view.output_specs = tuple(refs[:n_out])
+    view.input_refs = tuple(refs[n_out:n_out + n_in])
+    view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
+    view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
+    view.attrs = refs[call.n_refs - 1]
+    view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
+    gradients = rule(view, *gradients_of_outputs(call, view.plain))
+    if not isinstance(gradients, (tuple, list)):
+        gradients = (gradients,)
+    return give_all(op, call, gradients)
+
+
+cdef object by_example(GeneralOp op, list inputs, dict attrs):
+    """What the outputs will be, from outputs for arrays of ones.
+
+    Extents of the outputs that change with those that are not known are not known, either.
+    """
+    cdef Value value
+    cdef list examples = [], specs = []
+    cdef bint known = True
+    for value in inputs:
+        if value.spec.shape is None:
+            raise SymbolicTensorError(
+                f"op {op.op_type.name!r} needs to know the number of axes of its inputs")
+        known &= value.spec.known
+    for extent in [24] if known else [24, 36]:
+        arrays = []
+        for value in inputs:
+            shape = [extent if known_extent is None else known_extent
+                     for known_extent in value.spec.shape]
+            arrays.append(np.broadcast_to(np.ones((), value.spec.dtype), shape))
+        with np.errstate(all="ignore"):
+            try:
+                examples.append(op.forward(*arrays, **attrs))
+            except (ValueError, TypeError, IndexError) as error:
+                shapes = " and ".join([str(value.spec.shape) for value in inputs])
+                error.add_note(f"op {op.op_type.name!r} was called with ones, of the shapes of its "
+                               f"inputs ({shapes}), to learn the shape of its result; say it by a "
+                               "shape_rule where it is declared")
+                raise
+    many = isinstance(examples[0], (tuple, list))
+    for results in zip(*examples) if many else [examples]:
+        arrays = [np.asarray(result) for result in results]
+        shape = [extent if arrays[len(arrays) - 1].shape[axis] == extent else None
+                 for axis, extent in enumerate(arrays[0].shape)]
+        specs.append(symbolic_spec(tuple(shape), arrays[0].dtype))
+    if not many:
+        return specs[0]
+    kind = type(examples[0])
+    return kind(*specs) if hasattr(kind, "_fields") else kind(specs)
+
+
 cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
-    cdef tuple shape = value.spec.shape
+    cdef tuple shape
+    if not value.spec.known:
+        return conform["broadcast_to"](
+            new_tensor(value_of_array(np.zeros((), value.spec.dtype))), value.spec.shape)
+    shape = value.spec.shape
     if batched:
         shape = [tangent.shape[:1] for tangent in tangents if tangent is not None][0] + shape
     zeros = np.zeros(shape, value.spec.dtype)
     return zeros if plain else new_tensor(value_of_array(zeros))
-
-
-cdef object frozen(value):
-    """An attribute as the caller cannot change it any more."""
-    if isinstance(value, list):
-        return tuple([frozen(item) for item in value])
-    return value.copy() if type(value) is np.ndarray else value
 
 
 cdef Tensor result_tensor(result, inputs):
@@ -329,23 +408,36 @@ cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
     release_objects(refs, n_refs - 1, keeper)
 
 
+def results_of(*arrays, n_results, **rules):
+    """Return the last arrays, those that were computed already."""
+    return list(arrays[len(arrays) - n_results:])
+
+
 @cython.final
 cdef class CustomOp(Op):
     def __init__(self, str name):
         self.op_type = OpType(name)
         self.op_type.kind.release = release_custom
         self.op_type.kind.owner = <void*>self
+        self.forward = results_of
+
+    cdef object infer(self, list inputs, dict attrs):
+        return [(<Value>value).spec for value in inputs[len(inputs) - attrs["n_results"]:]]
 
     cdef bint has_jvp(self) noexcept:
         return self.with_jvp
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        cdef Value value
+        ids = [value.id for value in inputs] + [value.id for value in outputs]
+        return record_refs(&self.op_type.kind, ids, len(inputs), len(outputs),
+                           self.refs_of_call(inputs, outputs, attrs), True)
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
         cdef Backward holder = Backward()
         cdef Value value
         holder.function = attrs["backward"]
-        refs = [value.spec for value in outputs] + [value.spec for value in inputs] + [holder]
-        ids = [value.id for value in inputs] + [value.id for value in outputs]
-        return record_refs(&self.op_type.kind, ids, len(inputs), len(outputs), refs, True)
+        return [value.spec for value in outputs] + [value.spec for value in inputs] + [holder]
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
@@ -363,14 +455,14 @@ cdef class CustomOp(Op):
             else gradient for gradient in function(*gradients_of_outputs(call, False))])
 
 
-def record_custom(str name, outputs, inputs, backward, jvp=None):
-    """Record one op with Python functions as its rules on the recorders that follow an input.
+def custom_call(str name, results, inputs, backward, jvp=None) -> list:
+    """Return results as the outputs of one op whose rules are Python functions.
 
     Parameters
     ----------
     name : str
         The op type.
-    outputs : sequence of Tensor
+    results : sequence of Tensor or ndarray
     inputs : sequence of Tensor or Variable
     backward : callable
         Called with one gradient per output (zeros where none arrived); returns a gradient or None
@@ -378,16 +470,44 @@ def record_custom(str name, outputs, inputs, backward, jvp=None):
     jvp : callable, optional
         Called with one tangent per input (zeros for those without, None for those that can have
         none); returns a tangent or None per output. Without it `backward` is transposed.
+
+    Returns
+    -------
+    list of Tensor
+        New tensors, which only this op leads to: the rules may hold the results without keeping
+        alive what the op's entry on a tape lives by.
     """
-    cdef CustomOp op = custom_ops.get((name, jvp is None))
+    cdef CustomOp op
+    cdef SymbolicGraph graph = graph_for([*inputs, *results]) if recorders.symbolic else None
+    if graph is not None:
+        op = custom_op(name, jvp is not None)
+        n = len(inputs)
+        return build(graph, op, [*inputs, *results], {
+            "n_results": len(results),
+            "backward": lambda *gradients: [*backward(*gradients), *[None] * len(results)],
+            "jvp": None if jvp is None else lambda *tangents: jvp(*tangents[:n])})
+    outputs = [new_tensor(value_of_array(array_of(value_of(result, True)))) for result in results]
+    record_custom(name, outputs, inputs, backward, jvp)
+    return outputs
+
+
+def record_custom(str name, outputs, inputs, backward, jvp=None):
+    """Record what has just been computed as the outputs of one op, as `custom_call` does."""
+    cdef CustomOp op
     cdef Tensor output
-    cdef dict attrs = {"backward": backward, "jvp": jvp}
     if not is_followed(inputs):
         return
-    if op is None:
-        op = custom_ops[name, jvp is None] = CustomOp(name)
-        op.with_jvp = jvp is not None
+    op = custom_op(name, jvp is not None)
+    attrs = {"backward": backward, "jvp": jvp}
     in_values = [value_of(x, True) for x in inputs]
     out_values = [output.held for output in outputs]
     op.record_call(in_values, out_values, attrs)
     follow(op, in_values, out_values, attrs)
+
+
+cdef CustomOp custom_op(str name, bint with_jvp):
+    cdef CustomOp op = custom_ops.get((name, with_jvp))
+    if op is None:
+        op = custom_ops[name, with_jvp] = CustomOp(name)
+        op.with_jvp = with_jvp
+    return op

@@ -5,19 +5,25 @@ from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.operators cimport op_add
-from cytape.tensor.state cimport Recorder, accumulating, observed, recording
+from cytape.tensor.state cimport Recorder, accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
-from cytape.tensor.value cimport Value, is_exclusive, new_value, value_of_array
+from cytape.tensor.value cimport (
+    Value, is_exclusive, is_symbolic, new_value, symbol_of, value_of_array)
 from cytape.tensor.variable cimport Variable
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
 from .dispatch cimport Op, dense
+from .elementwise_op cimport ElementwiseOp
 from .partials_op cimport PartialsOp
 from .sums cimport add_sum, plus
+from .symbolic cimport SymbolicGraph, number
 
 import numpy as np
+
+from cytape.ops.dispatch import conform
+from cytape.tensor.state import building_into
 
 cnp.import_array()
 
@@ -46,11 +52,14 @@ cdef class TensorVSpace(VSpace):
     """
 
     cdef int64_t size(self, void* gradient) except -1:
+        cdef int64_t size = 0
         if type(<object>gradient) is Value:
-            return (<Value>gradient).spec.size
-        if type(<object>gradient) is Tensor:
-            return (<Tensor>gradient).held.spec.size
-        return (<object>gradient).values.size
+            size = (<Value>gradient).spec.size
+        elif type(<object>gradient) is Tensor:
+            size = (<Tensor>gradient).held.spec.size
+        else:
+            size = (<object>gradient).values.size or 0
+        return size if size >= 0 else 0  # that of a symbolic one may not be known
 
     cdef void* add(self, void** gradients, Py_ssize_t count) except NULL:
         cdef Py_ssize_t i
@@ -62,7 +71,26 @@ cdef class TensorVSpace(VSpace):
     cdef void* accumulate(self, void* total, void* term) except? NULL:
         cdef Value left, right, result
         cdef PyObject* terms[2]
+        cdef int32_t symbols[2]
+        cdef int32_t sum
         cdef bint followed = accumulating() is not None
+        graph = building()
+        if graph is not None:
+            if followed or recording() is not None or not is_own(graph, <object>total) or (
+                    not is_own(graph, <object>term)):
+                return NULL
+            symbols[0] = <int32_t>symbol_of(<Value>total)
+            symbols[1] = <int32_t>symbol_of(<Value>term)
+            try:
+                sum = (<ElementwiseOp>op_add).append_call(graph, symbols, 2)
+            except BaseException:
+                Py_DECREF(<object>term)
+                raise
+            if sum < 0:
+                return NULL
+            Py_DECREF(<object>total)
+            Py_DECREF(<object>term)
+            return new_reference((<SymbolicGraph>graph).value_at(sum))
         if followed:  # nothing in place: a tangent belongs to one value for ever
             if recording() is not None:
                 return NULL
@@ -140,9 +168,19 @@ cdef class TensorVSpace(VSpace):
         Py_DECREF(<object>gradient)
 
 
+cdef bint is_own(graph, x) noexcept:
+    """Whether something is a symbolic value of a graph."""
+    return type(x) is Value and is_symbolic(<Value>x) and (<Value>x).owner is graph
+
+
 cdef object filled(Spec spec, int content):
     cdef Value value
     cdef npy_intp i
+    graph = building()
+    if graph is not None:
+        value = (<SymbolicGraph>graph).value_at(number(graph, content, spec))
+        return conform["broadcast_to"](
+            new_tensor(value), spec.shape if spec.known else spec.unknown)
     if spec.type_num == cnp.NPY_DOUBLE:
         value = new_value(spec)
         for i in range(spec.size):
@@ -208,6 +246,11 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
     """
     cdef Py_ssize_t n = len(targets), m = len(sources), n_targets = 0, n_sources = 0, i, j
     cdef Tensor handle
+    for handle in targets:
+        if is_symbolic(handle.held) and building() is None:
+            with building_into(handle.held.owner):
+                return compute_gradients(recorder, targets, sources, seeds, keep)
+    cdef SymbolicGraph graph = building()
     cdef id_t* ids
     cdef void** infos
     cdef void** results
@@ -217,6 +260,8 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
     infos = row + n
     results = infos + n
     ids = <id_t*>(results + m)
+    if graph is not None:
+        graph.begin_backward()
     try:
         for handle in sources:
             if handle.held.spec.trainable:
@@ -245,6 +290,8 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
             gradients.append(gradient)
         return gradients
     finally:
+        if graph is not None:
+            graph.end_backward()
         for i in range(n):
             Py_XDECREF(<PyObject*>row[i])  # a seed that the tape did not take
         for i in range(m):

@@ -3,14 +3,16 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.spec cimport Spec, spec_of_dims
-from cytape.tensor.state cimport Counts, counts
-from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, strides_of
+from cytape.tensor.state cimport Counts, building, counts
+from cytape.tensor.tensor cimport Tensor, new_tensor
+from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, symbol_of
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy
-from numpy cimport npy_intp
+from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport dense_value, owned, tensor_value
 from .sums cimport add_loop_of, zeros
+from .symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
 from .walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, proceed, run
 
 import operator
@@ -19,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from cytape.ops.arguments import is_tensor
+from cytape.ops.dispatch import conform
 
 cnp.import_array()
 
@@ -31,21 +34,20 @@ cdef extern from "Python.h":
 
 cdef Counts* recorders = counts()
 
-cdef struct Region:
-    # Where in an array the selected elements lie.
-    int ndim
-    npy_intp dims[MAX_AXES]
-    npy_intp strides[MAX_AXES]
-    npy_intp offset
-
 
 @cython.final
 cdef class IndexOp(GeneralOp):
     cdef object call2(self, x, index):
-        cdef Value value = tensor_value(x), out
+        cdef Value value, out
+        if recorders.symbolic:
+            graph = graph_of(x, None)
+            if graph is not None or conform["holds_symbol"](index):
+                tensor = None if graph is None else self.build(graph, x, index)
+                return conform["getitem"](x, index) if tensor is None else tensor
+        value = tensor_value(x)
         cdef Region region
         cdef Spec spec
-        if value is None or not locate(index, value, value.spec, &region):
+        if value is None or not locate(index, own_strides(value), value.spec, &region):
             return self(x, index=static(index))
         spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
         if spec.nbytes > BYTES_OBJECT:  # a view is cheaper
@@ -59,11 +61,55 @@ cdef class IndexOp(GeneralOp):
                 self.follow_in_c([value], out, attrs)
         return tensor
 
+    cdef Tensor build(self, SymbolicGraph graph, x, index):
+        """Add a call with integers and slices to a graph; None, with nothing done, for others."""
+        cdef Value value = own_value(graph, x), out
+        cdef Region region
+        cdef dict attrs
+        if value is None or building() is not graph or not value.spec.known or (
+                not locate(index, NULL, value.spec, &region)):
+            return None
+        attrs = {"index": index}
+        out = graph.value_at(append1(
+            graph, self, attrs, symbol_of(value),
+            spec_of_dims(region.ndim, region.dims, value.spec.dtype)))
+        if recorders.entered and out.spec.trainable:
+            self.record_linear(value, out, attrs)
+            if recorders.accumulators.count:
+                self.follow_in_c([value], out, attrs)
+        return new_tensor(out)
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        cdef Spec spec = <Spec>call.refs[1]
+        cdef dict attrs = <dict>call.refs[3]
+        cdef Region region
+        cdef int32_t gradient
+        if not spec.known or not locate(attrs["index"], NULL, spec, &region):
+            return False
+        gradient = own_symbol(graph, <object>call.output_gradients[0])
+        if gradient < 0 or (<Spec>graph.symbols[gradient].spec).type_num != spec.type_num:
+            return False
+        call.input_gradients[0] = owned(graph.value_at(append1(
+            graph, conform["index_add_op"], {"index": attrs["index"], "shape": spec.shape},
+            gradient, spec)))
+        return True
+
+    def call(self, x, index):
+        """Return ``x[index]``."""
+        return self.call2(x, index)
+
+    cdef object infer(self, list inputs, dict attrs):
+        cdef Spec spec = (<Value>inputs[0]).spec
+        cdef Region region
+        if spec.known and locate(attrs["index"], NULL, spec, &region):
+            return spec_of_dims(region.ndim, region.dims, spec.dtype)
+        return GeneralOp.infer(self, inputs, attrs)
+
     cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Value tangent = tangents[0]
         cdef Region region
         index = index_in_batch(attrs["index"]) if batched else attrs["index"]
-        if index is None or not locate(index, tangent, tangent.spec, &region):
+        if index is None or not locate(index, own_strides(tangent), tangent.spec, &region):
             return None
         return selected(tangent, spec_of_dims(region.ndim, region.dims, tangent.spec.dtype),
                         &region)
@@ -71,7 +117,7 @@ cdef class IndexOp(GeneralOp):
     cdef bint in_c(self, BackwardCall* call) noexcept:
         cdef Region region
         try:
-            return locate((<dict>call.refs[3])["index"], None, <Spec>call.refs[1], &region)
+            return locate((<dict>call.refs[3])["index"], NULL, <Spec>call.refs[1], &region)
         except Exception:
             return False
 
@@ -81,7 +127,7 @@ cdef class IndexOp(GeneralOp):
         cdef Region region
         cdef Walk walk
         cdef void* arrived = call.arrived[0]
-        if (not locate((<dict>call.refs[3])["index"], None, spec, &region)
+        if (not locate((<dict>call.refs[3])["index"], NULL, spec, &region)
                 or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num):
             return False
         if (arrived != NULL and is_exclusive(<PyObject*>arrived)
@@ -137,8 +183,12 @@ def index_in_batch(index):
     return (slice(None),) + parts
 
 
-cdef bint locate(index, Value value, Spec spec, Region* region) except -1:
-    """Find what an index selects of a value (None: of memory in C order) of the given shape.
+cdef inline npy_intp* own_strides(Value value) noexcept:
+    return NULL if value.contiguous else cnp.PyArray_STRIDES(<ndarray>value.owner)
+
+
+cdef bint locate(index, const npy_intp* own_strides, Spec spec, Region* region) except -1:
+    """Find what an index selects of memory (strides NULL: in C order) of the given shape.
 
     False for an index of another kind, or out of bounds: NumPy knows what to do or say.
     """
@@ -154,12 +204,9 @@ cdef bint locate(index, Value value, Spec spec, Region* region) except -1:
             return False
     if n_axes > spec.ndim:
         return False
-    if value is not None:
-        strides_of(value, strides)
-    else:
-        for axis in range(spec.ndim - 1, -1, -1):
-            strides[axis] = stride
-            stride *= spec.dims[axis]
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = stride if own_strides == NULL else own_strides[axis]
+        stride *= spec.dims[axis]
     region.ndim = region.offset = axis = 0
     n_parts = len(parts)
     for i in range(n_parts + 1):

@@ -1,13 +1,23 @@
 """Reading parts of a tensor, and the adjoint: adding into parts of zeros."""
 
+import operator
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.arguments import is_tensor, only_numpy, tensors_if_any
-from cytape.ops.declare import enter, general, linear
+from cytape.ops import index_shapes, shape_rules
+from cytape.ops.arguments import is_tensor, only_numpy, plain
+from cytape.ops.conform import stand_in
+from cytape.ops.creation import array
+from cytape.ops.declare import enter, general, linear, nondifferentiable
+from cytape.ops.dispatch import install_conform
 from cytape.ops.index_op import IndexOp, index_in_batch, static
 from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.spec import UnknownShape, symbolic_spec
+from cytape.tensor.state import current_graph
+from cytape.tensor.variable import Variable
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
 
@@ -37,15 +47,22 @@ def _add_items(values, *, index, shape):
     return index_add_op(values, index=index, shape=values.shape[:1] + tuple(shape))
 
 
+def _get_item_vjp(op, g):
+    spec, index = op.input_specs[0], op.attrs["index"]
+    if not spec.known:
+        return dynamic_index_add_op(g, spec.extents.tensor(), index=index)
+    return index_add_op(g, index=index, shape=spec.shape)
+
+
 get_item_op = enter(
     IndexOp(
         "GetItem",
         lambda x, *, index: x[index],
-        vjp=lambda op, g: index_add_op(
-            g, index=op.attrs["index"], shape=op.input_specs[0].shape),
+        vjp=_get_item_vjp,
         saved_inputs=(),
         batched=_get_items,
         linear=True,
+        shape_rule=index_shapes.get_item,
     )
 )
 
@@ -54,6 +71,7 @@ index_add_op = linear(
     forward=_index_add,
     transpose=lambda op, g: get_item_op(g, index=op.attrs["index"]),
     batched=_add_items,
+    shape_rule=index_shapes.index_add,
 )
 
 
@@ -62,7 +80,110 @@ def getitem(tensor, index):
 
     Integer and boolean tensors may be part of the index.
     """
-    return get_item_op(tensor, index=static(index))
+    return get_item_op.call(tensor, index)
+
+
+# -- x[index] in a graph, where tensors in the index have no value yet ----------------------------
+#
+# They are inputs of the op; in the index, an attribute, a string stands for each: "@0" for the
+# first.
+
+
+def _getitem_in_graph(x, index):
+    tensors = []
+
+    def whole(bound):
+        return None if bound is None else operator.index(bound)
+
+    def template(part):
+        if isinstance(part, slice):
+            bounds = (part.start, part.stop, part.step)
+            return slice(*[template(bound) if _is_symbol(bound) else whole(bound)
+                           for bound in bounds])
+        if isinstance(part, list) and _holds_symbol(part):
+            part = array(part)
+        if _is_symbol(part):
+            tensors.append(part)
+            return f"@{len(tensors) - 1}"
+        return static(part)
+
+    parts = tuple(map(template, index)) if isinstance(index, tuple) else template(index)
+    if tensors:
+        return dynamic_get_item_op(x, *tensors, index=parts)
+    return get_item_op(x, index=parts)
+
+
+def _is_symbol(part):
+    """Return whether something is a tensor whose value is known when a graph runs only."""
+    if isinstance(part, Variable):
+        return current_graph() is not None
+    return is_tensor(part) and part.graph is not None
+
+
+def _holds_symbol(index):
+    if isinstance(index, tuple | list):
+        return any(map(_holds_symbol, index))
+    if isinstance(index, slice):
+        return any(map(_is_symbol, (index.start, index.stop, index.step)))
+    return _is_symbol(index)
+
+
+def _filled_in(index, values):
+    """Return an index with values (arrays or specs) for the strings in it."""
+
+    def fill(part):
+        if isinstance(part, slice):
+            return slice(*map(fill, (part.start, part.stop, part.step)))
+        if not isinstance(part, str):
+            return part
+        value = values[int(part[1:])]
+        whole = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
+        return int(value) if whole else value
+
+    return tuple(map(fill, index)) if isinstance(index, tuple) else fill(index)
+
+
+def _dynamic_get_item(x, *values, index):
+    return x[_filled_in(index, values)]
+
+
+def _dynamic_spec(x, *specs, index):
+    for spec in specs:
+        if spec.dtype.kind not in "iub":
+            raise IndexError(
+                f"tensors in an index must be of integers or booleans, not {spec.dtype}"
+            )
+        shape_rules.shape_of(spec, "x[index]")
+    shape = shape_rules.shape_of(x, "x[index]")
+    return symbolic_spec(index_shapes.indexed_shape(shape, _filled_in(index, specs)), x.dtype)
+
+
+dynamic_get_item_op = general(
+    "DynamicGetItem",
+    _dynamic_get_item,
+    vjp=lambda op, g: (
+        dynamic_index_add_op(g, stand_in(op.input_specs[0]), *op.inputs[1:], **op.attrs),
+        *[None] * (len(op.input_specs) - 1),
+    ),
+    jvp=lambda op, t, *_: dynamic_get_item_op(t, *op.inputs[1:], **op.attrs),
+    saved_inputs=tuple(range(1, 64)),
+    shape_rule=_dynamic_spec,
+)
+dynamic_index_add_op = general(
+    "DynamicIndexAdd",
+    lambda values, like, *others, index: _index_add(
+        values, index=_filled_in(index, others), shape=like.shape
+    ),
+    vjp=lambda op, g: (
+        dynamic_get_item_op(g, *op.inputs[2:], **op.attrs), *[None] * (len(op.input_specs) - 1)
+    ),
+    jvp=lambda op, t, *_: dynamic_index_add_op(t, *op.inputs[1:], **op.attrs),
+    optional_tangents=range(1, 64),
+    saved_inputs=tuple(range(1, 64)),
+    shape_rule=lambda values, like, *_, index: shape_rules.like_second(values, like),
+)
+install_conform(
+    getitem=_getitem_in_graph, holds_symbol=_holds_symbol, index_add_op=index_add_op)
 
 
 # -- slices along one axis -----------------------------------------------------------------------
@@ -70,11 +191,21 @@ def getitem(tensor, index):
 
 def _gather_vjp(op, g):
     indices, attrs = op.inputs[1], op.attrs
+    if not (op.input_specs[0].known and op.input_specs[1].known):
+        return _gather_vjp_unknown(op, g, indices)
     (shape, count) = op.input_specs[0].shape, op.input_specs[1].size
     if attrs["axis"] == 0 and attrs["mode"] == "raise":
         values = reshape(g, (count, *shape[1:]))
         return IndexedSlices(values, reshape(indices, (count,)), shape), None
     return scatter_add_op(g, indices, size=shape[attrs["axis"]], **attrs), None
+
+
+def _gather_vjp_unknown(op, g, indices):
+    shape, attrs = op.input_specs[0].extents, op.attrs
+    rest = shape[1:]
+    if attrs["axis"] == 0 and attrs["mode"] == "raise" and None not in rest and 0 not in rest:
+        return IndexedSlices(reshape(g, (-1, *rest)), reshape(indices, (-1,)), shape), None
+    return scatter_add_like_op(g, indices, stand_in(op.input_specs[0]), **attrs), None
 
 
 def _scatter_add(values, indices, *, axis, mode, size):
@@ -99,6 +230,7 @@ gather_op = general(
     jvp=lambda op, t, _: gather_op(t, op.inputs[1], **op.attrs),
     saved_inputs=(1,),
     batched=lambda op, t, _: _along_later_axis(op, gather_op, t),
+    shape_rule=index_shapes.gather,
 )
 
 scatter_add_op = general(
@@ -111,7 +243,30 @@ scatter_add_op = general(
     jvp=lambda op, t, _: scatter_add_op(t, op.inputs[1], **op.attrs),
     saved_inputs=(1,),
     batched=lambda op, t, _: _along_later_axis(op, scatter_add_op, t),
+    shape_rule=index_shapes.scatter_add,
 )
+
+
+def _scatter_add_like(values, indices, like, *, axis, mode):
+    return _scatter_add(values, indices, axis=axis, mode=mode, size=like.shape[axis])
+
+
+scatter_add_like_op = general(
+    "ScatterAddLike",
+    _scatter_add_like,
+    vjp=lambda op, g: (gather_op(g, op.inputs[1], **op.attrs), None, None),
+    jvp=lambda op, t, *_: scatter_add_like_op(t, *op.inputs[1:], **op.attrs),
+    saved_inputs=(1, 2),
+    optional_tangents=(1, 2),
+    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like),
+)
+
+
+def scatter_add(values, indices, shape):
+    """Add slices along the first axis to zeros of a shape, which may be an unknown one."""
+    if type(shape) is UnknownShape:
+        return scatter_add_like_op(values, indices, shape.tensor(), axis=0, mode="raise")
+    return scatter_add_op(values, indices, axis=0, mode="raise", size=shape[0])
 
 
 def gather(params, indices, axis=0):
@@ -172,8 +327,53 @@ def take(a, indices, axis=None, out=None, mode="raise"):
 # -- the rest: NumPy finds the positions in the flattened array ----------------------------------
 
 
-def _positions(tensor):
-    return np.arange(tensor.size).reshape(tensor.shape)
+def _positions(x):
+    return np.arange(x.size).reshape(x.shape)
+
+
+def _must_wait(index, x):
+    """Return whether it takes a graph's run to tell what an index means for a tensor."""
+    return _is_symbol(index) or (_is_symbol(x) and not x.spec.known)
+
+
+def _along_axis_spec(arr, indices, *, axis):
+    shape = shape_rules.shape_of(arr, "take_along_axis")
+    given = shape_rules.shape_of(indices, "take_along_axis")
+    if axis is None:
+        return indices
+    axis = normalize_axis_index(axis, len(shape))
+    if len(shape) != len(given):
+        raise ValueError(f"take_along_axis: indices of shape {given} do not fit shape {shape}")
+    others = shape_rules.broadcast(
+        (*shape[:axis], 1, *shape[axis + 1 :]), (*given[:axis], 1, *given[axis + 1 :]),
+        what="take_along_axis",
+    )  # fmt: skip
+    return symbolic_spec((*others[:axis], given[axis], *others[axis + 1 :]), np.intp)
+
+
+def _compressed_spec(a, condition, *, axis):
+    shape = shape_rules.shape_of(a, "compress")
+    if axis is None:
+        return symbolic_spec((None,), np.intp)
+    axis = normalize_axis_index(axis, len(shape))
+    return symbolic_spec((*shape[:axis], None, *shape[axis + 1 :]), np.intp)
+
+
+positions_along_axis_op = nondifferentiable(
+    "PositionsAlongAxis",
+    lambda arr, indices, *, axis: np.take_along_axis(_positions(arr), indices, axis),
+    shape_rule=_along_axis_spec,
+)
+compressed_positions_op = nondifferentiable(
+    "CompressedPositions",
+    lambda a, condition, *, axis: np.compress(condition, _positions(a), axis),
+    shape_rule=_compressed_spec,
+)
+extracted_positions_op = nondifferentiable(
+    "ExtractedPositions",
+    lambda arr, condition: np.extract(condition, _positions(arr)),
+    shape_rule=lambda arr, condition: symbolic_spec((None,), np.intp),
+)
 
 
 def take_along_axis(arr, indices, axis=-1):
@@ -191,8 +391,10 @@ def take_along_axis(arr, indices, axis=-1):
     """
     if not any(map(is_tensor, (arr, indices))):
         return np.take_along_axis(arr, indices, axis)
-    arr, indices = tensors_if_any([arr, indices])
-    positions = np.take_along_axis(_positions(arr), indices.numpy(), axis)
+    if _must_wait(indices, arr):
+        return getitem(ravel(arr), positions_along_axis_op(arr, indices, axis=axis))
+    arr = convert_to_tensor(arr)
+    positions = np.take_along_axis(_positions(arr), np.asarray(plain(indices)), axis)
     return getitem(ravel(arr), positions)
 
 
@@ -208,8 +410,10 @@ def compress(condition, a, axis=None, out=None):
     if not any(map(is_tensor, (condition, a))):
         return np.compress(condition, a, axis, out)
     only_numpy("compress", [condition, a], out=out)
-    condition, a = tensors_if_any([condition, a])
-    return getitem(ravel(a), np.compress(condition.numpy(), _positions(a), axis))
+    if _must_wait(condition, a):
+        return getitem(ravel(a), compressed_positions_op(a, condition, axis=axis))
+    a = convert_to_tensor(a)
+    return getitem(ravel(a), np.compress(plain(condition), _positions(a), axis))
 
 
 def extract(condition, arr):
@@ -224,8 +428,10 @@ def extract(condition, arr):
     """
     if not any(map(is_tensor, (condition, arr))):
         return np.extract(condition, arr)
-    condition, arr = tensors_if_any([condition, arr])
-    return getitem(ravel(arr), np.extract(condition.numpy(), _positions(arr)))
+    if _must_wait(condition, arr):
+        return getitem(ravel(arr), extracted_positions_op(arr, condition))
+    arr = convert_to_tensor(arr)
+    return getitem(ravel(arr), np.extract(plain(condition), _positions(arr)))
 
 
 NUMPY_FUNCTIONS = {

@@ -6,10 +6,14 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.errors import SymbolicTensorError
+from cytape.ops import fast_shapes, shape_rules
 from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
+from cytape.ops.conform import stand_in
 from cytape.ops.declare import general, linear
 from cytape.ops.dispatch import install_conform
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
+from cytape.tensor import convert_to_tensor
 
 __all__ = [
     "append",
@@ -32,8 +36,19 @@ __all__ = [
 # -- joining ---------------------------------------------------------------------------------------
 
 
+def _split_like(g, *likes, axis):
+    if axis is None:
+        g, sizes, axis = g.reshape(-1), [like.size for like in likes], 0
+    else:
+        sizes = [like.shape[axis] for like in likes]
+    parts = np.split(g, list(accumulate(sizes[:-1])), axis)
+    return tuple(part.reshape(like.shape) for part, like in zip(parts, likes, strict=True))
+
+
 def _concatenate_back(op, g):
     specs, axis = op.input_specs, op.attrs["axis"]
+    if not all([spec.known for spec in specs]):
+        return split_like_op(g, *[stand_in(spec) for spec in specs], axis=axis)
     if axis is None:
         sizes, axis = [spec.size for spec in specs], 0
     else:
@@ -56,14 +71,16 @@ concatenate_op = linear(
     forward=lambda *arrays, **options: np.concatenate(arrays, **options),
     transpose=_concatenate_back,
     batched=_concatenate_batches,
+    shape_rule=fast_shapes.concatenate,
 )
 stack_op = linear(
     "Stack",
     forward=lambda *arrays, **options: np.stack(arrays, **options),
-    transpose=lambda op, g: unstack(g, axis=op.attrs["axis"]),
+    transpose=lambda op, g: unstack_op(g, axis=op.attrs["axis"], count=len(op.input_specs)),
     batched=lambda *batches, axis, **options: stack(
         batches, axis + 1 if axis >= 0 else axis, **options
     ),
+    shape_rule=shape_rules.stack,
 )
 
 
@@ -171,6 +188,10 @@ def append(arr, values, axis=None):
 # -- splitting -------------------------------------------------------------------------------------
 
 
+def _joined_back(op, gs):
+    return reshape(concatenate(gs, op.attrs["axis"]), op.input_specs[0].extents)
+
+
 split_op = general(
     "Split",
     forward=lambda a, *, sizes, axis: tuple(np.split(a, list(accumulate(sizes[:-1])), axis)),
@@ -180,21 +201,38 @@ split_op = general(
     batched=lambda op, t: split_op(
         t, sizes=op.attrs["sizes"], axis=axis_in_batch(op.attrs["axis"], t.ndim)
     ),
+    shape_rule=shape_rules.split,
+)
+# Into parts of the shapes of tensors, of which some are not known while a graph is built.
+split_like_op = general(
+    "SplitLike",
+    forward=_split_like,
+    vjp=lambda op, *gs: (
+        _joined_back(op, gs), *[None] * (len(op.input_specs) - 1)
+    ),
+    jvp=lambda op, t, *_: split_like_op(t, *op.inputs[1:], axis=op.attrs["axis"]),
+    optional_tangents=range(1, 1 << 16),
+    shape_rule=lambda g, *likes, axis: tuple(shape_rules.like_second(g, like) for like in likes),
 )
 unstack_op = general(
     "Unstack",
-    forward=lambda x, *, axis: tuple(np.moveaxis(x, axis, 0)),
+    forward=lambda x, *, axis, count=None: tuple(np.moveaxis(x, axis, 0)),
     vjp=lambda op, *gs: stack(gs, op.attrs["axis"]),
     jvp=lambda op, t: unstack_op(t, **op.attrs),
     saved_inputs=(),
     batched=lambda op, t: unstack_op(t, axis=axis_in_batch(op.attrs["axis"], t.ndim)),
+    shape_rule=shape_rules.unstack,
 )
 
 
 def _split(numpy_split, ary, indices_or_sections, axis):
+    if is_tensor(indices_or_sections) and indices_or_sections.graph is not None:
+        return _split_at_tensor(convert_to_tensor(ary), indices_or_sections, axis)
     indices_or_sections = plain(indices_or_sections)
     if not is_tensor(ary):
         return numpy_split(ary, indices_or_sections)
+    if None in shape_rules.shape_of(ary.spec, "split"):
+        return _split_unknown(numpy_split, ary, indices_or_sections, axis)
     parts = numpy_split(outline(ary), indices_or_sections)
     sizes = tuple(part.shape[axis] for part in parts)
     if sum(sizes) == ary.shape[axis]:
@@ -202,6 +240,56 @@ def _split(numpy_split, ary, indices_or_sections, axis):
     # An index below the one before it makes the parts overlap.
     bounds = [0, *indices_or_sections, ary.shape[axis]]
     before = (slice(None),) * normalize_axis_index(axis, ary.ndim)
+    return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+
+
+def _split_evenly(a, *, sections, axis):
+    return tuple(np.array_split(a, sections, axis))
+
+
+def _even_parts(a, *, sections, axis):
+    extent = shape_rules.shape_of(a, "split")[axis]
+    sizes = (None,) * sections
+    if extent is not None:
+        sizes = [len(part) for part in np.array_split(range(extent), sections)]
+    return shape_rules.split(a, sizes=sizes, axis=axis)
+
+
+split_evenly_op = general(
+    "SplitEvenly",
+    _split_evenly,
+    vjp=lambda op, *gs: _joined_back(op, gs),
+    jvp=lambda op, t: split_evenly_op(t, **op.attrs),
+    saved_inputs=(),
+    shape_rule=_even_parts,
+)
+
+
+def _split_at_tensor(ary, indices, axis):
+    """Split at indices that are known when a graph runs only."""
+    if not indices.spec.known or indices.ndim != 1:
+        raise SymbolicTensorError(
+            f"split at indices of shape {indices.shape}: into how many parts is not known"
+        )
+    axis = normalize_axis_index(axis, ndim(ary))
+    bounds = [None, *[indices[i] for i in range(indices.size)], None]
+    before = (slice(None),) * axis
+    return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
+
+
+def _split_unknown(numpy_split, ary, indices_or_sections, axis):
+    """Split where NumPy cannot be asked for the sizes: by slices, at given indices."""
+    axis = normalize_axis_index(axis, ary.ndim)
+    outline_of_axis = [1 if i != axis and n is None else n for i, n in enumerate(ary.shape)]
+    if ary.shape[axis] is not None:
+        outlines = numpy_split(np.empty(outline_of_axis, bool), indices_or_sections)
+        sizes = tuple(part.shape[axis] for part in outlines)
+        if sum(sizes) == ary.shape[axis]:
+            return list(split_op(ary, sizes=sizes, axis=axis))
+    elif np.ndim(indices_or_sections) == 0:
+        return list(split_evenly_op(ary, sections=int(indices_or_sections), axis=axis))
+    bounds = [None, *np.asarray(indices_or_sections).tolist(), None]
+    before = (slice(None),) * axis
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
 
 
@@ -276,7 +364,7 @@ def unstack(x, /, *, axis=0):
     """
     if not is_tensor(x):
         return np.unstack(x, axis=axis)
-    if x.ndim == 0:
+    if ndim(x) == 0:
         raise ValueError("Input array must be at least 1-d.")
     return unstack_op(x, axis=axis)
 

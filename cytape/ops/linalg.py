@@ -6,11 +6,11 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops import reductions
+from cytape.ops import reductions, shape_rules
 from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy
 from cytape.ops.conform import sum_to
 from cytape.ops.creation import astype
-from cytape.ops.declare import enter, general
+from cytape.ops.declare import enter, general, linear
 from cytape.ops.elementwise import absolute, conj, multiply, real, sign
 from cytape.ops.matmul_op import MatMulOp
 from cytape.ops.shaping import (
@@ -24,6 +24,7 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
+from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"]
 
@@ -68,10 +69,18 @@ def _matmul_right_gradient(op, g):
     if a_spec.ndim == 1:
         return a * g if b_spec.ndim == 1 else expand_dims(a, -1) * expand_dims(g, -2)
     if a_spec.ndim > 2 and b_spec.ndim <= 2:  # one product instead of a sum of products
+        if not (a_spec.known and b_spec.known):
+            return _matmul_right_gradient_unknown(a, g, b_spec)
         rows = math.prod(a_spec.shape[:-1])
         a = reshape(a, (rows, a_spec.shape[-1]))
         g = reshape(g, (rows, *b_spec.shape[1:]))
     return sum_to(matmul_op(_transposed(a), g), b_spec)
+
+
+def _matmul_right_gradient_unknown(a, g, b_spec):
+    """Sum over all axes that the operands have before those of the matrices."""
+    a_axes = tuple(range(a.ndim - 1))
+    return sum_to(tensordot_op(a, g, axes=(a_axes, a_axes)), b_spec)
 
 
 def _matmul_vjp(op, g):
@@ -107,6 +116,7 @@ matmul_op = enter(
         jvp=lambda op, a, b: bilinear_jvp(op, matmul_op, a, b),
         optional_tangents=(0, 1),
         batched=_matmul_batched,
+        shape_rule=shape_rules.matmul,
     )
 )
 
@@ -152,6 +162,7 @@ tensordot_op = general(
     vjp=_tensordot_vjp,
     jvp=lambda op, a, b: bilinear_jvp(op, tensordot_op, a, b),
     optional_tangents=(0, 1),
+    shape_rule=shape_rules.tensordot,
 )
 
 
@@ -271,11 +282,36 @@ def kron(a, b):
     array([ 1.,  2., 10., 20.])
     """
     length = max(ndim(a), ndim(b))
+    if None in (*shape(a), *shape(b)):
+        return _kron_unknown(a, b, length)
     a_shape = (1,) * (length - ndim(a)) + shape(a)
     b_shape = (1,) * (length - ndim(b)) + shape(b)
     a = reshape(a, [size for n in a_shape for size in (n, 1)])
     b = reshape(b, [size for n in b_shape for size in (1, n)])
     return reshape(multiply(a, b), [n * m for n, m in zip(a_shape, b_shape, strict=True)])
+
+
+def _kron_unknown(a, b, length):
+    """Do the same with new axes instead of new shapes, but for the last step."""
+    lead_a, lead_b = length - ndim(a), length - ndim(b)
+    a = expand_dims(a, tuple([*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)]))
+    b = expand_dims(b, tuple([*range(2 * lead_b), *range(2 * lead_b, 2 * length, 2)]))
+    return merge_pairs_op(multiply(a, b))
+
+
+def _merge_pairs(x):
+    return x.reshape([n * m for n, m in zip(x.shape[::2], x.shape[1::2], strict=True)])
+
+
+merge_pairs_op = linear(
+    "MergePairs",
+    _merge_pairs,
+    transpose=lambda op, g: reshape(g, op.input_specs[0].extents),
+    shape_rule=lambda x: symbolic_spec(
+        [shape_rules.product(pair) for pair in zip(x.shape[::2], x.shape[1::2], strict=True)],
+        x.dtype,
+    ),
+)
 
 
 # -- norms ---------------------------------------------------------------------------------------
@@ -306,6 +342,7 @@ vector_norm_op = general(
     jvp=_vector_norm_jvp,
     saved_outputs=(0,),
     batched=_vector_norm_jvp,
+    shape_rule=shape_rules.vector_norm,
 )
 
 
@@ -322,7 +359,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     """
     if not is_tensor(x):
         return np.linalg.norm(x, ord, axis, keepdims)
-    axes = tuple(range(x.ndim)) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
     result = _norm(x, ord, axes, flatten=axis is None)
     return result if keepdims else squeeze(result, axes)
 

@@ -3,18 +3,22 @@ cimport numpy as cnp
 from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
-from cytape.tensor.spec cimport spec_of
+from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport new_value
+from libc.stdint cimport int32_t
 from numpy cimport ndarray
 
 from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
 from .forward cimport tangent_value
 from .kernels cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
 from .sums cimport add_sum
+from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
 
 import numpy as np
+
+from cytape.ops.dispatch import conform
 
 cnp.import_array()
 
@@ -37,7 +41,11 @@ cdef class MatMulOp(GeneralOp):
         return GeneralOp.__call__(self, *inputs, **attrs)
 
     cdef object call2(self, x, y):
-        cdef Value a = tensor_value(x), b = tensor_value(y), out = None
+        cdef Value a, b, out = None
+        if recorders.symbolic and graph_for((x, y)) is not None:
+            return NotImplemented if opts_out(x) or opts_out(y) else GeneralOp.__call__(self, x, y)
+        a = tensor_value(x)
+        b = tensor_value(y)
         if a is None and b is None:
             return NotImplemented if opts_out(x) or opts_out(y) else self.forward(x, y)
         if a is None and type(x) is ndarray:
@@ -58,6 +66,22 @@ cdef class MatMulOp(GeneralOp):
             if recorders.accumulators.count:
                 self.follow_in_c([a, b], out, {})
         return tensor
+
+    cdef object infer(self, list inputs, dict attrs):
+        cdef Spec a = (<Value>inputs[0]).spec, b = (<Value>inputs[1]).spec
+        cdef npy_intp dims[2]
+        cdef int ndim = 0
+        if (attrs or not a.known or not b.known or a.dtype is not b.dtype
+                or not 1 <= a.ndim <= 2 or not 1 <= b.ndim <= 2
+                or a.dims[a.ndim - 1] != b.dims[0]):
+            return GeneralOp.infer(self, inputs, attrs)
+        if a.ndim == 2:
+            dims[ndim] = a.dims[0]
+            ndim += 1
+        if b.ndim == 2:
+            dims[ndim] = b.dims[1]
+            ndim += 1
+        return spec_of_dims(ndim, dims, a.dtype)
 
     cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Value left = None, right = None
@@ -95,17 +119,51 @@ cdef class MatMulOp(GeneralOp):
         """
         cdef Matrix left, right
         cdef Value out
-        cdef tuple shape = a.spec.shape[:a.spec.ndim - 1] + b.spec.shape[1 + many_b:]
+        cdef npy_intp dims[5]  # matrices, or many of them
+        cdef int i, ndim = 0
         if (a.spec.type_num != b.spec.type_num
                 or not as_matrix(a, a.spec.ndim == 1 + many_a, &left, many_a)
                 or not as_matrix(b, False, &right, many_b) or left.columns != right.rows):
             return None
-        out = new_value(spec_of(b.spec.shape[:many_b] + shape, a.spec.dtype))
+        if many_b:
+            dims[0] = b.spec.dims[0]
+            ndim = 1
+        for i in range(a.spec.ndim - 1):
+            dims[ndim] = a.spec.dims[i]
+            ndim += 1
+        for i in range(1 + many_b, b.spec.ndim):
+            dims[ndim] = b.spec.dims[i]
+            ndim += 1
+        out = new_value(spec_of_dims(ndim, dims, a.spec.dtype))
         feclearexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
         multiply(a.spec.type_num, &left, &right, out)
         if fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW):
             return None  # NumPy will say what was wrong, as it is set up to
         return out
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2]
+        cdef dict attrs
+        cdef int32_t gradient, left, right
+        if (a.spec.ndim != 2 or b.spec.ndim != 2 and (b.spec.ndim != 1 or call.needed[0])
+                or not a.spec.known or not b.spec.known
+                or a.spec.type_num != b.spec.type_num
+                or (a.spec.type_num != cnp.NPY_DOUBLE and a.spec.type_num != cnp.NPY_FLOAT)):
+            return False
+        gradient = own_symbol(graph, <object>call.output_gradients[0])
+        left, right = own_symbol(graph, a), own_symbol(graph, b)
+        if gradient < 0:
+            return False
+        attrs = {"axes": None}
+        if call.needed[0]:
+            right = append1(graph, conform["transpose_op"], attrs, right, transposed(b.spec))
+            call.input_gradients[0] = owned(
+                graph.value_at(append2(graph, self, gradient, right, a.spec)))
+        if call.needed[1]:
+            left = append1(graph, conform["transpose_op"], attrs, left, transposed(a.spec))
+            call.input_gradients[1] = owned(
+                graph.value_at(append2(graph, self, left, gradient, b.spec)))
+        return True
 
     cdef bint in_c(self, BackwardCall* call) noexcept:
         cdef Matrix matrix
@@ -195,6 +253,12 @@ cdef void describe(Value g, Value a, Value b, Matrix* left, Matrix* right,
     upstream.rows, upstream.columns = left.rows, right.columns
     upstream.column_stride = g.spec.itemsize
     upstream.row_stride = upstream.columns * g.spec.itemsize
+
+
+cdef Spec transposed(Spec matrix):
+    cdef npy_intp dims[2]
+    dims[0], dims[1] = matrix.dims[1], matrix.dims[0]
+    return spec_of_dims(2, dims, matrix.dtype)
 
 
 cdef bint as_matrix(Value value, bint vector_is_row, Matrix* matrix, bint many=False) noexcept:

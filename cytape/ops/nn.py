@@ -10,16 +10,20 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.arguments import axis_in_batch
+from cytape.ops import nn_shapes
+from cytape.ops.arguments import axis_in_batch, is_tensor
+from cytape.ops.conform import count
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.declare import elementwise, general
-from cytape.ops.elementwise import exp, where
+from cytape.ops.dropout import dropout
+from cytape.ops.elementwise import exp, maximum, where
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 
 __all__ = [
     "avg_pool2d",
     "conv2d",
+    "dropout",
     "fused_batch_norm",
     "log_softmax",
     "logsumexp",
@@ -122,6 +126,7 @@ softmax_op = general(
     saved_inputs=(),
     saved_outputs=(0,),
     batched=lambda op, t: _softmax_product(op.outputs[0], t, _later_axis(op, t)),
+    shape_rule=nn_shapes.floating,
 )
 
 log_softmax_op = general(
@@ -132,6 +137,7 @@ log_softmax_op = general(
     saved_inputs=(),
     saved_outputs=(0,),
     batched=lambda op, t: _log_softmax_product(op, t, _later_axis(op, t)),
+    shape_rule=nn_shapes.floating,
 )
 
 log_sum_exp_op = general(
@@ -143,6 +149,7 @@ log_sum_exp_op = general(
     batched=lambda op, t: sum(
         _shares(op) * t, _later_axis(op, t), keepdims=op.attrs["keepdims"]
     ),
+    shape_rule=nn_shapes.log_sum_exp,
 )
 
 
@@ -297,6 +304,7 @@ softmax_cross_entropy_op = general(
     saved_outputs=(1,),
     optional_gradients=(1,),
     optional_tangents=(0, 1),
+    shape_rule=nn_shapes.cross_entropy,
 )
 
 
@@ -368,6 +376,7 @@ sparse_softmax_cross_entropy_op = general(
     saved_inputs=(0,),
     saved_outputs=(1,),
     optional_gradients=(1,),
+    shape_rule=nn_shapes.sparse_cross_entropy,
 )
 
 
@@ -411,6 +420,8 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits):
 def _channel_axes(spec):
     """Return all axes but the last, and the number of elements along them."""
     axes = tuple(range(spec.ndim - 1))
+    if None in spec.shape[:-1]:
+        return axes, count(spec, axes)
     return axes, math.prod(spec.shape[:-1])
 
 
@@ -422,6 +433,10 @@ def _fused_batch_norm(x, scale, offset, *, epsilon):
     rsqrt = 1 / np.sqrt(variance + epsilon)
     y = (x - mean) * (rsqrt * scale) + offset
     return y, mean, variance * (count / max(count - 1, 1)), mean, rsqrt
+
+
+def _less_one(count):
+    return maximum(count - 1, 1) if is_tensor(count) else max(count - 1, 1)
 
 
 def _sum_of_given(*terms):
@@ -443,7 +458,7 @@ def _fused_batch_norm_vjp(op, g, g_mean, g_variance, g_saved_mean, g_rsqrt):
     if g_mean is not None:
         g_x = g_x + g_mean / count
     if g_variance is not None:
-        g_x = g_x + g_variance * centered * (2 / max(count - 1, 1))
+        g_x = g_x + g_variance * centered * (2 / _less_one(count))
     if g_rsqrt is not None:
         g_x = g_x - g_rsqrt * rsqrt**3 * centered / count
     return g_x, g_scale, g_offset
@@ -457,13 +472,13 @@ def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
     if t_x is not None:
         t_mean = sum(t_x, axes) / count
         covariance = sum(centered * t_x, axes)
-        t_variance = covariance * (2 / max(count - 1, 1))
+        t_variance = covariance * (2 / _less_one(count))
         t_rsqrt = -(rsqrt**3) * covariance / count
         t_y = op.inputs[1] * (rsqrt * (t_x - t_mean) + centered * t_rsqrt)
     if t_scale is not None:
         t_scale = centered * rsqrt * t_scale
     if t_offset is not None:
-        t_offset = broadcast_to(t_offset, op.input_specs[0].shape)
+        t_offset = broadcast_to(t_offset, op.input_specs[0].extents)
     return _sum_of_given(t_y, t_scale, t_offset), t_mean, t_variance, t_mean, t_rsqrt
 
 
@@ -476,6 +491,7 @@ fused_batch_norm_op = general(
     saved_outputs=(3, 4),
     optional_gradients=(1, 2, 3, 4),
     optional_tangents=(0, 1, 2),
+    shape_rule=nn_shapes.fused_batch_norm,
 )
 
 

@@ -12,6 +12,7 @@ from cytape.tensor.value cimport Value
 
 from .dispatch cimport Op
 from .program cimport MAX_INPUTS, Operands, Program
+from .symbolic cimport SymbolicGraph
 
 cdef class PartialsOp(Op):
     cdef readonly int n_inputs
@@ -31,6 +32,9 @@ cdef class PartialsOp(Op):
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,
                                Operands* operands, int i, Program tangents) except -1
     cdef Program gradient_tangent_program(self, int i, unsigned int present)
+    # Add the gradients to the graph that this thread builds; False, with nothing done, if that is
+    # not to be done in C.
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1
     cdef int follow(self, Value out, PyObject** inputs, int n) except -1
     cdef bint follow_by_program(self, TangentRecorder accumulator, Value out, PyObject** inputs,

@@ -2,9 +2,9 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.vspace cimport WANTED, OpType
-from cytape.tensor.state cimport accumulating, observed
+from cytape.tensor.state cimport accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport array_of, is_exclusive, new_value
+from cytape.tensor.value cimport array_of, is_exclusive, is_symbolic, new_value
 
 from .dispatch cimport (
     dense, dense_value, give, owned, release_objects, restored, spec_of_ref)
@@ -66,6 +66,10 @@ cdef class PartialsOp(Op):
         if self.programs is None:
             self.trace_partials()
         if observed():
+            graph = building()
+            if graph is not None and recording() is None and accumulating() is None and (
+                    self.backward_in_graph(call, graph)):
+                return 0
             accumulator = sole_accumulator()
             if accumulator is not None and self.backward_with_tangents(call, accumulator):
                 return 0
@@ -75,6 +79,9 @@ cdef class PartialsOp(Op):
         if self.backward_by_programs(call, gradient, spare):
             return 0
         return self.backward_by_partials(call, array_of(gradient), True)
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        return False
 
     cdef bint wants(self, BackwardCall* call, int i) except -1:
         """Whether input i's gradient is to be computed.
@@ -224,7 +231,7 @@ cdef class PartialsOp(Op):
         cdef Value tangent
         cdef list aligned_ones  # operands hold no references
         cdef int i
-        if not accumulator.outermost or accumulator.by_transposition or (
+        if is_symbolic(out) or not accumulator.outermost or accumulator.by_transposition or (
                 accumulator.rule is not None) or (
                 spec.type_num != cnp.NPY_DOUBLE and spec.type_num != cnp.NPY_FLOAT):
             return False
@@ -275,7 +282,7 @@ cdef class PartialsOp(Op):
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
         cdef Value out = outputs[0]
-        cdef tuple shape = out.spec.shape
+        shape = out.spec.shape if out.spec.known else out.spec.unknown
         output = restored(out, plain)
         inputs = [restored(value, plain) for value in inputs]
         total = None
@@ -289,7 +296,7 @@ cdef class PartialsOp(Op):
                     directions + (1,) * (len(shape) - tangent.ndim) + tangent.shape[1:])
             term = times(tangent, partial(output, *inputs))
             total = term if total is None else total + term
-        if total is None or total.shape == shape:
+        if total is None or (out.spec.known and total.shape == shape):
             return total
         return np.broadcast_to(total, shape) if plain else conform["broadcast_to"](total, shape)
 

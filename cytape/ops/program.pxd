@@ -38,10 +38,16 @@ cdef struct Operands:
     char* data[MAX_REGISTERS]        # a program puts what else it needs behind the operands
     npy_intp strides[MAX_REGISTERS]
 
+# One step on so many elements, to `output`. Strides and memory go by register; booleans lie close.
+cdef void run_step(const Step* step, int type_num, npy_intp length, char** registers,
+                   const npy_intp* strides, char* output) noexcept nogil
 cdef bint add_operand(Operands* operands, int register, Value value) noexcept  # False: other dtype
 
 cdef class Program:
     cdef list kernels                       # keeps what the loops point to
+    cdef list ufuncs                        # per step; None for select and widen
+    cdef list ops                           # what a graph calls for each step; made at first use
+    cdef bint in_graph                      # there is something for every step
     cdef Step[MAX_REGISTERS] steps
     cdef int n_steps
     cdef int n_registers

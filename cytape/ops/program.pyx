@@ -229,6 +229,7 @@ cdef Program assemble(tracer, result):
     cdef Kernel kernel
     cdef int i, type_num, register
     program.kernels = []
+    program.ufuncs = []
     program.copied = -1
     program.runs_on = [True, True]
     steps, needed = [], set()
@@ -261,6 +262,7 @@ cdef Program assemble(tracer, result):
     for kind, inputs, output in steps:
         step = &program.steps[program.n_steps]
         program.n_steps += 1
+        program.ufuncs.append(None if kind is SELECT or kind is WIDEN else kind)
         step.n_inputs = len(inputs)
         step.from_bool = all([symbol.is_bool for symbol in inputs])
         step.vector = vector_loop(kind)
@@ -406,33 +408,38 @@ cdef void run_blocks(Program program, int type_num, npy_intp n, char** data,
 
 cdef void run_steps(Program program, int type_num, npy_intp length, char** registers,
                     const npy_intp* strides, char* result, bint accumulate) noexcept nogil:
-    cdef int which = 0 if type_num == cnp.NPY_DOUBLE else 1
-    cdef npy_intp itemsize = 4 if which else 8
-    cdef char* arguments[4]
-    cdef npy_intp argument_strides[4]
-    cdef int i, j, last = program.n_steps - 1
+    cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
+    cdef int i, last = program.n_steps - 1
     cdef Step* step
     for i in range(program.n_steps):
         step = &program.steps[i]
-        for j in range(step.n_inputs):
-            arguments[j] = registers[step.inputs[j]]
-            argument_strides[j] = 1 if step.from_bool else strides[step.inputs[j]]
-        arguments[step.n_inputs] = (result if i == last and not accumulate
-                                    else registers[step.output])
-        argument_strides[step.n_inputs] = itemsize
-        if step.vector != NULL and not which and length > WORTH_VECTORS:
-            step.vector(arguments, &length, argument_strides, NULL)
-        elif step.loops[which].function != NULL:
-            if step.loops[which].out_type == cnp.NPY_BOOL:
-                argument_strides[step.n_inputs] = 1
-            step.loops[which].function(arguments, &length, argument_strides,
-                                       step.loops[which].data)
-        elif step.n_inputs == 1:
-            widen(type_num, length, arguments[0], arguments[1])
-        else:
-            select(type_num, length, arguments, argument_strides)
+        run_step(step, type_num, length, registers, strides,
+                 result if i == last and not accumulate else registers[step.output])
     if accumulate:
         add_to(type_num, itemsize, length, result, registers[program.steps[last].output])
+
+
+cdef void run_step(const Step* step, int type_num, npy_intp length, char** registers,
+                   const npy_intp* strides, char* output) noexcept nogil:
+    cdef int which = 0 if type_num == cnp.NPY_DOUBLE else 1
+    cdef char* arguments[4]
+    cdef npy_intp argument_strides[4]
+    cdef int j
+    for j in range(step.n_inputs):
+        arguments[j] = registers[step.inputs[j]]
+        argument_strides[j] = 1 if step.from_bool else strides[step.inputs[j]]
+    arguments[step.n_inputs] = output
+    argument_strides[step.n_inputs] = 4 if which else 8
+    if step.vector != NULL and not which and length > WORTH_VECTORS:
+        step.vector(arguments, &length, argument_strides, NULL)
+    elif step.loops[which].function != NULL:
+        if step.loops[which].out_type == cnp.NPY_BOOL:
+            argument_strides[step.n_inputs] = 1
+        step.loops[which].function(arguments, &length, argument_strides, step.loops[which].data)
+    elif step.n_inputs == 1:
+        widen(type_num, length, arguments[0], arguments[1])
+    else:
+        select(type_num, length, arguments, argument_strides)
 
 
 cdef void widen(int type_num, npy_intp n, char* booleans, char* numbers) noexcept nogil:

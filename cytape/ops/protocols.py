@@ -8,17 +8,19 @@ import cytape.ops.elementwise as elementwise
 import cytape.ops.indexing as indexing
 import cytape.ops.joining as joining
 import cytape.ops.linalg as linalg
+import cytape.ops.ordering as ordering
 import cytape.ops.rearranging as rearranging
 import cytape.ops.reductions as reductions
 import cytape.ops.shaping as shaping
 import cytape.ops.sparse as sparse
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.gradients import install_aggregate
 from cytape.tensor.operators import install
-from cytape.tensor.tensor import Tensor, install_methods, tensor_of
+from cytape.tensor.tensor import Tensor, install_methods
 
 _FAMILIES = (
-    creation, einsum, elementwise, indexing, joining, linalg, rearranging, reductions, shaping)
+    creation, einsum, elementwise, indexing, joining, linalg, ordering, rearranging, reductions,
+    shaping)
 NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }
@@ -32,17 +34,13 @@ _REDUCTIONS = {
 }
 
 
-# Functions with integer results, which have no gradient to lose.
-_ORDERING = {np.argpartition, np.argsort, np.digitize, np.lexsort, np.searchsorted}
-
-
-def _plain(x, convert=np.asarray):
-    """Return x with all tensors in it converted; a recorded one objects to numpy.asarray."""
+def _plain(x):
+    """Return x with all tensors in it converted; a recorded one objects to that."""
     if isinstance(x, Tensor):
-        return convert(x)
+        return np.asarray(x)
     if isinstance(x, (list, tuple)):
-        return type(x)(_plain(item, convert) for item in x)
-    return {key: _plain(item, convert) for key, item in x.items()} if isinstance(x, dict) else x
+        return type(x)(map(_plain, x))
+    return {key: _plain(item) for key, item in x.items()} if isinstance(x, dict) else x
 
 
 def _without_gradient(name, function, args, arguments):
@@ -65,6 +63,12 @@ def _without_gradient(name, function, args, arguments):
         raise DetachedError(
             f"{name} has no derivative in cytape, but was called with a tensor that is being "
             f"recorded. {advice}"
+        ) from error
+    except SymbolicTensorError as error:
+        raise SymbolicTensorError(
+            f"{name} has no version in cytape, and a symbolic tensor has no value yet to call it "
+            "with. Write it with functions that have one (docs/functions.md), or declare "
+            "an op of it (cytape.ops.declare)"
         ) from error
 
 
@@ -95,9 +99,6 @@ def array_ufunc(ufunc, method, inputs, arguments):
 def array_function(function, args, arguments):
     """Serve `Tensor.__array_function__`."""
     ours = NUMPY_FUNCTIONS.get(function)
-    if function in _ORDERING:
-        return tensor_of(
-            function(*_plain(args, Tensor.numpy), **_plain(arguments, Tensor.numpy)))
     if ours is None or arguments.get("out") is not None:
         name = f"{function.__module__}.{function.__name__}"
         return _without_gradient(name, function, args, arguments)
@@ -141,15 +142,12 @@ install(
 install_methods(
     {
         **_functions(
-            "all any argmax argmin clip copy cumprod cumsum diagonal dot max mean min prod ravel "
-            "repeat squeeze std sum swapaxes take trace var"
+            "all any argmax argmin argsort clip copy cumprod cumsum diagonal dot max mean min "
+            "nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace var"
         ),
         # Ops are no functions: nothing would bind a tensor to them.
         **{name: _method(op) for name, op in _functions("conj conjugate round").items()},
         "flatten": shaping.ravel,
-        "argsort": _method(np.argsort),
-        "searchsorted": _method(np.searchsorted),
-        "nonzero": lambda tensor: tuple(map(tensor_of, tensor.numpy().nonzero())),
     }
 )
 install_aggregate(sparse.aggregate_indexed_slices)

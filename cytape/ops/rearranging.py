@@ -3,11 +3,14 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops import shape_rules
 from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.conform import sum_to
-from cytape.ops.declare import general, linear
-from cytape.ops.shaping import ravel, reshape
+from cytape.ops.declare import general, linear, nondifferentiable
+from cytape.ops.deferred import deferred_vjp
+from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
     "diag",
@@ -33,18 +36,22 @@ flip_op = linear(
     forward=np.flip,
     transpose=lambda op, g: flip(g, op.attrs["axis"]),
     batched=lambda m, axis: flip(m, axis_in_batch(axis, m.ndim)),
+    shape_rule=shape_rules.flip,
 )
 fliplr_op = linear(
-    "FlipLR", np.fliplr, transpose=lambda op, g: fliplr(g), batched=lambda m: flip(m, 2)
-)
+    "FlipLR", np.fliplr, transpose=lambda op, g: fliplr(g), batched=lambda m: flip(m, 2),
+    shape_rule=lambda m: shape_rules.flip(m, 1),
+)  # fmt: skip
 flipud_op = linear(
-    "FlipUD", np.flipud, transpose=lambda op, g: flipud(g), batched=lambda m: flip(m, 1)
-)
+    "FlipUD", np.flipud, transpose=lambda op, g: flipud(g), batched=lambda m: flip(m, 1),
+    shape_rule=lambda m: shape_rules.flip(m, 0),
+)  # fmt: skip
 rot90_op = linear(
     "Rot90",
     forward=np.rot90,
     transpose=lambda op, g: rot90(g, -op.attrs["k"], op.attrs["axes"]),
     batched=lambda m, k, axes: rot90(m, k, axis_in_batch(axes, m.ndim)),
+    shape_rule=shape_rules.rot90,
 )
 roll_op = linear(
     "Roll",
@@ -53,6 +60,7 @@ roll_op = linear(
     batched=lambda a, shift, axis: (
         NotImplemented if axis is None else roll(a, shift, axis_in_batch(axis, a.ndim))
     ),
+    shape_rule=shape_rules.roll,
 )
 
 
@@ -123,6 +131,8 @@ def roll(a, shift, axis=None):
 
 def _tile_back(op, g):
     """Sum over the repeats: each axis of `g` is one of repeats and one of the input's elements."""
+    if not op.input_specs[0].known:
+        return deferred_vjp(op, g)
     shape = op.input_specs[0].shape
     reps = np.atleast_1d(op.attrs["reps"]).tolist()
     reps = [1] * (g.ndim - len(reps)) + reps
@@ -132,6 +142,8 @@ def _tile_back(op, g):
 
 
 def _repeat_back(op, g):
+    if not op.input_specs[0].known:
+        return deferred_vjp(op, g)
     shape, axis = op.input_specs[0].shape, op.attrs["axis"]
     axis = normalize_axis_index(axis, len(shape))
     repeats = int(np.asarray(op.attrs["repeats"]).item())
@@ -139,13 +151,28 @@ def _repeat_back(op, g):
     return reshape(g, pairs).sum(axis=axis + 1)
 
 
-tile_op = linear("Tile", forward=np.tile, transpose=_tile_back)
+tile_op = linear("Tile", forward=np.tile, transpose=_tile_back, shape_rule=shape_rules.tile)
 repeat_op = linear(
     "Repeat",
     forward=np.repeat,
     transpose=_repeat_back,
     batched=lambda a, repeats, axis: repeat(a, repeats, axis_in_batch(axis, a.ndim)),
+    shape_rule=shape_rules.repeat,
 )
+
+
+repeated_positions_op = nondifferentiable(
+    "RepeatedPositions",
+    lambda a, repeats, *, axis: np.repeat(np.arange(a.shape[axis]), repeats),
+    shape_rule=lambda a, repeats, *, axis: symbolic_spec((None,), np.intp),
+)
+
+
+def _repeat_dynamically(a, repeats, axis):
+    if axis is None or ndim(a) == 0:
+        a, axis = ravel(convert_to_tensor(a)), axis or 0
+    axis = normalize_axis_index(axis, ndim(a))
+    return convert_to_tensor(a)[_along(axis, repeated_positions_op(a, repeats, axis=axis))]
 
 
 def tile(A, reps):  # noqa: N803 (NumPy's name)
@@ -169,15 +196,18 @@ def repeat(a, repeats, axis=None):
     >>> np.repeat(cytape.constant([1.0, 2.0]), 2).numpy()
     array([1., 1., 2., 2.])
     """
+    if is_tensor(repeats) and repeats.graph is not None:
+        return _repeat_dynamically(a, repeats, axis)
     repeats = plain(repeats)
     if not is_tensor(a):
         return np.repeat(a, repeats, axis)
-    if axis is None or a.ndim == 0:
+    if axis is None or ndim(a) == 0:
         a, axis = ravel(a), axis or 0
     if np.size(repeats) == 1:
         return repeat_op(a, repeats=repeats, axis=axis)
     axis = normalize_axis_index(axis, a.ndim)
-    return a[_along(axis, np.repeat(np.arange(a.shape[axis]), repeats))]
+    n = len(repeats) if a.shape[axis] is None else a.shape[axis]
+    return a[_along(axis, np.repeat(np.arange(n), repeats))]
 
 
 def _along(axis, index):
@@ -193,6 +223,8 @@ _COPYING_MODES = ("edge", "reflect", "symmetric", "wrap")
 
 def _pad_vjp(op, g):
     widths, shape = op.attrs["pad_width"], op.input_specs[0].shape
+    if None in shape:
+        return g[tuple(slice(before, -after if after else None) for before, after in widths)]
     return g[tuple(slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True))]
 
 
@@ -203,6 +235,20 @@ pad_op = general(
     jvp=lambda op, t: pad_op(t, pad_width=op.attrs["pad_width"]),
     saved_inputs=(),
     batched=lambda op, t: pad_op(t, pad_width=np.vstack([(0, 0), op.attrs["pad_width"]])),
+    shape_rule=shape_rules.pad,
+)
+
+
+def _padded_positions(x, *, axis, width, mode, **kwargs):
+    return np.pad(np.arange(x.shape[axis]), width, mode, **kwargs)
+
+
+padded_positions_op = nondifferentiable(
+    "PaddedPositions",
+    _padded_positions,
+    shape_rule=lambda x, *, axis, width, **_: symbolic_spec(
+        (shape_rules.total((x.shape[axis], *width)),), np.intp
+    ),
 )
 
 
@@ -219,7 +265,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """
     if not is_tensor(array):
         return np.pad(array, pad_width, mode, **kwargs)
-    if array.ndim == 0:
+    if ndim(array) == 0:
         return convert_to_tensor(array)
     widths = _pad_widths(pad_width, array.ndim)
     if mode == "constant":
@@ -230,7 +276,12 @@ def pad(array, pad_width, mode="constant", **kwargs):
             f"in the modes constant, {', '.join(_COPYING_MODES)}"
         )
     for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
-        array = array[_along(axis, np.pad(np.arange(n), width, mode, **kwargs))]
+        if n is None:
+            width = tuple(width.tolist())
+            positions = padded_positions_op(array, axis=axis, width=width, mode=mode, **kwargs)
+        else:
+            positions = np.pad(np.arange(n), width, mode, **kwargs)
+        array = array[_along(axis, positions)]
     return array
 
 
@@ -250,12 +301,14 @@ tril_op = linear(
     forward=np.tril,
     transpose=lambda op, g: sum_to(tril(g, op.attrs["k"]), op.input_specs[0]),
     batched=lambda m, k: tril(m, k) if m.ndim > 2 else NotImplemented,
+    shape_rule=shape_rules.triangle,
 )
 triu_op = linear(
     "Triu",
     forward=np.triu,
     transpose=lambda op, g: sum_to(triu(g, op.attrs["k"]), op.input_specs[0]),
     batched=lambda m, k: triu(m, k) if m.ndim > 2 else NotImplemented,
+    shape_rule=shape_rules.triangle,
 )
 
 
@@ -286,6 +339,8 @@ def triu(m, k=0):
 
 
 def _embed_diagonal(elements, *, shape, offset, axis1, axis2):
+    if None in shape:  # a square that just holds it
+        shape = (elements.shape[-1] + abs(offset),) * 2
     result = np.zeros(shape, elements.dtype)
     matrices = np.moveaxis(result, (axis1, axis2), (-2, -1))
     rows = np.arange(elements.shape[-1])
@@ -297,17 +352,25 @@ def _diagonal_of_embedded(op, g):
     return diagonal(g, *(op.attrs[name] for name in ("offset", "axis1", "axis2")))
 
 
+def _embedded(op, g):
+    if not op.input_specs[0].known:
+        return deferred_vjp(op, g)
+    return embed_diagonal_op(g, shape=op.input_specs[0].shape, **op.attrs)
+
+
 diagonal_op = linear(
     "Diagonal",
     forward=np.diagonal,
-    transpose=lambda op, g: embed_diagonal_op(g, shape=op.input_specs[0].shape, **op.attrs),
+    transpose=_embedded,
     batched=lambda x, offset, axis1, axis2: diagonal(
         x, offset, *axis_in_batch((axis1, axis2), x.ndim)
     ),
+    shape_rule=shape_rules.diagonal,
 )
 embed_diagonal_op = linear(
-    "EmbedDiagonal", forward=_embed_diagonal, transpose=_diagonal_of_embedded
-)
+    "EmbedDiagonal", forward=_embed_diagonal, transpose=_diagonal_of_embedded,
+    shape_rule=lambda elements, *, shape, **_: symbolic_spec(shape, elements.dtype),
+)  # fmt: skip
 
 
 def diagonal(a, offset=0, axis1=0, axis2=1):
@@ -334,8 +397,8 @@ def diag(v, k=0):
     """
     if not is_tensor(v):
         return np.diag(v, k)
-    if v.ndim == 1:
-        n = v.size + abs(k)
+    if ndim(v) == 1:
+        n = None if v.size is None else v.size + abs(k)
         return embed_diagonal_op(v, shape=(n, n), offset=k, axis1=0, axis2=1)
     if v.ndim == 2:
         return diagonal(v, k)

@@ -14,13 +14,24 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops import shape_rules
 from cytape.ops.arguments import axis_in_batch, only_numpy
+from cytape.ops.conform import count
 from cytape.ops.creation import astype, ones_like, zeros_like
 from cytape.ops.declare import enter, general, linear, nondifferentiable
-from cytape.ops.elementwise import conj, real, where
+from cytape.ops.deferred import deferred_jvp, deferred_vjp
+from cytape.ops.elementwise import conj, maximum, real, where
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
-from cytape.ops.shaping import broadcast_to, moveaxis, ndim, ravel, reshape, transpose
+from cytape.ops.shaping import (
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ndim,
+    ravel,
+    reshape,
+    transpose,
+)
 from cytape.ops.sum_op import SumOp
 
 __all__ = [
@@ -50,12 +61,17 @@ def _axes(op):
     axis, ndim = op.attrs["axis"], op.input_specs[0].ndim
     if axis is None or ndim == 0:  # NumPy lets a 0-d array have an axis 0
         return tuple(range(ndim))
+    if ndim < 0:  # it is not known
+        return axis if isinstance(axis, tuple) else (axis,)
     return normalize_axis_tuple(axis, ndim)
 
 
-def _count(op):
-    """Return how many elements go into one element of the output."""
-    return math.prod(op.input_specs[0].shape[axis] for axis in _axes(op))
+def _count(op, at_least=0):
+    """Return how many elements go into one element of the output; a tensor if it is not known."""
+    spec = op.input_specs[0]
+    if not spec.known:
+        return count(spec, None if op.attrs["axis"] is None else _axes(op), at_least)
+    return math.prod(spec.shape[axis] for axis in _axes(op)) or at_least
 
 
 def _keepdims(op, reduced):
@@ -63,13 +79,15 @@ def _keepdims(op, reduced):
     if op.attrs["keepdims"] or op.attrs["axis"] is None:
         return reduced
     axes = _axes(op)
+    if not op.input_specs[0].known:
+        return expand_dims(reduced, axes)
     shape = op.input_specs[0].shape
     return reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
 def _expand(op, reduced):
     """Repeat along the reduced axes, to the input's shape."""
-    return broadcast_to(_keepdims(op, reduced), op.input_specs[0].shape)
+    return broadcast_to(_keepdims(op, reduced), op.input_specs[0].extents)
 
 
 def _conj(x):
@@ -115,13 +133,18 @@ def _mean_batch(x, *, axis, **options):
     return mean(x, axis_in_batch(axis, x.ndim), **options)
 
 
-sum_op = enter(SumOp("Sum", _sum, _expand, is_mean=False, batched=_sum_batch))
+sum_op = enter(
+    SumOp(
+        "Sum", _sum, _expand, is_mean=False, batched=_sum_batch,
+        shape_rule=shape_rules.reduction(np.sum),
+    )
+)  # fmt: skip
 
 # The mean of nothing has an empty gradient; any divisor will do for it.
 mean_op = enter(
     SumOp(
-        "Mean", _mean, lambda op, g: _expand(op, g / (_count(op) or 1)), is_mean=True,
-        batched=_mean_batch,
+        "Mean", _mean, lambda op, g: _expand(op, g / _count(op, at_least=1)), is_mean=True,
+        batched=_mean_batch, shape_rule=shape_rules.reduction(np.mean),
     )
 )  # fmt: skip
 
@@ -183,16 +206,25 @@ def _prod_partials(op):
     return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
 
 
+def _prod_vjp(op, g):
+    if not op.input_specs[0].known:
+        return deferred_vjp(op, g)
+    return _keepdims(op, g) * _conj(_prod_partials(op))
+
+
 def _prod_jvp(op, t):
+    if not op.input_specs[0].known:
+        return deferred_jvp(op, t)
     return _summed(op, t * _prod_partials(op))
 
 
 prod_op = general(
     "Prod",
     forward=np.prod,
-    vjp=lambda op, g: _keepdims(op, g) * _conj(_prod_partials(op)),
+    vjp=_prod_vjp,
     jvp=_prod_jvp,
     batched=_prod_jvp,
+    shape_rule=shape_rules.reduction(np.prod),
 )
 
 
@@ -231,6 +263,7 @@ def _extremum(name, forward):
         jvp=_extremum_jvp,
         saved_outputs=(0,),
         batched=_extremum_jvp,
+        shape_rule=shape_rules.reduction(forward),
     )
 
 
@@ -278,6 +311,8 @@ def _deviations(op):
 
 def _degrees_of_freedom(op):
     freedom = _count(op) - op.attrs["ddof"]
+    if not op.input_specs[0].known:
+        return maximum(freedom, 0)
     return freedom if freedom > 0 else 0
 
 
@@ -304,6 +339,7 @@ var_op = general(
     vjp=lambda op, g: _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op),
     jvp=_var_jvp,
     batched=_var_jvp,
+    shape_rule=shape_rules.spread,
 )
 
 std_op = general(
@@ -313,6 +349,7 @@ std_op = general(
     jvp=_std_jvp,
     saved_outputs=(0,),
     batched=_std_jvp,
+    shape_rule=shape_rules.spread,
 )
 
 
@@ -390,6 +427,7 @@ cumsum_op = linear(
     forward=np.cumsum,
     transpose=_cumsum_transpose,
     batched=lambda x, *, axis, **options: cumsum_op(x, axis=axis_in_batch(axis, x.ndim), **options),
+    shape_rule=shape_rules.accumulation(np.cumsum),
 )
 
 
@@ -410,6 +448,8 @@ def _doubling_steps(row):
 
 def _cumprod_vjp(op, g):
     axis = op.attrs["axis"]
+    if not op.input_specs[0].known:
+        return deferred_vjp(op, g)
     g = moveaxis(g, axis, -1)
     for shift, row in reversed(_doubling_steps(moveaxis(_conj(op.inputs[0]), axis, -1))):
         first, rest = g[..., :shift], g[..., shift:]
@@ -421,6 +461,8 @@ def _cumprod_vjp(op, g):
 
 def _cumprod_jvp(op, t):
     axis = op.attrs["axis"]
+    if not op.input_specs[0].known:
+        return deferred_jvp(op, t)
     t = moveaxis(t, axis, -1)
     for shift, row in _doubling_steps(moveaxis(op.inputs[0], axis, -1)):
         product = t[..., shift:] * row[..., :-shift] + row[..., shift:] * t[..., :-shift]
@@ -428,7 +470,13 @@ def _cumprod_jvp(op, t):
     return moveaxis(t, -1, axis)
 
 
-cumprod_op = general("Cumprod", forward=np.cumprod, vjp=_cumprod_vjp, jvp=_cumprod_jvp)
+cumprod_op = general(
+    "Cumprod",
+    forward=np.cumprod,
+    vjp=_cumprod_vjp,
+    jvp=_cumprod_jvp,
+    shape_rule=shape_rules.accumulation(np.cumprod),
+)
 
 
 def _cumulative(op, a, axis, dtype, options):
@@ -464,11 +512,17 @@ def cumprod(a, axis=None, dtype=None, out=None):
 
 # -- reductions to integers and truth values: nothing to differentiate -----------------------------
 
-argmax_op = nondifferentiable("ArgMax", forward=np.argmax)
-argmin_op = nondifferentiable("ArgMin", forward=np.argmin)
-all_op = nondifferentiable("All", forward=np.all)
-any_op = nondifferentiable("Any", forward=np.any)
-count_nonzero_op = nondifferentiable("CountNonzero", forward=np.count_nonzero)
+argmax_op = nondifferentiable(
+    "ArgMax", forward=np.argmax, shape_rule=shape_rules.to_integers
+)
+argmin_op = nondifferentiable(
+    "ArgMin", forward=np.argmin, shape_rule=shape_rules.to_integers
+)
+all_op = nondifferentiable("All", forward=np.all, shape_rule=shape_rules.to_truth)
+any_op = nondifferentiable("Any", forward=np.any, shape_rule=shape_rules.to_truth)
+count_nonzero_op = nondifferentiable(
+    "CountNonzero", forward=np.count_nonzero, shape_rule=shape_rules.to_integers
+)
 
 
 def argmax(a, axis=None, out=None, *, keepdims=False):

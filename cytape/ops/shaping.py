@@ -3,9 +3,12 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops import fast_shapes, shape_rules
 from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
-from cytape.ops.conform import broadcast_to_op
-from cytape.ops.declare import linear
+from cytape.ops.conform import broadcast_to_like_op, broadcast_to_op, count_op, reshape_like
+from cytape.ops.declare import general, linear, nondifferentiable
+from cytape.ops.dispatch import conform, install_conform
+from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
 
 __all__ = [
     "atleast_1d",
@@ -42,6 +45,11 @@ def shape(a):
     return a.shape if is_tensor(a) else np.shape(a)
 
 
+def shape_of_any(a):
+    """Return the shape of an array or tensor, or raise if not even its rank is known."""
+    return shape_rules.shape_of(a.spec, "this function") if is_tensor(a) else np.shape(a)
+
+
 def ndim(a):
     """Return the number of axes of an array or tensor, as `numpy.ndim`.
 
@@ -51,11 +59,13 @@ def ndim(a):
     >>> np.ndim(cytape.constant([1.0, 2.0]))
     1
     """
-    return len(shape(a))
+    return len(shape_of_any(a))
 
 
 def size(a, axis=None):
     """Return the number of elements, in all or along the given axes, as `numpy.size`.
+
+    Of a symbolic tensor of unknown extents it is a tensor.
 
     Examples
     --------
@@ -63,7 +73,20 @@ def size(a, axis=None):
     >>> np.size(cytape.constant([1.0, 2.0]))
     2
     """
+    if is_tensor(a) and not a.spec.known:
+        return _size_unknown(a, axis)
     return np.size(outline(a) if is_tensor(a) else a, axis)
+
+
+def _size_unknown(a, axis):
+    """Return the number if it is known all the same, else a tensor of it."""
+    axes = None if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    if a.shape is not None:
+        axes = shape_rules.axes_of(axes, a.ndim)
+        known = shape_rules.product(a.shape[i] for i in axes)
+        if known is not None:
+            return known
+    return count_op(a, axis=axes, dtype=np.dtype(np.intp), at_least=0)
 
 
 def outline(tensor):
@@ -75,7 +98,7 @@ def outline(tensor):
 
 
 def _reshape_back(op, g):
-    return reshape(g, op.input_specs[0].shape, op.attrs.get("order", "C"))
+    return reshape(g, op.input_specs[0].extents, op.attrs.get("order", "C"))
 
 
 # The methods of an ndarray do what the functions do, without looking for other kinds of arrays.
@@ -96,22 +119,25 @@ def _reshape_batch(x, shape, order, **options):
     return reshape(x, (len(x), *np.atleast_1d(shape)))
 
 
-def _reshaping(name, forward, batched=None):
+def _reshaping(name, forward, shape_rule, batched=None):
     """Declare an op that changes the shape, to what `forward` makes of the shape alone."""
 
     def reshape_each(x, **attrs):
         one = np.broadcast_to(np.empty((), bool), x.shape[1:])
         return reshape(x, x.shape[:1] + forward(one, **attrs).shape)
 
-    return linear(name, forward, transpose=_reshape_back, batched=batched or reshape_each)
+    return linear(
+        name, forward, transpose=_reshape_back, batched=batched or reshape_each,
+        shape_rule=shape_rule,
+    )  # fmt: skip
 
 
-reshape_op = _reshaping("Reshape", _reshape, _reshape_batch)
-squeeze_op = _reshaping("Squeeze", np.squeeze)
-expand_dims_op = _reshaping("ExpandDims", np.expand_dims)
-atleast_1d_op = _reshaping("AtLeast1D", np.atleast_1d)
-atleast_2d_op = _reshaping("AtLeast2D", np.atleast_2d)
-atleast_3d_op = _reshaping("AtLeast3D", np.atleast_3d)
+reshape_op = _reshaping("Reshape", _reshape, fast_shapes.reshape, _reshape_batch)
+squeeze_op = _reshaping("Squeeze", np.squeeze, shape_rules.squeeze)
+expand_dims_op = _reshaping("ExpandDims", np.expand_dims, fast_shapes.expand_dims)
+atleast_1d_op = _reshaping("AtLeast1D", np.atleast_1d, shape_rules.at_least(1))
+atleast_2d_op = _reshaping("AtLeast2D", np.atleast_2d, shape_rules.at_least(2))
+atleast_3d_op = _reshaping("AtLeast3D", np.atleast_3d, shape_rules.at_least(3))
 
 
 def reshape(a, /, shape, order="C", *, copy=None):
@@ -128,7 +154,58 @@ def reshape(a, /, shape, order="C", *, copy=None):
     options = {} if copy is None else only_numpy("reshape", [a], copy=copy)
     if order in ("A", "K") and is_tensor(a):
         raise ValueError(f"reshape: order {order!r} is not defined for tensors; use 'C' or 'F'")
+    if type(shape) is UnknownShape and is_tensor(a):
+        return reshape_unknown(a, shape, order)
+    if _holds_symbol(shape):
+        return _reshape_dynamically(a, shape, order)
     return reshape_op(a, shape=shape, order=order, **options)
+
+
+def _is_symbol(n):
+    return is_tensor(n) and n.graph is not None
+
+
+def _holds_symbol(shape):
+    if type(shape) is int:
+        return False
+    if not isinstance(shape, (tuple, list)):
+        return _is_symbol(shape)
+    for n in shape:  # the usual extents take no call
+        if type(n) is not int and _is_symbol(n):
+            return True
+    return False
+
+
+def _reshape_dynamically(a, shape, order):
+    """Arrange the elements in a shape with extents that are known when a graph runs only."""
+    if isinstance(shape, tuple | list):
+        extents = tuple([None if _is_symbol(n) or n == -1 else int(n) for n in shape])
+        shape = conform["stack"]([n if is_tensor(n) else np.asarray(n) for n in shape])
+    elif shape.ndim == 0:
+        extents = (None,)
+    else:
+        extents = (None,) * shape.size if shape.spec.known else None
+    return dynamic_reshape_op(a, shape, extents=extents, order=order)
+
+
+dynamic_reshape_op = general(
+    "DynamicReshape",
+    lambda x, shape, *, extents, order: x.reshape(shape.tolist(), order=order),
+    vjp=lambda op, g: (reshape(g, op.input_specs[0].extents, op.attrs["order"]), None),
+    jvp=lambda op, t, _: dynamic_reshape_op(t, op.inputs[1], **op.attrs),
+    saved_inputs=(1,),
+    shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype),
+)
+
+
+def reshape_unknown(a, shape, order="C"):
+    """Arrange the elements in the shape of another tensor, of which not all extents are known."""
+    if a.spec.extents is shape:
+        return a
+    if shape.count(None) == 1 and 0 not in shape:
+        shape = tuple([-1 if n is None else n for n in shape])
+        return reshape_op(a, shape=shape, order=order)
+    return reshape_like(a, shape, order)
 
 
 def ravel(a, order="C"):
@@ -226,8 +303,12 @@ def _transpose_batch(x, axes):
 
 
 transpose_op = linear(
-    "Transpose", forward=_transpose, transpose=_transpose_back, batched=_transpose_batch
-)
+    "Transpose", forward=_transpose, transpose=_transpose_back, batched=_transpose_batch,
+    shape_rule=fast_shapes.transpose,
+)  # fmt: skip
+
+
+install_conform(transpose_op=transpose_op)
 
 
 def transpose(a, axes=None):
@@ -313,7 +394,18 @@ def broadcast_to(array, shape, subok=False):
            [1., 2.]])
     """
     options = only_numpy("broadcast_to", [array], subok=subok or None)
+    if type(shape) is UnknownShape and is_tensor(array):
+        return broadcast_to_like_op(array, shape.tensor())
     return broadcast_to_op(array, shape=shape, **options)
+
+
+broadcast_outline_op = nondifferentiable(
+    "BroadcastOutline",
+    lambda *arrays: np.broadcast_to(False, np.broadcast_shapes(*[a.shape for a in arrays])),
+    shape_rule=lambda *specs: spec_like(
+        shape_rules.broadcast_specs(specs, "broadcast_arrays"), np.dtype(bool)
+    ),
+)
 
 
 def broadcast_arrays(*args, subok=False):
@@ -327,8 +419,21 @@ def broadcast_arrays(*args, subok=False):
     """
     if not any(map(is_tensor, args)):
         return np.broadcast_arrays(*args, subok=subok)
+    if any([None in shape_of_any(a) for a in args]):
+        outline = broadcast_outline_op(*tensors_if_any(args))
+        return tuple(broadcast_to_like_op(a, outline) for a in tensors_if_any(args))
     common = np.broadcast_shapes(*map(shape, args))
     return tuple(broadcast_to(a, common) for a in tensors_if_any(args))
+
+
+def _grids(xi, swapped):
+    """Return each of several vectors along an axis of its own."""
+    ndim = len(xi)
+    order = [1, 0, *range(2, ndim)] if swapped and ndim > 1 else range(ndim)
+    return tuple(
+        expand_dims(ravel(x), tuple([i for i in range(ndim) if i != axis]))
+        for x, axis in zip(xi, order, strict=True)
+    )
 
 
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
@@ -343,6 +448,9 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """
     if not any(map(is_tensor, xi)):
         return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
+    if any([None in shape_of_any(x) for x in xi]):
+        grids = _grids(tensors_if_any(xi), swapped=indexing == "xy")
+        return grids if sparse else broadcast_arrays(*grids)
     outlines = np.meshgrid(*(np.empty(size(x)) for x in xi), sparse=True, indexing=indexing)
     grids = tuple(
         reshape(x, outline.shape) for x, outline in zip(tensors_if_any(xi), outlines, strict=True)

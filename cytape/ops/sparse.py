@@ -1,13 +1,19 @@
 """Sums of sparse gradients."""
 
+import math
+import warnings
+
 import numpy as np
 
 from cytape.ops.creation import astype
-from cytape.ops.indexing import gather, scatter_add_op
+from cytape.ops.indexing import gather, scatter_add
 from cytape.ops.joining import concatenate
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.spec import UnknownShape
 
 __all__ = ["aggregate_indexed_slices", "densify"]
+
+MANY_ELEMENTS = 100_000_000
 
 
 def densify(slices):
@@ -23,12 +29,20 @@ def densify(slices):
     ...     cytape.constant([1.0, 2.0]), cytape.constant([0, 2]), dense_shape=(4,))).numpy()
     array([1., 0., 2., 0.])
     """
-    if slices.dense_shape is None:
-        raise ValueError("IndexedSlices without a dense_shape cannot be made dense: pass one.")
+    shape = slices.dense_shape
+    if shape is None or (None in shape and not isinstance(shape, UnknownShape)):
+        raise ValueError(
+            f"IndexedSlices of dense_shape {shape} cannot be made dense: pass the whole shape"
+        )
+    if None in shape or math.prod(shape) >= MANY_ELEMENTS:
+        count = "an unknown number of" if None in shape else math.prod(shape)
+        warnings.warn(
+            f"IndexedSlices of {count} elements are being made a dense tensor, which may take "
+            "much memory",
+            stacklevel=3,
+        )
     slices = _flatten(slices)
-    return scatter_add_op(
-        slices.values, slices.indices, axis=0, mode="raise", size=slices.dense_shape[0]
-    )
+    return scatter_add(slices.values, slices.indices, slices.dense_shape)
 
 
 def aggregate_indexed_slices(gradients):

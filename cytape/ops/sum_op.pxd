@@ -3,9 +3,12 @@
 
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
+from libc.stdint cimport uint64_t
 
 from .general_op cimport GeneralOp
 
 cdef class SumOp(GeneralOp):
     cdef bint is_mean
     cdef Value reduced(self, Value x, axis, bint keepdims)
+
+cdef bint axes_of(axis, Spec spec, uint64_t* axes) except -1  # one bit each; False: NumPy must see

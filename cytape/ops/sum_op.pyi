@@ -12,4 +12,5 @@ class SumOp(GeneralOp):
         vjp: Callable[..., Any],
         is_mean: bool,
         batched: Callable[..., Any],
+        shape_rule: Callable[..., Any] | None = None,
     ) -> None: ...

@@ -6,15 +6,17 @@ from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport Counts, counts
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport is_exclusive, strided_value, strides_of
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from numpy cimport npy_intp
 
 from .dispatch cimport dense_value, owned, tensor_value
 from .kernels cimport clear_trouble, trouble
 from .sums cimport add_sum, zeros
+from .symbolic cimport SymbolicGraph, append1, graph_for, own_symbol
 from .walk cimport MAX_AXES
 
 from cytape.ops.arguments import axis_in_batch
+from cytape.ops.dispatch import conform
 
 cnp.import_array()
 
@@ -23,12 +25,15 @@ cdef Counts* recorders = counts()
 
 @cython.final
 cdef class SumOp(GeneralOp):
-    def __init__(self, str name, forward, vjp, bint is_mean, batched):
-        GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), batched=batched, linear=True)
+    def __init__(self, str name, forward, vjp, bint is_mean, batched, shape_rule=None):
+        GeneralOp.__init__(self, name, forward, vjp, saved_inputs=(), batched=batched, linear=True,
+                           shape_rule=shape_rule)
         self.is_mean = is_mean
 
     def __call__(self, *inputs, **attrs):
-        cdef Value x = tensor_value(inputs[0]) if len(inputs) == 1 else None, out = None
+        cdef Value x = None, out = None
+        if len(inputs) == 1 and not (recorders.symbolic and graph_for(inputs) is not None):
+            x = tensor_value(inputs[0])
         if x is not None and len(attrs) == 3 and attrs["dtype"] is None and (
                 type(attrs["keepdims"]) is bool):
             out = self.reduced(x, attrs["axis"], attrs["keepdims"])
@@ -40,6 +45,21 @@ cdef class SumOp(GeneralOp):
             if recorders.accumulators.count:
                 self.follow_in_c([x], out, attrs)
         return tensor
+
+    cdef object infer(self, list inputs, dict attrs):
+        cdef Spec spec = (<Value>inputs[0]).spec
+        cdef npy_intp dims[MAX_AXES]
+        cdef uint64_t axes
+        cdef int i, ndim = 0
+        if (not spec.known or not spec.trainable or spec.ndim > MAX_AXES or len(attrs) != 3
+                or attrs["dtype"] is not None or not axes_of(attrs["axis"], spec, &axes)):
+            return GeneralOp.infer(self, inputs, attrs)
+        keepdims = bool(attrs["keepdims"])
+        for i in range(spec.ndim):
+            if keepdims or not axes >> i & 1:
+                dims[ndim] = 1 if axes >> i & 1 else spec.dims[i]
+                ndim += 1
+        return spec_of_dims(ndim, dims, spec.dtype)
 
     cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Value tangent = tangents[0]
@@ -73,6 +93,22 @@ cdef class SumOp(GeneralOp):
             return None  # NumPy will say what was wrong, as it is set up to
         out.spec = spec_of_dims(n_kept, kept_dims, x.spec.dtype)
         return out
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        cdef Spec spec = <Spec>call.refs[1]
+        cdef dict attrs = <dict>call.refs[3]
+        cdef int32_t gradient
+        if self.is_mean or not spec.known or not is_plain_float(spec) or (
+                attrs["axis"] is not None and attrs["keepdims"] is not True):
+            return False
+        gradient = own_symbol(graph, <object>call.output_gradients[0])
+        if gradient < 0 or (<Spec>graph.symbols[gradient].spec).type_num != spec.type_num:
+            return False
+        if spec.ndim:
+            gradient = append1(
+                graph, conform["broadcast_to_op"], {"shape": spec.shape}, gradient, spec)
+        call.input_gradients[0] = owned(graph.value_at(gradient))
+        return True
 
     cdef bint in_c(self, BackwardCall* call) noexcept:
         cdef uint64_t axes

@@ -26,6 +26,17 @@ cdef Value zeros(Spec spec):
     return value
 
 
+cdef void add_to_one(int type_num, npy_intp itemsize, npy_intp n, char* total,
+                     char* terms) noexcept nogil:
+    cdef char* data[3]
+    cdef npy_intp strides[3]
+    data[0] = data[2] = total
+    data[1] = terms
+    strides[0] = strides[2] = 0
+    strides[1] = itemsize
+    add_loops[type_num].function(data, &n, strides, add_loops[type_num].data)
+
+
 cdef Loop* add_loop_of(Spec spec) noexcept:
     if not spec.trainable or spec.type_num >= N_TYPES:  # integers may overflow
         return NULL

@@ -52,7 +52,9 @@ class IndexedSlices:
     ) -> None:
         self.values = values
         self.indices = indices
-        self.dense_shape = None if dense_shape is None else tuple(dense_shape)
+        if not (dense_shape is None or isinstance(dense_shape, tuple)):
+            dense_shape = tuple(dense_shape)
+        self.dense_shape = dense_shape
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -4,7 +4,7 @@
 from numpy cimport ndarray, npy_intp
 
 cdef class Spec:
-    cdef readonly tuple shape
+    cdef readonly object shape     # a tuple; UnknownShape, or None, if it is not known
     cdef readonly object dtype     # a numpy.dtype in native byte order
     cdef readonly npy_intp size    # elements
     cdef readonly Py_ssize_t nbytes
@@ -15,9 +15,13 @@ cdef class Spec:
     cdef npy_intp* dims            # the shape, for C
     cdef Spec scalar               # 0-d, of the same dtype
     cdef Spec boolean              # the same shape, of dtype bool
+    cdef readonly bint known       # every extent is; else `unknown` says whose shape it is
+    cdef object unknown            # an UnknownShape, which specs of one shape share, or None
 
 cdef Spec spec_of(tuple shape, dtype)
 cdef Spec spec_of_array(ndarray array)
+cpdef Spec symbolic_spec(shape, dtype)    # of unknown extents (None) or rank (shape None)
+cpdef Spec spec_like(Spec spec, dtype)    # of the same shape
 cdef Spec spec_of_dims(int ndim, npy_intp* dims, dtype)  # a native dtype of numbers
 cdef Spec broadcast_spec(Spec a, Spec b)  # of a's dtype; None if their shapes do not fit
 cdef Spec scalar_spec(Spec spec)

@@ -1,8 +1,11 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, SupportsIndex, final
 
 import numpy as np
 from numpy.typing import DTypeLike
+
+class UnknownShape(tuple[int | None, ...]):
+    tensor: Callable[[], Any] | None
 
 @final
 class Spec:
@@ -17,6 +20,13 @@ class Spec:
     @property
     def nbytes(self) -> int: ...
     @property
+    def known(self) -> bool: ...
+    @property
+    def extents(self) -> tuple[int | None, ...]: ...
+    @property
     def trainable(self) -> bool: ...
     @staticmethod
     def of(shape: Iterable[SupportsIndex], dtype: DTypeLike) -> Spec: ...
+
+def symbolic_spec(shape: Iterable[int | None] | None, dtype: DTypeLike) -> Spec: ...
+def spec_like(spec: Spec, dtype: DTypeLike) -> Spec: ...

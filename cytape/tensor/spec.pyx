@@ -25,6 +25,20 @@ cdef object bool_dtype = np.dtype(bool)
 cdef list recent = [None] * RECENT
 
 
+class UnknownShape(tuple):
+    """A shape with unknown extents (None), which knows whose it is.
+
+    Tensors that share it have the same shape, whatever that will be.
+
+    Attributes
+    ----------
+    tensor : callable or None
+        Returns the symbolic tensor that has this shape; None while there is none.
+    """
+
+    tensor = None
+
+
 @cython.final
 @cython.no_gc
 cdef class Spec:
@@ -58,13 +72,20 @@ cdef class Spec:
     def __dealloc__(self):
         PyMem_Free(self.dims)
 
+    @property
+    def extents(self) -> tuple:
+        """The shape; of a tensor of unknown rank an UnknownShape, too, though an empty one."""
+        return self.shape if self.unknown is None else self.unknown
+
     @staticmethod
     def of(shape, dtype) -> Spec:
         """Return the spec of a shape and a dtype.
 
         Parameters
         ----------
-        shape : tuple of int
+        shape : tuple of int or None
+            None for an extent that is not known, or for a shape of which nothing is known, as
+            graphs and traced functions can have them. Such specs are not shared.
         dtype : numpy.dtype or what converts to one
 
         Returns
@@ -83,9 +104,13 @@ cdef class Spec:
         >>> Spec.of((2, 3), int).trainable
         False
         """
-        return spec_of_array(np.broadcast_to(np.empty((), checked_dtype(dtype)), tuple(shape)))
+        if shape is None or None in (shape := tuple(shape)):
+            return symbolic_spec(shape, dtype)
+        return spec_of_array(np.broadcast_to(np.empty((), checked_dtype(dtype)), shape))
 
     def __reduce__(self):
+        if not self.known:
+            raise TypeError("the spec of a symbolic tensor cannot be pickled")
         return Spec.of, (self.shape, self.dtype)
 
     def __repr__(self):
@@ -118,6 +143,7 @@ cdef Spec new_spec(tuple shape, dtype):
     spec.type_num = dtype.num
     spec.itemsize = dtype.itemsize
     spec.trainable = is_trainable(dtype)
+    spec.known = True
     spec.ndim = len(shape)
     spec.dims = <npy_intp*>PyMem_Malloc(max(spec.ndim, 1) * sizeof(npy_intp))
     if spec.dims == NULL:
@@ -125,11 +151,56 @@ cdef Spec new_spec(tuple shape, dtype):
     spec.size = 1
     for axis in range(spec.ndim):
         spec.dims[axis] = shape[axis]
+        if spec.dims[axis] < 0:
+            raise ValueError(f"extents are not negative, got shape {shape}")
         spec.size *= spec.dims[axis]
     spec.nbytes = spec.size * spec.itemsize
     if spec.nbytes != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"an array of shape {shape} is too big: its bytes cannot be counted")
     return spec
+
+
+cpdef Spec symbolic_spec(shape, dtype):
+    cdef Spec spec
+    if shape is not None and None not in shape:
+        shape = tuple(shape)
+        spec = interned.get((shape, dtype))
+        return spec_of(shape, checked_dtype(dtype)) if spec is None else spec
+    dtype = checked_dtype(dtype)
+    spec = Spec.__new__(Spec)
+    spec.unknown = UnknownShape(() if shape is None else shape)
+    spec.shape = None if shape is None else spec.unknown
+    spec.dtype = dtype
+    spec.type_num = dtype.num
+    spec.itemsize = dtype.itemsize
+    spec.trainable = is_trainable(dtype)
+    spec.ndim = spec.size = spec.nbytes = -1
+    if shape is not None:
+        spec.ndim = len(shape)
+        spec.dims = <npy_intp*>PyMem_Malloc(spec.ndim * sizeof(npy_intp))
+        if spec.dims == NULL:
+            raise MemoryError()
+        for axis in range(spec.ndim):
+            spec.dims[axis] = -1 if shape[axis] is None else shape[axis]
+            if spec.dims[axis] < 0 and shape[axis] is not None:
+                raise ValueError(f"extents are not negative, got shape {shape}")
+    return spec
+
+
+cpdef Spec spec_like(Spec spec, dtype):
+    cdef Spec like
+    if spec is None:
+        raise TypeError("expected a spec, got None")
+    if dtype is spec.dtype:
+        return spec
+    if spec.known:
+        return spec_of(spec.shape, checked_dtype(dtype))
+    like = symbolic_spec(spec.shape, dtype)
+    if like.dtype is spec.dtype:
+        return spec
+    like.unknown = spec.unknown
+    like.shape = spec.shape
+    return like
 
 
 cdef void purge() noexcept:
@@ -184,6 +255,8 @@ cdef int remember(Spec spec) except -1:
 cdef Spec broadcast_spec(Spec a, Spec b):
     cdef npy_intp dims[MAX_NDIM]
     cdef int axis, lead
+    if not (a.known and b.known):
+        return broadcast_unknown(a, b)
     if a.ndim < b.ndim:
         a, b, dtype = b, a, a.dtype
     else:
@@ -198,6 +271,46 @@ cdef Spec broadcast_spec(Spec a, Spec b):
     return spec_of_dims(a.ndim, dims, dtype)
 
 
+cdef Spec broadcast_unknown(Spec a, Spec b):
+    cdef int axis, lead
+    dtype = a.dtype
+    if a.unknown is b.unknown or b.ndim == 0:
+        return a
+    if a.ndim == 0:
+        return spec_like(b, dtype)
+    if a.shape is None or b.shape is None:
+        return symbolic_spec(None, dtype)
+    if a.ndim < b.ndim:
+        a, b = b, a
+    if is_wider(a, b):
+        return spec_like(a, dtype)
+    if is_wider(b, a):
+        return spec_like(b, dtype)
+    lead = a.ndim - b.ndim
+    shape = list(a.shape)
+    for axis in range(lead, a.ndim):
+        other = b.shape[axis - lead]
+        if other == 1 or shape[axis] == other:
+            continue
+        if shape[axis] == 1 or shape[axis] is None:
+            shape[axis] = other
+        elif other is not None:
+            return None
+    return symbolic_spec(tuple(shape), dtype)
+
+
+cdef bint is_wider(Spec a, Spec b) noexcept:
+    """Whether b can be broadcast to the shape of a only, whatever is not known of the two."""
+    cdef int axis, lead = a.ndim - b.ndim
+    cdef npy_intp extent, other
+    for axis in range(max(lead, 0), a.ndim):
+        extent, other = a.dims[axis], b.dims[axis - lead]
+        if other != 1 and (extent != other or extent < 0) and (
+                extent < 0 or extent == 1 or other >= 0):
+            return False
+    return lead >= 0
+
+
 cdef Spec scalar_spec(Spec spec):
     if spec.ndim == 0:
         return spec
@@ -209,6 +322,8 @@ cdef Spec scalar_spec(Spec spec):
 cdef Spec boolean_spec(Spec spec):
     if spec.type_num == cnp.NPY_BOOL:
         return spec
+    if not spec.known:
+        return spec_like(spec, bool_dtype)
     if spec.boolean is None:
         spec.boolean = spec_of(spec.shape, bool_dtype)
     return spec.boolean

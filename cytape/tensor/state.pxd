@@ -18,6 +18,7 @@ cdef struct Registry:
 
 cdef struct Counts:
     int entered          # recorders entered, in all threads: 0 is the fast way out of recording
+    int symbolic         # symbolic values alive, and threads that build: 0 is the way past graphs
     Registry tapes
     Registry accumulators
 
@@ -41,13 +42,15 @@ cdef class ThreadState:
     cdef list recorders          # the entered ones, innermost last
     cdef list active             # the tapes that are not suspended; None if there are none
     cdef list accumulating       # the accumulators that are not suspended; None if there are none
+    cdef object graph            # what ops are added to, also those of tensors with values; or None
     cdef int update(self) except -1
 
 cdef Counts* counts() noexcept
 cdef ThreadState this_thread()
 cdef list recording()     # the tapes of this thread that record now, innermost last; or None
 cdef list accumulating()  # its accumulators that follow ops now, innermost last; or None
-cdef bint observed()      # whether there is any of either
+cdef object building()    # the graph that this thread builds, or None
+cdef bint observed()      # whether any of these sees what ops do: a value alone is not enough
 # Leave only those recorders on this thread's stack that were entered before one; put back a stack.
 cdef int begin_computing(TangentRecorder recorder) except -1
 cdef int end_computing(list recorders) except -1

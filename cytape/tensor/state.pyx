@@ -19,6 +19,8 @@ cdef extern from *:
     """
     PyObject* cytape_thread_state
 
+NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
+
 cdef Counts the_counts
 cdef object owner = threading.local()  # keeps each thread's state alive as long as the thread
 
@@ -76,8 +78,46 @@ cdef list accumulating():
     return (<ThreadState>cytape_thread_state).accumulating
 
 
+cdef object building():
+    if the_counts.symbolic == 0 or cytape_thread_state == NULL:
+        return None
+    return (<ThreadState>cytape_thread_state).graph
+
+
 cdef bint observed():
-    return recording() is not None or accumulating() is not None
+    return building() is not None or recording() is not None or accumulating() is not None
+
+
+def current_graph():
+    """Return the graph that this thread builds, None if it computes."""
+    return building()
+
+
+@contextmanager
+def building_into(graph):
+    """Add the ops of this thread to a graph (None: compute them) for the length of a block."""
+    cdef ThreadState thread = this_thread()
+    before = thread.graph
+    the_counts.symbolic += 1
+    thread.graph = graph
+    try:
+        yield graph
+    finally:
+        thread.graph = before
+        the_counts.symbolic -= 1
+
+
+@contextmanager
+def unrecorded():
+    """Take the recorders that this thread has entered off its stack for the length of a block."""
+    cdef ThreadState thread = this_thread()
+    recorders = thread.recorders
+    thread.recorders = []
+    thread.update()
+    try:
+        yield
+    finally:
+        end_computing(recorders)
 
 
 cdef int begin_computing(TangentRecorder recorder) except -1:
@@ -414,6 +454,45 @@ cdef int suspend(recorder, int change) except -1:
     if thread is not None:
         thread.update()
     return 0
+
+
+def possible_gradient_types(tensors) -> int:
+    """Tell which derivatives of functions of some tensors may be asked for.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor or Variable
+
+    Returns
+    -------
+    int
+        `NO_GRADIENTS` (0) if no recorder of this thread follows any of them; `FIRST_ORDER` (1) if
+        one does, which is not persistent if it is a tape; else `HIGHER_ORDER` (2).
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant(1.0)
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     possible_gradient_types([x])
+    1
+    """
+    cdef Recorder recorder
+    cdef TangentRecorder accumulator
+    cdef int order = 0
+    for recorder in recording() or ():
+        for tensor in tensors:
+            if trace_knows(recorder, tensor.id) or (
+                    recorder.watch_accessed_variables and getattr(tensor, "trainable", False)):
+                order += 2 if recorder.persistent else 1
+                break
+    for accumulator in accumulating() or ():
+        for tensor in tensors:
+            if tangent_of(accumulator, tensor.id) != NULL:
+                order += 1 if accumulator.rule is None else 2
+                break
+    return min(order, 2)
 
 
 def is_recorded(id_t id) -> bool:

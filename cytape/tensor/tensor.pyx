@@ -7,15 +7,16 @@ from .operators cimport (
     functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem, op_greater,
     op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative, op_not_equal,
     op_positive, op_power, op_remainder, op_square, op_subtract)
-from .state cimport Counts, counts, handle_died, handle_revived
-from .value cimport array_of, copy_of_array, value_of_array
+from .state cimport Counts, building, counts, handle_died, handle_revived
+from .value cimport array_of, copy_of_array, is_symbolic, symbol_of, value_of_array
 
 import sys
 from dis import opmap
 
 import numpy as np
 
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.tensor.references import TensorReference
 from cytape.tensor.state import is_recorded
 
 cnp.import_array()
@@ -88,7 +89,8 @@ cdef class Tensor:
         if value is not None:
             live -= 1
             value.handles -= 1
-            if value.handles == 0 and recorders.tapes.count:
+            # A graph can make another handle of a symbolic value at any time.
+            if value.handles == 0 and recorders.tapes.count and not is_symbolic(value):
                 handle_died(value.id)
 
     # ---- what it is
@@ -115,23 +117,57 @@ cdef class Tensor:
 
     @property
     def ndim(self) -> int:
-        """Number of axes."""
-        return self.held.spec.ndim
+        """Number of axes; None if it is not known."""
+        return self.held.spec.ndim if self.held.spec.ndim >= 0 else None
 
     @property
     def size(self) -> int:
-        """Number of elements."""
-        return self.held.spec.size
+        """Number of elements; None if it is not known."""
+        return self.held.spec.size if self.held.spec.known else None
 
     @property
     def nbytes(self) -> int:
-        """Bytes of data."""
-        return self.held.spec.nbytes
+        """Bytes of data; None if the shape is not known."""
+        return self.held.spec.nbytes if self.held.spec.known else None
 
     @property
     def itemsize(self) -> int:
         """Bytes of one element."""
         return self.held.spec.itemsize
+
+    @property
+    def graph(self):
+        """The graph that a symbolic tensor belongs to; None of a tensor that has a value."""
+        return self.held.owner if is_symbolic(self.held) else None
+
+    @property
+    def op(self):
+        """The operation whose output a symbolic tensor is."""
+        return of_graph(self, "op").operation_of(symbol_of(self.held))
+
+    @property
+    def name(self) -> str:
+        """The operation's name, a colon, and which of its outputs a symbolic tensor is."""
+        return of_graph(self, "name").tensor_name_of(symbol_of(self.held))
+
+    @property
+    def value_index(self) -> int:
+        """Which of its operation's outputs a symbolic tensor is."""
+        return of_graph(self, "value_index").output_position(symbol_of(self.held))
+
+    @property
+    def device(self) -> str:
+        """The label of where a symbolic tensor is to be computed, "" for anywhere."""
+        return self.op.device if is_symbolic(self.held) else ""
+
+    def consumers(self) -> list:
+        """Return the operations that take a symbolic tensor as an input.
+
+        Returns
+        -------
+        list of Operation
+        """
+        return of_graph(self, "consumers").consumers_of(symbol_of(self.held))
 
     @property
     def T(self):
@@ -236,11 +272,13 @@ cdef class Tensor:
     def __len__(self):
         if self.held.spec.ndim == 0:
             raise TypeError("len() of unsized object")
+        known_extent(self.held)
         return self.held.spec.dims[0]
 
     def __iter__(self):
         if self.held.spec.ndim == 0:
             raise TypeError("iteration over a 0-d tensor")
+        known_extent(self.held)
         return (self[i] for i in range(self.held.spec.dims[0]))
 
     def __reversed__(self):
@@ -250,14 +288,18 @@ cdef class Tensor:
         return element in array_of(self.held)
 
     def __format__(self, spec):
+        if is_symbolic(self.held) and not spec:
+            return str(self)
         array = array_of(self.held)
         return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self):
+        if is_symbolic(self.held):
+            return f"<Tensor {self.held.owner.describe(symbol_of(self.held))}>"
         return as_text(type(self).__name__, array_of(self.held))
 
     def __str__(self):
-        return str(array_of(self.held))
+        return repr(self) if is_symbolic(self.held) else str(array_of(self.held))
 
     def __reduce__(self):
         return tensor_of_copy, (array_of(self.held),)
@@ -368,7 +410,25 @@ cdef class Tensor:
             return op_greater.call2(self, other)
         return op_greater_equal.call2(self, other)
 
-    __hash__ = None
+    def __hash__(self):
+        if is_symbolic(self.held):
+            return hash(("cytape.Tensor", self.held.id))
+        raise TypeError(f"unhashable type: {type(self).__name__!r}; tensor.ref() is hashable")
+
+    def ref(self):
+        """Return a hashable reference, equal to all references to this tensor.
+
+        Returns
+        -------
+        TensorReference
+
+        Examples
+        --------
+        >>> x = constant(1.0)
+        >>> {x.ref(): "x"}[x.ref()], x.ref().deref() is x
+        ('x', True)
+        """
+        return TensorReference(self)
 
     def __getitem__(self, index):
         return op_getitem.call2(self, index)
@@ -461,6 +521,23 @@ cdef class Tensor:
         return functions["astype"](self, dtype, **arguments)
 
 
+cdef object of_graph(Tensor tensor, str attribute):
+    """The graph of a symbolic tensor."""
+    if not is_symbolic(tensor.held):
+        raise AttributeError(f"a tensor with a value has no {attribute!r}: only symbolic tensors, "
+                             "of a graph, have")
+    return tensor.held.owner
+
+
+cdef int known_extent(Value value) except -1:
+    """Raise if it is not known how many elements a symbolic tensor has along its first axis."""
+    if value.spec.ndim < 0 or value.spec.dims[0] < 0:
+        raise SymbolicTensorError(
+            f"{value.owner.describe(symbol_of(value))} has an unknown first extent: it has no "
+            "length, and cannot be iterated over, while its graph is built")
+    return 0
+
+
 cdef int object_to_detachment(Tensor tensor) except -1:
     if tensor.held.spec.trainable and is_recorded(tensor.id):
         raise DetachedError(
@@ -513,9 +590,19 @@ cdef void hold(Tensor tensor, Value value) noexcept:
 
 
 cdef Tensor another_handle(Value value):
-    if value.handles == 0 and recorders.tapes.count:
+    if value.handles == 0 and recorders.tapes.count and not is_symbolic(value):
         handle_revived(value.id)
     return new_tensor(value)
+
+
+def without_handle(Tensor tensor not None):
+    """Return what a tensor holds, for `restored`; it does not keep the tensor's trace alive."""
+    return tensor.held
+
+
+def restored(Value value not None) -> Tensor:
+    """Return a tensor again of what `without_handle` returned."""
+    return another_handle(value)
 
 
 cdef str as_text(str name, array):
@@ -545,7 +632,7 @@ def tensor_of_copy(array) -> Tensor:
     return new_tensor(copy_of_array(as_ndarray(array)))
 
 
-def constant(value, dtype=None) -> Tensor:
+def constant(value, dtype=None, name=None) -> Tensor:
     """Return a new tensor with a copy of the given data.
 
     Parameters
@@ -554,10 +641,13 @@ def constant(value, dtype=None) -> Tensor:
         Numbers, nested sequences of numbers, an array or a tensor (whose gradient stops here).
     dtype : dtype, optional
         By default NumPy's choice: Python floats become float64.
+    name : str, optional
+        Of the operation, where a graph is being built.
 
     Returns
     -------
     Tensor
+        Where a graph is being built it is an output of that.
 
     Raises
     ------
@@ -574,7 +664,9 @@ def constant(value, dtype=None) -> Tensor:
     """
     if isinstance(value, Tensor):
         value = value.numpy()
-    return tensor_of_copy(np.asarray(value, dtype=dtype))
+    tensor = tensor_of_copy(np.asarray(value, dtype=dtype))
+    graph = building()
+    return tensor if graph is None else graph.constant(tensor, name)
 
 
 def convert_to_tensor(value, dtype=None) -> Tensor:

@@ -2,9 +2,12 @@
 #
 # Small data lies inside the object, larger data in memory of its own, or in the ndarray it came in.
 # An ndarray of it is made when somebody asks; that is read-only and keeps the value alive.
+#
+# A symbolic value has no data: it stands for what a graph, its owner, is going to compute.
 
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
+from libc.stdint cimport int64_t
 from numpy cimport ndarray, npy_intp
 
 from .spec cimport Spec
@@ -23,6 +26,16 @@ cdef class Value:
     cdef double[8] inline_data  # INLINE_BYTES, aligned
     cdef object __weakref__  # for whoever wants to know what is kept
 
+cdef inline bint is_symbolic(Value value) noexcept:
+    return value.data == NULL
+
+
+cdef inline int64_t symbol_of(Value value) noexcept:
+    """The position of a symbolic value in its graph."""
+    return <int64_t>value.inline_data[0]
+
+
+cdef Value symbolic_value(Spec spec, id_t id, graph, int64_t symbol)
 cdef id_t new_id() noexcept
 cdef Value new_value(Spec spec)             # uninitialised, contiguous, with a new id
 cdef Value value_of_array(ndarray array)    # shares the array, which must not change from now on

@@ -9,6 +9,11 @@ from .buffer cimport Buffer, new_buffer
 from .spec cimport spec_of_array
 from .state cimport Counts, counts, value_died
 
+import os
+import sys
+
+from cytape.errors import SymbolicTensorError
+
 cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
@@ -18,6 +23,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef id_t last_id = 0
 cdef Counts* recorders = counts()
+cdef str PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 cdef id_t new_id() noexcept:
@@ -37,7 +43,9 @@ cdef destructor dealloc = (<PyTypeObject*>Value).tp_dealloc
 
 
 cdef void announce_and_dealloc(PyObject* value) noexcept:
-    if recorders.accumulators.count:
+    if (<Value>value).data == NULL:
+        recorders.symbolic -= (<Value>value).owner is not None  # else it was never finished
+    elif recorders.accumulators.count:
         value_died((<Value>value).id)
     dealloc(value)
 
@@ -74,6 +82,17 @@ cdef Value new_value(Spec spec):
     return value
 
 
+cdef Value symbolic_value(Spec spec, id_t id, graph, int64_t symbol):
+    cdef Value value = Value.__new__(Value)
+    value.spec = spec
+    value.id = id
+    value.data = NULL
+    value.owner = graph
+    value.inline_data[0] = symbol
+    recorders.symbolic += 1
+    return value
+
+
 cdef Value value_of_array(ndarray array):
     cdef Value value = blank(spec_of_array(array))
     if not cnp.PyArray_ISALIGNED(array):  # typed loops read all values
@@ -98,6 +117,8 @@ cdef ndarray array_of(Value value):
     cdef ndarray array, owner
     cdef cnp.npy_intp* strides = NULL
     cdef int flags = cnp.NPY_ARRAY_CARRAY_RO
+    if value.data == NULL:
+        raise SymbolicTensorError(no_value(value))
     if type(value.owner) is ndarray:
         owner = value.owner
         strides = cnp.PyArray_STRIDES(owner)
@@ -113,7 +134,7 @@ cdef ndarray array_of(Value value):
 cdef bint is_exclusive(PyObject* x) noexcept:
     cdef PyObject* owner
     if x.ob_refcnt != 1 or x.ob_type != <PyTypeObject*>Value or (
-            not (<Value>x).contiguous):
+            not (<Value>x).contiguous):  # symbolic values are not, either
         return False
     owner = <PyObject*>(<Value>x).owner
     if owner == <PyObject*>None:
@@ -122,6 +143,22 @@ cdef bint is_exclusive(PyObject* x) noexcept:
     return owner.ob_refcnt == 1 and (
         type(<object>owner) is not ndarray or cnp.PyArray_CHKFLAGS(
             <ndarray>owner, cnp.NPY_ARRAY_OWNDATA | cnp.NPY_ARRAY_WRITEABLE))
+
+
+cdef str no_value(Value value):
+    return (f"{value.owner.describe(symbol_of(value))} is symbolic, and was asked for its value "
+            f"{caller()}: it has one only when its graph runs. Use cytape's functions instead of "
+            "NumPy arrays and Python's bool(), int(), float() and range(); for a branch on it "
+            "cytape.numpy.where, for more cytape.cond and cytape.while_loop; to see its value "
+            "fetch it with Session.run, or return it from the function that is traced")
+
+
+cdef str caller():
+    """Where in the user's program this is."""
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return "" if frame is None else f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
 cdef void strides_of(Value value, npy_intp* strides) noexcept:

@@ -11,3 +11,5 @@ cdef class Variable(Tensor):
     cdef readonly str name
 
 cdef Value read(Variable variable)  # its value now; recorders that want it are told
+# Have the recorders that follow what has an id follow a value that is another name for it.
+cdef int follow_as(id_t id, Value value) except -1

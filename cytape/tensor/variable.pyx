@@ -6,7 +6,8 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
 from .state cimport (
-    Counts, Recorder, TangentRecorder, accumulating, counts, handle_died, recording, value_died)
+    Counts, Recorder, TangentRecorder, accumulating, building, counts, handle_died, recording,
+    value_died)
 from .tensor cimport another_handle, as_ndarray, hold
 from .value cimport array_of, copy_of_array, new_id, value_of_array
 
@@ -122,6 +123,9 @@ cdef class Variable(Tensor):
         >>> Variable([1.0, 2.0]).assign([3, 4])
         Variable([3., 4.])
         """
+        graph = building()
+        if graph is not None:
+            return graph.assign(self, value, "assign")
         replace(self, plain_array(value, None))
         return self
 
@@ -148,6 +152,9 @@ cdef class Variable(Tensor):
         >>> Variable([1.0, 2.0]).assign_add(1)
         Variable([2., 3.])
         """
+        graph = building()
+        if graph is not None:
+            return graph.assign(self, delta, "assign_add")
         replace(self, array_of(self.held) + plain_array(delta, None))
         return self
 
@@ -174,6 +181,9 @@ cdef class Variable(Tensor):
         >>> Variable([1.0, 2.0]).assign_sub(1)
         Variable([0., 1.])
         """
+        graph = building()
+        if graph is not None:
+            return graph.assign(self, delta, "assign_sub")
         replace(self, array_of(self.held) - plain_array(delta, None))
         return self
 
@@ -225,35 +235,52 @@ cdef int replace(Variable variable, array) except -1:
 cdef Value read(Variable variable):
     cdef Recorder recorder
     cdef list active = recording()
+    cdef Value value = variable.held
+    graph = building()
+    if graph is not None:
+        value = (<Tensor>graph.variable_value(variable)).held
     if active is not None:
         for recorder in active:
-            if not trace_knows(recorder, variable.held.id):
-                announce(recorder, variable)
+            if not trace_knows(recorder, value.id):
+                announce(recorder, variable, value)
     if recorders.accumulators.count:
         for accumulator in accumulating() or ():
-            pass_tangent_on(accumulator, variable)
-    return variable.held
+            pass_tangent_on(accumulator, variable.variable_id, value)
+    return value
 
 
-cdef int pass_tangent_on(TangentRecorder accumulator, Variable variable) except -1:
-    """Give the variable's present value the tangent that the variable has."""
-    cdef void* tangent = tangent_of(accumulator, variable.variable_id)
-    if tangent != NULL and tangent_of(accumulator, variable.held.id) == NULL:
-        Py_INCREF(<object>tangent)
-        accumulator.store(variable.held.id, tangent)
+cdef int follow_as(id_t id, Value value) except -1:
+    cdef Recorder recorder
+    for recorder in recording() or ():
+        if trace_knows(recorder, id) and not trace_knows(recorder, value.id):
+            record_identity(recorder, id, value)
+    for accumulator in accumulating() or ():
+        pass_tangent_on(accumulator, id, value)
     return 0
 
 
-cdef int announce(Recorder recorder, Variable variable) except -1:
+cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) except -1:
+    """Give a value the tangent of what it is another name for."""
+    cdef void* tangent = tangent_of(accumulator, id)
+    if tangent != NULL and tangent_of(accumulator, value.id) == NULL:
+        Py_INCREF(<object>tangent)
+        accumulator.store(value.id, tangent)
+    return 0
+
+
+cdef int announce(Recorder recorder, Variable variable, Value value) except -1:
     """Have a recorder follow the variable's present value, if it follows the variable."""
-    cdef void* spec
     if not (variable.trainable and recorder.watch_accessed_variables
             or trace_knows(recorder, variable.variable_id)):
         return 0
     recorder.watch_variable_of(variable, variable.variable_id)
-    spec = <void*><PyObject*>variable.held.spec
-    recorder.record_op(&read_kind, &variable.variable_id, 1, &variable.held.id, 1, &spec, 1)
-    Py_INCREF(variable.held.spec)
+    return record_identity(recorder, variable.variable_id, value)
+
+
+cdef int record_identity(Recorder recorder, id_t id, Value value) except -1:
+    cdef void* spec = <void*><PyObject*>value.spec
+    recorder.record_op(&read_kind, &id, 1, &value.id, 1, &spec, 1)
+    Py_INCREF(value.spec)
     return 0
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.autodiff import nest
 from cytape.errors import DetachedError
+from cytape.tensor import nest
 from cytape.tensor.tensor import live_tensors
 from cytape.testing import numerical_jvp
 

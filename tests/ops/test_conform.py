@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape import Spec
-from cytape.ops.conform import broadcast_to, cast, sum_to
+from cytape.ops.conform import broadcast_to, cast, fill_like, sum_to
 from cytape.ops.declare import OPS
 from cytape.testing import check_grads
 
@@ -86,3 +86,16 @@ def test_they_save_nothing(name):
     assert OPS[name].linear
     assert OPS[name].saved_inputs == ()
     assert OPS[name].saved_outputs == ()
+
+
+@pytest.mark.parametrize("shape", [(), (2, 3), (None, 3), None])
+@pytest.mark.parametrize("dtype", ["float32", "complex128", "int64"])
+def test_fill_like_needs_no_known_extents(shape, dtype):
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder(dtype, shape)
+        filled = cytape.identity(fill_like(x, 1))
+    assert (filled.dtype, filled.shape) == (np.dtype(dtype), shape)
+    value = np.zeros((2, 3) if shape != () else (), dtype)
+    np.testing.assert_array_equal(
+        cytape.Session(graph).run(filled, {x: value}), np.ones_like(value))

@@ -7,7 +7,16 @@ import pytest
 
 import cytape
 from cytape.errors import InvalidGradientError, NotDifferentiableError
-from cytape.ops.declare import OPS, elementwise, general, linear, nondifferentiable
+from cytape.ops.declare import (
+    OPS,
+    disable_gradient,
+    elementwise,
+    general,
+    gradient_rule,
+    linear,
+    nondifferentiable,
+    register_gradient,
+)
 from cytape.testing import check_grads
 from tests.ops.forward_mode import followed, tangent_of
 
@@ -326,9 +335,40 @@ def test_every_op_of_the_package_has_the_rules_of_its_kind():
             assert len(op.partials) == op.n_inputs
         elif op.differentiable:
             assert op.vjp is not None, name
-            assert op.linear or op.jvp is not None, name
+            # The one that runs other ops is transposed as they are.
+            assert op.linear or op.jvp is not None or name == "DeferredVjp", name
 
 
 def test_names_are_written_in_camel_case():
     for name in OPS:
         assert name[0].isupper() and name.isalnum(), name
+
+
+def test_a_gradient_rule_is_found_by_name():
+    op = general("DeclaredRule", lambda x: x, vjp=lambda op, dy: dy)
+    assert gradient_rule("DeclaredRule") is op.vjp
+    rule = register_gradient("DeclaredOnlyRule")(lambda op, dy: dy)
+    assert gradient_rule("DeclaredOnlyRule") is rule
+    general("DeclaredWithoutRule", lambda x: x)
+    for name in ("DeclaredWithoutRule", "DeclaredNoSuchRule"):
+        with pytest.raises(LookupError, match=f"register_gradient\\('{name}'\\)"):
+            gradient_rule(name)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_disabled_gradient_is_an_error_where_it_arrives(first):
+    name = f"DeclaredDisabled{first}"
+    if first:
+        disable_gradient(name, "no use")
+    op = general(name, lambda x: 2 * x)
+    if not first:
+        disable_gradient(name)
+    x = cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = op(x)
+    with pytest.raises(LookupError, match=f"gradient of op '{name}' is disabled") as info:
+        tape.gradient(y, x)
+    assert ("no use" in str(info.value)) is first
+    with pytest.raises(ValueError, match="has a vjp already"):
+        disable_gradient(name)

@@ -10,7 +10,7 @@ import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
 from cytape.ops.declare import OPS
 from cytape.ops.dispatch import Op
-from cytape.ops.general_op import GeneralOp, record_custom
+from cytape.ops.general_op import GeneralOp, custom_call
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor
 
@@ -22,7 +22,7 @@ def closure(x):
     if not isinstance(x, Tensor):
         return np.square(x)
     y = cytape.constant(np.square(x.numpy()))
-    record_custom("ClosureSquare", [y], [x], lambda g: [2.0 * cytape.stop_gradient(x) * g])
+    [y] = custom_call("ClosureSquare", [y], [x], lambda g: [2.0 * cytape.stop_gradient(x) * g])
     return y
 
 

@@ -5,6 +5,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph import Graph
+from cytape.graph.reference import run
 from cytape.ops.indexing import getitem
 
 
@@ -189,3 +191,93 @@ def test_take_counts_a_list_of_floats_as_integers_like_numpy():
 def test_out_is_not_for_tensors():
     with pytest.raises(TypeError, match="out"):
         cnp.take(cytape.constant([1.0]), [0], out=np.zeros(1))
+
+
+# -- tensors without a value yet as indices --------------------------------------------------------
+
+TABLE = np.arange(24.0).reshape(4, 3, 2)
+SYMBOLIC_INDICES = {
+    "an integer": (lambda x, i: x[i], np.array(2), (3, 2)),
+    "one from the end": (lambda x, i: x[i], np.array(-1), (3, 2)),
+    "an integer beside a slice": (lambda x, i: x[1:, i], np.array(0), (3, 2)),
+    "integers": (lambda x, i: x[i], np.array([3, 0, 3]), (3, 3, 2)),
+    "integers along a later axis": (lambda x, i: x[:, i], np.array([2, 2]), (4, 2, 2)),
+    "integers apart": (lambda x, i: x[i, :, i % 2], np.array([3, 0]), (2, 3)),
+    "a new axis": (lambda x, i: x[None, i], np.array([3, 0]), (1, 2, 3, 2)),
+    "a slice": (lambda x, i: x[i : i + 2], np.array(1), (None, 3, 2)),
+    "a reversed slice": (lambda x, i: x[:, i:0:-1], np.array(2), (4, None, 2)),
+    "a mask": (lambda x, i: x[i], np.array([True, False, True, True]), (None, 3, 2)),
+    "a mask of two axes": (lambda x, i: x[i], np.eye(4, 3, dtype=bool), (None, 2)),
+    "a list": (lambda x, i: x[[i, 0, i]], np.array(3), (3, 3, 2)),
+    "take": (lambda x, i: np.take(x, i, 1), np.array([1, 1]), (4, 2, 2)),
+    "take, clipped": (lambda x, i: np.take(x, i, 0, mode="clip"), np.array([9, 1]), (2, 3, 2)),
+    "gather": (lambda x, i: cytape.gather(x, i), np.array([[1, 1]]), (1, 2, 3, 2)),
+    "take_along_axis": (lambda x, i: np.take_along_axis(x, i, 0), np.zeros((1, 3, 2), int),
+                        (1, 3, 2)),
+    "compress": (lambda x, i: np.compress(i, x, axis=1), np.array([True, False, True]),
+                 (4, None, 2)),
+    "extract": (lambda x, i: np.extract(i, x), TABLE > 7, (None,)),
+    "repeat": (lambda x, i: np.repeat(x, i, axis=0), np.array([2, 0, 1, 3]), (None, 3, 2)),
+    "where": (lambda x, i: np.where(i, x, -x), TABLE > 7, (4, 3, 2)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", SYMBOLIC_INDICES)
+def test_a_symbolic_index(name, known):
+    select, index, shape = SYMBOLIC_INDICES[name]
+    graph = Graph()
+    with graph.as_default():
+        x = graph.placeholder(np.dtype(float), TABLE.shape if known else (None,) * 3)
+        i = graph.placeholder(index.dtype, index.shape)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = select(x, i)
+            z = (y * y).sum()
+        gradient = dense(tape.gradient(z, x))
+    if known:
+        assert y.shape == shape
+    feeds = {graph.symbol_of(x): TABLE, graph.symbol_of(i): index}
+    found, slope = run(graph, [graph.symbol_of(y), graph.symbol_of(gradient)], feeds)
+    eager = cytape.constant(index)
+    np.testing.assert_array_equal(found, select(cytape.constant(TABLE), eager).numpy())
+    expected = cytape.grad(lambda x: (select(x, eager) ** 2).sum())(TABLE)
+    np.testing.assert_array_equal(slope, expected)
+
+
+def dense(gradient):
+    return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
+
+
+def test_an_array_that_has_a_value_is_indexed_by_a_symbol():
+    graph = Graph()
+    i = graph.placeholder(np.dtype(int), ())
+    y = cytape.constant(TABLE)[i, 0]
+    assert (y.graph is graph, y.shape) == (True, (2,))
+    (found,) = run(graph, [graph.symbol_of(y)], {graph.symbol_of(i): np.array(1)})
+    np.testing.assert_array_equal(found, TABLE[1, 0])
+
+
+def test_a_variable_as_an_index_is_read_when_the_graph_runs():
+    graph, v = Graph(), cytape.Variable(1)
+    with graph.as_default():
+        y = cytape.constant(TABLE)[v]
+    np.testing.assert_array_equal(run(graph, [graph.symbol_of(y)], {})[0], TABLE[1])
+    v.assign(3)
+    np.testing.assert_array_equal(run(graph, [graph.symbol_of(y)], {})[0], TABLE[3])
+
+
+def test_bad_symbolic_indices():
+    graph = Graph()
+    x = graph.placeholder(np.dtype(float), (4, 3))
+    with pytest.raises(IndexError, match="float64"):
+        x[graph.placeholder(np.dtype(float), ())]
+    i = graph.placeholder(np.dtype(int), ())
+    with pytest.raises(IndexError, match="too many"):
+        x[i, i, i]
+    with pytest.raises(IndexError, match=r"\(3,\)"):
+        x[graph.placeholder(np.dtype(bool), (3,))]
+    y = x[i]
+    with pytest.raises(IndexError):
+        run(graph, [graph.symbol_of(y)],
+            {graph.symbol_of(x): np.ones((4, 3)), graph.symbol_of(i): np.array(4)})  # fmt: skip

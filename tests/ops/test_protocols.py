@@ -1,13 +1,17 @@
 """Tensors in NumPy's hands: what is differentiated, what is refused, and never a silent loss."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.graph import Graph
+from cytape.graph.reference import run
 from cytape.ops.protocols import NUMPY_FUNCTIONS
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -377,3 +381,65 @@ def test_errors_of_functions_without_a_rule_are_numpys():
         np.linalg.inv(cytape.constant(np.zeros((2, 2))))
     with pytest.raises(TypeError):
         np.sort(cytape.constant(V3), bogus=1)
+
+
+# -- symbolic tensors ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def symbol():
+    graph = Graph()
+    return graph.placeholder(np.dtype(float), (3,))
+
+
+@pytest.mark.parametrize("use", [
+    float, int, bool, lambda x: x[0].item(), lambda x: x.tolist(),
+    lambda x: 1.0 in x, lambda x: x == None, lambda x: x != "a", pickle.dumps,  # noqa: E711
+    lambda x: range(x[0].astype(int)), lambda x: np.asarray(x), lambda x: x.numpy(), sorted,
+    lambda x: np.array([x[0], 1.0]),
+    lambda x: math.sqrt(x[0]), lambda x: f"{x:.3f}", lambda x: x and 1, max,
+])
+def test_a_value_is_not_there_yet(use, symbol):
+    with pytest.raises(SymbolicTensorError, match="symbolic"):
+        use(symbol)
+
+
+@pytest.mark.parametrize("function", [
+    np.sort, np.median, np.linalg.inv, np.unique, np.fft.fft, np.percentile, np.linalg.norm,
+])
+def test_functions_that_there_is_no_op_of_say_what_to_do(function, symbol):
+    arguments = {np.linalg.inv: (symbol[None] * symbol[:, None],), np.percentile: (symbol, 3),
+                 np.linalg.norm: (symbol, 0)}.get(function, (symbol,))  # fmt: skip
+    if function is np.linalg.norm:  # one there is
+        assert function(*arguments).graph is symbol.graph
+        return
+    with pytest.raises(SymbolicTensorError, match="has no version in cytape"):
+        function(*arguments)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
+def test_a_copy_is_another_tensor_of_the_same_graph(duplicate, symbol):
+    other = duplicate(symbol)
+    assert other is not symbol and other.graph is symbol.graph
+    found = run(symbol.graph, [symbol.graph.symbol_of(other)],
+                {symbol.graph.symbol_of(symbol): V3})  # fmt: skip
+    np.testing.assert_array_equal(found[0], V3)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.stack([x, x]), lambda x: x[::-1],
+    lambda x: np.clip(x, x[1], 1.0), lambda x: np.maximum(x, 0.5), lambda x: np.linalg.norm(x),
+    lambda x: np.linalg.norm(x, np.inf), lambda x: np.where(x > 0, x, 0.0), lambda x: abs(x),
+    lambda x: cnp.array([[x[0], 1.0], [2.0, x[2]]]), lambda x: cnp.full((2,), x[0]),
+    lambda x: np.full_like(x, 2.0), lambda x: divmod(x, 2.0)[1], lambda x: round(x, 1),
+    lambda x: np.add.reduce(x), lambda x: np.add.outer(x, x), lambda x: np.add.accumulate(x),
+    lambda x: cytape.constant(V3) * x, lambda x: V3 - x, lambda x: 2.0 ** x, lambda x: x.T @ V3,
+    lambda x: sum(x), lambda x: np.sort(V3) * x, lambda x: [*x][1], lambda x: np.nan_to_num(x),
+])
+def test_what_is_made_of_ops_builds_them(call, symbol):
+    graph = symbol.graph
+    expected = np.asarray(call(cytape.constant(V3)))
+    y = call(symbol)
+    assert (y.graph, y.shape, y.dtype) == (graph, expected.shape, expected.dtype)
+    (found,) = run(graph, [graph.symbol_of(y)], {graph.symbol_of(symbol): V3})
+    np.testing.assert_array_equal(found, expected)

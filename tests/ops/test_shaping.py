@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
+from cytape.graph import Graph
+from cytape.graph.reference import run
 from cytape.ops import shaping as ops
 
 
@@ -94,3 +97,40 @@ def test_a_gradient_through_a_variable_and_a_method():
     with cytape.GradientTape() as tape:
         y = (np.squeeze(variable).reshape(3, 1).T * [1.0, 10.0, 100.0]).transpose(1, 0)
     np.testing.assert_array_equal(tape.gradient(y, variable).numpy(), [[1.0, 10.0, 100.0]])
+
+
+@pytest.mark.parametrize("shape, axis, expected", [
+    ((2, None), None, None), ((2, None), 0, 2), ((2, None), -1, None), ((None, 0), None, 0),
+    (None, 0, None), (None, None, None), ((2, 3), None, 6), ((2, 3), 1, 3),
+])
+def test_the_size_of_a_symbolic_tensor(shape, axis, expected):
+    graph = Graph()
+    x = graph.placeholder(np.dtype(float), shape)
+    size = cnp.size(x, axis)
+    if expected is not None:
+        assert size == expected
+        return
+    value = np.ones([n or 3 for n in (shape or (4, 5))])
+    (found,) = run(graph, [graph.symbol_of(size)], {graph.symbol_of(x): value})
+    assert (found, size.dtype) == (np.size(value, axis), np.intp)
+
+
+@pytest.mark.parametrize("to, shape", [
+    (lambda x, n: (n, -1), (None, None)), (lambda x, n: [2, n, -1], (2, None, None)),
+    (lambda x, n: n * 4, (None,)), (lambda x, n: cnp.stack([n, n + 1]), (None, None)),
+    (lambda x, n: (cnp.size(x, 0), 4), (None, 4)),
+])
+def test_reshape_to_extents_that_a_run_knows(to, shape):
+    graph = Graph()
+    x, n = graph.placeholder(np.dtype(float), (None, 4)), graph.placeholder(np.dtype(int), ())
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cnp.reshape(x, to(x, n))
+        z = (y * y).sum()
+    gradient = tape.gradient(z, x)
+    assert y.shape == shape
+    value = np.arange(12.0).reshape(3, 4)
+    found = run(graph, [graph.symbol_of(y), graph.symbol_of(gradient)],
+                {graph.symbol_of(x): value, graph.symbol_of(n): np.array(3)})  # fmt: skip
+    np.testing.assert_array_equal(found[0], value.reshape(to(value, 3)))
+    np.testing.assert_array_equal(found[1], 2 * value)

@@ -9,6 +9,7 @@ import pytest
 
 import cytape
 from cytape import Spec
+from cytape.tensor.spec import spec_like, symbolic_spec
 
 
 def test_one_object_per_shape_and_dtype():
@@ -113,3 +114,14 @@ def test_a_shape_whose_bytes_cannot_be_counted_is_an_error():
     for operation in (lambda x, y: x + y, lambda x, y: x @ y):
         with pytest.raises(ValueError, match="too big"):
             operation(column, column.T)
+
+
+@pytest.mark.parametrize("shape", [(-1,), (2, -3), (None, -1)])
+def test_symbolic_extents_are_not_negative(shape):
+    with pytest.raises(ValueError, match="not negative"):
+        symbolic_spec(shape, "float64")
+
+
+def test_nothing_is_like_no_spec():
+    with pytest.raises(TypeError, match="expected a spec"):
+        spec_like(None, "float64")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cytape.autodiff import nest
+from cytape.tensor import nest
 
 Pair = namedtuple("Pair", "first second")
 

@@ -1,0 +1,123 @@
+"""Derivatives of a traced function: traces of its backward pass and of its tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from cytape.graph.executable import Executable
+from cytape.graph.function_graph import FunctionGraph
+from cytape.graph.replay import symbolic_gradients, symbolic_tangents
+from cytape.graph.subgraph import Subgraph
+from cytape.ops.general_op import record_custom
+from cytape.tensor.state import HIGHER_ORDER, building_into
+from cytape.tensor.tensor import Tensor, convert_to_tensor, restored, without_handle
+
+__all__ = ["Derivatives"]
+
+
+class Derivatives:
+    """A trace that also returns the intermediates that its derivatives need; and these.
+
+    A call is one op on a tape. Its backward function is a trace, too, that takes the gradients of
+    the outputs and those intermediates that it reads; nothing is computed twice. Where derivatives
+    of derivatives may be asked for, the intermediates are outputs of the op, and so have gradients
+    and tangents themselves; what these need may be more intermediates, until there are no new ones.
+
+    Parameters
+    ----------
+    function : Any
+    new_trace : callable
+        Makes a `ConcreteFunction`.
+    order : {FIRST_ORDER, HIGHER_ORDER}
+        Which derivatives may be asked for, see `possible_gradient_types`.
+    """
+
+    def __init__(
+        self, function: Any, new_trace: Callable[..., Any], order: int
+    ) -> None:
+        self._function = function
+        self._new_trace = new_trace
+        graph = function.graph
+        known = dict.fromkeys([*function.input_symbols, *function.output_symbols])
+        saved: list[int] = []
+        while True:
+            self._targets = [*function.output_symbols, *(saved if order == HIGHER_ORDER else ())]
+            self._backward = self._trace_backward()
+            self._jvp = self._trace_jvp()
+            needed = [
+                graph.symbol_of(tensor)
+                for trace in (self._backward, self._jvp)
+                for tensor in trace.captured_inputs
+                if tensor.graph is graph
+            ]
+            new = [symbol for symbol in dict.fromkeys(needed) if symbol not in known]
+            saved += new
+            known.update(dict.fromkeys(new))
+            if not new or order != HIGHER_ORDER:
+                break
+        self._saved = saved
+        # Positions among inputs, outputs and saved intermediates, where a symbol has several the
+        # last but for inputs: an input that is returned is the caller's tensor.
+        places = [*function.input_symbols, *function.output_symbols, *saved]
+        self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
+        self._executable: Executable | None = None
+
+    def _seeds(self, body: FunctionGraph, symbols: Iterable[int]) -> list[Tensor | None]:
+        specs = map(self._function.graph.spec_of, symbols)
+        return [body.argument(spec.shape, spec.dtype) if spec.trainable else None for spec in specs]
+
+    def _trace_backward(self) -> Any:
+        graph = self._function.graph
+        body = FunctionGraph(f"{self._function.name}_grad", graph)
+        with building_into(body):
+            seeds = self._seeds(body, self._targets)
+            gradients = symbolic_gradients(
+                graph, self._targets, self._function.input_symbols, seeds)
+            return self._trace(body, seeds, gradients)
+
+    def _trace_jvp(self) -> Any:
+        graph = self._function.graph
+        body = FunctionGraph(f"{self._function.name}_jvp", graph)
+        with building_into(body):
+            tangents = self._seeds(body, self._function.input_symbols)
+            results = symbolic_tangents(
+                graph, self._function.input_symbols, tangents, self._targets)
+            return self._trace(body, tangents, results)
+
+    def _trace(self, body: FunctionGraph, arguments: list, results: list) -> Any:
+        symbols = [body.symbol_of(x) for x in arguments if x is not None]
+        return self._new_trace(body.name, body, symbols, results)
+
+    def call(self, inputs: list) -> list:
+        """Compute the function's outputs, as the outputs of one op that recorders follow."""
+        function, places = self._function, self._places
+        if self._executable is None:
+            self._executable = Executable(Subgraph(
+                function.graph, function.input_symbols,
+                (*function.output_symbols, *self._saved), tuple(function.graph.stateful)))
+        values = list(map(convert_to_tensor, inputs))
+        results = self._executable.run(values)
+        n_targets = len(self._targets)
+        outputs, intermediates = results[:n_targets], results[n_targets:]
+        # Not the handles: by their death a tape knows that nobody needs this call any more.
+        saved = list(map(without_handle, outputs))
+        needs_gradient = [function.graph.spec_of(symbol).trainable for symbol in self._targets]
+
+        def derivative(trace: Any, arguments: Iterable) -> list:
+            known = values + list(map(restored, saved)) + intermediates
+            return trace.call_with([
+                *arguments,
+                *[known[places[function.graph.symbol_of(x)]] if x.graph is function.graph else x
+                  for x in trace.captured_inputs],
+            ])
+
+        def backward(*gradients: Any) -> list:
+            return derivative(self._backward, [
+                g for g, needed in zip(gradients, needs_gradient, strict=True) if needed])
+
+        def jvp(*tangents: Any) -> list:
+            return derivative(self._jvp, [t for t in tangents if t is not None])
+
+        record_custom(function.name, outputs, inputs, backward, jvp)
+        return outputs[: len(function.output_symbols)]

@@ -1,0 +1,321 @@
+"""Static arguments of ops as JSON, and back: a closed vocabulary, so that reading runs nothing.
+
+None, booleans, integers, finite floats and strings stand for themselves. Everything else is an
+object with one key, which says what it is:
+
+- ``{"float": "nan"}`` (or ``"inf"``, ``"-inf"``), ``{"complex": [real, imaginary]}``
+- ``{"tuple": [...]}``, ``{"dict": [[key, value], ...]}``
+- ``{"slice": [start, stop, step]}``, ``{"ellipsis": true}``
+- ``{"dtype": "<f8"}``, ``{"scalar type": "numpy.float64"}`` (or ``"builtins.float"``)
+- ``{"array": 3}``, ``{"scalar": 3}``, ``{"tensor": 3}``: the array of that number
+- ``{"variable": 3}``: the variable of that number
+- ``{"stream": [1, 2]}``: random numbers from these seeds, from the beginning
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cytape.errors import GraphFileError
+from cytape.ops.convolution import Window
+from cytape.ops.draws import Stream
+from cytape.tensor.tensor import Tensor, tensor_of_copy
+from cytape.tensor.variable import Variable
+
+_TYPES: tuple[type, ...] = (bool, int, float, complex, *np.sctypeDict.values())
+_SCALAR_TYPES: dict[str, type] = {
+    f"{kind.__module__}.{kind.__name__}": kind
+    for kind in _TYPES
+    if kind not in (np.object_, np.void)
+}
+_SCALAR_TYPE_NAMES = {kind: name for name, kind in _SCALAR_TYPES.items()}
+_DTYPE = re.compile(r"[<>|=][biufcSUmM]\d{0,9}(\[\d{0,9}\w{1,2}\])?")
+
+
+class Encoder:
+    """Makes JSON of static arguments, and gathers the arrays and variables in them.
+
+    Attributes
+    ----------
+    arrays : list of ndarray
+    variables : list of Variable
+    """
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        self.variables: list[Variable] = []
+        self._numbers: dict[int, int] = {}  # id of a variable -> its number
+
+    def array(self, array: np.ndarray) -> int:
+        """Return the number of an array, which is kept.
+
+        Parameters
+        ----------
+        array : ndarray
+
+        Returns
+        -------
+        int
+        """
+        self.arrays.append(array)
+        return len(self.arrays) - 1
+
+    def variable(self, variable: Variable) -> int:
+        """Return the number of a variable, the same each time.
+
+        Parameters
+        ----------
+        variable : Variable
+
+        Returns
+        -------
+        int
+        """
+        number = self._numbers.setdefault(variable.id, len(self.variables))
+        if number == len(self.variables):
+            self.variables.append(variable)
+        return number
+
+    def encode(self, value: Any) -> Any:
+        """Return a value as JSON.
+
+        Parameters
+        ----------
+        value : object
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        GraphFileError
+            If the vocabulary has no word for it.
+        """
+        kind = type(value)
+        if value is None or kind in (bool, int, str):
+            return value
+        if kind is float:
+            return value if math.isfinite(value) else {"float": repr(value)}
+        if kind is complex:
+            return {"complex": [self.encode(value.real), self.encode(value.imag)]}
+        if kind is tuple:
+            return {"tuple": [self.encode(item) for item in value]}
+        if kind is dict:
+            items = value.items()
+            return {"dict": [[self.encode(key), self.encode(item)] for key, item in items]}
+        if kind is slice:
+            return {"slice": [self.encode(x) for x in (value.start, value.stop, value.step)]}
+        if value is Ellipsis:
+            return {"ellipsis": True}
+        return self._encode_numeric(value)
+
+    def _encode_numeric(self, value: Any) -> Any:
+        if isinstance(value, np.dtype) and _DTYPE.fullmatch(value.str):
+            return {"dtype": value.str}
+        if isinstance(value, type) and value in _SCALAR_TYPE_NAMES:
+            return {"scalar type": _SCALAR_TYPE_NAMES[value]}
+        if type(value) is Window:
+            return {"window": [self.encode(pair) for pair in value]}
+        if type(value) is Stream:
+            return {"stream": [int(value.graph_seed), int(value.op_seed)]}
+        if isinstance(value, Variable):
+            return {"variable": self.variable(value)}
+        if type(value) is Tensor and value.graph is None:
+            return {"tensor": self.array(value.numpy())}
+        plain = isinstance(value, (np.ndarray, np.generic)) and _DTYPE.fullmatch(value.dtype.str)
+        if plain and type(value) is np.ndarray:
+            return {"array": self.array(value)}
+        if plain and isinstance(value, np.generic):
+            return {"scalar": self.array(np.asarray(value))}
+        raise GraphFileError(f"{value!r} cannot be saved")
+
+
+class Decoder:
+    """Makes static arguments of JSON.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+    variables : list of Variable
+    """
+
+    def __init__(self, arrays: list[np.ndarray], variables: list[Variable]) -> None:
+        self._arrays = arrays
+        self._variables = variables
+        self._words: dict[str, Callable[[Any], Any]] = {
+            "float": self._float,
+            "complex": lambda parts: complex(*map(self._real, listed(parts, 2))),
+            "tuple": lambda items: tuple(map(self.decode, listed(items))),
+            "dict": self._dict,
+            "slice": lambda parts: slice(*map(self.decode, listed(parts, 3))),
+            "ellipsis": lambda _: Ellipsis,
+            "dtype": dtype_named,
+            "scalar type": self._scalar_type,
+            "array": lambda number: numbered(self._arrays, number, "array"),
+            "scalar": self._scalar,
+            "tensor": lambda number: tensor_of_copy(numbered(self._arrays, number, "array")),
+            "variable": lambda number: numbered(self._variables, number, "variable"),
+            "window": self._window,
+            "stream": self._stream,
+        }
+
+    def decode(self, code: Any) -> Any:
+        """Return the value that JSON stands for.
+
+        Parameters
+        ----------
+        code : object
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        GraphFileError
+            If it stands for none.
+        """
+        if code is None or type(code) in (bool, int, str):
+            return code
+        if type(code) is float and math.isfinite(code):
+            return code
+        if type(code) is dict and len(code) == 1:
+            [(word, rest)] = code.items()
+            if word in self._words:
+                return self._words[word](rest)
+        raise GraphFileError(f"{brief(code)} stands for no value")
+
+    def _float(self, text: Any) -> float:
+        if text not in ("nan", "inf", "-inf"):
+            raise GraphFileError(f"{brief(text)} is not one of nan, inf and -inf")
+        return float(text)
+
+    def _real(self, code: Any) -> float:
+        value = self.decode(code)
+        if type(value) not in (int, float):
+            raise GraphFileError(f"{brief(code)} is no real number")
+        return float(value)
+
+    def _stream(self, seeds: Any) -> Stream:
+        graph_seed, op_seed = map(self._seed, listed(seeds, 2))
+        return Stream(graph_seed, op_seed)
+
+    def _seed(self, code: Any) -> int:
+        if type(code) is not int or code < 0:
+            raise GraphFileError(f"{brief(code)} is no seed")
+        return code
+
+    def _window(self, codes: Any) -> Window:
+        kernel, strides, dilations, padding = map(self.decode, listed(codes, 4))
+        for pair, least in (kernel, 1), (strides, 1), (dilations, 1), *[
+            (ends, 0) for ends in (padding if type(padding) is tuple else [None])
+        ]:
+            if type(pair) is not tuple or len(pair) != 2 or any(
+                type(n) is not int or n < least for n in pair
+            ):
+                raise GraphFileError(f"{brief(codes)} is no window")
+        if len(padding) != 2:
+            raise GraphFileError(f"{brief(codes)} is no window")
+        return Window(kernel, strides, dilations, padding)
+
+    def _dict(self, pairs: Any) -> dict[Any, Any]:
+        pairs = [listed(pair, 2) for pair in listed(pairs)]
+        return {self._key(key): self.decode(item) for key, item in pairs}
+
+    def _key(self, code: Any) -> Any:
+        key = self.decode(code)
+        try:
+            hash(key)
+        except TypeError:
+            raise GraphFileError(f"{brief(code)} cannot be a key") from None
+        return key
+
+    def _scalar(self, number: Any) -> Any:
+        array = numbered(self._arrays, number, "array")
+        if array.ndim:
+            raise GraphFileError(f"array {number} is no scalar")
+        return array[()]
+
+    def _scalar_type(self, name: Any) -> type:
+        found = _SCALAR_TYPES.get(name) if type(name) is str else None
+        if found is None:
+            raise GraphFileError(f"{brief(name)} is no scalar type")
+        return found
+
+
+def brief(code: Any) -> str:
+    """Return the beginning of what a file holds, for messages.
+
+    Parameters
+    ----------
+    code : object
+
+    Returns
+    -------
+    str
+    """
+    text = repr(code)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def listed(code: Any, length: int | None = None) -> list[Any]:
+    """Return a list that a file holds, or raise if it holds something else.
+
+    Parameters
+    ----------
+    code : object
+    length : int, optional
+
+    Returns
+    -------
+    list
+    """
+    if type(code) is not list or length not in (None, len(code)):
+        wanted = "a list" if length is None else f"a list of {length}"
+        raise GraphFileError(f"expected {wanted}, got {brief(code)}")
+    return code
+
+
+def numbered(things: list[Any], number: Any, what: str) -> Any:
+    """Return one of some things, by a number that a file holds.
+
+    Parameters
+    ----------
+    things : list
+    number : object
+    what : str
+        What they are, for the message.
+
+    Returns
+    -------
+    object
+    """
+    if type(number) is not int or not 0 <= number < len(things):
+        raise GraphFileError(f"there is no {what} {brief(number)} in a file of {len(things)}")
+    return things[number]
+
+
+def dtype_named(name: Any) -> np.dtype:
+    """Return the dtype that a file names.
+
+    Parameters
+    ----------
+    name : object
+        As the attribute `str` of dtypes.
+
+    Returns
+    -------
+    numpy.dtype
+    """
+    if type(name) is not str or not _DTYPE.fullmatch(name):
+        raise GraphFileError(f"{brief(name)} is no dtype")
+    try:
+        return np.dtype(name)
+    except (TypeError, ValueError) as error:
+        raise GraphFileError(f"{name!r} is no dtype") from error

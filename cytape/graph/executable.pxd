@@ -1,0 +1,11 @@
+# Executable: a subgraph that runs, whatever the shapes of what it is fed turn out to be.
+
+from .plan cimport Plan
+
+cdef class Executable:
+    cdef readonly object subgraph
+    cdef Plan plan               # the one there is, if the specs of all feeds are known
+    cdef bint is_optimised
+    cdef dict plans              # else by the specs of what was fed
+    cdef Plan plan_for(self, list values)
+    cdef list run_values(self, list values)    # Values in, new Values out

@@ -1,0 +1,82 @@
+cimport cython
+from cytape.ops.dispatch cimport value_of
+from cytape.tensor.tensor cimport new_tensor
+from cytape.tensor.value cimport Value
+
+from cytape.graph.passes import optimise
+
+cdef enum:
+    MOST_PLANS = 64  # of one subgraph, for as many shapes
+
+
+@cython.final
+cdef class Executable:
+    """A subgraph that runs, and is optimised if it does so again.
+
+    Most programs that run once are not worth more than a plan of what they are. Where extents of
+    its feeds are unknown there is one plan for each combination of specs that is fed: plans know
+    all shapes.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Examples
+    --------
+    >>> from cytape.graph import Graph
+    >>> from cytape.graph.subgraph import Subgraph
+    >>> graph = Graph()
+    >>> x = graph.placeholder("float64", (None,))
+    >>> y = (x * x).sum()
+    >>> executable = Executable(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
+    >>> executable.run([[1.0, 2.0]]), executable.run([[3.0]])
+    ([Tensor(5.)], [Tensor(9.)])
+    """
+
+    def __init__(self, subgraph):
+        self.subgraph = subgraph
+        if not all([subgraph.graph.spec_of(symbol).known for symbol in subgraph.feeds]):
+            self.plans = {}
+
+    def run(self, values, trace=None) -> list:
+        """Compute what is fetched.
+
+        Parameters
+        ----------
+        values : sequence of Tensor or array_like
+            What is fed, in the order of the subgraph's feeds.
+        trace : RunTrace, optional
+            Gets the time and the memory that each op takes; the run is slower then.
+
+        Returns
+        -------
+        list of Tensor
+
+        Raises
+        ------
+        GraphError
+            If a placeholder is needed that is not fed, or something fed does not fit.
+        """
+        cdef list given = [value_of(x, False) for x in values]
+        return [new_tensor(value) for value in self.plan_for(given).run_traced(given, trace)]
+
+    cdef list run_values(self, list values):
+        return self.plan_for(values).run_values(values)
+
+    cdef Plan plan_for(self, list values):
+        cdef Plan plan
+        cdef Value value
+        if self.plans is None:
+            if self.plan is None:
+                self.plan = Plan(self.subgraph)
+            elif not self.is_optimised:
+                self.plan = Plan(optimise(self.subgraph))
+                self.is_optimised = True
+            return self.plan
+        specs = tuple([value.spec for value in values])
+        plan = self.plans.get(specs)
+        if plan is None:
+            if len(self.plans) == MOST_PLANS:
+                del self.plans[next(iter(self.plans))]  # the oldest
+            plan = self.plans[specs] = Plan(optimise(self.subgraph, specs))
+        return plan

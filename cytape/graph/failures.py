@@ -1,0 +1,47 @@
+"""What is said of an operation that raised an error while its graph ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def where_built(location: tuple[str, int, str] | None) -> str:
+    """Return a node's location as a part of a sentence, "" if it is not known.
+
+    Parameters
+    ----------
+    location : (str, int, str) or None
+        As `Operation.location`.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> where_built(("model.py", 12, "loss"))
+    ', built in loss (model.py, line 12),'
+    """
+    if location is None:
+        return ""
+    file, line, function = location
+    return f", built in {function} ({file}, line {line}),"
+
+
+def note_operation(error: BaseException, graph: Any, node: int) -> None:
+    """Add to an error which operation raised it, where that was built, and what its inputs are.
+
+    Parameters
+    ----------
+    error : BaseException
+    graph : SymbolicGraph
+    node : int
+    """
+    op = repr(graph.ops[node].name)
+    if hasattr(graph, "name_of"):
+        op = f"{graph.name_of(node)!r} ({graph.ops[node].name})"
+    specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
+    inputs = ", ".join(f"{spec.dtype} {spec.shape}" for spec in specs) or "no inputs"
+    error.add_note(
+        f"while a graph ran op {op}{where_built(graph.location_of(node))} of {inputs}"
+    )

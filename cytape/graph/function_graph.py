@@ -1,0 +1,111 @@
+"""FunctionGraph: the body of a traced function, with what it took from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from cytape.graph.graph import Graph, constant_op, placeholder_op
+from cytape.graph.substitution import substitute
+from cytape.graph.variables import ASSIGNMENTS, assigned_variables, read_variable_op
+from cytape.ops.symbolic import SymbolicGraph
+from cytape.tensor.spec import Spec
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
+
+
+class FunctionGraph(Graph):
+    """A graph that may use tensors and variables of its surroundings: it captures them.
+
+    Attributes
+    ----------
+    name : str
+        The function's.
+    outer_graph : SymbolicGraph or None
+        The graph that was being built when this one was begun.
+    captures : list of (Tensor or Variable, int)
+        What was captured, and the symbol of the placeholder that stands for it here.
+    copies : list of (Tensor, int)
+        Constants of graphs around, and the symbol of the constant that stands for each here.
+    assigned : dict of int to Variable
+        The variables that the body changes, by id.
+    starts : list of (Tensor, int)
+        In the body of a loop, the start value of each loop variable, and the variable's symbol.
+    """
+
+    def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
+        super().__init__()
+        self.name = name
+        self.outer_graph = outer_graph
+        self.captures: list[tuple[Tensor, int]] = []
+        self.copies: list[tuple[Tensor, int]] = []
+        self._captured: dict[int, int] = {}
+        self.assigned: dict[int, Variable] = {}
+        self.starts: list[tuple[Tensor, int]] = []
+
+    def argument(self, shape: tuple | None, dtype: DTypeLike) -> Tensor:
+        """Add a placeholder for a tensor that calls pass."""
+        return self.build(placeholder_op, shape=shape, dtype=dtype)
+
+    def about_to_change(self, op: Any) -> None:
+        """Say what is wrong when an op is called with a tensor of a trace that is complete."""
+        raise RuntimeError(
+            f"op {op.name!r} was called with a tensor that belongs to a trace of {self.name}, "
+            "which is complete: the function let it out, say into a list or an attribute. Return "
+            "it instead, or keep it in a Variable"
+        )
+
+    def argument_like(self, spec: Spec) -> Tensor:
+        """Do the same faster, where the spec is known."""
+        attrs = {"shape": spec.shape, "dtype": spec.dtype}
+        self.add(placeholder_op, (), attrs, (spec,))
+        return self.tensor_at(self.n_symbols - 1)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return the placeholder for a tensor from outside, or for a variable's value."""
+        if tensor.graph is not None:
+            tensor = substitute(tensor)
+            if tensor.graph is self:
+                return tensor
+        symbol = self._captured.get(tensor.id)
+        if symbol is not None:
+            return self.tensor_at(symbol)
+        graph = tensor.graph
+        if graph is not None:
+            node = graph.node_of(graph.symbol_of(tensor))
+            if graph.ops[node] is constant_op:
+                placeholder = self.constant(graph.attrs[node]["value"])
+                self._captured[tensor.id] = symbol = self.symbol_of(placeholder)
+                self.copies.append((tensor, symbol))
+                return placeholder
+        placeholder = self.argument(tensor.shape, tensor.dtype)
+        self._captured[tensor.id] = symbol = self.symbol_of(placeholder)
+        self.captures.append((tensor, symbol))
+        return placeholder
+
+    def release_captures(self) -> None:
+        """Forget the graph around this one, and what was captured from there."""
+        self.outer_graph = None
+        self.captures = []
+        self.starts = []
+
+    def variable_handle(self, variable: Variable) -> Tensor:
+        """Return the placeholder for a variable."""
+        return self.capture(variable)
+
+    def variable_value(self, variable: Variable) -> Tensor:
+        """Return the value that a call of the function finds, or that it has assigned since."""
+        if variable.id not in self.assigned:
+            return self.capture(variable)
+        return self.build(read_variable_op, self.capture(variable), variable=variable)
+
+    def assign(self, variable: Variable, value: Any, method: str) -> Tensor:
+        """Add an op that calls a method of a variable in each call of the function."""
+        self.assigned[variable.id] = variable
+        return self.build(ASSIGNMENTS[method], value, variable=variable)
+
+    def changed(self, op: Any, attrs: dict) -> None:
+        """Take note of a node that was copied into this graph."""
+        for variable in assigned_variables(op, attrs):
+            self.assigned[variable.id] = variable

@@ -1,0 +1,150 @@
+"""Operation: a view of one op call in a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["Operation"]
+
+
+class Operation:
+    """One op call in a graph: what is computed, from which tensors.
+
+    Graphs make these views on demand; two views of the same call are equal.
+
+    Parameters
+    ----------
+    graph : Graph
+    node : int
+        Its position in the graph.
+
+    Attributes
+    ----------
+    graph : Graph
+    node : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> graph = cytape.Graph()
+    >>> x = graph.placeholder("float64", (2,), name="x")
+    >>> y = np.tanh(x)
+    >>> y.op
+    <Operation 'Tanh' (Tanh)>
+    >>> y.op.inputs[0].name, y.op.outputs[0].name
+    ('x:0', 'Tanh:0')
+    """
+
+    __slots__ = ("graph", "node", "__weakref__")
+
+    def __init__(self, graph: Any, node: int) -> None:
+        self.graph = graph
+        self.node = graph.checked_node(node)
+
+    @property
+    def name(self) -> str:
+        """The full name, scopes in front."""
+        return self.graph.name_of(self.node)
+
+    @property
+    def type(self) -> str:
+        """The op type."""
+        return self.graph.ops[self.node].name
+
+    @property
+    def definition(self) -> Any:
+        """The op itself, as it was declared."""
+        return self.graph.ops[self.node]
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        """The tensors that are operands."""
+        return tuple(map(self.graph.tensor_at, self.graph.inputs_of(self.node)))
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        """The tensors that are results."""
+        return tuple(map(self.graph.tensor_at, self.graph.outputs_of(self.node)))
+
+    def values(self) -> tuple[Tensor, ...]:
+        """Return the outputs.
+
+        Returns
+        -------
+        tuple of Tensor
+
+        Examples
+        --------
+        >>> import cytape
+        >>> len(cytape.Graph().placeholder("float64").op.values())
+        1
+        """
+        return self.outputs
+
+    @property
+    def control_inputs(self) -> tuple[Operation, ...]:
+        """The operations that run before this one, besides those of its inputs."""
+        nodes = self.graph.control_inputs_of(self.node)
+        return tuple(Operation(self.graph, node) for node in nodes)
+
+    @property
+    def device(self) -> str:
+        """The label of where this is to be computed, "" for anywhere."""
+        return self.graph.contexts[self.graph.context_of(self.node)].device
+
+    @property
+    def original_op(self) -> Operation | None:
+        """The operation that this one was built to differentiate; None if there is none."""
+        node = self.graph.original_of(self.node)
+        return None if node is None else Operation(self.graph, node)
+
+    @property
+    def location(self) -> tuple[str, int, str] | None:
+        """The file, line and function in which it was built, None if that is not known."""
+        return self.graph.location_of(self.node)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """The static arguments of the call."""
+        return dict(self.graph.attrs[self.node])
+
+    def get_attr(self, name: str) -> Any:
+        """Return a static argument of the call.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        KeyError
+            If the call was made without it.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.Graph().placeholder("float64", (2, 3)).op.get_attr("shape")
+        (2, 3)
+        """
+        attrs = self.graph.attrs[self.node]
+        if name not in attrs:
+            raise KeyError(f"op {self.name!r} has no attribute {name!r}, only {sorted(attrs)}")
+        return attrs[name]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Operation):
+            return NotImplemented
+        return self.graph is other.graph and self.node == other.node
+
+    def __hash__(self) -> int:
+        return hash((id(self.graph), self.node))
+
+    def __repr__(self) -> str:
+        return f"<Operation {self.name!r} ({self.type})>"

@@ -1,0 +1,29 @@
+"""Passes: what makes a subgraph cheaper to run, each a function from subgraphs to subgraphs."""
+
+from cytape.graph.passes.accumulation import accumulated
+from cytape.graph.passes.fusion import fused
+from cytape.graph.passes.simplify import simplified
+
+__all__ = ["optimise"]
+
+
+def optimise(subgraph, specs=None):
+    """Return a subgraph that computes the same as another one, with less work.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+    specs : sequence of Spec, optional
+        Of what is fed, where more is known than the graph says.
+
+    Returns
+    -------
+    Subgraph
+        Feeds, fetches and kept nodes are in the order they were in.
+
+    Raises
+    ------
+    ValueError
+        If an op cannot be applied to what is fed.
+    """
+    return fused(accumulated(simplified(subgraph, specs)))

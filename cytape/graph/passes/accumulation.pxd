@@ -1,0 +1,27 @@
+# Accumulation: sums of gradients of parts, each added where it belongs instead of to zeros first.
+
+from cytape.ops.symbolic cimport SymbolicGraph
+from libc.stdint cimport int32_t
+
+from .rewriting cimport Rewriting
+
+cdef class Accumulation:
+    cdef Rewriting rewriting
+    cdef SymbolicGraph source
+    cdef void* memory
+    # Per node:
+    cdef int32_t* inner      # an addition: the addition that it continues, or ABSENT
+    cdef int32_t* parts      # how many terms so far are gradients of parts
+    cdef char* is_addition   # of two tensors that have the sum's spec
+    cdef char* continued     # by another addition, and not used otherwise
+    cdef char* needed
+    cdef int32_t* uses       # per symbol
+    cdef int count_uses(self) noexcept
+    cdef int find_chains(self) except -1
+    cdef int mark_needed(self) except -1
+    cdef int emit_sum(self, int32_t node) except -1
+    cdef list terms_of(self, int32_t node)        # (symbol, index), left to right
+    cdef tuple term_of(self, int32_t symbol, int32_t node)
+    cdef int32_t producer(self, int32_t symbol) noexcept
+    cdef bint is_root(self, int32_t node) noexcept
+    cdef bint is_of_part(self, int32_t symbol) except -1

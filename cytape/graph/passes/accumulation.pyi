@@ -1,0 +1,3 @@
+from cytape.graph.subgraph import Subgraph
+
+def accumulated(subgraph: Subgraph) -> Subgraph: ...

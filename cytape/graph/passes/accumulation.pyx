@@ -1,0 +1,209 @@
+cimport cython
+from cytape.ops.accumulate_op cimport AccumulateOp, is_part
+from cytape.ops.dispatch cimport Op
+from cytape.ops.index_op cimport Region
+from cytape.ops.symbolic cimport Node
+from cytape.tensor.spec cimport Spec
+from libc.stdlib cimport calloc, free
+
+from .rewriting cimport ABSENT, located_as, spec_at
+
+from cytape.ops.declare import OPS
+
+cdef Op add_op = None
+cdef Op index_add_op, broadcast_op
+
+
+cdef int find_ops() except -1:
+    global add_op, index_add_op, broadcast_op
+    index_add_op, broadcast_op = OPS["IndexAdd"], OPS["BroadcastTo"]
+    add_op = OPS["Add"]
+    return 0
+
+
+@cython.final
+cdef class Accumulation:
+    def __cinit__(self, Rewriting rewriting):
+        cdef SymbolicGraph source = rewriting.source
+        cdef Py_ssize_t n = source.n_nodes, i
+        self.rewriting, self.source = rewriting, source
+        self.memory = calloc(1, (2 * n + source.n_symbols) * sizeof(int32_t) + 3 * n + 1)
+        if self.memory == NULL:
+            raise MemoryError()
+        self.inner = <int32_t*>self.memory
+        self.parts = self.inner + n
+        self.uses = self.parts + n
+        self.is_addition = <char*>(self.uses + source.n_symbols)
+        self.continued = self.is_addition + n
+        self.needed = self.continued + n
+        for i in range(n):
+            self.inner[i] = ABSENT
+
+    def __dealloc__(self):
+        free(self.memory)
+
+    cdef int32_t producer(self, int32_t symbol) noexcept:
+        return self.rewriting.producer(symbol)
+
+    cdef int count_uses(self) noexcept:
+        cdef Node* found
+        cdef int32_t node, i
+        for node in range(self.source.n_nodes):
+            if self.rewriting.live[node]:
+                found = &self.source.nodes[node]
+                for i in range(found.n_inputs):
+                    self.uses[self.source.args[found.inputs + i]] += 1
+        return 0
+
+    cdef bint is_of_part(self, int32_t symbol) except -1:
+        """Whether a term is the gradient of a part that has a place in memory."""
+        cdef int32_t node = self.producer(symbol)
+        cdef Region region
+        if node == ABSENT or <Op>self.source.ops[node] is not index_add_op or (
+                self.rewriting.pinned[node]):
+            return False
+        return is_part((<dict>self.source.attrs[node])["index"],
+                       spec_at(self.source, self.source.args[self.source.nodes[node].inputs]),
+                       spec_at(self.source, symbol), &region)
+
+    cdef int find_chains(self) except -1:
+        """Find sums of sums, each continuing one that is used nowhere else."""
+        cdef SymbolicGraph source = self.source
+        cdef int32_t node, other, i, symbol
+        cdef Spec spec
+        cdef const int32_t* inputs
+        for node in range(source.n_nodes):
+            if not self.rewriting.live[node] or <Op>source.ops[node] is not add_op or (
+                    self.rewriting.pinned[node]):
+                continue
+            inputs = source.args + source.nodes[node].inputs
+            spec = spec_at(source, source.nodes[node].first_output)
+            if not spec.known or not spec.trainable or spec_at(source, inputs[0]) is not spec or (
+                    spec_at(source, inputs[1]) is not spec):
+                continue
+            self.is_addition[node] = True
+            for i in range(2):
+                symbol = inputs[i]
+                other = self.producer(symbol)
+                if (self.inner[node] == ABSENT and other != ABSENT and self.is_addition[other]
+                        and self.uses[symbol] == 1):
+                    self.inner[node] = other
+                    self.parts[node] += self.parts[other]
+                else:
+                    self.parts[node] += self.is_of_part(symbol)
+        for node in range(source.n_nodes):
+            if self.inner[node] != ABSENT and self.parts[node]:
+                self.continued[self.inner[node]] = True
+        return 0
+
+    cdef bint is_root(self, int32_t node) noexcept:
+        return self.is_addition[node] and self.parts[node] > 0 and not self.continued[node]
+
+    cdef tuple term_of(self, int32_t symbol, int32_t node):
+        """What to add for a term of a sum, and where."""
+        cdef int32_t made_by = self.producer(symbol)
+        cdef int32_t inner
+        cdef Region region
+        if made_by == ABSENT:
+            return symbol, None
+        inner = self.source.args[self.source.nodes[made_by].inputs] if (
+            self.source.nodes[made_by].n_inputs) else ABSENT
+        if self.is_of_part(symbol):
+            return inner, (<dict>self.source.attrs[made_by])["index"]
+        if <Op>self.source.ops[made_by] is broadcast_op and not self.rewriting.pinned[made_by] and (
+                is_part(None, spec_at(self.source, inner), spec_at(self.source, symbol), &region)):
+            return inner, None
+        return symbol, None
+
+    cdef list terms_of(self, int32_t node):
+        cdef list terms = []
+        cdef int32_t i, symbol, chain = node
+        while chain != ABSENT:
+            for i in range(1, -1, -1):
+                symbol = self.source.args[self.source.nodes[chain].inputs + i]
+                if self.inner[chain] == ABSENT or self.producer(symbol) != self.inner[chain]:
+                    terms.append(self.term_of(symbol, chain))
+            chain = self.inner[chain]
+        terms.reverse()
+        return terms
+
+    cdef int mark_needed(self) except -1:
+        """Mark what is still read when parts are added where they belong."""
+        cdef SymbolicGraph source = self.source
+        cdef int32_t node, i, symbol
+        for symbol in self.rewriting.fetches:
+            if self.producer(symbol) != ABSENT:
+                self.needed[self.producer(symbol)] = True
+        for node in range(source.n_nodes - 1, -1, -1):
+            if not self.rewriting.live[node] or not (
+                    self.needed[node] or self.rewriting.pinned[node]):
+                continue
+            self.needed[node] = True
+            if self.is_root(node):
+                for symbol, _ in self.terms_of(node):
+                    if self.producer(symbol) != ABSENT:
+                        self.needed[self.producer(symbol)] = True
+                continue
+            for i in range(source.nodes[node].n_inputs):
+                symbol = source.args[source.nodes[node].inputs + i]
+                if self.producer(symbol) != ABSENT:
+                    self.needed[self.producer(symbol)] = True
+        return 0
+
+    cdef int emit_sum(self, int32_t node) except -1:
+        cdef SymbolicGraph source = self.source, target = self.rewriting.target
+        cdef Spec spec = spec_at(source, source.nodes[node].first_output)
+        cdef list terms = self.terms_of(node)
+        cdef int32_t symbol, made
+        op = AccumulateOp(spec, [spec_at(source, symbol) for symbol, _ in terms],
+                          [index for _, index in terms])
+        made = target.add(
+            op, [self.rewriting.mapping[symbol] for symbol, _ in terms], {}, (spec,))
+        located_as(target, made, source, node)
+        return self.rewriting.replace(node, target.nodes[made].first_output)
+
+
+cdef bint any_parts(SymbolicGraph graph) noexcept:
+    cdef int32_t node
+    for node in range(graph.n_nodes):
+        if <Op>graph.ops[node] is index_add_op:
+            return True
+    return False
+
+
+def accumulated(subgraph):
+    """Add the gradients of parts of a tensor where they belong.
+
+    What reads n parts of one array has a gradient that is the sum of n arrays with zeros almost
+    everywhere; they become one array to which n parts are added.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef Rewriting rewriting = Rewriting()
+    cdef Accumulation accumulation
+    cdef int32_t node, symbol
+    if add_op is None:
+        find_ops()
+    if not any_parts(subgraph.graph):
+        return subgraph
+    rewriting.begin(subgraph)
+    accumulation = Accumulation(rewriting)
+    for symbol in rewriting.fetches:
+        accumulation.uses[symbol] += 2  # one that is fetched has to be there by itself
+    accumulation.count_uses()
+    accumulation.find_chains()
+    accumulation.mark_needed()
+    for node in range(rewriting.source.n_nodes):
+        if not accumulation.needed[node] or rewriting.skip(node):
+            continue
+        if accumulation.is_root(node):
+            accumulation.emit_sum(node)
+        else:
+            rewriting.copy(node)
+    return rewriting.result()

@@ -1,0 +1,16 @@
+# What is known before a graph runs: results of constants, and ops that leave a tensor as it is.
+
+from cytape.ops.symbolic cimport SymbolicGraph
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.value cimport Value
+from libc.stdint cimport int32_t
+
+from .rewriting cimport Rewriting
+
+# The symbol of the target that stands for what a node of the source computes, ABSENT if none does.
+cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2
+cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2  # spec: the output's
+cdef int32_t folded(Rewriting rewriting, int32_t node) except -2
+# What a symbol is everywhere, however large: a constant of one element, or that broadcast; or None.
+cdef Value uniform(SymbolicGraph graph, int32_t symbol)
+cdef Value constant_at(SymbolicGraph graph, int32_t symbol)  # the value of a constant, or None

@@ -1,0 +1,3 @@
+from cytape.graph.subgraph import Subgraph
+
+def with_constants_folded(subgraph: Subgraph) -> Subgraph: ...

@@ -1,0 +1,259 @@
+cimport numpy as cnp
+from cpython.object cimport PyObject
+from cytape.ops.dispatch cimport Op
+from cytape.ops.elementwise_op cimport ElementwiseOp
+from cytape.ops.symbolic cimport Node
+from cytape.tensor.spec cimport scalar_spec
+from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
+from cytape.tensor.value cimport array_of, copy_of_array
+from libc.string cimport memcmp
+
+from .rewriting cimport ABSENT, RewrittenGraph, spec_at
+
+import warnings
+
+import numpy as np
+
+from cytape.graph.passes.rewriting import without_dead_code
+from cytape.ops.declare import OPS
+
+cnp.import_array()
+
+cdef enum Rule:
+    NO_RULE
+    KEEPS_ELEMENTS   # identical to its first input if that has its spec
+    BROADCAST        # the same; and the result is as uniform as the input
+    ADD
+    SUBTRACT
+    MULTIPLY
+    DIVIDE
+    NEGATIVE
+    CONSTANT
+    VIEW             # costs nothing, and may be part of what is done with it
+
+cdef enum:
+    FOLDED_BYTES = 1 << 20  # a folded result may be so large, or as large as what it is made of
+    SHARED_BYTES = 64       # folded results up to this size are made one where they are equal
+    RECENT = 256            # a power of two
+
+cdef struct RecentRule:
+    PyObject* op
+    int rule
+
+cdef dict rules = {}  # op -> Rule
+cdef RecentRule recent_rules[RECENT]
+
+
+cdef int fill_rules() except -1:
+    for name in ("AtLeast1D", "AtLeast2D", "AtLeast3D", "Cast", "ExpandDims", "Identity",
+                 "Positive", "Reshape", "Squeeze", "StopGradient", "SumTo", "SumToLike"):
+        if name in OPS:
+            rules[OPS[name]] = KEEPS_ELEMENTS
+    rules[OPS["BroadcastTo"]] = rules[OPS["BroadcastToLike"]] = BROADCAST
+    rules[OPS["Add"]] = ADD
+    rules[OPS["Subtract"]] = SUBTRACT
+    rules[OPS["Multiply"]] = MULTIPLY
+    rules[OPS["Divide"]] = DIVIDE
+    rules[OPS["Negative"]] = NEGATIVE
+    rules[OPS["Constant"]] = CONSTANT
+    rules[OPS["Transpose"]] = VIEW
+    return 0
+
+
+cdef int rule_of(object op) except -1:
+    """What is known of an op; those asked for lately are remembered, by address.
+
+    An op that dies takes no rule with it, so another one in its place finds the right answer.
+    """
+    cdef RecentRule* recent = &recent_rules[(<size_t><PyObject*>op >> 5) & (RECENT - 1)]
+    if recent.op != <PyObject*>op:
+        if not rules:
+            fill_rules()
+        found = rules.get(op)
+        recent.rule = NO_RULE if found is None else found
+        recent.op = <PyObject*>op
+    return recent.rule
+
+
+cdef Value constant_at(SymbolicGraph graph, int32_t symbol):
+    cdef int32_t node = graph.symbols[symbol].node
+    if rule_of(graph.ops[node]) != CONSTANT:
+        return None
+    return (<Tensor>(<dict>graph.attrs[node])["value"]).held
+
+
+cdef Value uniform(SymbolicGraph graph, int32_t symbol):
+    cdef int32_t node = graph.symbols[symbol].node
+    cdef Value value
+    while rule_of(graph.ops[node]) == BROADCAST:
+        node = graph.symbols[graph.args[graph.nodes[node].inputs]].node
+    value = constant_at(graph, graph.nodes[node].first_output) if graph.nodes[node].n_outputs else (
+        None)
+    return value if value is not None and value.spec.size == 1 else None
+
+
+cdef bint is_everywhere(SymbolicGraph graph, int32_t symbol, double number) except -1:
+    """Whether a tensor of floats consists of a number, to the bit."""
+    cdef Value value = uniform(graph, symbol)
+    cdef double found
+    if value is None:
+        return False
+    if value.spec.type_num == cnp.NPY_DOUBLE:
+        found = (<double*>value.data)[0]
+    elif value.spec.type_num == cnp.NPY_FLOAT:
+        found = (<float*>value.data)[0]
+    else:
+        return False
+    return memcmp(&found, &number, sizeof(double)) == 0  # 0.0 == -0.0
+
+
+cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2:
+    cdef int32_t symbol = ABSENT
+    if rewriting.source.nodes[node].n_outputs == 1 and rewriting.source.nodes[node].n_inputs:
+        symbol = neutral(rewriting, node,
+                         spec_at(rewriting.source, rewriting.source.nodes[node].first_output))
+        if symbol == ABSENT:
+            symbol = folded(rewriting, node)
+    return symbol
+
+
+cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2:
+    cdef int rule = rule_of(rewriting.source.ops[node])
+    cdef Node* found = &rewriting.source.nodes[node]
+    cdef SymbolicGraph target = rewriting.target
+    cdef int32_t x, y, inner
+    if rule == NO_RULE or rule >= CONSTANT or rewriting.pinned[node]:
+        return ABSENT
+    x = rewriting.mapping[rewriting.source.args[found.inputs]]
+    if rule <= BROADCAST:
+        return x if spec_at(target, x) is spec and spec.known else ABSENT
+    if rule == NEGATIVE:
+        inner = target.symbols[x].node
+        if target.ops[inner] is rewriting.source.ops[node]:
+            return target.args[target.nodes[inner].inputs]
+        return ABSENT
+    y = rewriting.mapping[rewriting.source.args[found.inputs + 1]]
+    if spec_at(target, x) is spec and is_neutral(target, y, rule):
+        return x
+    if spec_at(target, y) is spec and (rule == ADD or rule == MULTIPLY) and (
+            is_neutral(target, x, rule)):
+        return y
+    return ABSENT
+
+
+cdef bint is_neutral(SymbolicGraph target, int32_t symbol, int rule) except -1:
+    # -0.0 + 0.0 is 0.0: only the other zeros leave all numbers as they are.
+    return is_everywhere(target, symbol,
+                         -0.0 if rule == ADD else 0.0 if rule == SUBTRACT else 1.0)
+
+
+cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
+    cdef Node* found = &rewriting.source.nodes[node]
+    cdef Op op = <Op>rewriting.source.ops[node]
+    cdef SymbolicGraph target = rewriting.target
+    cdef Spec spec
+    cdef Value value
+    cdef Py_ssize_t nbytes = FOLDED_BYTES
+    cdef int32_t i, symbol
+    cdef int rule
+    cdef bint everywhere = False
+    cdef list values = []
+    for i in range(found.n_inputs):  # most nodes are done with after the first
+        symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
+        rule = rule_of(target.ops[target.symbols[symbol].node])
+        if rule != CONSTANT and (rule != BROADCAST or type(op) is not ElementwiseOp
+                                 or uniform(target, symbol) is None):
+            return ABSENT
+        everywhere |= rule == BROADCAST
+    spec = spec_at(rewriting.source, found.first_output)
+    if op.stateful or rewriting.pinned[node] or not spec.known or rule_of(op) == VIEW:
+        return ABSENT
+    for i in range(found.n_inputs):
+        symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
+        value = uniform(target, symbol) if everywhere else constant_at(target, symbol)
+        if value is None:
+            return ABSENT
+        values.append(value)
+        nbytes = max(nbytes, value.spec.nbytes)
+    if everywhere:
+        value = computed(op, values, {}, True)
+        if value is None or value.spec is not scalar_spec(spec):
+            return ABSENT
+        return broadcast_symbol(rewriting.target, constant_symbol(rewriting.target, value), spec)
+    if spec.nbytes > nbytes or (
+            rule_of(op) == BROADCAST and spec.size > (<Value>values[0]).spec.size):
+        return ABSENT  # to broadcast where the result is used costs nothing
+    value = computed(op, values, rewriting.source.attrs[node], False)
+    if value is None or value.spec is not spec:
+        return ABSENT
+    return constant_symbol(rewriting.target, value)
+
+
+cdef Value computed(Op op, list values, dict attrs, bint as_scalars):
+    """What an op makes of constants; None if it raises or warns, which is for the run to do."""
+    cdef Value value
+    arrays = [array_of(value) for value in values]
+    if as_scalars:
+        arrays = [array.reshape(()) for array in arrays]
+    try:
+        with np.errstate(all="raise"), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = op.forward(*arrays, **attrs)
+        for array in arrays:
+            if array.nbytes > FOLDED_BYTES and np.may_share_memory(array, result):
+                return None  # a view costs nothing
+        return copy_of_array(as_ndarray(result))
+    except Exception:
+        return None
+
+
+cdef int32_t broadcast_symbol(RewrittenGraph target, int32_t symbol, Spec spec) except -1:
+    key = spec, symbol
+    found = target.numbers.get(key)
+    if found is None:
+        target.append(OPS["BroadcastTo"], {"shape": spec.shape}, &symbol, 1, 1)
+        found = target.numbers[key] = target.append_symbol(spec)
+    return found
+
+
+cdef int32_t constant_symbol(RewrittenGraph target, Value value) except -1:
+    key = None
+    if value.spec.nbytes <= SHARED_BYTES:
+        key = value.spec, value.data[:value.spec.nbytes]
+        symbol = target.numbers.get(key)
+        if symbol is not None:
+            return symbol
+    target.append(OPS["Constant"], {"value": new_tensor(value)}, NULL, 0, 1)
+    target.append_symbol(value.spec)
+    if key is not None:
+        target.numbers[key] = target.n_symbols - 1
+    return target.n_symbols - 1
+
+
+def with_constants_folded(subgraph):
+    """Compute now what depends on constants alone, and leave out what changes nothing.
+
+    Ops that raise or warn are left to be run, so is what would make large constants of small ones.
+    Multiplied by one, or added to minus zero, every number is what it was; added to zero it is not,
+    nor multiplied by zero.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef Rewriting rewriting = Rewriting()
+    cdef int32_t node, symbol
+    rewriting.begin(subgraph)
+    for node in range(rewriting.source.n_nodes):
+        if rewriting.skip(node):
+            continue
+        symbol = known_result(rewriting, node)
+        if symbol == ABSENT:
+            rewriting.copy(node)
+        else:
+            rewriting.replace(node, symbol)
+    return without_dead_code(rewriting.result())

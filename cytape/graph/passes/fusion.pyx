@@ -1,0 +1,491 @@
+cimport cython
+cimport numpy as cnp
+from cytape.ops.dispatch cimport Op
+from cytape.ops.fused_op cimport LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step
+from cytape.ops.symbolic cimport Node
+from cytape.tensor.spec cimport boolean_spec
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from .rewriting cimport ABSENT, located_as, spec_at
+
+from cytape.ops.declare import OPS
+
+cnp.import_array()
+
+cdef enum:
+    LEAST_RUN = 64          # elements along which all operands go on, or stand still
+    LEAST_FAST = 65         # elements for which the faster loop of sine and cosine pays
+    NEVER = 0x7fffffff
+
+cdef Op broadcast_op = None
+cdef Op sin_op, cos_op
+
+
+cdef int find_ops() except -1:
+    global broadcast_op, sin_op, cos_op
+    sin_op, cos_op = OPS["Sin"], OPS["Cos"]
+    broadcast_op = OPS["BroadcastTo"]
+    return 0
+
+
+@cython.final
+cdef class Fusion:
+    def __cinit__(self, Rewriting rewriting, Py_ssize_t least):
+        cdef SymbolicGraph source = rewriting.source
+        cdef Py_ssize_t n = source.n_nodes, m = source.n_symbols, controls = 0
+        cdef int32_t* words
+        cdef char* flags
+        self.rewriting, self.source, self.least, self.ops = rewriting, source, least, {}
+        for before in rewriting.controls.values():
+            controls += len(before)
+        # Every node is put on the stack once for each edge, and once by itself.
+        self.memory = calloc(1, n * sizeof(PyObject*) + (12 * n + 3 * m + source.n_args + controls)
+                             * sizeof(int32_t) + 7 * n + m)
+        if self.memory == NULL:
+            raise MemoryError()
+        self.kinds = <PyObject**>self.memory
+        words = <int32_t*>(self.kinds + n)
+        memset(words, 0xff, (6 * n + 3 * m) * sizeof(int32_t))  # ABSENT everywhere
+        self.parents, self.nexts, self.befores = words, words + n, words + 2 * n
+        self.stages, self.limits, self.sizes = words + 3 * n, words + 4 * n, words + 5 * n
+        words += 6 * n
+        self.users, self.numbers, self.number_groups = words, words + m, words + 2 * m
+        self.stack = words + 3 * m
+        self.order = self.stack + 2 * n + source.n_args + controls
+        self.pending = self.order + n
+        flags = <char*>(self.pending + 3 * n)
+        self.is_sum, self.fast, self.joins = flags, flags + n, flags + 2 * n
+        self.is_last, self.emitted, self.fetched = flags + 3 * n, flags + 4 * n, flags + 5 * n
+        self.placed, self.escapes = flags + 6 * n, flags + 7 * n
+
+    def __dealloc__(self):
+        free(self.memory)
+
+    # ---- which nodes go together
+
+    cdef int32_t producer(self, int32_t symbol) noexcept:
+        """The node that computes a symbol, ABSENT if it is fed."""
+        return self.rewriting.producer(symbol)
+
+    cdef int32_t seen_through(self, int32_t symbol) noexcept:
+        """What is broadcast to a symbol, if it is that and may be used as it is."""
+        cdef int32_t node = self.producer(symbol), inner
+        cdef Spec spec
+        if node == ABSENT or <Op>self.source.ops[node] is not broadcast_op:
+            return symbol
+        inner = self.source.args[self.source.nodes[node].inputs]
+        spec = spec_at(self.source, inner)
+        return inner if is_operand(spec, spec_at(self.source, symbol)) else symbol
+
+    cdef int32_t input_of(self, int32_t node, int32_t i) noexcept:
+        """The symbol that a node reads as its input i."""
+        cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs + i]
+        return symbol if self.kinds[node] == NULL or self.is_sum[node] else (
+            self.seen_through(symbol))
+
+    cdef PyObject* kind_of(self, int32_t node) except? NULL:
+        """The Spec of the floats of the group that a node may belong to, NULL if of none."""
+        cdef Node* found = &self.source.nodes[node]
+        cdef Op op = <Op>self.source.ops[node]
+        cdef int kind = fused_kind(op)
+        cdef int types[3]
+        cdef int32_t i, symbol, other
+        cdef Spec out, spec, full = None
+        cdef bint all_bool = True
+        if kind == NOT_FUSED or self.rewriting.pinned[node] or found.n_inputs > 3 or (
+                found.n_outputs != 1):
+            return NULL
+        out = spec_at(self.source, found.first_output)
+        if kind == SUM_STEP:
+            return self.kind_of_sum(node, out)
+        if not out.known or out.size < (
+                min(self.least, LEAST_FAST) if self.fast[node] else self.least):
+            return NULL
+        if out.type_num == cnp.NPY_DOUBLE or out.type_num == cnp.NPY_FLOAT:
+            full = out
+        elif out.type_num != cnp.NPY_BOOL:
+            return NULL
+        for i in range(found.n_inputs):
+            symbol = self.source.args[found.inputs + i]
+            spec = spec_at(self.source, symbol)
+            types[i] = spec.type_num
+            all_bool &= spec.type_num == cnp.NPY_BOOL
+            if full is None and spec.type_num != cnp.NPY_BOOL and spec.known and (
+                    boolean_spec(spec) is out):
+                full = spec
+        if full is None and all_bool:  # booleans go with the numbers that they come from
+            for i in range(found.n_inputs):
+                other = self.producer(self.source.args[found.inputs + i])
+                if other != ABSENT and self.kinds[other] != NULL:
+                    full = <Spec>self.kinds[other]
+        if full is None or boolean_spec(full) is not boolean_spec(out):
+            return NULL
+        for i in range(found.n_inputs):
+            if not is_operand(spec_at(self.source, self.source.args[found.inputs + i]), full):
+                return NULL
+        if not has_step(op, full.type_num, found.n_inputs, types, out.type_num):
+            return NULL
+        return <PyObject*>full
+
+    cdef PyObject* kind_of_sum(self, int32_t node, Spec out) except? NULL:
+        """The kind of what is summed, if that is fused and all of it is summed to one number."""
+        cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs]
+        cdef int32_t summed = self.producer(symbol)
+        cdef dict attrs = <dict>self.source.attrs[node]
+        if (not out.known or out.ndim or summed == ABSENT or self.is_sum[summed]
+                or self.kinds[summed] == NULL or attrs.get("dtype") is not None
+                or "where" in attrs or "initial" in attrs
+                or spec_at(self.source, symbol).type_num != out.type_num):
+            return NULL
+        self.is_sum[node] = True
+        return self.kinds[summed]
+
+    cdef int distance(self, int32_t node, int32_t user) noexcept:
+        """How many stages a user of a node's output is behind it at least."""
+        if self.kinds[node] == NULL:
+            return 0
+        return self.is_sum[node] or self.kinds[node] != self.kinds[user]
+
+    cdef int assign_stages(self) except -1:
+        cdef SymbolicGraph source = self.source
+        cdef int32_t node, other, i, stage, stateful = ABSENT
+        for node in range(source.n_nodes):
+            if not self.rewriting.live[node]:
+                continue
+            self.kinds[node] = self.kind_of(node)
+            stage = 0
+            for i in range(source.nodes[node].n_inputs):
+                other = self.producer(self.input_of(node, i))
+                if other != ABSENT:
+                    stage = max(stage, self.stages[other] + self.distance(other, node))
+            if (<Op>source.ops[node]).stateful:
+                self.befores[node] = stateful
+                if stateful != ABSENT:
+                    stage = max(stage, self.stages[stateful])
+                stateful = node
+            if self.rewriting.pinned[node] and node in self.rewriting.controls:
+                for other in self.rewriting.controls[node]:
+                    stage = max(stage, self.stages[other])
+            self.stages[node] = stage
+        return 0
+
+    cdef int choose_fast(self) except -1:
+        """Of sine and cosine of one thing the later one is a derivative, to be computed as such."""
+        cdef SymbolicGraph source = self.source
+        cdef dict first = {}
+        cdef int32_t node, symbol
+        for node in range(source.n_nodes):
+            if self.rewriting.live[node] and (<Op>source.ops[node] is sin_op
+                                              or <Op>source.ops[node] is cos_op):
+                symbol = source.args[source.nodes[node].inputs]
+                self.fast[node] = first.setdefault(symbol, source.ops[node]) is not (
+                    source.ops[node])
+        return 0
+
+    cdef int sink(self) noexcept:
+        """Move what is not used before a later stage there, to those of its kind that use it."""
+        cdef SymbolicGraph source = self.source
+        cdef int32_t node, other, i, limit
+        for node in range(source.n_nodes):
+            self.limits[node] = NEVER
+        for node in range(source.n_nodes - 1, -1, -1):
+            if not self.rewriting.live[node]:
+                continue
+            if self.kinds[node] != NULL and not self.is_sum[node] and not self.fetched[node] and (
+                    self.joins[node] and self.limits[node] != NEVER):
+                self.stages[node] = self.limits[node]
+            for i in range(source.nodes[node].n_inputs):
+                other = self.producer(self.input_of(node, i))
+                if other == ABSENT:
+                    continue
+                limit = self.stages[node] - self.distance(other, node)
+                if limit < self.limits[other]:
+                    self.limits[other] = limit
+                    self.joins[other] = False
+                if limit == self.limits[other] and not self.distance(other, node):
+                    self.joins[other] = True
+        return 0
+
+    cdef int32_t root(self, int32_t node) noexcept:
+        while self.parents[node] != node:
+            self.parents[node] = self.parents[self.parents[node]]
+            node = self.parents[node]
+        return node
+
+    cdef int join(self, int32_t node, int32_t other) noexcept:
+        if other == ABSENT or self.kinds[node] != self.kinds[other] or (
+                self.stages[node] != self.stages[other]):
+            return 0
+        node, other = self.root(node), self.root(other)
+        if node != other:
+            self.parents[max(node, other)] = min(node, other)
+        return 0
+
+    cdef int form_groups(self) noexcept:
+        """Group what is connected, or reads the same; what remains alone is not to be fused."""
+        cdef SymbolicGraph source = self.source
+        cdef int32_t node, other, symbol, i, root
+        for node in range(source.n_nodes):
+            self.parents[node] = node
+            self.sizes[node] = 0
+            if self.kinds[node] == NULL:
+                continue
+            for i in range(source.nodes[node].n_inputs):
+                symbol = self.input_of(node, i)
+                other = self.producer(symbol)
+                if other != ABSENT and not self.is_sum[other]:
+                    self.join(node, other)
+                if spec_at(source, symbol).size > 1:
+                    self.join(node, self.users[symbol])
+                    self.users[symbol] = node
+        for node in range(source.n_nodes):
+            if self.kinds[node] != NULL:
+                self.sizes[self.root(node)] += 1
+        for node in range(source.n_nodes):
+            root = self.root(node)
+            if self.kinds[node] == NULL:
+                continue
+            if self.sizes[root] == 1 and not self.fast[node]:
+                self.kinds[node] = NULL
+            elif root == node:
+                self.limits[root] = node
+            else:  # limits have done their duty: they keep the last member of a group
+                self.nexts[self.limits[root]] = node
+                self.limits[root] = node
+        for node in range(source.n_nodes):
+            if self.kinds[node] != NULL and self.root(node) == node:
+                self.is_last[self.limits[node]] = True
+        return 0
+
+    cdef int find_escapes(self) noexcept:
+        cdef SymbolicGraph source = self.source
+        cdef int32_t node, other, symbol, i
+        for node in range(source.n_nodes):
+            if not self.rewriting.live[node]:
+                continue
+            for i in range(source.nodes[node].n_inputs):
+                symbol = self.input_of(node, i)
+                other = self.producer(symbol)
+                if other != ABSENT and self.kinds[other] != NULL and (
+                        self.kinds[node] == NULL or self.root(node) != self.root(other)):
+                    self.escapes[symbol] = True
+        return 0
+
+    # ---- the new graph
+
+    cdef int emit_all(self) except -1:
+        cdef int32_t node
+        for node in range(self.source.n_nodes):
+            if not self.rewriting.live[node] or (
+                    self.kinds[node] != NULL and not self.is_last[node]):
+                continue
+            if <Op>self.source.ops[node] is broadcast_op and not self.rewriting.pinned[node] and (
+                    not self.fetched[node]):
+                continue  # whoever has a use for it asks for it
+            self.emit(node)
+        return 0
+
+    cdef int emit(self, int32_t node) except -1:
+        """Emit a node or its group, and first what that needs."""
+        cdef int32_t top = 0, member
+        self.stack[0] = self.root(node)
+        while top >= 0:
+            node = self.stack[top]
+            if self.emitted[node] == 2:
+                top -= 1
+            elif self.emitted[node] == 1:
+                if self.kinds[node] != NULL:
+                    self.emit_group(node)
+                elif not self.rewriting.skip(node):
+                    self.rewriting.copy(node)
+                self.emitted[node] = 2
+                top -= 1
+            else:
+                self.emitted[node] = 1
+                member = node
+                while member != ABSENT:
+                    top = self.demand(member, top)
+                    member = self.nexts[member]
+        return 0
+
+    cdef int32_t demand(self, int32_t node, int32_t top) except -1:
+        """Put what a node needs on the stack; return the new top."""
+        cdef int32_t i, other
+        for i in range(self.source.nodes[node].n_inputs):
+            top = self.push(self.producer(self.input_of(node, i)), top)
+        top = self.push(self.befores[node], top)
+        if self.rewriting.pinned[node] and node in self.rewriting.controls:
+            for other in self.rewriting.controls[node]:
+                top = self.push(other, top)
+        return top
+
+    cdef int32_t push(self, int32_t node, int32_t top) noexcept:
+        if node != ABSENT:
+            node = self.root(node)
+            if self.emitted[node] == 0:
+                top += 1
+                self.stack[top] = node
+        return top
+
+    cdef int32_t put_in_order(self, int32_t group) noexcept:
+        """Order the members of a group: each before its first use, so that few values live at a
+        time; return how many there are."""
+        cdef int32_t node = group, member, other, i, top, n = 0
+        while node != ABSENT:
+            top = -1
+            if self.escapes[self.source.nodes[node].first_output] or self.is_sum[node]:
+                top = 0
+                self.pending[0] = node
+            while top >= 0:
+                member = self.pending[top]
+                if self.placed[member]:
+                    if self.placed[member] == 1:
+                        self.order[n] = member
+                        n += 1
+                    self.placed[member] = 2
+                    top -= 1
+                    continue
+                self.placed[member] = 1
+                for i in range(self.source.nodes[member].n_inputs - 1, -1, -1):
+                    other = self.producer(self.input_of(member, i))
+                    if other != ABSENT and self.kinds[other] != NULL and (
+                            not self.placed[other] and self.root(other) == group):
+                        top += 1
+                        self.pending[top] = other
+            node = self.nexts[node]
+        return n
+
+    cdef int emit_group(self, int32_t group) except -1:
+        cdef SymbolicGraph source = self.source
+        cdef Node* found
+        cdef FusedOp op
+        cdef int32_t node, symbol, i, k, n_calls = self.put_in_order(group)
+        cdef list operands = [], calls = [], results = [], rows = []
+        for k in range(n_calls):
+            node = self.order[k]
+            found = &source.nodes[node]
+            for i in range(found.n_inputs):
+                symbol = self.input_of(node, i)
+                if self.number_groups[symbol] != group:
+                    self.number_groups[symbol] = group
+                    self.numbers[symbol] = len(operands)
+                    operands.append(symbol)
+            self.number_groups[found.first_output] = group
+            self.numbers[found.first_output] = -1 - k  # operands go first
+        for k in range(n_calls):
+            node = self.order[k]
+            found = &source.nodes[node]
+            inputs = tuple([self.number(self.input_of(node, i), len(operands))
+                            for i in range(found.n_inputs)])
+            calls.append((source.ops[node], source.attrs[node], inputs, bool(self.fast[node])))
+            rows.append((source.ops[node], inputs, self.fast[node]))
+            if self.escapes[found.first_output] or self.is_sum[node]:
+                results.append(found.first_output)
+        specs = [spec_at(source, symbol) for symbol in operands]
+        numbers = [self.number(symbol, len(operands)) for symbol in results]
+        key = <object>self.kinds[group], tuple(specs), tuple(rows), tuple(numbers)
+        op = self.ops.get(key)
+        if op is None:
+            op = self.ops[key] = FusedOp(<Spec>self.kinds[group], specs, calls, numbers)
+        return self.add(group, op, operands, results)
+
+    cdef int32_t number(self, int32_t symbol, int32_t n_operands) noexcept:
+        cdef int32_t number = self.numbers[symbol]
+        return number if number >= 0 else n_operands - 1 - number
+
+    cdef int add(self, int32_t group, FusedOp op, list operands, list results) except -1:
+        cdef Rewriting rewriting = self.rewriting
+        cdef SymbolicGraph target = rewriting.target
+        cdef Node* node
+        cdef int32_t i, symbol, member = group
+        cdef int32_t made = target.add(
+            op, [rewriting.mapping[symbol] for symbol in operands], {}, op.result_specs)
+        node = &target.nodes[made]
+        located_as(target, made, self.source, group)
+        for i, symbol in enumerate(results):
+            rewriting.mapping[symbol] = node.first_output + i
+        while member != ABSENT:
+            rewriting.note(member, made)
+            member = self.nexts[member]
+        return 0
+
+
+cdef bint is_operand(Spec spec, Spec full) noexcept:
+    """Whether a fused op of one shape takes an operand of another as it is.
+
+    The last axes, until it begins or ceases to be broadcast, have to be a run worth the while.
+    """
+    cdef int axis, lead = full.ndim - spec.ndim
+    cdef bint stands, first = True, stood = False
+    cdef Py_ssize_t run = 1
+    if not spec.known or lead < 0:
+        return False
+    if spec.size == full.size:
+        return lead == 0 or spec.type_num != cnp.NPY_BOOL
+    if spec.type_num == cnp.NPY_BOOL:
+        return False
+    if spec.size == 1:
+        return True
+    for axis in range(full.ndim - 1, -1, -1):
+        if full.dims[axis] == 1:
+            continue
+        stands = axis < lead or spec.dims[axis - lead] == 1
+        if not first and stands != stood:
+            break
+        first, stood = False, stands
+        run *= full.dims[axis]
+    return run >= LEAST_RUN
+
+
+cdef bint any_large(SymbolicGraph graph, Py_ssize_t least) except -1:
+    """Whether there is an elementwise op of so many elements."""
+    cdef Spec spec
+    cdef int32_t node
+    for node in range(graph.n_nodes):
+        if graph.nodes[node].n_outputs == 1:
+            spec = spec_at(graph, graph.nodes[node].first_output)
+            if spec.size >= least and fused_kind(<Op>graph.ops[node]) == LOOP_STEP:
+                return True
+            if spec.size >= LEAST_FAST and (<Op>graph.ops[node] is sin_op
+                                            or <Op>graph.ops[node] is cos_op):
+                return True
+    return False
+
+
+def fused(subgraph, Py_ssize_t least=4096):
+    """Make groups of elementwise ops one op each, which goes through memory once.
+
+    A group's ops compute floats of one dtype and shape, or booleans where they compare; a sum over
+    all elements may end it.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+    least : int, optional
+        Elements; ops on fewer, which stay in the cache anyway, are quicker one by one.
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef Rewriting rewriting = Rewriting()
+    cdef Fusion fusion
+    cdef int32_t symbol
+    if broadcast_op is None:
+        find_ops()
+    if not any_large(subgraph.graph, least):
+        return subgraph
+    rewriting.begin(subgraph)
+    fusion = Fusion(rewriting, least)
+    for symbol in rewriting.fetches:
+        if fusion.producer(symbol) != ABSENT:
+            fusion.fetched[fusion.producer(symbol)] = True
+            fusion.escapes[symbol] = True
+    fusion.choose_fast()
+    fusion.assign_stages()
+    fusion.sink()
+    fusion.form_groups()
+    fusion.find_escapes()
+    fusion.emit_all()
+    return rewriting.result()

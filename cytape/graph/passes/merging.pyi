@@ -1,0 +1,3 @@
+from cytape.graph.subgraph import Subgraph
+
+def with_repeats_merged(subgraph: Subgraph) -> Subgraph: ...

@@ -1,0 +1,255 @@
+cimport cython
+from cpython.object cimport PyObject
+from cytape.ops.dispatch cimport Op
+from cytape.ops.symbolic cimport Node
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport Value, is_symbolic
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy, memset
+
+from .rewriting cimport ABSENT
+
+import numpy as np
+
+from cytape.ops.declare import OPS
+
+cdef enum:
+    COMPARED_BYTES = 4096   # constants and arrays up to this size are equal by value
+
+cdef object PLAIN_TYPES = frozenset([int, bool, str, bytes, type, type(None)])
+cdef Op constant_op = None
+
+
+cdef bint may_merge(Rewriting rewriting, int32_t node) except -1:
+    """Whether another node that does the same may take a node's place."""
+    global constant_op
+    cdef Op op = <Op>rewriting.source.ops[node]
+    if op.stateful or rewriting.pinned[node]:
+        return False
+    if rewriting.source.nodes[node].n_inputs:
+        return True
+    if constant_op is None:
+        constant_op = OPS["Constant"]
+    return op is constant_op  # others of no inputs may not mean their outputs' values
+
+
+# ---- attributes
+
+cdef uint64_t mixed(uint64_t hash, uint64_t more) noexcept:
+    hash = (hash ^ more) * <uint64_t>0x9E3779B97F4A7C15
+    return hash ^ (hash >> 29)
+
+
+cdef uint64_t hash_of(x) except? 0:
+    """A hash of an attribute; attributes that are `same` have the same one."""
+    cdef object kind = type(x)
+    cdef uint64_t hash = <uint64_t><PyObject*>kind
+    cdef Value value
+    if type(x) in PLAIN_TYPES:
+        return mixed(hash, <uint64_t><Py_ssize_t>hash_python(x))
+    if type(x) is tuple:
+        for part in x:
+            hash = mixed(hash, hash_of(part))
+        return hash
+    if type(x) is slice:
+        return mixed(mixed(mixed(hash, hash_of(x.start)), hash_of(x.stop)), hash_of(x.step))
+    if type(x) is Tensor:
+        value = (<Tensor>x).held
+        hash = mixed(hash, <uint64_t><PyObject*>value.spec)
+        if is_plain(value):
+            return mixed(hash, hash_of_bytes(value.data, value.spec.nbytes))
+        return mixed(hash, <uint64_t><PyObject*>value)
+    if isinstance(x, np.dtype):
+        return mixed(hash, <uint64_t><Py_ssize_t>hash_python(x))
+    if type(x) is float or type(x) is complex:
+        return mixed(hash, <uint64_t><Py_ssize_t>hash_python(repr(x)))
+    if type(x) is np.ndarray:
+        if x.nbytes > COMPARED_BYTES or x.dtype.hasobject:
+            return mixed(hash, <uint64_t><PyObject*>x)
+        return mixed(hash, <uint64_t><Py_ssize_t>hash_python(x.tobytes()))
+    return mixed(hash, <uint64_t><PyObject*>x)
+
+
+cdef uint64_t hash_of_bytes(const char* data, Py_ssize_t nbytes) noexcept:
+    cdef uint64_t hash = nbytes, word
+    cdef Py_ssize_t i, n
+    for i in range(0, nbytes, sizeof(uint64_t)):
+        n = min(nbytes - i, <Py_ssize_t>sizeof(uint64_t))
+        word = 0
+        memcpy(&word, data + i, n)
+        hash = mixed(hash, word)
+    return hash
+
+
+cdef Py_ssize_t hash_python(x) except? -1:
+    return hash(x)
+
+
+cdef bint same(x, y) except -1:
+    """Whether two attributes mean the same: by value where that is certain, else by identity."""
+    cdef Value a, b
+    cdef Py_ssize_t i
+    if x is y:
+        return True
+    if type(x) is not type(y):
+        return False
+    if type(x) in PLAIN_TYPES or isinstance(x, np.dtype):
+        return x == y
+    if type(x) is tuple:
+        if len(x) != len(y):
+            return False
+        for i in range(len(x)):
+            if not same(x[i], y[i]):
+                return False
+        return True
+    if type(x) is slice:
+        return same(x.start, y.start) and same(x.stop, y.stop) and same(x.step, y.step)
+    if type(x) is float or type(x) is complex:
+        return repr(x) == repr(y)  # 0.0 == -0.0, and NaN is not NaN
+    if type(x) is Tensor:
+        a, b = (<Tensor>x).held, (<Tensor>y).held
+        return a is b or (a.spec is b.spec and is_plain(a) and is_plain(b)
+                          and memcmp(a.data, b.data, a.spec.nbytes) == 0)
+    if type(x) is np.ndarray:
+        return (x.shape == y.shape and x.dtype == y.dtype and not x.dtype.hasobject
+                and x.nbytes <= COMPARED_BYTES and x.tobytes() == y.tobytes())
+    return False
+
+
+cdef bint is_plain(Value value) noexcept:
+    """Whether a value can be compared by its bytes."""
+    return not is_symbolic(value) and value.contiguous and value.spec.nbytes <= COMPARED_BYTES
+
+
+cdef bint same_attrs(dict a, dict b) except -1:
+    if a is b:
+        return True
+    if len(a) != len(b):
+        return False
+    for name, x in a.items():
+        if name not in b or not same(x, b[name]):
+            return False
+    return True
+
+
+# ---- nodes
+
+@cython.final
+cdef class NodeTable:
+    def __cinit__(self, SymbolicGraph graph, int32_t n_nodes=0):
+        self.graph = graph
+        self.capacity = 64
+        while self.capacity < 2 * n_nodes:
+            self.capacity *= 2
+        self.resize(0)
+
+    def __dealloc__(self):
+        free(self.places)
+        free(self.hashes)
+
+    cdef int32_t find(self, Rewriting rewriting, int32_t node, uint64_t* hash) except -2:
+        cdef Node* sought = &rewriting.source.nodes[node]
+        cdef Node* found
+        cdef const int32_t* inputs = rewriting.source.args + sought.inputs
+        cdef const int32_t* others
+        cdef dict attrs = <dict>rewriting.source.attrs[node]
+        cdef int32_t place, candidate, i
+        cdef Op op = <Op>rewriting.source.ops[node]
+        cdef uint64_t total = mixed(<uint64_t><PyObject*>op, sought.n_inputs)
+        for i in range(sought.n_inputs):
+            total = mixed(total, rewriting.mapping[inputs[i]])
+        for x in attrs.values() if len(attrs) else ():
+            total ^= hash_of(x)
+        hash[0] = total
+        place = total & (self.capacity - 1)
+        while self.places[place] != ABSENT:
+            candidate = self.places[place]
+            found = &self.graph.nodes[candidate]
+            if (self.hashes[place] == total and found.n_inputs == sought.n_inputs
+                    and self.graph.ops[candidate] is op):
+                others = self.graph.args + found.inputs
+                for i in range(found.n_inputs):
+                    if others[i] != rewriting.mapping[inputs[i]]:
+                        break
+                else:
+                    if same_attrs(attrs, <dict>self.graph.attrs[candidate]):
+                        return candidate
+            place = (place + 1) & (self.capacity - 1)
+        return ABSENT
+
+    cdef int put(self, int32_t node, uint64_t hash) except -1:
+        cdef int32_t place
+        if 2 * self.count >= self.capacity:
+            self.capacity *= 2
+            self.resize(self.capacity // 2)
+        place = hash & (self.capacity - 1)
+        while self.places[place] != ABSENT:
+            place = (place + 1) & (self.capacity - 1)
+        self.places[place] = node
+        self.hashes[place] = hash
+        self.count += 1
+        return 0
+
+    cdef int resize(self, int32_t before) except -1:
+        """Make as many places as `capacity` says, of so many before."""
+        cdef int32_t* places = self.places
+        cdef uint64_t* hashes = self.hashes
+        cdef int32_t place
+        self.places = <int32_t*>malloc(self.capacity * sizeof(int32_t))
+        self.hashes = <uint64_t*>malloc(self.capacity * sizeof(uint64_t))
+        if self.places == NULL or self.hashes == NULL:
+            free(places)
+            free(hashes)
+            raise MemoryError()
+        memset(self.places, 0xff, self.capacity * sizeof(int32_t))  # ABSENT everywhere
+        self.count = 0
+        for place in range(before):
+            if places[place] != ABSENT:
+                self.put(places[place], hashes[place])
+        free(places)
+        free(hashes)
+        return 0
+
+
+cdef int copy_or_merge(Rewriting rewriting, NodeTable table, int32_t node) except -1:
+    """Copy a node unless there is one that does the same."""
+    cdef uint64_t hash
+    cdef int32_t found, i, first, symbol
+    if not may_merge(rewriting, node):
+        rewriting.copy(node)
+        return 0
+    found = table.find(rewriting, node, &hash)
+    if found == ABSENT:
+        table.put(rewriting.copy(node), hash)
+        return 0
+    first = rewriting.source.nodes[node].first_output
+    symbol = rewriting.target.nodes[found].first_output
+    for i in range(rewriting.source.nodes[node].n_outputs):
+        if rewriting.mapping[first + i] == ABSENT:
+            rewriting.mapping[first + i] = symbol + i
+    rewriting.note(node, found)
+    return 0
+
+
+def with_repeats_merged(subgraph):
+    """Compute common subexpressions once: equal ops of equal inputs and attributes.
+
+    Stateful ops, and nodes that others wait for, are left as they are.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef Rewriting rewriting = Rewriting()
+    cdef NodeTable table
+    cdef int32_t node
+    rewriting.begin(subgraph)
+    table = NodeTable(rewriting.target, rewriting.source.n_nodes)
+    for node in range(rewriting.source.n_nodes):
+        if not rewriting.skip(node):
+            copy_or_merge(rewriting, table, node)
+    return rewriting.result()

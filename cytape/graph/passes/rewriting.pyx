@@ -1,0 +1,216 @@
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF, PyObject
+from cytape.ops.dispatch cimport Op
+from cytape.ops.symbolic cimport Node, SymbolicGraph
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from cytape.graph.subgraph import Subgraph
+from cytape.ops.declare import OPS
+from cytape.ops.symbolic import Whose
+
+
+cdef class RewrittenGraph(SymbolicGraph):
+    """What a pass made of another graph.
+
+    Its nodes keep where they were built and the contexts they were built under; those have the
+    numbers that they have in the source.
+    """
+
+    def __cinit__(self, *_, **__):
+        self.control_inputs = {}
+
+    def control_inputs_of(self, int32_t node) -> list:
+        return self.control_inputs.get(node, [])
+
+    def describe(self, int32_t symbol) -> str:
+        """Say which tensor of the graph that was rewritten a symbol is, for messages.
+
+        Passes keep no record of that: it is one of the same op, built in the same place.
+        """
+        cdef int32_t node = self.node_of(symbol), other
+        cdef int32_t output = symbol - self.nodes[node].first_output
+        if self.built_at is None:
+            self.built_at = {}
+            for other in range(self.root.n_nodes):
+                self.built_at.setdefault(where_built(self.root, other), []).append(other)
+        candidates = self.built_at.get(where_built(self, node), ())
+        if not candidates:
+            return SymbolicGraph.describe(self, symbol)
+        text = " or ".join([self.root.describe(self.root.nodes[other].first_output + output)
+                            for other in candidates[:3]])
+        return f"{text} or {len(candidates) - 3} others" if len(candidates) > 3 else text
+
+    def constant(self, tensor, name=None):
+        return self.build(OPS["Constant"], value=tensor)
+
+
+cdef tuple where_built(SymbolicGraph graph, int32_t node):
+    cdef Node* row = &graph.nodes[node]
+    return graph.ops[node], <size_t>row.code, row.instruction, row.context
+
+
+cdef class Rewriting:
+    def __cinit__(self, *_, **__):
+        self.controls = {}
+
+    def __dealloc__(self):
+        free(self.mapping)
+        free(self.successors)
+        free(self.live)
+        free(self.pinned)
+
+    cdef int begin(self, subgraph, specs=None) except -1:
+        """Find out what has to run, and make a target with the feeds, of these specs if given."""
+        self.source = subgraph.graph
+        self.feeds, self.fetches, self.keep = subgraph.feeds, subgraph.fetches, subgraph.keep
+        cdef SymbolicGraph source = self.source
+        cdef int32_t symbol
+        self.target = RewrittenGraph()
+        self.target.contexts = source.contexts
+        self.target.root = (
+            (<RewrittenGraph>source).root if type(source) is RewrittenGraph else source)
+        self.mapping = <int32_t*>malloc(max(source.n_symbols, 1) * sizeof(int32_t))
+        self.successors = <int32_t*>malloc(max(source.n_nodes, 1) * sizeof(int32_t))
+        self.live = <char*>calloc(max(source.n_nodes, 1), 1)
+        self.pinned = <char*>calloc(max(source.n_nodes, 1), 1)
+        if not (self.mapping and self.successors and self.live and self.pinned):
+            raise MemoryError()
+        memset(self.mapping, 0xff, source.n_symbols * sizeof(int32_t))  # ABSENT everywhere
+        memset(self.successors, 0xff, source.n_nodes * sizeof(int32_t))
+        for i, symbol in enumerate(self.feeds):
+            source.checked_symbol(symbol)
+            if self.mapping[symbol] == ABSENT:
+                self.mapping[symbol] = fed_symbol(
+                    self, symbol, spec_at(source, symbol) if specs is None else specs[i])
+        self.n_fed = self.target.n_symbols
+        return self.mark()
+
+    cdef int32_t producer(self, int32_t symbol) noexcept:
+        cdef int32_t mapped = self.mapping[symbol]
+        return ABSENT if mapped != ABSENT and mapped < self.n_fed else (
+            self.source.symbols[symbol].node)
+
+    cdef int mark(self) except -1:
+        """Mark what fetches, kept nodes and control inputs need; what is fed needs nothing."""
+        cdef SymbolicGraph source = self.source
+        cdef int32_t symbol, node, other, i
+        for symbol in self.fetches:
+            source.checked_symbol(symbol)
+            if self.mapping[symbol] == ABSENT:
+                self.live[source.symbols[symbol].node] = True
+        for node in self.keep:
+            source.checked_node(node)
+            self.live[node] = self.pinned[node] = True
+        for node in range(source.n_nodes - 1, -1, -1):
+            if not self.live[node]:
+                continue
+            for i in range(source.nodes[node].n_inputs):
+                symbol = source.args[source.nodes[node].inputs + i]
+                if self.mapping[symbol] == ABSENT:
+                    self.live[source.symbols[symbol].node] = True
+            if not source.has_control_inputs:
+                continue
+            before = source.control_inputs_of(node)
+            if before:
+                self.controls[node] = before
+                self.pinned[node] = True
+                for other in before:
+                    self.live[other] = self.pinned[other] = True
+        return 0
+
+    cdef bint skip(self, int32_t node) except -1:
+        """Whether a node need not run: it is not live, or all that it computes is fed."""
+        cdef int32_t i, symbol = ABSENT
+        if not self.live[node]:
+            return True
+        if (<Op>self.source.ops[node]).stateful or self.source.nodes[node].n_outputs == 0:
+            return False
+        for i in range(self.source.nodes[node].n_outputs):
+            symbol = self.mapping[self.source.nodes[node].first_output + i]
+            if symbol == ABSENT:
+                return False
+        self.note(node, self.target.symbols[symbol].node)  # all is fed
+        return True
+
+    cdef int32_t copy(self, int32_t node) except -1:
+        cdef int32_t first = self.source.nodes[node].first_output, i
+        cdef int32_t copied = self.target.copy_node(self.source, node, self.mapping)
+        cdef int32_t first_copied = self.target.nodes[copied].first_output
+        for i in range(self.source.nodes[node].n_outputs):
+            if self.mapping[first + i] == ABSENT:  # else it is fed
+                self.mapping[first + i] = first_copied + i
+        self.note(node, copied)
+        return copied
+
+    cdef int replace(self, int32_t node, int32_t symbol) except -1:
+        self.mapping[self.source.nodes[node].first_output] = symbol
+        return self.note(node, self.target.symbols[symbol].node)
+
+    cdef int note(self, int32_t node, int32_t successor) except -1:
+        cdef int32_t other
+        self.successors[node] = successor
+        if self.pinned[node] and node in self.controls:
+            self.target.has_control_inputs = True
+            self.target.control_inputs[successor] = [
+                self.successors[other] for other in self.controls[node]]
+        return 0
+
+    cdef object result(self):
+        cdef int32_t symbol, node
+        return Subgraph(
+            self.target, tuple([self.mapping[symbol] for symbol in self.feeds]),
+            tuple([self.mapping[symbol] for symbol in self.fetches]),
+            tuple([self.successors[node] for node in self.keep]))
+
+
+cdef int32_t fed_symbol(Rewriting rewriting, int32_t symbol, Spec spec) except -1:
+    """A symbol of the target for one that is fed: whatever made it in the source, nothing does."""
+    cdef SymbolicGraph source = rewriting.source
+    cdef RewrittenGraph target = rewriting.target
+    cdef Op placeholder = OPS["Placeholder"]
+    cdef int32_t node = source.symbols[symbol].node
+    if <Op>source.ops[node] is placeholder:
+        node = target.copy_node(source, node, rewriting.mapping)
+        set_spec(target, target.nodes[node].first_output, spec)
+        return target.nodes[node].first_output
+    node = target.append(placeholder, {"shape": spec.shape, "dtype": spec.dtype}, NULL, 0, 1)
+    return target.append_symbol(spec)
+
+
+cdef void located_as(SymbolicGraph graph, int32_t node, SymbolicGraph source,
+                     int32_t other) noexcept:
+    cdef PyObject* before = graph.nodes[node].code
+    graph.nodes[node].code = source.nodes[other].code
+    graph.nodes[node].instruction = source.nodes[other].instruction
+    Py_XINCREF(graph.nodes[node].code)
+    Py_XDECREF(before)
+
+
+cdef int set_spec(SymbolicGraph graph, int32_t symbol, Spec spec) except -1:
+    cdef PyObject* before = graph.symbols[symbol].spec
+    Py_INCREF(spec)
+    graph.symbols[symbol].spec = <PyObject*>spec
+    Py_DECREF(<object>before)
+    if not spec.known and spec.shape is not None and spec.shape.tensor is None:
+        spec.shape.tensor = Whose(graph, symbol)
+    return 0
+
+
+def without_dead_code(subgraph):
+    """Keep what fetches, kept nodes and control inputs need, and all feeds.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef Rewriting rewriting = Rewriting()
+    cdef int32_t node
+    rewriting.begin(subgraph)
+    for node in range(rewriting.source.n_nodes):
+        if not rewriting.skip(node):
+            rewriting.copy(node)
+    return rewriting.result()

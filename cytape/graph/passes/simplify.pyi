@@ -1,0 +1,7 @@
+from collections.abc import Sequence
+
+from cytape.graph.subgraph import Subgraph
+from cytape.tensor.spec import Spec
+
+def simplified(subgraph: Subgraph, specs: Sequence[Spec] | None = None) -> Subgraph: ...
+def with_known_specs(subgraph: Subgraph, specs: Sequence[Spec]) -> Subgraph: ...

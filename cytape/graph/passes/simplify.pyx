@@ -1,0 +1,110 @@
+from cytape.ops.dispatch cimport Op
+from cytape.ops.symbolic cimport Node, SymbolicGraph
+from cytape.tensor.spec cimport Spec
+
+from .folding cimport known_result, neutral
+from .merging cimport NodeTable, copy_or_merge
+from .rewriting cimport ABSENT, set_spec, spec_at
+
+
+def simplified(subgraph, specs=None):
+    """Leave out what is not needed, not new, known already, or changes nothing.
+
+    Does what `with_known_specs`, `without_dead_code`, `with_constants_folded` and
+    `with_repeats_merged` do. What nobody reads any more once it is done is not looked for again.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+    specs : sequence of Spec, optional
+        Of what is fed.
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef Rewriting rewriting = Rewriting()
+    cdef NodeTable table
+    cdef int32_t node, symbol
+    if specs is not None and says_more(subgraph, specs):
+        subgraph = with_known_specs(subgraph, specs)
+    rewriting.begin(subgraph)
+    table = NodeTable(rewriting.target, rewriting.source.n_nodes)
+    for node in range(rewriting.source.n_nodes):
+        if rewriting.skip(node):
+            continue
+        symbol = known_result(rewriting, node)
+        if symbol == ABSENT:
+            copy_or_merge(rewriting, table, node)
+        else:
+            rewriting.replace(node, symbol)
+    return rewriting.result()
+
+
+def with_known_specs(subgraph, specs):
+    """Work out all shapes anew from those of what is fed.
+
+    What sums or broadcasts to a shape that its input turns out to have is left out.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+    specs : sequence of Spec
+        One per feed.
+
+    Returns
+    -------
+    Subgraph
+
+    Raises
+    ------
+    ValueError
+        If an op cannot be applied to such shapes.
+    """
+    cdef Rewriting rewriting = Rewriting()
+    cdef int32_t node
+    rewriting.begin(subgraph, specs)
+    for node in range(rewriting.source.n_nodes):
+        if rewriting.skip(node):
+            continue
+        if specs_follow(rewriting, node):
+            copy_with_specs(rewriting, node)
+        else:
+            rewriting.copy(node)
+    return rewriting.result()
+
+
+cdef bint says_more(subgraph, specs) except -1:
+    cdef int32_t symbol
+    for symbol, spec in zip(subgraph.feeds, specs, strict=True):
+        if spec is not spec_at(subgraph.graph, symbol):
+            return True
+    return False
+
+
+cdef bint specs_follow(Rewriting rewriting, int32_t node) noexcept:
+    """Whether more may be said of a node's outputs than the source says."""
+    cdef Node* found = &rewriting.source.nodes[node]
+    cdef int32_t i
+    for i in range(found.n_outputs):
+        if not spec_at(rewriting.source, found.first_output + i).known:
+            return True
+    return False
+
+
+cdef int copy_with_specs(Rewriting rewriting, int32_t node) except -1:
+    cdef SymbolicGraph source = rewriting.source, target = rewriting.target
+    cdef Op op = <Op>source.ops[node]
+    cdef Node* found = &source.nodes[node]
+    cdef int32_t i, symbol
+    values = [target.value_at(rewriting.mapping[source.args[found.inputs + i]])
+              for i in range(found.n_inputs)]
+    result = op.infer(values, source.attrs[node])
+    if type(result) is Spec and found.n_inputs:
+        symbol = neutral(rewriting, node, result)
+        if symbol != ABSENT:
+            return rewriting.replace(node, symbol)
+    found = &target.nodes[rewriting.copy(node)]
+    for i, spec in enumerate([result] if type(result) is Spec else result):
+        set_spec(target, found.first_output + i, spec)
+    return 0

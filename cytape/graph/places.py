@@ -1,0 +1,146 @@
+"""Where tensors are: in the graph that is built, or in one of those around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
+
+# Which graph (0: the one that is built, then those around it), and which symbol of it.
+Place = tuple[int, int]
+
+
+class Places:
+    """A graph and those around it, from which it captures tensors.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Attributes
+    ----------
+    graphs : list of Graph
+        The given one, then those around it: the levels of a `Place`.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self.graphs: list[Any] = [graph]
+        while (around := getattr(self.graphs[-1], "outer_graph", None)) is not None:
+            self.graphs.append(around)
+        self._captures: list[dict[int, Place]] = [{} for _ in self.graphs]
+        self._n_captures = [0] * len(self.graphs)
+
+    def captures_of(self, level: int) -> dict[int, Place]:
+        """Return where the tensors come from that a graph captured.
+
+        Parameters
+        ----------
+        level : int
+
+        Returns
+        -------
+        dict of int to Place
+            By the symbols that stand for them in the graph.
+        """
+        captures = captured_by(self.graphs[level])
+        if len(captures) != self._n_captures[level]:
+            self._captures[level] = {
+                symbol: place
+                for outer, symbol in captures
+                if (place := self._origin(level, outer)) is not None
+            }
+            self._n_captures[level] = len(captures)
+        return self._captures[level]
+
+    def starts_of(self, level: int) -> dict[int, Place]:
+        """Return where the start values of loop variables are.
+
+        Parameters
+        ----------
+        level : int
+
+        Returns
+        -------
+        dict of int to Place
+            By the symbols of the loop variables in the graph of the loop's body.
+        """
+        return {
+            symbol: place
+            for outer, symbol in getattr(self.graphs[level], "starts", ())
+            if (place := self._origin(level, outer)) is not None
+        }
+
+    def _origin(self, level: int, outer: Tensor) -> Place | None:
+        """Find what was captured from a graph around that of a level."""
+        if isinstance(outer, Variable):
+            place = self._known_place(outer)
+            return place if place is not None and place[0] > level else None
+        for around in range(level + 1, len(self.graphs)):
+            if outer.graph is self.graphs[around]:
+                return around, self.graphs[around].symbol_of(outer)
+        return None
+
+    def _known_place(self, variable: Variable) -> Place | None:
+        """Find what stands for a variable in the outermost graph that has looked at it."""
+        for level in reversed(range(len(self.graphs))):
+            graph = self.graphs[level]
+            symbol = graph.known_handle(variable)
+            for outer, captured in captured_by(graph):
+                if outer is variable:
+                    symbol = captured
+            if symbol is not None:
+                return level, symbol
+        return None
+
+    def place_of(self, argument: str, tensor: Tensor) -> Place:
+        """Return the place of a tensor, or raise if the graphs do not have it.
+
+        Parameters
+        ----------
+        argument : str
+            What to call it in messages.
+        tensor : Tensor
+
+        Returns
+        -------
+        Place
+        """
+        for level, graph in enumerate(self.graphs):
+            if tensor.graph is graph:
+                return level, graph.symbol_of(tensor)
+            if tensor.graph is None:
+                for outer, symbol in captured_by(graph):
+                    if outer.id == tensor.id:
+                        return level, symbol
+        if tensor.graph is None:
+            raise RuntimeError(
+                f"{argument} must be tensors of the graph, but {tensor!r} has a value already: "
+                "gradients of tensors with values are for cytape.GradientTape and its method "
+                "gradient"
+            )
+        raise ValueError(
+            f"{argument} must belong to the graph being built, or one around it, but {tensor!r} "
+            "does not"
+        )
+
+    def place_of_variable(self, variable: Variable) -> Place:
+        """Return the place of what stands for a variable.
+
+        Parameters
+        ----------
+        variable : Variable
+
+        Returns
+        -------
+        Place
+        """
+        place = self._known_place(variable)
+        if place is None:
+            return 0, self.graphs[0].symbol_of(self.graphs[0].variable_handle(variable))
+        return place
+
+
+def captured_by(graph: Any) -> list[tuple[Tensor, int]]:
+    """List what a graph took from outside, with the symbols that stand for it there."""
+    return [*getattr(graph, "captures", ()), *getattr(graph, "copies", ())]

@@ -1,0 +1,10 @@
+# Plan: a piece of a graph ready to run.
+
+from .code cimport Code
+from .executor cimport Frame
+
+cdef class Plan:
+    cdef readonly Code code
+    cdef Frame idle              # None while it is in use
+    cdef list run_values(self, list values)   # Values in, new Values out
+    cdef list run_traced(self, list values, trace)

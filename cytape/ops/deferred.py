@@ -1,0 +1,123 @@
+"""Derivatives that are worked out when a graph runs: for rules that need extents not known before.
+
+`deferred_vjp` builds one node, whose forward function calls the op on the values it gets, under a
+tape, and returns the gradients: what an eager program does. It is slower than a rule made of nodes
+(the op runs again), and right for every op and shape. Its own derivative is made in the same way.
+"""
+
+from functools import partial
+
+import numpy as np
+
+from cytape.ops import gradients
+from cytape.ops.conform import broadcast_to
+from cytape.ops.creation import zeros_like
+from cytape.ops.declare import OPS, general
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.state import Recorder, building_into, unrecorded
+from cytape.tensor.tensor import Tensor, tensor_of
+
+__all__ = ["deferred_jvp", "deferred_vjp"]
+
+NAME = "DeferredVjp"
+
+
+def _function(of, attrs):
+    """Return the function of tensors that an op of a name is, composed of recordable ops."""
+    return partial(_gradients if of == NAME else OPS[of], **attrs)
+
+
+def _gradients(*tensors, of, attrs, n_inputs, needs):
+    """Return the gradients of an op in the inputs that need them, given those of its outputs."""
+    inputs, seeds = tensors[:n_inputs], tensors[n_inputs:]
+    wanted = [x for x, needed in zip(inputs, needs, strict=True) if needed]
+    recorder = Recorder()
+    for x in wanted:
+        recorder.watch(x.id)
+    recorder.push()
+    try:
+        outputs = _function(of, attrs)(*inputs)
+    finally:
+        recorder.pop()
+    outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    found = gradients.compute_gradients(recorder, outputs, wanted, list(seeds))
+    return tuple(
+        zeros_like(x) if g is None else g.to_tensor() if isinstance(g, IndexedSlices) else g
+        for g, x in zip(found, wanted, strict=True)
+    )
+
+
+def _forward(*arrays, **attrs):
+    with building_into(None), unrecorded():
+        results = _gradients(*map(tensor_of, arrays), **attrs)
+    return tuple(result.numpy() for result in results)
+
+
+def _shape_rule(*specs, of, attrs, n_inputs, needs):
+    return tuple(spec for spec, needed in zip(specs, needs, strict=False) if needed)
+
+
+def _vjp(op, *seeds):
+    results = iter(_node(op, _inputs(op), seeds, op.needs))
+    return tuple(next(results) if needed else None for needed in op.needs)
+
+
+def _inputs(op):
+    """Return the inputs; for one that the rules do not read anything of its shape and dtype."""
+    return [
+        _filled(spec) if x is None else x for x, spec in zip(op.inputs, op.input_specs, strict=True)
+    ]
+
+
+def _filled(spec):
+    return broadcast_to(tensor_of(np.zeros((), spec.dtype)), spec.extents)
+
+
+def _node(op, inputs, seeds, needs):
+    return deferred_vjp_op(
+        *inputs, *seeds, of=op.op.name, attrs=op.attrs, n_inputs=len(inputs), needs=tuple(needs)
+    )
+
+
+deferred_vjp_op = general(NAME, _forward, vjp=_vjp, shape_rule=_shape_rule)
+
+
+def deferred_vjp(op, *seeds):
+    """Return the gradients of an op's inputs as one node, which does what an eager program does.
+
+    Parameters
+    ----------
+    op : OpCall
+    *seeds : Tensor
+        The gradients of the outputs.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        As a vjp returns it.
+    """
+    gradients_of_inputs = _vjp(op, *seeds)
+    return gradients_of_inputs[0] if len(gradients_of_inputs) == 1 else gradients_of_inputs
+
+
+def deferred_jvp(op, *tangents):
+    """Return the tangent of an op's only output as nodes: the vjp, which is linear, transposed.
+
+    Parameters
+    ----------
+    op : OpCall
+    *tangents : Tensor or None
+
+    Returns
+    -------
+    Tensor
+    """
+    inputs = _inputs(op)
+    seed = _filled(op.output_specs[0])
+    needs = [tangent is not None for tangent in tangents]
+    first = {"of": op.op.name, "attrs": op.attrs, "n_inputs": len(inputs), "needs": tuple(needs)}
+    (tangent,) = deferred_vjp_op(
+        *inputs, seed, *[tangent for tangent in tangents if tangent is not None],
+        of=NAME, attrs=first, n_inputs=len(inputs) + 1, needs=(False,) * len(inputs) + (True,),
+    )  # fmt: skip
+    return tangent

@@ -1,0 +1,227 @@
+"""Draws of random numbers as ops, and the streams of numbers that they draw from."""
+
+import numpy as np
+
+from cytape.ops import shape_rules
+from cytape.ops.arguments import is_tensor
+from cytape.ops.declare import nondifferentiable
+from cytape.ops.shape_rules import as_shape, broadcast
+from cytape.ops.shaping import broadcast_outline_op
+from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.state import current_graph
+from cytape.tensor.tensor import convert_to_tensor, tensor_of
+
+__all__ = ["Stream", "draw", "draw_shaped", "seed"]
+
+MAX_SEED = 2**63 - 1
+
+_default = np.random.default_rng()
+
+
+class Stream:
+    """A generator that begins where its two seeds say, when it is first asked.
+
+    Attributes
+    ----------
+    graph_seed, op_seed : int
+    given : bool
+        Whether the user chose the op's seed: calls of the op share the stream then.
+
+    Examples
+    --------
+    >>> bool(Stream(1, 2).generator.random() == Stream(1, 2).generator.random())
+    True
+    """
+
+    def __init__(self, graph_seed: int, op_seed: int, given: bool = True):
+        self.graph_seed, self.op_seed, self.given = graph_seed, op_seed, given
+        self._generator: np.random.Generator | None = None
+
+    @property
+    def generator(self) -> np.random.Generator:
+        """The generator, which goes on with each draw."""
+        if self._generator is None:
+            self._generator = np.random.default_rng([self.graph_seed, self.op_seed])
+        return self._generator
+
+    def __reduce__(self):
+        return Stream, (self.graph_seed, self.op_seed, self.given)
+
+    def __repr__(self):
+        return f"Stream({self.graph_seed}, {self.op_seed})"
+
+
+def seed(value: int | None = None) -> None:
+    """Set the default generator back, to where the seed says.
+
+    Parameters
+    ----------
+    value : int, optional
+        Without it the operating system chooses.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.seed(3)
+    >>> first = random.normal(size=2)
+    >>> random.seed(3)
+    >>> bool(np.all(first == random.normal(size=2)))
+    True
+    """
+    global _default
+    _default = np.random.default_rng(value)
+
+
+def _checked_seed(value):
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < 0:
+        raise ValueError(f"a seed must be an integer that is not negative, got {value!r}")
+    return int(value)
+
+
+def new_stream(graph, op_seed=None):
+    """Return the stream of an op that is about to be added to a graph.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    op_seed : int, optional
+        Which the user chose.
+
+    Returns
+    -------
+    Stream
+    """
+    graph_seed, place, around = None, 0, graph
+    while around is not None:  # a function, branch or loop is seeded by what it stands in
+        if graph_seed is None:
+            graph_seed = _checked_seed(getattr(around, "seed", None))
+        place = place * 1_000_003 + around.n_nodes
+        around = getattr(around, "outer_graph", None)
+    if graph_seed is None:
+        graph_seed = int(_default.integers(MAX_SEED)) if op_seed is None else 0
+    if op_seed is None:
+        op_seed = place  # each call has another one, the same whenever it is built
+        return Stream(graph_seed, op_seed, given=False)
+    return Stream(graph_seed, op_seed)
+
+
+# -- the draws -------------------------------------------------------------------------------------
+#
+# What an input is: for some the parameters of the distribution, for all others a tensor that has
+# the shape of the result, where it is not known before.
+
+
+def _drawing(name, method, takes_parameters=False, dtype=None):
+    """Declare the op that calls a method of a generator."""
+
+    def forward(*inputs, stream, size, **options):
+        generator = stream.generator
+        if takes_parameters:
+            return getattr(generator, method)(*inputs, size=size, **options)
+        size = inputs[0].shape if inputs else size
+        return getattr(generator, method)(size=size, **options)
+
+    def shape_rule(*specs, stream, size, **options):
+        drawn = np.dtype(options.get("dtype", dtype))
+        if size is None and specs:
+            return shape_rules.spec_like(shape_rules.broadcast_specs(specs, method), drawn)
+        return symbolic_spec(as_shape(size), drawn)
+
+    op = nondifferentiable(name, forward, shape_rule=shape_rule)
+    op.stateful = True
+    return op
+
+
+uniform_op = _drawing("RandomUniform", "random")
+normal_op = _drawing("RandomStandardNormal", "standard_normal")
+exponential_op = _drawing("RandomStandardExponential", "standard_exponential")
+gamma_op = _drawing("RandomStandardGamma", "standard_gamma", takes_parameters=True)
+poisson_op = _drawing("RandomPoisson", "poisson", takes_parameters=True, dtype=np.int64)
+binomial_op = _drawing("RandomBinomial", "binomial", takes_parameters=True, dtype=np.int64)
+integers_op = _drawing("RandomIntegers", "integers")
+
+
+def _positions(*likes, stream, population, axis, size, replace, p):
+    if likes:
+        population = likes[0].shape[axis]
+    if size is None and p is None and not replace:
+        return stream.generator.permutation(population)
+    return np.asarray(stream.generator.choice(population, size, replace, p))
+
+
+positions_op = nondifferentiable(
+    "RandomPositions",
+    _positions,
+    shape_rule=lambda *likes, population, size, **_: symbolic_spec(
+        (population,) if size is None else size, np.int64
+    ),
+)
+positions_op.stateful = True
+
+
+class _Default:
+    """The default generator as a stream."""
+
+    @property
+    def generator(self):
+        return _default
+
+
+class _Seeded:
+    """A stream for a single draw, from a seed."""
+
+    def __init__(self, value):
+        self.generator = np.random.default_rng(value)
+
+
+def draw(op, *inputs, seed, **attrs):
+    """Draw now, or build a node where a graph is being built or an input belongs to one."""
+    seed = _checked_seed(seed)
+    graph = current_graph()
+    if graph is None:
+        graph = next((x.graph for x in inputs if is_tensor(x) and x.graph is not None), None)
+    if graph is not None:
+        return graph.build(op, *inputs, stream=new_stream(graph, seed), **attrs)
+    stream = _Default() if seed is None else _Seeded(seed)
+    arrays = [x.numpy() if is_tensor(x) else x for x in inputs]
+    return tensor_of(np.asarray(op.forward(*arrays, stream=stream, **attrs)))
+
+
+def _extents(a):
+    return a.shape if is_tensor(a) else np.shape(a)
+
+
+def draw_shaped(op, parameters, size, dtype, seed):
+    """Draw as many numbers as a size says, or as the parameters have when broadcast."""
+    if size is not None:
+        return draw(op, size=as_shape(size), dtype=dtype, seed=seed)
+    shape = broadcast(*map(_extents, parameters), what=op.name)
+    if shape is None or None in shape:
+        outline = broadcast_outline_op(*map(convert_to_tensor, parameters))
+        return draw(op, outline, size=None, dtype=dtype, seed=seed)
+    return draw(op, size=shape, dtype=dtype, seed=seed)
+
+
+def dtype_of(*parameters):
+    """Return float32 if that is what all tensors among the parameters are, else float64."""
+    dtypes = {x.dtype for x in parameters if is_tensor(x)}
+    return np.dtype(np.float32 if dtypes == {np.dtype(np.float32)} else np.float64)
+
+
+def is_number(x, value):
+    return isinstance(x, int | float) and x == value
+
+
+def size_of(size, *parameters):
+    """Return the size for what takes parameters itself, None where these decide."""
+    if size is not None:
+        return as_shape(size)
+    shape = broadcast(*map(_extents, parameters), what="random")
+    return None if shape is None or None in shape else shape
+
+
+def random_in_shape_of(x, dtype, seed):
+    """Draw uniformly from [0, 1), one number for each element of an array or tensor."""
+    return draw_shaped(uniform_op, (x,), None, dtype, seed)

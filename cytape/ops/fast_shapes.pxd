@@ -1,0 +1,3 @@
+# The shape rules that tracing calls most, for the common case: all extents are known, and
+# attributes are what they usually are. In any other case, errors among them, the rule of the same
+# name in shape_rules decides.

@@ -1,0 +1,137 @@
+"""Orders and positions: functions with integer results, which have no gradient to lose."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from cytape.ops import shape_rules
+from cytape.ops.declare import nondifferentiable
+from cytape.ops.dispatch import install_conform
+from cytape.tensor.spec import spec_like, symbolic_spec
+
+__all__ = ["argpartition", "argsort", "digitize", "lexsort", "nonzero", "searchsorted"]
+
+POSITIONS = np.dtype(np.intp)
+
+
+def _sorted_spec(a, *, axis, **_):
+    if axis is None:
+        size = None if a.shape is None else shape_rules.product(a.shape)
+        return symbolic_spec((size,), POSITIONS)
+    if a.shape is not None:
+        normalize_axis_index(axis, len(a.shape))
+    return spec_like(a, POSITIONS)
+
+
+def _lexsort_spec(*keys, axis):
+    if len(keys) == 1:  # the keys are its rows
+        return symbolic_spec(shape_rules.shape_of(keys[0], "lexsort")[1:], POSITIONS)
+    return spec_like(keys[0], POSITIONS)
+
+
+argsort_op = nondifferentiable("ArgSort", np.argsort, shape_rule=_sorted_spec)
+argpartition_op = nondifferentiable("ArgPartition", np.argpartition, shape_rule=_sorted_spec)
+lexsort_op = nondifferentiable(
+    "LexSort",
+    lambda *keys, axis: np.lexsort(keys[0] if len(keys) == 1 else keys, axis),
+    shape_rule=_lexsort_spec,
+)
+searchsorted_op = nondifferentiable(
+    "SearchSorted",
+    lambda a, v, *sorter, side: np.searchsorted(a, v, side, *sorter),
+    shape_rule=lambda a, v, *sorter, side: spec_like(v, POSITIONS),
+)
+digitize_op = nondifferentiable(
+    "Digitize", np.digitize, shape_rule=lambda x, bins, *, right: spec_like(x, POSITIONS)
+)
+# One row of positions for each axis.
+nonzero_op = nondifferentiable(
+    "Nonzero",
+    lambda a: tuple(np.nonzero(a)),
+    shape_rule=lambda a: (symbolic_spec((None,), POSITIONS),)
+    * len(shape_rules.shape_of(a, "nonzero")),
+)
+
+
+install_conform(nonzero=nonzero_op)
+
+
+def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
+    """Return the positions that sort along an axis, as `numpy.argsort`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.argsort(cytape.constant([3.0, 1.0, 2.0])).numpy()
+    array([1, 2, 0])
+    """
+    return argsort_op(a, axis=axis, kind=kind, order=order, stable=stable)
+
+
+def argpartition(a, kth, axis=-1, kind="introselect", order=None):
+    """Return the positions that partition along an axis, as `numpy.argpartition`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.argpartition(cytape.constant([3.0, 1.0, 2.0]), 0)[0])
+    1
+    """
+    return argpartition_op(a, kth=kth, axis=axis, kind=kind, order=order)
+
+
+def lexsort(keys, axis=-1):
+    """Return the positions that sort by several keys, the last one first, as `numpy.lexsort`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.lexsort((cytape.constant([1.0, 0.0]), cytape.constant([2.0, 2.0]))).numpy()
+    array([1, 0])
+    """
+    return lexsort_op(*(keys if isinstance(keys, tuple | list) else (keys,)), axis=axis)
+
+
+def searchsorted(a, v, side="left", sorter=None):
+    """Return where elements belong in a sorted array, as `numpy.searchsorted`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.searchsorted(cytape.constant([1.0, 2.0, 3.0]), 2.5))
+    2
+    """
+    return searchsorted_op(a, v, *(() if sorter is None else (sorter,)), side=side)
+
+
+def digitize(x, bins, right=False):
+    """Return the bins that elements belong to, as `numpy.digitize`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.digitize(cytape.constant([0.5, 2.5]), [1.0, 2.0]).numpy()
+    array([0, 2])
+    """
+    return digitize_op(x, bins, right=right)
+
+
+def nonzero(a):
+    """Return the positions of the elements that are not zero, as `numpy.nonzero`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.nonzero(cytape.constant([0.0, 2.0]))[0].numpy()
+    array([1])
+    """
+    return nonzero_op(a)
+
+
+NUMPY_FUNCTIONS = {
+    np.argpartition: argpartition,
+    np.argsort: argsort,
+    np.digitize: digitize,
+    np.lexsort: lexsort,
+    np.nonzero: nonzero,
+    np.searchsorted: searchsorted,
+}

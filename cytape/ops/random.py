@@ -1,0 +1,478 @@
+"""Random numbers: NumPy's generators as ops, which draw anew whenever they run.
+
+Called outside a graph the functions draw from one default generator, which `seed` sets back. In a
+graph each call is a node of its own with a stream of its own (`Stream`): it draws once in a run,
+and goes on in the next one. A stream begins where the graph's seed and that of the call say; if the
+graph has none, the default generator chooses one for it.
+
+Location and scale may be tensors and are differentiated, the draw being held fixed. In other
+parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative, and gradients end there.
+"""
+
+import numpy as np
+
+from cytape.ops import shape_rules
+from cytape.ops.draws import (
+    binomial_op,
+    draw,
+    draw_shaped,
+    dtype_of,
+    exponential_op,
+    gamma_op,
+    integers_op,
+    is_number,
+    normal_op,
+    poisson_op,
+    positions_op,
+    seed,
+    size_of,
+    uniform_op,
+)
+from cytape.ops.indexing import take
+from cytape.ops.shape_rules import as_shape
+from cytape.tensor.tensor import convert_to_tensor
+
+__all__ = [
+    "binomial",
+    "choice",
+    "exponential",
+    "gamma",
+    "integers",
+    "normal",
+    "permutation",
+    "poisson",
+    "random",
+    "seed",
+    "standard_exponential",
+    "standard_gamma",
+    "standard_normal",
+    "uniform",
+]
+
+
+def random(size=None, dtype=np.float64, *, seed=None):
+    """Draw uniformly from [0, 1), as `numpy.random.Generator.random`.
+
+    Parameters
+    ----------
+    size : int or tuple of int, optional
+        The shape; by default a single number.
+    dtype : {numpy.float64, numpy.float32}
+    seed : int, optional
+        Of this call; by default the default generator goes on, or, in a graph, the stream begins
+        where the graph's seed says.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.random((2, 3)).shape
+    (2, 3)
+    """
+    return draw_shaped(uniform_op, (), size, np.dtype(dtype), seed)
+
+
+def uniform(low=0.0, high=1.0, size=None, *, seed=None):
+    """Draw uniformly from [low, high), as `numpy.random.Generator.uniform`.
+
+    Parameters
+    ----------
+    low, high : float or Tensor
+        Differentiable.
+    size : int or tuple of int, optional
+        The shape; by default that of the bounds when broadcast.
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the seed is negative or no integer, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> bool(np.all(random.uniform(2.0, 3.0, size=100) >= 2.0))
+    True
+    """
+    drawn = draw_shaped(uniform_op, (low, high), size, dtype_of(low, high), seed)
+    if is_number(low, 0) and is_number(high, 1):
+        return drawn
+    return low + (high - low) * drawn
+
+
+def standard_normal(size=None, dtype=np.float64, *, seed=None):
+    """Draw from the normal distribution of mean 0 and variance 1.
+
+    See `numpy.random.Generator.standard_normal`.
+
+    Parameters
+    ----------
+    size, dtype, seed
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.standard_normal(3, dtype=np.float32).dtype
+    dtype('float32')
+    """
+    return draw_shaped(normal_op, (), size, np.dtype(dtype), seed)
+
+
+def normal(loc=0.0, scale=1.0, size=None, *, seed=None):
+    """Draw from a normal distribution, as `numpy.random.Generator.normal`.
+
+    Parameters
+    ----------
+    loc, scale : float or Tensor
+        Mean and standard deviation, differentiable.
+    size : int or tuple of int, optional
+        The shape; by default that of the parameters when broadcast.
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the seed is negative or no integer, or the shapes do not fit.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.numpy import random
+    >>> float(cytape.grad(lambda loc: random.normal(loc, 2.0))(1.0))
+    1.0
+    """
+    drawn = draw_shaped(normal_op, (loc, scale), size, dtype_of(loc, scale), seed)
+    if is_number(loc, 0) and is_number(scale, 1):
+        return drawn
+    return loc + scale * drawn
+
+
+def standard_exponential(size=None, dtype=np.float64, *, seed=None):
+    """Draw from the exponential distribution of mean 1.
+
+    See `numpy.random.Generator.standard_exponential`.
+
+    Parameters
+    ----------
+    size, dtype, seed
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.standard_exponential(3).shape
+    (3,)
+    """
+    return draw_shaped(exponential_op, (), size, np.dtype(dtype), seed)
+
+
+def exponential(scale=1.0, size=None, *, seed=None):
+    """Draw from an exponential distribution, as `numpy.random.Generator.exponential`.
+
+    Parameters
+    ----------
+    scale : float or Tensor
+        The mean, differentiable.
+    size : int or tuple of int, optional
+        The shape; by default that of the scale.
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.exponential(2.0, size=(2, 2)).shape
+    (2, 2)
+    """
+    drawn = draw_shaped(exponential_op, (scale,), size, dtype_of(scale), seed)
+    return drawn if is_number(scale, 1) else scale * drawn
+
+
+def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
+    """Draw from gamma distributions of scale 1, as `numpy.random.Generator.standard_gamma`.
+
+    Parameters
+    ----------
+    shape : float or Tensor
+        The parameter of that name, which has no gradient.
+    size, dtype, seed
+        As for `random`; the size is by default that of the parameter.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the parameter is negative, or the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.standard_gamma([1.0, 2.0]).shape
+    (2,)
+    """
+    return draw(gamma_op, shape, size=size_of(size, shape), dtype=np.dtype(dtype), seed=seed)
+
+
+def gamma(shape, scale=1.0, size=None, *, seed=None):
+    """Draw from gamma distributions, as `numpy.random.Generator.gamma`.
+
+    Parameters
+    ----------
+    shape : float or Tensor
+        The parameter of that name, which has no gradient.
+    scale : float or Tensor
+        Differentiable.
+    size : int or tuple of int, optional
+        The shape of the result; by default that of the parameters when broadcast.
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If a parameter is negative, or the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.gamma(2.0, 3.0, size=4).shape
+    (4,)
+    """
+    size = size_of(size, shape, scale)
+    drawn = draw(gamma_op, shape, size=size, dtype=dtype_of(shape, scale), seed=seed)
+    return drawn if is_number(scale, 1) else scale * drawn
+
+
+def poisson(lam=1.0, size=None, *, seed=None):
+    """Draw from Poisson distributions, as `numpy.random.Generator.poisson`.
+
+    Parameters
+    ----------
+    lam : float or Tensor
+        The mean, which has no gradient.
+    size : int or tuple of int, optional
+        The shape; by default that of the mean.
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+        Of integers.
+
+    Raises
+    ------
+    ValueError
+        If the mean is negative, or the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.poisson(4.0, size=3).dtype
+    dtype('int64')
+    """
+    return draw(poisson_op, lam, size=size_of(size, lam), seed=seed)
+
+
+def binomial(n, p, size=None, *, seed=None):
+    """Draw from binomial distributions, as `numpy.random.Generator.binomial`.
+
+    Parameters
+    ----------
+    n : int or Tensor
+        The number of trials.
+    p : float or Tensor
+        The probability of success, which has no gradient.
+    size : int or tuple of int, optional
+        The shape; by default that of the parameters when broadcast.
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+        Of integers.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> bool(np.all(random.binomial(10, 0.5, size=20) <= 10))
+    True
+    """
+    return draw(binomial_op, n, p, size=size_of(size, n, p), seed=seed)
+
+
+def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=None):
+    """Draw integers uniformly, as `numpy.random.Generator.integers`.
+
+    Parameters
+    ----------
+    low, high : int
+        From `low` up to `high`, or from 0 up to `low` if it is the only one.
+    size : int or tuple of int, optional
+        The shape; by default a single number.
+    dtype : dtype, optional
+    endpoint : bool, optional
+        Whether `high` may be drawn, too.
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw from, or the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> bool(np.all(random.integers(3, size=10) < 3))
+    True
+    """
+    np.random.default_rng(0).integers(low, high, None, dtype, endpoint)  # raises what is to raise
+    return draw(
+        integers_op, size=() if size is None else as_shape(size), low=low, high=high,
+        dtype=np.dtype(dtype), endpoint=endpoint, seed=seed,
+    )  # fmt: skip
+
+
+def _population(x, axis):
+    """Return how many there are to choose from (None: not known), and the tensor or None."""
+    if isinstance(x, int | np.integer):
+        return int(x), None
+    x = convert_to_tensor(x)
+    extent = shape_rules.shape_of(x.spec, "a random choice")[axis]
+    return extent, x
+
+
+def permutation(x, axis=0, *, seed=None):
+    """Put what lies along an axis in random order, as `numpy.random.Generator.permutation`.
+
+    Parameters
+    ----------
+    x : int, array_like or Tensor
+        An integer stands for the numbers below it. Differentiable.
+    axis : int, optional
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> sorted(random.permutation(4).tolist())
+    [0, 1, 2, 3]
+    """
+    return choice(x, None, False, axis=axis, seed=seed, _all=True)
+
+
+def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False):
+    """Choose among what lies along an axis, as `numpy.random.Generator.choice`.
+
+    Parameters
+    ----------
+    a : int, array_like or Tensor
+        An integer stands for the numbers below it. Differentiable.
+    size : int or tuple of int, optional
+        How many; by default a single one.
+    replace : bool, optional
+        Whether one may be chosen several times.
+    p : array_like, optional
+        The probabilities.
+    axis : int, optional
+    seed : int, optional
+        As for `random`.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the probabilities do not fit, or the seed is negative or no integer.
+
+    Examples
+    --------
+    >>> from cytape.numpy import random
+    >>> random.choice([0.5, 1.5], size=10).shape
+    (10,)
+    """
+    population, x = _population(a, axis)
+    likes = () if population is not None else (x,)
+    if not _all:
+        size = () if size is None else as_shape(size)
+    positions = draw(
+        positions_op, *likes, population=population, axis=axis, size=size, replace=replace,
+        p=None if p is None else np.asarray(p), seed=seed,
+    )  # fmt: skip
+    return positions if x is None else take(x, positions, axis)

@@ -1,0 +1,493 @@
+"""What is known of an op's outputs before it runs: rules from the specs of its inputs.
+
+A rule is called with the specs of the inputs and the op's attributes, and returns the spec of the
+output (several outputs: a tuple). An extent that is not known is None, and so is the shape of a
+tensor of which not even the rank is known. What an output has in common with an input in any case
+it says by having the same shape object: `spec_like`.
+"""
+
+import math
+import operator
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from cytape.errors import SymbolicTensorError
+from cytape.tensor.spec import spec_like, symbolic_spec
+
+# -- extents that may be None ----------------------------------------------------------------------
+
+
+def product(extents):
+    """Multiply extents; None if the result is not known."""
+    extents = tuple(extents)
+    if 0 in extents:
+        return 0
+    return None if None in extents else math.prod(extents)
+
+
+def total(extents):
+    """Add extents; None if one of them is not known."""
+    extents = tuple(extents)
+    return None if None in extents else sum(extents)
+
+
+def times(extent, factor):
+    """Multiply an extent by a number."""
+    return 0 if factor == 0 else None if extent is None else extent * factor
+
+
+def differ(a, b):
+    """Return whether two extents are certainly not the same."""
+    return a is not None and b is not None and a != b
+
+
+def may_fit(a, b):
+    """Return whether two shapes may be the same; None stands for any."""
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and not any(map(differ, a, b))
+
+
+def axes_of(axis, ndim):
+    """Return the axes that an ``axis`` parameter means, not negative."""
+    if axis is None:
+        return tuple(range(ndim))
+    if ndim == 0:  # NumPy lets a 0-d array have an axis 0
+        normalize_axis_tuple(axis, 1)
+        return ()
+    return normalize_axis_tuple(axis, ndim)
+
+
+def shape_of(spec, what):
+    """Return the shape of a spec, or raise if not even its rank is known."""
+    if spec.shape is None:
+        raise SymbolicTensorError(
+            f"{what} needs to know how many axes its operands have: give the placeholder a shape, "
+            "in which extents may be None, or call set_shape"
+        )
+    return spec.shape
+
+
+def broadcast(*shapes, what="broadcasting"):
+    """Return the shape that shapes broadcast to; None stands for any rank."""
+    if any(shape is None for shape in shapes):
+        return None
+    result = [1] * max(map(len, shapes), default=0)
+    for shape in shapes:
+        lead = len(result) - len(shape)
+        for axis, extent in enumerate(shape, lead):
+            have = result[axis]
+            if extent == 1 or extent == have:
+                continue
+            if have == 1 or have is None:
+                result[axis] = extent
+            elif extent is not None:
+                given = " and ".join(map(str, shapes))
+                raise ValueError(f"{what}: shapes {given} cannot be broadcast to each other")
+    return tuple(result)
+
+
+def example(forward, *specs, **attrs):
+    """Return the dtype of what a function makes of one element of each input."""
+    with np.errstate(all="ignore"):
+        return np.asarray(forward(*[np.ones((), spec.dtype) for spec in specs], **attrs)).dtype
+
+
+# -- outputs like inputs ---------------------------------------------------------------------------
+
+
+def same(x, **_):
+    """Tell that the output is like the (first) input."""
+    return x
+
+
+def real_part(x):
+    """Tell that the output is real, and else like the input."""
+    return spec_like(x, np.empty(0, x.dtype).real.dtype)
+
+
+def cast(x, dtype):
+    """Tell the spec of what has another dtype."""
+    return spec_like(x, np.dtype(dtype))
+
+
+def like_second(x, like):
+    """Tell the spec of what gets the shape of another input, and keeps its dtype."""
+    return spec_like(like, x.dtype)
+
+
+def truth(*_, **__):
+    """Tell that the output is one truth value."""
+    return symbolic_spec((), bool)
+
+
+def elementwise(forward):
+    """Return the rule of a function of corresponding elements that is no ufunc."""
+
+    def rule(*specs, **attrs):
+        shaped = specs[0]
+        if len(specs) > 1:
+            shaped = broadcast_specs(specs, forward.__name__)
+        return spec_like(shaped, example(forward, *specs, **attrs))
+
+    return rule
+
+
+def broadcast_specs(specs, what):
+    """Return a spec of the shape that specs broadcast to, and of any dtype."""
+    result = specs[0]
+    for spec in specs[1:]:
+        if spec.extents is not result.extents and spec.shape != ():
+            if result.shape == () or (spec.known and spec.shape == result.shape):
+                result = spec
+            else:
+                result = symbolic_spec(broadcast(result.shape, spec.shape, what=what), spec.dtype)
+    return result
+
+
+def where(condition, x, y):
+    """Tell the spec of what is taken from one of two."""
+    shaped = broadcast_specs((condition, x, y), "where")
+    return spec_like(shaped, np.result_type(x.dtype, y.dtype))
+
+
+def both_parts(second_dtype):
+    """Return the rule of an op with two outputs of the input's shape."""
+    return lambda x: (x, spec_like(x, x.dtype if second_dtype is None else second_dtype))
+
+
+def constant_like(x, *, shape=None, dtype=None, **_):
+    """Tell the spec of a constant in the shape of the input, or in another."""
+    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    return spec_like(x, dtype) if shape is None else symbolic_spec(as_shape(shape), dtype)
+
+
+def as_shape(shape):
+    """Return a shape, which may be one number, as a tuple of integers."""
+    try:
+        return (operator.index(shape),)
+    except TypeError:
+        return tuple([n if n is None else operator.index(n) for n in shape])
+
+
+# -- shapes ----------------------------------------------------------------------------------------
+
+
+def broadcast_to(x, shape):
+    """Tell the spec of what is broadcast to a shape."""
+    shape = as_shape(shape)
+    if x.shape is not None:
+        lead = len(shape) - len(x.shape)
+        if lead < 0 or any(
+            n != 1 and differ(n, m) for n, m in zip(x.shape, shape[lead:], strict=True)
+        ):
+            raise ValueError(f"shape {x.shape} cannot be broadcast to shape {shape}")
+    return symbolic_spec(shape, x.dtype)
+
+
+def to_shape(x, shape):
+    """Tell the spec of what is summed to a shape."""
+    return symbolic_spec(shape, x.dtype)
+
+
+def reshape(x, shape, order="C", **_):
+    """Tell the spec of the same elements in another shape."""
+    shape = as_shape(shape)
+    size = None if x.shape is None else product(x.shape)
+    if -1 in shape:
+        rest = product(n for n in shape if n != -1)
+        fits = shape.count(-1) == 1 and (size is None or rest is None or (rest and not size % rest))
+        extent = size // rest if fits and size is not None and rest else None
+        result = tuple([extent if n == -1 else n for n in shape])
+    else:
+        fits, result = not differ(size, product(shape)), shape
+    if not fits:
+        raise ValueError(f"cannot reshape a tensor of shape {x.shape} into shape {shape}")
+    return symbolic_spec(result, x.dtype)
+
+
+def squeeze(x, axis):
+    """Tell the spec of what loses axes of length one."""
+    shape = x.shape
+    if shape is None or (axis is None and None in shape):  # it may be 1 or not
+        return symbolic_spec(None, x.dtype)
+    if axis is None:
+        axes = [i for i, n in enumerate(shape) if n == 1]
+    else:
+        axes = axes_of(axis, len(shape))
+        if any(shape[i] not in (1, None) for i in axes):
+            raise ValueError(f"cannot squeeze shape {shape} along {axis}: not of length one")
+    return symbolic_spec([n for i, n in enumerate(shape) if i not in axes], x.dtype)
+
+
+def expand_dims(x, axis):
+    """Tell the spec of what gets axes of length one."""
+    shape = x.shape
+    if shape is None:
+        return symbolic_spec(None, x.dtype)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    axes = normalize_axis_tuple(axes, len(shape) + len(axes))
+    rest = iter(shape)
+    return symbolic_spec(
+        [1 if i in axes else next(rest) for i in range(len(shape) + len(axes))], x.dtype
+    )
+
+
+def at_least(ndim):
+    """Return the rule of `atleast_1d` and its like."""
+
+    def rule(x):
+        shape = shape_of(x, f"atleast_{ndim}d")
+        if len(shape) >= ndim:
+            return x
+        before, after = {1: [(1, 0)], 2: [(2, 0), (1, 0)], 3: [(3, 0), (1, 1), (0, 1)]}[ndim][
+            len(shape)
+        ]
+        return symbolic_spec((1,) * before + shape + (1,) * after, x.dtype)
+
+    return rule
+
+
+def transpose(x, axes):
+    """Tell the spec of what has its axes in another order."""
+    shape = shape_of(x, "transpose")
+    if axes is None:
+        return symbolic_spec(shape[::-1], x.dtype)
+    axes = normalize_axis_tuple(axes, len(shape))
+    if len(axes) != len(shape):
+        raise ValueError(f"axes {axes} are no order of the axes of shape {shape}")
+    return symbolic_spec([shape[i] for i in axes], x.dtype)
+
+
+def rot90(x, k, axes):
+    """Tell the spec of what is turned in a plane."""
+    shape = shape_of(x, "rot90")
+    first, second = axes_of(tuple(axes), len(shape))
+    if k % 2 == 0:
+        return x
+    order = list(range(len(shape)))
+    order[first], order[second] = second, first
+    return symbolic_spec([shape[i] for i in order], x.dtype)
+
+
+def flip(x, axis=None, **_):
+    """Tell that the output is like the input, whose axes must be there."""
+    if x.shape is not None:
+        axes_of(axis, len(x.shape))
+    return x
+
+
+def roll(x, shift, axis):
+    """Tell that the output is like the input, whose axes must be there."""
+    if x.shape is not None and axis is not None:
+        normalize_axis_tuple(axis, len(x.shape), allow_duplicate=True)
+    return x
+
+
+def tile(x, reps):
+    """Tell the spec of what is repeated as a whole."""
+    shape = shape_of(x, "tile")
+    reps = np.atleast_1d(reps).tolist() if not isinstance(reps, tuple | list) else list(reps)
+    ndim = max(len(shape), len(reps))
+    reps = [1] * (ndim - len(reps)) + reps
+    shape = (1,) * (ndim - len(shape)) + shape
+    return symbolic_spec([*map(times, shape, reps)], x.dtype)
+
+
+def repeat(x, repeats, axis):
+    """Tell the spec of what has each element repeated as often."""
+    shape = list(shape_of(x, "repeat"))
+    axis = normalize_axis_index(axis, len(shape))
+    shape[axis] = times(shape[axis], int(np.asarray(repeats).item()))
+    return symbolic_spec(shape, x.dtype)
+
+
+def pad(x, pad_width, **_):
+    """Tell the spec of what has elements added at the ends."""
+    shape = shape_of(x, "pad")
+    return symbolic_spec(
+        [total((n, *width)) for n, width in zip(shape, pad_width.tolist(), strict=True)], x.dtype
+    )
+
+
+def triangle(x, k):
+    """Tell the spec of a triangle of a matrix; a vector is the rows of a square."""
+    shape = shape_of(x, "tril and triu")
+    return symbolic_spec(shape * 2, x.dtype) if len(shape) == 1 else x
+
+
+def diagonal(x, offset, axis1, axis2):
+    """Tell the spec of diagonals of matrices."""
+    shape = shape_of(x, "diagonal")
+    if len(shape) < 2:
+        raise ValueError(f"diag requires an array of at least two dimensions, got shape {shape}")
+    rows, columns = normalize_axis_tuple((axis1, axis2), len(shape))
+    length = None
+    if shape[rows] is not None and shape[columns] is not None:
+        length = max(min(shape[rows] + min(offset, 0), shape[columns] - max(offset, 0)), 0)
+    rest = [n for i, n in enumerate(shape) if i not in (rows, columns)]
+    return symbolic_spec([*rest, length], x.dtype)
+
+
+# -- joining and splitting -------------------------------------------------------------------------
+
+
+def _joined_dtype(specs, dtype):
+    return np.result_type(*[spec.dtype for spec in specs]) if dtype is None else np.dtype(dtype)
+
+
+def concatenate(*specs, axis=0, dtype=None, **_):
+    """Tell the spec of what is joined along an axis."""
+    shapes = [shape_of(spec, "concatenate") for spec in specs]
+    dtype = _joined_dtype(specs, dtype)
+    if axis is None:
+        return symbolic_spec([total(map(product, shapes))], dtype)
+    if not shapes[0]:
+        raise ValueError("zero-dimensional arrays cannot be concatenated")
+    axis = normalize_axis_index(axis, len(shapes[0]))
+    result = list(shapes[0])
+    for shape in shapes[1:]:
+        if len(shape) != len(result) or any(
+            differ(n, m) for i, (n, m) in enumerate(zip(shape, result, strict=True)) if i != axis
+        ):
+            given = " and ".join(map(str, shapes))
+            raise ValueError(
+                f"concatenate along axis {axis}: shapes {given} differ along another axis"
+            )
+        result = [m if n is None else n for n, m in zip(shape, result, strict=True)]
+    result[axis] = total(shape[axis] for shape in shapes)
+    return symbolic_spec(result, dtype)
+
+
+def stack(*specs, axis=0, dtype=None, **_):
+    """Tell the spec of what is joined along a new axis."""
+    shapes = [shape_of(spec, "stack") for spec in specs]
+    result = list(shapes[0])
+    for shape in shapes[1:]:
+        if not may_fit(shape, result):
+            raise ValueError(
+                f"stack: all shapes must be the same, got {' and '.join(map(str, shapes))}"
+            )
+        result = [m if n is None else n for n, m in zip(shape, result, strict=True)]
+    result.insert(normalize_axis_index(axis, len(result) + 1), len(specs))
+    return symbolic_spec(result, _joined_dtype(specs, dtype))
+
+
+def split(a, *, sizes, axis):
+    """Tell the specs of parts along an axis."""
+    shape = shape_of(a, "split")
+    axis = normalize_axis_index(axis, len(shape))
+    return tuple(symbolic_spec((*shape[:axis], n, *shape[axis + 1 :]), a.dtype) for n in sizes)
+
+
+def unstack(x, *, axis, count=None):
+    """Tell the specs of the slices along an axis."""
+    shape = shape_of(x, "unstack")
+    axis = normalize_axis_index(axis, len(shape))
+    count = shape[axis] if count is None else count
+    if count is None:
+        raise SymbolicTensorError(
+            f"unstack along axis {axis} of shape {shape}: into how many parts is not known"
+        )
+    return (symbolic_spec(shape[:axis] + shape[axis + 1 :], x.dtype),) * count
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def reduced_shape(x, axis, keepdims):
+    """Return the shape that is left by a reduction; None if the rank is unknown."""
+    shape = x.shape
+    if shape is None:
+        return () if axis is None and not keepdims else None
+    axes = axes_of(axis, len(shape))
+    if keepdims:
+        return tuple([1 if i in axes else n for i, n in enumerate(shape)])
+    return tuple([n for i, n in enumerate(shape) if i not in axes])
+
+
+def reduction(forward, *keys):
+    """Return the rule of a reduction, whose attributes `keys` (and dtype) decide the dtype."""
+
+    def rule(x, axis=None, keepdims=False, **attrs):
+        shape = reduced_shape(x, axis, keepdims)
+        options = {key: attrs[key] for key in ("dtype", *keys) if attrs.get(key) is not None}
+        return symbolic_spec(shape, _reduced_dtype(forward, x, options))
+
+    return rule
+
+
+def _reduced_dtype(forward, x, options):
+    if x.trainable and not options:
+        return x.dtype
+    return np.asarray(forward(np.ones(2, x.dtype), **options)).dtype
+
+
+def spread(x, axis=None, keepdims=False, dtype=None, ddof=0, **_):
+    """Tell the spec of a variance or standard deviation, which are real."""
+    if dtype is not None:
+        dtype = np.asarray(np.var(np.ones(2, x.dtype), dtype=dtype)).dtype
+    else:
+        dtype = np.ones(0, x.dtype).real.dtype if x.trainable else np.dtype(float)
+    return symbolic_spec(reduced_shape(x, axis, keepdims), dtype)
+
+
+def to_integers(x, axis=None, keepdims=False, **_):
+    """Tell the spec of positions or counts."""
+    return symbolic_spec(reduced_shape(x, axis, keepdims), np.intp)
+
+
+def to_truth(x, axis=None, keepdims=False, **_):
+    """Tell the spec of truth values."""
+    return symbolic_spec(reduced_shape(x, axis, keepdims), bool)
+
+
+def accumulation(forward):
+    """Return the rule of a cumulative sum or product."""
+
+    def rule(x, axis=0, dtype=None, **_):
+        shape = shape_of(x, forward.__name__)
+        normalize_axis_index(axis, max(len(shape), 1))
+        if dtype is None and x.trainable:
+            return x
+        return spec_like(x, forward(np.ones(1, x.dtype), dtype=dtype).dtype)
+
+    return rule
+
+
+def vector_norm(x, *, ord, axis):
+    """Tell the spec of norms, whose axes stay."""
+    dtype = np.ones(0, x.dtype).real.dtype if x.trainable else np.dtype(float)
+    return symbolic_spec(reduced_shape(x, axis, True), dtype)
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+def matmul(a, b, **_):
+    """Tell the spec of a product of matrices or vectors, or of stacks of them."""
+    left, right = shape_of(a, "matmul"), shape_of(b, "matmul")
+    dtype = a.dtype if a.dtype is b.dtype else np.result_type(a.dtype, b.dtype)
+    mistake = f"matmul of tensors of shapes {left} and {right}: they do not fit"
+    if not left or not right or differ(left[-1], right[-2 if len(right) > 1 else 0]):
+        raise ValueError(mistake)
+    try:
+        lead = broadcast(left[:-2], right[:-2])
+    except ValueError:
+        raise ValueError(mistake) from None
+    return symbolic_spec(
+        (*lead, *left[-2:-1], *(right[-1:] if len(right) > 1 else ())), dtype
+    )
+
+
+def tensordot(a, b, *, axes):
+    """Tell the spec of sums of products over given axes."""
+    left, right = shape_of(a, "tensordot"), shape_of(b, "tensordot")
+    if len(axes[0]) != len(axes[1]) or any(
+        differ(left[i], right[j]) for i, j in zip(*axes, strict=True)
+    ):
+        raise ValueError(f"tensordot of shapes {left} and {right}: shape-mismatch for sum")
+    free = [n for i, n in enumerate(left) if i not in axes[0]]
+    free += [n for i, n in enumerate(right) if i not in axes[1]]
+    return symbolic_spec(free, np.result_type(a.dtype, b.dtype))

@@ -1,0 +1,85 @@
+# SymbolicGraph: ops that were called with symbolic tensors, stored as the tape stores its ops.
+#
+#     symbols[12]   = { node 7, id 1041, spec }             what a symbolic tensor stands for
+#     nodes[7]      = { inputs 30, n_inputs 2, first_output 12, n_outputs 1, ... }
+#     args[30..32]  = positions of the input symbols
+#     ops[7], attrs[7]                                      Python lists: what is called, with what
+#
+# Positions count from 0 and never change. A node's inputs stand before it: the order of the nodes
+# is an order in which they can run.
+
+from cpython.ref cimport PyObject
+from cytape.core.typedefs cimport id_t
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport Value, is_symbolic
+from libc.stdint cimport int32_t, uint64_t
+
+from .dispatch cimport Op
+
+cdef struct Node:
+    int32_t inputs          # where its row of args begins
+    int32_t n_inputs
+    int32_t first_output    # symbol
+    int32_t n_outputs
+    int32_t context         # position in `contexts`
+    int32_t instruction     # where in `code` it was built
+    PyObject* code          # owned, or NULL
+
+cdef struct Symbol:
+    id_t id
+    PyObject* spec          # owned
+    int32_t node
+
+cdef struct Number:
+    uint64_t bits
+    int32_t type_num        # 0: nothing is here
+    int32_t symbol
+
+cdef class SymbolicGraph:
+    cdef Node* nodes
+    cdef Symbol* symbols
+    cdef int32_t* args
+    cdef readonly int32_t n_nodes, n_symbols, n_args
+    cdef int32_t nodes_capacity, symbols_capacity, args_capacity
+    cdef readonly list ops, attrs    # per node
+    cdef readonly list stateful      # nodes, in order
+    # What ops are built under, besides their inputs: whatever the graph's context managers say.
+    cdef readonly list contexts
+    cdef int32_t context             # the present one
+    cdef PyObject* code              # where all nodes are said to be built, or NULL: look each time
+    cdef int32_t instruction
+    cdef void begin_backward(self) noexcept  # one place for all nodes until the end
+    cdef void end_backward(self) noexcept
+    cdef dict numbers                # a Python scalar, and a dtype -> its symbol
+    cdef Number[16] recent_numbers   # those of float dtypes last asked for
+    cdef public bint finalized
+    cdef public bint has_control_inputs  # any node has, see control_inputs_of
+    cdef object __weakref__
+    cdef int32_t append(self, Op op, dict attrs, const int32_t* inputs, int32_t n_inputs,
+                        int32_t n_outputs) except -1   # then its outputs, one by one
+    cdef int reserve(self, int32_t n_inputs, int32_t n_outputs) except -1
+    cdef int32_t append_symbol(self, Spec spec) except -1
+    # Append another graph's node as it is; mapping[its symbol]: what that is here.
+    cdef int32_t copy_node(self, SymbolicGraph source, int32_t node,
+                           const int32_t* mapping) except -1
+    cdef Value value_at(self, int32_t symbol)
+
+cdef SymbolicGraph graph_for(inputs)     # the graph that a call of an op belongs to, or None
+cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs)
+cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1
+cdef SymbolicGraph graph_of(x, y)
+cdef int32_t own_symbol(SymbolicGraph graph, x) except -2  # of a Value or Tensor; -1: no such thing
+cdef int32_t append1(SymbolicGraph graph, Op op, dict attrs, int32_t x, Spec spec) except -1
+cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec) except -1
+cdef dict NO_ATTRS
+
+
+cdef inline Value own_value(SymbolicGraph graph, x):
+    """The value of a tensor of a graph; None of anything else."""
+    cdef Value value
+    if type(x) is Tensor:
+        value = (<Tensor>x).held
+        if is_symbolic(value) and value.owner is graph:
+            return value
+    return None

@@ -1,0 +1,57 @@
+"""References: tensors as keys of dicts and members of sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["TensorReference"]
+
+
+class TensorReference:
+    """Refers to a tensor; equal to whatever refers to the same one. See `Tensor.ref`.
+
+    Tensors themselves cannot be keys, as ``==`` compares their elements.
+
+    Parameters
+    ----------
+    tensor : Tensor
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x, y = cytape.constant(1.0), cytape.constant(1.0)
+    >>> x.ref() == x.ref(), x.ref() == y.ref()
+    (True, False)
+    """
+
+    __slots__ = ("_tensor", "_id")
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+        self._id = tensor.id
+
+    def deref(self) -> Any:
+        """Return the tensor.
+
+        Returns
+        -------
+        Tensor
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.constant(1.0).ref().deref()
+        Tensor(1.)
+        """
+        return self._tensor
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TensorReference):
+            return NotImplemented
+        return self._id == other._id
+
+    def __hash__(self) -> int:
+        return hash(self._id)
+
+    def __repr__(self) -> str:
+        return f"<reference to {self._tensor!r}>"

@@ -1,0 +1,198 @@
+"""What is known before a graph runs, and what changes nothing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph import Graph
+from cytape.graph.passes.folding import with_constants_folded
+from cytape.graph.subgraph import Subgraph
+from cytape.ops.conform import broadcast_to_op, cast_op, sum_to_op
+from cytape.ops.declare import OPS, nondifferentiable
+from tests.graph.passes.graphs import (
+    GraphWithControls,
+    check_same,
+    names,
+    programs,
+    results,
+    subgraph_of,
+)
+
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.5, -2.5, 5e-324])
+CALLS = []
+
+
+def _count(x):
+    CALLS.append(x)
+    return x + 1
+
+
+counted = nondifferentiable("DeclaredCounted", _count, shape_rule=lambda x: x)
+stateful = nondifferentiable("DeclaredFoldingState", _count, shape_rule=lambda x: x)
+stateful.stateful = True
+
+
+def folded(function, *arrays):
+    before = subgraph_of(function, *arrays)
+    after = with_constants_folded(before)
+    check_same(before, after, arrays)
+    again = with_constants_folded(after)
+    assert again.graph.n_nodes == after.graph.n_nodes
+    return names(after)
+
+
+def constants_of(function):
+    """The ops that remain of a function of constants, which multiplies an input."""
+    return folded(lambda x: x * function(), np.array(3.0))
+
+
+def test_what_depends_on_constants_alone_is_computed_once():
+    found = constants_of(lambda: cnp.sum(cnp.exp(cytape.constant([1.0, 2.0])) * 2.0))
+    assert found == {"Multiply": 1}
+
+
+def test_the_forward_function_runs_once_and_not_again():
+    subgraph = subgraph_of(lambda x: x * counted(cytape.constant(2.0)), np.array(1.0))
+    CALLS.clear()
+    after = with_constants_folded(subgraph)
+    assert len(CALLS) == 1
+    assert names(after) == {"Multiply": 1}
+
+
+def test_stateful_ops_are_left_to_be_run():
+    found = constants_of(lambda: stateful(cytape.constant(2.0)))
+    assert found == {"DeclaredFoldingState": 1, "Multiply": 1}
+
+
+def test_what_raises_is_left_to_be_run():
+    failing = nondifferentiable("DeclaredFailing", lambda x: 1 // 0, shape_rule=lambda x: x)
+    subgraph = subgraph_of(lambda x: x * failing(cytape.constant(2.0)), np.array(1.0))
+    assert names(with_constants_folded(subgraph)) == {"DeclaredFailing": 1, "Multiply": 1}
+
+
+@pytest.mark.parametrize("name", ["log", "reciprocal"])
+def test_what_warns_is_left_to_be_run(name):
+    found = constants_of(lambda: getattr(cnp, name)(cytape.constant(0.0)))
+    assert found == {name.title(): 1, "Multiply": 1}
+
+
+def test_large_results_are_not_made_of_small_constants():
+    def function(x):
+        return cnp.sum(cnp.broadcast_to(cytape.constant(2.0), (1000, 1000)) + 0.5) * x
+
+    found = folded(function, np.array(1.0))
+    assert "Add" not in found  # done once, on one number
+    assert found["BroadcastTo"] == 1
+
+
+def test_results_no_larger_than_what_they_are_made_of_are_folded():
+    large = cytape.constant(np.arange(200_000.0))
+    found = folded(lambda x: cnp.sum(cnp.negative(large) * x), np.array(1.0))
+    assert found == {"Multiply": 1, "Sum": 1}
+
+
+def test_a_transposed_constant_remains_a_view():
+    found = folded(lambda x: x @ cytape.constant(np.ones((3, 2))).T, np.ones((2, 2)))
+    assert found == {"Transpose": 1, "MatMul": 1}
+
+
+def test_equal_results_are_one_constant():
+    def function(x):
+        two = cytape.constant(2.0)
+        return [x * cnp.exp(two), x + cnp.exp(two)]
+
+    after = with_constants_folded(subgraph_of(function, np.array(1.0)))
+    assert [op.name for op in after.graph.ops].count("Constant") == 1
+
+
+NEUTRAL = {
+    "times one": lambda x: x * 1.0,
+    "one times": lambda x: 1.0 * x,
+    "by one": lambda x: x / 1.0,
+    "minus zero": lambda x: x - 0.0,
+    "plus minus zero": lambda x: x + -0.0,
+    "minus minus": lambda x: cnp.negative(-x),
+    "positive": lambda x: cnp.positive(x),
+    "times ones": lambda x: x * cnp.broadcast_to(cytape.constant(1.0), (8,)),
+    "reshape": lambda x: cnp.reshape(x, (8,)),
+    "broadcast": lambda x: broadcast_to_op(x, shape=(8,)),
+    "sum to": lambda x: sum_to_op(x, shape=(8,)),
+    "cast": lambda x: cast_op(x, dtype=np.dtype(float)),
+    "identity": lambda x: OPS["Identity"](x),
+}
+
+
+@pytest.mark.parametrize("function", NEUTRAL.values(), ids=NEUTRAL)
+def test_ops_that_change_nothing_are_left_out(function):
+    assert folded(lambda x: cnp.sqrt(function(x)), SPECIAL) == {"Sqrt": 1}
+
+
+NOT_NEUTRAL = {
+    "plus zero": lambda x: x + 0.0,
+    "minus minus zero": lambda x: x - -0.0,
+    "zero minus": lambda x: 0.0 - x,
+    "times zero": lambda x: x * 0.0,
+    "one by": lambda x: 1.0 / x,
+    "minus": lambda x: -x,
+    "to another dtype": lambda x: cast_op(x, dtype=np.dtype("float32")),
+    "to another shape": lambda x: cnp.reshape(x, (2, 4)),
+    "to a larger shape": lambda x: x * cytape.constant(np.ones((2, 1))),
+    "times nearly one": lambda x: x * np.nextafter(1.0, 2.0),
+}
+
+
+@pytest.mark.parametrize("function", NOT_NEUTRAL.values(), ids=NOT_NEUTRAL)
+def test_ops_that_change_something_are_kept(function):
+    assert sum(folded(lambda x: cnp.sqrt(function(x)), SPECIAL).values()) == 2
+
+
+def test_signs_of_zeros_are_kept():
+    before = subgraph_of(lambda x: [x + 0.0, x - 0.0, x + -0.0], np.array([-0.0]))
+    after = with_constants_folded(before)
+    assert [bool(np.signbit(x[0])) for x in results(after, [np.array([-0.0])])] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_a_fetch_may_be_what_an_op_changed_nothing_of():
+    before = subgraph_of(lambda x: [x * 1.0, x], SPECIAL)
+    after = with_constants_folded(before)
+    assert after.fetches == after.feeds * 2
+
+
+def test_what_is_fed_is_no_constant():
+    graph = Graph()
+    with graph.as_default():
+        x = graph.placeholder(float, ())
+        two = cytape.constant(2.0) * x * 0.5
+    symbol = graph.symbol_of(two)
+    constant = graph.inputs_of(graph.node_of(symbol))[1]
+    subgraph = Subgraph(graph, (graph.symbol_of(x), constant), (symbol,))
+    after = with_constants_folded(subgraph)
+    check_same(subgraph, after, [np.array(3.0), np.array(1.0)])
+    check_same(subgraph, after, [np.array(3.0), np.array(7.0)])
+
+
+def test_what_others_wait_for_remains():
+    graph = GraphWithControls()
+    with graph.as_default():
+        x = graph.placeholder(float, ())
+        y = x * 1.0
+        before = graph.after(y)
+        z = cnp.sin(x)
+        graph.enter_context(before)
+    after = with_constants_folded(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(z),)))
+    assert names(after) == {"Multiply": 1, "Sin": 1}
+    waiting = after.graph.node_of(after.fetches[0])
+    assert [after.graph.ops[n].name for n in after.graph.control_inputs_of(waiting)] == ["Multiply"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs())
+def test_random_programs_compute_the_same(program):
+    function, arrays = program
+    folded(function, *arrays)

@@ -1,0 +1,30 @@
+"""What the tests of plans have in common."""
+
+import numpy as np
+
+from cytape.graph import reference
+from cytape.graph.plan import Plan
+from cytape.graph.subgraph import Subgraph
+
+
+def symbols(graph, tensors):
+    return tuple(graph.symbol_of(tensor) for tensor in tensors)
+
+
+def plan_of(graph, feeds, fetches, keep=()):
+    return Plan(Subgraph(graph, symbols(graph, feeds), symbols(graph, fetches), tuple(keep)))
+
+
+def assert_as_reference(graph, feeds, fetches, arrays, runs=2):
+    """Run a plan, more than once, and compare it with the reference."""
+    expected = reference.run(
+        graph, symbols(graph, fetches), dict(zip(symbols(graph, feeds), arrays, strict=True)))
+    plan = plan_of(graph, feeds, fetches)
+    for _ in range(runs):
+        for result, array in zip(plan.run(arrays), expected, strict=True):
+            assert result.shape == array.shape
+            assert result.dtype == array.dtype
+            exact = array.dtype.kind not in "fc"
+            rtol = 0 if exact else 8 * np.finfo(array.dtype).eps
+            np.testing.assert_allclose(result.numpy(), array, rtol=rtol, atol=rtol)
+    return plan

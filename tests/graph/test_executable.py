@@ -1,0 +1,41 @@
+"""Executables: plans made when they are needed, for each combination of shapes."""
+
+import numpy as np
+import pytest
+
+from cytape.errors import GraphError
+from cytape.graph import Graph
+from cytape.graph.executable import Executable
+from cytape.graph.subgraph import Subgraph
+
+
+def executable_of(shape):
+    graph = Graph()
+    x = graph.placeholder("float64", shape)
+    y = np.sum(np.tanh(x) * x)
+    return Executable(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
+
+
+@pytest.mark.parametrize("shape", [(3,), (None,)])
+def test_the_first_run_and_later_ones_agree(shape):
+    executable = executable_of(shape)
+    for x in np.eye(3):
+        (result,) = executable.run([x])
+        assert float(result) == np.sum(np.tanh(x) * x)
+
+
+def test_every_shape_has_its_plan():
+    executable = executable_of((None,))
+    for n in 1, 5, 1, 0, 300:
+        x = np.linspace(-1.0, 1.0, n)
+        np.testing.assert_allclose(
+            float(executable.run([x])[0]), np.sum(np.tanh(x) * x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("fed", [[], [np.zeros(3)] * 2, [np.zeros(4)], [np.zeros(3, "float32")]])
+def test_what_does_not_fit_is_refused_and_nothing_is_lost(fed):
+    executable = executable_of((3,))
+    for _ in range(2):
+        with pytest.raises(GraphError):
+            executable.run(fed)
+    assert float(executable.run([np.zeros(3)])[0]) == 0.0

@@ -1,0 +1,235 @@
+"""Random draws: from the distributions they name, seeded, once and anew in each run of a graph."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.graph import Graph
+from cytape.graph.reference import run
+from cytape.ops import random
+from cytape.testing import check_grads
+
+MANY = 20_000
+
+# Each draw with its mean and variance.
+DISTRIBUTIONS = {
+    "random": (lambda **size: random.random(**size), 1 / 2, 1 / 12),
+    "uniform": (lambda **size: random.uniform(-1.0, 3.0, **size), 1, 16 / 12),
+    "standard_normal": (lambda **size: random.standard_normal(**size), 0, 1),
+    "normal": (lambda **size: random.normal(2.0, 3.0, **size), 2, 9),
+    "standard_exponential": (lambda **size: random.standard_exponential(**size), 1, 1),
+    "exponential": (lambda **size: random.exponential(2.0, **size), 2, 4),
+    "standard_gamma": (lambda **size: random.standard_gamma(3.0, **size), 3, 3),
+    "gamma": (lambda **size: random.gamma(3.0, 2.0, **size), 6, 12),
+    "poisson": (lambda **size: random.poisson(4.0, **size), 4, 4),
+    "binomial": (lambda **size: random.binomial(10, 0.3, **size), 3, 2.1),
+    "integers": (lambda **size: random.integers(0, 5, **size), 2, 2),
+    "choice": (lambda **size: random.choice([1.0, 3.0], **size), 2, 1),
+    "choice of p": (lambda **size: random.choice(2, p=[0.25, 0.75], **size), 0.75, 3 / 16),
+}
+each_distribution = pytest.mark.parametrize("name", DISTRIBUTIONS)
+
+
+def in_graph(draw, n_runs=1, **feeds):
+    """Run a graph of one draw several times."""
+    graph = Graph()
+    graph.seed = 11
+    with graph.as_default():
+        y = draw()
+    assert y.graph is graph
+    return [run(graph, [graph.symbol_of(y)], {})[0] for _ in range(n_runs)]
+
+
+@each_distribution
+@pytest.mark.parametrize("where", ["eager", "graph"])
+def test_moments(name, where):
+    draw, mean, variance = DISTRIBUTIONS[name]
+    random.seed(5)
+    if where == "eager":
+        sample = draw(size=MANY)
+        assert isinstance(sample, cytape.Tensor)
+        sample = sample.numpy()
+    else:
+        (sample,) = in_graph(lambda: draw(size=MANY))
+    assert sample.shape == (MANY,)
+    assert abs(sample.mean() - mean) < 6 * np.sqrt(variance / MANY)
+    assert abs(sample.var() - variance) < 0.1 * variance
+
+
+@each_distribution
+def test_the_spec_is_known_while_the_graph_is_built(name):
+    graph = Graph()
+    with graph.as_default():
+        y = DISTRIBUTIONS[name][0](size=(2, 3))
+    (value,) = run(graph, [graph.symbol_of(y)], {})
+    assert (y.shape, y.dtype) == (value.shape, value.dtype) == ((2, 3), value.dtype)
+
+
+def test_the_default_generator_draws_what_numpys_does():
+    random.seed(3)
+    numpys = np.random.default_rng(3)
+    np.testing.assert_array_equal(random.normal(1.0, 2.0, size=3), numpys.normal(1, 2, 3))
+    np.testing.assert_array_equal(random.uniform(1.0, 2.0, size=3), numpys.uniform(1, 2, 3))
+    np.testing.assert_array_equal(random.exponential(2.0, size=3), numpys.exponential(2, 3))
+    np.testing.assert_array_equal(random.gamma([1.0, 2.0], 2.0), numpys.gamma([1, 2], 2))
+    np.testing.assert_array_equal(random.integers(2, 9, size=3), numpys.integers(2, 9, 3))
+    np.testing.assert_array_equal(random.poisson(3.0, size=3), numpys.poisson(3, 3))
+    np.testing.assert_array_equal(random.binomial(9, 0.2, size=3), numpys.binomial(9, 0.2, 3))
+    np.testing.assert_array_equal(random.permutation(5), numpys.permutation(5))
+    np.testing.assert_array_equal(random.random(2, np.float32), numpys.random(2, np.float32))
+
+
+def test_a_seed_of_a_call_decides_alone():
+    first, second = random.normal(size=3, seed=4), random.normal(size=3, seed=4)
+    np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(first, random.normal(size=3, seed=5))
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
+def test_bad_seeds(seed):
+    with pytest.raises(ValueError, match="seed must be an integer"):
+        random.random(seed=seed)
+
+
+@pytest.mark.parametrize("size, expected", [(None, ()), (3, (3,)), ((2, 0), (2, 0))])
+@pytest.mark.parametrize("name", sorted(set(DISTRIBUTIONS) - {"choice", "choice of p"}))
+def test_sizes(name, size, expected):
+    assert DISTRIBUTIONS[name][0](size=size).shape == expected
+    (value,) = in_graph(lambda: DISTRIBUTIONS[name][0](size=size))
+    assert value.shape == expected
+
+
+def test_dtypes():
+    assert random.random(2, np.float32).dtype == np.float32
+    assert random.standard_normal(2, np.float32).dtype == np.float32
+    assert random.standard_exponential(2, np.float32).dtype == np.float32
+    assert random.standard_gamma(2.0, 2, np.float32).dtype == np.float32
+    assert random.integers(0, 3, 2, np.int8).dtype == np.int8
+    single = cytape.constant(np.ones(2, np.float32))
+    assert random.normal(single, 2.0).dtype == np.float32
+    assert random.uniform(single, 3 * single, size=(3, 2)).dtype == np.float32
+
+
+def test_parameters_decide_the_size_and_must_fit():
+    assert random.normal(np.zeros((2, 1)), np.ones(3)).shape == (2, 3)
+    assert random.gamma(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
+    assert random.binomial(5, [0.1, 0.2]).shape == (2,)
+    with pytest.raises(ValueError, match=r"\(2,\) and \(3,\)"):
+        random.normal(np.zeros(2), np.ones(3))
+    with pytest.raises(ValueError):
+        random.integers(3, 3)
+
+
+# -- derivatives -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", [
+    lambda a, b: random.uniform(a, a + b * b, seed=1),
+    lambda a, b: random.normal(a, b, seed=1),
+    lambda a, b: a + random.exponential(b, seed=1),
+    lambda a, b: a + random.gamma(2.0, b, size=(2, 3), seed=1),
+])
+def test_location_and_scale_are_differentiable(draw):
+    check_grads(draw, [np.array([0.5, 1.0, -1.0]), np.array([[1.0], [2.0]])], order=2)
+
+
+def test_what_is_reordered_or_chosen_is_differentiable():
+    x = np.array([1.0, 2.0, 3.0])
+    check_grads(lambda x: random.permutation(x * x, seed=2), [x], order=2)
+    check_grads(lambda x: random.choice(x * x, size=5, seed=2), [x], order=2)
+
+
+def test_there_is_no_gradient_in_other_parameters():
+    x = cytape.constant(2.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        ys = [random.gamma(x), random.poisson(x), random.standard_gamma(x)]
+    assert [tape.gradient(y, x) for y in ys] == [None] * 3
+
+
+# -- in a graph ------------------------------------------------------------------------------------
+
+
+def test_a_draw_happens_anew_in_each_run_and_once_in_it():
+    graph = Graph()
+    with graph.as_default():
+        u = random.normal(size=4)
+        a, b = u + 1.0, u * 2.0
+    symbols = [graph.symbol_of(tensor) for tensor in (u, a, b)]
+    first, second = run(graph, symbols, {}), run(graph, symbols, {})
+    for drawn, plus_one, doubled in (first, second):
+        np.testing.assert_array_equal(plus_one, drawn + 1)
+        np.testing.assert_array_equal(doubled, drawn * 2)
+    assert not np.array_equal(first[0], second[0])
+
+
+def test_each_call_is_a_draw_of_its_own():
+    graph = Graph()
+    graph.seed = 1
+    with graph.as_default():
+        draws = [random.normal(size=4) for _ in range(3)]
+    a, b, c = run(graph, [graph.symbol_of(y) for y in draws], {})
+    assert not np.array_equal(a, b) and not np.array_equal(b, c) and not np.array_equal(a, c)
+
+
+def sequence(graph_seed, op_seed, n_others=0):
+    graph = Graph()
+    graph.seed = graph_seed
+    with graph.as_default():
+        for _ in range(n_others):
+            random.normal()
+        y = random.normal(size=3, seed=op_seed)
+    return np.stack([run(graph, [graph.symbol_of(y)], {})[0] for _ in range(3)])
+
+
+def test_both_seeds_decide_the_sequence():
+    np.testing.assert_array_equal(sequence(1, 2), sequence(1, 2))
+    np.testing.assert_array_equal(sequence(1, 2), sequence(1, 2, n_others=3))
+    assert not np.array_equal(sequence(1, 2), sequence(1, 3))
+    assert not np.array_equal(sequence(1, 2), sequence(2, 2))
+
+
+def test_one_seed_decides_too():
+    np.testing.assert_array_equal(sequence(1, None), sequence(1, None))
+    np.testing.assert_array_equal(sequence(None, 2), sequence(None, 2))
+
+
+def test_a_graph_without_a_seed_gets_one_from_the_default_generator():
+    random.seed(8)
+    first = sequence(None, None)
+    assert not np.array_equal(first, sequence(None, None))
+    random.seed(8)
+    np.testing.assert_array_equal(first, sequence(None, None))
+
+
+def test_shapes_that_only_a_run_knows():
+    graph = Graph()
+    graph.seed = 2
+    with graph.as_default():
+        x = graph.placeholder(np.dtype(float), (None, 3))
+        ys = [random.normal(x, 2.0), random.poisson(x), random.permutation(x),
+              random.choice(x, size=4), random.gamma(x, x)]  # fmt: skip
+    shapes = [(None, 3), (None, 3), (None, 3), (4, 3), (None, 3)]
+    assert [y.shape for y in ys] == shapes
+    value = np.arange(1.0, 7.0).reshape(2, 3)
+    found = run(graph, [graph.symbol_of(y) for y in ys], {graph.symbol_of(x): value})
+    assert [y.shape for y in found] == [(2, 3), (2, 3), (2, 3), (4, 3), (2, 3)]
+    assert sorted(found[2][:, 0]) == [1, 4]
+    assert set(found[3][:, 0]) <= {1, 4}
+
+
+def test_gradients_go_through_the_draw_of_the_same_run():
+    graph = Graph()
+    with graph.as_default():
+        loc, scale = graph.placeholder(np.dtype(float), ()), graph.placeholder(np.dtype(float), ())
+        with cytape.GradientTape() as tape:
+            tape.watch([loc, scale])
+            y = random.normal(loc, scale)
+            z = y * y
+        by_loc, by_scale = tape.gradient(z, [loc, scale])
+    feeds = {graph.symbol_of(loc): np.array(5.0), graph.symbol_of(scale): np.array(2.0)}
+    symbols = [graph.symbol_of(tensor) for tensor in (y, by_loc, by_scale)]
+    for _ in range(2):
+        value, slope, by_standard = run(graph, symbols, feeds)
+        np.testing.assert_allclose(slope, 2 * value)
+        np.testing.assert_allclose(by_standard, 2 * value * (value - 5) / 2)

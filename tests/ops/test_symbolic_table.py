@@ -1,0 +1,209 @@
+"""Every op and function of the op table's records, called with symbolic tensors.
+
+What a graph tells of the outputs' shapes and dtypes before it runs, what it computes, its gradient
+and its tangents, against the same call of eager tensors: with known extents, and with none known.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import SymbolicTensorError
+from cytape.graph import Graph
+from cytape.graph.reference import run
+from cytape.ops.forward import fetch
+from tests.ops.forward_mode import as_tuple, entered, recorder_of
+from tests.ops.test_op_table import SPECS, Call, dense
+
+# What cannot be built without some extent, by the function and what it says.
+RAISES = {
+    "Unstack": "into how many parts is not known",
+    "unstack": "into how many parts is not known",
+    "split": "into how many parts is not known",  # at indices of which there are not known how many
+}
+# What has extents that depend on values of inputs, here of placeholders.
+HAS_VALUES_IN_SHAPE = {
+    "CompressedPositions", "DynamicGetItem", "ExtractedPositions", "Nonzero", "RepeatedPositions",
+    "repeat", "split",
+}  # fmt: skip
+
+
+def records(keep=lambda spec: True):
+    return pytest.mark.parametrize(
+        ("spec", "case"),
+        [pytest.param(spec, case, id=f"{spec}-{case}") for spec in filter(keep, SPECS)
+         for case in spec.cases],
+    )  # fmt: skip
+
+
+class Symbolic:
+    """A call in a graph of its own, with placeholders for its arrays."""
+
+    def __init__(self, spec, case, extents):
+        dtype = "float64" if "float64" in spec.dtypes else spec.dtypes[0]
+        self.call = Call(spec, case, dtype)
+        self.graph, self.feeds, self.extents = Graph(), [], extents
+        self.inputs = [
+            self.placeholder(x) if isinstance(x, np.ndarray) else x for x in self.call.inputs
+        ]
+
+    def placeholder(self, array):
+        with self.graph.as_default():
+            tensor = self.graph.placeholder(array.dtype, self.extents(array))
+        self.feeds.append((tensor, array))
+        return tensor
+
+    def outputs(self):
+        with self.graph.as_default():
+            return as_tuple(self.call.spec.fn(*self.inputs, **self.call.case.kwargs))
+
+    def run(self, tensors):
+        feeds = {self.graph.symbol_of(tensor): array for tensor, array in self.feeds}
+        with np.errstate(all="ignore"):
+            return run(self.graph, [self.graph.symbol_of(tensor) for tensor in tensors], feeds)
+
+    def gradients(self):
+        sources = [self.inputs[i] for i in self.call.positions]
+        with self.graph.as_default():
+            with cytape.GradientTape() as tape:
+                tape.watch(sources)
+                outputs = self.outputs()
+            seeded = [
+                (y, self.placeholder(v))
+                for y, v in zip(outputs, self.call.cotangents, strict=True) if v is not None
+            ]  # fmt: skip
+            gradients = tape.gradient(
+                [y for y, _ in seeded], sources, output_gradients=[v for _, v in seeded]
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of slices of unknown size
+                return sources, [dense(gradient) for gradient in gradients]
+
+    def tangents(self):
+        """Return the outputs with their tangents, those that have one."""
+        with self.graph.as_default():
+            tangents = [t if t is None else self.placeholder(t) for t in self.call.tangents]
+            recorder = recorder_of(self.inputs, tangents)
+            with entered(recorder):
+                outputs = self.outputs()
+            return outputs, [fetch(recorder, y.id) for y in outputs]
+
+
+def known(array):
+    return array.shape
+
+
+def unknown(array):
+    return (None,) * array.ndim
+
+
+EXTENTS = pytest.mark.parametrize("extents", [known, unknown])
+
+
+def is_compatible(tensor, array):
+    """Whether an array may be what a symbolic tensor stands for."""
+    return (
+        tensor.dtype == array.dtype
+        and (tensor.shape is None or len(tensor.shape) == array.ndim)
+        and all(n in (None, m) for n, m in zip(tensor.shape or (), array.shape, strict=False))
+    )
+
+
+def takes_counts(spec, case):
+    """Whether the shape of the result may depend on the values of an array among the inputs."""
+    return spec.op == "Nonzero" or (
+        spec.op in HAS_VALUES_IN_SHAPE and any(isinstance(x, np.ndarray) for x in case.inputs)
+    )
+
+
+def must_build(symbolic, build):
+    """Call a function, which may raise an error for those in the list only."""
+    if symbolic.extents is unknown and symbolic.call.spec.op in RAISES:
+        try:
+            return build()
+        except SymbolicTensorError as error:
+            assert RAISES[symbolic.call.spec.op] in str(error)
+            pytest.skip("needs a known extent")
+    return build()
+
+
+@EXTENTS
+@records()
+def test_shapes_and_values(spec, case, extents):
+    symbolic = Symbolic(spec, case, extents)
+    outputs = must_build(symbolic, symbolic.outputs)
+    with np.errstate(all="ignore"):
+        expected = symbolic.call.outputs()
+    assert type(outputs) is type(expected)
+    for tensor, actual, eager in zip(outputs, symbolic.run(outputs), expected, strict=True):
+        assert isinstance(tensor, cytape.Tensor)
+        assert tensor.graph is symbolic.graph
+        assert is_compatible(tensor, eager.numpy()), (tensor, eager.spec)
+        if extents is known and not takes_counts(spec, case):
+            assert tensor.spec is eager.spec
+        assert actual.dtype == eager.dtype
+        np.testing.assert_array_equal(actual, eager.numpy())
+
+
+@EXTENTS
+@pytest.mark.filterwarnings("ignore:IndexedSlices of an unknown number:UserWarning")
+@records(lambda spec: spec.differentiable is not False)
+def test_gradients(spec, case, extents):
+    symbolic = Symbolic(spec, case, extents)
+    sources, gradients = must_build(symbolic, symbolic.gradients)
+    for x, gradient in zip(sources, gradients, strict=True):
+        assert gradient.dtype == x.dtype
+        assert extents is unknown or gradient.shape == x.shape
+    with np.errstate(all="ignore"):
+        expected = symbolic.call.gradients()
+    for actual, eager, x in zip(symbolic.run(gradients), expected, sources, strict=True):
+        assert (actual.shape, actual.dtype) == (eager.shape, x.dtype)
+        np.testing.assert_allclose(actual, eager, 1e-12, 1e-13)
+
+
+@EXTENTS
+@records(lambda spec: spec.differentiable is not False)
+def test_tangents(spec, case, extents):
+    symbolic = Symbolic(spec, case, extents)
+    outputs, tangents = must_build(symbolic, symbolic.tangents)
+    found = [(y, t) for y, t in zip(outputs, tangents, strict=True) if t is not None]
+    with np.errstate(all="ignore"):
+        expected = symbolic.call.jvp(symbolic.call.tangents)
+    actual = iter(symbolic.run([t for _, t in found]))
+    for y, tangent, eager in zip(outputs, tangents, expected, strict=True):
+        if tangent is None:
+            assert not eager.any()
+            continue
+        assert tangent.dtype == y.dtype
+        values = next(actual)
+        assert values.shape == eager.shape
+        np.testing.assert_allclose(values, eager, 1e-12, 1e-13)
+
+
+@records(lambda spec: spec.differentiable is False)
+def test_step_functions_are_not_connected(spec, case):
+    symbolic = Symbolic(spec, case, known)
+    inputs = [x for x in symbolic.inputs if isinstance(x, cytape.Tensor) and x.spec.trainable]
+    with symbolic.graph.as_default(), cytape.GradientTape() as tape:
+        tape.watch(inputs)
+        outputs = symbolic.outputs()
+    with symbolic.graph.as_default():
+        assert tape.gradient([*outputs], inputs) == [None] * len(inputs)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (None, 3)])
+def test_many_gradients_for_one_tensor(shape):
+    graph = Graph()
+    x = graph.placeholder(np.dtype(float), shape)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = (x * x * x * x * x).sum()
+        first = inner.gradient(y, x)
+    second = outer.gradient(first, x)
+    value = np.arange(6.0).reshape(2, 3)
+    (found,) = run(graph, [graph.symbol_of(second)], {graph.symbol_of(x): value})
+    np.testing.assert_allclose(found, 20 * value**3)

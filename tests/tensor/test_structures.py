@@ -1,0 +1,111 @@
+"""Objects that consist of tensors."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape import IndexedSlices
+from cytape.tensor.structures import (
+    flatten_structure,
+    is_structure,
+    pack_structure,
+    register_structure,
+)
+from tests.graph.programs import evaluate
+
+
+class Pair:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+
+
+register_structure(Pair, lambda pair: [pair.first, pair.second], lambda like, parts: Pair(*parts))
+
+
+def slices(*values):
+    return IndexedSlices(cytape.constant(values), cytape.constant(range(len(values))), (9,))
+
+
+def test_flatten_and_pack():
+    pair = Pair(1, Pair(2, 3))
+    assert flatten_structure(pair) == [1, 2, 3]
+    packed = pack_structure(pair, iter("abc"))
+    assert (packed.first, packed.second.first, packed.second.second) == ("a", "b", "c")
+
+
+def test_what_is_no_structure_is_its_own_leaf():
+    assert flatten_structure([1, 2]) == [[1, 2]]
+    assert pack_structure("x", iter([5])) == 5
+    assert not is_structure((1, 2))
+    assert is_structure(Pair(1, 2))
+
+
+def test_nothing_but_none_is_none():
+    assert pack_structure(Pair(1, 2), iter([None, None])) is None
+    assert pack_structure(Pair(1, 2), iter([None, 5])).first is None
+    assert pack_structure(Pair(Pair(1, 2), 3), iter([None, None, 5])).first is None
+
+
+def test_slices_are_structures_of_their_values():
+    x = slices(1.0, 2.0)
+    assert flatten_structure(x) == [x.values]
+    packed = pack_structure(x, iter(["values"]))
+    assert (packed.values, packed.indices, packed.dense_shape) == ("values", x.indices, (9,))
+
+
+def test_a_class_is_registered_once():
+    with pytest.raises(ValueError, match="Pair is registered"):
+        register_structure(Pair, list, list)
+    with pytest.raises(TypeError, match="must be a class"):
+        register_structure("Pair", list, list)
+
+
+def test_subclasses_are_not_meant():
+    class Special(Pair):
+        pass
+
+    assert flatten_structure(Special(1, 2))[0].__class__ is Special
+
+
+@pytest.fixture
+def graph():
+    graph = cytape.Graph()
+    with graph.as_default():
+        yield graph
+
+
+def test_gradients_with_respect_to_a_structure(graph):
+    x, y = cytape.constant(2.0), cytape.constant(3.0)
+    pair = Pair(x, Pair(y, cytape.constant(1.0)))
+    gradient, dx = cytape.gradients(x * x * y, [pair, x])
+    assert evaluate([gradient.first, gradient.second.first, dx]) == [12.0, 4.0, 12.0]
+    assert gradient.second.second is None
+    assert cytape.gradients(cytape.constant(1.0), [pair]) == [None]
+
+
+def test_gradients_of_a_structure(graph):
+    x = cytape.constant(2.0)
+    pair = Pair(x * x, x * 3.0)
+    assert evaluate(cytape.gradients(pair, x)) == [7.0]
+    seeds = Pair(cytape.constant(10.0), None)
+    assert evaluate(cytape.gradients([pair, x], x, [seeds, None])) == [44.0]
+    with pytest.raises(ValueError, match=r"grad_ys\[0\] consists of 1 tensors, its y of 2"):
+        cytape.gradients(pair, x, [x])
+
+
+def test_gradients_with_respect_to_slices(graph):
+    sparse = slices(1.0, 2.0)
+    [gradient] = cytape.gradients(np.sum(sparse.to_tensor() ** 2), sparse)
+    assert isinstance(gradient, IndexedSlices)
+    assert gradient.indices is sparse.indices
+    np.testing.assert_array_equal(evaluate(gradient.values), [2.0, 4.0])
+
+
+def test_gradients_of_slices(graph):
+    x = cytape.constant([1.0, 2.0])
+    sparse = IndexedSlices(x * x, cytape.constant([0, 5]), (9,))
+    [gradient] = cytape.gradients(sparse, x)
+    np.testing.assert_array_equal(evaluate(gradient), [2.0, 4.0])
+    seed = IndexedSlices(cytape.constant([10.0, 100.0]), cytape.constant([0, 5]), (9,))
+    [gradient] = cytape.gradients(sparse, x, grad_ys=seed)
+    np.testing.assert_array_equal(evaluate(gradient), [20.0, 400.0])
