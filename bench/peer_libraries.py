@@ -68,27 +68,36 @@ def numpy_forward(workload):
 
 # ---- cytape
 
-def cytape_gradient(workload):
+def cytape_gradient(workload, compiled=False):
     inputs, data = tensors(workload), workload.constants(cytape.constant)
 
-    def gradient():
+    def gradient(inputs):
         tape, value = recorded(workload, inputs, data)
         return value, tape.gradient(value, inputs)
 
-    return gradient
+    if compiled:
+        gradient = cytape.function(gradient)
+    return lambda: gradient(inputs)
 
 
-def cytape_forward_mode(workload, product):
-    arguments = tensors(workload), tangent_tensors(workload), workload.constants(cytape.constant)
-    return lambda: product(workload, *arguments)
+def cytape_forward_mode(workload, product, compiled):
+    data = workload.constants(cytape.constant)
+
+    def run(inputs, tangents):
+        return product(workload, inputs, tangents, data)
+
+    arguments = tensors(workload), tangent_tensors(workload)
+    if compiled:
+        run = cytape.function(run)
+    return lambda: run(*arguments)
 
 
-def cytape_jvp(workload):
-    return cytape_forward_mode(workload, jvp)
+def cytape_jvp(workload, compiled=False):
+    return cytape_forward_mode(workload, jvp, compiled)
 
 
-def cytape_hvp(workload):
-    return cytape_forward_mode(workload, hvp)
+def cytape_hvp(workload, compiled=False):
+    return cytape_forward_mode(workload, hvp, compiled)
 
 
 # ---- autograd
@@ -321,6 +330,8 @@ LIBRARIES = [
     Library("PyTorch", "torch", torch_gradient, torch_jvp, torch_hvp),
     Library("TensorFlow", "tensorflow", tensorflow_gradient, tensorflow_jvp, tensorflow_hvp),
     Library("JAX", "jax", jax_gradient, jax_jvp, jax_hvp),
+    Library("cytape.function", "cytape",
+            *map(compiling, (cytape_gradient, cytape_jvp, cytape_hvp)), compiled=True),
     Library("tf.function", "tensorflow",
             *map(compiling, (tensorflow_gradient, tensorflow_jvp, tensorflow_hvp)), compiled=True),
     Library("jax.jit", "jax", *map(compiling, (jax_gradient, jax_jvp, jax_hvp)), compiled=True),

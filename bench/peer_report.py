@@ -10,7 +10,8 @@ from bench.report import format_number, format_seconds
 STYLES = {  # of the dots in the picture
     "cytape": ("D", "tab:blue"), "autograd": ("s", "tab:olive"), "MyGrad": ("^", "tab:green"),
     "PyTorch": ("v", "tab:red"), "TensorFlow": ("P", "tab:orange"), "JAX": ("X", "tab:purple"),
-    "tf.function": ("P", "tab:orange"), "jax.jit": ("X", "tab:purple"),
+    "cytape.function": ("D", "tab:blue"), "tf.function": ("P", "tab:orange"),
+    "jax.jit": ("X", "tab:purple"),
 }
 ABOUT = {  # under the heading of what is measured
     JVP: "A program's value, and its derivative in one random direction of all inputs together, by "
@@ -85,7 +86,8 @@ def write_markdown(path, environment, results, memory, plot=None):
         "as a multiple\nof the time that NumPy takes for the forward pass alone: less is better, "
         "and below 1 a gradient\ncosts less than NumPy's forward pass. So it does for the products "
         "of forward mode, further down.\nThe best library that runs the program op by op is in "
-        "bold; `tf.function` and `jax.jit` trace and\ncompile it once, for arrays of one shape.")
+        "bold; `cytape.function`, `tf.function` and "
+        "`jax.jit`\ntrace it once, for arrays of one shape, and run what they made of it.")
     if plot:
         link = os.path.relpath(plot, path.parent).replace(os.sep, "/")
         paragraphs.append(f"![the table as a picture]({link})")
@@ -161,9 +163,9 @@ def notes(environment):
         "Arrays are float64, in JAX too, except where the name of the program says float32. "
         "Inputs, directions and constants are made tensors of each library once, outside the "
         "time.",
-        "The first call is not in the ratios. It is where `tf.function` and `jax.jit` trace and "
-        "compile; JAX without `jit` compiles each op for each shape that no earlier program "
-        "has had.",
+        "The first call is not in the ratios. It is where `cytape.function`, `tf.function` and "
+        "`jax.jit` trace and compile; JAX without `jit` compiles each op for each shape that no "
+        "earlier program has had.",
         "JAX dispatches synchronously and MyGrad's memory guarding is off: both are faster so, "
         "on one core.",
     ]

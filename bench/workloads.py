@@ -20,6 +20,7 @@ class Workload:
     jvp_at_most: float | None = None  # the same for a JVP; forward mode is timed where this is set
     hvp_at_most: float | None = None  # the same for a Hessian-vector product
     batch_at_most: float | None = None  # target: the JVP of many tangents as a multiple of one
+    function_at_most: float | None = None  # target: the gradient by a traced function
 
     def constants(self, constant):
         """Return the data with its arrays made constants of a library; a sequence as a list."""
@@ -181,9 +182,11 @@ def small_array_workloads(small=False):
     scalar_steps = 5 if small else 250
     return [
         Workload(f"{4 * scalar_steps} ops on a scalar", scalar_loop, [numpy.array(0.3)],
-                 (scalar_steps,), at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0),
+                 (scalar_steps,), at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0,
+                 function_at_most=0.8),
         Workload(f"leapfrog on 8-vectors, {steps} steps", leapfrog, vectors, (steps,),
-                 at_most=0.7, jvp_at_most=0.6, hvp_at_most=2.0, batch_at_most=6.0),
+                 at_most=0.7, jvp_at_most=0.6, hvp_at_most=2.0, batch_at_most=6.0,
+                 function_at_most=0.2),
         Workload(f"tanh, exp and sin of 8-vectors, {steps} steps", unary_mix, vectors[:1],
                  (steps,)),
     ]
@@ -199,7 +202,7 @@ def workloads(small=False):
         xs = rng.normal(size=(steps, batch, hidden))
         zeros = numpy.zeros((batch, hidden))
         return Workload(f"LSTM, {steps} steps, hidden {hidden}, batch {batch}", lstm, parameters,
-                        (xs, zeros, zeros), at_most=3.0)
+                        (xs, zeros, zeros), at_most=3.0, function_at_most=2.2)
 
     def fan_in_workload(uses, size):
         return Workload(f"a {size}-vector used {uses} times", fan_in, [rng.normal(size=size)],
@@ -207,20 +210,21 @@ def workloads(small=False):
 
     def elementwise_workload(size):
         return Workload(f"10 elementwise ops on {size:,} elements", elementwise,
-                        [rng.normal(size=size)], at_most=1.6)
+                        [rng.normal(size=size)], at_most=1.6, function_at_most=1.2)
 
     def logistic_workload(n_points, n_features):
         points = rng.normal(size=(n_points, n_features))
         labels = numpy.sign(points @ rng.normal(size=n_features) + rng.normal(size=n_points))
         return Workload(f"logistic loss, {n_points}x{n_features}", logistic_loss,
                         [rng.normal(size=n_features) / 10], (points, labels),
-                        at_most=2.5, jvp_at_most=2.5, hvp_at_most=5.0)
+                        at_most=2.5, jvp_at_most=2.5, hvp_at_most=5.0, function_at_most=2.2)
 
     def rosenbrock_workload(n):
         return Workload(f"Rosenbrock with slices, n = {n}", rosenbrock, [rng.normal(size=n)],
-                        at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0)
+                        at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0, function_at_most=2.0)
 
-    of_small_mlp = {"at_most": 3.5, "jvp_at_most": 3.5, "hvp_at_most": 10.0, "batch_at_most": 12.0}
+    of_small_mlp = {"at_most": 3.5, "jvp_at_most": 3.5, "hvp_at_most": 10.0, "batch_at_most": 12.0,
+                    "function_at_most": 2.5}
     return small_array_workloads(small) + (
         [mlp_workload(rng, 3, 4, 2, **of_small_mlp), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
          elementwise_workload(100), logistic_workload(20, 3), rosenbrock_workload(10)]
