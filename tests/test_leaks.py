@@ -65,6 +65,47 @@ def test_D_6_01_forward_and_backward_passes(persistent):
     assert growth(step, 30_000) < 10 * MEGABYTE
 
 
+def differentiated(f, x):
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    tape.gradient(y, x)
+
+
+def fresh_function(x):
+    differentiated(cytape.function(lambda x: np.sum(np.tanh(x) * x)), x)
+
+
+def fresh_function_with_its_own_gradient(x):
+    @cytape.custom_gradient
+    def thrice(x):
+        return x * 1.0, lambda g: 3.0 * g
+
+    differentiated(cytape.function(lambda x: np.sum(thrice(x) * x)), x)
+
+
+def fresh_graph(x):
+    graph = cytape.Graph()
+    with graph.as_default():
+        fed = cytape.placeholder("float64", x.shape)
+        gradients = cytape.gradients(np.sum(np.tanh(fed) * fed), fed)
+    cytape.Session(graph).run(gradients, {fed: x.numpy()})
+
+
+@pytest.mark.parametrize(
+    "make", [fresh_function, fresh_function_with_its_own_gradient, fresh_graph])
+def test_D_6_01_fresh_functions_and_graphs(make):
+    x = cytape.constant(np.ones(100))
+    assert growth(lambda: make(x), 1000) < 30 * MEGABYTE
+
+
+def test_D_6_01_calls_of_a_function():
+    x = cytape.constant(np.ones(100))
+    f = cytape.function(lambda x: np.sum(np.tanh(x) * x))
+    assert growth(lambda: differentiated(f, x), 20_000) < 10 * MEGABYTE
+
+
+
 def test_D_6_01_creating_variables():
     assert growth(lambda: cytape.Variable(np.zeros(1000)), 10_000) < 10 * MEGABYTE
 

@@ -58,9 +58,7 @@ class FunctionGraph(Graph):
 
     def argument_like(self, spec: Spec) -> Tensor:
         """Do the same faster, where the spec is known."""
-        attrs = {"shape": spec.shape, "dtype": spec.dtype}
-        self.add(placeholder_op, (), attrs, (spec,))
-        return self.tensor_at(self.n_symbols - 1)
+        return self.add_source(placeholder_op, {"shape": spec.shape, "dtype": spec.dtype}, spec)
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return the placeholder for a tensor from outside, or for a variable's value."""

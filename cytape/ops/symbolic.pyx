@@ -228,6 +228,11 @@ cdef class SymbolicGraph:
             self.append_symbol(spec)
         return node
 
+    def add_source(self, Op op not None, dict attrs not None, Spec spec not None):
+        """Append a node without inputs, as it is told; return its output as a tensor."""
+        self.append(op, attrs, NULL, 0, 1)
+        return new_tensor(self.value_at(self.append_symbol(spec)))
+
     def build(self, Op op not None, *inputs, **attrs):
         """Append a call of an op; return its outputs as tensors, packed as the op packs them."""
         return build(self, op, inputs, attrs)

@@ -1,5 +1,8 @@
 """Executables: plans made when they are needed, for each combination of shapes."""
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -39,3 +42,24 @@ def test_what_does_not_fit_is_refused_and_nothing_is_lost(fed):
         with pytest.raises(GraphError):
             executable.run(fed)
     assert float(executable.run([np.zeros(3)])[0]) == 0.0
+
+
+def test_old_shapes_make_room_for_new_ones():
+    executable = executable_of((None,))
+
+    def bytes_kept(sizes):
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            for n in sizes:
+                executable.run([np.ones(n)])
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0] - before
+        finally:
+            tracemalloc.stop()
+
+    executable.run([np.ones(5000)])
+    a_few, many = bytes_kept(range(1, 65)), bytes_kept(range(101, 601))
+    assert many < 3 * a_few
+    x = np.linspace(-1.0, 1.0, 7)  # its plan went long ago
+    assert float(executable.run([x])[0]) == np.sum(np.tanh(x) * x)
