@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,11 @@ def test_nothing_generated_is_tracked():
     if listed.returncode:
         pytest.skip("not a git checkout")
     assert not listed.stdout
+
+
+def test_graphs_are_imported_only_when_they_are_asked_for():
+    script = (
+        "import sys, cytape; assert 'cytape.graph' not in sys.modules; cytape.function;"
+        "assert 'cytape.graph' in sys.modules; [getattr(cytape, name) for name in cytape.__all__]"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
