@@ -72,6 +72,7 @@ class ConcreteFunction:
         self._results = _Results(graph, outputs)
         self._n_arguments = len(arguments)
         self.captured_inputs = [tensor for tensor, _ in graph.captures]
+        self._captured_graphs = [x.graph for x in self.captured_inputs if x.graph is not None]
         self.input_symbols = (*arguments, *[symbol for _, symbol in graph.captures])
         self.output_symbols: tuple[int, ...] = self._results.symbols
         self._grad_func = grad_func
@@ -127,8 +128,17 @@ class ConcreteFunction:
         as parts of a cycle.
         """
         self._n_arguments = len(self.input_symbols)
-        self.captured_inputs = []
+        self.captured_inputs, self._captured_graphs = [], []
         self.graph.release_captures()
+
+    def fits_here(self) -> bool:
+        """Tell whether what was captured can be reached from the graph being built, if any is."""
+        around = []
+        graph = current_graph() if self._captured_graphs else None
+        while graph is not None:
+            around.append(graph)
+            graph = getattr(graph, "outer_graph", None)
+        return all(any(x is y for y in around) for x in self._captured_graphs)
 
     def call(self, tensors: list) -> Any:
         """Call the trace with a list of tensors of the right specs."""

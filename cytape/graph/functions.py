@@ -132,7 +132,7 @@ class Function:
         """Run the trace for such arguments; trace first if there is none."""
         key, tensors = self._described(args, kwargs)
         trace = self._traces.get(key)
-        if trace is None:
+        if trace is None or not trace.fits_here():
             trace = self._trace(key, args, kwargs)
         return trace.call(tensors)
 
@@ -161,7 +161,9 @@ class Function:
             args = self._input_signature
         key, _ = self._described(args, kwargs)
         trace = self._traces.get(key)
-        return self._trace(key, args, kwargs) if trace is None else trace
+        if trace is None or not trace.fits_here():
+            return self._trace(key, args, kwargs)
+        return trace
 
     def experimental_get_tracing_count(self) -> int:
         """Return how often the Python function has been called to be traced."""
@@ -216,7 +218,7 @@ class Function:
             for other in list(self._traces):
                 general = generalised(key, other)
                 if general is not None:
-                    if general in self._traces:
+                    if general in self._traces and self._traces[general].fits_here():
                         self._traces[key] = self._traces[general]
                         return self._traces[key]
                     args, kwargs = structures_of_specs((args, kwargs), general)

@@ -174,6 +174,22 @@ def test_a_function_is_traced_once_per_signature():
     assert len(traces) == f.experimental_get_tracing_count() == 4
 
 
+def test_what_was_captured_in_one_trace_does_not_serve_in_another():
+    taken = {}
+    inner = cytape.function(lambda x: x * taken["scale"])
+
+    @cytape.function
+    def outer(x, scale):
+        taken["scale"] = scale * 1.0
+        return inner(x)
+
+    assert float(outer(np.array(2.0), np.array(3.0))) == 6.0
+    assert outer(np.array(2.0), np.ones(2)).shape == (2,)
+    assert float(cytape.grad(outer)(2.0, np.array(5.0))) == 5.0
+    taken["scale"] = 7.0
+    assert float(inner(np.array(2.0))) == 14.0
+
+
 def test_structures_go_in_and_come_out():
     pair = namedtuple("pair", "first second")
 
