@@ -23,6 +23,7 @@ from cytape.ops.creation import identity_op
 from cytape.ops.declare import gradient_rule
 from cytape.ops.grouping import identity_n_op, tuple_op
 from cytape.ops.node_gradients import gradients_of_node, takes_none
+from cytape.ops.symbolic import in_graph
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.tensor import Tensor
 
@@ -206,9 +207,7 @@ class Backward:
         if isinstance(gradient, IndexedSlices):
             return IndexedSlices(
                 self._own(gradient.values), self._own(gradient.indices), gradient.dense_shape)
-        if gradient.graph is None:
-            return self._graph.constant(gradient)
-        return gradient if gradient.graph is self._graph else self._graph.capture(gradient)
+        return in_graph(self._graph, gradient)
 
     def _aggregated(self, level: int, symbol: int) -> Any:
         terms = self._arrived[level].pop(symbol)

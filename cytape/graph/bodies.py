@@ -14,7 +14,7 @@ from cytape.graph.variables import read_variable_op
 from cytape.ops.conform import fill_like
 from cytape.ops.declare import general
 from cytape.ops.general_op import CustomOp
-from cytape.ops.symbolic import SymbolicGraph
+from cytape.ops.symbolic import SymbolicGraph, in_graph
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
@@ -30,7 +30,6 @@ __all__ = [
     "given_symbols",
     "inlined",
     "like",
-    "own",
     "repeatable",
     "with_outputs",
     "zeros",
@@ -141,13 +140,6 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
             [symbols[symbol] for symbol in body.output_symbols])
 
 
-def own(graph: FunctionGraph, tensor: Tensor) -> Tensor:
-    """Return a tensor as one of a graph; if it has a value, as a constant."""
-    if tensor.graph is graph:
-        return tensor
-    return graph.constant(tensor) if tensor.graph is None else graph.capture(tensor)
-
-
 def dense(gradient: Any) -> Tensor:
     """Return a gradient as a tensor."""
     return gradient.to_tensor() if isinstance(gradient, IndexedSlices) else gradient
@@ -196,7 +188,7 @@ def closed(
     used : list of int
         Which of the arguments the body takes.
     """
-    outputs = [own(graph, x) for x in outputs]
+    outputs = [in_graph(graph, x) for x in outputs]
     needed = set(needed_nodes(graph, list(map(graph.symbol_of, outputs)), ()))
     used = [
         i for i, argument in enumerate(arguments)

@@ -19,7 +19,7 @@ from cytape.graph.subgraph import Subgraph
 from cytape.graph.variables import assigned_variables
 from cytape.ops.creation import identity_op
 from cytape.ops.general_op import custom_call
-from cytape.ops.symbolic import SymbolicGraph
+from cytape.ops.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import (
@@ -256,7 +256,8 @@ class _Results:
                 tensors, leaves[place] = [leaf], None
             else:
                 continue
-            symbols += [graph.symbol_of(in_graph(graph, tensor)) for tensor in tensors]
+            symbols += [
+                graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors]
             self._places.append(place)
         self.symbols = tuple(symbols)
         self._leaves = leaves
@@ -283,8 +284,3 @@ class _Slices:
         self.values, self.indices = slices.values, slices.indices
         self.dense_shape = slices.dense_shape
 
-
-def in_graph(graph: SymbolicGraph, x: Any) -> Tensor:
-    """Return a tensor of a graph for what an op of that graph could be called with."""
-    tensor = convert_to_tensor(x)
-    return tensor if tensor.graph is graph else graph.capture(tensor)

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.bodies import given_symbols, like, own
+from cytape.graph.bodies import given_symbols, like
 from cytape.graph.concrete_function import ConcreteFunction
 from cytape.graph.conditional import call_branch
 from cytape.graph.function_graph import FunctionGraph
 from cytape.graph.loops import Loop
 from cytape.ops.grouping import may_agree
+from cytape.ops.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+from cytape.tensor.tensor import Tensor, constant, convert_to_tensor, tensor_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["cond", "while_loop"]
@@ -120,7 +121,7 @@ def _as_tensor(x: Any, dtype: Any = None) -> Tensor:
     """Return a tensor for what a function returned; a number in a dtype if it fits."""
     if isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.generic)) and (
             dtype is not None and np.result_type(dtype, x) == dtype):
-        return tensor_of(np.asarray(x, dtype))
+        return constant(x, dtype)
     return convert_to_tensor(x)
 
 
@@ -139,9 +140,9 @@ def _agreeing(body: FunctionGraph, leaves: list, other_body: FunctionGraph, othe
                 f"{i} one is None: {x!r} and {y!r}"
             )
         with unrecorded(), building_into(body):
-            a = own(body, _as_tensor(x, getattr(y, "dtype", None)))
+            a = in_graph(body, _as_tensor(x, getattr(y, "dtype", None)))
         with unrecorded(), building_into(other_body):
-            b = own(other_body, _as_tensor(y, a.dtype))
+            b = in_graph(other_body, _as_tensor(y, a.dtype))
         if a.dtype != b.dtype:
             raise TypeError(
                 f"true_fn and false_fn must return the same dtypes, but their results number {i} "
@@ -329,10 +330,10 @@ def _build_loop(
     graph: Any, program: _Program, variables: list[Tensor], limit: Any, count: int, name: str | None
 ) -> list[Tensor]:
     """Add the node of a loop that has made some iterations already."""
-    starts = [own(graph, variable) for variable in variables]
+    starts = [in_graph(graph, variable) for variable in variables]
     symbols = list(map(graph.symbol_of, starts))
-    limit = own(graph, tensor_of(np.asarray(limit - count, np.int64)) if isinstance(limit, int)
-                else limit)
+    if isinstance(limit, int):
+        limit = graph.constant(np.asarray(limit - count, np.int64))
     assigned: dict[int, Variable] = {}
     while True:
         body = _body_graph(f"{name or 'while'}_body", graph, assigned)
@@ -340,7 +341,7 @@ def _build_loop(
             arguments = like(body, graph, symbols)
             arguments_at = list(map(body.symbol_of, arguments))
             body.starts = list(zip(starts, arguments_at, strict=True))
-            results = [own(body, x) for x in program.step(arguments)]
+            results = [in_graph(body, x) for x in program.step(arguments)]
         if body.assigned.keys() == assigned.keys():
             break
         # Each iteration must look at what the one before assigned, even before it assigns itself.
@@ -348,7 +349,7 @@ def _build_loop(
     condition = _body_graph(f"{name or 'while'}_cond", graph, assigned)
     with unrecorded(), building_into(condition):
         more_arguments = like(condition, graph, symbols)
-        goes_on = own(condition, program.goes_on(more_arguments))
+        goes_on = in_graph(condition, program.goes_on(more_arguments))
     assigned = condition.assigned
     given = [body.tensor_at(symbol) for symbol in given_symbols(body)]
     trace = ConcreteFunction(body.name, body, arguments_at, results + given)

@@ -9,11 +9,29 @@ from cytape.graph.executable import Executable
 from cytape.graph.function_graph import FunctionGraph
 from cytape.graph.replay import symbolic_gradients, symbolic_tangents
 from cytape.graph.subgraph import Subgraph
+from cytape.ops.creation import constant_op
 from cytape.ops.general_op import record_custom
 from cytape.tensor.state import HIGHER_ORDER, building_into
 from cytape.tensor.tensor import Tensor, convert_to_tensor, restored, without_handle
 
 __all__ = ["Derivatives"]
+
+
+class DerivativeGraph(FunctionGraph):
+    """The body of a derivative of a trace.
+
+    What is constant in the trace is none of its inputs, so nobody differentiates with respect to
+    it: it is constant here, too, instead of a value that each call would have to pass on.
+    """
+
+    def stand_in_for(self, tensor: Tensor) -> Tensor:
+        """Add a constant for one of the trace, and what calls pass for all else."""
+        graph = self.outer_graph
+        if graph is not None and tensor.graph is graph:
+            node = graph.node_of(graph.symbol_of(tensor))
+            if graph.ops[node] is constant_op:
+                return self.constant(graph.attrs[node]["value"])
+        return super().stand_in_for(tensor)
 
 
 class Derivatives:
@@ -69,7 +87,7 @@ class Derivatives:
 
     def _trace_backward(self) -> Any:
         graph = self._function.graph
-        body = FunctionGraph(f"{self._function.name}_grad", graph)
+        body = DerivativeGraph(f"{self._function.name}_grad", graph)
         with building_into(body):
             seeds = self._seeds(body, self._targets)
             gradients = symbolic_gradients(
@@ -78,7 +96,7 @@ class Derivatives:
 
     def _trace_jvp(self) -> Any:
         graph = self._function.graph
-        body = FunctionGraph(f"{self._function.name}_jvp", graph)
+        body = DerivativeGraph(f"{self._function.name}_jvp", graph)
         with building_into(body):
             tangents = self._seeds(body, self._function.input_symbols)
             results = symbolic_tangents(

@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from cytape.graph.graph import Graph, constant_op, placeholder_op
+from cytape.graph.graph import Graph, placeholder_op
 from cytape.graph.substitution import substitute
 from cytape.graph.variables import ASSIGNMENTS, assigned_variables, read_variable_op
 from cytape.ops.symbolic import SymbolicGraph
@@ -26,8 +26,6 @@ class FunctionGraph(Graph):
         The graph that was being built when this one was begun.
     captures : list of (Tensor or Variable, int)
         What was captured, and the symbol of the placeholder that stands for it here.
-    copies : list of (Tensor, int)
-        Constants of graphs around, and the symbol of the constant that stands for each here.
     assigned : dict of int to Variable
         The variables that the body changes, by id.
     starts : list of (Tensor, int)
@@ -39,7 +37,6 @@ class FunctionGraph(Graph):
         self.name = name
         self.outer_graph = outer_graph
         self.captures: list[tuple[Tensor, int]] = []
-        self.copies: list[tuple[Tensor, int]] = []
         self._captured: dict[int, int] = {}
         self.assigned: dict[int, Variable] = {}
         self.starts: list[tuple[Tensor, int]] = []
@@ -67,19 +64,14 @@ class FunctionGraph(Graph):
             if tensor.graph is self:
                 return tensor
         symbol = self._captured.get(tensor.id)
-        if symbol is not None:
-            return self.tensor_at(symbol)
-        graph = tensor.graph
-        if graph is not None:
-            node = graph.node_of(graph.symbol_of(tensor))
-            if graph.ops[node] is constant_op:
-                placeholder = self.constant(graph.attrs[node]["value"])
-                self._captured[tensor.id] = symbol = self.symbol_of(placeholder)
-                self.copies.append((tensor, symbol))
-                return placeholder
+        if symbol is None:
+            symbol = self._captured[tensor.id] = self.symbol_of(self.stand_in_for(tensor))
+        return self.tensor_at(symbol)
+
+    def stand_in_for(self, tensor: Tensor) -> Tensor:
+        """Add what stands for a tensor from outside, of which calls pass the value."""
         placeholder = self.argument(tensor.shape, tensor.dtype)
-        self._captured[tensor.id] = symbol = self.symbol_of(placeholder)
-        self.captures.append((tensor, symbol))
+        self.captures.append((tensor, self.symbol_of(placeholder)))
         return placeholder
 
     def release_captures(self) -> None:

@@ -143,4 +143,4 @@ class Places:
 
 def captured_by(graph: Any) -> list[tuple[Tensor, int]]:
     """List what a graph took from outside, with the symbols that stand for it there."""
-    return [*getattr(graph, "captures", ()), *getattr(graph, "copies", ())]
+    return getattr(graph, "captures", [])

@@ -8,7 +8,7 @@ from cytape.ops import fast_shapes, shape_rules
 from cytape.ops.declare import general, linear, nondifferentiable
 from cytape.ops.dispatch import install_conform
 from cytape.tensor.spec import UnknownShape, symbolic_spec
-from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.tensor import Tensor, constant
 
 
 def _sum_to(x, shape):
@@ -107,7 +107,7 @@ def broadcast_to(x, shape):
 
 def fill_like(tensor, number):
     """Return a tensor of the shape and dtype of another, whose extents need not be known."""
-    scalar = tensor_of(np.full((), number, tensor.dtype))
+    scalar = constant(number, tensor.dtype)
     if tensor.spec.known:
         return broadcast_to(scalar, tensor.spec.shape)
     return broadcast_to_like_op(scalar, tensor)
@@ -139,7 +139,7 @@ def stand_in(spec):
     """Return a tensor of a shape, known or not, for what only looks at the shape."""
     if not spec.known:
         return spec.extents.tensor()
-    return broadcast_to_op(tensor_of(np.zeros((), spec.dtype)), shape=spec.shape)
+    return broadcast_to_op(constant(0, spec.dtype), shape=spec.shape)
 
 
 def cast(x, dtype):

@@ -7,15 +7,13 @@ tape, and returns the gradients: what an eager program does. It is slower than a
 
 from functools import partial
 
-import numpy as np
-
 from cytape.ops import gradients
 from cytape.ops.conform import broadcast_to
 from cytape.ops.creation import zeros_like
 from cytape.ops.declare import OPS, general
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import Recorder, building_into, unrecorded
-from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.tensor import Tensor, constant, tensor_of
 
 __all__ = ["deferred_jvp", "deferred_vjp"]
 
@@ -70,7 +68,7 @@ def _inputs(op):
 
 
 def _filled(spec):
-    return broadcast_to(tensor_of(np.zeros((), spec.dtype)), spec.extents)
+    return broadcast_to(constant(0, spec.dtype), spec.extents)
 
 
 def _node(op, inputs, seeds, needs):

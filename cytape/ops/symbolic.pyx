@@ -417,17 +417,25 @@ cdef SymbolicGraph graph_of(x, y):
     return graph if isinstance(x, Tensor) or isinstance(y, Tensor) else None
 
 
+def in_graph(SymbolicGraph graph not None, Tensor tensor not None) -> Tensor:
+    """Return a graph's tensor for any tensor; whoever follows that one follows it, too."""
+    cdef Value value = own_value(graph, tensor)
+    return new_tensor(captured(graph, tensor)) if value is None else tensor
+
+
+cdef Value captured(SymbolicGraph graph, Tensor tensor):
+    cdef Value value = (<Tensor>graph.capture(tensor)).held
+    if recorders.entered:
+        follow_as(tensor.held.id, value)
+    return value
+
+
 cdef Value operand(SymbolicGraph graph, x, Spec like):
     """The graph's value for any operand; numbers are weak beside a tensor (like)."""
-    cdef Value value, captured
+    cdef Value value
     if type(x) is Tensor:
-        value = (<Tensor>x).held
-        if is_symbolic(value) and value.owner is graph:
-            return value
-        captured = (<Tensor>graph.capture(x)).held
-        if recorders.entered:
-            follow_as(value.id, captured)
-        return captured
+        value = own_value(graph, x)
+        return captured(graph, x) if value is None else value
     if isinstance(x, Variable):
         return read(x)
     if like is not None and isinstance(x, (int, float, complex)):
@@ -570,7 +578,7 @@ cdef int32_t own_symbol(SymbolicGraph graph, x) except -2:
         return -1
     if is_symbolic(value) and value.owner is graph:
         return symbol_of(value)
-    return symbol_of((<Tensor>graph.capture(another_handle(value))).held)
+    return symbol_of(captured(graph, another_handle(value)))
 
 
 cdef int32_t append1(SymbolicGraph graph, Op op, dict attrs, int32_t x, Spec spec) except -1:

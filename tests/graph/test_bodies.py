@@ -1,7 +1,6 @@
 """Bodies: what is made of traced functions that nodes run."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -14,7 +13,6 @@ from cytape.graph.bodies import (
     given_symbols,
     inlined,
     like,
-    own,
     repeatable,
     with_outputs,
     zeros,
@@ -102,13 +100,3 @@ def test_gradients_are_added_and_made_dense():
     assert dense(slices).numpy().tolist() == [0.0, 5.0]
     assert dense(x) is x
     assert zeros(x).numpy().tolist() == [0.0, 0.0]
-
-
-@pytest.mark.parametrize("eager", [False, True])
-def test_a_tensor_becomes_the_graphs_own(eager):
-    outer, graph = FunctionGraph("outer", None), FunctionGraph("g", None)
-    x = cytape.constant(2.0) if eager else outer.argument((), "float64")
-    y = own(graph, x)
-    assert y.graph is graph
-    assert own(graph, y) is y
-    assert [tensor for tensor, _ in graph.captures] == ([] if eager else [x])

@@ -1,0 +1,181 @@
+"""What a body uses from outside: whatever it is, derivatives with respect to it reach the body.
+
+Each body below computes x * x, or hands x itself back, of an x that it finds around it; the result
+is multiplied by x once more.
+"""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.derivatives import DerivativeGraph
+from cytape.graph.function_graph import FunctionGraph
+from cytape.ops.symbolic import in_graph
+
+TRUE = np.array(True)
+
+
+def loop(step, start):
+    """Run a step twice in a loop."""
+    return cytape.while_loop(
+        lambda i, v: i < 2, lambda i, v: [i + 1, step(v)], [np.array(0), start])[1]
+
+
+# What is called with x, and the power of x that it returns.
+BODIES = {
+    "function": (lambda x: cytape.function(lambda: x * x)(), 2),
+    "function in a function": (
+        lambda x: cytape.function(lambda: cytape.function(lambda: x * x)())(), 2),
+    "true branch": (lambda x: cytape.cond(TRUE, lambda: x * x, lambda: x), 2),
+    "false branch": (lambda x: cytape.cond(~TRUE, lambda: x, lambda: x * x), 2),
+    "branch in a function": (
+        lambda x: cytape.function(lambda: cytape.cond(TRUE, lambda: x * x, lambda: x))(), 2),
+    "loop": (lambda x: loop(lambda v: v * x, 1.0), 2),
+    "loop in a function": (lambda x: cytape.function(lambda: loop(lambda v: v * x, 1.0))(), 2),
+    "loop in a branch": (
+        lambda x: cytape.cond(TRUE, lambda: loop(lambda v: v * x, 1.0), lambda: x), 2),
+    "branch in a loop": (
+        lambda x: loop(lambda v: cytape.cond(v > 0, lambda: v * x, lambda: v), 1.0), 2),
+    "returned by a function": (lambda x: cytape.function(lambda: x)(), 1),
+    "returned by a branch": (lambda x: cytape.cond(TRUE, lambda: x, lambda: x * x), 1),
+    "start of a loop": (lambda x: loop(lambda v: v, x), 1),
+    "returned by a loop": (lambda x: loop(lambda v: x, 0.0), 1),
+}
+KINDS = {
+    "constant of the graph": lambda: cytape.constant(3.0),
+    "tensor with a value": None,
+    "variable": lambda: cytape.Variable(3.0),
+    "placeholder": lambda: cytape.placeholder("float64", (), name="x"),
+    "result of an op": lambda: cytape.constant(1.5) * 2.0,
+}
+
+
+def by_gradients(f, x):
+    return cytape.gradients(f(x), x)[0]
+
+
+def by_tape(f, x):
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x)
+
+
+def by_accumulator(f, x):
+    with cytape.ForwardAccumulator(x, cnp.ones(())) as accumulator:
+        y = f(x)
+    return accumulator.jvp(y)
+
+
+FIRST = {"gradients": by_gradients, "tape": by_tape, "accumulator": by_accumulator}
+SECOND = {
+    f"{outer} over {inner}": lambda f, x, outer=outer, inner=inner: (
+        FIRST[outer](lambda x: FIRST[inner](f, x), x))
+    for outer in FIRST for inner in FIRST
+    if (outer, inner) != ("gradients", "accumulator")  # that tangent is one of a tensor, not a path
+}
+
+
+def value(graph, tensor):
+    if graph is None:
+        return tensor.item()
+    feeds = {"x:0": 3.0} if any(op.name == "x" for op in graph.get_operations()) else {}
+    return cytape.Session(graph).run(tensor, feeds)
+
+
+@pytest.mark.parametrize("kind, mode", [
+    (kind, mode) for kind in KINDS for mode in FIRST | SECOND
+    if not (kind == "tensor with a value" and "gradients" in mode)])  # which says so
+@pytest.mark.parametrize("body", BODIES)
+def test_derivatives_reach_what_a_body_takes_from_outside(body, kind, mode):
+    call, power = BODIES[body]
+    x = cytape.constant(3.0)
+    graph = cytape.Graph()
+    with graph.as_default():
+        if KINDS[kind] is not None:
+            x = KINDS[kind]()
+        found = (FIRST | SECOND)[mode](lambda x: x * call(x), x)
+    n = power + 1
+    expected = n * 3.0**power if mode in FIRST else n * power * 3.0 ** (power - 1)
+    assert value(graph, found) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in FIRST | SECOND if "gradients" not in mode])
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("body", BODIES)
+def test_a_body_without_a_graph_around_it_is_no_different(body, traced, mode):
+    call, power = BODIES[body]
+    x = cytape.constant(3.0)
+    differentiate = (FIRST | SECOND)[mode]
+
+    def program():
+        return differentiate(lambda x: x * call(x), x)
+
+    found = cytape.function(program)() if traced else program()
+    n = power + 1
+    expected = n * 3.0**power if mode in FIRST else n * power * 3.0 ** (power - 1)
+    assert found.item() == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_constant_that_is_fed_is_fed_to_bodies_too(body):
+    call, power = BODIES[body]
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.constant(3.0)
+        y = call(x)
+    assert cytape.Session(graph).run(y, {x: 5.0}) == 5.0**power
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_gradients_inside_a_function_reach_the_constants_around_it(body):
+    call, power = BODIES[body]
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.constant(3.0)
+        slope = cytape.function(lambda: cytape.gradients(call(x), x)[0])()
+    assert cytape.Session(graph).run(slope) == power * 3.0 ** (power - 1)
+
+
+def test_a_given_gradient_is_followed():
+    x, weight = cytape.constant(3.0), cytape.constant(2.0)
+    f = cytape.function(lambda: cytape.gradients(cytape.identity(x) ** 2, x, grad_ys=weight)[0])
+    with cytape.GradientTape() as tape:
+        tape.watch([x, weight])
+        slope = f()
+    assert [g.item() for g in tape.gradient(slope, [x, weight])] == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_tensor_becomes_the_graphs_own(eager):
+    outer, graph = FunctionGraph("outer", None), FunctionGraph("g", None)
+    x = cytape.constant(2.0) if eager else outer.constant(2.0)
+    y = in_graph(graph, x)
+    assert y.graph is graph
+    assert in_graph(graph, y) is y
+    assert in_graph(graph, x).id == y.id
+    assert [tensor for tensor, _ in graph.captures] == [x]
+
+
+def test_constants_of_a_trace_are_not_passed_to_its_derivatives():
+    f = cytape.function(lambda x: cnp.sum(x * cytape.constant([1.0, 2.0, 3.0])))
+    x = cytape.constant(np.ones(3))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x).numpy().tolist() == [1.0, 2.0, 3.0]
+    ((derivatives,),) = [trace._derivatives.values() for trace in f._traces.values()]
+    assert type(derivatives._backward.graph) is DerivativeGraph
+    assert derivatives._backward.captured_inputs == []
+
+
+def test_a_function_that_captured_a_constant_is_traced_anew_elsewhere():
+    x = cytape.constant(3.0)
+    f = cytape.function(lambda: x * x)
+    for n in 1, 2:
+        with cytape.Graph().as_default() as graph:
+            x = cytape.constant(3.0 * n)
+            y = f()
+        assert cytape.Session(graph).run(y) == 9.0 * n**2
+        assert f.experimental_get_tracing_count() == n
