@@ -46,4 +46,4 @@ def axis_in_batch(axis, ndim):
 
 def plain(value):
     """Return the data of a tensor that is a count or an index; anything else as it is."""
-    return value.numpy() if is_tensor(value) else value
+    return np.asarray(value) if is_tensor(value) else value

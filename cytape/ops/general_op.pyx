@@ -20,7 +20,7 @@ from .symbolic cimport SymbolicGraph, build, graph_for
 
 import numpy as np
 
-from cytape.errors import SymbolicTensorError
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.dispatch import conform
 from cytape.tensor.tensor import convert_to_tensor
 
@@ -84,6 +84,19 @@ cdef class OpCall:
         return self.attrs[name]
 
 
+cdef object plain_attribute(GeneralOp op, str name, x):
+    """An attribute without tensors: an op has no derivative with respect to those."""
+    if not isinstance(x, Tensor):
+        return x
+    try:
+        return np.asarray(x)[()]
+    except DetachedError as error:
+        raise DetachedError(
+            f"op {op.name!r} has no derivative with respect to its argument {name!r}, but got a "
+            f"tensor that is being recorded. Pass {name}.numpy() if the derivative should stop here"
+        ) from error
+
+
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
@@ -120,6 +133,10 @@ cdef class GeneralOp(Op):
         return documentation(self)
 
     def __call__(self, *inputs, **attrs):
+        for x in attrs.values():
+            if isinstance(x, Tensor):
+                attrs = {name: plain_attribute(self, name, x) for name, x in attrs.items()}
+                break
         for x in inputs:
             if isinstance(x, Tensor):
                 break

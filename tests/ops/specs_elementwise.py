@@ -149,6 +149,8 @@ SPECS = [
     OpSpec("Angle", cnp.angle, np.angle, [case((3, 4)), case((2,), deg=True), case(())], NONZERO,
            FLOATS_AND_COMPLEX),
     binary("copysign", NONZERO, differentiable=(True, False)),
+    binary("heaviside", (lambda rng, shape: rng.integers(-1, 2, shape) * 1.0, REAL),
+           differentiable=(False, True)),
     OpSpec("Ldexp", cnp.ldexp, np.ldexp, [case((3, 1), (4,)), case((), 3)],
            (REAL, integers(-2, 3))),
     unary("frexp", uniform(1.1, 1.9)),
@@ -161,7 +163,7 @@ SPECS += [step(name, UNARY) for name in ("floor", "ceil", "trunc", "rint", "fix"
 SPECS += [
     step(name, BINARY[:4])
     for name in (
-        "floor_divide", "heaviside", "equal", "not_equal", "less", "less_equal", "greater",
+        "floor_divide", "equal", "not_equal", "less", "less_equal", "greater",
         "greater_equal", "logical_and", "logical_or", "logical_xor", "isclose", "allclose",
         "array_equal",
     )
