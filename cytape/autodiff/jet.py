@@ -42,6 +42,7 @@ from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.forward import fetch
 from cytape.ops.general_op import CustomOp, custom_call
 from cytape.ops.gradients import tensor_vspace
+from cytape.ops.partials_op import operands
 from cytape.tensor import nest
 from cytape.tensor.state import TangentRecorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor
@@ -359,7 +360,9 @@ def _chain(op: ElementwiseOp, inputs: list, output: Tensor, stored: list) -> Cal
         if not partials:
             known = {x.id: of_x for x, of_x in zip(inputs, stored, strict=True) if of_x is not None}
             known[output.id] = weakref.proxy(series)  # not a cycle, as it holds the partials
-            partials[:] = _followed(known, lambda: [rules[i](output, *inputs) for i in moving])
+            partials[:] = _followed(
+                known, lambda: [rules[i](output, *operands(output, inputs)) for i in moving]
+            )
         total = None
         for i, (partial, of_partial) in zip(moving, partials, strict=True):
             for k in range(order):
@@ -437,7 +440,9 @@ def _plus(total: Any, weight: int, term: Any) -> Any:
 
 
 def _times(tangent: Tensor, partial: Any) -> Any:
-    """Multiply by a partial derivative; a boolean one selects, for 0 * inf is NaN."""
+    """Multiply by a partial derivative, as `PartialsOp` does."""
+    if callable(partial):
+        return partial(tangent)
     if isinstance(partial, int) and partial == 1:
         return tangent
     if np.dtype(bool) == getattr(partial, "dtype", None):

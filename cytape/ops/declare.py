@@ -52,7 +52,9 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
         One per input: the derivative of the output with respect to it, called with the output and
         the inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act
         on arrays, tensors and symbols alike. None: the output does not depend on it differentiably.
-        A boolean result selects the gradient where it is true (multiplying would make 0 * inf NaN).
+        Inputs come in the output's dtype. A boolean result selects the gradient where it is true
+        (multiplying would make 0 * inf NaN). For more than one factor where it is not zero, a
+        function of the gradient may be returned: what it returns is the product.
 
     Returns
     -------

@@ -6,8 +6,9 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
   The derivative in the exponent of a negative base is NaN.
 - `absolute`, `fabs`, `hypot`, `arctan2` and `sinc` have derivative 0 at the origin.
 - `sqrt` and `cbrt` have derivative inf at 0, as in mathematics.
-- `maximum`, `minimum`, `fmax`, `fmin` and `clip`: where operands are equal the first one gets the
-  whole gradient, as in TensorFlow; in `clip` the array comes first.
+- `maximum`, `minimum`, `fmax`, `fmin`: where operands are equal each gets half of the gradient, as
+  in JAX, PyTorch and autograd; where one is NaN that one gets it which is the result.
+- `clip`: where the array equals a bound it gets the whole gradient.
 - `logaddexp(x, -inf)` has derivative 1 in `x`, also where `x` is -inf.
 - Step functions (`floor`, `round`, `sign`, comparisons, `floor_divide`, ...) are not connected:
   their gradient is None, not zero.
@@ -63,8 +64,8 @@ square = elementwise("Square", np.square, lambda y, x: 2 * x)
 
 
 def _power_in_base(z, x, y):
-    # At 0 the exponent 0 stays 0, for 0 * 0**-1 is NaN; a boolean one has no minus.
-    return y * x ** (1 * y - ((x != 0) | (y != 0)))
+    # At 0 the exponent 0 stays 0, for 0 * 0**-1 is NaN.
+    return y * x ** (y - ((x != 0) | (y != 0)))
 
 
 def _power_in_exponent(z, x, y):
@@ -115,18 +116,18 @@ sqrt = elementwise("Sqrt", np.sqrt, lambda y, x: 0.5 / y)
 cbrt = elementwise("Cbrt", np.cbrt, lambda y, x: 1 / (3 * y * y))
 
 
-def _share(z, x):
+def _log_share(z, x):
     """Compute the log of the share of x in z = log(e**x + e**y); both may be infinite."""
     return where(x == z, 0, x - z)
 
 
 logaddexp = elementwise(
     "Logaddexp", np.logaddexp,
-    lambda z, x, y: exp(_share(z, x)), lambda z, x, y: exp(_share(z, y)),
+    lambda z, x, y: exp(_log_share(z, x)), lambda z, x, y: exp(_log_share(z, y)),
 )  # fmt: skip
 logaddexp2 = elementwise(
     "Logaddexp2", np.logaddexp2,
-    lambda z, x, y: exp2(_share(z, x)), lambda z, x, y: exp2(_share(z, y)),
+    lambda z, x, y: exp2(_log_share(z, x)), lambda z, x, y: exp2(_log_share(z, y)),
 )  # fmt: skip
 
 # ---- trigonometric and hyperbolic functions --------------------------------------------------
@@ -243,12 +244,43 @@ def where(condition, /, *x_and_y):
     return np.nonzero(condition.numpy() if is_tensor(condition) else condition)
 
 
-# Boolean partials select the gradient: multiplied by 0, the infinite one that sqrt(maximum(x, 0))
-# gets would be NaN.
-maximum = elementwise("Maximum", np.maximum, lambda z, x, y: x == z, lambda z, x, y: x != z)
-minimum = elementwise("Minimum", np.minimum, lambda z, x, y: x == z, lambda z, x, y: x != z)
-fmax = elementwise("Fmax", np.fmax, lambda z, x, y: x == z, lambda z, x, y: x != z)
-fmin = elementwise("Fmin", np.fmin, lambda z, x, y: x == z, lambda z, x, y: x != z)
+def _share(chosen, tied):
+    """Select the gradient where an operand is chosen, and half of it where both are.
+
+    Multiplied by 0, the infinite one that sqrt(maximum(x, 0)) gets would be NaN.
+    """
+    return lambda g: where(tied, 0.5 * g, where(chosen, g, 0))
+
+
+# Where one operand is NaN, it is the result of the first two, and the other one of the last two.
+maximum = elementwise(
+    "Maximum", np.maximum,
+    lambda z, x, y: _share((x > y) | (x != x), x == y),
+    lambda z, x, y: _share((y > x) | (y != y), x == y),
+)  # fmt: skip
+minimum = elementwise(
+    "Minimum", np.minimum,
+    lambda z, x, y: _share((x < y) | (x != x), x == y),
+    lambda z, x, y: _share((y < x) | (y != y), x == y),
+)  # fmt: skip
+fmax = elementwise(
+    "Fmax", np.fmax,
+    lambda z, x, y: _share((x > y) | (y != y), x == y),
+    lambda z, x, y: _share((y > x) | (x != x), x == y),
+)  # fmt: skip
+fmin = elementwise(
+    "Fmin", np.fmin,
+    lambda z, x, y: _share((x < y) | (y != y), x == y),
+    lambda z, x, y: _share((y < x) | (x != x), x == y),
+)  # fmt: skip
+
+# The same, but for ties, where the array gets the whole gradient.
+_clip_below = elementwise(
+    "ClipBelow", np.maximum, lambda z, x, low: (x >= low) | (x != x), lambda z, x, low: x < low
+)
+_clip_above = elementwise(
+    "ClipAbove", np.minimum, lambda z, x, high: (x <= high) | (x != x), lambda z, x, high: x > high
+)
 
 
 def clip(
@@ -275,10 +307,12 @@ def clip(
         raise TypeError("clip() takes both a_min and a_max, or neither; None is no bound")
     elif min is not np._NoValue or max is not np._NoValue:
         raise ValueError("clip() takes a_min and a_max, or min and max, not both")
+    if not is_tensor(a):
+        a = np.asarray(a)  # also a number, which is not weak here
     if a_min is not None and a_min is not np._NoValue:
-        a = maximum(a, a_min)
+        a = _clip_below(a, a_min)
     if a_max is not None and a_max is not np._NoValue:
-        a = minimum(a, a_max)
+        a = _clip_above(a, a_max)
     return positive(a)
 
 

@@ -300,6 +300,9 @@ cdef class ElementwiseOp(PartialsOp):
         for i in range(call.n_inputs):
             program = self.programs[i]
             spec = spec_of_ref(<object>call.refs[1 + i])
+            if type(<object>call.refs[1 + i]) is Value and (
+                    spec.type_num != (<Spec>call.refs[0]).type_num):
+                return False
             if call.needed[i] and self.has_partial[i] and (
                     program is None or not spec.known or not program_in_graph(program)
                     or spec.type_num != (<Spec>call.refs[0]).type_num):

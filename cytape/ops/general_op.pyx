@@ -261,13 +261,14 @@ cdef class GeneralOp(Op):
                                      TangentRecorder accumulator) except -1:
         """The backward pass, in C, of a linear op of one input, with one accumulator."""
         cdef BackwardCall alone = call[0], of_tangent
-        cdef Value gradient = dense_value(<object>call.output_gradients[0])
-        cdef Value tangent = tangent_value(accumulator, gradient)
+        cdef Value tangent
         cdef void* result = NULL
         cdef void* nothing = NULL
-        cdef void* seed = <void*>tangent
+        cdef void* seed
         if not self.linear or call.n_inputs > 1:
             return False
+        tangent = tangent_value(accumulator, dense_value(<object>call.output_gradients[0]))
+        seed = <void*>tangent
         alone.arrived = &nothing  # sums are made where they are followed
         if not self.backward_in_c(&alone):
             return False

@@ -14,6 +14,7 @@ from cytape.ops import nn_shapes
 from cytape.ops.arguments import axis_in_batch, is_tensor
 from cytape.ops.conform import count
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
+from cytape.ops.creation import astype
 from cytape.ops.declare import elementwise, general
 from cytape.ops.dropout import dropout
 from cytape.ops.elementwise import exp, maximum, where
@@ -258,8 +259,14 @@ def _logits_gradient(op, g_loss, weighted_g_backprop):
     return gradient
 
 
+def _labels(op):
+    """Return the labels as the op takes them, in the dtype of the loss."""
+    labels, dtype = op.inputs[1], op.output_specs[0].dtype
+    return labels if labels.dtype == dtype else astype(labels, dtype)
+
+
 def _cross_entropy_vjp(op, g_loss, g_backprop):
-    logits, labels, axis = op.inputs[0], op.inputs[1], op.attrs["axis"]
+    logits, labels, axis = op.inputs[0], _labels(op), op.attrs["axis"]
     g_logits = g_labels = None
     if op.needs[0]:
         weighted = None
@@ -281,7 +288,7 @@ def _axis_from_the_end(op):
 
 
 def _cross_entropy_jvp(op, t_logits, t_labels):
-    logits, labels, axis = op.inputs[0], op.inputs[1], _axis_from_the_end(op)
+    logits, labels, axis = op.inputs[0], _labels(op), _axis_from_the_end(op)
     t_loss = t_backprop = 0
     if t_logits is not None:
         t_loss = sum(op.outputs[1] * t_logits, axis)

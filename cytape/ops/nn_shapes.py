@@ -57,8 +57,8 @@ def sparse_cross_entropy(logits, labels, *, axis):
 def fused_batch_norm(x, scale, offset, *, epsilon):
     """Tell the specs of the normalised batch and of its statistics."""
     shape = shape_of(x, "fused_batch_norm")
-    dtype = np.result_type(x.dtype, scale.dtype, offset.dtype)
     of_x = symbolic_spec(shape[-1:], floating(x).dtype)
+    dtype = np.result_type(of_x.dtype, scale.dtype, offset.dtype)
     return spec_like(x, dtype), of_x, of_x, of_x, of_x
 
 

@@ -2,6 +2,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cytape.ops.dispatch import Op
+from cytape.tensor.tensor import Tensor
+
+def operands(output: Tensor, inputs: list[Tensor]) -> list[Tensor]: ...
 
 class PartialsOp(Op):
     @property

@@ -190,7 +190,8 @@ cdef class PartialsOp(Op):
         output = None
         if call.n_refs > 1 + call.n_inputs:
             output = restored(<object>call.refs[1 + call.n_inputs], plain)
-        inputs = [restored(<object>call.refs[1 + i], plain) for i in range(call.n_inputs)]
+        inputs = [operand(<object>call.refs[1 + i], <Spec>call.refs[0], plain)
+                  for i in range(call.n_inputs)]
         for i in range(call.n_inputs):
             if self.wants(call, i):
                 spec = spec_of_ref(<object>call.refs[1 + i])
@@ -284,7 +285,7 @@ cdef class PartialsOp(Op):
         cdef Value out = outputs[0]
         shape = out.spec.shape if out.spec.known else out.spec.unknown
         output = restored(out, plain)
-        inputs = [restored(value, plain) for value in inputs]
+        inputs = [operand(value, out.spec, plain) for value in inputs]
         total = None
         for partial, tangent in zip(self.partials, tangents):
             if tangent is None or partial is None:
@@ -397,10 +398,44 @@ cdef Value computed(Program program, Operands* operands, Spec spec):
     return value if value.spec is spec else sum_to(value, spec)
 
 
+cdef object operand(x, Spec out, bint plain):
+    """A saved input as partials read it: in the output's dtype, in which the op computed with it.
+
+    In its own dtype a partial would compute something else: -x wraps for unsigned integers, and the
+    logarithm of an 8-bit integer has half precision. Only a complex input of a real output stays.
+    """
+    cdef Spec spec = spec_of_ref(x)
+    found = restored(x, plain)
+    if found is None or spec.type_num == out.type_num or (
+            spec.dtype.kind == "c" and out.dtype.kind != "c"):
+        return found
+    return found.astype(out.dtype) if plain else conform["cast"](found, out.dtype)
+
+
+def operands(Tensor output not None, list inputs) -> list:
+    """Return the inputs of an elementwise op as its partials read them.
+
+    Parameters
+    ----------
+    output : Tensor
+    inputs : list of Tensor
+
+    Returns
+    -------
+    list of Tensor
+    """
+    return [operand((<Tensor>x).held, output.held.spec, False) for x in inputs]
+
+
 cdef object times(gradient, partial):
-    """Multiply by a partial derivative; a boolean one selects, for 0 * inf is NaN."""
+    """Multiply by a partial derivative.
+
+    A boolean one selects, for 0 * inf is NaN; a function is called, for the same reason.
+    """
     if partial is 1:
         return gradient
+    if callable(partial):
+        return partial(gradient)
     if getattr(partial, "dtype", None) == bool:
         return conform["where"](partial, gradient, 0)
     return gradient * partial

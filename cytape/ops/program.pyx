@@ -118,7 +118,9 @@ class Tracer:
     # ---- derivatives
 
     def times(self, symbol, partial):
-        """Multiply by a partial derivative; a boolean one selects, for 0 * inf is NaN."""
+        """Multiply by a partial derivative, as `PartialsOp` does on arrays."""
+        if callable(partial):
+            return partial(symbol)
         if not isinstance(partial, Symbol) and partial == 1:
             return symbol
         if isinstance(partial, Symbol) and partial.is_bool:

@@ -138,6 +138,10 @@ SPECS = [
         ],
         (distinct(0.3, 0.1), uniform(-0.95, -0.85), uniform(0.85, 0.95)),
     ),  # fmt: skip
+    OpSpec("ClipBelow", lambda x, low: cnp.clip(x, min=low), lambda x, low: np.clip(x, low, None),
+           BINARY, (distinct(0.25, 0.05), distinct(0.25, 0.15))),
+    OpSpec("ClipAbove", lambda x, high: cnp.clip(x, max=high), lambda x, high: np.clip(x, None, high),
+           BINARY, (distinct(0.25, 0.05), distinct(0.25, 0.15))),
     OpSpec("NanToNum", cnp.nan_to_num, np.nan_to_num, UNARY),
     OpSpec("NanToNum", cnp.nan_to_num, np.nan_to_num, [case((3,))], dtypes=["complex128"]),
     unary("real", complex=True),

@@ -207,7 +207,7 @@ def saved(function, n_inputs, watched=None):
     (cnp.sin, 1, (True,), False),
     (cnp.square, 1, (True,), False),
     (cnp.floor, 1, (False,), False),
-    (cnp.maximum, 2, (True, False), True),
+    (cnp.maximum, 2, (True, True), False),
     (lambda x: x * 2.0, 1, (False,), False),
     (lambda x: 2.0 / x, 1, (True,), True),
 ])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.grouping import add_n, add_n_op, identity_n, may_agree
+from cytape.ops.grouping import add_n, add_n_op, identity_n, may_agree, tuple_op
 
 
 def test_add_n_adds():
@@ -81,6 +81,18 @@ def test_unused_outputs_have_zeros_for_a_gradient():
     da, db = tape.gradient(c, [a, b])
     assert float(da) == 1.0
     np.testing.assert_array_equal(db.numpy(), [0.0, 0.0])
+
+
+def test_only_the_second_of_a_tuple_is_used_under_an_accumulator():
+    """Nothing arrives for the first one, which the tuple takes as None."""
+    x = cytape.constant([1.0, 2.0])
+    with cytape.ForwardAccumulator(x, np.array([1.0, 0.5])) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            _, y = tuple_op(x, x * x)
+        gradient = tape.gradient(y, x)
+    np.testing.assert_array_equal(gradient.numpy(), [2.0, 4.0])
+    np.testing.assert_array_equal(accumulator.jvp(gradient).numpy(), [2.0, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,188 @@
+"""An integer or boolean operand beside floats: the derivatives of the same call in floats.
+
+NumPy computes with such an operand as a float of the result's dtype, and so do the derivatives. In
+its own dtype it would wrap (-x of unsigned integers, the least integer), raise (-x of booleans), or
+lose precision (the logarithm of an 8-bit integer is one of half precision).
+"""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from tests.ops.routes import MODES, ROUTES, derivatives
+from tests.ops.test_op_table import SPECS, as_tuple, differentiable
+
+INTEGERS = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+]  # fmt: skip
+FLOATS = ["float16", "float32", "float64"]
+TOLERANCES = {"float16": 2e-2, "float32": 1e-4, "float64": 1e-9}
+
+
+def extremes(dtype, shape):
+    """Return an array with the extremes of an integer dtype and what is special beside them."""
+    if dtype == "bool":
+        values = [True, False]
+    else:
+        info = np.iinfo(dtype)
+        values = [info.max, 2, 0, 1, info.min, 3]
+    return np.resize(np.array(values, dtype), shape)
+
+
+def positions_of(spec, case):
+    """Return where a call takes drawn floats."""
+    drawn = spec.draw(case, "float64")
+    return [
+        i for i, x in enumerate(drawn)
+        if isinstance(case.inputs[i], tuple) and x.dtype.kind == "f" and spec.has_gradient(i, x)
+    ]  # fmt: skip
+
+
+# These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
+OF_ONE_DTYPE = {"AddN", "DeferredVjp"}
+
+CALLS = [
+    pytest.param(spec, case, position, id=f"{spec}-{case}-{position}")
+    for spec in SPECS if differentiable(spec) and spec.op not in OF_ONE_DTYPE
+    for case in [case for case in spec.cases if len(positions_of(spec, case)) > 1][:1]
+    for position in positions_of(spec, case)
+]
+
+
+def difference_from_floats(function, inputs, position, integers, mode, place):
+    """Compare the derivatives of a call with an integer operand with those of floats.
+
+    Returns
+    -------
+    list of (ndarray, ndarray)
+        Actual and expected.
+    """
+    moving = [i for i, x in enumerate(inputs) if i != position and is_float(x)]
+    xs = [inputs[i] for i in moving]
+    rng = np.random.default_rng(0)
+    ts = [np.asarray(rng.uniform(0.5, 1, x.shape), x.dtype) for x in xs]
+
+    def called_with(operand):
+        def f(*xs):
+            values = list(inputs)
+            values[position] = operand
+            for i, x in zip(moving, xs, strict=True):
+                values[i] = x
+            return as_tuple(function(*values))[which]
+
+        return f
+
+    which = slice(None)
+    with np.errstate(all="ignore"):
+        dtypes = [y.dtype for y in called_with(integers)(*map(cytape.constant, xs))]
+        which = [dtype.kind for dtype in dtypes].index("f")
+        floats = integers.astype(dtypes[which])
+    return list(zip(
+        derivatives(mode, place, called_with(integers), xs, ts),
+        derivatives(mode, place, called_with(floats), xs, ts),
+        strict=True,
+    ))  # fmt: skip
+
+
+def is_float(x):
+    return isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f"
+
+
+@pytest.mark.parametrize("integer", INTEGERS)
+@pytest.mark.parametrize(("spec", "case", "position"), CALLS)
+def test_the_whole_table(spec, case, position, integer):
+    for dtype in FLOATS:
+        if dtype not in spec.dtypes:
+            continue
+        inputs = spec.draw(case, dtype)
+        integers = extremes(integer, inputs[position].shape)
+        try:
+            with np.errstate(all="ignore"):
+                spec.ref(*inputs[:position], integers, *inputs[position + 1:], **case.kwargs)
+        except (TypeError, ValueError):
+            continue  # NumPy has no such function
+        for mode, place in ROUTES:
+            if spec.order < 2 and "over" in mode or dtype == "float32" and place != "eager":
+                continue
+            pairs = difference_from_floats(
+                lambda *xs: spec.fn(*xs, **case.kwargs), inputs, position, integers, mode, place
+            )
+            for actual, expected in pairs:
+                assert actual.dtype == expected.dtype
+                np.testing.assert_allclose(
+                    actual, expected, TOLERANCES[dtype], TOLERANCES[dtype],
+                    err_msg=f"{dtype}, {mode} {place}",
+                )  # fmt: skip
+
+
+BINARY = [
+    "add", "subtract", "multiply", "divide", "power", "float_power", "fmod", "remainder",
+    "logaddexp", "logaddexp2", "hypot", "arctan2", "maximum", "minimum", "fmax", "fmin", "copysign",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("integer", INTEGERS)
+@pytest.mark.parametrize("name", BINARY)
+def test_every_extreme_beside_every_float(name, integer, side):
+    """Scalars of NumPy, one value at a time."""
+    op = getattr(cnp, name)
+    for value in extremes(integer, 6):
+        for dtype in FLOATS:
+            x = np.array([0.5, 1.0, 2.0, -1.5], dtype)
+            order = (lambda a, b: (b, a)) if side else (lambda a, b: (a, b))
+            inputs = list(order(x, value))
+            for mode in MODES:
+                pairs = difference_from_floats(op, inputs, 1 - side, value, mode, "eager")
+                for actual, expected in pairs:
+                    np.testing.assert_allclose(
+                        actual, expected, TOLERANCES[dtype], TOLERANCES[dtype],
+                        err_msg=f"{value!r} beside {dtype}, {mode}",
+                    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "expected"),
+    [
+        (lambda q: np.arctan2(np.uint8(1), q), 2.0, -0.2),
+        (lambda q: np.arctan2(True, q), 2.0, -0.2),
+        (lambda q: np.arctan2(np.True_, q), 2.0, -0.2),
+        (lambda q: np.sum(q ** np.array([0, 1, 2], np.uint8)), 2.0, 5.0),
+        (lambda q: np.sum(q ** np.array([0, 1, 2], np.uint8)), 0.0, 1.0),
+        (lambda q: q ** np.int8(-128), 1.0, -128.0),
+        (lambda q: np.uint8(3) ** q, 1.0, 3 * np.log(3)),
+        (lambda q: np.int16(3) ** q, 1.0, 3 * np.log(3)),
+        (lambda q: np.float16(3) ** q, 1.0, 3 * np.log(3)),
+        (lambda q: np.float32(3) ** q, 1.0, 3 * np.log(3)),
+    ],
+)
+def test_gradients_by_hand(f, x, expected):
+    np.testing.assert_allclose(cytape.grad(f)(x), expected, rtol=1e-12)
+    np.testing.assert_allclose(cytape.function(cytape.grad(f))(np.array(x)), expected, rtol=1e-12)
+    np.testing.assert_allclose(cytape.jvp(f, (x,), (1.0,))[1], expected, rtol=1e-12)
+    np.testing.assert_allclose(cytape.jet(f, x, [1.0])[1][0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("integer", INTEGERS)
+@pytest.mark.parametrize("name", BINARY)
+def test_taylor_mode(name, integer, side):
+    op = getattr(cnp, name)
+    operand = np.array(extremes(integer, 6)[0 if integer == "bool" else 1])
+
+    def series(operand):
+        return cytape.jet(
+            lambda q: op(operand, q) if side else op(q, operand), 1.5, [1.0, 0.0, 0.0]
+        )[1]
+
+    for actual, expected in zip(series(operand), series(operand.astype(float)), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-12)
+
+
+def test_a_negative_base_of_a_complex_exponent():
+    """The base is complex, too, then: its logarithm is not NaN."""
+    z = 0.5 + 0.25j
+    expected = np.conj(np.power(-2.0 + 0j, z) * np.log(-2.0 + 0j))
+    actual = cytape.grad(lambda z: np.real(np.power(-2.0, z)))(z)
+    np.testing.assert_allclose(actual, expected, rtol=1e-12)
