@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from cytape.graph.replay import inline
 from cytape.graph.signature import shapes_agree
 from cytape.graph.subgraph import Subgraph
 from cytape.graph.variables import assigned_variables
-from cytape.ops.creation import identity_op
+from cytape.ops.creation import constant_op, identity_op
 from cytape.ops.general_op import custom_call
 from cytape.ops.symbolic import in_graph
 from cytape.tensor import nest
@@ -79,6 +80,7 @@ class ConcreteFunction:
         self._python_grad_func = python_grad_func
         self._executable: Executable | None = None
         self._derivatives: dict[int, Derivatives] = {}
+        self.last_use = 0  # whoever keeps several says
         graph.finalize()
 
     def __repr__(self) -> str:
@@ -166,6 +168,32 @@ class ConcreteFunction:
             self._executable = Executable(Subgraph(
                 self.graph, self.input_symbols, self.output_symbols, tuple(self.graph.stateful)))
         return self._executable
+
+    @property
+    def n_plans(self) -> int:
+        """The number of plans of this trace, its derivatives, and the bodies that it runs."""
+        return sum(part.n_plans for part in self._parts())
+
+    @property
+    def nbytes(self) -> int:
+        """The size of these: constants, instructions and the memory that plans work in."""
+        return self._kept[0] + sum(part.nbytes for part in self._parts())
+
+    @cached_property
+    def _kept(self) -> tuple[int, list[ConcreteFunction]]:
+        """The bytes of constants, and the bodies of branches and loops."""
+        n_bytes, bodies = 0, []
+        for op, attrs in zip(self.graph.ops, self.graph.attrs, strict=True):
+            if op is constant_op:
+                n_bytes += attrs["value"].spec.nbytes
+            for value in attrs.values():
+                found = value if type(value) is tuple else (value,)
+                bodies += [body for body in found if isinstance(body, ConcreteFunction)]
+        return n_bytes, bodies
+
+    def _parts(self) -> list[Any]:
+        executable = [] if self._executable is None else [self._executable]
+        return [*executable, *self._derivatives.values(), *self._kept[1]]
 
     def run(self, inputs: list) -> list:
         """Compute the outputs, whoever records."""

@@ -107,6 +107,20 @@ class Derivatives:
         symbols = [body.symbol_of(x) for x in arguments if x is not None]
         return self._new_trace(body.name, body, symbols, results)
 
+    @property
+    def n_plans(self) -> int:
+        """The number of plans."""
+        return sum(part.n_plans for part in self._parts())
+
+    @property
+    def nbytes(self) -> int:
+        """The size of plans and their constants."""
+        return sum(part.nbytes for part in self._parts())
+
+    def _parts(self) -> list[Any]:
+        executable = [] if self._executable is None else [self._executable]
+        return [self._backward, self._jvp, *executable]
+
     def call(self, inputs: list) -> list:
         """Compute the function's outputs, as the outputs of one op that recorders follow."""
         function, places = self._function, self._places

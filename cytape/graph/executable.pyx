@@ -6,7 +6,8 @@ from cytape.tensor.value cimport Value
 from cytape.graph.passes import optimise
 
 cdef enum:
-    MOST_PLANS = 64  # of one subgraph, for as many shapes
+    MOST_PLANS = 64        # of one subgraph, for as many shapes
+    MOST_BYTES = 1 << 28   # of these plans, if they are more than one
 
 
 @cython.final
@@ -15,7 +16,7 @@ cdef class Executable:
 
     Most programs that run once are not worth more than a plan of what they are. Where extents of
     its feeds are unknown there is one plan for each combination of specs that is fed: plans know
-    all shapes.
+    all shapes. Those used least recently make room for new ones.
 
     Parameters
     ----------
@@ -37,6 +38,20 @@ cdef class Executable:
         self.subgraph = subgraph
         if not all([subgraph.graph.spec_of(symbol).known for symbol in subgraph.feeds]):
             self.plans = {}
+
+    @property
+    def n_plans(self) -> int:
+        """How many plans there are."""
+        if self.plans is None:
+            return int(self.plan is not None)
+        return len(self.plans)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the plans."""
+        if self.plans is None:
+            return 0 if self.plan is None else self.plan.nbytes
+        return sum([plan.nbytes for plan in list(self.plans.values())])
 
     def run(self, values, trace=None) -> list:
         """Compute what is fetched.
@@ -76,7 +91,22 @@ cdef class Executable:
         specs = tuple([value.spec for value in values])
         plan = self.plans.get(specs)
         if plan is None:
-            if len(self.plans) == MOST_PLANS:
-                del self.plans[next(iter(self.plans))]  # the oldest
-            plan = self.plans[specs] = Plan(optimise(self.subgraph, specs))
+            plan = Plan(optimise(self.subgraph, specs))
+            self.make_room(plan.nbytes)
+            self.plans[specs] = plan
+        self.n_uses += 1
+        plan.last_use = self.n_uses
         return plan
+
+    cdef int make_room(self, Py_ssize_t nbytes) except -1:
+        """Drop plans for a new one, those used least recently first."""
+        cdef Plan plan
+        kept = self.nbytes + nbytes
+        by_use = sorted([((<Plan>plan).last_use, specs) for specs, plan in self.plans.items()],
+                        key=lambda item: item[0])
+        for _, specs in by_use:
+            if len(self.plans) < MOST_PLANS and kept <= MOST_BYTES:
+                break
+            plan = self.plans.pop(specs, None)
+            kept -= 0 if plan is None else plan.nbytes
+        return 0

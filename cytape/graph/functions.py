@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
+import operator
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,16 +13,16 @@ from typing import Any
 
 from cytape.graph.concrete_function import ConcreteFunction
 from cytape.graph.function_graph import FunctionGraph
+from cytape.graph.keys import describe_arguments
 from cytape.graph.signature import (
-    describe,
     difference,
     generalised,
-    is_array,
     shapes_agree,
     structures_of_specs,
+    with_tensors,
 )
+from cytape.graph.traces import CacheInfo, Traces
 from cytape.tensor import nest
-from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor
@@ -38,6 +40,8 @@ def function(
     grad_func: Callable | None = None,
     python_grad_func: Callable | None = None,
     name: str | None = None,
+    max_traces: int | None = 128,
+    max_bytes: int | None = 1 << 30,
 ) -> Any:
     """Make a function that runs as a recorded graph, without Python.
 
@@ -46,9 +50,10 @@ def function(
     f : callable
         Written with cytape's functions. It is called once for every new signature of its arguments:
         their structure, the shapes and dtypes of tensors and arrays, and the values of numbers,
-        strings and the like; other objects are told apart by identity or what ``==`` says. What
+        strings, frozen dataclasses and the like; all other objects are told apart by identity. What
         else Python does in it, it does at that time only. It may read and assign variables,
-        and use tensors from outside; their values are those of the time of a call.
+        and use tensors from outside; their values are those of the time of a call. It may make
+        variables when it is first called, for itself or for the objects that it is called with.
     input_signature : sequence of Spec, optional
         What `f` is traced for, once and for all. A shape may have unknown extents (None).
     reduce_retracing : bool
@@ -61,6 +66,9 @@ def function(
         The same, called with the call (which has ``inputs`` and ``outputs``) and the gradients.
     name : str, optional
         For messages and graphs; by default the name of `f`.
+    max_traces, max_bytes : int or None, optional
+        How many traces are kept, and how many bytes they and their plans may take; None: any
+        number. Those used least recently go first. `Function.cache_info` tells how many there are.
 
     Returns
     -------
@@ -93,7 +101,8 @@ def function(
     """
     if grad_func is not None and python_grad_func is not None:
         raise ValueError("give grad_func or python_grad_func, not both: there is one gradient")
-    options = input_signature, reduce_retracing, grad_func, python_grad_func, name
+    options = (
+        input_signature, reduce_retracing, grad_func, python_grad_func, name, max_traces, max_bytes)
     return (lambda f: Function(f, *options)) if f is None else Function(f, *options)
 
 
@@ -111,6 +120,8 @@ class Function:
         grad_func: Callable | None = None,
         python_grad_func: Callable | None = None,
         name: str | None = None,
+        max_traces: int | None = 128,
+        max_bytes: int | None = 1 << 30,
     ) -> None:
         if not callable(f):
             raise TypeError(f"only functions can be traced, got {type(f).__name__}")
@@ -119,8 +130,14 @@ class Function:
         self._input_signature = None if input_signature is None else tuple(input_signature)
         self._reduce_retracing = reduce_retracing
         self._gradients = {"grad_func": grad_func, "python_grad_func": python_grad_func}
-        self._traces: dict[tuple, ConcreteFunction] = {}
+        for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):
+            if bound is not None and operator.index(bound) < 1:
+                raise ValueError(f"{limit} must be at least 1, or None, got {bound}")
+        self._traces = Traces(max_traces, max_bytes)
+        self._by_key = self._traces.by_key
         self._n_traces = 0
+        self._now = itertools.count(1).__next__  # a clock that ticks with every call
+        self._keyword_order_counts = _takes_any_keywords(f)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -130,10 +147,11 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the trace for such arguments; trace first if there is none."""
-        key, tensors = self._described(args, kwargs)
-        trace = self._traces.get(key)
+        key, tensors, objects = self._described(args, kwargs)
+        trace = self._by_key.get(key)
         if trace is None or not trace.fits_here():
-            trace = self._trace(key, args, kwargs)
+            trace = self._trace(key, objects, args, kwargs)
+        trace.last_use = self._now()
         return trace.call(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -159,38 +177,54 @@ class Function:
         """
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
-        key, _ = self._described(args, kwargs)
-        trace = self._traces.get(key)
+        key, _, objects = self._described(args, kwargs)
+        trace = self._traces.by_key.get(key)
         if trace is None or not trace.fits_here():
-            return self._trace(key, args, kwargs)
+            trace = self._trace(key, objects, args, kwargs)
+        trace.last_use = self._now()
         return trace
 
     def experimental_get_tracing_count(self) -> int:
         """Return how often the Python function has been called to be traced."""
         return self._n_traces
 
-    def _described(self, args: tuple, kwargs: dict) -> tuple[tuple, list]:
-        """Return what tells traces apart, and the tensors that a call passes."""
+    def cache_info(self) -> CacheInfo:
+        """Return how many traces and plans are kept, how large they are, and how many may be.
+
+        Returns
+        -------
+        CacheInfo
+
+        Examples
+        --------
+        >>> import cytape
+        >>> import cytape.numpy as np
+        >>> double = cytape.function(lambda x: 2.0 * x)
+        >>> _ = double(np.ones(2)), double(np.ones(3))
+        >>> info = double.cache_info()
+        >>> info.traces, info.plans, info.max_traces
+        (2, 2, 128)
+        """
+        return self._traces.info()
+
+    def cache_clear(self) -> None:
+        """Forget all traces, with what they captured."""
+        self._traces.clear()
+
+    def _described(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list]:
+        """Return what tells traces apart, the tensors that a call passes, and objects by id."""
         if self._input_signature is not None:
             return self._fitting(args, kwargs)
-        key: list = []
-        tensors: list = []
-        for x in args:
-            describe(x, key, tensors)
-        for word in sorted(kwargs):
-            key.append(word)
-            describe(kwargs[word], key, tensors)
-        return tuple(key), tensors
+        words = kwargs if self._keyword_order_counts else sorted(kwargs)
+        return describe_arguments(args, kwargs, words)
 
-    def _fitting(self, args: tuple, kwargs: dict) -> tuple[tuple, list]:
+    def _fitting(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list]:
         """Describe a call where there is an input signature; before that an object may come."""
         assert self._input_signature is not None
         if kwargs:
             args = inspect.signature(self.__wrapped__).bind(*args, **kwargs).args
         n_before = max(len(args) - len(self._input_signature), 0)
-        key: list = []
-        for x in args[:n_before]:
-            describe(x, key, [])
+        key, _, objects = describe_arguments(args[:n_before], {}, ())
         passed = args[n_before:]
         try:
             nest.assert_same_structure(passed, self._input_signature)
@@ -207,35 +241,42 @@ class Function:
                     f"{i} is {tensor.dtype} of shape {tensor.shape}"
                 )
             tensors.append(tensor)
-        return tuple(key), tensors
+        return key, tensors, objects
 
-    def _trace(self, key: tuple, args: tuple, kwargs: dict) -> ConcreteFunction:
+    def _trace(self, key: tuple, objects: list, args: tuple, kwargs: dict) -> ConcreteFunction:
+        """Return a new trace, or one of more extents."""
+        kept_as = key
         if self._input_signature is not None:
             signature = self._input_signature
             n_before = max(len(args) + len(kwargs) - len(signature), 0)
             args, kwargs = (*args[:n_before], *signature), {}
-        elif self._reduce_retracing:
-            for other in list(self._traces):
+        else:
+            if not self._keyword_order_counts:
+                kwargs = {word: kwargs[word] for word in sorted(kwargs)}
+            for other in list(self._traces.by_key) if self._reduce_retracing else ():
                 general = generalised(key, other)
                 if general is not None:
-                    if general in self._traces and self._traces[general].fits_here():
-                        self._traces[key] = self._traces[general]
-                        return self._traces[key]
+                    found = self._traces.by_key.get(general)
+                    if found is not None and found.fits_here():
+                        self._traces.add_alias(key, found)
+                        return found
+                    kept_as = general
                     args, kwargs = structures_of_specs((args, kwargs), general)
-                    trace = self._trace_anew(key, args, kwargs)
-                    self._traces[key] = self._traces[general] = trace
-                    return trace
+                    break
         trace = self._trace_anew(key, args, kwargs)
-        self._traces[key] = trace
+        self._traces.add(kept_as, trace, objects)
+        if kept_as is not key:
+            self._traces.add_alias(key, trace)
         return trace
 
     def _trace_anew(self, key: tuple, args: tuple, kwargs: dict) -> ConcreteFunction:
         if self._n_traces + 1 == MANY_TRACES:
+            why = difference(key, list(self._traces.by_key))
             warnings.warn(
                 f"{self.name} is traced for the {MANY_TRACES}th time, which costs more than a "
-                f"call: now because of {difference(key, list(self._traces))}. Pass numbers that "
-                "change as arrays or tensors; for shapes that change give an input_signature with "
-                "unknown extents (None), or reduce_retracing=True",
+                f"call: now because of {why}. Pass numbers that change as arrays or tensors; for "
+                "shapes that change give an input_signature with unknown extents (None), or "
+                "reduce_retracing=True",
                 stacklevel=4,
             )
         trace = self._traced(args, kwargs)
@@ -246,23 +287,22 @@ class Function:
         graph = FunctionGraph(self.name, current_graph())
         arguments: list[int] = []
 
-        def symbolic(leaf: Any) -> Any:
+        def symbolic(leaf: Any) -> Tensor:
             if type(leaf) is Tensor and leaf.spec.known:
                 arguments.append(graph.n_symbols)
                 return graph.argument_like(leaf.spec)
-            if isinstance(leaf, IndexedSlices):
-                parts = symbolic(leaf.values), symbolic(leaf.indices)
-                return IndexedSlices(*parts, leaf.dense_shape)
-            if not is_array(leaf):
-                return leaf
             dtype = leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("=")
             argument = graph.argument(leaf.shape, dtype)
             arguments.append(graph.symbol_of(argument))
             return argument
 
         with unrecorded(), building_into(graph):
-            args = nest.map_structure(symbolic, args)
-            kwargs = nest.map_structure(symbolic, kwargs) if kwargs else kwargs
+            args = with_tensors(args, symbolic)
+            kwargs = with_tensors(kwargs, symbolic)
             outputs = self.__wrapped__(*args, **kwargs)
             return ConcreteFunction(self.name, graph, arguments, outputs, **self._gradients)
 
+
+def _takes_any_keywords(f: Callable) -> bool:
+    """Tell whether a function may see in which order keyword arguments are passed."""
+    return not inspect.isfunction(f) or bool(f.__code__.co_flags & inspect.CO_VARKEYWORDS)

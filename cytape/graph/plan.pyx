@@ -2,7 +2,10 @@ cimport cython
 from cytape.ops.dispatch cimport value_of
 from cytape.tensor.tensor cimport new_tensor
 
+from numpy cimport npy_intp
+
 from .compiler cimport compile
+from .instructions cimport Instruction
 
 
 @cython.final
@@ -20,6 +23,8 @@ cdef class Plan:
         The most bytes that intermediate and fetched values take at any time.
     arena_bytes : int
         What is kept for intermediate values between runs.
+    nbytes : int
+        What is kept in all: the arena, instructions and their geometry.
 
     Raises
     ------
@@ -50,6 +55,11 @@ cdef class Plan:
     @property
     def arena_bytes(self) -> int:
         return self.code.layout.small_bytes + self.code.layout.large_bytes
+
+    @property
+    def nbytes(self) -> int:
+        return (self.arena_bytes + 2 * self.code.n_code * <Py_ssize_t>sizeof(Instruction)
+                + self.code.n_pool * <Py_ssize_t>sizeof(npy_intp))
 
     @property
     def n_instructions(self) -> int:

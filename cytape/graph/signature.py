@@ -1,33 +1,48 @@
-"""What tells the calls of a traced function apart: structure, specs of tensors, other values."""
+"""What is said of values in the keys of traces, which `keys` makes; and how keys are compared.
+
+A key says all that a Python function could tell apart in its arguments: types, the order of a
+dict's items, the bits of floats. ``==`` does not: 1 == True, 0.0 == -0.0, and {1} == {1.0}.
+"""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Hashable
+import copy
+import struct
+from array import array
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Sequence
+from enum import Enum
+from functools import partial
+from types import BuiltinMethodType, MappingProxyType, MethodType, MethodWrapperType
 from typing import Any
 
 import numpy as np
 
-from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
-__all__ = ["describe", "generalised", "is_array", "shapes_agree", "spec_of_part"]
+__all__ = [
+    "describe_attributes",
+    "describe_value",
+    "difference",
+    "generalised",
+    "is_array",
+    "is_object",
+    "shapes_agree",
+    "spec_of_part",
+    "structures_of_specs",
+    "with_tensors",
+]
 
-
-class _Unhashable:
-    """Stands for a value that can only be told apart by identity, and keeps it alive."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Unhashable) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
+_ATOMS = frozenset({int, bool, str, bytes, type(None), type(...), type(NotImplemented)})
+_ATTRIBUTES = "attributes"
+_OBJECT = "object"
+_UNSET = object()
+# Modules of Python's own whose objects are what pickle would write, and never change.
+_VALUES = frozenset({"datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid"})
+_double, _two_doubles = struct.Struct("=d").pack, struct.Struct("=dd").pack
 
 
 def is_array(leaf: Any) -> bool:
@@ -37,50 +52,140 @@ def is_array(leaf: Any) -> bool:
     )
 
 
-def describe(x: Any, key: list[Hashable], tensors: list[Any]) -> None:
-    """Append what tells an argument apart to a key, and the tensors in it to a list."""
-    if type(x) is Tensor:
-        spec = x.spec
-        key.append(spec if spec.known else (Spec, spec.shape, spec.dtype))
-        tensors.append(x)
-    elif isinstance(x, (np.ndarray, np.generic)):
-        tensor = convert_to_tensor(x)
-        key.append(tensor.spec)
-        tensors.append(tensor)
-    elif isinstance(x, Spec):
-        key.append(x if x.known else (Spec, x.shape, x.dtype))
-        tensors.append(x)
-    elif isinstance(x, IndexedSlices):
-        key.append((IndexedSlices, x.dense_shape))
-        describe(x.values, key, tensors)
-        describe(x.indices, key, tensors)
-    elif isinstance(x, dict):
-        key.append((type(x), tuple(sorted(x))))
-        for word in sorted(x):
-            describe(x[word], key, tensors)
-    elif isinstance(x, (list, tuple)):
-        key.append((type(x), len(x)))
-        for item in x:
-            describe(item, key, tensors)
+def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any:
+    """Return an argument with others in the place of its tensors, in the order of `describe_arguments`."""
+    if is_array(x):
+        return replace(x)
+    kind = type(x)
+    if isinstance(x, (list, tuple)):
+        children = [with_tensors(item, replace) for item in x]
+        if kind is list:
+            return children
+        if isinstance(x, tuple):
+            packed = kind(*children) if hasattr(x, "_fields") else kind(children)
+            if hasattr(x, "__dict__"):
+                packed.__dict__.update(x.__dict__)
+            return packed
+        packed = copy.copy(x)  # keeps its attributes
+        packed[:] = children
+        return packed
+    if isinstance(x, dict):
+        items = {word: with_tensors(item, replace) for word, item in x.items()}
+        if kind is dict:
+            return items
+        packed = copy.copy(x)  # keeps, say, a default factory
+        packed.update(items)
+        return packed
+    if kind is IndexedSlices:
+        values, indices = with_tensors(x.values, replace), with_tensors(x.indices, replace)
+        return IndexedSlices(values, indices, x.dense_shape)
+    return x
+
+
+# ---- values that are part of the program
+
+_CONTENTS: dict[type, Callable[[Any], Sequence[Any]]] = {
+    list: list,
+    tuple: list,
+    set: list,  # in the order in which a loop meets them
+    frozenset: list,
+    dict: lambda x: [part for item in x.items() for part in item],
+    defaultdict: lambda x: [x.default_factory, *[part for item in x.items() for part in item]],
+    MappingProxyType: lambda x: [part for item in x.items() for part in item],
+    deque: lambda x: [x.maxlen, *x],
+    slice: lambda x: [x.start, x.stop, x.step],
+    range: lambda x: [x.start, x.stop, x.step],
+    bytearray: lambda x: [bytes(x)],
+    memoryview: lambda x: [x.format, x.shape, x.strides, x.readonly, x.tobytes()],
+    array: lambda x: [x.typecode, x.tobytes()],
+    MethodType: lambda x: [x.__func__, x.__self__],
+    partial: lambda x: [x.func, x.args, x.keywords, vars(x)],
+    np.generic: lambda x: [x.dtype, x.tobytes()],
+    # Subclasses of these, which may have attributes:
+    int: lambda x: [int.__index__(x)],
+    float: lambda x: [float.__float__(x)],
+    complex: lambda x: [complex(x.real, x.imag)],
+    str: lambda x: [str.__str__(x)],
+    bytes: lambda x: [memoryview(x).tobytes()],
+}
+
+
+def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
+    """Append what tells a value apart that is part of the program, tensors and arrays by identity.
+
+    The objects that the key then knows by their ids are appended to another list.
+    """
+    kind = type(x)
+    if kind in _ATOMS:
+        key.append((kind, x))
+    elif kind is float:
+        key.append((kind, _double(x)))
+    elif kind is complex:
+        key.append((kind, _two_doubles(x.real, x.imag)))
+    elif isinstance(x, Variable):
+        key.append((Variable, x.id))
+        objects.append(x)
+    elif isinstance(x, np.dtype):
+        key.append((np.dtype, x, x.char, x.isalignedstruct))
+        describe_value(x.metadata and dict(x.metadata), key, objects)
+    elif kind.__module__ in _VALUES:
+        key.append(kind)
+        describe_value(x.__reduce_ex__(4), key, objects)
+    elif _is_value(kind):
+        key.append(kind)
+        describe_attributes(x, key, objects)
     else:
-        key.append(_described_value(x))
+        _describe_contents(x, key, objects)
 
 
-def _described_value(x: Any) -> Hashable:
-    if isinstance(x, Variable):
-        return Variable, x.id
-    if isinstance(x, (float, complex)):
-        return type(x), repr(x)  # 0.0 == -0.0, and NaN is unlike itself
-    if isinstance(x, (bool, int, str, bytes, type(None), type)):
-        return type(x), x
-    if isinstance(x, (set, bytearray)):
-        return type(x), frozenset(x) if isinstance(x, set) else bytes(x)
-    if type(x).__hash__ is None:
-        return _Unhashable(x)
-    try:
-        return type(x), weakref.ref(x)
-    except TypeError:
-        return type(x), x
+def _describe_contents(x: Any, key: list[Hashable], objects: list[Any]) -> None:
+    kind = type(x)
+    if not isinstance(x, (Enum, type)):
+        for base in kind.__mro__:
+            contents = _CONTENTS.get(base)
+            if contents is not None:
+                parts = contents(x)
+                key.append((kind, len(parts)))
+                for part in parts:
+                    describe_value(part, key, objects)
+                if kind is not base and base is not np.generic:
+                    describe_attributes(x, key, objects)
+                return
+        if isinstance(x, (BuiltinMethodType, MethodWrapperType)):  # ever new objects
+            key.append((kind, x.__name__))
+            x = x.__self__
+    key.append((_OBJECT, type(x), id(x)))
+    objects.append(x)
+
+
+def _is_value(kind: type) -> bool:
+    """Tell whether objects of a class are what their attributes say: frozen dataclasses, say."""
+    return (hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")) and (
+        kind.__hash__ is not None and kind.__hash__ is not object.__hash__)
+
+
+def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None:
+    """Append the names of the attributes that an object has of its own, and their values."""
+    attributes = dict(getattr(x, "__dict__", ()))
+    for cls in type(x).__mro__:
+        slots = cls.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name.startswith("__") and not name.endswith("__"):
+                name = f"_{cls.__name__.lstrip('_')}{name}"
+            value = getattr(x, name, _UNSET)
+            if value is not _UNSET and name not in ("__dict__", "__weakref__"):
+                attributes[name] = value
+    key.append((_ATTRIBUTES, *attributes))
+    for value in attributes.values():
+        describe_value(value, key, objects)
+
+
+# ---- keys compared
+
+
+def is_object(part: Hashable) -> bool:
+    """Tell whether a part of a key stands for an object, which it knows by its id."""
+    return isinstance(part, tuple) and len(part) == 3 and part[0] is _OBJECT
 
 
 def spec_of_part(part: Any) -> Spec | None:
@@ -126,6 +231,8 @@ def difference(key: tuple, others: list[tuple]) -> str:
         return [i for i, (a, b) in enumerate(zip(key, other, strict=False)) if a != b]
 
     alike = [other for other in others if len(other) == len(key)]
+    if not others and any(map(is_object, key)):
+        return "an object it was not called with before, the others being gone"
     if not alike:
         return "a new structure of its arguments"
     closest = min(alike, key=lambda other: len(differing(other)))
@@ -137,10 +244,15 @@ def _shown(part: Any) -> str:
     spec = spec_of_part(part)
     if spec is not None:
         return f"a {spec.dtype} tensor of shape {spec.shape}"
+    if is_object(part):
+        return f"a {part[1].__name__} object"
+    if isinstance(part, tuple) and len(part) == 2 and part[0] in (float, complex):
+        numbers = struct.unpack(f"={len(part[1]) // 8}d", part[1])
+        return repr(part[0](*numbers))
     return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)
 
 
 def structures_of_specs(structure: Any, key: tuple) -> Any:
     """Return arguments with specs, those of a key, in the place of tensors."""
     specs = iter([spec for spec in map(spec_of_part, key) if spec is not None])
-    return nest.map_structure(lambda leaf: next(specs) if is_array(leaf) else leaf, structure)
+    return with_tensors(structure, lambda leaf: next(specs))

@@ -165,7 +165,7 @@ def test_constants_of_a_trace_are_not_passed_to_its_derivatives():
         tape.watch(x)
         y = f(x)
     assert tape.gradient(y, x).numpy().tolist() == [1.0, 2.0, 3.0]
-    ((derivatives,),) = [trace._derivatives.values() for trace in f._traces.values()]
+    ((derivatives,),) = [trace._derivatives.values() for trace in f._traces.by_key.values()]
     assert type(derivatives._backward.graph) is DerivativeGraph
     assert derivatives._backward.captured_inputs == []
 

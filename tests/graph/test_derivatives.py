@@ -18,7 +18,7 @@ counted = general(
 
 
 def derivatives_of(f):
-    (trace,) = f._traces.values()
+    (trace,) = f._traces.by_key.values()
     return trace._derivatives
 
 

@@ -1,0 +1,99 @@
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+from numpy cimport ndarray
+
+import numpy as np
+
+from cytape.graph.signature import describe_attributes, describe_value
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.tensor import convert_to_tensor
+
+cdef object generic = np.generic
+cdef object nothing = type(None)
+
+
+def describe_arguments(tuple args not None, dict kwargs not None, words) -> tuple:
+    """Return what tells a call apart from others.
+
+    Parameters
+    ----------
+    args : tuple
+    kwargs : dict
+    words : iterable of str
+        The keywords, in the order in which they count.
+
+    Returns
+    -------
+    key : tuple
+    tensors : list
+        What is passed to a trace, in order.
+    objects : list
+        What the key knows by its id: it holds no longer than all of these live.
+
+    Examples
+    --------
+    >>> key, tensors, _ = describe_arguments((np.ones(2), 3), {"scale": "big"}, ["scale"])
+    >>> key
+    (Spec.of((2,), 'float64'), (<class 'int'>, 3), 'scale', (<class 'str'>, 'big'))
+    >>> tensors
+    [Tensor([1., 1.])]
+    """
+    cdef list key = [], tensors = [], objects = []
+    for x in args:
+        describe(x, key, tensors, objects)
+    for word in words:
+        key.append(word)
+        describe(kwargs[word], key, tensors, objects)
+    return tuple(key), tensors, objects
+
+
+cdef int describe(x, list key, list tensors, list objects) except -1:
+    cdef Spec spec
+    kind = type(x)
+    if kind is Tensor:
+        spec = (<Tensor>x).held.spec
+        key.append(spec if spec.known else (Spec, spec.shape, spec.dtype))
+        tensors.append(x)
+    elif isinstance(x, ndarray) or isinstance(x, generic):
+        x = convert_to_tensor(x)
+        key.append((<Tensor>x).held.spec)
+        tensors.append(x)
+    elif kind is int or kind is bool or kind is str or kind is nothing:
+        key.append((kind, x))
+    elif isinstance(x, (list, tuple)):
+        key.append((kind, len(x)))
+        for item in x:
+            describe(item, key, tensors, objects)
+        if kind is not list and kind is not tuple:
+            describe_attributes(x, key, objects)
+    elif isinstance(x, dict):
+        describe_dict(x, key, tensors, objects)
+    elif kind is Spec:
+        key.append(x if (<Spec>x).known else (Spec, x.shape, x.dtype))
+        tensors.append(x)
+    elif isinstance(x, IndexedSlices):
+        key.append(IndexedSlices)
+        describe_value(x.dense_shape, key, objects)
+        describe(x.values, key, tensors, objects)
+        describe(x.indices, key, tensors, objects)
+    else:
+        describe_value(x, key, objects)
+    return 0
+
+
+cdef int describe_dict(x, list key, list tensors, list objects) except -1:
+    kind = type(x)
+    cdef bint plain = True
+    for word in x:
+        if type(word) is not str:
+            plain = False
+            break
+    key.append((kind, *x) if plain else (kind, len(x)))
+    for word, item in x.items():
+        if not plain:
+            describe_value(word, key, objects)
+        describe(item, key, tensors, objects)
+    if kind is not dict:
+        describe_value(getattr(x, "default_factory", None), key, objects)
+        describe_attributes(x, key, objects)
+    return 0
