@@ -73,7 +73,8 @@ class ConcreteFunction:
         self._results = _Results(graph, outputs)
         self._n_arguments = len(arguments)
         self.captured_inputs = [tensor for tensor, _ in graph.captures]
-        self._captured_graphs = [x.graph for x in self.captured_inputs if x.graph is not None]
+        self._captured_graphs = [
+            *[x.graph for x in self.captured_inputs if x.graph is not None], *graph.graphs_asked]
         self.input_symbols = (*arguments, *[symbol for _, symbol in graph.captures])
         self.output_symbols: tuple[int, ...] = self._results.symbols
         self._grad_func = grad_func

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import DTypeLike
 
+from cytape.errors import GraphError
 from cytape.graph.graph import Graph, placeholder_op
+from cytape.graph.reference import needed_nodes, run
 from cytape.graph.substitution import substitute
 from cytape.graph.variables import ASSIGNMENTS, assigned_variables, read_variable_op
 from cytape.ops.symbolic import SymbolicGraph
@@ -30,6 +33,11 @@ class FunctionGraph(Graph):
         The variables that the body changes, by id.
     starts : list of (Tensor, int)
         In the body of a loop, the start value of each loop variable, and the variable's symbol.
+    may_make_variables : callable
+        Whether variables may be made now.
+    n_variables_made : int
+    graphs_asked : list of Graph
+        Those whose variables the body uses by name.
     """
 
     def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
@@ -40,6 +48,9 @@ class FunctionGraph(Graph):
         self._captured: dict[int, int] = {}
         self.assigned: dict[int, Variable] = {}
         self.starts: list[tuple[Tensor, int]] = []
+        self.may_make_variables: Callable[[], bool] = lambda: True
+        self.n_variables_made = 0
+        self.graphs_asked: list[Any] = []
 
     def argument(self, shape: tuple | None, dtype: DTypeLike) -> Tensor:
         """Add a placeholder for a tensor that calls pass."""
@@ -79,6 +90,48 @@ class FunctionGraph(Graph):
         self.outer_graph = None
         self.captures = []
         self.starts = []
+        self.graphs_asked = []
+
+    def variable_made(self, variable: Variable) -> None:
+        """Take note of a variable that was made, unless that is an error by now."""
+        if self.finalized or not self.may_make_variables():
+            raise GraphError(
+                f"{self.name} made a variable, {variable.name!r}, but not for the first time: each "
+                "trace would have one of its own. Make variables once and keep them, as in `if "
+                "self.v is None: self.v = cytape.Variable(...)`, or make them outside of it"
+            )
+        self.n_variables_made += 1
+        if isinstance(self.outer_graph, FunctionGraph):
+            self.outer_graph.variable_made(variable)
+
+    def initial_value(self, tensor: Tensor) -> Any:
+        """Return the value of what does not depend on arguments, itself for all else."""
+        symbol = self.symbol_of(tensor)
+        captured = {symbol: x for x, symbol in self.captures}
+        needed = needed_nodes(self, [symbol], captured)
+        for node in needed:
+            op = self.ops[node]
+            if op is placeholder_op or (op.stateful and "stream" not in self.attrs[node]):
+                return tensor
+        used = {symbol, *[symbol for node in needed for symbol in self.inputs_of(node)]}
+        values = {}
+        for symbol, x in captured.items():
+            if symbol in used:
+                value = x if x.graph is None else x.graph.initial_value(x)
+                if isinstance(value, Tensor) and value.graph is not None:
+                    return tensor
+                values[symbol] = value.numpy() if isinstance(value, Tensor) else value
+        return run(self, [self.symbol_of(tensor)], values)[0]
+
+    def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Variable:
+        """Return the variable of that name of the graph in which the function is called."""
+        if self.outer_graph is None:
+            raise RuntimeError(
+                f"{self.name} is not called while a graph is being built, which could have a "
+                f"variable {name!r}: make a cytape.Variable instead, and keep it"
+            )
+        self.graphs_asked.append(self.outer_graph)
+        return self.outer_graph.get_variable(name, *args, **kwargs)
 
     def variable_handle(self, variable: Variable) -> Tensor:
         """Return the placeholder for a variable."""

@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cytape.graph.concrete_function import ConcreteFunction
+from cytape.graph.frozen_draws import Draws
 from cytape.graph.function_graph import FunctionGraph
 from cytape.graph.keys import describe_arguments
 from cytape.graph.signature import (
     difference,
     generalised,
+    is_object,
     shapes_agree,
     structures_of_specs,
     with_tensors,
@@ -147,7 +149,10 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the trace for such arguments; trace first if there is none."""
-        key, tensors, objects = self._described(args, kwargs)
+        if self._input_signature is None:
+            key, tensors, objects = describe_arguments(args, kwargs, self._keyword_order_counts)
+        else:
+            key, tensors, objects = self._fitting(args, kwargs)
         trace = self._by_key.get(key)
         if trace is None or not trace.fits_here():
             trace = self._trace(key, objects, args, kwargs)
@@ -177,8 +182,11 @@ class Function:
         """
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
-        key, _, objects = self._described(args, kwargs)
-        trace = self._traces.by_key.get(key)
+        if self._input_signature is None:
+            key, _, objects = describe_arguments(args, kwargs, self._keyword_order_counts)
+        else:
+            key, _, objects = self._fitting(args, kwargs)
+        trace = self._by_key.get(key)
         if trace is None or not trace.fits_here():
             trace = self._trace(key, objects, args, kwargs)
         trace.last_use = self._now()
@@ -211,20 +219,13 @@ class Function:
         """Forget all traces, with what they captured."""
         self._traces.clear()
 
-    def _described(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list]:
-        """Return what tells traces apart, the tensors that a call passes, and objects by id."""
-        if self._input_signature is not None:
-            return self._fitting(args, kwargs)
-        words = kwargs if self._keyword_order_counts else sorted(kwargs)
-        return describe_arguments(args, kwargs, words)
-
     def _fitting(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list]:
         """Describe a call where there is an input signature; before that an object may come."""
         assert self._input_signature is not None
         if kwargs:
             args = inspect.signature(self.__wrapped__).bind(*args, **kwargs).args
         n_before = max(len(args) - len(self._input_signature), 0)
-        key, _, objects = describe_arguments(args[:n_before], {}, ())
+        key, _, objects = describe_arguments(args[:n_before], {})
         passed = args[n_before:]
         try:
             nest.assert_same_structure(passed, self._input_signature)
@@ -279,12 +280,22 @@ class Function:
                 "reduce_retracing=True",
                 stacklevel=4,
             )
-        trace = self._traced(args, kwargs)
-        self._n_traces += 1
+        objects = list(filter(is_object, key))
+
+        def is_first() -> bool:
+            """Tell whether there is no trace for the same objects."""
+            return all(list(filter(is_object, other)) != objects for other in list(self._by_key))
+
+        trace = self._traced(args, kwargs, is_first)
+        if trace.graph.n_variables_made:  # how it goes with these, and whether it makes more
+            trace = self._traced(args, kwargs, lambda: False)
         return trace
 
-    def _traced(self, args: tuple, kwargs: dict) -> ConcreteFunction:
+    def _traced(
+        self, args: tuple, kwargs: dict, may_make_variables: Callable[[], bool]
+    ) -> ConcreteFunction:
         graph = FunctionGraph(self.name, current_graph())
+        graph.may_make_variables = may_make_variables
         arguments: list[int] = []
 
         def symbolic(leaf: Any) -> Tensor:
@@ -299,8 +310,13 @@ class Function:
         with unrecorded(), building_into(graph):
             args = with_tensors(args, symbolic)
             kwargs = with_tensors(kwargs, symbolic)
+            draws = Draws(self.__wrapped__, (*args, *kwargs.values()))
             outputs = self.__wrapped__(*args, **kwargs)
-            return ConcreteFunction(self.name, graph, arguments, outputs, **self._gradients)
+            if not graph.n_variables_made:  # then it is traced once more
+                draws.warn(self.name)
+            trace = ConcreteFunction(self.name, graph, arguments, outputs, **self._gradients)
+        self._n_traces += 1
+        return trace
 
 
 def _takes_any_keywords(f: Callable) -> bool:

@@ -12,15 +12,15 @@ cdef object generic = np.generic
 cdef object nothing = type(None)
 
 
-def describe_arguments(tuple args not None, dict kwargs not None, words) -> tuple:
+def describe_arguments(tuple args not None, dict kwargs not None, bint in_order=True) -> tuple:
     """Return what tells a call apart from others.
 
     Parameters
     ----------
     args : tuple
     kwargs : dict
-    words : iterable of str
-        The keywords, in the order in which they count.
+    in_order : bool, optional
+        Whether it matters in which order there are the keywords.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def describe_arguments(tuple args not None, dict kwargs not None, words) -> tupl
 
     Examples
     --------
-    >>> key, tensors, _ = describe_arguments((np.ones(2), 3), {"scale": "big"}, ["scale"])
+    >>> key, tensors, _ = describe_arguments((np.ones(2), 3), {"scale": "big"})
     >>> key
     (Spec.of((2,), 'float64'), (<class 'int'>, 3), 'scale', (<class 'str'>, 'big'))
     >>> tensors
@@ -41,7 +41,7 @@ def describe_arguments(tuple args not None, dict kwargs not None, words) -> tupl
     cdef list key = [], tensors = [], objects = []
     for x in args:
         describe(x, key, tensors, objects)
-    for word in words:
+    for word in kwargs if in_order or not kwargs else sorted(kwargs):
         key.append(word)
         describe(kwargs[word], key, tensors, objects)
     return tuple(key), tensors, objects

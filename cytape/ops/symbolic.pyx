@@ -100,6 +100,13 @@ cdef class SymbolicGraph:
         """Return this graph's tensor for what a variable will hold."""
         raise NotImplementedError
 
+    def variable_made(self, variable):
+        """Take note of a variable that was made while this graph was being built."""
+
+    def initial_value(self, tensor):
+        """Return a tensor with a value for one of this graph, itself if it has none yet."""
+        return tensor
+
     def control_inputs_of(self, int32_t node) -> list:
         """Return the nodes that must run before a node, besides those of its inputs."""
         return []

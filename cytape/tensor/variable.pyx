@@ -9,10 +9,11 @@ from .state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, handle_died, recording,
     value_died)
 from .tensor cimport another_handle, as_ndarray, hold
-from .value cimport array_of, copy_of_array, new_id, value_of_array
+from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
 import numpy as np
 
+from cytape.tensor.state import building_into
 from cytape.tensor.tensor import install_variable
 
 cdef Counts* recorders = counts()
@@ -35,7 +36,8 @@ cdef class Variable(Tensor):
     Parameters
     ----------
     initial_value : array_like, Tensor or callable
-        The data, which is copied; a callable is called for it.
+        The data, which is copied; a callable is called for it, and computes at once even where a
+        graph is being built.
     trainable : bool, optional
         Whether tapes watch the variable on their own when an op reads it.
     name : str, optional
@@ -66,11 +68,19 @@ cdef class Variable(Tensor):
     """
 
     def __cinit__(self, initial_value, bint trainable=True, name=None, dtype=None):
-        value = initial_value() if callable(initial_value) else initial_value
+        graph = building()
+        value = initial_value
+        if callable(initial_value):
+            with building_into(None):  # the value is needed now, also in a graph
+                value = initial_value()
+        if isinstance(value, Tensor) and is_symbolic((<Tensor>value).held):
+            value = value.graph.initial_value(value)
         hold(self, copy_of_array(plain_array(value, dtype)))
         self.variable_id = new_id()
         self.trainable = trainable
         self.name = "Variable" if name is None else name
+        if graph is not None:
+            graph.variable_made(self)
 
     def __dealloc__(self):
         if recorders.accumulators.count:

@@ -33,7 +33,7 @@ from cytape.graph.signature import (
 
 
 def key_of(*arguments):
-    return describe_arguments(arguments, {}, ())[:2]
+    return describe_arguments(arguments, {})[:2]
 
 
 class Unhashable:
@@ -204,7 +204,7 @@ def test_alike(a, b):
     (decimal.Decimal("1.0"), decimal.Decimal("1.00")),
     (decimal.Decimal("0"), decimal.Decimal("-0")), (fractions.Fraction(1), 1),
     (datetime.datetime(2020, 1, 1, fold=0), datetime.datetime(2020, 1, 1, fold=1)),
-    (datetime.timezone.utc, datetime.timezone(datetime.timedelta(0), "Z")),
+    (datetime.UTC, datetime.timezone(datetime.timedelta(0), "Z")),
     (types.MappingProxyType({1: 2, 3: 4}), types.MappingProxyType({3: 4, 1: 2})),
     ([].append, [].append), (len, max), (Options, Mutable), ("a", b"a"), (..., None),
     (X, [0.0]), (cytape.IndexedSlices(X, np.arange(2)), (X, np.arange(2))),
@@ -234,10 +234,10 @@ def test_only_arrays_and_tensors_are_passed():
 
 def test_objects_are_named_by_their_ids():
     for x, named in (THING, THING), (THING.method, THING), (Options(THING), THING):
-        key, objects = describe_arguments((x,), {}, ())[::2]
+        key, objects = describe_arguments((x,), {})[::2]
         assert any(one is named for one in objects)
         assert (id(named),) in [part[2:] for part in key if is_object(part)]
-    assert describe_arguments(([1, "a", 2.0, {3: None}, Options()],), {}, ())[2] == []
+    assert describe_arguments(([1, "a", 2.0, {3: None}, Options()],), {})[2] == []
 
 
 def test_tensors_are_replaced_where_they_were_found():
