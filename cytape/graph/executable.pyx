@@ -3,6 +3,8 @@ from cytape.ops.dispatch cimport value_of
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport Value
 
+from .executor cimport check_fed
+
 from cytape.graph.passes import optimise
 
 cdef enum:
@@ -91,6 +93,7 @@ cdef class Executable:
         specs = tuple([value.spec for value in values])
         plan = self.plans.get(specs)
         if plan is None:
+            check_fed(self.subgraph.graph, tuple(self.subgraph.feeds), values)
             plan = Plan(optimise(self.subgraph, specs))
             self.make_room(plan.nbytes)
             self.plans[specs] = plan

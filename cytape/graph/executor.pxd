@@ -6,6 +6,7 @@ from libc.stdint cimport int32_t, uint64_t
 from numpy cimport ndarray, npy_intp
 
 from cytape.ops.general_op cimport GeneralOp
+from cytape.ops.symbolic cimport SymbolicGraph
 from cytape.tensor.buffer cimport Buffer
 from cytape.tensor.value cimport Value
 
@@ -44,3 +45,5 @@ cdef class Frame:
     cdef int store(self, int32_t symbol, result) except -1
     cdef int report(self, int32_t node) except -1
     cdef list results(self)
+
+cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1

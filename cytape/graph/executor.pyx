@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from cytape.ops.accumulate_op cimport AccumulateOp
 from cytape.ops.fused_op cimport FusedOp
 from cytape.ops.kernels cimport clear_trouble, trouble
-from cytape.ops.symbolic cimport Node
+from cytape.ops.symbolic cimport Node, SymbolicGraph
 from cytape.tensor.buffer cimport new_buffer
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray
@@ -29,6 +29,7 @@ import warnings
 import numpy as np
 
 from cytape.errors import GraphError
+from cytape.graph.failures import note_operation, where_built
 
 cnp.import_array()
 
@@ -153,17 +154,11 @@ cdef class Frame:
         cdef Value value
         cdef int32_t symbol
         cdef Py_ssize_t k, n_feeds = len(code.feeds)
-        if len(values) != n_feeds:
-            raise GraphError(f"{n_feeds} values have to be fed, got {len(values)}")
+        check_fed(code.graph, code.feeds, values)
         for k in range(n_feeds):
             symbol = code.feeds[k]
             value = values[k]
             spec = <Spec>code.graph.symbols[symbol].spec
-            if value.spec is not spec and not fits(value.spec, spec):
-                raise GraphError(
-                    f"what is fed for {code.graph.describe(symbol)} has the shape "
-                    f"{value.spec.shape} and the dtype {value.spec.dtype}; these must be "
-                    f"{spec.shape} and {spec.dtype}")
             if not value.contiguous:
                 value = copy_of_array(array_of(value))
             place = &code.layout.places[symbol]
@@ -222,7 +217,9 @@ cdef class Frame:
             else:
                 failed = run_span(self.instructions, i, i + 1, code.pool)
             if failed:
-                raise MemoryError()
+                error = MemoryError()
+                note_operation(error, code.graph, code.code[i].node)
+                raise error
             if trace is not None:
                 trace.add(code.graph, code.code[i].node, begun, time.perf_counter(),
                           code.lives[i])
@@ -259,7 +256,7 @@ cdef class Frame:
                 if first_output + i not in code.fed:
                     self.store(first_output + i, results[i])
         except Exception as error:
-            annotate(error, code.graph, node)
+            note_operation(error, code.graph, node)
             raise
         return 0
 
@@ -344,7 +341,7 @@ cdef class Frame:
                 op.report(*[self.argument(symbol, False)
                             for symbol in self.code.graph.inputs_of(node)])
             except Exception as error:
-                annotate(error, self.code.graph, node)
+                note_operation(error, self.code.graph, node)
                 raise
             return 0
         for flag, number, kind, name in (
@@ -360,7 +357,7 @@ cdef class Frame:
                 warnings.warn(message, RuntimeWarning)
             elif how == "raise":
                 error = FloatingPointError(message)
-                annotate(error, self.code.graph, node)
+                note_operation(error, self.code.graph, node)
                 raise error
             elif how == "call":
                 np.geterrcall()(name, number)
@@ -418,6 +415,27 @@ cdef bint is_trusted(forward):
         module.partition(".")[0] in ("numpy", "cytape"))
 
 
+cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1:
+    """Raise unless values can be fed for symbols."""
+    cdef Value value
+    cdef Spec spec
+    cdef int32_t symbol
+    cdef Py_ssize_t k
+    if len(values) != len(feeds):
+        raise GraphError(f"{len(feeds)} values have to be fed, got {len(values)}")
+    for k in range(len(feeds)):
+        symbol = feeds[k]
+        value = values[k]
+        spec = <Spec>graph.symbols[symbol].spec
+        if value.spec is not spec and not fits(value.spec, spec):
+            where = where_built(graph.location_of(graph.node_of(symbol)))
+            raise GraphError(
+                f"what is fed for {graph.describe(symbol)}{where} has the shape "
+                f"{value.spec.shape} and the dtype {value.spec.dtype}; these must be "
+                f"{spec.shape} and {spec.dtype}")
+    return 0
+
+
 cdef bint fits(Spec found, Spec spec):
     """Whether a value of one spec may stand for a symbol of another, whose extents are unknown."""
     if spec.known or found.dtype != spec.dtype:
@@ -434,15 +452,3 @@ cdef bint matters(dict errors):
             or fetestexcept(FE_OVERFLOW) and errors["over"] != "ignore"
             or fetestexcept(FE_UNDERFLOW) and errors["under"] != "ignore"
             or fetestexcept(FE_INVALID) and errors["invalid"] != "ignore")
-
-
-cdef int annotate(error, graph, int32_t node) except -1:
-    """Say in an error which op it comes from."""
-    outputs = graph.outputs_of(node)
-    what = graph.describe(outputs[0]) if outputs else f"node {node}"
-    where = graph.location_of(node)
-    note = f"while a graph computed {what}, op {graph.ops[node].name}"
-    if where is not None:
-        note += f", built at {where[0]}:{where[1]} in {where[2]}"
-    error.add_note(note)
-    return 0

@@ -29,7 +29,7 @@ def where_built(location: tuple[str, int, str] | None) -> str:
 
 
 def note_operation(error: BaseException, graph: Any, node: int) -> None:
-    """Add to an error which operation raised it, where that was built, and what its inputs are.
+    """Add to an error which operation raised it, what its inputs are, and where it was built.
 
     Parameters
     ----------
@@ -37,11 +37,10 @@ def note_operation(error: BaseException, graph: Any, node: int) -> None:
     graph : SymbolicGraph
     node : int
     """
-    op = repr(graph.ops[node].name)
-    if hasattr(graph, "name_of"):
-        op = f"{graph.name_of(node)!r} ({graph.ops[node].name})"
+    outputs = graph.outputs_of(node)
+    what = graph.describe(outputs[0]) if outputs else f"node {node}"
     specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
     inputs = ", ".join(f"{spec.dtype} {spec.shape}" for spec in specs) or "no inputs"
-    error.add_note(
-        f"while a graph ran op {op}{where_built(graph.location_of(node))} of {inputs}"
-    )
+    location = graph.location_of(node)
+    where = "" if location is None else ", built at {}:{} in {}".format(*location)
+    error.add_note(f"while a graph computed {what}, op {graph.ops[node].name} of {inputs}{where}")

@@ -6,6 +6,8 @@ from .folding cimport known_result, neutral
 from .merging cimport NodeTable, copy_or_merge
 from .rewriting cimport ABSENT, set_spec, spec_at
 
+from cytape.graph.failures import note_operation
+
 
 def simplified(subgraph, specs=None):
     """Leave out what is not needed, not new, known already, or changes nothing.
@@ -99,7 +101,11 @@ cdef int copy_with_specs(Rewriting rewriting, int32_t node) except -1:
     cdef int32_t i, symbol
     values = [target.value_at(rewriting.mapping[source.args[found.inputs + i]])
               for i in range(found.n_inputs)]
-    result = op.infer(values, source.attrs[node])
+    try:
+        result = op.infer(values, source.attrs[node])
+    except Exception as error:
+        note_operation(error, source, node)
+        raise
     if type(result) is Spec and found.n_inputs:
         symbol = neutral(rewriting, node, result)
         if symbol != ABSENT:
