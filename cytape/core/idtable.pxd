@@ -6,6 +6,8 @@
 #    open-addressing hash table with linear probing. A removal shifts followers back: no tombstones.
 # c. Every id >= base is in the window. An id too far beyond its end moves the window: what it held
 #    goes to the cells and it starts anew at that id. So a long-lived tape has a small window.
+# d. What has become far too large for the ids held is made smaller: the window when it moves, and
+#    both when the tape asks for it.
 
 from .typedefs cimport NO_INDEX, id_t, index_t
 from libc.stdint cimport uint64_t
@@ -27,6 +29,8 @@ cdef int idtable_init(IdTable* table) except -1
 cdef void idtable_free(IdTable* table) noexcept
 cdef int idtable_add_far(IdTable* table, id_t id, index_t slot) except -1
 cdef void idtable_remove(IdTable* table, id_t id) noexcept nogil
+cdef void idtable_move(IdTable* table, id_t id, index_t slot) noexcept nogil
+cdef void idtable_shrink(IdTable* table) noexcept
 cdef size_t idtable_nbytes(IdTable* table) noexcept nogil
 cdef index_t cells_get(IdTable* table, id_t id) noexcept nogil
 

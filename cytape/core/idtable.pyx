@@ -6,6 +6,7 @@ cdef enum:
     INITIAL_WINDOW = 64
     SPARSEST = 8        # the window spans at most this many ids per id held, ...
     WINDOW_SLACK = 128  # ... counting so many more
+    TOO_LARGE = 8       # times as large as need be
 
 
 cdef int idtable_init(IdTable* table) except -1:
@@ -54,6 +55,40 @@ cdef void idtable_remove(IdTable* table, id_t id) noexcept nogil:
     table.count -= 1
 
 
+cdef void idtable_move(IdTable* table, id_t id, index_t slot) noexcept nogil:
+    """Map an id that is in the table to another slot."""
+    cdef uint64_t position
+    if id >= table.base:
+        table.window[id - table.base] = slot
+        return
+    position = home(table, id)
+    while table.cells[position].id != id:
+        position = (position + 1) & table.mask
+    table.cells[position].slot = slot
+
+
+cdef void idtable_shrink(IdTable* table) noexcept:
+    """Give back memory that far fewer ids than once were held take."""
+    cdef uint64_t capacity = INITIAL_CELLS
+    cdef id_t end = table.window_size
+    try:
+        if window_is_too_large(table):
+            while end > 0 and table.window[end - 1] == NO_INDEX:
+                end -= 1
+            move_window(table, table.base + end)
+        while 2 * table.in_cells > capacity:
+            capacity *= 2
+        if table.mask + 1 > TOO_LARGE * capacity:
+            rebuild_cells(table, capacity)
+    except MemoryError:
+        pass  # it is as it was
+
+
+cdef inline bint window_is_too_large(IdTable* table) noexcept nogil:
+    return table.window_size > TOO_LARGE * SPARSEST * <id_t>(
+        table.count - table.in_cells + WINDOW_SLACK)
+
+
 cdef int widen_window(IdTable* table, id_t at_least) except -1:
     cdef id_t i, size = max(2 * table.window_size, max(at_least, <id_t>INITIAL_WINDOW))
     resize(<void**>&table.window, size, sizeof(index_t))
@@ -66,6 +101,7 @@ cdef int widen_window(IdTable* table, id_t at_least) except -1:
 cdef int move_window(IdTable* table, id_t base) except -1:
     """Start an empty window at ``base``; what the old one held goes to the cells."""
     cdef id_t i
+    cdef bint too_large = window_is_too_large(table)
     reserve_cells(table, table.count)  # all that can fail comes first
     if table.window_size == 0:
         widen_window(table, INITIAL_WINDOW)
@@ -75,6 +111,9 @@ cdef int move_window(IdTable* table, id_t base) except -1:
             table.in_cells += 1
             table.window[i] = NO_INDEX
     table.base = base
+    if too_large:
+        table.window_size = INITIAL_WINDOW
+        resize(<void**>&table.window, INITIAL_WINDOW, sizeof(index_t))
     return 0
 
 

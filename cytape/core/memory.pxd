@@ -1,6 +1,6 @@
-# All growth of all C arrays. A pointer is replaced only when the allocation succeeded, so that a
-# MemoryError leaves its owner valid; the owner updates its capacity last and releases in
-# __dealloc__. Arrays only grow.
+# All growth and shrinking of all C arrays. A pointer is replaced only when the allocation succeeded,
+# so that a MemoryError leaves its owner valid; the owner updates its capacity last and releases in
+# __dealloc__.
 
 from .typedefs cimport index_t
 
@@ -9,5 +9,8 @@ cdef int resize(void** memory, size_t count, size_t item_size) except -1
 
 # Make room for at least so many items: twice as many, later half as many again.
 cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item_size) except -1
+
+# Give memory back if there is room for many times so many items; where that fails, all is as it was.
+cdef void shrink(void** memory, index_t* capacity, Py_ssize_t used, size_t item_size) noexcept
 
 cdef void release(void* memory) noexcept

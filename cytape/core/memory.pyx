@@ -49,6 +49,21 @@ cdef extern from *:
         free(memory);
     }
 
+    /* What a block holds; the allocator knows only those that are its own. */
+    static size_t cytape_size(void *memory) {
+        cytape_block *block = memory == NULL ? NULL : cytape_find(cytape_mapped, memory);
+        return memory == NULL ? 0 : block == NULL ? malloc_usable_size(memory) : block->n_bytes;
+    }
+
+    static void *cytape_moved(void *memory, void *to, size_t n_bytes) {
+        size_t held = cytape_size(memory);
+        if (memory != NULL) {
+            memcpy(to, memory, held < n_bytes ? held : n_bytes);
+            cytape_free(memory);
+        }
+        return to;
+    }
+
     static void *cytape_map(void *memory, size_t n_bytes) {
         cytape_block *block = memory == NULL ? NULL : cytape_find(cytape_mapped, memory);
         void *mapped;
@@ -63,21 +78,19 @@ cdef extern from *:
         }
         if (mapped == MAP_FAILED) { return NULL; }
         madvise(mapped, n_bytes, MADV_HUGEPAGE);
-        if (block->memory == NULL && memory != NULL) {
-            memcpy(mapped, memory, malloc_usable_size(memory));
-            cytape_free(memory);
-        }
+        if (block->memory == NULL) { cytape_moved(memory, mapped, n_bytes); }
         block->memory = mapped;
         block->n_bytes = n_bytes;
         return mapped;
     }
 
     static void *cytape_reallocate(void *memory, size_t n_bytes) {
+        int is_mapped = memory != NULL && cytape_find(cytape_mapped, memory) != NULL;
         void *moved = NULL;
         size_t held;
         int i;
-        if (n_bytes < CYTAPE_WORTH_KEEPING) { return realloc(memory, n_bytes); }
         if (n_bytes >= CYTAPE_HUGE_PAGE) { return cytape_map(memory, n_bytes); }
+        if (n_bytes < CYTAPE_WORTH_KEEPING && !is_mapped) { return realloc(memory, n_bytes); }
         for (i = 0; i < CYTAPE_BLOCKS && moved == NULL; i++) {
             held = cytape_kept[i].memory == NULL ? 0 : cytape_kept[i].n_bytes;
             if (held >= n_bytes && held <= 2 * n_bytes) {
@@ -87,12 +100,7 @@ cdef extern from *:
             }
         }
         if (moved == NULL) { moved = malloc(n_bytes); }
-        if (moved != NULL && memory != NULL) {
-            held = malloc_usable_size(memory);
-            memcpy(moved, memory, held < n_bytes ? held : n_bytes);
-            cytape_free(memory);
-        }
-        return moved;
+        return moved == NULL ? NULL : cytape_moved(memory, moved, n_bytes);
     }
     #else
     #define cytape_reallocate realloc
@@ -105,6 +113,7 @@ cdef extern from *:
 cdef enum:
     INITIAL_CAPACITY = 64
     LARGE = 1 << 16
+    TOO_LARGE = 8  # times as large as what is used
 
 
 cdef int resize(void** memory, size_t count, size_t item_size) except -1:
@@ -126,6 +135,17 @@ cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item
     resize(memory, wanted, item_size)
     capacity[0] = <index_t>wanted
     return 0
+
+
+cdef void shrink(void** memory, index_t* capacity, Py_ssize_t used, size_t item_size) noexcept:
+    cdef Py_ssize_t wanted = max(2 * used, <Py_ssize_t>INITIAL_CAPACITY)
+    if capacity[0] // TOO_LARGE <= wanted:
+        return
+    try:
+        resize(memory, wanted, item_size)
+        capacity[0] = <index_t>wanted
+    except MemoryError:
+        pass
 
 
 cdef void release(void* memory) noexcept:

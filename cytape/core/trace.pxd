@@ -6,8 +6,10 @@
 #    `args`; its refs (one info per output, then what its host saved) are a row of `refs`.
 # c. A use is a live op that has the tensor as an input (each occurrence counts), or the handle of
 #    an output. An op goes, and its outputs with it, when none of them has a use left. Freed ops
-#    leave holes; those at the end are taken back at once, the others by sliding everything down
-#    when the arrays are full.
+#    leave holes, and so do the slots of forgotten ids. Holes at the end are taken back at once, the
+#    others by sliding everything down: when the arrays are full, and when more than half of them is
+#    holes and no gradient is being computed. So what stands in the arrays is at most twice what is
+#    alive, and every op pays for the holes that it leaves.
 # d. Letting go of refs may run any Python code, which may use this very tape. So arrays are made
 #    consistent first (`doomed` lists the ops), refs are released after, and while that happens or
 #    a sweep runs nothing is moved: `pinned` counts the reasons.
@@ -54,6 +56,7 @@ cdef class Trace:
     cdef index_t n_slots, slot_capacity, free_slot
     cdef OpTable table
     cdef index_t n_live_ops
+    cdef Py_ssize_t n_holes  # cells of the three arrays of `table` that freed or doomed ops hold
     cdef index_t* doomed   # ops whose refs wait for release
     cdef index_t n_doomed, doomed_capacity
     cdef int pinned
@@ -79,6 +82,9 @@ cdef class Trace:
     cdef void end_sweep(self) noexcept
     cdef int reserve(self, index_t n_args, index_t n_refs) except -1
     cdef void close_holes(self) noexcept nogil
+    cdef void close_free_slots(self) noexcept nogil
+    cdef void compact(self) noexcept nogil
+    cdef void shrink(self, OpTable* used, index_t n_slots) noexcept
     cdef void trim(self) noexcept nogil
 
 cdef int check_id(id_t id) except -1

@@ -1,5 +1,7 @@
-from .idtable cimport idtable_free, idtable_get, idtable_init, idtable_nbytes, idtable_remove
-from .memory cimport grow, release
+from .idtable cimport (
+    idtable_free, idtable_get, idtable_init, idtable_move, idtable_nbytes, idtable_remove,
+    idtable_shrink)
+from .memory cimport grow, release, shrink
 from .vspace cimport Backward, OpType
 from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
@@ -10,6 +12,7 @@ from cytape.errors import InvalidIdError
 
 cdef enum:
     REFS_ON_STACK = 32
+    FEW = 256  # so many holes are never the bulk
 
 cdef dict op_types_by_name = {}
 
@@ -280,8 +283,7 @@ cdef class Trace:
 
     cdef int reserve(self, index_t n_args, index_t n_refs) except -1:
         """Make room for one more op, by closing holes if that gives much, else by growing."""
-        if (self.pinned == 0 and self.table.n_ops == self.table.op_capacity
-                and 2 * <Py_ssize_t>self.n_live_ops < self.table.n_ops):
+        if self.pinned == 0 and self.n_doomed == 0 and 2 * self.n_holes > cells_of(&self.table):
             self.close_holes()
         if self.table.n_ops == self.table.op_capacity:
             grow(<void**>&self.table.ops, &self.table.op_capacity, self.table.n_ops + 1, sizeof(Op))
@@ -353,6 +355,7 @@ cdef class Trace:
         self.doomed[self.n_doomed] = op
         self.n_doomed += 1
         self.n_live_ops -= 1
+        self.n_holes += cells_of_op(entry)
 
     cdef void forget(self, index_t first_doomed) noexcept nogil:
         """Drop the uses that doomed ops made of their inputs, and so on upstream."""
@@ -376,6 +379,7 @@ cdef class Trace:
             release_refs(self, self.doomed[self.n_doomed])
         self.pinned -= 1
         self.trim()
+        self.compact()
 
     cdef OpTable take_table(self) noexcept nogil:
         """Hand all ops over, and their refs with them. Their outputs stay known."""
@@ -383,6 +387,7 @@ cdef class Trace:
         cdef index_t slot
         memset(&self.table, 0, sizeof(OpTable))
         self.n_live_ops = self.n_doomed = 0
+        self.n_holes = 0
         for slot in range(self.n_slots):
             if self.slots[slot].op >= 0:
                 self.slots[slot].op = CONSUMED
@@ -390,7 +395,8 @@ cdef class Trace:
 
     cdef void end_sweep(self) noexcept:
         cdef id_t* ids
-        cdef index_t i, n
+        cdef index_t i, n, n_slots = self.n_slots
+        cdef OpTable used = self.table
         self.sweeps -= 1
         if self.n_doomed:
             self.release_doomed()
@@ -401,11 +407,14 @@ cdef class Trace:
                 if self.unlink(ids[i]):
                     self.release_doomed()
             release(ids)
+        self.compact()
+        self.shrink(&used, n_slots)
 
     cdef void trim(self) noexcept nogil:
         """Take back the room of freed ops at the end."""
         while self.table.n_ops and self.table.ops[self.table.n_ops - 1].kind == NULL:
             self.table.n_ops -= 1
+            self.n_holes -= cells_of_op(&self.table.ops[self.table.n_ops])
             self.table.n_args = self.table.ops[self.table.n_ops].args
             self.table.n_refs = self.table.ops[self.table.n_ops].refs
 
@@ -432,6 +441,61 @@ cdef class Trace:
                     self.slots[self.table.args[i]].op = op
             op += 1
         self.table.n_ops, self.table.n_args, self.table.n_refs = op, n_args, n_refs
+        self.n_holes = 0
+
+    cdef void close_free_slots(self) noexcept nogil:
+        """Move the slots at the end into free ones; ids and live ops follow."""
+        cdef Slot* slots = self.slots
+        cdef index_t n = <index_t>self.ids.count, hole = 0, slot, op, i
+        cdef Op* entry
+        for slot in range(n, self.n_slots):
+            if slots[slot].id == NO_ID:
+                continue
+            while slots[hole].id != NO_ID:
+                hole += 1
+            slots[hole] = slots[slot]
+            idtable_move(&self.ids, slots[slot].id, hole)
+            slots[slot].uses = hole  # where to look for it
+        for op in range(self.table.n_ops):
+            entry = &self.table.ops[op]
+            if entry.kind == NULL:
+                continue
+            for i in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
+                if self.table.args[i] >= n:
+                    self.table.args[i] = slots[self.table.args[i]].uses
+        self.n_slots = n
+        self.free_slot = NO_INDEX
+
+    cdef void compact(self) noexcept nogil:
+        """Close the holes if they are the bulk and nobody has noted positions in the arrays."""
+        if self.pinned or self.n_doomed:
+            return
+        if 2 * self.n_holes > cells_of(&self.table) + FEW:
+            self.close_holes()
+        if 2 * <Py_ssize_t>self.ids.count + FEW < self.n_slots:
+            self.close_free_slots()
+
+    cdef void shrink(self, OpTable* used, index_t n_slots) noexcept:
+        """Give back what is far more than the gradient that ends now has used."""
+        cdef OpTable* table = &self.table
+        if self.pinned or self.n_doomed:
+            return
+        shrink(<void**>&table.ops, &table.op_capacity, max(used.n_ops, table.n_ops), sizeof(Op))
+        shrink(<void**>&table.args, &table.arg_capacity, max(used.n_args, table.n_args),
+               sizeof(index_t))
+        shrink(<void**>&table.refs, &table.ref_capacity, max(used.n_refs, table.n_refs),
+               sizeof(void*))
+        shrink(<void**>&self.doomed, &self.doomed_capacity, table.op_capacity, sizeof(index_t))
+        shrink(<void**>&self.slots, &self.slot_capacity, max(n_slots, self.n_slots), sizeof(Slot))
+        idtable_shrink(&self.ids)
+
+
+cdef inline Py_ssize_t cells_of(OpTable* table) noexcept nogil:
+    return <Py_ssize_t>table.n_ops + table.n_args + table.n_refs
+
+
+cdef inline Py_ssize_t cells_of_op(Op* op) noexcept nogil:
+    return 1 + <Py_ssize_t>op.n_inputs + op.n_outputs + op.n_refs
 
 
 cdef int check_id(id_t id) except -1:
