@@ -21,6 +21,7 @@ ABOUT = {  # under the heading of what is measured
          "inputs together:\nforward mode, by the same functions, over reverse mode.",
 }
 FAILS = "fails"
+LEGEND_COLUMNS = 5  # as many of these names as fit beside each other in the picture
 
 
 @dataclass
@@ -175,8 +176,15 @@ def notes(environment):
 
 
 def draw(path, environment, results):
-    """Save a line per program, as SVG, with a dot per library; hollow dots are compiled."""
+    """Save the picture as SVG."""
     import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "cytape"}):  # the same picture, the same file
+        picture(environment, results).savefig(path, format="svg", metadata={"Date": None})
+
+
+def picture(environment, results):
+    """Return a figure: a line per program, with a dot per library; hollow dots are compiled."""
     from matplotlib.figure import Figure
 
     parts = grouped(results, "measure")
@@ -193,9 +201,9 @@ def draw(path, environment, results):
     dots = {
         name: dot for axes in panels for dot, name in zip(
             *axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(dots.values(), dots, loc="outside upper center", ncols=len(dots), frameon=False)
-    with matplotlib.rc_context({"svg.hashsalt": "cytape"}):  # the same picture, the same file
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    figure.legend(
+        dots.values(), dots, loc="outside upper center", ncols=LEGEND_COLUMNS, frameon=False)
+    return figure
 
 
 def draw_panel(axes, environment, results):

@@ -158,6 +158,19 @@ def test_json_and_picture_have_every_result(tmp_path):
         assert text in picture
 
 
+def test_the_legend_of_all_libraries_fits_into_the_picture():
+    pytest.importorskip("matplotlib")
+    everybody = dict.fromkeys(peer_report.STYLES, 1.0)
+    result = Result(GRADIENT, "group", "a program", 1.0, everybody, everybody)
+    figure = peer_report.picture(ENVIRONMENT, [result])
+    figure.draw_without_rendering()
+    legend, = figure.legends
+    assert len(legend.get_texts()) == len(peer_report.STYLES)
+    box = legend.get_window_extent()
+    assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= box.y0 < box.y1 <= figure.bbox.y1
+
+
 def test_every_library_has_a_dot_of_its_own():
     assert list(peer_report.STYLES) == [library.name for library in LIBRARIES]
 
