@@ -21,9 +21,11 @@ from cytape.graph.operation import Operation
 from cytape.graph.second_order import hessian_vector_product, hessians
 from cytape.graph.session import Session
 from cytape.graph.trace_events import RunTrace
+from cytape.graph.traces import CacheInfo
 
 __all__ = [
     "AggregationMethod",
+    "CacheInfo",
     "ConcreteFunction",
     "Graph",
     "Operation",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from cytape.graph.executable import Executable
 from cytape.graph.function_graph import FunctionGraph
@@ -34,6 +34,15 @@ class DerivativeGraph(FunctionGraph):
         return super().stand_in_for(tensor)
 
 
+class _Ends(NamedTuple):
+    """What there is to know of a trace."""
+
+    name: str
+    graph: FunctionGraph
+    input_symbols: tuple[int, ...]
+    output_symbols: tuple[int, ...]
+
+
 class Derivatives:
     """A trace that also returns the intermediates that its derivatives need; and these.
 
@@ -54,7 +63,9 @@ class Derivatives:
     def __init__(
         self, function: Any, new_trace: Callable[..., Any], order: int
     ) -> None:
-        self._function = function
+        # Not the function itself, which keeps this: they would be a cycle.
+        self._function = function = _Ends(
+            function.name, function.graph, function.input_symbols, function.output_symbols)
         self._new_trace = new_trace
         graph = function.graph
         known = dict.fromkeys([*function.input_symbols, *function.output_symbols])

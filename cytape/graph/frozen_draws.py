@@ -31,8 +31,8 @@ _NO_CODE = (lambda: None).__code__
 _PLAIN = {int, float, complex, bool, str, bytes, type(None), Tensor, np.ndarray}
 _UNSET = object()
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_numpy_global: Any = np.random.mtrand._rand  # type: ignore[attr-defined]
-_python_global: Any = random._inst  # type: ignore[attr-defined]
+_numpy_global: Any = np.random.mtrand._rand
+_python_global: Any = random._inst
 
 
 class Draws:
@@ -49,7 +49,11 @@ class Draws:
         self._functions: list[tuple[FunctionType, dict[str, Any]]] = []  # with names known besides
         self._generators = {id(_numpy_global): _numpy_global}
         seen: set[int] = set()
-        values = [*arguments, f]
+        if isinstance(f, FunctionType):
+            values = [*arguments, *self._add(f, dict(zip(
+                f.__code__.co_varnames, arguments, strict=False)))]
+        else:
+            values = [*arguments, f]
         while values and len(seen) < MOST_VALUES:
             value = values.pop()
             if type(value) not in _PLAIN and id(value) not in seen:
@@ -105,7 +109,7 @@ class Draws:
         return _reachable(function)
 
     def _place(self, generator: Any) -> tuple[str, int]:
-        """Return the file and the line of a draw; of the function where there is none to be seen."""
+        """Return the file and the line of a draw, of the function where none can be seen."""
         for function, known in self._functions:
             if not _is_ours(function):
                 line = _line(function.__code__, _names(function, known), generator)

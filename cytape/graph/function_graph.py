@@ -125,7 +125,7 @@ class FunctionGraph(Graph):
 
     def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Variable:
         """Return the variable of that name of the graph in which the function is called."""
-        if self.outer_graph is None:
+        if not isinstance(self.outer_graph, Graph):
             raise RuntimeError(
                 f"{self.name} is not called while a graph is being built, which could have a "
                 f"variable {name!r}: make a cytape.Variable instead, and keep it"

@@ -288,7 +288,7 @@ class Function:
 
         trace = self._traced(args, kwargs, is_first)
         if trace.graph.n_variables_made:  # how it goes with these, and whether it makes more
-            trace = self._traced(args, kwargs, lambda: False)
+            trace = self._traced(args, kwargs, _no)
         return trace
 
     def _traced(
@@ -315,8 +315,13 @@ class Function:
             if not graph.n_variables_made:  # then it is traced once more
                 draws.warn(self.name)
             trace = ConcreteFunction(self.name, graph, arguments, outputs, **self._gradients)
+        graph.may_make_variables = _no  # not a closure, which knows this function
         self._n_traces += 1
         return trace
+
+
+def _no() -> bool:
+    return False
 
 
 def _takes_any_keywords(f: Callable) -> bool:

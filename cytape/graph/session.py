@@ -27,6 +27,8 @@ from cytape.tensor.variable import Variable
 
 __all__ = ["Session"]
 
+MOST_EXECUTABLES = 64  # for as many combinations of what is fetched and fed
+
 
 class Session:
     """Runs a graph, as a whole or in part.
@@ -129,11 +131,13 @@ class Session:
             self._version = graph.version
         nodes = tuple(node for node in wanted.nodes if not _is_fed(graph, node, feeds))
         key = (tuple(wanted.symbols), nodes, feeds)
-        found = self._executables.get(key)
+        found = self._executables.pop(key, None)
         if found is None:
             _check_placeholders(graph, wanted, feeds)
             found = Executable(Subgraph(graph, feeds, key[0], nodes))
-            self._executables[key] = found
+            if len(self._executables) >= MOST_EXECUTABLES:
+                del self._executables[next(iter(self._executables))]
+        self._executables[key] = found  # the one used last stands last
         return found
 
     def close(self) -> None:

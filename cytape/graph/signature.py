@@ -53,7 +53,7 @@ def is_array(leaf: Any) -> bool:
 
 
 def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any:
-    """Return an argument with others in the place of its tensors, in the order of `describe_arguments`."""
+    """Return an argument with others in the place of its tensors, in order."""
     if is_array(x):
         return replace(x)
     kind = type(x)
@@ -129,10 +129,10 @@ def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
         key.append((np.dtype, x, x.char, x.isalignedstruct))
         describe_value(x.metadata and dict(x.metadata), key, objects)
     elif kind.__module__ in _VALUES:
-        key.append(kind)
+        key.append((kind,))
         describe_value(x.__reduce_ex__(4), key, objects)
     elif _is_value(kind):
-        key.append(kind)
+        key.append((kind,))
         describe_attributes(x, key, objects)
     else:
         _describe_contents(x, key, objects)

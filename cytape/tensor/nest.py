@@ -3,12 +3,14 @@
 Whatever is none of these is a leaf: a tensor, an array, a number, a string, an ``IndexedSlices``,
 ``None``. A dict is flattened in the sorted order of its keys, so that two dicts with the same keys
 match in whatever order they were filled; packing keeps the order and the type of the dict given.
+Keys of several types are sorted by type first.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from numbers import Number
 from typing import Any
 
 __all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as"]
@@ -139,10 +141,20 @@ def _describe(kind: type | None, structure: Any) -> str:
 def _sorted_keys(structure: dict) -> list:
     try:
         return sorted(structure)
+    except TypeError:
+        pass
+    try:  # numbers, which may be equal whatever their types are, and then type by type
+        return sorted(structure, key=lambda key: (
+            "" if isinstance(key, Number) else type(key).__qualname__, _none_as_zero(key)))
     except TypeError as error:
         raise TypeError(
-            f"the keys of a dict in a structure must be sortable, got {list(structure)}"
+            "the keys of a dict in a structure must be sortable, those of each type among "
+            f"themselves, got {list(structure)}"
         ) from error
+
+
+def _none_as_zero(key: Any) -> Any:
+    return 0 if key is None else key
 
 
 def _children(structure: Any) -> Any:

@@ -62,7 +62,7 @@ def test_what_is_fed_and_does_not_fit_is_named_with_the_line_of_its_placeholder(
         executable = Executable(Subgraph(graph, (graph.symbol_of(x),), (y,)))
         for wrong in np.ones((2, 2)), np.ones(2, "float32"):
             for _ in range(3):
-                with pytest.raises(GraphError, match=r"'Placeholder:0' .*_failures.py, line \d+\), h"):
+                with pytest.raises(GraphError, match=r"'Placeholder:0' .*_failures.py, line \d"):
                     executable.run([wrong])
         with pytest.raises(GraphError, match="1 values have to be fed, got 2"):
             executable.run([np.ones(2)] * 2)

@@ -94,6 +94,17 @@ def test_packing_the_wrong_number_of_leaves():
         nest.pack_sequence_as([1, 2], [1])
 
 
-def test_keys_that_cannot_be_sorted():
+def test_keys_of_several_types():
+    first = {"b": 1, 2: 2, None: 3, 1.5: 4, "a": 5, (1, 2): 6}
+    second = dict(reversed(first.items()))
+    assert nest.flatten(first) == nest.flatten(second) == [4, 2, 3, 5, 1, 6]
+    assert list(nest.pack_sequence_as(second, list("abcdef"))) == list(second)
+    assert nest.map_structure(lambda x, y: x == y, first, second) == dict.fromkeys(first, True)
+    assert nest.map_structure(lambda x, y: (x, y), {1: 1, "a": 2}, {"a": 3, True: 4}) == {
+        1: (1, 4), "a": (2, 3)}
+
+
+@pytest.mark.parametrize("keys", [(1, 2j), (object(), object()), (("a", 1), (1, "a"))])
+def test_keys_that_cannot_be_sorted(keys):
     with pytest.raises(TypeError, match="sortable"):
-        nest.flatten({1: 0, "a": 0})
+        nest.flatten(dict.fromkeys(keys, 0))
