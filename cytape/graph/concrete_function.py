@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property
@@ -31,6 +32,7 @@ from cytape.tensor.state import (
     unrecorded,
 )
 from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.variable import Variable
 
 __all__ = ["ConcreteFunction"]
 
@@ -67,15 +69,23 @@ class ConcreteFunction:
         outputs: Any,
         grad_func: Callable | None = None,
         python_grad_func: Callable | None = None,
+        variables: Sequence[Variable] = (),
     ) -> None:
         self.name = name
         self.graph = graph
         self._results = _Results(graph, outputs)
         self._n_arguments = len(arguments)
+        # Variables that are arguments come between tensors and what was captured; whoever calls
+        # has them, so that the trace need not keep them alive.
+        passed, captures = _taken_out(graph.captures, variables)
+        self.variable_places = tuple(place for place, _ in passed)
+        self._variables = tuple(weakref.ref(variables[place]) for place in self.variable_places)
+        graph.captures = captures
         self.captured_inputs = [tensor for tensor, _ in graph.captures]
         self._captured_graphs = [
             *[x.graph for x in self.captured_inputs if x.graph is not None], *graph.graphs_asked]
-        self.input_symbols = (*arguments, *[symbol for _, symbol in graph.captures])
+        self.input_symbols = (
+            *arguments, *[symbol for _, symbol in passed], *[symbol for _, symbol in captures])
         self.output_symbols: tuple[int, ...] = self._results.symbols
         self._grad_func = grad_func
         self._python_grad_func = python_grad_func
@@ -122,7 +132,10 @@ class ConcreteFunction:
                     f"{spec.shape}, got {tensor.dtype} and {tensor.shape}"
                 )
             checked.append(tensor)
-        return self.call(checked)
+        variables = [variable() for variable in self._variables]
+        if any(variable is None for variable in variables):
+            raise RuntimeError(f"a variable that {self.name} was traced with is gone")
+        return self.call(checked + variables)
 
     def release_captures(self) -> None:
         """Forget where captured tensors are from: whoever runs the trace passes them.
@@ -144,7 +157,7 @@ class ConcreteFunction:
         return all(any(x is y for y in around) for x in self._captured_graphs)
 
     def call(self, tensors: list) -> Any:
-        """Call the trace with a list of tensors of the right specs."""
+        """Call the trace with tensors of the right specs, and the variables that it is to get."""
         return self.call_with(tensors + self.captured_inputs)
 
     def call_with(self, inputs: list) -> Any:
@@ -243,6 +256,15 @@ class ConcreteFunction:
             return returned + [None] * (len(inputs) - len(arguments))
 
         return custom_call(self.name, results, inputs, backward)
+
+
+def _taken_out(
+    captures: list[tuple[Any, int]], variables: Sequence[Variable]
+) -> tuple[list[tuple[int, int]], list[tuple[Any, int]]]:
+    """Return the places of captured variables among others, with their symbols; and the rest."""
+    places = {variable.id: place for place, variable in enumerate(variables)}
+    taken = [(places[x.id], symbol) for x, symbol in captures if x.id in places]
+    return taken, [(x, symbol) for x, symbol in captures if x.id not in places]
 
 
 def as_name(name: str) -> str:

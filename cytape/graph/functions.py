@@ -28,6 +28,7 @@ from cytape.tensor import nest
 from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.variable import Variable
 
 __all__ = ["Function", "function"]
 
@@ -157,6 +158,8 @@ class Function:
         if trace is None or not trace.fits_here():
             trace = self._trace(key, objects, args, kwargs)
         trace.last_use = self._now()
+        if trace.variable_places:
+            tensors += _variables(objects, trace.variable_places)
         return trace.call(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -264,13 +267,15 @@ class Function:
                     kept_as = general
                     args, kwargs = structures_of_specs((args, kwargs), general)
                     break
-        trace = self._trace_anew(key, args, kwargs)
+        trace = self._trace_anew(key, objects, args, kwargs)
         self._traces.add(kept_as, trace, objects)
         if kept_as is not key:
             self._traces.add_alias(key, trace)
         return trace
 
-    def _trace_anew(self, key: tuple, args: tuple, kwargs: dict) -> ConcreteFunction:
+    def _trace_anew(
+        self, key: tuple, objects: list, args: tuple, kwargs: dict
+    ) -> ConcreteFunction:
         if self._n_traces + 1 == MANY_TRACES:
             why = difference(key, list(self._traces.by_key))
             warnings.warn(
@@ -280,19 +285,20 @@ class Function:
                 "reduce_retracing=True",
                 stacklevel=4,
             )
-        objects = list(filter(is_object, key))
-
         def is_first() -> bool:
             """Tell whether there is no trace for the same objects."""
-            return all(list(filter(is_object, other)) != objects for other in list(self._by_key))
+            mine = list(filter(is_object, key))
+            return all(list(filter(is_object, other)) != mine for other in list(self._by_key))
 
-        trace = self._traced(args, kwargs, is_first)
+        variables = [x for x in objects if isinstance(x, Variable)]
+        trace = self._traced(args, kwargs, variables, is_first)
         if trace.graph.n_variables_made:  # how it goes with these, and whether it makes more
-            trace = self._traced(args, kwargs, _no)
+            trace = self._traced(args, kwargs, variables, _no)
         return trace
 
     def _traced(
-        self, args: tuple, kwargs: dict, may_make_variables: Callable[[], bool]
+        self, args: tuple, kwargs: dict, variables: list[Variable],
+        may_make_variables: Callable[[], bool],
     ) -> ConcreteFunction:
         graph = FunctionGraph(self.name, current_graph())
         graph.may_make_variables = may_make_variables
@@ -314,10 +320,17 @@ class Function:
             outputs = self.__wrapped__(*args, **kwargs)
             if not graph.n_variables_made:  # then it is traced once more
                 draws.warn(self.name)
-            trace = ConcreteFunction(self.name, graph, arguments, outputs, **self._gradients)
+            trace = ConcreteFunction(
+                self.name, graph, arguments, outputs, variables=variables, **self._gradients)
         graph.may_make_variables = _no  # not a closure, which knows this function
         self._n_traces += 1
         return trace
+
+
+def _variables(objects: list, places: tuple[int, ...]) -> list[Variable]:
+    """Return some of the variables among objects."""
+    variables = [x for x in objects if isinstance(x, Variable)]
+    return [variables[place] for place in places]
 
 
 def _no() -> bool:

@@ -325,6 +325,62 @@ def test_traces_go_with_the_objects_that_they_are_for(kept):
     assert live_tensors() <= tensors
 
 
+@pytest.mark.parametrize("pack", [
+    lambda v, w: (v, w), lambda v, w: ({"w": w, "v": [v]},), lambda v, w: (Options(v), w),
+    lambda v, w: (v, w, v, [w])])
+@pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
+def test_traces_go_with_the_variables_that_they_are_for(pack):
+    def found(x):
+        if isinstance(x, cytape.Variable):
+            return {x.name: x}
+        x = x.values() if isinstance(x, dict) else [x.scale] if isinstance(x, Options) else x
+        return {name: v for part in x for name, v in found(part).items()}
+
+    captured = cytape.Variable(2.0)
+
+    @cytape.function
+    def f(x, *packed):
+        variables = found(packed)
+        return cnp.sum(cnp.exp(variables["v"] * x) * variables["w"]) * captured
+
+    for _ in range(5):
+        v = cytape.Variable(np.zeros(10_000), name="v")
+        w = cytape.Variable(np.ones(10_000), name="w")
+        for scale in 1.0, 3.0:
+            w.assign(np.full(10_000, scale))
+            with cytape.GradientTape() as tape:
+                y = f(np.array(2.0), *pack(v, w))
+            dv, dw, dc = tape.gradient(y, [v, w, captured])
+            assert float(y) == scale * 20_000 and float(dc) == scale * 10_000
+            np.testing.assert_array_equal(dv, np.full(10_000, 4.0 * scale))
+            np.testing.assert_array_equal(dw, np.full(10_000, 2.0))
+            graph = cytape.Graph()
+            with graph.as_default():
+                y = f(cytape.constant(2.0), *pack(v, w))
+                slope = cytape.gradients(y, w)[0]
+            y, slope = cytape.Session(graph).run([y, slope])
+            assert y == scale * 20_000 and slope[0] == 2.0
+        trace = f.get_concrete_function(np.array(2.0), *pack(v, w))
+        assert float(trace(2.0)) == 60_000 and trace.captured_inputs == [captured]
+        gone = weakref.ref(v), weakref.ref(w)
+        del v, w, tape, y, slope, dv, dw, dc, graph
+        assert [reference() for reference in gone] == [None, None]
+        assert f.cache_info().traces == 0
+        with pytest.raises(RuntimeError, match="a variable that f was traced with is gone"):
+            trace(2.0)
+
+
+def test_a_gradient_function_is_called_with_tensors_not_with_variables():
+    v = cytape.Variable(3.0)
+    f = cytape.function(lambda v, x: v * x, grad_func=lambda x, g: 10.0 * g)
+    with cytape.GradientTape() as tape:
+        x = cytape.constant(2.0)
+        tape.watch(x)
+        y = f(v, x)
+    dx, dv = tape.gradient(y, [x, v])
+    assert (float(y), float(dx), dv) == (6.0, 10.0, None)
+
+
 def test_traces_go_with_objects_that_are_parts_of_cycles():
     f = cytape.function(loss_of)
     model = Model()
