@@ -15,8 +15,7 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.core import is_trainable
 from cytape.errors import DetachedError, InvalidGradientError, TapeStateError
-from cytape.ops.creation import identity_op
-from cytape.ops.declare import nondifferentiable
+from cytape.ops.creation import identity_op, stop_gradient_op
 from cytape.ops.general_op import custom_call
 from cytape.ops.gradients import compute_gradients
 from cytape.tensor import nest, state
@@ -25,8 +24,6 @@ from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["custom_gradient", "custom_jvp", "recompute_grad", "stop_gradient"]
-
-_stop_gradient = nondifferentiable("StopGradient", forward=lambda x: x, shape_rule=lambda x: x)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -47,7 +44,7 @@ def stop_gradient(x: Any) -> Any:
     >>> float(cytape.grad(lambda x: x * cytape.stop_gradient(x))(3.0))
     3.0
     """
-    return _stop_gradient(x)
+    return stop_gradient_op(x)
 
 
 def custom_gradient(f: Callable) -> Callable:

@@ -129,9 +129,19 @@ def reshape_like(x, shape, order="C"):
     return reshape_like_op(x, shape.tensor(), order=order)
 
 
+def widened(x):
+    """Return `x`, in single precision instead of half, for what sums many elements."""
+    return cast(x, np.float32) if x.dtype == np.float16 else x
+
+
+def countable(n, dtype):
+    """Return a count as what is of a dtype can be divided by: in half precision it may be inf."""
+    return np.float32(n) if dtype == np.float16 else n
+
+
 def count(spec, axis, at_least=0):
     """Count the elements along axes of what has an unknown shape, when the graph runs."""
-    dtype = np.empty(0, spec.dtype).real.dtype
+    dtype = np.result_type(np.empty(0, spec.dtype).real.dtype, np.float32)
     return count_op(spec.extents.tensor(), axis=axis, dtype=dtype, at_least=at_least)
 
 

@@ -152,19 +152,19 @@ rad2deg = elementwise("Rad2deg", np.rad2deg, lambda y, x: 180 / math.pi)
 degrees = elementwise("Degrees", np.degrees, lambda y, x: 180 / math.pi)
 
 
-def _nonzero(x):
-    """Replace 0 by 1: a divisor for what is 0 wherever x is."""
-    return x + (x == 0)
+def _divisor(x):
+    """Replace 0 by infinity: what is divided by it is 0, and so are all of its derivatives."""
+    return where(x == 0, math.inf, x)
 
 
 hypot = elementwise(
-    "Hypot", np.hypot, lambda z, x, y: x / _nonzero(z), lambda z, x, y: y / _nonzero(z)
+    "Hypot", np.hypot, lambda z, x, y: x / _divisor(z), lambda z, x, y: y / _divisor(z)
 )
 # Divided twice by the radius: its square may overflow.
 arctan2 = atan2 = elementwise(
     "Arctan2", np.arctan2,
-    lambda z, y, x: x / _nonzero(hypot(x, y)) / _nonzero(hypot(x, y)),
-    lambda z, y, x: -y / _nonzero(hypot(x, y)) / _nonzero(hypot(x, y)),
+    lambda z, y, x: x / _divisor(hypot(x, y)) / _divisor(hypot(x, y)),
+    lambda z, y, x: -y / _divisor(hypot(x, y)) / _divisor(hypot(x, y)),
 )  # fmt: skip
 
 
@@ -384,7 +384,7 @@ def sign(x, /, **kwargs):
     array([-1.,  0.,  1.])
     """
     if _is_complex_tensor(x):
-        return divide(x, _nonzero(absolute(x)), **kwargs)
+        return divide(x, _divisor(absolute(x)), **kwargs)
     return _sign(x, **kwargs)
 
 

@@ -11,7 +11,7 @@ from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy
 from cytape.ops.conform import sum_to
 from cytape.ops.creation import astype
 from cytape.ops.declare import enter, general, linear
-from cytape.ops.elementwise import absolute, conj, multiply, real, sign
+from cytape.ops.elementwise import absolute, conj, multiply, real, sign, where
 from cytape.ops.matmul_op import MatMulOp
 from cytape.ops.shaping import (
     expand_dims,
@@ -320,10 +320,14 @@ merge_pairs_op = linear(
 def _direction(op):
     """Return the derivative of the norm, and at zero, where there is none, the subgradient 0."""
     x, ord = op.inputs[0], op.attrs["ord"]
-    norm = op.outputs[0] + (op.outputs[0] == 0)
+    # Divided by infinity, derivatives of all orders are 0.
+    norm = where(op.outputs[0] == 0, np.inf, op.outputs[0])
     if ord == 2:
         return x / norm
-    return sign(x) * (absolute(x) / norm) ** (ord - 1)
+    magnitude = absolute(x) / norm
+    if ord < 1:  # a power of 0 would be infinite, one of infinity is 0
+        magnitude = where(magnitude == 0, np.inf, magnitude)
+    return sign(x) * magnitude ** (ord - 1)
 
 
 def _vector_norm_jvp(op, t):

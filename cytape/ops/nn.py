@@ -12,12 +12,12 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import nn_shapes
 from cytape.ops.arguments import axis_in_batch, is_tensor
-from cytape.ops.conform import count
+from cytape.ops.conform import count, countable, widened
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
 from cytape.ops.declare import elementwise, general
 from cytape.ops.dropout import dropout
-from cytape.ops.elementwise import exp, maximum, where
+from cytape.ops.elementwise import exp, isinf, maximum, where
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 
@@ -59,24 +59,32 @@ sigmoid = elementwise(
 def _shifted(x, axis):
     """Return `x` less its largest element along `axis`, and that element.
 
-    Nothing is subtracted where the largest is infinite: the difference would be NaN.
+    Nothing is subtracted where the largest is infinite: the difference would be NaN. In half
+    precision the sum of the exponentials of many elements may be infinite.
     """
     x = np.asarray(x)
     if x.dtype.kind != "f":
         x = x.astype(np.float64)
+    elif x.dtype == np.float16:
+        x = x.astype(np.float32)
     largest = x.max(axis, keepdims=True, initial=-np.inf)
     largest = np.where(np.isfinite(largest), largest, 0)
     return x - largest, largest
 
 
+def _as_given(result, x):
+    """Return a result in half precision if `x` has that."""
+    return result.astype(np.float16) if getattr(x, "dtype", None) == np.float16 else result
+
+
 def _softmax(x, *, axis):
     powers = np.exp(_shifted(x, axis)[0])
-    return powers / powers.sum(axis, keepdims=True)
+    return _as_given(powers / powers.sum(axis, keepdims=True), x)
 
 
 def _log_softmax(x, *, axis):
     shifted, _ = _shifted(x, axis)
-    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+    return _as_given(shifted - np.log(np.exp(shifted).sum(axis, keepdims=True)), x)
 
 
 def _log_sum_exp(x, *, axis, keepdims):
@@ -84,7 +92,8 @@ def _log_sum_exp(x, *, axis, keepdims):
     if not keepdims:
         largest = largest.squeeze(axis)
     with np.errstate(divide="ignore"):  # the logarithm of no probability at all is -inf
-        return np.log(np.exp(shifted).sum(axis, keepdims=keepdims)) + largest
+        total = np.log(np.exp(shifted).sum(axis, keepdims=keepdims))
+    return _as_given(total + largest, x)
 
 
 def _softmax_product(y, t, axis):
@@ -114,9 +123,16 @@ def _with_axes(op, reduced):
 
 
 def _shares(op):
-    """Return the softmax that is the derivative of logsumexp, 0 where there is no probability."""
-    y = op.outputs[0]
-    return exp(op.inputs[0] - _with_axes(op, where(y == -np.inf, 0, y)))
+    """Return the softmax that is the derivative of logsumexp.
+
+    0 where there is no probability; elements that are inf share what there is.
+    """
+    x, y = op.inputs[0], _with_axes(op, op.outputs[0])
+    infinite = y == np.inf
+    powers = exp(where(infinite, -np.inf, x - where(isinf(y), 0, y)))
+    chosen = astype(x == y, np.result_type(y.dtype, np.float32))
+    n_chosen = sum(where(infinite, chosen, 1), op.attrs["axis"], keepdims=True)
+    return where(infinite, chosen / n_chosen, powers)
 
 
 softmax_op = general(
@@ -429,12 +445,12 @@ def _channel_axes(spec):
     axes = tuple(range(spec.ndim - 1))
     if None in spec.shape[:-1]:
         return axes, count(spec, axes)
-    return axes, math.prod(spec.shape[:-1])
+    return axes, countable(math.prod(spec.shape[:-1]), spec.dtype)
 
 
 def _fused_batch_norm(x, scale, offset, *, epsilon):
     x, scale, offset = np.asarray(x), np.asarray(scale), np.asarray(offset)
-    axes, count = _channel_axes(x)
+    axes, count = tuple(range(x.ndim - 1)), math.prod(x.shape[:-1])
     mean = x.mean(axes)
     variance = x.var(axes)
     rsqrt = 1 / np.sqrt(variance + epsilon)
@@ -456,7 +472,7 @@ def _fused_batch_norm_vjp(op, g, g_mean, g_variance, g_saved_mean, g_rsqrt):
     axes, count = _channel_axes(op.input_specs[0])
     mean, rsqrt = op.outputs[3], op.outputs[4]
     centered = op.inputs[0] - mean
-    normalised = centered * rsqrt
+    g, normalised = widened(g), widened(centered * rsqrt)
     g_scale = sum(g * normalised, axes)
     g_offset = sum(g, axes)
     g_x = rsqrt * op.inputs[1] * (g - (g_offset + normalised * g_scale) / count)
@@ -477,6 +493,7 @@ def _fused_batch_norm_jvp(op, t_x, t_scale, t_offset):
     centered = op.inputs[0] - mean
     t_y = t_mean = t_variance = t_rsqrt = None
     if t_x is not None:
+        t_x = widened(t_x)
         t_mean = sum(t_x, axes) / count
         covariance = sum(centered * t_x, axes)
         t_variance = covariance * (2 / _less_one(count))

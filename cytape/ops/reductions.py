@@ -3,10 +3,14 @@
 Where a derivative is not unique, these values are taken:
 
 - `max` and `min`: elements that tie share the gradient equally (TensorFlow's and JAX's choice);
-- `std` of elements that are all equal: 0, where the formula would give NaN.
+- `std` of elements that are all equal: 0, where the formula would give NaN. What counts is that
+  they are equal, not whether NumPy's `std` is 0: the rounding of the mean may keep it from that.
 
 `prod` and `cumprod` never divide by an element, so zeros among them are no special case, whatever
-the order of the derivative.
+the order of the derivative. An element that stands still adds nothing to a tangent, even if the
+product of the others is infinite; nor does a gradient of zero.
+
+Half precision is widened to single precision where elements are counted or many of them summed.
 """
 
 import math
@@ -16,11 +20,11 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import shape_rules
 from cytape.ops.arguments import axis_in_batch, only_numpy
-from cytape.ops.conform import count
-from cytape.ops.creation import astype, ones_like, zeros_like
+from cytape.ops.conform import count, countable
+from cytape.ops.creation import astype, ones_like, stop_gradient_op, zeros_like
 from cytape.ops.declare import enter, general, linear, nondifferentiable
 from cytape.ops.deferred import deferred_jvp, deferred_vjp
-from cytape.ops.elementwise import conj, maximum, real, where
+from cytape.ops.elementwise import conj, isfinite, maximum, real, sqrt, where
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
 from cytape.ops.shaping import (
@@ -71,7 +75,7 @@ def _count(op, at_least=0):
     spec = op.input_specs[0]
     if not spec.known:
         return count(spec, None if op.attrs["axis"] is None else _axes(op), at_least)
-    return math.prod(spec.shape[axis] for axis in _axes(op)) or at_least
+    return countable(math.prod(spec.shape[axis] for axis in _axes(op)) or at_least, spec.dtype)
 
 
 def _keepdims(op, reduced):
@@ -88,6 +92,18 @@ def _keepdims(op, reduced):
 def _expand(op, reduced):
     """Repeat along the reduced axes, to the input's shape."""
     return broadcast_to(_keepdims(op, reduced), op.input_specs[0].extents)
+
+
+def _operand(op):
+    """Return the input in the result's precision, at least in single precision."""
+    x = op.inputs[0]
+    dtype = np.result_type(x.dtype, op.output_specs[0].dtype, np.float32)
+    return x if x.dtype == dtype else astype(x, dtype)
+
+
+def _times(moving, factor, still):
+    """Multiply a tangent or gradient by a factor; where it stands still 0 * inf is 0."""
+    return where(still & ~isfinite(factor), 0, moving * factor)
 
 
 def _conj(x):
@@ -201,8 +217,9 @@ def _prod_partials(op):
     shape, reduced = op.input_specs[0].shape, _axes(op)
     kept = tuple(i for i in range(len(shape)) if i not in reduced)
     order = kept + reduced
-    rows = transpose(op.inputs[0], order)
-    partials = _products_of_others(reshape(rows, tuple(shape[i] for i in kept) + (_count(op),)))
+    rows = transpose(_operand(op), order)
+    size = math.prod(shape[i] for i in reduced)
+    partials = _products_of_others(reshape(rows, (*[shape[i] for i in kept], size)))
     return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
 
 
@@ -215,7 +232,7 @@ def _prod_vjp(op, g):
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
         return deferred_jvp(op, t)
-    return _summed(op, t * _prod_partials(op))
+    return _summed(op, _times(t, _prod_partials(op), t == 0))
 
 
 prod_op = general(
@@ -247,7 +264,8 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
 def _shares(op):
     """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
     x = op.inputs[0]
-    chosen = astype(x == _keepdims(op, op.outputs[0]), x.dtype)
+    dtype = np.result_type(x.dtype, np.float32)
+    chosen = astype(x == _keepdims(op, op.outputs[0]), dtype)
     return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
 
 
@@ -304,8 +322,15 @@ amax, amin = max, min
 
 
 def _deviations(op):
-    """Return the input less its mean."""
-    x = op.inputs[0]
+    """Return the input less its mean: exactly 0 where all elements are equal.
+
+    Whatever constant is subtracted first makes no difference, but for rounding. Less the first one,
+    equal elements are zeros, and close ones have exact differences.
+    """
+    x = _operand(op)
+    axes = _axes(op)
+    first = x[tuple([slice(0, 1) if i in axes else slice(None) for i in range(x.ndim)])]
+    x = x - stop_gradient_op(first)
     return x - mean(x, op.attrs["axis"], keepdims=True)
 
 
@@ -316,27 +341,45 @@ def _degrees_of_freedom(op):
     return freedom if freedom > 0 else 0
 
 
-def _freedom_times_std(op):
-    """Return what divides the deviations in the derivative of `std`: infinity where `std` is 0.
+def _std_partials(op):
+    """Return the partial derivative of `std` in each element: that of a norm of the deviations."""
+    deviations = _deviations(op)
+    squares = real(conj(deviations) * deviations) if op.inputs[0].dtype.kind == "c" else (
+        deviations * deviations
+    )  # fmt: skip
+    square, freedom = sum(squares, op.attrs["axis"], keepdims=True), _degrees_of_freedom(op)
+    # Division by infinity makes derivatives of every order 0, where they would be NaN.
+    return deviations / (sqrt(where(square == 0, np.inf, square / freedom)) * freedom)
 
-    Division by infinity makes the derivatives of every order 0 there, where they would be NaN.
-    """
-    std = op.outputs[0]
-    return where(std == 0, np.inf, std * _degrees_of_freedom(op))
+
+def _var_vjp(op, g):
+    if op.input_specs[0].ndim < 0:
+        return deferred_vjp(op, g)
+    return _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op)
 
 
 def _var_jvp(op, t):
+    if op.input_specs[0].ndim < 0:
+        return deferred_jvp(op, t)
     return 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op)
 
 
+def _std_vjp(op, g):
+    if op.input_specs[0].ndim < 0:
+        return deferred_vjp(op, g)
+    return _keepdims(op, g) * _std_partials(op)
+
+
 def _std_jvp(op, t):
-    return _inner(op, _deviations(op), t) / _freedom_times_std(op)
+    if op.input_specs[0].ndim < 0:
+        return deferred_jvp(op, t)
+    return _inner(op, _std_partials(op), t)
 
 
 var_op = general(
     "Var",
     forward=np.var,
-    vjp=lambda op, g: _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op),
+    vjp=_var_vjp,
     jvp=_var_jvp,
     batched=_var_jvp,
     shape_rule=shape_rules.spread,
@@ -345,9 +388,8 @@ var_op = general(
 std_op = general(
     "Std",
     forward=np.std,
-    vjp=lambda op, g: _keepdims(op, g / _freedom_times_std(op)) * _deviations(op),
+    vjp=_std_vjp,
     jvp=_std_jvp,
-    saved_outputs=(0,),
     batched=_std_jvp,
     shape_rule=shape_rules.spread,
 )
@@ -451,11 +493,16 @@ def _cumprod_vjp(op, g):
     if not op.input_specs[0].known:
         return deferred_vjp(op, g)
     g = moveaxis(g, axis, -1)
-    for shift, row in reversed(_doubling_steps(moveaxis(_conj(op.inputs[0]), axis, -1))):
-        first, rest = g[..., :shift], g[..., shift:]
-        to_later = concatenate([first, rest * row[..., :-shift]], axis=-1)
-        to_earlier = concatenate([rest * row[..., shift:], zeros_like(first)], axis=-1)
+    still = g == 0
+    for shift, row in reversed(_doubling_steps(moveaxis(_conj(_operand(op)), axis, -1))):
+        first, rest, at_rest = g[..., :shift], g[..., shift:], still[..., shift:]
+        to_later = concatenate([first, _times(rest, row[..., :-shift], at_rest)], axis=-1)
+        to_earlier = concatenate(
+            [_times(rest, row[..., shift:], at_rest), zeros_like(first)], axis=-1
+        )
         g = to_later + to_earlier
+        earlier = concatenate([at_rest, ones_like(still[..., :shift])], axis=-1)
+        still = still & earlier
     return moveaxis(g, -1, axis)
 
 
@@ -464,9 +511,14 @@ def _cumprod_jvp(op, t):
     if not op.input_specs[0].known:
         return deferred_jvp(op, t)
     t = moveaxis(t, axis, -1)
-    for shift, row in _doubling_steps(moveaxis(op.inputs[0], axis, -1)):
-        product = t[..., shift:] * row[..., :-shift] + row[..., shift:] * t[..., :-shift]
+    still = t == 0
+    for shift, row in _doubling_steps(moveaxis(_operand(op), axis, -1)):
+        later, earlier = still[..., shift:], still[..., :-shift]
+        product = _times(t[..., shift:], row[..., :-shift], later) + (
+            _times(t[..., :-shift], row[..., shift:], earlier)
+        )
         t = concatenate([t[..., :shift], product], axis=-1)
+        still = concatenate([still[..., :shift], later & earlier], axis=-1)
     return moveaxis(t, -1, axis)
 
 

@@ -140,7 +140,7 @@ SPECS = [
     ),  # fmt: skip
     OpSpec("ClipBelow", lambda x, low: cnp.clip(x, min=low), lambda x, low: np.clip(x, low, None),
            BINARY, (distinct(0.25, 0.05), distinct(0.25, 0.15))),
-    OpSpec("ClipAbove", lambda x, high: cnp.clip(x, max=high), lambda x, high: np.clip(x, None, high),
+    OpSpec("ClipAbove", lambda x, top: cnp.clip(x, max=top), lambda x, top: np.clip(x, None, top),
            BINARY, (distinct(0.25, 0.05), distinct(0.25, 0.15))),
     OpSpec("NanToNum", cnp.nan_to_num, np.nan_to_num, UNARY),
     OpSpec("NanToNum", cnp.nan_to_num, np.nan_to_num, [case((3,))], dtypes=["complex128"]),

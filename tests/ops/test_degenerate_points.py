@@ -1,0 +1,188 @@
+"""Derivatives where rounding, overflow or a root of zero could make them up.
+
+Roots of sums of squares at zero, and where only rounding keeps them from it; counts that half
+precision cannot hold; products of infinities with what does not move.
+"""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from tests.ops.routes import PLACES, ROUTES, derivatives
+
+inf, nan = np.inf, np.nan
+
+routes = pytest.mark.parametrize(("mode", "place"), ROUTES)
+places = pytest.mark.parametrize("place", PLACES)
+
+
+# -- roots -----------------------------------------------------------------------------------------
+
+
+@routes
+@pytest.mark.parametrize("ddof", [0, 1])
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.full(3, 0.1), np.full(7, 1 / 3), np.full(1000, 0.7), np.full(5, 1e100), np.zeros(4),
+        np.full(3, 0.1, np.float32), np.full(3, 0.1, np.float16), np.full(3, 0.1 + 0.2j),
+        np.tile([[0.1], [0.2]], 3),
+    ],
+    ids=lambda x: f"{x.dtype}-{x.shape}-{x.flat[0]}",
+)  # fmt: skip
+def test_std_of_equal_elements_has_derivatives_of_zero(x, ddof, mode, place):
+    """NumPy's deviation is some 1e-17, as the mean is rounded; the elements are equal all the same.
+    """
+    t = np.arange(x.size, dtype=x.dtype).reshape(x.shape)
+    for found in derivatives(
+        mode, place, lambda x: cnp.std(x, axis=-1, ddof=ddof), [x], [t]
+    ):
+        np.testing.assert_array_equal(found, np.zeros_like(found))
+
+
+@places
+def test_std_of_elements_one_rounding_apart_is_that_of_their_differences(place):
+    """A common offset changes no derivative, also where it hides the deviations."""
+    ulp = np.spacing(0.1)
+    apart = np.array([0.0, 0.0, 1.0, 3.0])
+    (found,) = derivatives("reverse", place, cnp.std, [0.1 + ulp * apart], None)
+    (expected,) = derivatives("reverse", "eager", cnp.std, [apart], None)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+    found = cytape.hessian(cnp.std)(0.1 + ulp * apart) * ulp
+    np.testing.assert_allclose(found, cytape.hessian(cnp.std)(apart), rtol=1e-13)
+
+
+def test_variance_far_from_zero():
+    x = 1e8 + np.array([0.0, 1.0, 2.0, 4.0])
+    np.testing.assert_allclose(cytape.grad(np.var)(x), (x - 1e8 - 1.75) / 2, rtol=1e-14)
+
+
+ROOTS = {
+    "norm": np.linalg.norm,
+    "norm of order 3": lambda x: np.linalg.norm(x, 3),
+    "norm of order 1/2": lambda x: np.linalg.norm(x, 0.5),
+    "norm of order -1": lambda x: np.linalg.norm(x, -1),
+    "norm of order inf": lambda x: np.linalg.norm(x, np.inf),
+    "norm of order 1": lambda x: np.linalg.norm(x, 1),
+    "hypot": lambda x: np.hypot(x[0], x[1]),
+    "arctan2": lambda x: np.arctan2(x[0], x[1]),
+    "magnitude": lambda x: np.abs(x[0] + 1j * x[1]),
+    "std": np.std,
+}
+
+
+@routes
+@pytest.mark.parametrize("root", ROOTS)
+def test_derivatives_of_roots_at_zero_are_zero(root, mode, place):
+    x, t = np.zeros(2), np.array([1.0, 2.0])
+    for found in derivatives(mode, place, ROOTS[root], [x], [t]):
+        np.testing.assert_array_equal(found, np.zeros_like(found))
+
+
+@pytest.mark.parametrize("order", [0.5, 0.9, 1, 1.5, 2, 3])
+def test_a_zero_among_others_has_a_gradient_of_zero(order):
+    gradient = cytape.grad(lambda x: np.linalg.norm(x, order))(np.array([3.0, 0.0]))
+    np.testing.assert_allclose(gradient, [1.0, 0.0], rtol=1e-14)
+
+
+# -- counts in half precision ----------------------------------------------------------------------
+
+MANY = 70_000  # more than the largest number of half precision, 65,504
+
+
+def half(n):
+    return np.resize(np.array([0.0, 1.0, 0.5, 0.25], np.float16), n)
+
+
+COUNTING = {
+    "mean": cnp.mean,
+    "var": cnp.var,
+    "std": cnp.std,
+    "var of rows": lambda x: cnp.var(cnp.reshape(x, (2, -1)), axis=1),
+    "max of ties": lambda x: cnp.max(x),
+    "min of ties": lambda x: cnp.min(x),
+    "logsumexp": lambda x: cytape.nn.logsumexp(x),
+    "softmax": lambda x: cytape.nn.softmax(x) * (1000 * half(MANY)),
+    "log_softmax": lambda x: cytape.nn.log_softmax(x)[:100],
+    # Of this size, so that what it has in all for its statistics fits half precision.
+    "batch norm": lambda x: 1e-3 * cytape.nn.fused_batch_norm(
+        cnp.reshape(x, (-1, 1)), np.ones(1, np.float16), np.ones(1, np.float16))[0] ** 4,
+}  # fmt: skip
+
+
+@routes
+@pytest.mark.parametrize("function", COUNTING)
+def test_counts_beyond_half_precision(function, mode, place):
+    f = COUNTING[function]
+    x, t = half(MANY), np.resize(np.array([1.0, 0.5, 0.25], np.float16), MANY)
+    found = derivatives(mode, place, f, [x], [t])
+    wide = derivatives(mode, "eager", f, [x.astype(float)], [t.astype(float)])
+    for half_found, expected in zip(found, wide, strict=True):
+        assert half_found.dtype == np.float16
+        atol = 2.0**-23 + 1e-2 * np.abs(expected).max()  # 2**-24 is the smallest half
+        np.testing.assert_allclose(half_found, expected, rtol=1e-2, atol=atol)
+
+
+def test_counts_of_unknown_extents():
+    f = cytape.function(
+        lambda x: cytape.grad(cnp.mean)(x), input_signature=[cytape.Spec.of((None,), "float16")]
+    )
+    np.testing.assert_allclose(f(half(MANY)).numpy(), 1 / MANY, rtol=1e-2)
+
+
+def test_the_softmax_of_many_halves():
+    softmax = cytape.nn.softmax(np.zeros(MANY, np.float16))
+    assert softmax.dtype == np.float16
+    np.testing.assert_allclose(softmax, 1 / MANY, rtol=1e-2)
+    assert np.isfinite(cytape.nn.log_softmax(np.zeros(MANY, np.float16))).all()
+
+
+# -- infinities ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [cnp.prod, lambda x: cnp.cumprod(x)[-1]])
+@pytest.mark.parametrize(
+    "x", [[0.0, inf], [inf, 0.0, 2.0], [1e200, 1e200, 1.0], [nan, 0.0, 1.0], [3.0, inf, 2.0, 5.0]]
+)
+@pytest.mark.parametrize("place", ["eager", "in_function", "in_graph"])
+def test_both_modes_have_the_same_products_of_others(function, x, place):
+    x = np.array(x)
+    (gradient,) = derivatives("reverse", place, function, [x], None)
+    for direction, expected in zip(np.eye(len(x)), gradient, strict=True):
+        (tangent,) = derivatives("forward", place, function, [x], [direction])
+        np.testing.assert_array_equal(tangent, expected)
+
+
+def test_a_tangent_of_zero_is_still_differentiated():
+    """What does not move is left out only where its factor is infinite."""
+    x = cytape.constant([2.0, 3.0, 4.0])
+    for function in (cnp.prod, lambda x: cnp.cumprod(x)[-1]):
+        t = cytape.constant(np.zeros(3))
+        with cytape.GradientTape() as tape:
+            tape.watch(t)
+            _, tangent = cytape.jvp(function, (x,), (t,))
+        np.testing.assert_array_equal(tape.gradient(tangent, t).numpy(), [12.0, 8.0, 6.0])
+
+
+@routes
+@pytest.mark.parametrize(
+    ("x", "shares"),
+    [
+        ([inf, 0.0], [1.0, 0.0]),
+        ([inf, inf, 1.0], [0.5, 0.5, 0.0]),
+        ([-inf, inf], [0.0, 1.0]),
+        ([-inf, -inf], [0.0, 0.0]),
+        ([-inf, 2.0, 2.0], [0.0, 0.5, 0.5]),
+    ],
+)
+def test_logsumexp_of_infinities(x, shares, mode, place):
+    x, shares, t = np.array(x), np.array(shares), np.ones(len(x))
+    found = derivatives(mode, place, lambda x: cytape.nn.logsumexp(x), [x], [t])
+    expected = {"reverse": shares, "forward": np.sum(shares)}.get(mode, np.zeros(len(x)))
+    np.testing.assert_allclose(found[0], expected, atol=1e-15)
+
+
+@pytest.mark.parametrize("x", [[nan, 1.0], [nan, inf]])
+def test_logsumexp_of_nan_is_nan(x):
+    assert np.isnan(cytape.grad(lambda x: cytape.nn.logsumexp(x))(np.array(x))).any()
