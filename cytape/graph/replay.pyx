@@ -148,7 +148,12 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
             if number not in contexts:
                 contexts[number] = context_within(into, present, graph.contexts[number])
             into.context = contexts[number]
-            results = into.build(op, *[symbols[symbol] for symbol in graph.inputs_of(n)], **attrs)
+            into.differentiating += graph.nodes[n].is_derivative
+            try:
+                results = into.build(
+                    op, *[symbols[symbol] for symbol in graph.inputs_of(n)], **attrs)
+            finally:
+                into.differentiating -= graph.nodes[n].is_derivative
             nodes[n] = into.n_nodes - 1
             if graph.has_control_inputs:
                 waits_for = [nodes[before] for before in graph.control_inputs_of(n)

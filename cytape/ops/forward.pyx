@@ -10,6 +10,7 @@ from cytape.tensor.value cimport array_of, value_of_array
 from libc.stdlib cimport calloc, free
 
 from .dispatch cimport dense, may_be
+from .symbolic cimport SymbolicGraph
 
 import numpy as np
 
@@ -58,8 +59,11 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
     if not any_new or all_none(tangents):
         return 0
     recorders = this_thread().recorders
+    graph = building()
     accumulator.push_state()
     try:
+        if graph is not None:
+            (<SymbolicGraph>graph).differentiating += 1
         accumulator.accumulating = True
         begin_computing(accumulator)
         if accumulator.rule is not None:
@@ -94,6 +98,8 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
                 Py_INCREF(results[i])
                 accumulator.store(value.id, <void*><PyObject*>results[i])
     finally:
+        if graph is not None:
+            (<SymbolicGraph>graph).differentiating -= 1
         accumulator.pop_state()
         end_computing(recorders)
     return 0

@@ -1,5 +1,6 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cytape.core.vspace cimport NEEDED, BackwardCall
+from cytape.tensor.state cimport building
 from cytape.tensor.tensor cimport another_handle
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t
@@ -100,6 +101,9 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
         row[i] = <void*><PyObject*>refs[i]
     for i in range(n_in):
         (<char*>call.needed)[i] = NEEDED if needed[i] else 0
+    into = building()
+    if into is not None:
+        (<SymbolicGraph>into).differentiating += 1
     try:
         for i in range(n_out):
             if output_gradients[i] is not None:
@@ -116,6 +120,8 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
             results.append(another_handle(gradient) if type(gradient) is Value else gradient)
         return results
     finally:
+        if into is not None:
+            (<SymbolicGraph>into).differentiating -= 1
         for i in range(n_out + n_in):  # those of outputs, then those of inputs
             if call.output_gradients[i] != NULL:
                 Py_DECREF(<object>call.output_gradients[i])

@@ -25,6 +25,7 @@ cdef struct Node:
     int32_t context         # position in `contexts`
     int32_t instruction     # where in `code` it was built
     PyObject* code          # owned, or NULL
+    bint is_derivative      # built while something was differentiated
 
 cdef struct Symbol:
     id_t id
@@ -49,6 +50,7 @@ cdef class SymbolicGraph:
     cdef int32_t context             # the present one
     cdef PyObject* code              # where all nodes are said to be built, or NULL: look each time
     cdef int32_t instruction
+    cdef int32_t differentiating     # how many derivatives are being built, one within another
     cdef void begin_backward(self) noexcept  # one place for all nodes until the end
     cdef void end_backward(self) noexcept
     cdef dict numbers                # a Python scalar, and a dtype -> its symbol

@@ -259,6 +259,7 @@ cdef class SymbolicGraph:
         node.first_output = self.n_symbols
         node.n_outputs = n_outputs
         node.context = self.context
+        node.is_derivative = self.differentiating > 0
         if self.code == NULL:
             locate(&node.code, &node.instruction)
         else:
@@ -273,10 +274,12 @@ cdef class SymbolicGraph:
         return self.n_nodes - 1
 
     cdef void begin_backward(self) noexcept:
+        self.differentiating += 1
         if self.code == NULL:
             locate(&self.code, &self.instruction)
 
     cdef void end_backward(self) noexcept:
+        self.differentiating -= 1
         Py_XDECREF(self.code)
         self.code = NULL
 

@@ -170,18 +170,10 @@ cdef class Fusion:
             self.stages[node] = stage
         return 0
 
-    cdef int choose_fast(self) except -1:
-        """Of sine and cosine of one thing the later one is a derivative, to be computed as such."""
-        cdef SymbolicGraph source = self.source
-        cdef dict first = {}
-        cdef int32_t node, symbol
-        for node in range(source.n_nodes):
-            if self.rewriting.live[node] and (<Op>source.ops[node] is sin_op
-                                              or <Op>source.ops[node] is cos_op):
-                symbol = source.args[source.nodes[node].inputs]
-                self.fast[node] = first.setdefault(symbol, source.ops[node]) is not (
-                    source.ops[node])
-        return 0
+    cdef void choose_fast(self) noexcept:
+        cdef int32_t node
+        for node in range(self.source.n_nodes):
+            self.fast[node] = self.rewriting.live[node] and may_be_fast(self.source, node)
 
     cdef int sink(self) noexcept:
         """Move what is not used before a later stage there, to those of its kind that use it."""
@@ -438,6 +430,12 @@ cdef bint is_operand(Spec spec, Spec full) noexcept:
     return run >= LEAST_RUN
 
 
+cdef bint may_be_fast(SymbolicGraph graph, int32_t node) noexcept:
+    """Whether a node is a sine or cosine that is part of a derivative only, as in eager programs."""
+    return graph.nodes[node].is_derivative and (
+        <Op>graph.ops[node] is sin_op or <Op>graph.ops[node] is cos_op)
+
+
 cdef bint any_large(SymbolicGraph graph, Py_ssize_t least) except -1:
     """Whether there is an elementwise op of so many elements."""
     cdef Spec spec
@@ -447,8 +445,7 @@ cdef bint any_large(SymbolicGraph graph, Py_ssize_t least) except -1:
             spec = spec_at(graph, graph.nodes[node].first_output)
             if spec.size >= least and fused_kind(<Op>graph.ops[node]) == LOOP_STEP:
                 return True
-            if spec.size >= LEAST_FAST and (<Op>graph.ops[node] is sin_op
-                                            or <Op>graph.ops[node] is cos_op):
+            if spec.size >= LEAST_FAST and may_be_fast(graph, node):
                 return True
     return False
 

@@ -224,6 +224,7 @@ cdef int copy_or_merge(Rewriting rewriting, NodeTable table, int32_t node) excep
         return 0
     first = rewriting.source.nodes[node].first_output
     symbol = rewriting.target.nodes[found].first_output
+    rewriting.target.nodes[found].is_derivative &= rewriting.source.nodes[node].is_derivative
     for i in range(rewriting.source.nodes[node].n_outputs):
         if rewriting.mapping[first + i] == ABSENT:
             rewriting.mapping[first + i] = symbol + i

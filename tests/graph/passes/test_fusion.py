@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.passes.fusion import fused
+from cytape.graph.passes.merging import with_repeats_merged
 from cytape.graph.reference import run
 from cytape.graph.subgraph import Subgraph
 from cytape.ops.declare import nondifferentiable
@@ -321,7 +323,17 @@ def test_what_is_fed_is_not_computed():
     check_same(subgraph, after, [X])
 
 
-def test_the_later_of_sine_and_cosine_may_be_computed_faster():
+def fast_calls(after):
+    """Name the sines and cosines that may be computed by the faster loop."""
+    fused_ops = [op for op in after.graph.ops if op.name == "Fused"]
+    return sorted(call[0].name for op in fused_ops for call in op.calls if call[3])
+
+
+def both(x):
+    return cnp.sin(x) + cnp.cos(x)
+
+
+def test_sines_and_cosines_of_derivatives_may_be_computed_faster():
     after = fused(subgraph_of(with_gradients(lambda x: cnp.sum(cnp.sin(x))), X), 65)
     (op,) = (op for op in after.graph.ops if op.name == "Fused")
     assert {call[0].name: call[3] for call in op.calls} == {
@@ -330,6 +342,53 @@ def test_the_later_of_sine_and_cosine_may_be_computed_faster():
         "Cos": True,
         "Multiply": False,
     }
+
+
+def gradient_then_cosine(x):
+    _, gradient = with_gradients(cnp.sin)(x)
+    return [gradient, cnp.cos(x)]
+
+
+def tangent(x):
+    with cytape.ForwardAccumulator(x, np.ones(x.shape)) as accumulator:
+        y = cnp.sin(x)
+    return [y, accumulator.jvp(y)]
+
+
+def of_a_function_inside(x):
+    return [cytape.function(cytape.grad(lambda x: cnp.sum(cnp.sin(x))))(x), cnp.sin(2.0 * x)]
+
+
+@pytest.mark.parametrize(("function", "expected"), [
+    (both, []),
+    (lambda x: [cnp.cos(x), cnp.sin(x)], []),
+    (with_gradients(lambda x: cnp.sum(both(x))), []),  # each is the program's own, too
+    (gradient_then_cosine, []),
+    (tangent, ["Cos"]),
+    (of_a_function_inside, ["Cos"]),
+    (lambda x: cytape.gradients(cnp.sin(x), x), ["Cos"]),
+    (lambda x: cytape.gradients(cytape.gradients(cnp.sin(x), x), x), ["Sin"]),
+])
+def test_no_sine_or_cosine_of_the_program_itself_is(function, expected):
+    assert fast_calls(fused(with_repeats_merged(subgraph_of(function, X)), 65)) == expected
+
+
+@pytest.mark.parametrize("size", [64, 65, 500, 5000])
+def test_what_a_program_computes_is_numpys_to_the_bit(size):
+    x = np.linspace(-100, 100, size)
+    expected = np.sin(x) + np.cos(x)
+    f = cytape.function(both)
+    graph = cytape.Graph()
+    with graph.as_default():
+        fed = cytape.placeholder("float64", x.shape)
+        y = both(fed)
+        gradient = cytape.gradients(cnp.sum(y * y), fed)
+    session = cytape.Session(graph)
+    for _ in range(3):  # the trace, what it is optimised to, and that once more
+        np.testing.assert_array_equal(f(x).numpy(), expected)
+        np.testing.assert_array_equal(session.run(y, {fed: x}), expected)
+        found, _ = session.run([y, gradient], {fed: x})
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_a_faster_sine_or_cosine_is_worth_an_op_of_its_own():
