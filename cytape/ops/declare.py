@@ -8,8 +8,13 @@ function. Reverse mode, forward mode and higher orders all follow from that one 
 - `general`: a vjp and a jvp.
 - `nondifferentiable`: integers, comparisons, piecewise constants; gradients end here.
 - A user's own op may leave its rules to `register_gradient` and `register_jvp`.
+
+A user's op may be declared again, say by a cell of a notebook that runs twice: a warning says so.
+What has been recorded with the older declaration, by a tape or in a graph, keeps it.
 """
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -21,6 +26,8 @@ from cytape.ops.general_op import GeneralOp
 from cytape.ops.program import declare_partials
 
 OPS: dict[str, ElementwiseOp | GeneralOp] = {}
+_own: set[str] = set()  # the names of cytape's own ops
+_replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
 _rules_to_come: dict[str, dict[str, Callable]] = {}
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
@@ -28,16 +35,34 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 def enter(op):
     """Put an op into the table, under its name."""
-    if op.name in OPS:
-        raise ValueError(f"an op named {op.name!r} is declared already")
+    older = OPS.get(op.name)
+    if op.name in _own:
+        raise ValueError(f"an op named {op.name!r} is declared already, by cytape itself")
+    if older is not None:
+        _replaced.append(older)
+        warnings.warn(
+            f"an op named {op.name!r} was declared before: from now on the name means this "
+            "declaration. Calls that were recorded, by tapes or in graphs, keep the older one",
+            stacklevel=3,
+        )
+    elif _declares_own(sys._getframe(1)):
+        _own.add(op.name)
     OPS[op.name] = op
     if isinstance(op.forward, np.ufunc) and (
         isinstance(op, ElementwiseOp) or not op.differentiable
     ):
-        declare_partials(op.forward, getattr(op, "partials", (None,) * op.forward.nin))
+        partials = getattr(op, "partials", (None,) * op.forward.nin)
+        declare_partials(op.forward, partials, instead_of=getattr(older, "partials", None))
     for mode, rule in _rules_to_come.pop(op.name, {}).items():
         op.define(**{mode: rule})
     return op
+
+
+def _declares_own(frame):
+    """Tell whether a declaration is one of cytape's modules, not of a user's."""
+    while frame.f_globals is globals():
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", "").startswith("cytape.")
 
 
 def elementwise(name: str, forward: Callable, *partials: Callable | None) -> ElementwiseOp:
@@ -63,7 +88,7 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
     Raises
     ------
     ValueError
-        If the name is taken, or there are more than three inputs.
+        If the name is that of an op of cytape's own, or there are more than three inputs.
 
     Examples
     --------
@@ -111,7 +136,7 @@ def linear(
     Raises
     ------
     ValueError
-        If the name is taken.
+        If the name is that of an op of cytape's own.
 
     Examples
     --------
@@ -176,7 +201,7 @@ def general(
     Raises
     ------
     ValueError
-        If the name is taken.
+        If the name is that of an op of cytape's own.
 
     Examples
     --------
@@ -218,7 +243,7 @@ def nondifferentiable(
     Raises
     ------
     ValueError
-        If the name is taken.
+        If the name is that of an op of cytape's own.
 
     Examples
     --------

@@ -155,8 +155,13 @@ def has_loop(ufunc, int type_num):
     return None if loop.function == NULL or ufunc.nout != 1 else loop.out_type
 
 
-def declare_partials(ufunc, partials):
-    """Tell how the steps that call a ufunc are differentiated; the first to tell is believed."""
+def declare_partials(ufunc, partials, instead_of=None):
+    """Tell how the steps that call a ufunc are differentiated.
+
+    The first to tell is believed, until he tells it anew, `instead_of` what he told.
+    """
+    if instead_of is not None and partials_of.get(ufunc) is instead_of:
+        partials_of[ufunc] = partials
     partials_of.setdefault(ufunc, partials)
 
 

@@ -1,12 +1,15 @@
 """Declaring ops: the five kinds, the op table, and rules that come later."""
 
+import gc
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import InvalidGradientError, NotDifferentiableError
+import cytape.graph
+from cytape.errors import GraphFileError, InvalidGradientError, NotDifferentiableError
 from cytape.ops.declare import (
     OPS,
     disable_gradient,
@@ -17,6 +20,7 @@ from cytape.ops.declare import (
     nondifferentiable,
     register_gradient,
 )
+from cytape.ops.program import partials_of
 from cytape.testing import check_grads
 from tests.ops.forward_mode import followed, tangent_of
 
@@ -147,14 +151,77 @@ def test_nondifferentiable(name):
     lambda name: general(name, np.sin),
     lambda name: nondifferentiable(name, np.floor),
 ])
-def test_a_declaration_enters_the_table_under_its_name_once(name, declare):
+def test_a_declaration_enters_the_table_under_its_name(name, declare):
     op = declare(name)
     assert OPS[name] is op
     assert op.name == name
     assert repr(op) == f"<op {name}>"
-    with pytest.raises(ValueError, match=name):
-        declare(name)
-    assert OPS[name] is op
+    with pytest.warns(UserWarning, match=f"an op named '{name}' was declared before") as caught:
+        again = declare(name)
+    assert caught[0].filename == __file__
+    assert OPS[name] is again is not op
+
+
+def test_what_was_recorded_keeps_the_declaration_it_was_recorded_with(name):
+    def declared(factor):
+        return general(name, lambda x: factor * x, vjp=lambda op, g: factor * g)
+
+    graph = cytape.Graph()
+    x = cytape.constant(V3)
+    first = declared(2.0)
+    traced = cytape.function(lambda x: first(x))
+    first_result = traced(x).numpy()
+    with graph.as_default():
+        p = graph.placeholder("float64", (3,))
+        y = first(p)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        eager = first(x)
+    with pytest.warns(UserWarning, match="declared before"):
+        second = declared(5.0)
+    first = None
+    gc.collect()
+    np.testing.assert_array_equal(eager, 2 * V3)
+    for _ in range(2):
+        np.testing.assert_array_equal(tape.gradient(eager, x), [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(traced(x), first_result)
+    np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(traced(x)))(V3), [2.0, 2.0, 2.0])
+    with graph.as_default():
+        [dp] = cytape.gradients(y, p)
+        z = second(p)
+    found = cytape.Session(graph).run([y, dp, z], {p: V3})
+    np.testing.assert_array_equal(found, [2 * V3, [2.0, 2.0, 2.0], 5 * V3])
+    assert gradient(second, V3).tolist() == [5.0, 5.0, 5.0]
+    with pytest.raises(GraphFileError, match="is not declared under that name"):
+        graph.save("nowhere")
+
+
+def test_partials_that_are_declared_again(name):
+    """Also the derivatives of derivatives, which look them up by the ufunc."""
+    cube = np.frompyfunc(lambda x: x**3, 1, 1)
+    assert isinstance(cube, np.ufunc)
+    for warned in (False, True):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            op = elementwise(name, cube, lambda y, x, n=3.0 if warned else 4.0: n * x * x)
+        assert bool(caught) is warned
+    assert partials_of[cube] is op.partials
+    sine = partials_of[np.sin]
+    elementwise(f"{name}Sine", np.sin, lambda y, x: 0 * x)
+    with pytest.warns(UserWarning, match="declared before"):
+        elementwise(f"{name}Sine", np.sin, lambda y, x: 1 * x)
+    assert partials_of[np.sin] is sine
+
+
+@pytest.mark.parametrize("taken", ["Sin", "Sum", "MatMul", "While", "StopGradient"])
+def test_cytape_s_own_ops_are_not_declared_again(taken):
+    op = OPS[taken]
+    for declare in (general, nondifferentiable):
+        with pytest.raises(ValueError, match=f"'{taken}' is declared already, by cytape itself"):
+            declare(taken, np.sin)
+    with pytest.raises(ValueError, match=taken):
+        elementwise(taken, np.sin, lambda y, x: x)
+    assert OPS[taken] is op
 
 
 def test_arrays_in_arrays_out_tensors_in_tensors_out(name):
