@@ -4,12 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from cytape import errors, nn, numpy, ops, testing
-from cytape.autodiff.custom_gradient import (
-    custom_gradient,
-    custom_jvp,
-    recompute_grad,
-    stop_gradient,
-)
+from cytape.autodiff.custom_gradient import custom_gradient, recompute_grad, stop_gradient
+from cytape.autodiff.custom_jvp import custom_jvp
 from cytape.autodiff.eager_functional import (
     gradients_function,
     implicit_grad,
@@ -28,6 +24,7 @@ from cytape.autodiff.forward_functional import (
 from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
 from cytape.autodiff.jet import jet
+from cytape.autodiff.numpy_function import numpy_function
 from cytape.core.workers import get_num_threads, set_num_threads
 from cytape.ops.creation import identity
 from cytape.ops.declare import disable_gradient, register_gradient, register_jvp
@@ -120,6 +117,7 @@ __all__ = [
     "nn",
     "no_op",
     "numpy",
+    "numpy_function",
     "ops",
     "placeholder",
     "possible_gradient_types",

@@ -8,22 +8,34 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from cytape.autodiff.backward import convert_output_gradients
+from cytape.autodiff.custom_calls import (
+    Arguments,
+    call_and_watch,
+    graph_around,
+    is_plain_tensor,
+    is_tensor,
+    name_of,
+    own_leaf,
+    record,
+    require_positional,
+)
+from cytape.autodiff.eager_call import EagerCall
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
-from cytape.core import is_trainable
-from cytape.errors import DetachedError, InvalidGradientError, TapeStateError
+from cytape.errors import InvalidGradientError, TapeStateError
 from cytape.ops.creation import identity_op, stop_gradient_op
-from cytape.ops.general_op import custom_call
-from cytape.ops.gradients import compute_gradients
+from cytape.ops.python_call import (
+    attempted,
+    given_results_op,
+    python_values_op,
+    specs_by_example,
+)
 from cytape.tensor import nest, state
-from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+from cytape.tensor.state import building_into, current_graph
+from cytape.tensor.tensor import Tensor, convert_to_tensor
 from cytape.tensor.variable import Variable
 
-__all__ = ["custom_gradient", "custom_jvp", "recompute_grad", "stop_gradient"]
+__all__ = ["custom_gradient", "recompute_grad", "stop_gradient"]
 
 
 def stop_gradient(x: Any) -> Any:
@@ -80,6 +92,11 @@ def custom_gradient(f: Callable) -> Callable:
     as far as it is written in functions that have a gradient: what it gets from elsewhere, say with
     ``dy.numpy()``, has no tangent. `custom_jvp` is for such functions.
 
+    In a graph or a trace, `f` and `grad_fn` are built into it when `f` is called, as far as they
+    are written in functions that cytape knows. Where they ask for the values of tensors, they
+    become ops that call them whenever the graph runs. To find out the shapes and dtypes that `f`
+    returns, it is then called once with made-up arrays; `numpy_function` says them instead.
+
     Examples
     --------
     A stable ``log(1 + exp(x))``:
@@ -117,20 +134,26 @@ class _CustomGradient:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         f = self.__wrapped__
-        name = _name(f)
-        _require_positional(f, kwargs)
+        name = name_of(f)
+        require_positional(f, kwargs)
         leaves = nest.flatten(args)
-        returned, variables = _call_and_watch(f, args, kwargs)
-        if not (isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1])):
-            raise TypeError(f"{name} must return a pair, its outputs and a function grad_fn")
-        result, grad_fn = returned
+        graph = graph_around(leaves)
+        if graph is None:
+            called = call_and_watch(f, args, kwargs)
+        else:
+            called = attempted(graph, lambda: call_and_watch(f, args, kwargs))
+            if called is NotImplemented:
+                with building_into(graph):
+                    return self._called_when_run(graph, args, leaves, kwargs)
+        returned, variables = called
+        result, grad_fn = _checked_pair(name, returned)
         variables = [v for v in variables if not any(v is leaf for leaf in leaves)]
         if variables and not _accepts_variables(grad_fn):
             raise TypeError(
                 f"{name} reads {len(variables)} variables that are not among its arguments, so its "
                 "grad_fn must accept a keyword argument `variables`"
             )
-        differentiable = [_is_tensor(leaf) for leaf in leaves]
+        differentiable = [is_tensor(leaf) for leaf in leaves]
 
         def backward(*output_gradients: Tensor) -> list:
             if variables:
@@ -153,7 +176,54 @@ class _CustomGradient:
             ]
             return of_tensors + variable_gradients
 
-        return _record(name, result, list(filter(_is_tensor, leaves)) + variables, backward)
+        inputs = list(filter(is_tensor, leaves)) + variables
+        if graph is None or variables:
+            return record(name, result, inputs, backward)
+        eager = self._eager(Arguments(args, leaves), kwargs, ())
+
+        def symbolic_backward(*output_gradients: Tensor) -> list:
+            found = attempted(current_graph(), lambda: backward(*output_gradients))
+            if found is NotImplemented:
+                wanted = [x.spec.trainable for x in inputs]
+                return eager.gradients(inputs, list(output_gradients), wanted)
+            return found
+
+        return record(name, result, inputs, symbolic_backward)
+
+    def _eager(self, arguments: Arguments, kwargs: dict, specs: Any) -> EagerCall:
+        """Return a call of this function that is made when a graph runs."""
+        arguments = arguments.without_tensors()
+        return EagerCall(
+            name_of(self.__wrapped__),
+            lambda *tensors: self(*arguments.packed(tensors), **kwargs), specs)
+
+    def _called_when_run(self, graph: Any, args: tuple, leaves: list, kwargs: dict) -> Any:
+        """Add an op that calls this function to the graph that is being built."""
+        name = name_of(self.__wrapped__)
+        arguments = Arguments(args, [own_leaf(graph, leaf) for leaf in leaves])
+        inputs, apart = arguments.tensors, arguments.without_tensors()
+
+        def computed(*tensors: Tensor) -> Any:
+            returned, variables = call_and_watch(
+                self.__wrapped__, apart.packed(tensors), kwargs)
+            if variables:
+                raise TypeError(f"it reads {variables[0]!r}: pass variables as arguments")
+            return _checked_pair(name, returned)[0]
+
+        result, specs = specs_by_example(name, computed, [x.spec for x in inputs])
+        results = python_values_op(
+            *inputs, call=EagerCall(name, computed, specs))
+        if results:
+            results = given_results_op(
+                *inputs, *results, call=self._eager(arguments, kwargs, specs),
+                n_results=len(results))
+        return nest.pack_sequence_as(result, results)
+
+
+def _checked_pair(name: str, returned: Any) -> tuple[Any, Callable]:
+    if not (isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1])):
+        raise TypeError(f"{name} must return a pair, its outputs and a function grad_fn")
+    return returned
 
 
 def recompute_grad(f: Callable) -> Callable:
@@ -191,17 +261,17 @@ def recompute_grad(f: Callable) -> Callable:
         structure = (args, kwargs)
         leaves = nest.flatten(structure)
         with state.stop_recording():
-            result, variables = _call_and_watch(f, args, kwargs)
+            result, variables = call_and_watch(f, args, kwargs)
         for leaf in leaves:
             if isinstance(leaf, Variable) and not any(leaf is variable for variable in variables):
                 variables.append(leaf)
         values_read = [variable.value().id for variable in variables]
-        inputs = [leaf for leaf in leaves if _is_plain_tensor(leaf)]
+        inputs = [leaf for leaf in leaves if is_plain_tensor(leaf)]
 
         def call_anew(*tensors: Tensor) -> list:
             remaining = iter(tensors)
             args, kwargs = nest.pack_sequence_as(
-                structure, [next(remaining) if _is_plain_tensor(leaf) else leaf for leaf in leaves]
+                structure, [next(remaining) if is_plain_tensor(leaf) else leaf for leaf in leaves]
             )
             return [convert_to_tensor(leaf) for leaf in nest.flatten(f(*args, **kwargs))]
 
@@ -209,7 +279,7 @@ def recompute_grad(f: Callable) -> Callable:
             for variable, value_read in zip(variables, values_read, strict=True):
                 if variable.value().id != value_read:
                     raise TapeStateError(
-                        f"{_name(f)} cannot be recomputed for its gradient: it read "
+                        f"{name_of(f)} cannot be recomputed for its gradient: it read "
                         f"{variable!r}, which has been assigned to since"
                     )
             fresh = list(map(identity_op, inputs))
@@ -230,204 +300,9 @@ def recompute_grad(f: Callable) -> Callable:
                 outputs = call_anew(*fresh)
             return accumulator.jvp(outputs)
 
-        return _record(_name(f), result, inputs + variables, backward, jvp)
+        return record(name_of(f), result, inputs + variables, backward, jvp)
 
     return recomputed
-
-
-def custom_jvp(f: Callable) -> _CustomJvp:
-    """Give a function a Jacobian-vector product of its own.
-
-    Parameters
-    ----------
-    f : callable
-        Returns a tensor or a structure of tensors. Its positional arguments are differentiated;
-        tensors that are being recorded, and trainable variables, may not come in by another way.
-
-    Returns
-    -------
-    callable
-        Takes the arguments of `f` and returns its outputs. Its method ``defjvp`` decorates the
-        rule: called with the tuple of arguments and a structure like it of tangents (zeros where
-        there are none, None where there can be none), it returns a pair, the outputs and their
-        tangents. The tangents must be linear in the given ones, so that reverse mode can transpose
-        the rule.
-
-    Raises
-    ------
-    TypeError
-        In a call, if no rule was given, a tensor is passed by keyword, or `f` depends on a
-        trainable variable or a recorded tensor that is not among its arguments; and where a
-        derivative is taken, if the rule does not return such a pair.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> import cytape.numpy as np
-    >>> @cytape.custom_jvp
-    ... def log1pexp(x):
-    ...     return np.log(1 + np.exp(x))
-    >>> @log1pexp.defjvp
-    ... def log1pexp_jvp(primals, tangents):
-    ...     (x,), (dx,) = primals, tangents
-    ...     return log1pexp(x), dx / (1 + np.exp(-x))
-    >>> x = cytape.constant(0.5)
-    >>> with cytape.ForwardAccumulator(x, 2.0) as accumulator:
-    ...     y = log1pexp(x)
-    >>> round(float(accumulator.jvp(y)), 6), round(float(cytape.grad(log1pexp)(0.5)), 6)
-    (1.244919, 0.622459)
-    """
-    return _CustomJvp(f)
-
-
-class _CustomJvp:
-    """A function with its forward-mode rule; a descriptor, so that it can be a method."""
-
-    __qualname__: str
-    __wrapped__: Callable
-
-    def __init__(self, f: Callable, rule: Callable | None = None) -> None:
-        functools.update_wrapper(self, f, updated=())
-        self._rule = rule
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Callable:
-        if instance is None:
-            return self
-        rule = None if self._rule is None else types.MethodType(self._rule, instance)
-        return _CustomJvp(types.MethodType(self.__wrapped__, instance), rule)
-
-    def __reduce__(self) -> str:
-        return self.__qualname__  # by reference, as the function that it stands for
-
-    def defjvp(self, rule: Callable) -> Callable:
-        """Decorate the rule, which is returned as it is."""
-        self._rule = rule
-        return rule
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        f, rule = self.__wrapped__, self._rule
-        if rule is None:
-            raise TypeError(f"{_name(f)} has no rule yet: decorate one with {_name(f)}.defjvp")
-        _require_positional(f, kwargs)
-        leaves = nest.flatten(args)
-        # Nobody follows new tensors: what is recorded nevertheless came in by another way.
-        fresh = [tensor_of(_value(leaf).numpy()) if _is_tensor(leaf) else leaf for leaf in leaves]
-        result, variables = _call_and_watch(f, nest.pack_sequence_as(args, fresh), kwargs)
-        for variable in variables:
-            if not any(variable is leaf for leaf in leaves):
-                raise TypeError(
-                    f"{_name(f)} has a custom JVP, but reads {variable!r}, which is not among its "
-                    "arguments: pass it as one"
-                )
-        if not variables and any(
-            _is_tensor(leaf) and state.is_recorded(leaf.id) for leaf in nest.flatten(result)
-        ):
-            raise TypeError(
-                f"{_name(f)} has a custom JVP, but depends on a tensor that is being recorded and "
-                "is not among its arguments: pass it as one, or stop_gradient it"
-            )
-        inputs = list(filter(_is_tensor, leaves))
-        values = list(map(_value, leaves))  # variables may be assigned to before a backward pass
-
-        def jvp(*tangents: Tensor | None) -> list:
-            remaining = iter(tangents)
-            returned = rule(
-                nest.pack_sequence_as(args, values),
-                nest.pack_sequence_as(
-                    args,
-                    [next(remaining) if _is_tensor(leaf) else _still(leaf) for leaf in leaves],
-                ),
-                **kwargs,
-            )
-            if not (isinstance(returned, tuple) and len(returned) == 2):
-                raise TypeError(
-                    f"the JVP rule of {_name(f)} must return a pair, the outputs and their tangents"
-                )
-            nest.assert_same_structure(result, returned[1])
-            results = [
-                tangent if tangent is None else convert_to_tensor(tangent)
-                for tangent in nest.flatten(returned[1])
-            ]
-            for output, tangent in zip(nest.flatten(result), results, strict=True):
-                if tangent is not None and tangent.shape != np.shape(output):
-                    raise InvalidGradientError(
-                        f"the JVP rule of {_name(f)} returned a tangent of shape {tangent.shape} "
-                        f"for an output of shape {np.shape(output)}"
-                    )
-            return results
-
-        def backward(*output_gradients: Tensor) -> list:
-            probes = [
-                tensor_of(np.ones(x.shape, x.dtype)) if x.spec.trainable else None for x in inputs
-            ]
-            moving = [probe for probe in probes if probe is not None]
-            recorder = Recorder(False, False)
-            for probe in moving:
-                recorder.watch(probe.id)
-            recorder.push()
-            try:
-                tangents = jvp(*probes)
-            finally:
-                recorder.pop()
-            pairs = [
-                (tangent, gradient)
-                for tangent, gradient in zip(tangents, output_gradients, strict=True)
-                if tangent is not None and gradient is not None
-            ]
-            for tangent, _ in pairs:
-                if not recorder.is_known(tangent.id) and np.any(tangent.numpy()):
-                    raise DetachedError(
-                        f"the JVP rule of {_name(f)} cannot be transposed for reverse mode: a "
-                        "tangent that it returned was not computed from the given ones by "
-                        "functions that cytape knows. Write it with cytape.numpy"
-                    )
-            targets = [tangent for tangent, _ in pairs]
-            seeds = convert_output_gradients(targets, [gradient for _, gradient in pairs])
-            gradients = iter(compute_gradients(recorder, targets, moving, seeds))
-            return [None if probe is None else next(gradients) for probe in probes]
-
-        return _record(_name(f), result, inputs, backward, jvp)
-
-
-def _value(leaf: Any) -> Any:
-    return leaf.value() if isinstance(leaf, Variable) else leaf
-
-
-def _still(leaf: Any) -> Any:
-    """Return the tangent of an argument that is no tensor."""
-    dtype = np.asarray(leaf).dtype
-    return np.zeros(np.shape(leaf), dtype) if is_trainable(dtype) else None
-
-
-def _is_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, Tensor)
-
-
-def _is_plain_tensor(leaf: Any) -> bool:
-    return isinstance(leaf, Tensor) and not isinstance(leaf, Variable)
-
-
-def _name(f: Callable) -> str:
-    return getattr(f, "__name__", type(f).__name__)
-
-
-def _require_positional(f: Callable, kwargs: dict) -> None:
-    if any(map(_is_tensor, nest.flatten(kwargs))):
-        raise TypeError(
-            f"{_name(f)} has a custom derivative, which covers positional arguments only: "
-            "pass tensors and variables by position"
-        )
-
-
-def _call_and_watch(f: Callable, args: tuple, kwargs: dict) -> tuple[Any, list[Variable]]:
-    """Call f, and list the trainable variables that it read in the order of their creation."""
-    watcher = Recorder(False, True)
-    watcher.push()
-    try:
-        result = f(*args, **kwargs)
-    finally:
-        watcher.pop()
-    return result, sorted(watcher.variables, key=lambda variable: variable.id)
 
 
 def _accepts_variables(grad_fn: Callable) -> bool:
@@ -443,14 +318,3 @@ def _check_count(name: str, what: str, expected: int, received: int) -> None:
             f"the grad_fn of {name} must return {expected} gradients for its {what} (None where "
             f"there is none), got {received}"
         )
-
-
-def _record(
-    name: str, result: Any, inputs: list, backward: Callable, jvp: Callable | None = None
-) -> Any:
-    """Return the result as new tensors, recorded as outputs of one op with rules of its own."""
-    leaves = nest.flatten(result)
-    if not inputs and not any(map(_is_tensor, leaves)):
-        return result
-    outputs = custom_call(name, list(map(convert_to_tensor, leaves)), inputs, backward, jvp)
-    return nest.pack_sequence_as(result, outputs)

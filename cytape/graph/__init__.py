@@ -1,5 +1,6 @@
 """Graphs: programs that are recorded, transformed and replayed."""
 
+import cytape.graph.own_gradients  # noqa: F401  (it installs what it does)
 from cytape.graph.aggregation import AggregationMethod
 from cytape.graph.concrete_function import ConcreteFunction
 from cytape.graph.control_flow import cond, while_loop

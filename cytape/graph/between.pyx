@@ -1,3 +1,4 @@
+from cytape.ops.general_op cimport GeneralOp
 from cytape.ops.symbolic cimport Node, SymbolicGraph
 from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
@@ -14,6 +15,10 @@ cdef int32_t marked_nodes(SymbolicGraph graph, bytearray marks) except -1:
     if n_symbols > graph.n_symbols:
         raise ValueError(f"{n_symbols} marks for a graph of {graph.n_symbols} tensors")
     return graph.symbols[n_symbols - 1].node + 1 if n_symbols else 0
+
+
+cdef inline bint ends_here(op) noexcept:
+    return isinstance(op, GeneralOp) and not (<GeneralOp>op).differentiable
 
 
 def reach(SymbolicGraph graph not None, bytearray marks not None) -> None:
@@ -37,7 +42,7 @@ def reach(SymbolicGraph graph not None, bytearray marks not None) -> None:
             if passes(graph, c_marks, graph.args[found.inputs + i]):
                 reached = True
                 break
-        if reached:
+        if reached and not ends_here(graph.ops[node]):
             first = found.first_output
             for i in range(first, first + found.n_outputs):
                 if not c_marks[i] & STOPPED:

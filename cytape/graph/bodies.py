@@ -9,11 +9,11 @@ from cytape.graph.concrete_function import ConcreteFunction
 from cytape.graph.function_graph import FunctionGraph
 from cytape.graph.reference import needed_nodes, run
 from cytape.graph.replay import inline
-from cytape.graph.substitution import Substitution
 from cytape.graph.variables import read_variable_op
 from cytape.ops.conform import fill_like
+from cytape.ops.creation import stop_gradient_op
 from cytape.ops.declare import general
-from cytape.ops.general_op import CustomOp
+from cytape.ops.python_call import given_results_op, python_call_op
 from cytape.ops.symbolic import SymbolicGraph, in_graph
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import building_into, current_graph, unrecorded
@@ -46,6 +46,8 @@ known_read_op = general(
     jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
     shape_rule=lambda handle, value: value)
 REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
+REPEATED[python_call_op] = lambda inputs, outputs, attrs: given_results_op(
+    *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else []
 
 
 class Operands:
@@ -118,23 +120,20 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
         n = len(body.input_symbols)
         symbols = dict(zip(body.input_symbols, arguments[:n], strict=True))
         values = dict(zip(given, arguments[n:], strict=True))
-        substitution = Substitution(source, graph, symbols)
         for node in range(source.n_nodes):
             op, attrs, outputs = source.ops[node], source.attrs[node], source.outputs_of(node)
             if not outputs or outputs[0] in symbols:
                 continue
             inputs = [symbols[symbol] for symbol in source.inputs_of(node)]
             if op.stateful:
-                results: Any = [values[symbol] for symbol in outputs]
+                # Constants to derivatives: how they depend on the inputs is said below, or not.
+                results: Any = [stop_gradient_op(values[symbol]) for symbol in outputs]
                 if op in REPEATED:
                     results = REPEATED[op](inputs, results, attrs)
             else:
-                if isinstance(op, CustomOp):
-                    attrs = substitution.wrapped(attrs)
                 results = graph.build(op, *inputs, **attrs)
             results = [results] if isinstance(results, Tensor) else results
             symbols.update(zip(outputs, results, strict=True))
-            substitution.add(outputs, results)
         return ConcreteFunction(
             body.name, graph, list(map(graph.symbol_of, arguments)),
             [symbols[symbol] for symbol in body.output_symbols])

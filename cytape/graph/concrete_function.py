@@ -114,7 +114,11 @@ class ConcreteFunction:
     @property
     def structured_outputs(self) -> Any:
         """What the function returns, in terms of the tensors of its graph."""
-        return self._results.pack(self.outputs)
+        return self.packed(self.outputs)
+
+    def packed(self, results: list) -> Any:
+        """Return what the function returns, with other tensors for those of its graph."""
+        return self._results.pack(results)
 
     def __call__(self, *tensors: Any) -> Any:
         """Call the trace with one tensor, or array, per argument."""

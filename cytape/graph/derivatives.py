@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from cytape.graph.executable import Executable
 from cytape.graph.function_graph import FunctionGraph
+from cytape.graph.reference import needed_nodes
 from cytape.graph.replay import symbolic_gradients, symbolic_tangents
 from cytape.graph.subgraph import Subgraph
 from cytape.ops.creation import constant_op
 from cytape.ops.general_op import record_custom
+from cytape.ops.python_call import missing_op
+from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import HIGHER_ORDER, building_into
 from cytape.tensor.tensor import Tensor, convert_to_tensor, restored, without_handle
 
@@ -97,12 +101,19 @@ class Derivatives:
         return [body.argument(spec.shape, spec.dtype) if spec.trainable else None for spec in specs]
 
     def _trace_backward(self) -> Any:
+        """Trace the backward pass, apart what depends on a derivative that is not known."""
         graph = self._function.graph
         body = DerivativeGraph(f"{self._function.name}_grad", graph)
         with building_into(body):
             seeds = self._seeds(body, self._targets)
             gradients = symbolic_gradients(
                 graph, self._targets, self._function.input_symbols, seeds)
+            uncertain = [i for i, x in enumerate(gradients) if x is not None and _lacks(body, x)]
+            self._uncertain = {place: k for k, place in enumerate(uncertain)}
+            if uncertain:
+                self._backward_of_uncertain = self._trace(
+                    body, seeds, [gradients[i] for i in uncertain])
+                gradients = [None if i in uncertain else x for i, x in enumerate(gradients)]
             return self._trace(body, seeds, gradients)
 
     def _trace_jvp(self) -> Any:
@@ -156,11 +167,26 @@ class Derivatives:
             ])
 
         def backward(*gradients: Any) -> list:
-            return derivative(self._backward, [
-                g for g, needed in zip(gradients, needs_gradient, strict=True) if needed])
+            seeds = [g for g, needed in zip(gradients, needs_gradient, strict=True) if needed]
+            found = derivative(self._backward, seeds)
+            if self._uncertain:
+                compute = functools.cache(lambda: derivative(self._backward_of_uncertain, seeds))
+                for i, place in self._uncertain.items():
+                    found[i] = lambda place=place: compute()[place]
+            return found
 
         def jvp(*tangents: Any) -> list:
             return derivative(self._jvp, [t for t in tangents if t is not None])
 
         record_custom(function.name, outputs, inputs, backward, jvp)
         return outputs[: len(function.output_symbols)]
+
+
+def _lacks(body: FunctionGraph, gradient: Any) -> bool:
+    """Tell a gradient that depends on a derivative which is not known."""
+    if missing_op not in body.ops:
+        return False
+    tensor: Any = gradient.values if isinstance(gradient, IndexedSlices) else gradient
+    return tensor.graph is body and any(
+        body.ops[node] is missing_op
+        for node in needed_nodes(body, [body.symbol_of(tensor)], ()))

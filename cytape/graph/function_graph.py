@@ -10,7 +10,6 @@ from numpy.typing import DTypeLike
 from cytape.errors import GraphError
 from cytape.graph.graph import Graph, placeholder_op
 from cytape.graph.reference import needed_nodes, run
-from cytape.graph.substitution import substitute
 from cytape.graph.variables import ASSIGNMENTS, assigned_variables, read_variable_op
 from cytape.ops.symbolic import SymbolicGraph
 from cytape.tensor.spec import Spec
@@ -70,10 +69,8 @@ class FunctionGraph(Graph):
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return the placeholder for a tensor from outside, or for a variable's value."""
-        if tensor.graph is not None:
-            tensor = substitute(tensor)
-            if tensor.graph is self:
-                return tensor
+        if tensor.graph is self:
+            return tensor
         symbol = self._captured.get(tensor.id)
         if symbol is None:
             symbol = self._captured[tensor.id] = self.symbol_of(self.stand_in_for(tensor))

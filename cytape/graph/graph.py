@@ -15,7 +15,6 @@ from cytape.graph.contexts import Context
 from cytape.graph.listing import listing
 from cytape.graph.names import Names, checked_name
 from cytape.graph.operation import Operation
-from cytape.graph.substitution import substitute
 from cytape.graph.variables import Variables
 from cytape.ops.creation import constant_op
 from cytape.ops.declare import nondifferentiable
@@ -117,7 +116,6 @@ class Graph(Variables):
         """
         if tensor.graph is None:
             return self.constant(tensor)
-        tensor = substitute(tensor)
         return tensor if tensor.graph is self else super().capture(tensor)
 
     def placeholder(

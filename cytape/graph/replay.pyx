@@ -1,12 +1,11 @@
+from cpython.ref cimport PyObject
 from cytape.ops.dispatch cimport Op
 from cytape.ops.forward cimport follow
-from cytape.ops.general_op cimport CustomOp
 from cytape.ops.symbolic cimport Node, SymbolicGraph
 from cytape.tensor.state cimport Recorder, TangentRecorder
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t
 
-from cytape.graph.substitution import Substitution
 from cytape.ops.draws import new_stream
 from cytape.ops.forward import fetch
 from cytape.ops.gradients import compute_gradients, tensor_vspace
@@ -129,21 +128,20 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
     """
     cdef int32_t n, number, present = into.context
     cdef Op op
+    cdef PyObject* code = into.code     # nodes keep the place where they were built first
+    cdef int32_t instruction = into.instruction
     cdef dict contexts = {0: present}   # by those of the graph
     cdef dict nodes = {}                # of `into`, by those of the graph
-    substitution = None
     try:
         for n in range(graph.n_nodes):
             outputs = graph.outputs_of(n)
             if len(outputs) and outputs[0] in symbols:
                 continue
             op, attrs = graph.ops[n], graph.attrs[n]
-            if type(op) is CustomOp:
-                if substitution is None:
-                    substitution = Substitution(graph, into, symbols)
-                attrs = substitution.wrapped(attrs)
-            elif "stream" in attrs and not attrs["stream"].given:
+            if "stream" in attrs and not attrs["stream"].given:
                 attrs = {**attrs, "stream": new_stream(into)}
+            if graph.nodes[n].code != NULL:
+                into.code, into.instruction = graph.nodes[n].code, graph.nodes[n].instruction
             number = graph.nodes[n].context
             if number not in contexts:
                 contexts[number] = context_within(into, present, graph.contexts[number])
@@ -163,12 +161,11 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
                                             [into.operation_at(before) for before in waits_for])
             results = results if isinstance(results, (tuple, list)) else [results]
             symbols.update(zip(outputs, results))
-            if substitution is not None:
-                substitution.add(outputs, results)
             if op.stateful:
                 changed(op, graph.attrs[n], nodes[n])
     finally:
         into.context = present
+        into.code, into.instruction = code, instruction
 
 
 cdef int32_t context_within(into, int32_t present, inner) except -1:

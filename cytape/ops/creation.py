@@ -12,6 +12,7 @@ from cytape.ops.joining import stack
 from cytape.ops.shape_rules import may_fit
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
     "array",
@@ -42,6 +43,10 @@ identity_op = linear(
     "Identity", forward=lambda x: x, transpose=lambda op, g: g, batched=lambda x: x,
     shape_rule=shape_rules.same,
 )  # fmt: skip
+# apart: not even the shape, if it is not known, is that of the input to those who ask whose it is.
+stop_gradient_op = nondifferentiable(
+    "StopGradient", forward=lambda x, apart=False: x,
+    shape_rule=lambda x, apart=False: symbolic_spec(x.shape, x.dtype) if apart else x)
 
 
 def astype(x, dtype, /, *, copy=True, device=None):

@@ -1,7 +1,7 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.typedefs cimport id_t
-from cytape.tensor.spec cimport spec_of
+from cytape.tensor.spec cimport spec_of, symbolic_spec
 from cytape.tensor.state cimport (
     Recorder, ThreadState, accumulating, begin_computing, building, end_computing, observed,
     recording, this_thread)
@@ -154,8 +154,9 @@ cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list t
         result = another_handle(result)
     shape = spec.shape
     if accumulator.use_batch:
-        shape = (n_directions(tangents),) + shape
-        fits = np.shape(result) == shape
+        shape = None if shape is None else (n_directions(tangents), *shape)
+        fits = np.shape(result) == shape or not spec.known and may_be(
+            result, symbolic_spec(shape, spec.dtype))
     else:
         fits = may_be(result, spec)
     if not fits:

@@ -72,6 +72,7 @@ class GeneralOp(Op):
 class CustomOp(Op):
     def __init__(self, name: str) -> None: ...
 
+def install_custom_call(function: Callable[..., list[Tensor]]) -> None: ...
 def custom_call(
     name: str,
     results: Sequence[Any],

@@ -26,6 +26,13 @@ from cytape.tensor.tensor import convert_to_tensor
 
 cdef Counts* recorders = counts()
 cdef dict custom_ops = {}
+cdef object custom_call_in_graph = None
+
+
+def install_custom_call(function):
+    """Tell how `custom_call` adds to a graph, which is called with the graph before all else."""
+    global custom_call_in_graph
+    custom_call_in_graph = function
 
 
 @cython.final
@@ -426,21 +433,12 @@ cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
     release_objects(refs, n_refs - 1, keeper)
 
 
-def results_of(*arrays, n_results, **rules):
-    """Return the last arrays, those that were computed already."""
-    return list(arrays[len(arrays) - n_results:])
-
-
 @cython.final
 cdef class CustomOp(Op):
     def __init__(self, str name):
         self.op_type = OpType(name)
         self.op_type.kind.release = release_custom
         self.op_type.kind.owner = <void*>self
-        self.forward = results_of
-
-    cdef object infer(self, list inputs, dict attrs):
-        return [(<Value>value).spec for value in inputs[len(inputs) - attrs["n_results"]:]]
 
     cdef bint has_jvp(self) noexcept:
         return self.with_jvp
@@ -467,10 +465,13 @@ cdef class CustomOp(Op):
 
     cdef int backward(self, BackwardCall* call) except -1:
         function = (<Backward>call.refs[call.n_refs - 1]).function
-        # What a user's function returns may be an array that it writes into again.
-        return give_all(self, call, [
-            gradient.copy() if type(gradient) is np.ndarray and gradient.flags.writeable
-            else gradient for gradient in function(*gradients_of_outputs(call, False))])
+        cdef list gradients = list(function(*gradients_of_outputs(call, False)))
+        for i, gradient in enumerate(gradients):
+            if type(gradient) is np.ndarray and gradient.flags.writeable:
+                gradients[i] = gradient.copy()  # the user's function may write into it again
+            elif callable(gradient):
+                gradients[i] = gradient() if i < call.n_inputs and call.needed[i] else None
+        return give_all(self, call, gradients)
 
 
 def custom_call(str name, results, inputs, backward, jvp=None) -> list:
@@ -483,11 +484,12 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
     results : sequence of Tensor or ndarray
     inputs : sequence of Tensor or Variable
     backward : callable
-        Called with one gradient per output (zeros where none arrived); returns a gradient or None
-        per input.
+        Called with one gradient per output (zeros where none arrived); returns per input a
+        gradient, None, or what is called for the gradient if it is needed.
     jvp : callable, optional
         Called with one tangent per input (zeros for those without, None for those that can have
-        none); returns a tangent or None per output. Without it `backward` is transposed.
+        none); returns a tangent or None per output. Without it, and in graphs, `backward` is
+        transposed.
 
     Returns
     -------
@@ -495,15 +497,9 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
         New tensors, which only this op leads to: the rules may hold the results without keeping
         alive what the op's entry on a tape lives by.
     """
-    cdef CustomOp op
     cdef SymbolicGraph graph = graph_for([*inputs, *results]) if recorders.symbolic else None
     if graph is not None:
-        op = custom_op(name, jvp is not None)
-        n = len(inputs)
-        return build(graph, op, [*inputs, *results], {
-            "n_results": len(results),
-            "backward": lambda *gradients: [*backward(*gradients), *[None] * len(results)],
-            "jvp": None if jvp is None else lambda *tangents: jvp(*tangents[:n])})
+        return custom_call_in_graph(graph, name, results, inputs, backward)
     outputs = [new_tensor(value_of_array(array_of(value_of(result, True)))) for result in results]
     record_custom(name, outputs, inputs, backward, jvp)
     return outputs

@@ -67,8 +67,8 @@ def _without_gradient(name, function, args, arguments):
     except SymbolicTensorError as error:
         raise SymbolicTensorError(
             f"{name} has no version in cytape, and a symbolic tensor has no value yet to call it "
-            "with. Write it with functions that have one (docs/functions.md), or declare "
-            "an op of it (cytape.ops.declare)"
+            "with. Write it with functions that have one (docs/functions.md), or call it by "
+            "cytape.numpy_function, when the graph runs"
         ) from error
 
 

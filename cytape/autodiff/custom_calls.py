@@ -1,0 +1,138 @@
+"""What functions with a derivative of their own have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cytape.ops.general_op import custom_call
+from cytape.ops.symbolic import in_graph
+from cytape.tensor import nest
+from cytape.tensor.state import Recorder, current_graph
+from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.variable import Variable
+
+__all__ = [
+    "Arguments",
+    "call_and_watch",
+    "graph_around",
+    "is_plain_tensor",
+    "is_tensor",
+    "name_of",
+    "own_leaf",
+    "record",
+    "require_positional",
+    "value_of",
+]
+
+
+class Arguments:
+    """The positional arguments of a call, its tensors apart from all that stays as it is.
+
+    Parameters
+    ----------
+    args : tuple
+    leaves : list
+        Of that, or what is to take their places.
+
+    Attributes
+    ----------
+    tensors : list of Tensor
+    is_tensor : list of bool
+        Per leaf.
+    """
+
+    def __init__(self, args: tuple, leaves: list) -> None:
+        self.is_tensor = list(map(is_tensor, leaves))
+        self.tensors = list(filter(is_tensor, leaves))
+        self._args = args
+        self._leaves = leaves
+
+    def without_tensors(self) -> Arguments:
+        """Return the same, to be kept where tensors must not be."""
+        leaves = [None if is_tensor(leaf) else leaf for leaf in self._leaves]
+        arguments = Arguments(nest.pack_sequence_as(self._args, leaves), leaves)
+        arguments.is_tensor = self.is_tensor
+        return arguments
+
+    def packed(self, xs: Any, still: Callable[[Any], Any] = lambda leaf: leaf) -> tuple:
+        """Return the arguments with other things for the tensors; and for the rest, if need be."""
+        remaining = iter(xs)
+        return nest.pack_sequence_as(
+            self._args,
+            [next(remaining) if moving else still(leaf)
+             for moving, leaf in zip(self.is_tensor, self._leaves, strict=True)],
+        )
+
+
+def graph_around(leaves: list) -> Any:
+    """Return the graph that a call with such arguments is a part of, None if it is computed."""
+    tensors = list(filter(is_tensor, leaves))
+    graph = current_graph() if tensors else None
+    for tensor in tensors:
+        if graph is None:
+            graph = tensor.graph
+    return graph
+
+
+def own_leaf(graph: Any, leaf: Any) -> Any:
+    """Return an argument as a part of the graph that is being built."""
+    if isinstance(leaf, Tensor):
+        return in_graph(graph, value_of(leaf))
+    if type(leaf) is np.ndarray:  # as all arrays, it stays what it was when it was traced
+        leaf = leaf.copy()
+        leaf.setflags(write=False)
+    return leaf
+
+
+def value_of(leaf: Any) -> Any:
+    """Return the present value of a variable, anything else as it is."""
+    return leaf.value() if isinstance(leaf, Variable) else leaf
+
+
+def is_tensor(leaf: Any) -> bool:
+    """Tell tensors, variables among them."""
+    return isinstance(leaf, Tensor)
+
+
+def is_plain_tensor(leaf: Any) -> bool:
+    """Tell tensors that are no variables."""
+    return isinstance(leaf, Tensor) and not isinstance(leaf, Variable)
+
+
+def name_of(f: Callable) -> str:
+    """Return what messages call a function."""
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def require_positional(f: Callable, kwargs: dict) -> None:
+    """Refuse tensors that are passed by keyword."""
+    if any(map(is_tensor, nest.flatten(kwargs))):
+        raise TypeError(
+            f"{name_of(f)} has a custom derivative, which covers positional arguments only: "
+            "pass tensors and variables by position"
+        )
+
+
+def call_and_watch(f: Callable, args: tuple, kwargs: dict) -> tuple[Any, list[Variable]]:
+    """Call f, and list the trainable variables that it read in the order of their creation."""
+    watcher = Recorder(False, True)
+    watcher.push()
+    try:
+        result = f(*args, **kwargs)
+    finally:
+        watcher.pop()
+    return result, sorted(watcher.variables, key=lambda variable: variable.id)
+
+
+def record(
+    name: str, result: Any, inputs: list, backward: Callable, jvp: Callable | None = None
+) -> Any:
+    """Return the result as new tensors, recorded as outputs of one op with rules of its own."""
+    leaves = nest.flatten(result)
+    if not inputs and not any(map(is_tensor, leaves)):
+        return result
+    outputs = custom_call(name, list(map(convert_to_tensor, leaves)), inputs, backward, jvp)
+    return nest.pack_sequence_as(result, outputs)

@@ -1,0 +1,582 @@
+"""numpy_function: calls of functions of arrays, recorded as one op, in all places."""
+
+import math
+import os
+import re
+import tempfile
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import (
+    DetachedError,
+    GraphFileError,
+    InvalidGradientError,
+    NotDifferentiableError,
+)
+
+X = np.array([0.3, -1.2, 2.0])
+SPEC = cytape.Spec.of((3,), float)
+Pair = namedtuple("Pair", "first second")
+
+
+def scaled(x, w):
+    """Return w * x**2, by NumPy."""
+    return cytape.numpy_function(
+        lambda x, w: np.square(x) * w, x, w, specs=SPEC,
+        grad_func=lambda x, w, g: (g * 2.0 * x * w, cnp.sum(g * x * x)))
+
+
+@cytape.custom_jvp
+def scaled_with_jvp(x, w):
+    return np.square(np.asarray(x)) * np.asarray(w)
+
+
+@scaled_with_jvp.defjvp
+def scaled_jvp(primals, tangents):
+    (x, w), (dx, dw) = primals, tangents
+    return None, 2.0 * x * w * dx + x * x * (0.0 if dw is None else dw)
+
+
+@cytape.custom_gradient
+def scaled_with_gradient(x, w):
+    y = np.square(np.asarray(cytape.stop_gradient(x))) * np.asarray(cytape.stop_gradient(w))
+    return y, lambda g: (g * 2.0 * x * w, cnp.sum(g * x * x))
+
+
+# ---- all places, all kinds of arguments ----------------------------------------------------------
+
+
+def in_eager(f):
+    return f
+
+
+def in_a_branch(f):
+    return cytape.function(
+        lambda x, w: cytape.cond(cnp.sum(x) < 99, lambda: f(x, w), lambda: x * 0.0))
+
+
+def in_a_loop(f):
+    return cytape.function(lambda x, w: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, v: (i + 1, f(v, w)), (np.array(0), x))[1])
+
+
+def captured(f):
+    return lambda x, w: cytape.function(lambda x: f(x, w))(x)
+
+
+def bound(f):
+    """A function of one argument in a graph of its own, the other a constant of that graph."""
+    def run(x, w):
+        graph = cytape.Graph()
+        with graph.as_default():
+            p = cytape.placeholder("float64", (3,))
+            y = f(p, w)
+            fetches = [y, cytape.gradients(cnp.sum(y), p)]
+        y, [dx] = cytape.Session(graph).run(fetches, {p: x.numpy()})
+        return y, dx
+
+    return run
+
+
+KINDS = {
+    "tensor": lambda: cytape.constant(2.0),
+    "variable": lambda: cytape.Variable(2.0),
+    "fixed variable": lambda: cytape.Variable(2.0, trainable=False),
+    "array": lambda: np.array(2.0),
+    "float32 array": lambda: np.array(2.0, np.float32),
+    "numpy scalar": lambda: np.float64(2.0),
+    "float": lambda: 2.0,
+    "int": lambda: 2,
+    "integer tensor": lambda: cytape.constant(2),
+    "integer variable": lambda: cytape.Variable(2),
+    "integer array": lambda: np.array(2),
+    "numpy integer": lambda: np.int8(2),
+    "bool": lambda: np.True_,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("f", [scaled, scaled_with_jvp, scaled_with_gradient])
+@pytest.mark.parametrize(
+    "place", [in_eager, cytape.function, in_a_branch, in_a_loop, captured, bound])
+def test_arguments_of_all_kinds_in_all_places(place, f, kind):
+    w, x = KINDS[kind](), cytape.constant(X)
+    expected = X * X * float(w), 2.0 * X * float(w)
+    if place is bound:
+        found = place(f)(x, w)
+    else:
+        g = place(f)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = g(x, w)
+        if isinstance(w, cytape.Variable) and w.trainable and w.spec.trainable:
+            dx, dw = tape.gradient(y, [x, w])
+            assert float(dw) == pytest.approx(np.sum(X * X))
+        else:
+            dx = tape.gradient(y, x)
+        found = y, dx
+        with cytape.ForwardAccumulator(x, cytape.constant(np.ones(3))) as accumulator:
+            y = g(x, w)
+        np.testing.assert_allclose(accumulator.jvp(y), expected[1])
+    np.testing.assert_allclose(found[0], expected[0])
+    np.testing.assert_allclose(found[1], expected[1])
+
+
+def test_variables_are_read_when_it_runs():
+    w = cytape.Variable(2.0)
+    f = cytape.function(lambda x: scaled(x, w))
+    x = cytape.constant(X)
+    for value in (2.0, 5.0):
+        w.assign(value)
+        with cytape.GradientTape() as tape:
+            y = cnp.sum(f(x))
+        assert float(y) == pytest.approx(value * np.sum(X * X))
+        assert float(tape.gradient(y, w)) == pytest.approx(np.sum(X * X))
+
+
+# ---- what goes in and comes out ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [in_eager, cytape.function])
+def test_structures(place):
+    seen = []
+
+    def split(parameters, word, n, empty):
+        seen.append((type(parameters["x"]), type(parameters["y"][0]), word, n, empty))
+        x, (y,) = parameters["x"], parameters["y"]
+        return Pair(x * y, {"n": np.argmax(x), "none": [x > 0]})
+
+    def f(x, y):
+        specs = Pair(
+            SPEC, {"n": cytape.Spec.of((), np.int64), "none": [cytape.Spec.of((3,), bool)]})
+        result = cytape.numpy_function(
+            split, {"x": x, "y": (y,)}, "word", 3, None, specs=specs,
+            grad_func=lambda parameters, word, n, empty, g, *_: (
+                {"x": g * parameters["y"][0], "y": [g * parameters["x"]]}, None, None, None))
+        assert type(result) is Pair
+        assert list(result.second) == ["n", "none"]
+        return result
+
+    x, y = cytape.constant(X), cytape.constant(np.array([1.0, 2.0, 3.0]))
+    with cytape.GradientTape() as tape:
+        tape.watch([x, y])
+        first, second = place(f)(x, y)
+    assert seen[0] == (np.ndarray, np.ndarray, "word", 3, None)
+    np.testing.assert_array_equal(first, X * y.numpy())
+    assert int(second["n"]) == 2
+    assert second["none"][0].numpy().tolist() == [True, False, True]
+    dx, dy = tape.gradient(first, [x, y])
+    np.testing.assert_array_equal(dx, y)
+    np.testing.assert_array_equal(dy, X)
+
+
+def test_plain_arrays_in_plain_arrays_out():
+    y = cytape.numpy_function(np.cumsum, X, specs=SPEC)
+    assert type(y) is np.ndarray
+    assert type(cytape.numpy_function(np.cumsum, cytape.constant(X), specs=SPEC)) is cytape.Tensor
+    traced = cytape.function(lambda: cytape.numpy_function(np.cumsum, X, specs=SPEC))
+    np.testing.assert_array_equal(traced(), np.cumsum(X))
+
+
+def test_python_numbers_are_weak():
+    specs = [cytape.Spec.of((), np.float32), cytape.Spec.of((), np.int8)]
+    y, n = cytape.numpy_function(lambda: [0.5, 3], specs=specs)
+    assert (y.dtype, n.dtype) == (np.float32, np.int8)
+    with pytest.raises(ValueError, match="result 0.*float64; its spec says .* float32"):
+        cytape.numpy_function(lambda: np.float64(0.5), specs=specs[0])
+    with pytest.raises(ValueError, match="result 0.*bool; its spec says .* int8"):
+        cytape.numpy_function(lambda: True, specs=specs[1])
+
+
+@pytest.mark.parametrize("place", [in_eager, cytape.function])
+def test_what_the_function_does_to_arrays_later_changes_nothing(place):
+    kept = []
+
+    def f(x):
+        kept.append(x)
+        result = x.copy()
+        kept.append(result)
+        return result
+
+    x = cytape.constant(X)
+    run = place(lambda x: cytape.numpy_function(f, x * 1.0, specs=SPEC) * 1.0)
+    first, second = run(x), run(x + 1.0)
+    np.testing.assert_array_equal(kept[0], X)
+    np.testing.assert_array_equal(kept[2], X + 1.0)
+    kept[1][:] = kept[3][:] = 7.0
+    np.testing.assert_array_equal(first, X)
+    np.testing.assert_array_equal(second, X + 1.0)
+    direct = cytape.function(lambda x: cytape.numpy_function(f, x, specs=SPEC))(x)
+    kept[-1][:] = 7.0
+    np.testing.assert_array_equal(direct, X)
+
+
+def test_unknown_extents():
+    def f(x):
+        return cytape.numpy_function(
+            lambda x: x[x > 0], x, specs=cytape.Spec.of((None,), float),
+            grad_func=lambda x, g: cytape.numpy_function(
+                put, x, g, specs=x.spec))
+
+    def put(x, g):
+        result = np.zeros_like(x)
+        result[x > 0] = g
+        return result
+
+    traced = cytape.function(
+        lambda x: cnp.sum(f(x) ** 2), input_signature=[cytape.Spec.of((None,), float)])
+    for n in (1, 3, 5):
+        x = np.linspace(-1.0, 2.0, n)
+        np.testing.assert_allclose(traced(x), np.sum(x[x > 0] ** 2))
+        np.testing.assert_allclose(cytape.grad(traced)(x), np.where(x > 0, 2 * x, 0.0))
+
+
+def test_specs_of_one_tensor_say_nothing_of_another():
+    """A spec of unknown extents is that of its tensor; a result only looks like it."""
+    traced = cytape.function(
+        lambda x: cytape.numpy_function(
+            lambda x: x[:1], x, specs=x.spec, grad_func=lambda x, g: g * cnp.ones_like(x)) * x,
+        input_signature=[cytape.Spec.of((None,), float)])
+    np.testing.assert_array_equal(traced(X), X[0] * X)
+
+
+# ---- when it is called ---------------------------------------------------------------------------
+
+
+def counted():
+    calls = []
+
+    def square(x):
+        calls.append(x)
+        return x * x
+
+    return calls, lambda x: cytape.numpy_function(
+        square, x, specs=x.spec, grad_func=lambda x, g: 2.0 * x * g)
+
+
+def test_a_call_is_made_once_per_run_and_not_again_for_its_derivative():
+    calls, f = counted()
+    x = cytape.constant(X)
+    for place in (in_eager, cytape.function):
+        g = place(lambda x: cnp.sum(f(x) + f(x)))
+        for _ in range(2):
+            calls.clear()
+            with cytape.GradientTape(persistent=True) as tape:
+                tape.watch(x)
+                y = g(x)
+            assert len(calls) == 2
+            np.testing.assert_allclose(tape.gradient(y, x), 4 * X)
+            np.testing.assert_allclose(tape.gradient(y, x), 4 * X)
+            assert len(calls) == 2
+
+
+def test_calls_in_a_loop_are_made_once_per_iteration():
+    calls, f = counted()
+    run = cytape.function(lambda x: cytape.while_loop(lambda v: v < 100, lambda v: [f(v)], [x])[0])
+    calls.clear()
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = run(x)
+        slope = inner.gradient(y, x)
+    assert [float(v) for v in calls] == [2.0, 4.0, 16.0]
+    assert float(y) == 256.0
+    assert float(slope) == 8 * 2.0**7
+    assert float(outer.gradient(slope, x)) == 56 * 2.0**6
+    assert len(calls) == 3
+
+
+def test_a_call_that_returns_nothing_is_made_for_what_it_does():
+    calls = []
+
+    @cytape.function
+    def f(x):
+        assert cytape.numpy_function(calls.append, x, specs=()) == ()
+        cytape.cond(x > 1.0, lambda: cytape.numpy_function(calls.append, -x, specs=()), lambda: ())
+        return x * 2.0
+
+    assert float(f(cytape.constant(1.0))) == 2.0
+    assert [float(x) for x in calls] == [1.0]
+    assert float(f(cytape.constant(3.0))) == 6.0
+    assert [float(x) for x in calls] == [1.0, 3.0, -3.0]
+    assert float(cytape.grad(f)(5.0)) == 2.0
+    assert [float(x) for x in calls] == [1.0, 3.0, -3.0, 5.0, -5.0]
+
+
+def test_draws_of_the_function_are_drawn_anew():
+    rng = np.random.default_rng(1)
+    f = cytape.function(lambda: cytape.numpy_function(
+        lambda: rng.normal(size=3), specs=SPEC) + cytape.numpy_function(
+        lambda: rng.normal(size=3), specs=SPEC))
+    found = [f().numpy() for _ in range(4)]
+    again = np.random.default_rng(1)
+    for y in found:
+        np.testing.assert_array_equal(y, again.normal(size=3) + again.normal(size=3))
+
+
+def test_a_session_makes_the_calls_that_are_needed():
+    calls, f = counted()
+    graph = cytape.Graph()
+    with graph.as_default():
+        p = cytape.placeholder("float64", (None,))
+        y, z = f(p), p * 3.0
+        [slope] = cytape.gradients(cnp.sum(y), p)
+    session = cytape.Session(graph)
+    assert session.run(z, {p: X}).tolist() == (3 * X).tolist()
+    assert not calls
+    for n in (1, 2):
+        np.testing.assert_allclose(session.run(slope, {p: X}), 2 * X)
+        np.testing.assert_allclose(session.run([y, slope], {p: X})[0], X * X)
+        assert len(calls) == n
+
+
+def test_functions_that_use_cytape_themselves():
+    def slope(x):
+        assert type(x) is np.ndarray
+        return cytape.function(cytape.grad(lambda x: cnp.sum(x**3)))(x).numpy()
+
+    run = cytape.function(lambda x: cytape.numpy_function(slope, x, specs=SPEC))
+    np.testing.assert_allclose(run(X), 3 * X**2)
+    graph = cytape.Graph()
+    with graph.as_default():
+        y = run(cytape.constant(X))
+        n_nodes = graph.n_nodes
+        np.testing.assert_allclose(cytape.Session(graph).run(y), 3 * X**2)
+        assert graph.n_nodes == n_nodes
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [in_eager, cytape.function])
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (np.ones(2), r"result 0 of wrong has the shape \(2,\).* its spec says \(3,\)"),
+        (np.ones((3, 1)), r"result 0 of wrong has the shape \(3, 1\)"),
+        (np.ones(3, np.float32), "result 0 of wrong .* float32; its spec says .* float64"),
+        (np.ones(3, int), "result 0 of wrong .* int64; its spec says .* float64"),
+        (1.0, r"result 0 of wrong has the shape \(\)"),
+        ([np.ones(3), np.ones(3)], "wrong did not return what its specs say: structures differ"),
+        (None, "result 0 of wrong .* object"),
+        ("abc", "result 0 of wrong .* <U3"),
+    ],
+)
+def test_results_that_are_not_as_their_specs_say(place, result, message):
+    def wrong(x):
+        return result
+
+    run = place(lambda x: cytape.numpy_function(wrong, x, specs=SPEC))
+    x = cytape.constant(X)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(ValueError, match=message):
+            run(x)
+        y = cnp.sum(x * x)
+    np.testing.assert_array_equal(tape.gradient(y, x), 2 * X)
+
+
+def test_errors_of_the_function_name_the_line_that_built_the_call():
+    def fails(x):
+        if x[0] < 0:
+            raise KeyError("negative")
+        return x
+
+    def f(x):
+        return cytape.numpy_function(fails, x, specs=SPEC) + 1.0  # the line
+
+    line = f.__code__.co_firstlineno + 1
+    places = [
+        cytape.function(f), cytape.function(lambda x: cytape.function(f)(x)),
+        cytape.function(lambda x: cytape.cond(cnp.sum(x) < 99, lambda: f(x), lambda: x)),
+        cytape.function(lambda x: cytape.while_loop(
+            lambda i, _: i < 1, lambda i, v: (i + 1, f(v)), (np.array(0), x))[1]),
+    ]
+    for run in places:
+        for _ in range(2):
+            with pytest.raises(KeyError, match="negative") as info:
+                run(cytape.constant(-np.ones(3)))
+            assert any(f"test_numpy_function.py:{line} in f" in note
+                       for note in info.value.__notes__)
+        np.testing.assert_array_equal(run(cytape.constant(np.ones(3))), 2 * np.ones(3))
+
+
+@pytest.mark.parametrize("place", [in_eager, cytape.function, in_a_branch, in_a_loop])
+def test_a_derivative_that_is_not_known_is_an_error(place):
+    def opaque(x):
+        return x * x
+
+    f = place(lambda x, w: cytape.numpy_function(opaque, x, specs=SPEC) * w)
+    x, w = cytape.constant(X), cytape.constant(2.0)
+    message = "opaque by numpy_function has no gradient.*grad_func.*stop_gradient its arguments"
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, w])
+        y = cnp.sum(f(x, w))
+    for _ in range(2):
+        with pytest.raises(NotDifferentiableError, match=message):
+            tape.gradient(y, x)
+    for transform in (
+        lambda: cytape.jvp(lambda x: f(x, w), (X,), (X,)),
+        lambda: cytape.function(cytape.grad(lambda x: cnp.sum(f(x, w))))(X),
+        lambda: cytape.grad(cytape.grad(lambda x: cnp.sum(f(x, w))))(X),
+    ):
+        with pytest.raises(NotDifferentiableError, match=message):
+            transform()
+    if place in (in_eager, cytape.function):  # a branch or loop is differentiated as a whole
+        assert float(cytape.grad(lambda w: cnp.sum(f(x, w)))(2.0)) == pytest.approx(np.sum(X * X))
+    stopped = place(lambda x, w: cytape.numpy_function(
+        opaque, cytape.stop_gradient(x), specs=SPEC) * x)
+    np.testing.assert_allclose(cytape.grad(lambda x: cnp.sum(stopped(x, w)))(X), X * X)
+
+
+def test_a_derivative_that_is_not_asked_for_is_no_error():
+    """A metric beside a loss, whose gradient is that of the loss."""
+    @cytape.function
+    def f(x):
+        return cnp.sum(x * x), cytape.numpy_function(np.cumsum, x, specs=SPEC)
+
+    x = cytape.constant(X)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        loss, metric = f(x)
+    np.testing.assert_array_equal(metric, np.cumsum(X))
+    np.testing.assert_array_equal(tape.gradient(loss, x), 2 * X)
+    np.testing.assert_array_equal(cytape.grad(lambda x: f(x)[0])(X), 2 * X)
+    np.testing.assert_array_equal(
+        cytape.grad(lambda x: cnp.sum(cytape.grad(lambda x: f(x)[0])(x)))(X), [2.0, 2.0, 2.0])
+
+
+def test_in_a_graph_a_missing_gradient_is_an_error_when_it_runs():
+    graph = cytape.Graph()
+    with graph.as_default():
+        p = cytape.placeholder("float64", (3,))
+        y = cytape.numpy_function(np.cumsum, p, specs=SPEC)
+        [dp] = cytape.gradients(cnp.sum(y), p)
+    session = cytape.Session(graph)
+    np.testing.assert_array_equal(session.run(y, {p: X}), np.cumsum(X))
+    with pytest.raises(NotDifferentiableError, match="cumsum by numpy_function has no gradient"):
+        session.run(dp, {p: X})
+
+
+def test_arguments_that_will_not_do():
+    with pytest.raises(TypeError, match="f must be a function, got ndarray"):
+        cytape.numpy_function(X, X, specs=SPEC)
+    with pytest.raises(TypeError, match="grad_func must be a function, got float"):
+        cytape.numpy_function(np.cumsum, X, specs=SPEC, grad_func=1.0)
+    for specs in (None, float, (3,), [SPEC, "float64"]):
+        with pytest.raises(TypeError, match="specs must be a cytape.Spec or a structure of them"):
+            cytape.numpy_function(np.cumsum, X, specs=specs)
+    with pytest.raises(TypeError, match="specs"):
+        cytape.numpy_function(np.cumsum, X)
+
+
+@pytest.mark.parametrize("place", [in_eager, cytape.function])
+def test_gradients_that_will_not_do(place):
+    def f(gradient):
+        return place(lambda x: cytape.numpy_function(
+            np.square, x, specs=SPEC, grad_func=lambda x, g: gradient(x, g)))
+
+    with pytest.raises(InvalidGradientError, match="grad_func of square must return 1 gradients"):
+        cytape.vjp(f(lambda x, g: (g, g)), X)[1](X)
+    with pytest.raises(InvalidGradientError, match=r"has shape \(2, 3\)"):
+        cytape.vjp(f(lambda x, g: cnp.stack([g, g])), X)[1](X)
+    assert cytape.vjp(f(lambda x, g: None), X)[1](X)[0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_recorded_tensor_from_elsewhere_is_not_lost():
+    def f(w):
+        return cytape.numpy_function(lambda x: x * w, cytape.constant(X), specs=SPEC)
+
+    assert f(cytape.constant(2.0)).numpy().tolist() == (2 * X).tolist()
+    with pytest.raises(DetachedError):
+        cytape.grad(lambda w: cnp.sum(f(w)))(2.0)
+    with pytest.raises(RuntimeError, match="belongs to a trace of f, which is complete"):
+        cytape.function(f)(cytape.constant(2.0))
+
+
+def test_graphs_with_it_cannot_be_saved():
+    graph = cytape.Graph()
+    with graph.as_default():
+        p = cytape.placeholder("float64", (3,))
+        cytape.numpy_function(np.cumsum, p, specs=SPEC)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "graph")
+        with pytest.raises(GraphFileError, match="PythonValues.* cannot be saved: its attribute"):
+            graph.save(path)
+        assert not os.path.exists(path)
+
+
+# ---- beside its relatives ------------------------------------------------------------------------
+
+
+def test_it_says_to_custom_jvp_what_it_returns():
+    """Made-up arrays would not do for this function."""
+    def positive(x):
+        if np.any(x != 4.0):
+            raise ValueError(f"not four: {x}")
+        return np.sqrt(x)
+
+    @cytape.custom_jvp
+    def root(x):
+        return cytape.numpy_function(positive, x, specs=x.spec)
+
+    @root.defjvp
+    def root_jvp(primals, tangents):
+        return None, tangents[0] / (2.0 * root(primals[0]))
+
+    bare = cytape.custom_jvp(lambda x: positive(np.asarray(x)))
+    bare.defjvp(root_jvp)
+    x = np.full(3, 4.0)
+    with pytest.raises(TypeError, match=re.compile("numpy_function.*specs.*not four", re.S)):
+        cytape.function(bare)(x)
+    np.testing.assert_array_equal(bare(x), np.full(3, 2.0))
+    f = cytape.function(lambda x: cnp.sum(root(x)))
+    np.testing.assert_allclose(cytape.grad(f)(x), np.full(3, 0.25))
+    np.testing.assert_allclose(
+        cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x)))(x), np.full(3, -1 / 32))
+
+
+def test_gradients_that_are_calls_themselves():
+    def integer_power(x, n):
+        return cytape.numpy_function(
+            lambda x, n: x**n, x, n, specs=x.spec,
+            grad_func=lambda x, n, g: (g * n * integer_power(x, n - 1) if n else None, None))
+
+    for place in (in_eager, cytape.function):
+        derivative = place(lambda x: cnp.sum(integer_power(x, 4)))
+        for expected in (4 * X**3, 12 * X**2, 24 * X):
+            derivative = cytape.grad(derivative)
+            np.testing.assert_allclose(derivative(X), expected)
+            derivative = (lambda f: lambda x: cnp.sum(f(x)))(derivative)
+
+
+def test_beside_recompute_grad_and_stop_gradient():
+    calls, f = counted()
+    block = cytape.recompute_grad(lambda x: cnp.sin(f(x)) * cytape.stop_gradient(f(x)))
+    expected = 2 * X * np.cos(X * X) * X * X
+    for place in (in_eager, cytape.function):
+        g = place(block)
+        np.testing.assert_allclose(cytape.grad(lambda x, g=g: cnp.sum(g(x)))(X), expected)
+
+
+def test_series_of_it():
+    def cube(x):
+        return cytape.numpy_function(
+            lambda x: x**3, x, specs=x.spec, grad_func=lambda x, g: 3.0 * x * x * g)
+
+    _, expected = cytape.jet(lambda x: x**3, 2.0, [1.0, 0.5, 0.25])
+    for place in (in_eager, cytape.function):
+        _, series = cytape.jet(place(cube), 2.0, [1.0, 0.5, 0.25])
+        np.testing.assert_allclose(series, expected)
+
+
+def test_math():
+    erf = np.vectorize(math.erf, otypes=[float])
+    f = cytape.function(lambda x: cytape.numpy_function(erf, x, specs=SPEC))
+    np.testing.assert_array_equal(f(X), erf(X))

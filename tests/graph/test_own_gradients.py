@@ -1,0 +1,208 @@
+"""Custom gradients in traces that are built once more: in other functions, branches and loops."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import InvalidGradientError
+from cytape.tensor.tensor import live_tensors
+
+
+@cytape.custom_gradient
+def square(x):
+    return x * x, lambda g: g * 2.0 * x
+
+
+with_own_gradient = cytape.function(lambda x: x * x, grad_func=lambda x, g: g * 2.0 * x)
+recomputed = cytape.recompute_grad(lambda x: x * x)
+
+
+def in_a_function(f, x):
+    return cytape.function(f)(x * 1.0)
+
+
+def in_functions(f, x):
+    inner = cytape.function(f)
+    return cytape.function(lambda x: inner(x * 1.0))(x * 1.0)
+
+
+def in_a_branch(f, x):
+    y = x * 1.0
+    return cytape.cond(y > 0, lambda: f(y * 1.0), lambda: y)
+
+
+def in_a_loop(f, x):
+    return cytape.while_loop(lambda v: v < 5, lambda v: f(v * 1.0), x)
+
+
+def in_a_loop_with_draws(f, x):
+    def body(v):
+        return f(v) + 0.0 * cnp.random.uniform()
+
+    return cytape.while_loop(lambda v: v < 5, body, x)
+
+
+@pytest.mark.parametrize(
+    "around", [in_a_function, in_functions, in_a_branch, in_a_loop, in_a_loop_with_draws])
+@pytest.mark.parametrize("f", [square, with_own_gradient, recomputed])
+def test_custom_gradients_are_right_wherever_they_are_built(f, around):
+    traced = cytape.function(lambda x: around(f, x))
+    x = cytape.constant(3.0)
+    assert float(traced(x)) == 9.0
+    assert float(cytape.grad(traced)(x)) == 6.0
+    assert float(cytape.grad(cytape.grad(traced))(x)) == 2.0
+
+
+def test_two_calls_have_substitutes_of_their_own():
+    inner = cytape.function(square)
+    outer = cytape.function(lambda x: inner(inner(x)))
+    x = cytape.constant(3.0)
+    assert float(cytape.grad(outer)(x)) == 108.0  # of x**4
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", ())
+        [dx] = cytape.gradients(inner(inner(x)), x)
+    assert cytape.Session(graph).run(dx, {x: 3.0}) == 108.0
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_gradient_functions_may_use_tensors_from_anywhere_around(order):
+    outside = cytape.constant(2.0)
+
+    def f(x):
+        around = x * 5.0
+
+        @cytape.custom_gradient
+        def weighted(v):
+            inside = v * v
+            return around * outside * v**3, lambda g: g * 3.0 * around * outside * inside
+
+        _, y = cytape.while_loop(
+            lambda i, _: i < 1, lambda i, v: (i + 1, weighted(v)), (np.array(0), x))
+        return cytape.cond(y < 1e9, lambda: y + weighted(x), lambda: y)
+
+    def plain(x):
+        # What a custom gradient finds outside counts as a constant, in the first order.
+        return 2.0 * (cytape.stop_gradient(x) * 10.0 * x**3) if order == 1 else None
+
+    derivative = expected = cytape.function(f)
+    for _ in range(order):
+        derivative = cytape.grad(derivative)
+    # The gradient is 2 * 3 * 5x * 2 * x**2, whose derivatives are known in their turn.
+    expected = {1: 60.0 * 1.5**3, 2: 180.0 * 1.5**2, 3: 360.0 * 1.5}[order]
+    assert float(derivative(cytape.constant(1.5))) == pytest.approx(expected, rel=1e-12)
+    if order == 1:
+        assert float(cytape.grad(plain)(1.5)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_gradient_function_runs_once_when_its_call_is_traced():
+    calls = []
+
+    @cytape.custom_gradient
+    def doubled(x):
+        def grad_fn(g):
+            calls.append(g)
+            return 2.0 * g
+
+        return 2.0 * x, grad_fn
+
+    f = cytape.function(lambda x: doubled(x))
+    for _ in range(3):
+        assert float(f(cytape.constant(1.0))) == 2.0
+    assert len(calls) == 1
+    assert float(cytape.grad(f)(1.0)) == 2.0
+    assert float(cytape.grad(cytape.grad(f))(1.0)) == 0.0
+    assert len(calls) == 1
+
+
+def test_errors_of_a_gradient_function_are_those_of_who_differentiates():
+    def refusing(x):
+        def grad_fn(g):
+            raise KeyError("no derivative here")
+
+        return x * 2.0, grad_fn
+
+    def miscounting(x):
+        return x * 2.0, lambda g: (g, g)
+
+    def misshaping(x):
+        return x * 2.0, lambda g: cnp.stack([g, g])
+
+    x = cytape.constant(np.ones(3))
+    for function, kind, message in (
+        (refusing, KeyError, "no derivative here"),
+        (miscounting, InvalidGradientError, "grad_fn of miscounting must return 1 gradients"),
+        (misshaping, InvalidGradientError, r"misshaping.* input 0 has shape \(2, 3\)"),
+    ):
+        f = cytape.function(cytape.custom_gradient(function))
+        np.testing.assert_array_equal(f(x), 2 * np.ones(3))
+        for _ in range(2):
+            with pytest.raises(kind, match=message):
+                cytape.grad(lambda x, f=f: cnp.sum(f(x)))(x)
+        np.testing.assert_array_equal(f(x), 2 * np.ones(3))
+
+
+def test_an_integer_output_takes_no_part():
+    @cytape.custom_gradient
+    def f(x):
+        return (x * 2.0, np.argmax(x)), lambda g, zero: g * 3.0 + zero
+
+    def total(x):
+        y, n = f(x)
+        return cnp.sum(y) * n
+
+    x = np.array([1.0, 5.0, 2.0])
+    assert cytape.grad(cytape.function(total))(x).tolist() == [3.0, 3.0, 3.0]
+    only_integers = cytape.custom_gradient(lambda x: (np.argmax(x), lambda g: None))
+    assert int(cytape.function(only_integers)(x)) == 1
+
+
+def traces_of(f, differentiated):
+    """Trace, call, differentiate and drop a function; return references to what must go."""
+    traced = cytape.function(cytape.grad(f) if differentiated else f)
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = traced(x)
+    tape.gradient(y, x)
+    return weakref.ref(traced.get_concrete_function(x).graph)
+
+
+def by_numpy(x):
+    return cytape.numpy_function(
+        np.square, x, specs=x.spec, grad_func=lambda x, g: 2.0 * x * g)
+
+
+@cytape.custom_gradient
+def square_by_numpy(x):
+    return np.square(cytape.stop_gradient(x).numpy()), lambda g: g * 2.0 * x
+
+
+@cytape.custom_jvp
+def square_with_jvp(x):
+    return np.square(x.numpy())
+
+
+@square_with_jvp.defjvp
+def square_jvp(primals, tangents):
+    return None, 2.0 * primals[0] * tangents[0]
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+@pytest.mark.parametrize(
+    "f",
+    [square, with_own_gradient, recomputed, by_numpy, square_by_numpy, square_with_jvp],
+    ids=["custom_gradient", "grad_func", "recompute_grad", "numpy_function",
+         "custom_gradient-numpy", "custom_jvp-numpy"])
+def test_nothing_is_left_of_traces_that_are_dropped(f, differentiated):
+    traces_of(f, differentiated)
+    gc.collect()
+    before = live_tensors()
+    graphs = [traces_of(f, differentiated) for _ in range(3)]
+    gc.collect()
+    assert live_tensors() == before
+    assert [graph() for graph in graphs] == [None, None, None]

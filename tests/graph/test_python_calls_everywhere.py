@@ -1,0 +1,242 @@
+"""Functions that leave cytape, wherever they are called and however they are differentiated."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+
+X = np.array([0.3, -1.2, 2.0])
+V = np.array([1.0, -0.5, 0.25])
+
+
+def plain(x, w):
+    return cnp.sin(x) * w * x
+
+
+# ---- the same function, with a derivative of its own ---------------------------------------------
+
+
+def slopes(x, w):
+    return w * (cnp.sin(x) + x * cnp.cos(x)), cnp.sin(x) * x
+
+
+def sine(x):
+    return np.sin(np.asarray(x))
+
+
+@cytape.custom_jvp
+def jvp_of_cytape(x, w):
+    return cnp.sin(x) * w * x
+
+
+@cytape.custom_jvp
+def jvp_of_numpy(x, w):
+    return np.array(x.numpy() * sine(x)) * np.asarray(w)
+
+
+@cytape.custom_jvp
+def jvp_by_numpy(x, w):
+    return np.array(x.numpy() * sine(x)) * np.asarray(w)
+
+
+@jvp_of_cytape.defjvp
+@jvp_of_numpy.defjvp
+def rule(primals, tangents):
+    (x, w), (dx, dw) = primals, tangents
+    of_x, of_w = slopes(x, w)
+    return None, of_x * dx + of_w * dw
+
+
+@jvp_by_numpy.defjvp
+def rule_by_numpy(primals, tangents):
+    x, w = primals
+    return None, sum(slope * t for slope, t in zip(numpy_slopes(x, w), tangents, strict=True))
+
+
+@cytape.custom_jvp
+def first_slope(x, w):
+    return slopes(x.numpy(), w.numpy())[0]
+
+
+@first_slope.defjvp
+def first_slope_rule(primals, tangents):
+    (x, w), (dx, dw) = primals, tangents
+    return None, w * (2 * cnp.cos(x) - x * cnp.sin(x)) * dx + slopes(x, 1.0)[0] * dw
+
+
+@cytape.custom_jvp
+def second_slope(x):
+    return slopes(x.numpy(), 1.0)[1]
+
+
+@second_slope.defjvp
+def second_slope_rule(primals, tangents):
+    return None, slopes(primals[0], 1.0)[0] * tangents[0]
+
+
+def numpy_slopes(x, w):
+    return first_slope(x, w), second_slope(x)
+
+
+@cytape.custom_gradient
+def gradient_of_cytape(x, w):
+    def grad_fn(dy):
+        of_x, of_w = slopes(x, w)
+        return dy * of_x, dy * of_w
+
+    return cnp.sin(x) * w * x, grad_fn
+
+
+@cytape.custom_gradient
+def gradient_of_numpy(x, w):
+    def grad_fn(dy):
+        of_x, of_w = slopes(x, w)
+        return dy * of_x, dy * of_w
+
+    arrays = cytape.stop_gradient(x), cytape.stop_gradient(w)
+    return arrays[0].numpy() * sine(arrays[0]) * np.asarray(arrays[1]), grad_fn
+
+
+def by_numpy_function(x, w):
+    def gradient(x, w, dy):
+        of_x, of_w = slopes(x, w)
+        return dy * of_x, dy * of_w
+
+    def f(x, w):
+        assert type(x) is type(w) is np.ndarray
+        return np.sin(x) * w * x
+
+    return cytape.numpy_function(f, x, w, specs=x.spec, grad_func=gradient)
+
+
+@cytape.custom_jvp
+def jvp_of_numpy_function(x, w):
+    return cytape.numpy_function(lambda x, w: np.sin(x) * w * x, x, w, specs=x.spec)
+
+
+jvp_of_numpy_function.defjvp(rule)
+
+FUNCTIONS = [
+    jvp_of_cytape, jvp_of_numpy, jvp_by_numpy, gradient_of_cytape, gradient_of_numpy,
+    by_numpy_function, jvp_of_numpy_function]
+
+
+# ---- where it is called --------------------------------------------------------------------------
+
+
+def in_functions(f):
+    inner = cytape.function(f)
+    return cytape.function(lambda *args: inner(*args))
+
+
+def of_unknown_extents(f):
+    def traced(*args):
+        signature = [cytape.Spec.of((None,) * np.ndim(x), float) for x in args]
+        return cytape.function(f, input_signature=signature)(*args)
+
+    return traced
+
+
+def in_a_branch(f):
+    return cytape.function(
+        lambda x, *more: cytape.cond(cnp.sum(x) < 99, lambda: f(x, *more), lambda: x * 0.0))
+
+
+def in_a_loop(f):
+    def looped(x, *more):
+        _, y = cytape.while_loop(
+            lambda i, _: i < 1, lambda i, v: (i + 1, f(v, *more)), (np.array(0), x))
+        return y
+
+    return cytape.function(looped)
+
+
+PLACES = [
+    lambda f: f, cytape.function, in_functions, of_unknown_extents, in_a_branch, in_a_loop,
+    cytape.recompute_grad, lambda f: cytape.function(cytape.recompute_grad(f))]
+PLACE_NAMES = [
+    "eager", "function", "functions", "unknown", "branch", "loop", "recompute", "traced-recompute"]
+
+
+# ---- how it is differentiated --------------------------------------------------------------------
+
+
+def total(f):
+    return lambda *args: cnp.sum(f(*args) * f(*args))
+
+
+def jvp(f):
+    return lambda x, w: cytape.jvp(f, (x, w), (V, V * 2.0))[1]
+
+
+def batched(f):
+    return lambda x, w: cytape.jvp(
+        f, (x, w), (np.stack([V, V * 3.0]), np.zeros((2, 3))), use_batch=True)[1]
+
+
+def slope(f):
+    return lambda x, w: cytape.grad(total(f))(x, w)
+
+
+def other_slope(f):
+    return lambda x, w: cytape.grad(total(f), argnums=1)(x, w)
+
+
+def taped(f):
+    def gradients(x, w):
+        x, w = cytape.convert_to_tensor(x), cytape.convert_to_tensor(w)
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch([x, w])
+            y = total(f)(x, w)
+        return cnp.stack(tape.gradient(y, [x, w])) + tape.gradient(y, x)
+
+    return gradients
+
+
+def vjp(f):
+    return lambda x, w: cytape.vjp(f, x, w)[1](V)[0]
+
+
+MODES = {
+    "value": lambda f: f,
+    "reverse": slope,
+    "other": other_slope,
+    "taped": taped,
+    "vjp": vjp,
+    "forward": jvp,
+    "batched": batched,
+    "reverse-reverse": lambda f: slope(slope(f)),
+    "forward-reverse": lambda f: jvp(slope(f)),
+    "reverse-forward": lambda f: slope(jvp(f)),
+    "forward-forward": lambda f: jvp(jvp(f)),
+    "other-other": lambda f: other_slope(other_slope(f)),
+    "mixed": lambda f: slope(other_slope(f)),
+    "batched-reverse": lambda f: batched(slope(f)),
+    "hessian": lambda f: lambda x, w: cytape.hessian(total(f))(x, w),
+}
+
+
+def same_shape(mode):
+    return mode not in ("batched", "taped", "batched-reverse", "hessian")
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=[
+    "jvp-cytape", "jvp-numpy", "jvp-by-numpy", "gradient-cytape", "gradient-numpy",
+    "numpy_function", "jvp-numpy_function"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("place", PLACES, ids=PLACE_NAMES)
+def test_python_is_called_and_differentiated_alike_everywhere(place, mode, f):
+    w = np.array([2.0, 0.5, -1.0])
+    transform = MODES[mode]
+    expected = np.asarray(transform(plain)(X, w))
+
+    def called(x, w):
+        return f(cytape.convert_to_tensor(x), cytape.convert_to_tensor(w))
+
+    np.testing.assert_allclose(transform(place(called))(X, w), expected, rtol=1e-10, atol=1e-12)
+    # The directions of a batch or Hessian are not made inside for extents that are not known.
+    extents_are_known = place is not of_unknown_extents or mode in ("batched", "taped")
+    if same_shape(mode) or extents_are_known and place in PLACES[1:4]:
+        np.testing.assert_allclose(
+            place(transform(called))(X, w), expected, rtol=1e-10, atol=1e-12)
