@@ -37,8 +37,6 @@ cast_to_discrete_op = nondifferentiable(
 constant_op = nondifferentiable(
     "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
 install_conform(constant_op=constant_op)
-stop_gradient_op = nondifferentiable(
-    "StopGradient", forward=lambda x: x, shape_rule=lambda x: x)
 identity_op = linear(
     "Identity", forward=lambda x: x, transpose=lambda op, g: g, batched=lambda x: x,
     shape_rule=shape_rules.same,

@@ -641,3 +641,17 @@ def test_functions_in_several_threads():
         thread.join()
     for i in range(4):
         np.testing.assert_allclose(results[i], np.sin(i) + i * np.cos(i), rtol=1e-14)
+
+
+def test_nothing_is_left_of_a_function_that_was_differentiated():
+    def reference():
+        f, x = cytape.function(cnp.sin), cytape.constant(2.0)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        tape.gradient(y, x)
+        return weakref.ref(f.get_concrete_function(x))
+
+    trace = reference()
+    gc.collect()
+    assert trace() is None
