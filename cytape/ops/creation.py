@@ -8,10 +8,11 @@ from cytape.ops.arguments import is_tensor
 from cytape.ops.conform import cast_op
 from cytape.ops.declare import linear, nondifferentiable
 from cytape.ops.dispatch import install_conform
+from cytape.ops.grouping import together
 from cytape.ops.joining import stack
 from cytape.ops.shape_rules import may_fit
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
@@ -139,6 +140,8 @@ def array(object, dtype=None, *, ndmin=0, **options):
     """
     if not _holds_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
+    if not is_tensor(object) and any(isinstance(part, (list, tuple)) for part in object):
+        object = nest.pack_sequence_as(object, list(together(*nest.flatten(object))))
     result = _join(object)
     if dtype is not None:
         result = astype(result, dtype)

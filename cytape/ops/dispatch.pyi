@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cytape.tensor.operators import Operator
@@ -12,4 +12,5 @@ class Op(Operator):
 
 conform: dict[str, Callable[..., Any]]
 
+def partly_followed(operands: Iterable[Any]) -> bool: ...
 def install_conform(**functions: Callable[..., Any]) -> None: ...

@@ -66,6 +66,25 @@ cdef bint is_followed(inputs) except -1:
     return False
 
 
+def partly_followed(operands) -> bool:
+    """Return whether a tape of this thread follows some of the operands, but not all it could."""
+    cdef Value value
+    cdef Recorder recorder
+    cdef bint known, unknown
+    for recorder in recording() or ():
+        known = unknown = False
+        for x in operands:
+            value = tensor_value(x)
+            if value is not None and value.spec.trainable:
+                if trace_knows(recorder, value.id):
+                    known = True
+                else:
+                    unknown = True
+        if known and unknown:
+            return True
+    return False
+
+
 # ---- what all ops share
 
 @cython.no_gc

@@ -26,6 +26,7 @@ from cytape.ops.arguments import is_tensor, only_numpy
 from cytape.ops.conform import broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.declare import elementwise, general, linear, nondifferentiable
 from cytape.ops.dispatch import conform, install_conform
+from cytape.ops.grouping import together
 
 # fmt: off
 __all__ = [
@@ -307,6 +308,7 @@ def clip(
         raise TypeError("clip() takes both a_min and a_max, or neither; None is no bound")
     elif min is not np._NoValue or max is not np._NoValue:
         raise ValueError("clip() takes a_min and a_max, or min and max, not both")
+    a, a_min, a_max = together(a, a_min, a_max)
     if not is_tensor(a):
         a = np.asarray(a)  # also a number, which is not weak here
     if a_min is not None and a_min is not np._NoValue:

@@ -4,6 +4,7 @@ import numpy as np
 
 from cytape.ops.arguments import is_tensor
 from cytape.ops.declare import general, linear
+from cytape.ops.dispatch import partly_followed
 
 __all__ = ["add_n", "identity_n"]
 
@@ -110,3 +111,38 @@ def identity_n(*inputs):
     [Tensor(0.), Tensor(1.)]
     """
     return identity_n_op(*[x if is_tensor(x) else np.asarray(x) for x in inputs])
+
+
+def together(*operands):
+    """Return the operands of a function made of several ops as its tapes should see them.
+
+    Where a tape follows some of them, it hears of the others here, under their own ids. Otherwise
+    an op of one operand alone, a reshape say, would go unrecorded before that one meets the rest,
+    and a tape that watches it later on would find nothing that it led to.
+
+    Parameters
+    ----------
+    *operands
+        Tensors are told from anything else, which is returned as it is.
+
+    Returns
+    -------
+    tuple
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.grouping import together
+    >>> x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     a, b, _ = together(x, y, 3)
+    ...     product = a * b.reshape(1, 2)
+    ...     tape.watch(y)
+    >>> tape.gradient(product, y)
+    Tensor([1., 2.])
+    """
+    if not partly_followed(operands):
+        return operands
+    outputs = iter(identity_n_op(*filter(is_tensor, operands)))
+    return tuple(next(outputs) if is_tensor(x) else x for x in operands)

@@ -12,6 +12,7 @@ from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.conform import stand_in
 from cytape.ops.declare import general, linear
 from cytape.ops.dispatch import install_conform
+from cytape.ops.grouping import together
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
 from cytape.tensor import convert_to_tensor
 
@@ -129,7 +130,7 @@ def vstack(tup, *, dtype=None, casting="same_kind"):
     array([[1., 2.],
            [3., 4.]])
     """
-    return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype, casting=casting)
+    return concatenate([atleast_2d(a) for a in together(*tup)], 0, dtype=dtype, casting=casting)
 
 
 def hstack(tup, *, dtype=None, casting="same_kind"):
@@ -141,7 +142,7 @@ def hstack(tup, *, dtype=None, casting="same_kind"):
     >>> np.hstack([cytape.constant([1.0, 2.0]), [3.0, 4.0]]).numpy()
     array([1., 2., 3., 4.])
     """
-    arrays = [atleast_1d(a) for a in tup]
+    arrays = [atleast_1d(a) for a in together(*tup)]
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return concatenate(arrays, axis, dtype=dtype, casting=casting)
 
@@ -155,7 +156,7 @@ def dstack(tup):
     >>> np.dstack([cytape.constant([1.0, 2.0]), [3.0, 4.0]]).shape
     (1, 2, 2)
     """
-    return concatenate([atleast_3d(a) for a in tup], 2)
+    return concatenate([atleast_3d(a) for a in together(*tup)], 2)
 
 
 def column_stack(tup):
@@ -168,7 +169,8 @@ def column_stack(tup):
     array([[1., 3.],
            [2., 4.]])
     """
-    return concatenate([reshape(a, (-1, 1)) if ndim(a) < 2 else a for a in tup], 1)
+    columns = [reshape(a, (-1, 1)) if ndim(a) < 2 else a for a in together(*tup)]
+    return concatenate(columns, 1)
 
 
 def append(arr, values, axis=None):
@@ -181,6 +183,7 @@ def append(arr, values, axis=None):
     array([1., 2., 3.])
     """
     if axis is None:
+        arr, values = together(arr, values)
         return concatenate((ravel(arr), ravel(values)))
     return concatenate((arr, values), axis)
 

@@ -12,6 +12,7 @@ from cytape.ops.conform import sum_to
 from cytape.ops.creation import astype
 from cytape.ops.declare import enter, general, linear
 from cytape.ops.elementwise import absolute, conj, multiply, real, sign, where
+from cytape.ops.grouping import together
 from cytape.ops.matmul_op import MatMulOp
 from cytape.ops.shaping import (
     expand_dims,
@@ -240,6 +241,7 @@ def outer(a, b, out=None):
            [6., 8.]])
     """
     options = only_numpy("outer", [a, b], out=out)
+    a, b = together(a, b)
     return multiply(expand_dims(ravel(a), 1), expand_dims(ravel(b), 0), **options)
 
 
@@ -252,6 +254,7 @@ def vdot(a, b, /):
     >>> complex(np.vdot(cytape.constant([1.0 + 1.0j]), [1.0j]))
     (1+1j)
     """
+    a, b = together(a, b)
     return matmul_op(conj_if_complex(ravel(a)), ravel(b))
 
 
@@ -267,6 +270,7 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     if not any(map(is_tensor, (x1, x2))):
         return np.vecdot(x1, x2, out, axis=axis, **kwargs)
     only_numpy("vecdot", [x1, x2], out=out, **kwargs)
+    x1, x2 = together(x1, x2)
     rows = expand_dims(conj_if_complex(moveaxis(x1, axis, -1)), -2)
     columns = expand_dims(moveaxis(x2, axis, -1), -1)
     return squeeze(matmul_op(rows, columns), (-2, -1))
@@ -281,6 +285,7 @@ def kron(a, b):
     >>> np.kron(cytape.constant([1.0, 10.0]), [1.0, 2.0]).numpy()
     array([ 1.,  2., 10., 20.])
     """
+    a, b = together(a, b)
     length = max(ndim(a), ndim(b))
     if None in (*shape(a), *shape(b)):
         return _kron_unknown(a, b, length)
