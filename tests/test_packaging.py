@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import cytape
+
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "cytape"
 SOURCES = sorted(p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".pyi", ".pyx", ".pxd"})
@@ -89,6 +91,12 @@ def test_nothing_generated_is_tracked():
     if listed.returncode:
         pytest.skip("not a git checkout")
     assert not listed.stdout
+
+
+def test_dir_lists_what_the_package_offers():
+    listed = {name for name in dir(cytape) if not name.startswith("_")}
+    rooms = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    assert set(cytape.__all__) <= listed <= set(cytape.__all__) | rooms
 
 
 def test_graphs_are_imported_only_when_they_are_asked_for():
