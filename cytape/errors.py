@@ -10,6 +10,7 @@ __all__ = [
     "NotDifferentiableError",
     "SymbolicTensorError",
     "TapeStateError",
+    "UnconnectedGradientWarning",
 ]
 
 
@@ -78,9 +79,10 @@ class InvalidIdError(CytapeError, ValueError):
 
 
 class DetachedError(CytapeError, TypeError):
-    """A tensor that is being recorded would silently have become a plain array.
+    """A tensor that is being recorded would silently have become a plain array or number.
 
-    Its gradient would be lost without notice; `Tensor.numpy` converts knowingly.
+    Its gradient would be lost without notice; `Tensor.numpy`, `item` and `tolist` convert
+    knowingly. It is raised, too, where a gradient is asked for that was lost by one of these.
 
     Examples
     --------
@@ -94,6 +96,23 @@ class DetachedError(CytapeError, TypeError):
     ...     except DetachedError as error:
     ...         print("tensor.numpy()" in str(error))
     True
+    """
+
+
+class UnconnectedGradientWarning(UserWarning):
+    """A derivative is zero, or missing, because no differentiable function leads to it.
+
+    It is shown once for each line that asks for such a derivative.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import cytape
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     gradient = cytape.grad(lambda x: 3.0)(1.0)
+    >>> float(gradient), caught[0].category.__name__
+    (0.0, 'UnconnectedGradientWarning')
     """
 
 

@@ -37,7 +37,7 @@ from cytape.ops.python_call import (
 from cytape.ops.shape_rules import may_fit
 from cytape.tensor import nest, state
 from cytape.tensor.state import building_into, current_graph
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["custom_jvp"]
@@ -152,7 +152,7 @@ class _CustomJvp:
         """Call the function, and see that it depends on nothing but its arguments."""
         f = self.__wrapped__
         # Nobody follows new tensors: what is recorded nevertheless came in by another way.
-        fresh = [tensor_of(value_of(x).numpy()) for x in arguments.tensors]
+        fresh = [tensor_of(data_of(value_of(x))) for x in arguments.tensors]
         result, variables = call_and_watch(f, arguments.packed(fresh), kwargs)
         self._refuse_variables(variables, arguments)
         if not variables and any(

@@ -14,7 +14,7 @@ from cytape.ops.python_call import PythonCall, checked_results, described, pytho
 from cytape.tensor import nest
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of
 
 __all__ = ["EagerCall"]
 
@@ -51,7 +51,7 @@ class EagerCall(PythonCall):
         """Call the function."""
         with building_into(None):
             tensors = list(map(tensor_of, arrays))
-            results = [result.numpy() for result in self._outputs(*tensors)]
+            results = [data_of(result) for result in self._outputs(*tensors)]
             specs = self.result_specs([tensor.spec for tensor in tensors])
             return checked_results(self.name, results, specs)
 

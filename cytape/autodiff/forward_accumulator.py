@@ -153,6 +153,10 @@ class ForwardAccumulator:
         if self._recorder.active:
             self._recorder.pop()
 
+    @property
+    def _detached(self) -> bool:
+        return self._recorder.detached
+
     def jvp(
         self,
         primals: Any,

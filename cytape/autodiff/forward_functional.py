@@ -23,6 +23,7 @@ from cytape.autodiff.functional import (
     name_of,
     output_of,
     replace_arguments,
+    report_unconnected,
     vjp,
 )
 from cytape.ops.joining import stack
@@ -305,6 +306,10 @@ def _pushed(
     ) as accumulator:
         value, aux = call_followed(fun, args, kwargs or {}, has_aux)
         outputs = [output_of(fun, leaf) for leaf in nest.flatten(value)]
+    connected = [tangent is not None for tangent in accumulator.jvp(outputs)]
+    if pairs and not all(connected):
+        wholly = not any(connected)
+        report_unconnected(fun, "its arguments", wholly, accumulator._detached)
     pushed = accumulator.jvp(outputs, unconnected_gradients="zero")
     return nest.pack_sequence_as(value, outputs), nest.pack_sequence_as(value, pushed), aux
 

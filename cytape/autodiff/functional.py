@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
 from cytape.ops.creation import identity_op
 from cytape.ops.gradients import compute_gradients
 from cytape.tensor import nest
+from cytape.tensor.notices import warn
 from cytape.tensor.state import Recorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor, numbers_taken
+from cytape.tensor.tensor import Tensor, convert_to_tensor
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 
@@ -47,11 +48,19 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
         if an argument is a tensor or a variable, or the result is being recorded by a tape. It can
         be pickled if `fun` can.
 
+    Warns
+    -----
+    UnconnectedGradientWarning
+        In a call, if the result does not depend on an argument to be differentiated.
+
     Raises
     ------
     TypeError
         If `fun` is not callable or `argnums` are no integers; in a call, if an argument to be
         differentiated has no gradient (an integer, say), or `fun` does not return a scalar.
+    DetachedError
+        In a call, if the result does not depend on such an argument after `fun` has taken a value
+        out of a tensor by ``numpy()``, ``item()`` or ``tolist()``: the derivative was lost there.
     ValueError
         In a call, if there is no argument of such a number, or `fun` returns None.
 
@@ -206,7 +215,12 @@ class _Run:
         self, fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool
     ) -> None:
         self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
+        self._fun = fun
         self._selected, self._sources, args = replace_arguments(fun, args, argnums)
+        by_number = [(argnums, self._selected)]
+        if not isinstance(argnums, int):
+            by_number = list(zip(argnums, self._selected, strict=True))
+        self._argument_of = [i for i, part in by_number for _ in nest.flatten(part)]
         self._recorder = Recorder(False, False)
         for source in self._sources:
             self._recorder.watch(source.id)
@@ -222,11 +236,57 @@ class _Run:
     ) -> Any:
         """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
         gradients = compute_gradients(self._recorder, outputs, self._sources, seeds, keep)
+        self._report_unconnected([gradient is not None for gradient in gradients])
         dense = [
             zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
             for gradient, source in zip(gradients, self._sources, strict=True)
         ]
         return nest.pack_sequence_as(self._selected, dense)
+
+    def _report_unconnected(self, connected: list[bool]) -> None:
+        """Say for which of the chosen arguments no part is connected to the result."""
+        reached = {i for i, found in zip(self._argument_of, connected, strict=True) if found}
+        lost = sorted(set(self._argument_of) - reached)
+        if lost or not all(connected):
+            what = "argument " + " and ".join(map(str, lost))
+            report_unconnected(self._fun, what, bool(lost), self._recorder.detached)
+
+
+def report_unconnected(fun: Callable, what: str, wholly: bool, detached: bool) -> None:
+    """Raise or warn because a function's result does not depend on what it is differentiated in.
+
+    Parameters
+    ----------
+    fun : callable
+    what : str
+        Its arguments in question.
+    wholly : bool
+        Whether it depends on no part of them.
+    detached : bool
+        Whether a value that depends on them was taken out of a tensor.
+    """
+    left = "a value left its tensor by numpy(), item() or tolist()"
+    advice = (
+        "Compute with the tensors themselves, by cytape.numpy; where the derivative is to stop, "
+        "take the value of cytape.stop_gradient(tensor)"
+    )
+    if wholly and detached:
+        raise DetachedError(
+            f"the result of {name_of(fun)} does not depend on {what}, but on the way {left}: "
+            f"the derivative was lost there. {advice}"
+        )
+    if wholly and not isinstance(fun, Transformed):  # that of a derivative may well vanish
+        warn(
+            f"the result of {name_of(fun)} does not depend on {what} by differentiable functions: "
+            "the derivative is zero",
+            UnconnectedGradientWarning,
+        )
+    elif detached:
+        warn(
+            f"some derivatives of {name_of(fun)} are zero, and on the way {left}: were they lost "
+            f"there? {advice}",
+            UnconnectedGradientWarning,
+        )
 
 
 def _value_and_grad(
@@ -246,14 +306,7 @@ def _grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_au
 
 def call_followed(fun: Callable, args: Sequence, kwargs: dict, has_aux: bool) -> tuple[Any, Any]:
     """Call a function that a recorder follows; return its value and what else it computed."""
-    numbers = numbers_taken()
     value, aux = fun(*args, **kwargs), None
-    if numbers_taken() > numbers and not has_tensors(value):
-        raise DetachedError(
-            f"{name_of(fun)} made a number of a tensor that depends on its arguments, by "
-            "float(), item() or a function of the math module, and returned no tensor: its "
-            "derivative is lost. Return the tensor itself, and use cytape.numpy instead of math"
-        )
     if has_aux:
         if not (isinstance(value, tuple) and len(value) == 2):
             raise TypeError(f"with has_aux=True {name_of(fun)} must return a pair, got {value!r}")
@@ -374,6 +427,6 @@ def _to_array(leaf: Any) -> Any:
         return leaf
     try:
         array = np.array(leaf)
-    except DetachedError:
+    except (DetachedError, SymbolicTensorError):  # the latter of a variable, in a graph
         return leaf
     return array if array.ndim else array[()]

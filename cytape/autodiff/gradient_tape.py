@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
-from cytape.errors import TapeStateError
+from cytape.errors import TapeStateError, UnconnectedGradientWarning
 from cytape.ops.gradients import compute_gradients
 from cytape.ops.joining import stack
 from cytape.ops.shaping import reshape
 from cytape.tensor import nest, state
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.notices import warn
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
@@ -64,6 +64,7 @@ class GradientTape:
         self._entered = False
         self._recorder: Recorder | None = self._new_recorder()  # None: consumed by its gradient
         self._consumed_variables: list[Variable] = []
+        self._warned_of: set[int] = set()  # ids of variables that can have no gradient
 
     def _new_recorder(self) -> Recorder:
         return Recorder(self._persistent, self._watch_accessed_variables)
@@ -104,11 +105,7 @@ class GradientTape:
         recorder = self._usable_recorder()
         for leaf in leaves:
             if not leaf.spec.trainable:
-                warnings.warn(
-                    f"watching a tensor of dtype {leaf.dtype} has no effect: "
-                    "only floating point and complex tensors have gradients",
-                    stacklevel=2,
-                )
+                self._warn_of(leaf, f"watching a tensor of dtype {leaf.dtype} has no effect")
             elif isinstance(leaf, Variable):
                 recorder.watch_variable(leaf)
             else:
@@ -240,7 +237,7 @@ class GradientTape:
         self._usable_recorder(entered=True)
         unconnected = parse_unconnected(unconnected_gradients)
         targets = _flat_targets(target)
-        flat_sources = _flat_sources(sources)
+        flat_sources = self._flat_sources(sources)
         seeds = convert_output_gradients(targets, output_gradients)
         gradients = compute_gradients(self._take_recorder(), targets, flat_sources, seeds)
         if unconnected is UnconnectedGradients.ZERO:
@@ -299,7 +296,7 @@ class GradientTape:
         """
         unconnected = self._check_jacobian_call(unconnected_gradients, experimental_use_pfor)
         _require_tensor("target", target)
-        flat_sources = _flat_sources(sources)
+        flat_sources = self._flat_sources(sources)
         units = _unit_seeds(target, range(target.size), target.size)
         jacobians = [
             _stack_rows(rows, source, target.shape, axis=0, unconnected=unconnected)
@@ -360,6 +357,7 @@ class GradientTape:
         unconnected = self._check_jacobian_call(unconnected_gradients, experimental_use_pfor)
         _require_tensor("target", target)
         _require_tensor("source", source)
+        self._flat_sources(source)
         if target.ndim < 2 or source.ndim < 2 or target.shape[0] != source.shape[0]:
             raise ValueError(
                 "target and source need at least two dimensions and the same first one, "
@@ -398,6 +396,23 @@ class GradientTape:
             self._recorder = None
         return recorder
 
+    def _flat_sources(self, sources: Any) -> list[Tensor]:
+        leaves = [_checked_leaf("source", leaf) for leaf in nest.flatten(sources)]
+        for leaf in leaves:
+            # A tensor draws a warning when it is watched, but variables are watched unasked.
+            if isinstance(leaf, Variable) and not leaf.spec.trainable:
+                self._warn_of(leaf, f"the gradient of {leaf.name!r} is None")
+        return leaves
+
+    def _warn_of(self, leaf: Tensor, what: str) -> None:
+        if leaf.id not in self._warned_of:
+            self._warned_of.add(leaf.id)
+            warn(
+                f"{what}: it has dtype {leaf.dtype}, and only floating point and complex tensors "
+                "have gradients (make it of 3.0 instead of 3, or use astype)",
+                UnconnectedGradientWarning,
+            )
+
     def _check_jacobian_call(
         self, unconnected_gradients: str | UnconnectedGradients, experimental_use_pfor: bool
     ) -> UnconnectedGradients:
@@ -427,10 +442,6 @@ def _flat_targets(target: Any) -> list[Tensor]:
             leaf = leaf.values
         leaves.append(_checked_leaf("target", leaf))
     return leaves
-
-
-def _flat_sources(sources: Any) -> list[Tensor]:
-    return [_checked_leaf("source", leaf) for leaf in nest.flatten(sources)]
 
 
 def _checked_leaf(role: str, leaf: Any) -> Tensor:

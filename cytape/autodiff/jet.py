@@ -33,6 +33,7 @@ from cytape.autodiff.functional import (
     has_tensors,
     new_source,
     output_of,
+    report_unconnected,
     require_result,
 )
 from cytape.ops.conform import broadcast_to, cast
@@ -160,7 +161,14 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
         value, _ = call_followed(f, arguments, {}, has_aux=False)
     require_result(f, value)
     outputs = [output_of(f, leaf) for leaf in nest.flatten(value)]
-    by_order = [[_dense(y, fetch(recorder, y.id), k) for y in outputs] for k in range(order + 1)]
+    series = [fetch(recorder, y.id) for y in outputs]
+    if arguments and None in series:
+        wholly = not any(of_y is not None for of_y in series)
+        report_unconnected(f, "its arguments", wholly, recorder.detached)
+    by_order = [
+        [_dense(y, of_y, k) for y, of_y in zip(outputs, series, strict=True)]
+        for k in range(order + 1)
+    ]
     value, *derivatives = [
         export(nest.pack_sequence_as(value, leaves), arrays_out) for leaves in by_order
     ]

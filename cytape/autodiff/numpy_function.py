@@ -21,7 +21,7 @@ from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph
-from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
 __all__ = ["numpy_function"]
 
@@ -102,7 +102,7 @@ def numpy_function(
     if graph is not None:
         results = graph.build(python_values_op, *inputs, call=call)
     else:
-        results = call.run(*[value_of(x).numpy() for x in inputs])
+        results = call.run(*[data_of(value_of(x)) for x in inputs])
         if not any(map(is_tensor, nest.flatten(args))):
             return nest.pack_sequence_as(specs, results)
         results = list(map(tensor_of, results))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cytape.tensor.references import TensorReference
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, plain_array
 
 if TYPE_CHECKING:
     from cytape.graph.graph import Graph
@@ -62,7 +62,7 @@ def _pairs(feed_dict: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _checked_value(tensor: Tensor, value: Any) -> np.ndarray:
-    array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
+    array = value.numpy() if isinstance(value, Tensor) else plain_array(value)
     if not _fits(tensor.shape, array.shape):
         raise ValueError(
             f"tensor {tensor.name!r} has shape {tuple(tensor.shape)}, cannot be fed a value of "

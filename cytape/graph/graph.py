@@ -20,7 +20,7 @@ from cytape.ops.creation import constant_op
 from cytape.ops.declare import nondifferentiable
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import Tensor, tensor_of_copy
+from cytape.tensor.tensor import Tensor, plain_array, tensor_of_copy
 
 __all__ = ["Graph"]
 
@@ -173,7 +173,7 @@ class Graph(Variables):
         """
         if dtype is not None or type(value) is not Tensor or value.graph is not None:
             array = value.numpy() if isinstance(value, Tensor) else value
-            value = tensor_of_copy(np.asarray(array, dtype))
+            value = tensor_of_copy(plain_array(array, dtype))
         return self._named(name, constant_op, value=value)
 
     def no_op(self, name: str | None = None) -> Operation:

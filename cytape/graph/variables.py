@@ -16,14 +16,14 @@ from cytape.graph.collections import Collections
 from cytape.graph.contexts import BuiltUnderContexts
 from cytape.ops.declare import general, nondifferentiable
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, data_of, plain_array
 from cytape.tensor.variable import Variable
 
 variable_handle_op = nondifferentiable(
-    "VariableHandle", lambda variable: variable.numpy(),
+    "VariableHandle", lambda variable: data_of(variable),
     shape_rule=lambda variable: variable.spec)
 read_variable_op = general(
-    "ReadVariable", lambda handle, variable: variable.numpy(),
+    "ReadVariable", lambda handle, variable: data_of(variable),
     vjp=lambda op, g: g, jvp=lambda op, t: t, saved_inputs=(), batched=lambda op, t: t,
     shape_rule=lambda handle, variable: variable.spec)
 
@@ -53,7 +53,7 @@ def _assignment(name, method):
         return variable.spec
 
     return nondifferentiable(
-        name, lambda value, variable: getattr(variable, method)(value).numpy(),
+        name, lambda value, variable: data_of(getattr(variable, method)(value)),
         shape_rule=shape_rule)
 
 
@@ -153,7 +153,7 @@ class Variables(BuiltUnderContexts, Collections):
                 initializer = initializer(shape, dtype)
             if isinstance(initializer, Tensor):
                 initializer = initializer.numpy()
-            value = np.asarray(initializer, dtype)
+            value = plain_array(initializer, dtype)
             if shape is not None and value.ndim == 0:
                 value = np.full(shape, value)
             if shape is not None and value.shape != shape:

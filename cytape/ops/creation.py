@@ -14,6 +14,7 @@ from cytape.ops.shape_rules import may_fit
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.tensor import plain_array
 
 __all__ = [
     "array",
@@ -115,7 +116,7 @@ def _holds_tensor(value):
 
 def _join(nested):
     if not _holds_tensor(nested):
-        return np.asarray(nested)
+        return plain_array(nested)
     if is_tensor(nested):
         return convert_to_tensor(nested)
     parts = [_join(part) for part in nested]

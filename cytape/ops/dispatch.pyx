@@ -4,7 +4,7 @@ from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport NO_ID, id_t
 from cytape.core.accumulator cimport tangent_of
 from cytape.tensor.state cimport Recorder, TangentRecorder, accumulating, observed, recording
-from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor
+from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor, require_plain
 from cytape.tensor.value cimport array_of, copy_of_array, value_of_array
 from libc.stdlib cimport free, malloc
 
@@ -38,7 +38,10 @@ cdef Value value_of(x, bint copy):
 cdef ndarray_of(x):
     """What NumPy is to be called with for an operand; Python scalars stay weak."""
     cdef Value value = tensor_value(x)
-    return x if value is None else array_of(value)
+    if value is not None:
+        return array_of(value)
+    require_plain(x)
+    return x
 
 
 cdef bint opts_out(x):

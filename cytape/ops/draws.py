@@ -9,7 +9,7 @@ from cytape.ops.shape_rules import as_shape, broadcast
 from cytape.ops.shaping import broadcast_outline_op
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import current_graph
-from cytape.tensor.tensor import convert_to_tensor, tensor_of
+from cytape.tensor.tensor import convert_to_tensor, data_of, tensor_of
 
 __all__ = ["Stream", "draw", "draw_shaped", "seed"]
 
@@ -185,7 +185,7 @@ def draw(op, *inputs, seed, **attrs):
     if graph is not None:
         return graph.build(op, *inputs, stream=new_stream(graph, seed), **attrs)
     stream = _Default() if seed is None else _Seeded(seed)
-    arrays = [x.numpy() if is_tensor(x) else x for x in inputs]
+    arrays = [data_of(x) if is_tensor(x) else x for x in inputs]
     return tensor_of(np.asarray(op.forward(*arrays, stream=stream, **attrs)))
 
 

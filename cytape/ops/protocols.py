@@ -15,8 +15,9 @@ import cytape.ops.shaping as shaping
 import cytape.ops.sparse as sparse
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.gradients import install_aggregate
+from cytape.tensor import nest
 from cytape.tensor.operators import install
-from cytape.tensor.tensor import Tensor, install_methods
+from cytape.tensor.tensor import Tensor, data_of, install_methods, plain_array
 
 _FAMILIES = (
     creation, einsum, elementwise, indexing, joining, linalg, ordering, rearranging, reductions,
@@ -32,15 +33,26 @@ _REDUCTIONS = {
     np.logical_and: reductions.all,
     np.logical_or: reductions.any,
 }
+# What they return has no derivative to lose: dtypes, whether memory is shared, and text.
+_OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
+_OF_DATA = (
+    np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.min_scalar_type,
+    np.shares_memory)
 
 
-def _plain(x):
-    """Return x with all tensors in it converted; a recorded one objects to that."""
+def _plain(x, convert=np.asarray):
+    """Return x with all tensors in it converted; a recorded one objects to NumPy's conversion."""
     if isinstance(x, Tensor):
-        return np.asarray(x)
+        return convert(x)
     if isinstance(x, (list, tuple)):
-        return type(x)(map(_plain, x))
-    return {key: _plain(item) for key, item in x.items()} if isinstance(x, dict) else x
+        return type(x)(_plain(item, convert) for item in x)
+    if isinstance(x, dict):
+        return {key: _plain(item, convert) for key, item in x.items()}
+    return x
+
+
+def _of_its_dtype(tensor):
+    return np.empty((), tensor.dtype)
 
 
 def _without_gradient(name, function, args, arguments):
@@ -57,6 +69,9 @@ def _without_gradient(name, function, args, arguments):
             "`u += x`, and make arrays with cytape.numpy.stack, concatenate or pad instead of "
             "filling them; or pass tensor.numpy() if the derivative should stop here"
         )
+    for x in nest.flatten((args, arguments)):
+        if isinstance(x, np.ndarray):
+            plain_array(x)
     try:
         return function(*_plain(args), **_plain(arguments))
     except DetachedError as error:
@@ -99,6 +114,9 @@ def array_ufunc(ufunc, method, inputs, arguments):
 def array_function(function, args, arguments):
     """Serve `Tensor.__array_function__`."""
     ours = NUMPY_FUNCTIONS.get(function)
+    if function in _OF_DTYPES or function in _OF_DATA:
+        convert = _of_its_dtype if function in _OF_DTYPES else data_of
+        return function(*_plain(args, convert), **_plain(arguments, convert))
     if ours is None or arguments.get("out") is not None:
         name = f"{function.__module__}.{function.__name__}"
         return _without_gradient(name, function, args, arguments)

@@ -26,7 +26,7 @@ from cytape.ops.shape_rules import may_fit
 from cytape.tensor import nest
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import Recorder, building_into, current_graph
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of
 
 __all__ = [
     "PythonCall",
@@ -312,7 +312,7 @@ def transposed(
     ]
     for result, _ in pairs if refusal is not None else ():
         if not recorder.is_known(result.id) and (
-                result.graph is not None or np.any(result.numpy())):
+                result.graph is not None or np.any(data_of(result))):
             raise DetachedError(refusal)
     targets = [result for result, _ in pairs]
     cast_seeds = [cast(seed, result.dtype) for result, seed in pairs]

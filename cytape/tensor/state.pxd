@@ -28,6 +28,7 @@ cdef class Recorder(Tape):
     cdef dict watched            # variables by id, in order of first watch
     cdef int suspensions
     cdef bint registered
+    cdef readonly bint detached  # a value that it follows left by numpy(), item() or tolist()
     cdef int watch_variable_of(self, object variable, id_t id) except -1
 
 cdef class TangentRecorder(ForwardAccumulator):
@@ -35,6 +36,7 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef int suspensions
     cdef bint registered
     cdef bint outermost          # on its stack: nobody records what it computes
+    cdef readonly bint detached  # as of a Recorder
     cdef readonly bint by_transposition
     cdef readonly object rule
 
@@ -51,6 +53,9 @@ cdef list recording()     # the tapes of this thread that record now, innermost 
 cdef list accumulating()  # its accumulators that follow ops now, innermost last; or None
 cdef object building()    # the graph that this thread builds, or None
 cdef bint observed()      # whether any of these sees what ops do: a value alone is not enough
+# Which of them follow a tensor by its id or its value's, or will as soon as an op reads it.
+cdef list followers_of(id_t id, id_t value, bint trainable_variable)
+cdef int note_detachment(id_t id, id_t value, bint trainable_variable) except -1
 # Leave only those recorders on this thread's stack that were entered before one; put back a stack.
 cdef int begin_computing(TangentRecorder recorder) except -1
 cdef int end_computing(list recorders) except -1

@@ -497,12 +497,27 @@ def possible_gradient_types(tensors) -> int:
 
 def is_recorded(id_t id) -> bool:
     """Whether a recorder of this thread follows the tensor with this id now."""
+    return bool(followers_of(id, id, False))
+
+
+cdef list followers_of(id_t id, id_t value, bint trainable_variable):
     cdef Recorder recorder
     cdef TangentRecorder accumulator
+    cdef list found = []
     for recorder in recording() or ():
-        if trace_knows(recorder, id):
-            return True
+        if trace_knows(recorder, id) or trace_knows(recorder, value) or (
+                trainable_variable and recorder.watch_accessed_variables):
+            found.append(recorder)
     for accumulator in accumulating() or ():
-        if tangent_of(accumulator, id) != NULL:
-            return True
-    return False
+        if tangent_of(accumulator, id) != NULL or tangent_of(accumulator, value) != NULL:
+            found.append(accumulator)
+    return found
+
+
+cdef int note_detachment(id_t id, id_t value, bint trainable_variable) except -1:
+    for recorder in followers_of(id, value, trainable_variable):
+        if type(recorder) is TangentRecorder:
+            (<TangentRecorder>recorder).detached = True
+        else:
+            (<Recorder>recorder).detached = True
+    return 0

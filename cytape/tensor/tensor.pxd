@@ -12,3 +12,4 @@ cdef Tensor new_tensor(Value value)       # the first handle of a new value
 cdef void hold(Tensor tensor, Value value) noexcept
 cdef Tensor another_handle(Value value)   # one of a value that had handles before
 cdef ndarray as_ndarray(x)                # of array-likes that are not tensors; no object arrays
+cdef int require_plain(x) except -1       # neither masked arrays nor matrices, nor their like

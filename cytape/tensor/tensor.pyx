@@ -7,17 +7,14 @@ from .operators cimport (
     functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem, op_greater,
     op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative, op_not_equal,
     op_positive, op_power, op_remainder, op_square, op_subtract)
-from .state cimport Counts, building, counts, handle_died, handle_revived
+from .state cimport (
+    Counts, building, counts, followers_of, handle_died, handle_revived, note_detachment)
 from .value cimport array_of, copy_of_array, is_symbolic, symbol_of, value_of_array
-
-import sys
-from dis import opmap
 
 import numpy as np
 
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.references import TensorReference
-from cytape.tensor.state import is_recorded
 
 cnp.import_array()
 
@@ -32,8 +29,6 @@ cdef extern from "Python.h":
     void PyType_Modified(type cls)
 
 cdef Counts* recorders = counts()
-cdef Py_ssize_t numbers = 0
-cdef int STORE_SUBSCR = opmap["STORE_SUBSCR"]
 cdef Py_ssize_t live = 0
 cdef bint making = False       # a tensor with a value, which Python code cannot
 cdef object variable_type = None
@@ -78,6 +73,10 @@ cdef class Tensor:
     >>> np.sin(x) * x
     Tensor([0.84147098, 1.81859485])
     """
+
+    # Operators of pandas and of other arrays on the left leave it to these.
+    __array_priority__ = 10_000
+    __pandas_priority__ = 10_000
 
     def __cinit__(self, *_, **__):
         if not making and type(self) is not variable_type:
@@ -204,7 +203,7 @@ cdef class Tensor:
         >>> constant([1.0, 2.0]).numpy()
         array([1., 2.])
         """
-        return array_of(self.held)
+        return detached(self)
 
     def item(self, *index):
         """Return one element as a Python scalar, as numpy.ndarray.item does.
@@ -230,8 +229,7 @@ cdef class Tensor:
         >>> constant([[1.0, 2.0]]).item(0, 1)
         2.0
         """
-        object_to_storing(self)
-        return array_of(self.held).item(*index)
+        return detached(self).item(*index)
 
     def tolist(self):
         """Return the data as nested lists of Python scalars.
@@ -246,19 +244,18 @@ cdef class Tensor:
         >>> constant([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-        return array_of(self.held).tolist()
+        return detached(self).tolist()
+
+    # ---- conversions that Python and NumPy make on their own
 
     def __float__(self):
-        object_to_storing(self)
-        return float(array_of(self.held))
+        return float(converted(self))
 
     def __int__(self):
-        object_to_storing(self)
-        return int(array_of(self.held))
+        return int(converted(self))
 
     def __complex__(self):
-        object_to_storing(self)
-        return complex(array_of(self.held))
+        return complex(converted(self))
 
     def __round__(self, ndigits=None):
         return functions["round"](self, 0 if ndigits is None else ndigits)
@@ -267,7 +264,7 @@ cdef class Tensor:
         return bool(array_of(self.held))
 
     def __index__(self):
-        return array_of(self.held).__index__()
+        return converted(self).__index__()
 
     def __len__(self):
         if self.held.spec.ndim == 0:
@@ -302,7 +299,7 @@ cdef class Tensor:
         return repr(self) if is_symbolic(self.held) else str(array_of(self.held))
 
     def __reduce__(self):
-        return tensor_of_copy, (array_of(self.held),)
+        return tensor_of_copy, (converted(self),)
 
     def __copy__(self):
         return functions["copy"](self)
@@ -311,12 +308,12 @@ cdef class Tensor:
         return functions["copy"](self)
 
     def __dlpack__(self, **arguments):
-        object_to_detachment(self)
+        array = converted(self)
         # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
         try:
-            return array_of(self.held).__dlpack__(**arguments)
+            return array.__dlpack__(**arguments)
         except BufferError:
-            return array_of(self.held).copy().__dlpack__(**arguments)
+            return array.copy().__dlpack__(**arguments)
 
     def __dlpack_device__(self):
         return array_of(self.held).__dlpack_device__()
@@ -324,8 +321,15 @@ cdef class Tensor:
     # ---- NumPy's protocols
 
     def __array__(self, dtype=None, copy=None):
-        object_to_detachment(self)
-        return np.array(array_of(self.held), dtype=dtype, copy=copy)
+        return np.array(converted(self), dtype=dtype, copy=copy)
+
+    @property
+    def _data(self):
+        """What operators and functions of masked arrays ask their other operand for."""
+        raise TypeError(NO_MASKS)
+
+    def __dir__(self):
+        return [name for name in object.__dir__(self) if name != "_data"]
 
     def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
         return functions["array_ufunc"](ufunc, method, inputs, arguments)
@@ -538,37 +542,44 @@ cdef int known_extent(Value value) except -1:
     return 0
 
 
-cdef int object_to_detachment(Tensor tensor) except -1:
-    if tensor.held.spec.trainable and is_recorded(tensor.id):
+cdef bint is_read_on_its_own(Tensor tensor) except -1:
+    """Whether tapes that watch the variables that are read would follow this one."""
+    return type(tensor) is variable_type and tensor.trainable
+
+
+cdef ndarray detached(Tensor tensor):
+    """The data for somebody who asked for them; those who followed them take note."""
+    cdef ndarray array = array_of(tensor.held)
+    if recorders.entered and tensor.held.spec.trainable:
+        note_detachment(tensor.id, tensor.held.id, is_read_on_its_own(tensor))
+    return array
+
+
+cdef ndarray converted(Tensor tensor):
+    """The data for somebody who may not know that they are a tensor's."""
+    cdef ndarray array = array_of(tensor.held)
+    if type(tensor) is variable_type and building() is not None:
+        raise SymbolicTensorError(
+            f"variable {tensor.name!r} was about to become a plain array or number while a graph "
+            "is built, which would keep its present value for ever. Use cytape's functions "
+            "instead; or say variable.numpy() if the present value is meant")
+    if recorders.entered and tensor.held.spec.trainable and (
+            followers_of(tensor.id, tensor.held.id, is_read_on_its_own(tensor))):
         raise DetachedError(
             "a tensor that is being recorded was about to become a plain array or number, which "
             "would lose its gradient. Use cytape.numpy (or a NumPy function that takes tensors) "
-            "instead; make an array of tensors in a list with cytape.numpy.array or stack; or "
-            "say tensor.numpy() if the gradient should stop here")
-    return 0
+            "instead, also for functions of the math module; make an array of tensors in a list "
+            "with cytape.numpy.array or stack, not by assigning to its elements; print it with "
+            "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")
+    return array
 
 
-cdef int object_to_storing(Tensor tensor) except -1:
-    """Refuse ``array[i] = tensor``: NumPy asks for a number there as ``float(tensor)`` does.
-
-    Only the instruction that is being executed tells the two apart.
-    """
-    global numbers
-    if recorders.entered:
-        frame = sys._getframe()
-        if frame.f_code.co_code[frame.f_lasti] == STORE_SUBSCR:
-            object_to_detachment(tensor)
-        if is_recorded(tensor.id):
-            numbers += 1
-    return 0
+def data_of(Tensor tensor not None):
+    """Return the data of a tensor for what has no part in its derivative: nobody takes note."""
+    return array_of(tensor.held)
 
 
-def numbers_taken() -> int:
-    """Return how often a recorded tensor was made a Python number so far."""
-    return numbers
-
-
-# NumPy would hide what `object_to_storing` raises behind its complaint about sequences.
+# NumPy would hide what `converted` raises behind its complaint about sequences.
 (<PyTypeObject*>Tensor).tp_as_sequence.sq_item = NULL
 
 cdef Tensor new_tensor(Value value):
@@ -612,10 +623,66 @@ cdef str as_text(str name, array):
     return f"{name}({text}, dtype={array.dtype.name})"
 
 
+NO_MASKS = (
+    "a masked array cannot be combined with tensors, which would lose its mask. Pass array.data "
+    "and choose by the mask, as in cytape.numpy.where(array.mask, 0.0, x); or pass "
+    "array.filled(value)")
+cdef tuple HARMLESS = (ndarray, np.memmap)  # their data are all there is to them
+
+
+cdef int require_plain(x) except -1:
+    """Raise for an array, also in a list, whose class gives its data another meaning."""
+    if type(x) is list or type(x) is tuple:
+        for item in x:
+            if type(item) is not float and type(item) is not int:
+                require_plain(item)
+    elif isinstance(x, ndarray) and type(x) not in HARMLESS:
+        if isinstance(x, np.ma.MaskedArray):
+            raise TypeError(NO_MASKS)
+        if isinstance(x, np.matrix):
+            raise TypeError(
+                "a numpy.matrix cannot be combined with tensors, for which `*` is no matrix "
+                "product. Pass numpy.asarray(matrix), and multiply with `@`")
+        raise TypeError(
+            f"an array of class {type(x).__name__} cannot be combined with tensors, which would "
+            "lose what the class adds to its data. Pass numpy.asarray(array) if the data are all "
+            "that is meant")
+    return 0
+
+
+def plain_array(x, dtype=None):
+    """Return what converts to an ndarray as one, but nothing that would lose its meaning by that.
+
+    Parameters
+    ----------
+    x : array_like
+    dtype : dtype, optional
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Raises
+    ------
+    TypeError
+        For masked arrays, matrices and the like.
+    DetachedError
+        For a tensor that is being recorded.
+
+    Examples
+    --------
+    >>> plain_array([1, 2], float)
+    array([1., 2.])
+    """
+    if type(x) is not ndarray:
+        require_plain(x)
+    return np.asarray(x, dtype=dtype)
+
+
 cdef ndarray as_ndarray(x):
     if type(x) is ndarray and cnp.PyArray_ISNUMBER(x) and cnp.PyArray_ISNOTSWAPPED(x):
         return x
-    array = np.asarray(x)
+    array = plain_array(x)
     if array.dtype.hasobject or array.dtype.names is not None:
         raise TypeError("a tensor holds numbers (or booleans, strings, dates), "
                         f"not {array.dtype} data; got {type(x).__name__}")
@@ -664,7 +731,7 @@ def constant(value, dtype=None, name=None) -> Tensor:
     """
     if isinstance(value, Tensor):
         value = value.numpy()
-    tensor = tensor_of_copy(np.asarray(value, dtype=dtype))
+    tensor = tensor_of_copy(plain_array(value, dtype))
     graph = building()
     return tensor if graph is None else graph.constant(tensor, name)
 
@@ -731,4 +798,5 @@ def from_dlpack(exporter) -> Tensor:
     >>> from_dlpack(np.arange(3.0))
     Tensor([0., 1., 2.])
     """
+    require_plain(exporter)
     return tensor_of_copy(np.from_dlpack(exporter))

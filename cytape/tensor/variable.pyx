@@ -14,7 +14,7 @@ from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 import numpy as np
 
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import install_variable
+from cytape.tensor.tensor import install_variable, plain_array
 
 cdef Counts* recorders = counts()
 
@@ -31,7 +31,8 @@ read_kind.owner = NULL
 @cython.final
 @cython.no_gc
 cdef class Variable(Tensor):
-    """A tensor-like whose value can be replaced between (or during) recordings.
+    """Variable(initial_value, trainable=True, name=None, dtype=None)\n--\n\n\
+    A tensor-like whose value can be replaced between (or during) recordings.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ cdef class Variable(Tensor):
                 value = initial_value()
         if isinstance(value, Tensor) and is_symbolic((<Tensor>value).held):
             value = value.graph.initial_value(value)
-        hold(self, copy_of_array(plain_array(value, dtype)))
+        hold(self, copy_of_array(detached_array(value, dtype)))
         self.variable_id = new_id()
         self.trainable = trainable
         self.name = "Variable" if name is None else name
@@ -136,7 +137,7 @@ cdef class Variable(Tensor):
         graph = building()
         if graph is not None:
             return graph.assign(self, value, "assign")
-        replace(self, plain_array(value, None))
+        replace(self, detached_array(value, None))
         return self
 
     def assign_add(self, delta):
@@ -165,7 +166,7 @@ cdef class Variable(Tensor):
         graph = building()
         if graph is not None:
             return graph.assign(self, delta, "assign_add")
-        replace(self, array_of(self.held) + plain_array(delta, None))
+        replace(self, array_of(self.held) + detached_array(delta, None))
         return self
 
     def assign_sub(self, delta):
@@ -194,16 +195,8 @@ cdef class Variable(Tensor):
         graph = building()
         if graph is not None:
             return graph.assign(self, delta, "assign_sub")
-        replace(self, array_of(self.held) - plain_array(delta, None))
+        replace(self, array_of(self.held) - detached_array(delta, None))
         return self
-
-    def __array__(self, dtype=None, copy=None):
-        read(self)  # recorders that would follow the variable hear of it, so that they can object
-        return Tensor.__array__(self, dtype, copy)
-
-    def __dlpack__(self, **arguments):
-        read(self)
-        return Tensor.__dlpack__(self, **arguments)
 
     def __reduce__(self):
         return Variable, (array_of(self.held), self.trainable, self.name)
@@ -215,12 +208,12 @@ cdef class Variable(Tensor):
         return Variable(array_of(self.held), self.trainable, self.name)
 
 
-cdef object plain_array(value, dtype):
+cdef object detached_array(value, dtype):
+    if not isinstance(value, Tensor) and hasattr(value, "to_tensor"):
+        value = value.to_tensor()
     if isinstance(value, Tensor):
-        value = array_of((<Tensor>value).held)
-    elif hasattr(value, "to_tensor"):
-        value = array_of((<Tensor>value.to_tensor()).held)
-    return as_ndarray(np.asarray(value, dtype=dtype))
+        value = value.numpy()
+    return as_ndarray(plain_array(value, dtype))
 
 
 cdef int replace(Variable variable, array) except -1:

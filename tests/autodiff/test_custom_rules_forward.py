@@ -256,7 +256,8 @@ def test_D_3_11_recomputed_functions_have_tangents():
         y = cytape.recompute_grad(f)(x)
     assert len(runs) == 1
     with cytape.ForwardAccumulator(x, 10.0):
-        assert float(tape.gradient(y, x)) == pytest.approx(slope)
+        gradient = tape.gradient(y, x)
+    assert float(gradient) == pytest.approx(slope)
     assert len(runs) == 2
 
 
@@ -411,7 +412,7 @@ def test_D_3_10_recorders_may_be_suspended_one_by_one():
 
 
 def test_a_vjp_that_leaves_cytape_gives_no_tangent(declared):
-    op = declared("Foreign", lambda x: 2 * x, vjp=lambda op, dy: 2 * np.array(float(dy)))
+    op = declared("Foreign", lambda x: 2 * x, vjp=lambda op, dy: 2 * np.array(dy.item()))
     assert cytape.grad(op)(3.0) == 2.0
     x = cytape.constant(3.0)
     with cytape.ForwardAccumulator(x, 1.0) as accumulator:

@@ -9,7 +9,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.tensor import live_tensors
 from cytape.testing import numerical_jvp
@@ -182,8 +182,10 @@ def test_constants_and_integers_have_zero_tangents():
     expected = {"one": 0.0, "array": np.zeros(2), "top": 0, "x": np.array([3.0, 4.0])}
     assert_same(tangent, expected)
     assert tangent["top"].dtype == value["top"].dtype
-    assert_same(cytape.jacfwd(lambda x: 3.0)(np.ones(2)), np.zeros(2))
-    assert_same(cytape.hessian(lambda x: 3.0)(np.ones(2)), np.zeros((2, 2)))
+    with pytest.warns(UnconnectedGradientWarning):
+        assert_same(cytape.jacfwd(lambda x: 3.0)(np.ones(2)), np.zeros(2))
+    with pytest.warns(UnconnectedGradientWarning):
+        assert_same(cytape.hessian(lambda x: 3.0)(np.ones(2)), np.zeros((2, 2)))
     assert_same(cytape.hessian(np.sum)(np.ones(2)), np.zeros((2, 2)))
 
 
@@ -351,12 +353,12 @@ def test_functions_that_take_the_number_of_a_tensor_lose_the_derivative():
         lambda: cytape.hessian_vector_product(f)(2.0, 1.0),
         lambda: cytape.make_ggnvp(f)(2.0)(1.0),
     ):
-        with pytest.raises(DetachedError, match="f made a number of a tensor"):
+        with pytest.raises(DetachedError, match="plain array or number"):
             derive()
     with pytest.raises(DetachedError, match="plain array"):
         cytape.jvp(lambda x: np.asarray(x) * 2, (np.ones(2),), (np.ones(2),))
     # Where the number serves as a condition only, the derivative is the tensor's.
-    assert cytape.jvp(lambda x: x * x if float(x) > 0 else x, (2.0,), (1.0,))[1] == 4.0
+    assert cytape.jvp(lambda x: x * x if x.item() > 0 else x, (2.0,), (1.0,))[1] == 4.0
 
 
 def test_an_error_leaves_no_recorder_behind():
@@ -398,7 +400,10 @@ def test_an_error_leaves_no_recorder_behind():
         lambda x: x.T @ x,
         lambda x: np.cumsum(x, axis=0) * np.max(x),
         lambda x: np.einsum("ij,kj,k->ik", x, x, x[:, 0]),
-        lambda x: np.ones(3),
+        pytest.param(
+            lambda x: np.ones(3),
+            marks=pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning"),
+        ),
         lambda x: x[:0],
     ],
 )
@@ -728,7 +733,8 @@ def test_gauss_newton_products_with_no_directions_keep_structure_and_dtype():
 
 def test_a_constant_model_has_no_curvature():
     product = cytape.make_ggnvp(lambda x: np.ones(3))(np.ones(2))
-    assert product(np.ones(2)).tolist() == [0.0, 0.0]
+    with pytest.warns(UnconnectedGradientWarning):
+        assert product(np.ones(2)).tolist() == [0.0, 0.0]
 
 
 def test_what_gauss_newton_products_cannot_take():

@@ -2,8 +2,10 @@
 
 import copy
 import gc
+import inspect
 import operator
 import pickle
+import pydoc
 import threading
 import weakref
 
@@ -11,7 +13,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor.tensor import live_tensors
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -253,7 +255,8 @@ def test_an_integer_variable_has_no_gradient():
     v = cytape.Variable([1, 2])
     with cytape.GradientTape() as tape:
         y = v * 2.0
-    assert tape.gradient(y, v) is None
+    with pytest.warns(UnconnectedGradientWarning, match="'Variable' is None: it has dtype int64"):
+        assert tape.gradient(y, v) is None
 
 
 def test_variables_and_arrays_mix():
@@ -446,3 +449,11 @@ def test_one_variable_on_two_accumulators():
             y = v**3
     np.testing.assert_allclose(outer.jvp(inner.jvp(y)).numpy(), 12 * V3)
     assert inner.jvp(outer.jvp(y)) is None
+
+
+def test_help_shows_how_to_make_one():
+    assert str(inspect.signature(cytape.Variable)) == (
+        "(initial_value, trainable=True, name=None, dtype=None)")
+    shown = pydoc.plain(pydoc.render_doc(cytape.Variable))
+    assert "Variable(initial_value, trainable=True, name=None, dtype=None)" in shown
+    assert "--" not in cytape.Variable.__doc__.splitlines()[0]

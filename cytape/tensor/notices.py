@@ -1,0 +1,21 @@
+"""Warnings that point at the line of the user's program that is meant."""
+
+import os
+import sys
+import warnings
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning, which Python shows once for each line that calls into this package.
+
+    Parameters
+    ----------
+    message : str
+    category : type of Warning, optional
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,244 @@
+"""Attacks with arrays that mean more than their data: masks, matrices, units, tables."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import InvalidGradientError
+
+pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+
+
+class Tagged(np.ndarray):
+    """A subclass of which nothing is known."""
+
+
+def masked():
+    return np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]])
+
+
+def matrix():
+    return np.matrix([[1.0, 2.0], [3.0, 4.0]])
+
+
+def tagged():
+    return np.array([[1.0, 2.0], [3.0, 4.0]]).view(Tagged)
+
+
+KINDS = {"masked array": masked, "matrix": matrix, "subclass": tagged}
+ADVICE = {"masked array": r"filled\(", "matrix": r"numpy\.asarray", "subclass": r"numpy\.asarray"}
+ONES = np.ones((2, 2))
+BINARY = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul, operator.mod,
+    operator.floordiv, operator.lt, operator.eq, operator.ne,
+    np.add, np.multiply, np.arctan2, np.maximum, np.matmul,
+    cnp.add, cnp.multiply, cnp.arctan2, cnp.maximum, cnp.matmul,
+]  # fmt: skip
+FUNCTIONS = {
+    "dot": np.dot,
+    "inner": np.inner,
+    "kron": np.kron,
+    "where": lambda t, a: np.where([True, False], t, a),
+    "clip": lambda t, a: np.clip(t, a, 3.0),
+    "concatenate": lambda t, a: np.concatenate([t, a]),
+    "stack": lambda t, a: cnp.stack([a, t]),
+    "vstack": lambda t, a: np.vstack([t, a]),
+    "einsum": lambda t, a: np.einsum("ij,ij", t, a),
+    "array": lambda t, a: cnp.array([t, a]),
+    "convert_to_tensor of a list": lambda t, a: cytape.convert_to_tensor([t, a]),
+    "a function without derivative": lambda t, a: np.cross(t, a),
+    "out": lambda t, a: np.add(t, 1.0, out=a),
+    "power": lambda t, a: t**a,
+}
+ENTRIES = {
+    "constant": cytape.constant,
+    "constant with a dtype": lambda a: cytape.constant(a, "float32"),
+    "constant of a list": lambda a: cytape.constant([a, a]),
+    "convert_to_tensor": cytape.convert_to_tensor,
+    "from_dlpack": cytape.from_dlpack,
+    "Variable": cytape.Variable,
+    "assign": lambda a: cytape.Variable(ONES).assign(a),
+    "assign_add": lambda a: cytape.Variable(ONES).assign_add(a),
+    "assign_sub": lambda a: cytape.Variable(ONES).assign_sub(a),
+    "grad": lambda a: cytape.grad(cnp.sum)(a),
+    "a part of an argument": lambda a: cytape.grad(lambda p: cnp.sum(p["a"]))({"a": a}),
+    "another argument": lambda a: cytape.grad(lambda x, y: cnp.sum(x * y))(ONES, a),
+    "vjp": lambda a: cytape.vjp(cnp.square, a),
+    "weights": lambda a: cytape.vjp(cnp.square, ONES)[1](a),
+    "jvp": lambda a: cytape.jvp(cnp.square, (a,), (ONES,)),
+    "tangent": lambda a: cytape.jvp(cnp.square, (ONES,), (a,)),
+    "jet": lambda a: cytape.jet(cnp.square, a, [ONES]),
+    "output_gradients": lambda a: gradient_with_weights(a),
+    "closure": lambda a: cytape.grad(lambda x: cnp.sum(x * a))(ONES),
+    "closure, left": lambda a: cytape.jacfwd(lambda x: a * x)(ONES),
+    "function": lambda a: cytape.function(cnp.square)(a),
+    "captured": lambda a: cytape.function(lambda x: x * a)(ONES),
+    "captured, left": lambda a: cytape.function(lambda x: a * x)(ONES),
+    "returned": lambda a: cytape.function(lambda x: a)(ONES),
+    "branch": lambda a: cytape.function(
+        lambda x: cytape.cond(cnp.sum(x) > 0, lambda: x * a, lambda: x))(ONES),
+    "result of a branch": lambda a: cytape.function(
+        lambda x: cytape.cond(cnp.sum(x) > 0, lambda: a, lambda: x))(ONES),
+    "loop": lambda a: cytape.function(
+        lambda x: cytape.while_loop(lambda y: cnp.sum(y) < 9, lambda y: (y + a,), (x,)))(ONES),
+    "loop variable": lambda a: cytape.function(
+        lambda x: cytape.while_loop(lambda y: cnp.sum(y) < 9, lambda y: (y + x,), (a,)))(ONES),
+    "graph constant": lambda a: cytape.Graph().constant(a),
+    "initializer": lambda a: cytape.Graph().get_variable("v", initializer=a),
+    "feed": lambda a: fed(a),
+    "placeholder": lambda a: placeholder() * a,
+    "placeholder, right": lambda a: a * placeholder(),
+    "placeholder and ufunc": lambda a: np.add(a, placeholder()),
+}  # fmt: skip
+
+
+def placeholder():
+    return cytape.Graph().placeholder("float64", (2, 2))
+
+
+def fed(a):
+    x = placeholder()
+    return cytape.Session(x.graph).run(x * 2.0, {x: a})
+
+
+def gradient_with_weights(a):
+    x = cytape.constant(ONES)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    return tape.gradient(y, x, output_gradients=a)
+
+
+def beside(t, recorded, function):
+    """Call a function of a tensor, while that is recorded or not."""
+    with cytape.GradientTape() as tape:
+        if recorded:
+            tape.watch(t)
+        return function(t)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("op", BINARY)
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("make", [cytape.constant, cytape.Variable])
+def test_operands_are_refused_on_either_side(kind, op, recorded, make):
+    for call in (lambda t: op(t, KINDS[kind]()), lambda t: op(KINDS[kind](), t)):
+        with pytest.raises(TypeError, match=ADVICE[kind]):
+            beside(make(ONES), recorded, call)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_arguments_of_functions_are_refused(kind, function, recorded):
+    with pytest.raises(TypeError, match=ADVICE[kind]):
+        beside(cytape.constant(ONES), recorded, lambda t: function(t, KINDS[kind]()))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("enter", ENTRIES.values(), ids=ENTRIES)
+def test_they_enter_nowhere(kind, enter):
+    with pytest.raises((TypeError, InvalidGradientError), match=ADVICE[kind]):
+        enter(KINDS[kind]())
+
+
+@pytest.mark.parametrize("function", [np.ma.multiply, np.ma.add, operator.iadd, operator.imul])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_functions_of_masked_arrays_refuse_tensors(function, recorded):
+    with pytest.raises(TypeError, match="filled"):
+        beside(cytape.constant(ONES), recorded, lambda t: function(masked(), t))
+
+
+def test_what_they_advise_works():
+    x, a = cytape.constant(ONES), masked()
+    assert np.where(a.mask, 0.0, x * a.data).numpy().tolist() == [[0.0, 2.0], [3.0, 4.0]]
+    assert (x * a.filled(0.0)).numpy().tolist() == [[0.0, 2.0], [3.0, 4.0]]
+    assert (x @ np.asarray(matrix())).numpy().tolist() == [[4.0, 6.0], [4.0, 6.0]]
+
+
+def test_alone_they_are_numpy_s():
+    assert isinstance(cnp.multiply(masked(), masked()), np.ma.MaskedArray)
+    assert cnp.sum(masked()) == 9.0
+    assert cnp.multiply(matrix(), 2.0).tolist() == [[2.0, 4.0], [6.0, 8.0]]
+
+
+def test_a_file_s_array_is_an_array(tmp_path):
+    a = np.memmap(tmp_path / "a", dtype=float, shape=2, mode="w+")
+    a[:] = [1.0, 2.0]
+    assert cytape.grad(lambda x: np.sum(x * a))(a).tolist() == [1.0, 2.0]
+
+
+def test_what_refuses_masked_arrays_is_not_listed():
+    assert "_data" not in dir(cytape.constant(ONES))
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+class Table:
+    """Works as pandas objects do: converts, and yields to what has a higher priority."""
+
+    __array_priority__ = 1000
+    __pandas_priority__ = 3000
+
+    def __init__(self, data):
+        self.data = np.asarray(data, float)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
+        if any(getattr(x, "__array_priority__", 0) > self.__array_priority__ for x in inputs):
+            return NotImplemented
+        return Table(getattr(ufunc, method)(*map(np.asarray, inputs), **arguments))
+
+    def __add__(self, other):
+        return self._by(np.add, other)
+
+    def __mul__(self, other):
+        return self._by(np.multiply, other)
+
+    def __truediv__(self, other):
+        return self._by(np.divide, other)
+
+    def __radd__(self, other):
+        return self._by(np.add, other)
+
+    def _by(self, ufunc, other):
+        if getattr(other, "__pandas_priority__", 0) > self.__pandas_priority__:
+            return NotImplemented
+        return Table(ufunc(self.data, np.asarray(other)))
+
+
+def series(data):
+    return pytest.importorskip("pandas").Series(data, index=["a", "b"])
+
+
+def frame(data):
+    return pytest.importorskip("pandas").DataFrame({"a": data, "b": data})
+
+
+@pytest.mark.parametrize("table", [Table, series, frame])
+@pytest.mark.parametrize(
+    "op", [operator.add, operator.mul, operator.truediv, np.add, np.multiply, np.arctan2, cnp.add])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_tables_are_arrays_on_either_side(table, op, recorded):
+    data, x = table([1.0, 2.0]), cytape.constant([3.0, 5.0])
+    for call in (lambda a, t: op(a, t), lambda a, t: op(t, a)):
+        found = beside(x, recorded, lambda t, call=call: call(data, t))
+        assert type(found) is cytape.Tensor
+        assert found.numpy().tolist() == call(np.asarray(data), x.numpy()).tolist()
+
+
+@pytest.mark.parametrize("table", [Table, series])
+def test_gradients_beside_tables(table):
+    data = table([1.0, 2.0])
+    expected = [2.0, 8.0]
+    assert cytape.grad(lambda x: np.sum(data * x * x))(np.array([1.0, 2.0])).tolist() == expected
+    assert cytape.grad(lambda x: np.sum(x * data * x))(np.array([1.0, 2.0])).tolist() == expected
+    assert cytape.grad(lambda x: np.sum(x * x))(data).tolist() == [2.0, 4.0]
+    assert cytape.constant(data).tolist() == [1.0, 2.0]
+    assert cytape.function(lambda x: data * x)(np.ones(2)).tolist() == [1.0, 2.0]
