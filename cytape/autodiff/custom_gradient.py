@@ -284,10 +284,12 @@ def recompute_grad(f: Callable) -> Callable:
                     )
             fresh = list(map(identity_op, inputs))
             sources = fresh + variables
+            moving = [source for source in sources if source.spec.trainable]
             with GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch([source for source in sources if source.spec.trainable])
+                tape.watch(moving)
                 outputs = call_anew(*fresh)
-            return tape.gradient(outputs, sources, list(output_gradients))
+            found = iter(tape.gradient(outputs, moving, list(output_gradients)))
+            return [next(found) if source.spec.trainable else None for source in sources]
 
         def jvp(*tangents: Tensor | None) -> list:
             fresh = list(map(identity_op, inputs))

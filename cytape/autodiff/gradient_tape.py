@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
-from cytape.errors import TapeStateError, UnconnectedGradientWarning
+from cytape.errors import TapeStateError
 from cytape.ops.gradients import compute_gradients
 from cytape.ops.joining import stack
 from cytape.ops.shaping import reshape
 from cytape.tensor import nest, state
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.notices import warn
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor, tensor_of
-from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
+from cytape.tensor.unconnected_gradients import (
+    UnconnectedGradients,
+    parse_unconnected,
+    warn_of_dtype,
+)
 from cytape.tensor.variable import Variable
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
@@ -407,11 +410,7 @@ class GradientTape:
     def _warn_of(self, leaf: Tensor, what: str) -> None:
         if leaf.id not in self._warned_of:
             self._warned_of.add(leaf.id)
-            warn(
-                f"{what}: it has dtype {leaf.dtype}, and only floating point and complex tensors "
-                "have gradients (make it of 3.0 instead of 3, or use astype)",
-                UnconnectedGradientWarning,
-            )
+            warn_of_dtype(leaf, what)
 
     def _check_jacobian_call(
         self, unconnected_gradients: str | UnconnectedGradients, experimental_use_pfor: bool

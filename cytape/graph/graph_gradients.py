@@ -15,7 +15,11 @@ from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import building_into, current_graph
 from cytape.tensor.structures import flatten_structure, is_structure, pack_structure
 from cytape.tensor.tensor import Tensor, convert_to_tensor
-from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
+from cytape.tensor.unconnected_gradients import (
+    UnconnectedGradients,
+    parse_unconnected,
+    warn_of_dtype,
+)
 from cytape.tensor.variable import Variable
 
 __all__ = ["gradients"]
@@ -114,6 +118,9 @@ def gradients(
             f"{len(grad_ys)}"
         )
     flat_xs, flat_stops = _flat(xs), _flat(stops)
+    for x in flat_xs:
+        if isinstance(x, Variable) and not x.spec.trainable:
+            warn_of_dtype(x, f"the gradient of {x.name!r} is None")
     flat_ys, flat_grad_ys = _flat_with_gradients(ys, grad_ys)
     graph = graph_of(flat_ys + flat_xs)
     with building_into(graph), Within(graph, graph.scope_context(name or "gradients")):

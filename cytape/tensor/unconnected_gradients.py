@@ -1,6 +1,10 @@
 """What stands for the gradient of something that does not matter."""
 
 import enum
+from typing import Any
+
+from cytape.errors import UnconnectedGradientWarning
+from cytape.tensor.notices import warn
 
 __all__ = ["UnconnectedGradients"]
 
@@ -31,3 +35,12 @@ def parse_unconnected(value: str | UnconnectedGradients) -> UnconnectedGradients
         return UnconnectedGradients(value)
     except ValueError:
         raise ValueError(f"unconnected_gradients must be 'none' or 'zero', got {value!r}") from None
+
+
+def warn_of_dtype(tensor: Any, what: str) -> None:
+    """Warn of a tensor that is asked for a gradient but can have none; say what follows."""
+    warn(
+        f"{what}: it has dtype {tensor.dtype}, and only floating point and complex tensors have "
+        "gradients (make it of 3.0 instead of 3, or use astype)",
+        UnconnectedGradientWarning,
+    )

@@ -253,6 +253,23 @@ def test_integer_variables_that_are_read_draw_a_warning():
     assert {variable.dtype.name: gradient for gradient, variable in pairs}["int64"] is None
 
 
+def test_gradients_of_graphs_say_it_too():
+    graph, n = cytape.Graph(), cytape.Variable(2, name="n")
+    x = graph.placeholder("float64", ())
+    with graph.as_default():
+        y = x * n
+    with pytest.warns(UnconnectedGradientWarning, match="'n' is None: it has dtype int64"):
+        assert cytape.gradients(y, [n])[0] is None
+
+
+def test_integer_variables_that_are_recomputed_are_nobody_s_business():
+    n, x = cytape.Variable(2), cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(lambda x: x**n)(x)
+    assert tape.gradient(y, x).item() == 6.0
+
+
 @pytest.mark.parametrize("transform", [
     lambda f, n: cytape.grad(f)(n), lambda f, n: cytape.value_and_grad(f)(n),
     lambda f, n: cytape.vjp(f, n), lambda f, n: cytape.jacfwd(f)(n),
