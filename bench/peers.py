@@ -88,10 +88,13 @@ def compare(measure, group, workload, libraries, effort):
             expected = {**arrays, "value": np.asarray(forward())} if "value" in arrays else arrays
         check(workload, library.name, arrays, expected)
         programs[library.name], first_calls[library.name] = program, first_call
-    gc.freeze()  # else every turn would begin with a search through all that was imported
+    freezes = not gc.get_freeze_count()  # where the caller has not done so
+    if freezes:
+        gc.freeze()  # else every turn would begin with a search through all that was imported
     forward_s, *seconds = best_seconds(
         [Program(lambda _, run=run: run()) for run in (forward, *programs.values())], effort)
-    gc.unfreeze()
+    if freezes:
+        gc.unfreeze()
     return Result(measure, group, workload.name, forward_s,
                   dict(zip(programs, seconds, strict=True)), first_calls, failures)
 

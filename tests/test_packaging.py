@@ -65,6 +65,13 @@ def test_a_file_imports_only_from_its_room_and_the_floors_below(path):
     assert not [n for n in ours if room(n) != home and FLOORS[room(n)] >= FLOORS[home]]
 
 
+def test_the_sources_are_there():
+    """So the tests around this one look at something."""
+    assert {room(f"cytape.{p.relative_to(PACKAGE).parts[0]}") for p in SOURCES} >= {
+        "core", "tensor", "ops", "autodiff", "graph", "numpy"}
+    assert {p.suffix for p in SOURCES} == {".py", ".pyi", ".pyx", ".pxd"}
+
+
 def test_the_core_does_not_know_numpy():
     for path in SOURCES:
         if PACKAGE / "core" in path.parents:

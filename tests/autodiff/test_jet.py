@@ -140,19 +140,18 @@ def test_a_power_whose_exponent_moves_through_an_integer(power, exponent):
         np.testing.assert_allclose(derivatives, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
 @pytest.mark.parametrize(
-    ("spec", "case"),
+    ("spec", "case", "dtype"),
     [
-        pytest.param(spec, spec.cases[index], id=f"{spec}-{spec.cases[index]}")
+        pytest.param(spec, spec.cases[index], dtype, id=f"{spec}-{spec.cases[index]}-{dtype}")
         for spec in SPECS
         for index in (0, 3)
+        for dtype in ("float64", "complex128")
         if spec.differentiable is not False and spec.op in OPS and index < len(spec.cases)
+        and dtype in spec.dtypes
     ],
 )
 def test_every_elementwise_op_against_nested_forward_mode(spec, case, dtype):
-    if dtype not in spec.dtypes:
-        pytest.skip("not of this dtype")
     against_nested(spec, case, dtype)
 
 

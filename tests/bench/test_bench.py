@@ -27,6 +27,7 @@ def smoke_run(tmp_path_factory):
     return run.stdout, folder
 
 
+@pytest.mark.exhaustive  # as `make bench-smoke` does
 def test_smoke_run_writes_what_it_prints(smoke_run):
     printed, folder = smoke_run
     table = json.loads((folder / "table.json").read_text())
@@ -38,6 +39,7 @@ def test_smoke_run_writes_what_it_prints(smoke_run):
     assert (folder / "table.png").stat().st_size > 10_000
 
 
+@pytest.mark.exhaustive
 def test_long_chains_end_well_and_tapes_leave_nothing(smoke_run):
     _, folder = smoke_run
     rows = {row["name"]: row for row in json.loads((folder / "table.json").read_text())["rows"]}

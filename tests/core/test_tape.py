@@ -375,11 +375,18 @@ def test_a_million_ops_are_differentiated_and_freed(cython_core):
 def test_a_million_ops_are_consumed_or_dropped(cython_core, differentiate):
     vspace = type("Units", (Unit, cython_core.VSpace), {})()
     tape = cython_core.Tape()
-    record_million(tape, cython_core.OpType("Op"))
+    count = 0
+
+    def deleter(_):
+        nonlocal count
+        count += 1
+
+    record_million(tape, cython_core.OpType("Op"), deleter)
     if differentiate:
         assert tape.compute_gradient(vspace, [MILLION], [0]) == [1]
         assert tape.num_ops == 0
     del tape
+    assert count == MILLION
 
 
 def test_a_million_binary_ops_take_150_bytes_each(cython_core):

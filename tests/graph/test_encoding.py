@@ -16,7 +16,8 @@ from cytape.ops.draws import Stream
 def round_trip(value):
     encoder = Encoder()
     code = json.loads(json.dumps(encoder.encode(value), allow_nan=False))
-    return Decoder(encoder.arrays, encoder.variables).decode(code)
+    arrays = [array.copy() for array in encoder.arrays]  # as a file would have them
+    return Decoder(arrays, encoder.variables).decode(code)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ from cytape.ops.declare import OPS
 from cytape.ops.elementwise_op import ElementwiseOp
 from cytape.ops.kernels import Kernel
 from cytape.ops.program import has_loop
+from tests.tables import table
 
 UFUNC_OPS = {name: op for name, op in OPS.items()
              if isinstance(op, ElementwiseOp) and isinstance(op.forward, np.ufunc)}
-DTYPES = ["bool", "uint8", "int64", "float16", "float32", "float64", "longdouble", "complex64",
-          "complex128"]
+DTYPES = table(
+    ["float32", "float64", "bool"],
+    ["uint8", "int64", "float16", "longdouble", "complex64", "complex128"])
 SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1e300, -1e300, 1.0, -1.0, 0.5, 2.0]
 
 
@@ -39,11 +41,14 @@ def bits(array):
 
 def check(op, *arrays):
     with np.errstate(all="ignore"):
+        tensors = [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in arrays]
         try:
             expected = np.asarray(op.forward(*arrays))
         except TypeError:
+            with pytest.raises(TypeError):
+                op(*tensors)
             return
-        result = op(*[cytape.constant(x) if isinstance(x, np.ndarray) else x for x in arrays])
+        result = op(*tensors)
     assert type(result) is cytape.Tensor
     assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     assert bits(result.numpy()) == bits(expected)
@@ -114,7 +119,7 @@ def complaints(function, argument, **how):
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64"])
+@pytest.mark.parametrize("dtype", table(["float64"], ["float32", "float16", "complex64"]))
 def test_floating_point_trouble_is_reported_as_numpy_is_set_up_to(trouble, dtype):
     function = TROUBLE[trouble]
     for size in (1, 1000):

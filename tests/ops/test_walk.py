@@ -8,8 +8,9 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.tables import table
 
-DTYPES = ["float16", "float32", "float64", "complex64", "complex128"]
+DTYPES = table(["float64", "complex64"], ["float16", "float32", "complex128"])
 LAYOUTS = {
     "contiguous": lambda x: x,
     "fortran": np.asfortranarray,
@@ -194,9 +195,9 @@ def check_gradients(function, *arrays, **options):
 @pytest.mark.parametrize("left, right", PAIRS)
 def test_gradients_of_broadcast_operands(left, right, dtype):
     a, b = draw(left, dtype), draw(right, dtype, 1)
+    if dtype == "float16" and max(a.size, b.size) > 1000:
+        pytest.skip("the sum of so many is anybody's guess")
     for function in (cnp.multiply, lambda x, y: x - y * y, lambda x, y: (x + y) * x):
-        if dtype == "float16" and max(a.size, b.size) > 1000:
-            continue  # the sum of so many is anybody's guess
         check_gradients(function, a, b)
 
 
