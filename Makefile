@@ -9,9 +9,11 @@ BUILT := $(VENV)/cytape-built
 HINTS := build/lint/no-hints
 TRACED := build/coverage
 PEERS := .venv-peers
+ON_ALL_CORES := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-smoke bench-peers bench-instructions lint coverage clean
+.PHONY: help build demo test test-all mutants bench bench-smoke bench-peers bench-instructions lint \
+    coverage clean
 
 help:  ## show the targets
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-18s %s\n", $$1, $$2 }' Makefile
@@ -21,8 +23,14 @@ build: $(BUILT)  ## compile the extension modules in place
 demo: $(BUILT)  ## train a network on handwritten digits
 	$(RUN) examples/digits.py
 
-test: $(BUILT)  ## run the tests and the doctests
-	$(RUN) -m pytest
+test: $(BUILT)  ## run the tests and the doctests, on all cores
+	$(RUN) -m pytest $(ON_ALL_CORES)
+
+test-all: $(BUILT)  ## the same with the whole of the tables that `test` takes samples of
+	$(RUN) -m pytest $(ON_ALL_CORES) -m ''
+
+mutants: $(BUILT)  ## see that the tests notice planted faults; ONLY='core/* ops/...' for some
+	$(RUN) -m tests.mutants $(foreach pattern,$(ONLY),'$(pattern)')
 
 bench: $(BUILT)  ## compare the Cython tape with the plain-Python one
 	$(RUN) -m bench
@@ -47,7 +55,8 @@ coverage: $(BUILT)  ## test a line tracing build in build/coverage; report .py a
 	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.so' --exclude=__pycache__ . \
 	    | tar -xf - -C $(TRACED)
 	cd $(TRACED) && CYTAPE_DEBUG=1 $(CURDIR)/$(RUN) setup.py -q build_ext --inplace
-	cd $(TRACED) && PYTHONPATH=$(CURDIR)/$(TRACED) $(CURDIR)/$(RUN) -m pytest --cov -m 'not threads'
+	cd $(TRACED) && PYTHONPATH=$(CURDIR)/$(TRACED) $(CURDIR)/$(RUN) -m pytest --cov \
+	    -m 'not threads and not exhaustive'
 
 clean:  ## delete everything that was built; .venv stays
 	rm -rf build dist cytape.egg-info .coverage $(INSTALLED) $(BUILT)

@@ -65,8 +65,8 @@ class Tree:
     def planted(self, mutant):
         """Have the fault in the tree, compiled, for the length of a block."""
         path = self.root / mutant.file
-        touched = [path, *path.parent.glob(f"{path.stem}.*.so"),
-                   *(self.root / "build" / "c").glob(f"{mutant.file.with_suffix('')}.c")]
+        generated = self.root / "build" / "c" / mutant.file.with_suffix(".c")
+        touched = [path, *path.parent.glob(f"{path.stem}.*.so"), *[generated] * generated.exists()]
         before = [(p, p.read_bytes(), p.stat()) for p in touched]
         path.write_text(mutant.apply(path.read_text()))
         try:
@@ -108,6 +108,8 @@ def try_out(tree, mutant):
     except BrokenError as error:
         return "broken", str(error)
     names = tree.failed_tests()
+    if not names:
+        return "broken", "pytest failed, but none of the tests"
     if tree.pytest(names[0].split("::")[:1], "--last-failed") != PASSED:
         return "broken", f"{names[0]} fails without the fault, too"
     return "killed", f"by {names[0]}"
