@@ -35,12 +35,13 @@ def records(keep=lambda spec: True, moving=0):
 
     moving: how many inputs must have a gradient.
     """
+    def marks(spec, case):
+        return [] if any(case is one for one in spec.cases[:2]) else [pytest.mark.exhaustive]
+
     return pytest.mark.parametrize(
         ("spec", "case"),
         [
-            pytest.param(
-                spec, case, id=f"{spec}-{case}",
-                marks=[] if any(case is one for one in spec.cases[:2]) else [pytest.mark.exhaustive])
+            pytest.param(spec, case, id=f"{spec}-{case}", marks=marks(spec, case))
             for spec, case, n_moving, _ in CASES
             if keep(spec) and n_moving >= moving
         ],
