@@ -77,15 +77,15 @@ class ConcreteFunction:
         self._n_arguments = len(arguments)
         # Variables that are arguments come between tensors and what was captured; whoever calls
         # has them, so that the trace need not keep them alive.
-        passed, captures = _taken_out(graph.captures, variables)
-        self.variable_places = tuple(place for place, _ in passed)
-        self._variables = tuple(weakref.ref(variables[place]) for place in self.variable_places)
-        graph.captures = captures
+        passed = _taken_out(graph, variables) if variables else []
+        self.variable_places = tuple([place for place, _ in passed])
+        self._variables = [weakref.ref(variables[place]) for place in self.variable_places]
         self.captured_inputs = [tensor for tensor, _ in graph.captures]
         self._captured_graphs = [
             *[x.graph for x in self.captured_inputs if x.graph is not None], *graph.graphs_asked]
         self.input_symbols = (
-            *arguments, *[symbol for _, symbol in passed], *[symbol for _, symbol in captures])
+            *arguments, *[symbol for _, symbol in passed],
+            *[symbol for _, symbol in graph.captures])
         self.output_symbols: tuple[int, ...] = self._results.symbols
         self._grad_func = grad_func
         self._python_grad_func = python_grad_func
@@ -262,13 +262,12 @@ class ConcreteFunction:
         return custom_call(self.name, results, inputs, backward)
 
 
-def _taken_out(
-    captures: list[tuple[Any, int]], variables: Sequence[Variable]
-) -> tuple[list[tuple[int, int]], list[tuple[Any, int]]]:
-    """Return the places of captured variables among others, with their symbols; and the rest."""
+def _taken_out(graph: FunctionGraph, variables: Sequence[Variable]) -> list[tuple[int, int]]:
+    """Have a graph forget that it captured some variables; return their places and symbols."""
     places = {variable.id: place for place, variable in enumerate(variables)}
-    taken = [(places[x.id], symbol) for x, symbol in captures if x.id in places]
-    return taken, [(x, symbol) for x, symbol in captures if x.id not in places]
+    captures = graph.captures
+    graph.captures = [(x, symbol) for x, symbol in captures if x.id not in places]
+    return [(places[x.id], symbol) for x, symbol in captures if x.id in places]
 
 
 def as_name(name: str) -> str:

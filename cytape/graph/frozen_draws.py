@@ -8,13 +8,13 @@ is told by its memory; the line is looked for in the bytecode then.
 
 from __future__ import annotations
 
-import ctypes
 import dis
 import functools
 import inspect
 import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from ctypes import string_at
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -27,6 +27,7 @@ __all__ = ["Draws"]
 MOST_VALUES = 1000  # that are looked at
 MOST_ITEMS = 64     # of a container
 _HEADER = object.__basicsize__
+_PYTHON_BYTES = random.Random.__base__.__basicsize__ - _HEADER  # type: ignore[union-attr]
 _NO_CODE = (lambda: None).__code__
 _PLAIN = {int, float, complex, bool, str, bytes, type(None), Tensor, np.ndarray}
 _UNSET = object()
@@ -59,12 +60,12 @@ class Draws:
             if type(value) not in _PLAIN and id(value) not in seen:
                 seen.add(id(value))
                 values += self._look_at(value)
-        self._before = {id(x): _memory(x) for x in self._generators.values()}
+        self._before = [(x, _state(x)) for x in self._generators.values()]
 
     def warn(self, name: str) -> None:
         """Warn if any generator has drawn since, at the line where that happened."""
-        for generator in self._generators.values():
-            if _memory(generator) != self._before[id(generator)]:
+        for generator, before in self._before:
+            if _state(generator) != before:
                 what = "np.random" if generator is _numpy_global else (
                     "Python's random" if generator is _python_global else
                     f"a {type(generator).__name__}")
@@ -121,20 +122,18 @@ class Draws:
         return "<unknown>", 0
 
 
-def _memory(generator: Any) -> tuple:
-    """Return what changes with every draw; much faster than to ask for the state."""
-    kind = type(generator)
+def _state(generator: Any) -> tuple:
+    """Return what changes with every draw: the object's memory, much faster than to ask for it."""
     if isinstance(generator, random.Random):
         # What Python adds to the type of the C module is no state but for this.
-        return _bytes(generator, random.Random.__base__), getattr(generator, "gauss_next", None)
+        return string_at(id(generator) + _HEADER, _PYTHON_BYTES), generator.__dict__.get(
+            "gauss_next")
     if isinstance(generator, np.random.Generator):
-        return (_bytes(generator.bit_generator, type(generator.bit_generator)),)
+        source = generator.bit_generator
+        return (string_at(id(source) + _HEADER, type(source).__basicsize__ - _HEADER),)
     source = generator._bit_generator  # what is drawn in pairs is kept by the RandomState
-    return _bytes(generator, kind), _bytes(source, type(source))
-
-
-def _bytes(x: Any, kind: Any) -> bytes:
-    return ctypes.string_at(id(x) + _HEADER, kind.__basicsize__ - _HEADER)
+    return (string_at(id(source) + _HEADER, type(source).__basicsize__ - _HEADER),
+            string_at(id(generator) + _HEADER, type(generator).__basicsize__ - _HEADER))
 
 
 def _is_ours(function: FunctionType) -> bool:

@@ -339,4 +339,5 @@ def _no() -> bool:
 
 def _takes_any_keywords(f: Callable) -> bool:
     """Tell whether a function may see in which order keyword arguments are passed."""
-    return not inspect.isfunction(f) or bool(f.__code__.co_flags & inspect.CO_VARKEYWORDS)
+    return type(f) is not types.FunctionType or bool(
+        f.__code__.co_flags & inspect.CO_VARKEYWORDS)

@@ -15,6 +15,7 @@ from enum import Enum
 from functools import partial
 from types import BuiltinMethodType, MappingProxyType, MethodType, MethodWrapperType
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -42,6 +43,7 @@ _OBJECT = "object"
 _UNSET = object()
 # Modules of Python's own whose objects are what pickle would write, and never change.
 _VALUES = frozenset({"datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid"})
+_by_identity: set[ref[type]] = set()  # classes all of whose objects are told apart so
 _double, _two_doubles = struct.Struct("=d").pack, struct.Struct("=dd").pack
 
 
@@ -116,7 +118,10 @@ def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     The objects that the key then knows by their ids are appended to another list.
     """
     kind = type(x)
-    if kind in _ATOMS:
+    if ref(kind) in _by_identity:
+        key.append((_OBJECT, kind, id(x)))
+        objects.append(x)
+    elif kind in _ATOMS:
         key.append((kind, x))
     elif kind is float:
         key.append((kind, _double(x)))
@@ -154,6 +159,8 @@ def _describe_contents(x: Any, key: list[Hashable], objects: list[Any]) -> None:
         if isinstance(x, (BuiltinMethodType, MethodWrapperType)):  # ever new objects
             key.append((kind, x.__name__))
             x = x.__self__
+        else:
+            _by_identity.add(ref(kind, _by_identity.discard))
     key.append((_OBJECT, type(x), id(x)))
     objects.append(x)
 

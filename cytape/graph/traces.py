@@ -119,7 +119,7 @@ class Traces:
         if self._max_traces is not None:
             while len(self._entries) > self._max_traces:
                 self.discard(self._oldest(newest))
-        if self._max_bytes is not None:
+        if self._max_bytes is not None and len(self._entries) > 1:
             sizes = {trace: trace.nbytes for trace in self._entries}
             while sum(sizes.values()) > self._max_bytes and len(sizes) > 1:
                 oldest = self._oldest(newest)
