@@ -12,8 +12,8 @@ PEERS := .venv-peers
 ON_ALL_CORES := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-all mutants bench bench-smoke bench-peers bench-instructions lint \
-    coverage clean
+.PHONY: help build demo test test-all mutants random-programs bench bench-smoke bench-peers \
+    bench-instructions lint coverage clean
 
 help:  ## show the targets
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-18s %s\n", $$1, $$2 }' Makefile
@@ -31,6 +31,9 @@ test-all: $(BUILT)  ## the same with the whole of the tables that `test` takes s
 
 mutants: $(BUILT)  ## see that the tests notice planted faults; ONLY='core/* ops/...' for some
 	$(RUN) -m tests.mutants $(foreach pattern,$(ONLY),'$(pattern)')
+
+random-programs: $(BUILT)  ## differentiate 200,000 random programs of mixed dtypes (20 minutes)
+	$(RUN) -m tests.ops.mixed_programs --count 200000
 
 bench: $(BUILT)  ## compare the Cython tape with the plain-Python one
 	$(RUN) -m bench

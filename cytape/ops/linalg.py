@@ -322,12 +322,18 @@ merge_pairs_op = linear(
 # -- norms ---------------------------------------------------------------------------------------
 
 
+def _vector_norm(x, *, ord, axis):
+    if ord is None:  # of any number of axes; sums in an order of its own
+        return np.linalg.norm(x, None, axis, keepdims=True)
+    return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True)
+
+
 def _direction(op):
     """Return the derivative of the norm, and at zero, where there is none, the subgradient 0."""
     x, ord = op.inputs[0], op.attrs["ord"]
     # Divided by infinity, derivatives of all orders are 0.
     norm = where(op.outputs[0] == 0, np.inf, op.outputs[0])
-    if ord == 2:
+    if ord in (None, 2):
         return x / norm
     magnitude = absolute(x) / norm
     if ord < 1:  # a power of 0 would be infinite, one of infinity is 0
@@ -346,7 +352,7 @@ def _vector_norm_jvp(op, t):
 
 vector_norm_op = general(
     "VectorNorm",
-    forward=lambda x, *, ord, axis: np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True),
+    forward=_vector_norm,
     vjp=lambda op, g: g * _direction(op),
     jvp=_vector_norm_jvp,
     saved_outputs=(0,),
@@ -376,13 +382,13 @@ def norm(x, ord=None, axis=None, keepdims=False):
 def _norm(x, ord, axes, flatten):
     """Return the norm with the axes kept; `flatten` allows any number of axes if `ord` is None."""
     if ord is None and (flatten or len(axes) in (1, 2)) or ord == "fro" and len(axes) == 2:
-        return vector_norm_op(x, ord=2, axis=axes)
+        return vector_norm_op(x, ord=None, axis=None if flatten else axes)
     if len(axes) == 1:
         if ord in (np.inf, -np.inf):
             return _extremum(ord, absolute(x), axes)
         if ord == 0:
             return astype(reductions.count_nonzero(x, axes, keepdims=True), np.float64)
-        return vector_norm_op(x, ord=ord, axis=axes)
+        return vector_norm_op(x, ord=ord, axis=None if flatten else axes)
     if len(axes) != 2:
         raise ValueError("norm takes one axis for vectors or two for matrices")
     if ord in (1, -1, np.inf, -np.inf):

@@ -431,7 +431,7 @@ cdef bint is_operand(Spec spec, Spec full) noexcept:
 
 
 cdef bint may_be_fast(SymbolicGraph graph, int32_t node) noexcept:
-    """Whether a node is a sine or cosine that is part of a derivative only, as in eager programs."""
+    """Whether a node is a sine or cosine of a derivative alone, as eager programs compute them."""
     return graph.nodes[node].is_derivative and (
         <Op>graph.ops[node] is sin_op or <Op>graph.ops[node] is cos_op)
 
