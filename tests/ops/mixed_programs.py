@@ -224,7 +224,11 @@ def differences(program, rng, places):
         found.append(Difference(program, "value", value, *expected.of(VALUE, False)))
     for place in places:
         for mode in MODES:
-            results = derivatives(mode, place, program, program.inputs, program.s)
+            try:
+                results = derivatives(mode, place, program, program.inputs, program.s)
+            except Exception as error:
+                found.append(Difference(program, f"{mode} {place}", repr(error), "numbers", 0))
+                continue
             if mode == "forward":
                 (actual,), component = results, S
             else:
