@@ -27,7 +27,7 @@ from cytape.graph.traces import CacheInfo, Traces
 from cytape.tensor import nest
 from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor, convert_to_tensor, plain_array
 from cytape.tensor.variable import Variable
 
 __all__ = ["Function", "function"]
@@ -308,6 +308,8 @@ class Function:
             if type(leaf) is Tensor and leaf.spec.known:
                 arguments.append(graph.n_symbols)
                 return graph.argument_like(leaf.spec)
+            if not isinstance(leaf, (Tensor, Spec)):
+                leaf = plain_array(leaf)
             dtype = leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("=")
             argument = graph.argument(leaf.shape, dtype)
             arguments.append(graph.symbol_of(argument))

@@ -4,7 +4,7 @@ from numpy cimport ndarray
 
 import numpy as np
 
-from cytape.graph.signature import describe_attributes, describe_value
+from cytape.graph.signature import describe_attributes, describe_value, is_array
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.tensor import convert_to_tensor
 
@@ -76,6 +76,10 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
         describe_value(x.dense_shape, key, objects)
         describe(x.values, key, tensors, objects)
         describe(x.indices, key, tensors, objects)
+    elif is_array(x):
+        x = convert_to_tensor(x)
+        key.append((<Tensor>x).held.spec)
+        tensors.append(x)
     else:
         describe_value(x, key, objects)
     return 0

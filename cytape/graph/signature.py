@@ -21,7 +21,6 @@ import numpy as np
 
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = [
@@ -48,10 +47,12 @@ _double, _two_doubles = struct.Struct("=d").pack, struct.Struct("=dd").pack
 
 
 def is_array(leaf: Any) -> bool:
-    """Tell whether an argument is traced as a tensor; all else is part of the program."""
-    return isinstance(leaf, (Tensor, np.ndarray, np.generic, Spec)) and not (
-        isinstance(leaf, Variable)
-    )
+    """Tell whether an argument is traced as a tensor; all else is part of the program.
+
+    What NumPy's protocol makes an array, say of pandas, is one.
+    """
+    kind = type(leaf)
+    return kind is Spec or hasattr(kind, "__array__") and kind is not Variable
 
 
 def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any:

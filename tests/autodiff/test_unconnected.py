@@ -15,6 +15,7 @@ from cytape.errors import DetachedError, UnconnectedGradientWarning
 
 X = np.array([1.0, 2.0])
 ONES = np.ones(2)
+VARIABLE = cytape.Variable(3.0, trainable=False)
 
 # Each differentiates a function of one vector, whose result is a scalar.
 TRANSFORMS = {
@@ -36,7 +37,7 @@ OUTSIDE_GRAPHS = {name: t for name, t in TRANSFORMS.items() if "function" not in
 INDEPENDENT = {
     "a number": lambda x: 3.0,
     "a constant": lambda x: cytape.constant(3.0),
-    "a variable": lambda x: cytape.Variable(3.0, trainable=False).value(),
+    "a variable": lambda x: VARIABLE.value(),
     "of the shape": lambda x: cnp.sum(cnp.ones_like(x)),
     "steps": lambda x: cnp.sum(cnp.floor(x)),
     "stopped": lambda x: cnp.sum(cytape.stop_gradient(x) ** 2),

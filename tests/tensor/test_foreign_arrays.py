@@ -242,3 +242,14 @@ def test_gradients_beside_tables(table):
     assert cytape.grad(lambda x: np.sum(x * x))(data).tolist() == [2.0, 4.0]
     assert cytape.constant(data).tolist() == [1.0, 2.0]
     assert cytape.function(lambda x: data * x)(np.ones(2)).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("table", [Table, series, frame])
+def test_tables_are_traced_as_arrays(table):
+    double = cytape.function(lambda x, scale: x * scale["by"])
+    for data in ([1.0, 2.0], [5.0, 7.0]):
+        values = np.asarray(table(data))
+        assert double(table(data), {"by": 2.0}).tolist() == (values * 2).tolist()
+        assert double(2.0, {"by": table(data)}).tolist() == (values * 2).tolist()
+    slope = cytape.function(cytape.grad(lambda x: np.sum(x * x)))
+    assert slope(table([1.0, 2.0])).tolist() == (2 * np.asarray(table([1.0, 2.0]))).tolist()
