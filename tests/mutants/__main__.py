@@ -49,7 +49,7 @@ class Tree:
         shutil.copytree(source, place, ignore=lambda folder, names: [
             name for name in names
             if name in {".git", ".venv", ".venv-peers", "__pycache__", ".pytest_cache"}
-            or Path(folder) == source / "build" and name != "c"])
+            or Path(folder) == source / "build" and name != "c" and not name.startswith("lib")])
 
     def run(self, *arguments, timeout=None):
         environment = os.environ | {"PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -65,8 +65,10 @@ class Tree:
     def planted(self, mutant):
         """Have the fault in the tree, compiled, for the length of a block."""
         path = self.root / mutant.file
-        generated = self.root / "build" / "c" / mutant.file.with_suffix(".c")
-        touched = [path, *path.parent.glob(f"{path.stem}.*.so"), *[generated] * generated.exists()]
+        # What it is translated to, what that is compiled to, and the copy of this beside the source.
+        made = mutant.file.with_suffix("")
+        touched = [path, *[p for pattern in (f"build/c/{made}.c", f"build/lib*/{made}.*", f"{made}.*.so")
+                           for p in self.root.glob(pattern)]]
         before = [(p, p.read_bytes(), p.stat()) for p in touched]
         path.write_text(mutant.apply(path.read_text()))
         try:
