@@ -196,12 +196,12 @@ def test_repr_counts_operations(graph):
 def test_building_takes_linear_time(graph):
     def build(n):
         x = graph.placeholder("float64", (2,))
-        start = time.perf_counter()
+        start = time.process_time()  # whatever else the machine does
         for _ in range(n):
             x = np.tanh(x)
         x.name  # noqa: B018
         x.op.inputs[0].consumers()
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     build(1000)
     short, long = min(build(2000) for _ in range(3)), min(build(16000) for _ in range(3))

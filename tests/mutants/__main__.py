@@ -65,7 +65,7 @@ class Tree:
     def planted(self, mutant):
         """Have the fault in the tree, compiled, for the length of a block."""
         path = self.root / mutant.file
-        # What it is translated to, what that is compiled to, and the copy of this beside the source.
+        # What it is translated to, what that is compiled to, and the copy beside the source.
         made = mutant.file.with_suffix("")
         touched = [path, *[p for pattern in (f"build/c/{made}.c", f"build/lib*/{made}.*", f"{made}.*.so")
                            for p in self.root.glob(pattern)]]
