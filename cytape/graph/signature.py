@@ -57,8 +57,6 @@ def is_array(leaf: Any) -> bool:
 
 def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any:
     """Return an argument with others in the place of its tensors, in order."""
-    if is_array(x):
-        return replace(x)
     kind = type(x)
     if isinstance(x, (list, tuple)):
         children = [with_tensors(item, replace) for item in x]
@@ -79,10 +77,10 @@ def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any:
         packed = copy.copy(x)  # keeps, say, a default factory
         packed.update(items)
         return packed
-    if kind is IndexedSlices:
+    if isinstance(x, IndexedSlices):
         values, indices = with_tensors(x.values, replace), with_tensors(x.indices, replace)
         return IndexedSlices(values, indices, x.dense_shape)
-    return x
+    return replace(x) if is_array(x) else x
 
 
 # ---- values that are part of the program

@@ -1,0 +1,120 @@
+"""Random numbers that Python draws in a trace are warned of, at their line."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+
+X = np.array([0.3, -1.2, 2.0])
+class Layer:
+    def __init__(self, initial):
+        self.w = None
+        self.initial = initial
+        self.n_traces = 0
+
+    @cytape.function
+    def __call__(self, x):
+        self.n_traces += 1
+        if self.w is None:
+            self.w = cytape.Variable(self.initial())
+        return cnp.sum(self.w * x)
+
+
+rng = np.random.default_rng(0)
+gauss = random.gauss
+
+
+def noisy(x):
+    return x * rng.normal()
+
+
+class Noise:
+    def __init__(self):
+        self.rng, self.old = np.random.default_rng(1), np.random.RandomState(1)
+        self.python = random.Random(1)
+
+    @cytape.function
+    def new(self, x):
+        return x * self.rng.normal(size=3)
+
+    @cytape.function
+    def legacy(self, x):
+        return x * self.old.randn()
+
+    @cytape.function
+    def plain(self, x):
+        return x * self.python.gauss(0.0, 1.0)
+
+
+DRAWS = {
+    "np.random": lambda: lambda x: x * np.random.rand(),
+    "np.random, of a pair": lambda: lambda x: x * np.random.randn(),
+    "np.random, one turn": lambda: lambda x: x * np.sum(np.random.rand(312)),
+    "np.random.shuffle": lambda: lambda x: x * np.random.permutation(3),
+    "a Generator": lambda: lambda x: x * rng.normal(),
+    "a function's": lambda: noisy,
+    "a gradient's": lambda: cytape.grad(lambda x: cnp.sum(noisy(x))),
+    "in a branch": lambda: lambda x: cytape.cond(
+        cnp.sum(x) > 0, lambda: noisy(x), lambda: x),
+    "random": lambda: lambda x: x * random.random(),
+    "random, imported": lambda: lambda x: x * gauss(0.0, 1.0),
+    "in a closure": lambda: (lambda own: lambda x: x * own.standard_normal())(
+        np.random.default_rng(2)),
+    "an attribute": lambda: (lambda noise: lambda x: x * noise.rng.normal())(Noise()),
+    "PCG64DXSM": lambda: (lambda own: lambda x: x * own.random())(
+        np.random.Generator(np.random.PCG64DXSM(1))),
+    "MT19937": lambda: (lambda own: lambda x: x * own.random())(
+        np.random.Generator(np.random.MT19937(1))),
+    "Philox": lambda: (lambda own: lambda x: x * own.random())(
+        np.random.Generator(np.random.Philox(1))),
+    "SFC64": lambda: (lambda own: lambda x: x * own.random())(
+        np.random.Generator(np.random.SFC64(1))),
+    "half a word": lambda: (lambda own: lambda x: x * own.integers(2, dtype="uint32"))(
+        np.random.default_rng(1)),
+    "new": lambda: Noise().new, "legacy": lambda: Noise().legacy, "plain": lambda: Noise().plain,
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_of_python_are_warned_of_at_their_line(name):
+    np.random.randn()  # keeps one of a pair
+    body = DRAWS[name]()
+    f = body if name in ("new", "legacy", "plain") else cytape.function(body)
+    with pytest.warns(UserWarning, match="drew random numbers .* cytape.numpy.random") as caught:
+        f(X)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    with open(__file__) as source:
+        line = source.read().splitlines()[caught[0].lineno - 1]
+    assert any(word in line for word in ("rand", "rng.", "own.", "gauss", "python.", "perm"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        f(X)
+
+
+@pytest.mark.parametrize("argument", [
+    lambda: np.random.default_rng(1), lambda: np.random.RandomState(1), lambda: random.Random(1)])
+@pytest.mark.parametrize("packed", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}])
+def test_draws_from_arguments_are_warned_of(argument, packed):
+    def f(x, given):
+        while isinstance(given, (list, dict, tuple)):
+            given = given["a"] if isinstance(given, dict) else given[0]
+        return x * given.uniform(0.0, 1.0)
+
+    with pytest.warns(UserWarning, match="f drew random numbers from a "):
+        cytape.function(f)(X, packed(argument()))
+
+
+@pytest.mark.parametrize("body", [
+    lambda x: x * cnp.random.normal(size=3), lambda x: cytape.nn.dropout(x, 0.5),
+    lambda x: x * np.random.default_rng(3).normal(), lambda x: x * float(rng is not None),
+    lambda x: x * len(repr(np.random)), Layer(lambda: np.random.rand(3)),
+    Layer(lambda: rng.normal(size=3)),
+], ids=["ops", "dropout", "its own", "not used", "not drawn", "a variable", "another"])
+def test_what_is_drawn_anew_or_for_variables_is_not_warned_of(body):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        body(X) if isinstance(body, Layer) else cytape.function(body)(X)
