@@ -61,19 +61,24 @@ class Tree:
         if run.returncode:
             raise BrokenError((run.stderr or run.stdout).strip())
 
+    def build(self):
+        """Compile what is out of date."""
+        if (self.root / "setup.py").exists():
+            self.must_run("setup.py", "-q", "build_ext", "--inplace")
+
     @contextmanager
     def planted(self, mutant):
         """Have the fault in the tree, compiled, for the length of a block."""
         path = self.root / mutant.file
         # What it is translated to, what that is compiled to, and the copy beside the source.
         made = mutant.file.with_suffix("")
-        touched = [path, *[p for pattern in (f"build/c/{made}.c", f"build/lib*/{made}.*", f"{made}.*.so")
-                           for p in self.root.glob(pattern)]]
+        patterns = f"build/c/{made}.c", f"build/lib*/{made}.*", f"{made}.*.so"
+        touched = [path, *[p for pattern in patterns for p in self.root.glob(pattern)]]
         before = [(p, p.read_bytes(), p.stat()) for p in touched]
         path.write_text(mutant.apply(path.read_text()))
         try:
             if path.suffix == ".pyx":
-                self.must_run("setup.py", "-q", "build_ext", "--inplace")
+                self.build()
             self.must_run("-c", IMPORT_ALL)
             yield
         finally:
@@ -128,6 +133,7 @@ def main(arguments):
     if not mutants:
         parser.error(f"no mutant is named {' or '.join(options.patterns)}")
     tree = Tree(options.root, options.root / "build" / "mutants")
+    tree.build()
     outcomes = {}
     for number, mutant in enumerate(mutants, 1):
         print(f"[{number}/{len(mutants)}] {mutant.name} ", end="", flush=True)

@@ -27,4 +27,4 @@ def test_the_rest_is_numpys_own():
         assert getattr(cnp, name) is getattr(np, name)
         assert name in dir(cnp)
     with pytest.raises(AttributeError):
-        cnp.no_such_function
+        cnp.no_such_function  # noqa: B018
