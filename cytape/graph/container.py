@@ -1,8 +1,8 @@
 """The container of a saved graph: a ZIP archive of one JSON text and of arrays.
 
-Entries are ``program.json`` and ``arrays/0.npy``, ``arrays/1.npy``, ... None is compressed, so that
-nothing in a file can be larger than the file, and all have the same date, so that the same graph
-gives the same file.
+Entries are ``program.json`` and ``arrays/0.npy``, ``arrays/1.npy``, ... None is compressed, all
+elements have a size, and none stands for several of the program's arrays, so that what a file holds
+is not larger than the file. All have the same date, so that the same graph gives the same file.
 """
 
 from __future__ import annotations
@@ -107,6 +107,8 @@ def _array(content: bytes) -> np.ndarray:
         raise GraphFileError(f"an array has dtype {dtype}, which is none of numbers")
     if any(extent < 0 for extent in shape):
         raise GraphFileError(f"an array has shape {shape}")
+    if dtype.itemsize == 0:  # as many elements as it likes would be in no bytes
+        raise GraphFileError(f"an array has dtype {dtype}, whose elements have no size")
     rest = content[data.tell() :]
     if math.prod(shape) * dtype.itemsize != len(rest):
         raise GraphFileError(

@@ -34,6 +34,8 @@ _SCALAR_TYPES: dict[str, type] = {
     if kind not in (np.object_, np.void)
 }
 _SCALAR_TYPE_NAMES = {kind: name for name, kind in _SCALAR_TYPES.items()}
+# Inferring the dtype of a result takes an array of one element: no program has longer strings.
+_LARGEST_ITEM = 1 << 16
 _DTYPE = re.compile(r"[<>|=][biufcSUmM]\d{0,9}(\[\d{0,9}\w{1,2}\])?")
 
 
@@ -128,7 +130,11 @@ class Encoder:
             return {"variable": self.variable(value)}
         if type(value) is Tensor and value.graph is None:
             return {"tensor": self.array(value.numpy())}
-        plain = isinstance(value, (np.ndarray, np.generic)) and _DTYPE.fullmatch(value.dtype.str)
+        plain = (
+            isinstance(value, (np.ndarray, np.generic))
+            and _DTYPE.fullmatch(value.dtype.str)
+            and value.dtype.itemsize > 0
+        )
         if plain and type(value) is np.ndarray:
             return {"array": self.array(value)}
         if plain and isinstance(value, np.generic):
@@ -147,6 +153,7 @@ class Decoder:
 
     def __init__(self, arrays: list[np.ndarray], variables: list[Variable]) -> None:
         self._arrays = arrays
+        self._taken: set[int] = set()
         self._variables = variables
         self._words: dict[str, Callable[[Any], Any]] = {
             "float": self._float,
@@ -157,9 +164,9 @@ class Decoder:
             "ellipsis": lambda _: Ellipsis,
             "dtype": dtype_named,
             "scalar type": self._scalar_type,
-            "array": lambda number: numbered(self._arrays, number, "array"),
+            "array": self.take_array,
             "scalar": self._scalar,
-            "tensor": lambda number: tensor_of_copy(numbered(self._arrays, number, "array")),
+            "tensor": lambda number: tensor_of_copy(self.take_array(number)),
             "variable": lambda number: numbered(self._variables, number, "variable"),
             "window": self._window,
             "stream": self._stream,
@@ -236,8 +243,30 @@ class Decoder:
             raise GraphFileError(f"{brief(code)} cannot be a key") from None
         return key
 
-    def _scalar(self, number: Any) -> Any:
+    def take_array(self, number: Any) -> np.ndarray:
+        """Return an array, once: what is loaded is then no larger than the file.
+
+        Parameters
+        ----------
+        number : object
+
+        Returns
+        -------
+        ndarray
+
+        Raises
+        ------
+        GraphFileError
+            If there is none of that number, or it has been taken.
+        """
         array = numbered(self._arrays, number, "array")
+        if number in self._taken:
+            raise GraphFileError(f"array {number} is used twice")
+        self._taken.add(number)
+        return array
+
+    def _scalar(self, number: Any) -> Any:
+        array = self.take_array(number)
         if array.ndim:
             raise GraphFileError(f"array {number} is no scalar")
         return array[()]
@@ -316,6 +345,9 @@ def dtype_named(name: Any) -> np.dtype:
     if type(name) is not str or not _DTYPE.fullmatch(name):
         raise GraphFileError(f"{brief(name)} is no dtype")
     try:
-        return np.dtype(name)
+        dtype = np.dtype(name)
     except (TypeError, ValueError) as error:
         raise GraphFileError(f"{name!r} is no dtype") from error
+    if dtype.itemsize > _LARGEST_ITEM:
+        raise GraphFileError(f"{name!r} has elements of {dtype.itemsize} bytes")
+    return dtype

@@ -184,15 +184,16 @@ class _Loader:
         self.graph = graph
         self.program = program
         self.nodes = _field(program, "nodes", list)
-        self.variables = [
+        self.variables: list[Variable] = []
+        self.decoder = Decoder(arrays, self.variables)
+        self.variables += [
             Variable(
-                numbered(arrays, _field(code, "value", int), "array"),
+                self.decoder.take_array(_field(code, "value", int)),
                 _field(code, "trainable", bool),
                 _field(code, "name", str),
             )
             for code in _field(program, "variables", list)
         ]
-        self.decoder = Decoder(arrays, self.variables)
 
     def load(self) -> None:
         graph, program = self.graph, self.program
