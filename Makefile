@@ -93,4 +93,5 @@ $(HINTS): $(INSTALLED) $(CYTHON_SOURCES)
 	$(RUN) -c 'from setup import extensions; extensions("$(@D)", force=True)' >$(@D)/log 2>&1 \
 	    || { cat $(@D)/log; exit 1; }
 	! grep -A 1 -E '^(performance hint|warning):' $(@D)/log
+	! grep -r -o -h '__Pyx_WriteUnraisable("[^"]*"' $(@D)  # errors that a noexcept function swallows
 	touch $@

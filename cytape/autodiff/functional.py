@@ -224,11 +224,8 @@ class _Run:
         self._recorder = Recorder(False, False)
         for source in self._sources:
             self._recorder.watch(source.id)
-        self._recorder.push()
-        try:
+        with self._recorder:
             self.value, aux = call_followed(fun, args, kwargs, has_aux)
-        finally:
-            self._recorder.pop()
         self.aux = export(aux, self.arrays_out)
 
     def gradients(

@@ -20,7 +20,6 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from math import comb
 from typing import Any
 
@@ -157,7 +156,7 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
             rule.alive[tensor.id] = known
             tensors.append(tensor)
         arguments.append(nest.pack_sequence_as(primal, tensors))
-    with _entered(recorder):
+    with recorder:
         value, _ = call_followed(f, arguments, {}, has_aux=False)
     require_result(f, value)
     outputs = [output_of(f, leaf) for leaf in nest.flatten(value)]
@@ -255,15 +254,6 @@ def _dense(x: Tensor, series: Any, order: int) -> Tensor:
     return zeros(x.shape, x.dtype) if derivative is None else derivative
 
 
-@contextmanager
-def _entered(recorder: TangentRecorder) -> Iterator[None]:
-    recorder.push()
-    try:
-        yield
-    finally:
-        recorder.pop()
-
-
 class _Rule:
     """What a recorder does for each op; with an order all is computed up to it at once."""
 
@@ -312,7 +302,7 @@ def _followed(
     recorder = TangentRecorder(tensor_vspace, rule=rule or _Rule())
     for id, series in known.items():
         recorder.watch(id, series)
-    with _entered(recorder):
+    with recorder:
         results = function()
     return [(y, fetch(recorder, y.id) if isinstance(y, Tensor) else None) for y in results]
 
@@ -412,7 +402,7 @@ def _by_forward_rule(
                 known[tangent.id] = _Series(derivative=lambda _, k, series=series: series[k + 1])
 
         def results() -> list:
-            with _entered(accumulator):
+            with accumulator:
                 again = _call(op, inputs, outputs, attrs)
             return [fetch(accumulator, output.id) for output in again]
 

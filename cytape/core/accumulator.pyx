@@ -97,7 +97,11 @@ cdef class ForwardAccumulator:
         self.vspace.retain(terms[0])
         terms[1] = tangent_of(self, id)
         if terms[1] != NULL:
-            self.vspace.retain(terms[1])  # a sum that fails costs nothing
+            try:
+                self.vspace.retain(terms[1])  # a sum that fails costs nothing
+            except BaseException:
+                self.vspace.release(terms[0])
+                raise
             total = self.vspace.add(terms, 2)
             self.delete_gradient(id)
         self.store(id, total)

@@ -14,12 +14,13 @@
 from .arrivals cimport (
     Arrivals, TensorState, aggregate, deliver, drop_gradients, release_arrivals)
 from .idtable cimport idtable_get
+from .interrupts cimport OP_EFFORT, effort_so_far, spend
 from .memory cimport grow, release, resize
 from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace, new_slot
 from .typedefs cimport NO_INDEX, id_t, index_t
 from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace
 from .workers cimport Task, num_threads, start
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from queue import SimpleQueue
@@ -65,6 +66,7 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
     cdef State state
     cdef Py_ssize_t i
     cdef index_t slot
+    cdef void* gradient
     memset(&state, 0, sizeof(State))
     memset(results, 0, n_sources * sizeof(void*))
     trace.sweeps += 1
@@ -79,8 +81,9 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
         for i in range(n_sources):
             slot = state.named[n_targets + i]
             if state.tensors[slot].count:
-                results[i] = aggregate(vspace, &state.arrivals, slot)
-                vspace.retain(results[i])
+                gradient = aggregate(vspace, &state.arrivals, slot)
+                vspace.retain(gradient)
+                results[i] = gradient
     except BaseException:
         for i in range(n_sources):
             if results[i] != NULL:
@@ -218,8 +221,9 @@ cdef inline void release_consumed(Trace trace, State* state, index_t op) noexcep
         kind.release(state.table.refs + entry.refs, entry.n_refs, trace.keeper)
 
 
-cdef void prepare(State* state, Py_ssize_t n_targets) noexcept nogil:
+cdef int prepare(State* state, Py_ssize_t n_targets) except -1:
     """Find the needed ops and what each has to wait for; the ready ones are heaped up."""
+    cdef int64_t* effort = effort_so_far()
     cdef index_t* stack = state.ready  # an op enters it, and later the heap there, at most once
     cdef index_t n_stack = 0, op, upstream, slot, i
     cdef Py_ssize_t target
@@ -234,6 +238,7 @@ cdef void prepare(State* state, Py_ssize_t n_targets) noexcept nogil:
             n_stack -= 1
             op = stack[n_stack]
             entry = &state.table.ops[op]
+            spend(effort, sizeof(Op))
             for i in range(entry.args, entry.args + entry.n_inputs):
                 slot = state.table.args[i]
                 if slot == NO_INDEX:
@@ -252,6 +257,7 @@ cdef void prepare(State* state, Py_ssize_t n_targets) noexcept nogil:
     for op in range(state.table.n_ops):
         if state.missing[op] == 0:
             push_ready(state, op)
+    return 0
 
 
 cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, void** seeds,
@@ -286,9 +292,11 @@ cdef inline void** refs_of(Trace trace, State* state) noexcept nogil:
 cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) except -1:
     cdef index_t op
     cdef Hand* hand = &state.hands[0]
+    cdef int64_t* effort = effort_so_far()
     cdef object done = SimpleQueue() if state.n_hands > 1 else None
     try:
         while state.n_ready or state.n_busy:
+            spend(effort, OP_EFFORT)
             if state.n_busy and (state.n_ready == 0 or not done.empty()):
                 finish_task(trace, vspace, state, done.get())
                 continue
@@ -313,12 +321,16 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
 
 cdef int wait_for_workers(VSpace vspace, State* state, done) except -1:
     """Throw away what is still on its way; workers use memory that goes with this gradient."""
+    interrupt = None
     while state.n_busy:
         try:
             task = done.get()
-        except KeyboardInterrupt:
-            continue  # an exception is on its way already
+        except BaseException as error:  # whatever a signal's handler raises
+            interrupt = error
+            continue
         put_down(vspace, state, &state.hands[(<Task>task).hand])
+    if interrupt is not None:
+        raise interrupt
     return 0
 
 
@@ -413,6 +425,7 @@ cdef bint prepare_call(Trace trace, VSpace vspace, State* state, Hand* hand,
     cdef index_t* inputs = state.table.args + op.args
     cdef index_t* outputs = inputs + op.n_inputs
     cdef void** refs
+    cdef void* gradient
     cdef bint any_gradient = False
     if n > hand.row_capacity:
         grow(<void**>&hand.row, &hand.row_capacity, n, sizeof(void*))
@@ -454,11 +467,12 @@ cdef bint prepare_call(Trace trace, VSpace vspace, State* state, Hand* hand,
         if slot == NO_INDEX or state.tensors[slot].count == 0:
             continue
         any_gradient = True
-        call.output_gradients[i] = aggregate(vspace, &state.arrivals, slot)
+        gradient = aggregate(vspace, &state.arrivals, slot)
         if state.tensors[slot].is_source:
-            vspace.retain(call.output_gradients[i])
+            vspace.retain(gradient)
         else:
             state.tensors[slot].count = 0
+        call.output_gradients[i] = gradient
     if any_gradient:
         for i in range(op.n_outputs if build_zeros else 0):
             if call.output_gradients[i] == NULL and (

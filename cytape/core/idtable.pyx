@@ -1,4 +1,4 @@
-from .memory cimport release, resize
+from .memory cimport release, resize, resized
 from .typedefs cimport NO_ID
 
 cdef enum:
@@ -14,7 +14,9 @@ cdef int idtable_init(IdTable* table) except -1:
     table.cells = NULL
     table.base = table.window_size = 0
     table.mask = table.in_cells = table.count = 0
-    return rebuild_cells(table, INITIAL_CELLS)
+    if not rebuild_cells(table, INITIAL_CELLS):
+        raise MemoryError("cannot allocate the ids of a tape")
+    return 0
 
 
 cdef void idtable_free(IdTable* table) noexcept:
@@ -69,19 +71,20 @@ cdef void idtable_move(IdTable* table, id_t id, index_t slot) noexcept nogil:
 
 cdef void idtable_shrink(IdTable* table) noexcept:
     """Give back memory that far fewer ids than once were held take."""
-    cdef uint64_t capacity = INITIAL_CELLS
     cdef id_t end = table.window_size
-    try:
-        if window_is_too_large(table):
-            while end > 0 and table.window[end - 1] == NO_INDEX:
-                end -= 1
-            move_window(table, table.base + end)
-        while 2 * table.in_cells > capacity:
-            capacity *= 2
-        if table.mask + 1 > TOO_LARGE * capacity:
-            rebuild_cells(table, capacity)
-    except MemoryError:
-        pass  # it is as it was
+    cdef uint64_t capacity
+    if window_is_too_large(table):
+        capacity = cells_for(table, table.count)
+        if capacity > table.mask + 1 and not rebuild_cells(table, capacity):
+            return
+        while end > 0 and table.window[end - 1] == NO_INDEX:
+            end -= 1
+        empty_window(table, table.base + end)
+    capacity = INITIAL_CELLS
+    while 2 * table.in_cells > capacity:
+        capacity *= 2
+    if table.mask + 1 > TOO_LARGE * capacity:
+        rebuild_cells(table, capacity)
 
 
 cdef inline bint window_is_too_large(IdTable* table) noexcept nogil:
@@ -100,11 +103,17 @@ cdef int widen_window(IdTable* table, id_t at_least) except -1:
 
 cdef int move_window(IdTable* table, id_t base) except -1:
     """Start an empty window at ``base``; what the old one held goes to the cells."""
-    cdef id_t i
-    cdef bint too_large = window_is_too_large(table)
     reserve_cells(table, table.count)  # all that can fail comes first
     if table.window_size == 0:
         widen_window(table, INITIAL_WINDOW)
+    empty_window(table, base)
+    return 0
+
+
+cdef void empty_window(IdTable* table, id_t base) noexcept:
+    """The same where there are cells enough; a window that is too large is made small."""
+    cdef id_t i
+    cdef bint too_large = window_is_too_large(table)
     for i in range(table.window_size):
         if table.window[i] != NO_INDEX:
             place(table, table.base + i, table.window[i])
@@ -113,8 +122,7 @@ cdef int move_window(IdTable* table, id_t base) except -1:
     table.base = base
     if too_large:
         table.window_size = INITIAL_WINDOW
-        resize(<void**>&table.window, INITIAL_WINDOW, sizeof(index_t))
-    return 0
+        resized(<void**>&table.window, INITIAL_WINDOW, sizeof(index_t))
 
 
 cdef inline uint64_t home(IdTable* table, id_t id) noexcept nogil:
@@ -140,10 +148,17 @@ cdef void place(IdTable* table, id_t id, index_t slot) noexcept nogil:
 
 
 cdef int reserve_cells(IdTable* table, uint64_t count) except -1:
+    cdef uint64_t capacity = cells_for(table, count)
+    if capacity > table.mask + 1 and not rebuild_cells(table, capacity):
+        raise MemoryError(f"cannot allocate cells for {count} ids of a tape")
+    return 0
+
+
+cdef inline uint64_t cells_for(IdTable* table, uint64_t count) noexcept nogil:
     cdef uint64_t capacity = table.mask + 1
     while 2 * count > capacity:
         capacity *= 2
-    return rebuild_cells(table, capacity) if capacity > table.mask + 1 else 0
+    return capacity
 
 
 cdef void cells_remove(IdTable* table, id_t id) noexcept nogil:
@@ -162,12 +177,13 @@ cdef void cells_remove(IdTable* table, id_t id) noexcept nogil:
     table.in_cells -= 1
 
 
-cdef int rebuild_cells(IdTable* table, uint64_t capacity) except -1:
-    """Move the cells to a new array; on MemoryError the table is as it was."""
+cdef bint rebuild_cells(IdTable* table, uint64_t capacity) noexcept:
+    """Move the cells to a new array; False if there is no memory: the table is as it was."""
     cdef Cell* old = table.cells
     cdef Cell* cells = NULL
     cdef uint64_t i, old_capacity = table.mask + 1 if old != NULL else 0
-    resize(<void**>&cells, capacity, sizeof(Cell))
+    if not resized(<void**>&cells, capacity, sizeof(Cell)):
+        return False
     for i in range(capacity):
         cells[i].id = NO_ID
     table.cells = cells
@@ -176,4 +192,4 @@ cdef int rebuild_cells(IdTable* table, uint64_t capacity) except -1:
         if old[i].id != NO_ID:
             place(table, old[i].id, old[i].slot)
     release(old)
-    return 0
+    return True

@@ -116,20 +116,31 @@ cdef enum:
     TOO_LARGE = 8  # times as large as what is used
 
 
-cdef int resize(void** memory, size_t count, size_t item_size) except -1:
+cdef bint resized(void** memory, size_t count, size_t item_size) noexcept:
     cdef size_t n_bytes = count * item_size
+    cdef void* moved
     if item_size and n_bytes // item_size != count:
-        raise MemoryError(f"cannot allocate {count} items of {item_size} bytes")
-    cdef void* resized = cytape_reallocate(memory[0], n_bytes if n_bytes else 1)
-    if resized == NULL:
-        raise MemoryError(f"cannot allocate {n_bytes} bytes for a tape")
-    memory[0] = resized
+        return False
+    moved = cytape_reallocate(memory[0], n_bytes if n_bytes else 1)
+    if moved == NULL:
+        return False
+    memory[0] = moved
+    return True
+
+
+cdef int resize(void** memory, size_t count, size_t item_size) except -1:
+    if not resized(memory, count, item_size):
+        raise MemoryError(f"cannot allocate {count} items of {item_size} bytes for a tape")
     return 0
 
 
+cdef inline Py_ssize_t larger(index_t capacity, Py_ssize_t at_least) noexcept nogil:
+    cdef Py_ssize_t more = capacity if capacity < LARGE else capacity // 2
+    return max(at_least, capacity + more, <Py_ssize_t>INITIAL_CAPACITY)
+
+
 cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item_size) except -1:
-    cdef Py_ssize_t more = capacity[0] if capacity[0] < LARGE else capacity[0] // 2
-    cdef Py_ssize_t wanted = max(at_least, capacity[0] + more, <Py_ssize_t>INITIAL_CAPACITY)
+    cdef Py_ssize_t wanted = larger(capacity[0], at_least)
     if wanted > INT_MAX:
         raise OverflowError(f"a tape holds at most {INT_MAX} entries")
     resize(memory, wanted, item_size)
@@ -137,15 +148,21 @@ cdef int grow(void** memory, index_t* capacity, Py_ssize_t at_least, size_t item
     return 0
 
 
+cdef bint has_grown(void** memory, index_t* capacity, Py_ssize_t at_least,
+                    size_t item_size) noexcept:
+    cdef Py_ssize_t wanted = larger(capacity[0], at_least)
+    if wanted > INT_MAX or not resized(memory, wanted, item_size):
+        return False
+    capacity[0] = <index_t>wanted
+    return True
+
+
 cdef void shrink(void** memory, index_t* capacity, Py_ssize_t used, size_t item_size) noexcept:
     cdef Py_ssize_t wanted = max(2 * used, <Py_ssize_t>INITIAL_CAPACITY)
     if capacity[0] // TOO_LARGE <= wanted:
         return
-    try:
-        resize(memory, wanted, item_size)
+    if resized(memory, wanted, item_size):
         capacity[0] = <index_t>wanted
-    except MemoryError:
-        pass
 
 
 cdef void release(void* memory) noexcept:

@@ -137,12 +137,16 @@ cdef class Tape(Trace):
                 ids[n_targets + i] = sources[i]
             for i in range(n_targets if output_gradients is not None else 0):
                 if output_gradients[i] is not None:
-                    buffer[i] = <void*><PyObject*>output_gradients[i]
-                    vspace.retain(buffer[i])
+                    gradient = output_gradients[i]
+                    vspace.retain(<void*><PyObject*>gradient)
+                    buffer[i] = <void*><PyObject*>gradient
             self.gradient(vspace, ids, n_targets, buffer, infos, ids + n_targets, n_sources,
                           build_default_zeros_grads, keep, results)
             return [taken(results[i]) for i in range(n_sources)]
         finally:
+            for i in range(n_targets):
+                if buffer[i] != NULL:
+                    vspace.release(buffer[i])  # a seed that the gradient did not take
             free(buffer)
 
 

@@ -84,7 +84,7 @@ cdef class Trace:
     cdef void close_holes(self) noexcept nogil
     cdef void close_free_slots(self) noexcept nogil
     cdef void compact(self) noexcept nogil
-    cdef void shrink(self, OpTable* used, index_t n_slots) noexcept
+    cdef void give_back(self, OpTable* used, index_t n_slots) noexcept
     cdef void trim(self) noexcept nogil
 
 cdef int check_id(id_t id) except -1

@@ -1,7 +1,7 @@
 from .idtable cimport (
     idtable_free, idtable_get, idtable_init, idtable_move, idtable_nbytes, idtable_remove,
     idtable_shrink)
-from .memory cimport grow, release, shrink
+from .memory cimport grow, has_grown, release, shrink
 from .vspace cimport Backward, OpType
 from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
@@ -408,7 +408,7 @@ cdef class Trace:
                     self.release_doomed()
             release(ids)
         self.compact()
-        self.shrink(&used, n_slots)
+        self.give_back(&used, n_slots)
 
     cdef void trim(self) noexcept nogil:
         """Take back the room of freed ops at the end."""
@@ -475,7 +475,7 @@ cdef class Trace:
         if 2 * <Py_ssize_t>self.ids.count + FEW < self.n_slots:
             self.close_free_slots()
 
-    cdef void shrink(self, OpTable* used, index_t n_slots) noexcept:
+    cdef void give_back(self, OpTable* used, index_t n_slots) noexcept:
         """Give back what is far more than the gradient that ends now has used."""
         cdef OpTable* table = &self.table
         if self.pinned or self.n_doomed:
@@ -539,11 +539,9 @@ cdef void release_refs(Trace trace, index_t op) noexcept:
 
 
 cdef void postpone(Trace trace, id_t id) noexcept:
-    if trace.n_postponed == trace.postponed_capacity:
-        try:
-            grow(<void**>&trace.postponed, &trace.postponed_capacity, trace.n_postponed + 1,
-                 sizeof(id_t))
-        except (MemoryError, OverflowError):
-            return  # this trace then lives as long as the tape
+    if trace.n_postponed == trace.postponed_capacity and not has_grown(
+            <void**>&trace.postponed, &trace.postponed_capacity, trace.n_postponed + 1,
+            sizeof(id_t)):
+        return  # this trace then lives as long as the tape
     trace.postponed[trace.n_postponed] = id
     trace.n_postponed += 1

@@ -1,11 +1,13 @@
-from cpython.exc cimport PyErr_WriteUnraisable
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+
+from .interrupts cimport tell
 
 from cytape.errors import TapeStateError
 
 cdef extern from "Python.h":
-    PyObject* PyObject_CallOneArg(object callable, object argument) noexcept
+    int PySet_Discard(PyObject* set, PyObject* key) noexcept
 
+cdef str DELETE_GRADIENT = "delete_gradient"
 cdef frozenset TRAINABLE = frozenset(
     ("float16", "bfloat16", "float32", "float64", "longdouble", "float96", "float128",
      "complex64", "complex128", "clongdouble", "complex192", "complex256", "resource", "variant"))
@@ -73,20 +75,15 @@ cdef class OpType:
 
 cdef class Backward:
     def __del__(self):
-        cdef PyObject* result
         deleter, self.deleter = self.deleter, None
         if deleter is not None:
-            # Cython's own report of an exception here would obey SystemExit.
-            result = PyObject_CallOneArg(deleter, self.function)
-            if result == NULL:
-                PyErr_WriteUnraisable(deleter)
-            Py_XDECREF(result)
+            tell(deleter, None, self.function)
 
 
 cdef void release_backward(void** refs, int32_t n_refs, object keeper) noexcept:
     # The keeper is None once the garbage collector cleared the tape: then all are gone already.
     if keeper is not None:
-        (<set>keeper).discard(<object>refs[n_refs - 1])
+        PySet_Discard(<PyObject*>keeper, <PyObject*>refs[n_refs - 1])  # hashed by identity
 
 
 cdef inline void* new_reference(object gradient) noexcept:
@@ -284,7 +281,7 @@ cdef class VSpace:
                 call.input_gradients[i] = new_reference(gradients[i])
         return 0
 
-    cdef bint worth_a_thread(self, BackwardCall* call) noexcept:
+    cdef bint worth_a_thread(self, BackwardCall* call) except -1:
         return False
 
     cdef void* as_target(self, void* gradient) except NULL:
@@ -296,10 +293,11 @@ cdef class VSpace:
     cdef void* info_of(self, void* gradient) except NULL:
         return new_reference(self.info_from_gradient(<object>gradient))
 
-    cdef void retain(self, void* gradient) noexcept:
-        Py_INCREF(<object>gradient)
+    cdef int retain(self, void* gradient) except -1:
         self.mark_as_result(<object>gradient)
+        Py_INCREF(<object>gradient)
+        return 0
 
     cdef void release(self, void* gradient) noexcept:
-        self.delete_gradient(<object>gradient)
+        tell(self, DELETE_GRADIENT, <object>gradient)
         Py_DECREF(<object>gradient)

@@ -15,7 +15,6 @@ from cytape.graph.aggregation import (
     device_of,
 )
 from cytape.graph.between import REACHED, SOURCE, STOPPED, WANTED, nodes_between, reach
-from cytape.graph.contexts import Within
 from cytape.graph.places import Place, Places
 from cytape.graph.variables import read_variable_op
 from cytape.ops.conform import fill_like
@@ -25,6 +24,7 @@ from cytape.ops.grouping import identity_n_op, tuple_op
 from cytape.ops.node_gradients import gradients_of_node, takes_none
 from cytape.ops.symbolic import in_graph
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.state import building_under
 from cytape.tensor.tensor import Tensor
 
 # Each output is the input in its place, and so are the gradients, sparse or not.
@@ -250,7 +250,7 @@ class Backward:
         device = device_of(graph, node) if self._colocate else None
         if level == 0:
             return self._graph.gradient_context(node, device)
-        with Within(self._graph, self._graph.scope_context(f"{graph.name_of(node)}_grad")):
+        with building_under(self._graph, self._graph.scope_context(f"{graph.name_of(node)}_grad")):
             return self._graph.context_with(**{} if device is None else {"device": device})
 
     def _colocated(self, level: int, node: int) -> AbstractContextManager[Any]:

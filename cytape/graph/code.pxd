@@ -62,14 +62,14 @@ cdef class Code:
     cdef int settle_both(self, int32_t x, int32_t y) except -1
 
     cdef Spec spec(self, int32_t symbol)
-    cdef void strides_of(self, int32_t symbol, npy_intp* strides) noexcept
+    cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1
     cdef int reserve(self, int32_t n) except -1
     cdef int place_output(self, int32_t symbol) except -1
     cdef int place_external(self, int32_t symbol, int32_t number) except -1
     cdef int32_t new_external(self) except -1
     cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,
                   const npy_intp* strides) except -1
-    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) noexcept
+    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1
     cdef int drop(self, int32_t symbol) except -1
     cdef int release_claim(self, int32_t root) except -1
     cdef Instruction* next(self, int32_t node, int kind) except NULL

@@ -308,7 +308,7 @@ cdef class Code:
         self.layout.places[other.root].claims += 1
         return 0
 
-    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) noexcept:
+    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1:
         """Give an output the memory of an input that nobody else is going to read, if that is so.
 
         count: how many times it is among the inputs.
@@ -393,17 +393,18 @@ cdef class Code:
         self.last_geometry = self.push(numbers, 4)
         return self.last_geometry
 
-    cdef void strides_of(self, int32_t symbol, npy_intp* strides) noexcept:
+    cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1:
         cdef Spec spec = self.spec(symbol)
         cdef npy_intp stride = spec.itemsize
         cdef int axis
         if self.layout.places[symbol].strides >= 0:
             memcpy(strides, self.pool + self.layout.places[symbol].strides,
                    spec.ndim * sizeof(npy_intp))
-            return
+            return 0
         for axis in range(spec.ndim - 1, -1, -1):
             strides[axis] = stride
             stride *= spec.dims[axis]
+        return 0
 
     cdef int join_place(self, Walk* walk, int32_t symbol) except -1:
         """Add a symbol to the operands, broadcast to the walk's extents."""

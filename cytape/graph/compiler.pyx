@@ -1,6 +1,7 @@
 from cpython.ref cimport PyObject
 from libc.stdlib cimport calloc, free
 
+from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.core.memory cimport grow
 from cytape.core.typedefs cimport index_t
 from cytape.ops.dispatch cimport Op
@@ -11,7 +12,7 @@ from cytape.ops.symbolic cimport Node, SymbolicGraph
 from numpy cimport npy_intp
 
 from .code cimport Span
-from .instructions cimport CALL
+from .instructions cimport CALL, COPY_WALK, FUSED, PRODUCT, Instruction
 from .layout cimport (
     DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, external_address)
 from .special_ops cimport emit_special, is_read, learn_ops
@@ -23,7 +24,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     SPAN_INSTRUCTIONS = 4096     # after so many, or so much data, signals are looked at
-    SPAN_BYTES = 1 << 25
+    SPAN_BYTES = 1 << 23
 
 
 cdef int compile(Code code, tuple keep) except -1:
@@ -43,6 +44,7 @@ cdef int compile(Code code, tuple keep) except -1:
         place_feeds(code)
         for node in range(top):
             if needed[node]:
+                spend(effort_so_far(), OP_EFFORT)
                 emit_node(code, node)
     finally:
         free(needed)
@@ -181,7 +183,7 @@ cdef int fetch(Code code) except -1:
 
 cdef int divide_into_spans(Code code) except -1:
     cdef int32_t i, start = 0
-    cdef npy_intp work = 0
+    cdef npy_intp work = 0, more
     cdef bint release = False
     cdef Span* span
     for i in range(code.n_code + 1):
@@ -199,9 +201,27 @@ cdef int divide_into_spans(Code code) except -1:
             span.start, span.end, span.is_call, span.release = i, i + 1, True, False
             start = i + 1
             continue
-        work += code.code[i].work
-        release |= code.code[i].work >= WORTH_THE_GIL
+        more = effort_of(code, &code.code[i])
+        work += more
+        release |= more >= WORTH_THE_GIL
     return 0
+
+
+cdef npy_intp effort_of(Code code, Instruction* instruction) noexcept:
+    """How long an instruction takes, in bytes that could be gone through meanwhile."""
+    cdef const npy_intp* geometry = code.pool + instruction.geometry
+    cdef npy_intp effort = instruction.work
+    cdef int i
+    if instruction.kind == PRODUCT:
+        return max(effort, geometry[0] * geometry[1] * geometry[2] * geometry[3])
+    if instruction.kind == COPY_WALK:  # whose `work` is the size of an item
+        effort *= geometry[2]
+        for i in range(geometry[0]):
+            effort *= geometry[3 + geometry[1] + i]
+        return effort
+    if instruction.kind == FUSED:
+        return effort * (<FusedOp><PyObject*>instruction.loop).n_steps
+    return effort
 
 
 cdef Span* with_one_more(Span* spans, index_t* count, index_t* capacity) except NULL:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from cytape.graph.lookup import Lookup
 from cytape.graph.names import ROOT, checked_name
 from cytape.graph.operation import Operation
-from cytape.ops.symbolic import SymbolicGraph
+from cytape.tensor.state import building_under
 from cytape.tensor.tensor import Tensor
 
 
@@ -39,39 +39,6 @@ class Context(NamedTuple):
     device: str = ""
     overrides: tuple[tuple[str, str], ...] = ()
     original: int = -1
-
-
-class Within:
-    """Builds a graph under another context for the length of a ``with`` block.
-
-    Parameters
-    ----------
-    graph : SymbolicGraph
-    number : int
-        The context.
-    value : object, optional
-        What the ``with`` statement hands out.
-    """
-
-    __slots__ = ("_graph", "_number", "_value", "_before")
-
-    def __init__(self, graph: SymbolicGraph, number: int, value: Any = None) -> None:
-        self._graph = graph
-        self._number = number
-        self._value = value
-        self._before: list[int] = []  # one per block that was entered
-
-    def __enter__(self) -> Any:
-        self._before.append(self._graph.enter_context(self._number))
-        return self._value
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._graph.enter_context(self._before.pop())
 
 
 class BuiltUnderContexts(Lookup):
@@ -112,7 +79,7 @@ class BuiltUnderContexts(Lookup):
             self.has_control_inputs |= bool(context.controls)
         return number
 
-    def name_scope(self, name: str | None) -> Within:
+    def name_scope(self, name: str | None) -> AbstractContextManager[Any]:
         """Build ops whose names begin with a name and a slash.
 
         Parameters
@@ -141,7 +108,8 @@ class BuiltUnderContexts(Lookup):
         ('layer/', 'layer/x:0')
         """
         number = self.scope_context(name)
-        return Within(self, number, self._names.scope_name(self.contexts[number].scope, self))
+        name = self._names.scope_name(self.contexts[number].scope, self)
+        return building_under(self, number, name)
 
     def scope_context(self, name: str | None) -> int:
         """Return the number of the present context in a scope, without working out names.
@@ -162,7 +130,7 @@ class BuiltUnderContexts(Lookup):
         parent = self.contexts[self.present_context].scope
         return self.context_with(scope=self._names.enter(parent, name, self.n_nodes))
 
-    def differentiating(self, operation: Operation) -> Within:
+    def differentiating(self, operation: Operation) -> AbstractContextManager[Any]:
         """Build ops that differentiate one, in a scope that is called after it.
 
         Parameters
@@ -183,7 +151,7 @@ class BuiltUnderContexts(Lookup):
         >>> y.name, y.op.original_op
         ('x_grad/Constant:0', <Operation 'x' (Placeholder)>)
         """
-        return Within(self, self.gradient_context(operation.node))
+        return building_under(self, self.gradient_context(operation.node))
 
     def gradient_context(self, node: int, device: str | None = None) -> int:
         """Return the number of a context of ops that differentiate a node.
@@ -207,7 +175,7 @@ class BuiltUnderContexts(Lookup):
         self.contexts.append(Context(scope, present.controls, device, present.overrides, node))
         return len(self.contexts) - 1
 
-    def original_op(self, operation: Operation | None) -> Within:
+    def original_op(self, operation: Operation | None) -> AbstractContextManager[Any]:
         """Build ops that remember which one they differentiate.
 
         Parameters
@@ -229,9 +197,9 @@ class BuiltUnderContexts(Lookup):
         <Operation 'x' (Placeholder)>
         """
         node = -1 if operation is None else self.as_node(operation)
-        return Within(self, self.context_with(original=node))
+        return building_under(self, self.context_with(original=node))
 
-    def control_dependencies(self, control_inputs: Any) -> Within:
+    def control_dependencies(self, control_inputs: Any) -> AbstractContextManager[Any]:
         """Build ops that run only after others have run.
 
         Parameters
@@ -260,10 +228,10 @@ class BuiltUnderContexts(Lookup):
         (<Operation 'x' (Placeholder)>,)
         """
         if control_inputs is None:
-            return Within(self, self.context_with(controls=()))
+            return building_under(self, self.context_with(controls=()))
         before = self.contexts[self.present_context].controls
         controls = set(before).union(self._nodes_of(control_inputs))
-        return Within(self, self.context_with(controls=tuple(sorted(controls))))
+        return building_under(self, self.context_with(controls=tuple(sorted(controls))))
 
     def _nodes_of(self, control_inputs: Any) -> list[int]:
         if isinstance(control_inputs, (Operation, Tensor, str)):
@@ -274,7 +242,7 @@ class BuiltUnderContexts(Lookup):
             if not (isinstance(item, Tensor) and item.graph is None)
         ]
 
-    def device(self, label: str | None) -> Within:
+    def device(self, label: str | None) -> AbstractContextManager[Any]:
         """Build ops that carry a label saying where they are to be computed.
 
         Parameters
@@ -297,9 +265,9 @@ class BuiltUnderContexts(Lookup):
         """
         if label is not None and not isinstance(label, str):
             raise TypeError(f"a device is a label, a string, got {label!r}")
-        return Within(self, self.context_with(device=label or ""))
+        return building_under(self, self.context_with(device=label or ""))
 
-    def colocate_with(self, op: Operation | Tensor) -> Within:
+    def colocate_with(self, op: Operation | Tensor) -> AbstractContextManager[Any]:
         """Build ops that are to be computed where another one is.
 
         Parameters
@@ -322,9 +290,9 @@ class BuiltUnderContexts(Lookup):
         'cpu:1'
         """
         context = self.contexts[self.context_of(self.as_node(op))]
-        return Within(self, self.context_with(device=context.device))
+        return building_under(self, self.context_with(device=context.device))
 
-    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Within:
+    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> AbstractContextManager[Any]:
         """Build ops that have the gradient function of other op types instead of their own.
 
         Parameters
@@ -361,7 +329,7 @@ class BuiltUnderContexts(Lookup):
             )
         overrides = dict(self.contexts[self.present_context].overrides)
         overrides.update(op_type_map)
-        return Within(self, self.context_with(overrides=tuple(sorted(overrides.items()))))
+        return building_under(self, self.context_with(overrides=tuple(sorted(overrides.items()))))
 
     def gradient_override_of(self, node: int) -> str | None:
         """Return the name of the gradient function that a node has instead of its op's.

@@ -32,7 +32,7 @@ cdef class Frame:
     cdef dict errors             # np.geterr(), in a careful run
 
     cdef int link(self) except -1
-    cdef char* resolved(self, uint64_t address) noexcept
+    cdef char* resolved(self, uint64_t address) except NULL
     cdef int set_external(self, Py_ssize_t number, Value value) except -1
     cdef list execute(self, list values, trace)
     cdef int begin(self, list values) except -1

@@ -5,6 +5,7 @@ from cpython.ref cimport Py_INCREF
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from cytape.core.interrupts cimport raise_failure
 from cytape.ops.accumulate_op cimport AccumulateOp
 from cytape.ops.fused_op cimport FusedOp
 from cytape.ops.kernels cimport clear_trouble, trouble
@@ -17,7 +18,7 @@ from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_ar
 from cytape.core.typedefs cimport index_t
 
 from .code cimport Span
-from .instructions cimport N_OPERANDS, OPERANDS, run_span
+from .instructions cimport COPY_WALK, N_OPERANDS, OPERANDS, run_span
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, UNKNOWN, Place, external_number, memory_of, offset_of)
 from .special_ops cimport is_read
@@ -107,7 +108,7 @@ cdef class Frame:
                     self.patches[total].offset = offset_of(address)
         return 0
 
-    cdef char* resolved(self, uint64_t address) noexcept:
+    cdef char* resolved(self, uint64_t address) except NULL:
         cdef int memory = memory_of(address)
         if memory == CONSTANT:
             return <char*>address
@@ -197,7 +198,7 @@ cdef class Frame:
             else:
                 failed = run_span(self.instructions, span.start, span.end, code.pool)
             if failed:
-                raise MemoryError()
+                raise_failure(failed)
             PyErr_CheckSignals()
         return 0
 
@@ -211,20 +212,23 @@ cdef class Frame:
                 continue
             if trace is not None:
                 begun = time.perf_counter()
-            if code.code[i].work > 1 << 16:
+            if code.code[i].work > 1 << 16 or code.code[i].kind == COPY_WALK:
                 with nogil:
                     failed = run_span(self.instructions, i, i + 1, code.pool)
             else:
                 failed = run_span(self.instructions, i, i + 1, code.pool)
             if failed:
-                error = MemoryError()
-                note_operation(error, code.graph, code.code[i].node)
-                raise error
+                try:
+                    raise_failure(failed)
+                except MemoryError as error:
+                    note_operation(error, code.graph, code.code[i].node)
+                    raise
             if trace is not None:
                 trace.add(code.graph, code.code[i].node, begun, time.perf_counter(),
                           code.lives[i])
             if trouble():
                 self.report(code.code[i].node)
+            PyErr_CheckSignals()
         return 0
 
     cdef int call(self, int32_t node) except -1:
@@ -400,7 +404,7 @@ cdef Value own_copy(Value value, bint fed):
     return value_of_array(array_of(value))
 
 
-cdef bint is_borrowed(ndarray array) noexcept:
+cdef bint is_borrowed(ndarray array) except -1:
     """Whether an array shows memory of a frame, which is going to change."""
     cdef object base = array
     while isinstance(base, ndarray):

@@ -7,12 +7,11 @@ from typing import Any
 
 from cytape.errors import InvalidGradientError
 from cytape.graph.backward import Backward
-from cytape.graph.contexts import Within
 from cytape.graph.places import Place, Places
 from cytape.ops.conform import cast
 from cytape.ops.grouping import may_agree
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.state import building_into, current_graph
+from cytape.tensor.state import building_into, building_under, current_graph
 from cytape.tensor.structures import flatten_structure, is_structure, pack_structure
 from cytape.tensor.tensor import Tensor, convert_to_tensor
 from cytape.tensor.unconnected_gradients import (
@@ -123,7 +122,7 @@ def gradients(
             warn_of_dtype(x, f"the gradient of {x.name!r} is None")
     flat_ys, flat_grad_ys = _flat_with_gradients(ys, grad_ys)
     graph = graph_of(flat_ys + flat_xs)
-    with building_into(graph), Within(graph, graph.scope_context(name or "gradients")):
+    with building_into(graph), building_under(graph, graph.scope_context(name or "gradients")):
         places = Places(graph)
         sources = [place_of(places, "xs", x) for x in flat_xs]
         stops = [place_of(places, "stop_gradients", x) for x in flat_stops]

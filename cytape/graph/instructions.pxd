@@ -45,10 +45,10 @@ cdef struct Instruction:
     npy_intp work       # bytes gone through
     int32_t geometry
 
-# Returns -1 if there was no memory.
+# Returns NO_MEMORY or INTERRUPTED, or 0.
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
                   const npy_intp* pool) noexcept nogil
-cdef int direct_op(Kernel kernel) noexcept       # its position among the direct ones, or -1
+cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
 cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op
 cdef const Loop* mean_loop(int type_num) noexcept  # divides by the stride of a third operand
 cdef const Loop* cast_loop(int from_type, int to_type) noexcept  # NULL: there is none

@@ -3,6 +3,7 @@ from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from cytape.core.interrupts cimport NO_MEMORY
 from cytape.ops.accumulate_op cimport AccumulateOp
 from cytape.ops.fused_op cimport FusedOp
 from cytape.ops.kernels cimport kernel_of, loop_t
@@ -131,7 +132,7 @@ cdef void enter_loops() noexcept:
 enter_loops()
 
 
-cdef int direct_op(Kernel kernel) noexcept:
+cdef int direct_op(Kernel kernel) except -2:
     cdef int i
     for i in range(N_DIRECT):
         if kernel is <Kernel>direct_kernels[i]:
@@ -167,7 +168,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
     cdef const Instruction* last = code + end
     cdef const npy_intp* geometry
     cdef char** data
-    cdef int kind
+    cdef int kind, failed
     while at != last:
         kind = at.kind
         data = <char**>at.data
@@ -210,8 +211,9 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
         elif kind == ZERO:
             memset(data[0], 0, at.work)
         elif kind == FUSED or kind == ACCUMULATE:
-            if run_op(at) < 0:
-                return -1
+            failed = run_op(at)
+            if failed < 0:
+                return failed
         at += 1
     return 0
 
@@ -225,13 +227,13 @@ cdef int run_op(const Instruction* at) noexcept nogil:
     if n > MANY_OPERANDS:
         data = <char**>malloc(n * sizeof(char*))
         if data == NULL:
-            return -1
+            return NO_MEMORY
     for i in range(n):
         data[i] = <char*>at[i // N_OPERANDS].data[i % N_OPERANDS]
     if at.kind == FUSED:
         failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands)
     else:
-        (<AccumulateOp>op).run(data, data[n - 1])
+        failed = (<AccumulateOp>op).run(data, data[n - 1])
     if data != on_stack:
         free(data)
     return failed

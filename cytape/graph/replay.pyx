@@ -1,15 +1,18 @@
 from cpython.ref cimport PyObject
+from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.ops.dispatch cimport Op
 from cytape.ops.forward cimport follow
 from cytape.ops.symbolic cimport Node, SymbolicGraph
 from cytape.tensor.state cimport Recorder, TangentRecorder
 from cytape.tensor.value cimport Value
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from cytape.ops.draws import new_stream
 from cytape.ops.forward import fetch
 from cytape.ops.gradients import compute_gradients, tensor_vspace
 from cytape.tensor.state import unrecorded
+
+cdef int64_t* effort = effort_so_far()
 
 
 def symbolic_gradients(SymbolicGraph graph not None, targets, sources, seeds) -> list:
@@ -99,6 +102,7 @@ cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
     cdef list inputs, outputs
     cdef Value value
     for n in nodes:
+        spend(effort, OP_EFFORT)
         node = graph.nodes[graph.checked_node(n)]
         if node.n_inputs == 0:
             continue
@@ -134,6 +138,7 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
     cdef dict nodes = {}                # of `into`, by those of the graph
     try:
         for n in range(graph.n_nodes):
+            spend(effort, OP_EFFORT)
             outputs = graph.outputs_of(n)
             if len(outputs) and outputs[0] in symbols:
                 continue

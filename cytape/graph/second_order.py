@@ -8,13 +8,12 @@ import numpy as np
 
 from cytape.errors import InvalidGradientError
 from cytape.graph.between import REACHED, WANTED, nodes_between, reach
-from cytape.graph.contexts import Within
 from cytape.graph.graph_gradients import as_list, gradients, graph_of, place_of
 from cytape.graph.places import Places
 from cytape.graph.replay import symbolic_tangents
 from cytape.ops.shaping import reshape
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.state import building_into
+from cytape.tensor.state import building_into, building_under
 from cytape.tensor.tensor import Tensor, tensor_of
 
 __all__ = ["hessian_vector_product", "hessians"]
@@ -62,7 +61,7 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[T
     """
     ys, xs = as_list(ys), as_list(xs)
     graph = graph_of(ys + xs)
-    with building_into(graph), Within(graph, graph.scope_context(name)):
+    with building_into(graph), building_under(graph, graph.scope_context(name)):
         found = gradients(ys, xs, **options)
         return [
             _hessian(graph, i, x, gradient)
@@ -159,7 +158,7 @@ def hessian_vector_product(
             f"vs must have one entry for each of the {len(xs)} xs, got {len(vs)}"
         )
     graph = graph_of(ys + xs)
-    with building_into(graph), Within(graph, graph.scope_context(name)):
+    with building_into(graph), building_under(graph, graph.scope_context(name)):
         # The gradients, weighted by the vector, are differentiated once more.
         weighted = [
             (dense(first), v)

@@ -5,5 +5,5 @@ from cytape.ops.dispatch cimport Op
 from .code cimport Code
 
 cdef int learn_ops() except -1
-cdef bint is_read(Op op) noexcept
+cdef bint is_read(Op op) except -1
 cdef bint emit_special(Code code, int32_t node, Op op) except -1  # False: it has to be called

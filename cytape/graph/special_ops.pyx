@@ -71,7 +71,7 @@ cdef int learn_ops() except -1:
     return 0
 
 
-cdef bint is_read(Op op) noexcept:
+cdef bint is_read(Op op) except -1:
     """Whether an op reads a variable, which it knows; its input is not looked at."""
     return op.stateful and op.op_type.name == "ReadVariable"
 

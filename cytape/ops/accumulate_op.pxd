@@ -22,6 +22,7 @@ cdef class AccumulateOp(Op):
     cdef int32_t n_operands
     cdef Loop* loop
     cdef bint first_is_all            # the first operand is contiguous and everywhere
-    # Compute the sum from the operands, all addresses of contiguous data; the GIL is not needed. As
-    # after any kernel trouble() may be raised; `report` then adds with NumPy, for its warnings.
-    cdef void run(self, char** operands, char* result) noexcept nogil
+    # Compute the sum from the operands, all addresses of contiguous data; the GIL is not needed.
+    # Returns INTERRUPTED, or 0. As after any kernel trouble() may be raised; `report` then adds
+    # with NumPy, for its warnings.
+    cdef int run(self, char** operands, char* result) noexcept nogil

@@ -1,6 +1,8 @@
 cimport cython
 cimport numpy as cnp
+from cytape.core.interrupts cimport INTERRUPTED, raise_failure, spend_without_gil
 from cytape.core.vspace cimport OpType
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray
@@ -112,7 +114,7 @@ cdef class AccumulateOp(Op):
         cdef ndarray total = np.empty(self.spec.shape, self.spec.dtype)
         cdef list operands = [np.ascontiguousarray(x) for x in arrays]
         cdef char** data
-        cdef int i
+        cdef int i, failed
         if len(operands) != len(self.operand_specs):
             raise TypeError(f"expected {len(self.operand_specs)} operands, got {len(operands)}")
         for i, (x, spec) in enumerate(zip(operands, self.operand_specs)):
@@ -124,11 +126,13 @@ cdef class AccumulateOp(Op):
         for i, x in enumerate(operands):
             data[i] = <char*>cnp.PyArray_DATA(<ndarray>x)
         if self.spec.nbytes < WORTH_THE_GIL:
-            self.run(data, <char*>cnp.PyArray_DATA(total))
+            failed = self.run(data, <char*>cnp.PyArray_DATA(total))
         else:
             with nogil:
-                self.run(data, <char*>cnp.PyArray_DATA(total))
+                failed = self.run(data, <char*>cnp.PyArray_DATA(total))
         free(data)
+        if failed:
+            raise_failure(failed)
         if trouble():
             warn(self.report, arrays)
         return total
@@ -140,7 +144,8 @@ cdef class AccumulateOp(Op):
             total[... if index is None else index] += x
         return total
 
-    cdef void run(self, char** operands, char* result) noexcept nogil:
+    cdef int run(self, char** operands, char* result) noexcept nogil:
+        cdef int64_t effort = 0
         cdef int i, first = 0
         if self.first_is_all:
             memcpy(result, operands[0], self.spec.nbytes)
@@ -149,6 +154,9 @@ cdef class AccumulateOp(Op):
             memset(result, 0, self.spec.nbytes)
         for i in range(first, self.n_operands):
             add_term(self.rows + self.row_starts[i], self.loop, result, operands[i])
+            if spend_without_gil(&effort, self.spec.nbytes) < 0:
+                return INTERRUPTED
+        return 0
 
 
 cdef void add_term(const npy_intp* row, Loop* loop, char* total, char* term) noexcept nogil:

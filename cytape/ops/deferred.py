@@ -32,11 +32,8 @@ def _gradients(*tensors, of, attrs, n_inputs, needs):
     recorder = Recorder()
     for x in wanted:
         recorder.watch(x.id)
-    recorder.push()
-    try:
+    with recorder:
         outputs = _function(of, attrs)(*inputs)
-    finally:
-        recorder.pop()
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     found = gradients.compute_gradients(recorder, outputs, wanted, list(seeds))
     return tuple(

@@ -18,7 +18,7 @@ cdef class Op(Operator):
     # What the outputs of a call of symbolic values will be: Specs, packed as forward packs them.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
-    cdef bint in_c(self, BackwardCall* call) noexcept  # whether this one of floats runs no Python
+    cdef bint in_c(self, BackwardCall* call) except -1  # whether this one of floats runs no Python
     # The same call for whoever has no fast path of his own; inputs and outputs are Values.
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs)  # what an entry keeps of it
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1
@@ -39,7 +39,7 @@ cdef object restored(x, bint plain)
 cdef Tensor dense(gradient)
 cdef Value dense_value(gradient)
 cdef object frozen(value)
-cdef bint may_be(found, Spec spec) noexcept
+cdef bint may_be(found, Spec spec) except -1
 cdef list gradients_of_outputs(BackwardCall* call, bint plain)
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1
 cdef int give_all(Op op, BackwardCall* call, gradients) except -1

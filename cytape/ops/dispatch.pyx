@@ -109,7 +109,7 @@ cdef class Op(Operator):
     cdef object infer(self, list inputs, dict attrs):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
 
-    cdef bint in_c(self, BackwardCall* call) noexcept:
+    cdef bint in_c(self, BackwardCall* call) except -1:
         return False
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
@@ -201,7 +201,7 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     return 0
 
 
-cdef bint may_be(found, Spec spec) noexcept:
+cdef bint may_be(found, Spec spec) except -1:
     """Whether something may have the shape of a spec, as far as both are known."""
     shape = (<Tensor>found).held.spec.shape if isinstance(found, Tensor) else np.shape(found)
     if shape == spec.shape or shape is None or spec.shape is None:

@@ -18,4 +18,4 @@ cdef TangentRecorder sole_accumulator()
 cdef Value tangent_value(TangentRecorder accumulator, Value value)  # None: it has no tangent
 cdef Spec spec_of_tangent(Spec spec, npy_intp n_directions)
 cdef Value aligned(Value tangent, int ndim)  # batched, of a primal that is broadcast to ndim axes
-cdef bint all_none(list tangents) noexcept
+cdef bint all_none(list tangents) except -1

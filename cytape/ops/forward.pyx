@@ -1,10 +1,11 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cytape.core.accumulator cimport tangent_of
+from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.core.typedefs cimport id_t
 from cytape.tensor.spec cimport spec_of, symbolic_spec
 from cytape.tensor.state cimport (
-    Recorder, ThreadState, accumulating, begin_computing, building, end_computing, observed,
-    recording, this_thread)
+    Recorder, accumulating, begin_computing, begin_recording_alone, building, end_computing,
+    observed, recording, this_thread)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray
 from cytape.tensor.value cimport array_of, value_of_array
 from libc.stdlib cimport calloc, free
@@ -50,7 +51,7 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
     cdef Value value
     cdef list recorders, tangents = []
     cdef bint plain, any_new = False
-    if accumulator.thread is None:
+    if accumulator.entry is None:
         return 0  # it was left while one before it computed
     for value in inputs:
         tangents.append(stored(accumulator, value))
@@ -116,7 +117,7 @@ cdef TangentRecorder sole_accumulator():
     return accumulator if plain and accumulator.rule is None else None
 
 
-cdef bint all_none(list tangents) noexcept:
+cdef bint all_none(list tangents) except -1:
     for tangent in tangents:
         if tangent is not None:
             return False
@@ -188,6 +189,7 @@ cdef list each_direction(TangentRecorder accumulator, Op op, list inputs, list o
     if not accumulator.use_batch:
         return one_direction(accumulator, op, inputs, outputs, attrs, tangents, op_tape, plain)
     for j in range(n_directions(tangents)):
+        spend(effort_so_far(), OP_EFFORT)
         one = []
         for tangent in tangents:
             if type(tangent) is Value:
@@ -221,15 +223,13 @@ cdef object stacked(tuple results, bint plain):
 
 cdef Recorder recorded_alone(Op op, list inputs, list outputs, dict attrs):
     """A tape with nothing but this call on it."""
-    cdef ThreadState thread = this_thread()
     cdef Recorder tape = Recorder(False, False)
-    cdef list recorders = thread.recorders
+    cdef list recorders = this_thread().recorders
     cdef Value value
     for value in inputs:
         if value.spec.trainable and value.id >= 0:
             tape.watch_id(value.id)
-    thread.recorders = [tape]
-    thread.update()
+    begin_recording_alone(tape)
     try:
         op.record_call(inputs, outputs, attrs)
     finally:

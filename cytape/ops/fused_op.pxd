@@ -51,6 +51,6 @@ cdef class FusedOp(Op):
     cdef char* may_clear              # per step: its loop may clear floating point flags
     cdef int compile(self) except -1
     # Compute the results from the operands, all addresses of contiguous data, without the GIL.
-    # Returns -1, with nothing done, if there is no memory for registers. As after any kernel
+    # Returns NO_MEMORY, or INTERRUPTED by a signal's handler. As after any kernel
     # trouble() may be raised; `report` then does the calls one by one, for NumPy's warnings.
     cdef int run(self, char** operands, char** results) noexcept nogil

@@ -1,7 +1,10 @@
 cimport cython
 cimport numpy as cnp
+from cytape.core.interrupts cimport (
+    INTERRUPTED, NO_MEMORY, raise_failure, spend_without_gil)
 from cytape.core.vspace cimport OpType
 from cytape.tensor.spec cimport broadcast_spec, spec_of_array
+from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 from numpy cimport ndarray
@@ -171,7 +174,7 @@ cdef class FusedOp(Op):
                 with nogil:
                     failed = self.run(data, data + self.n_operands)
             if failed:
-                raise MemoryError()
+                raise_failure(failed)
         finally:
             free(data)
         if trouble():
@@ -196,8 +199,9 @@ cdef class FusedOp(Op):
         cdef npy_intp n_bytes, offset
         cdef npy_intp counts = 0, done = 0
         cdef int32_t first_temporary = self.n_operands + self.n_written, i
+        cdef int64_t effort = 0
         cdef int axis
-        cdef int met = 0
+        cdef int met = 0, found = 0
         # A processor that has just stored takes a load a little further on, modulo 4 KiB, for one
         # that has to wait: registers lie apart by what keeps them out of each other's way.
         cdef npy_intp pages = (self.block * itemsize - APART + PAGE - 1) // PAGE
@@ -207,7 +211,7 @@ cdef class FusedOp(Op):
         if n_bytes > STACK_BYTES:
             memory = <char*>borrowed_memory(n_bytes)
             if memory == NULL:
-                return -1
+                return NO_MEMORY
         partial_sums = <double*>memory
         registers = <char**>(partial_sums + self.n_sums * PARTIAL_SUMS)
         aligned = <char*>(((<size_t>(registers + self.n_registers)) + LINE - 1) // LINE * LINE)
@@ -225,7 +229,12 @@ cdef class FusedOp(Op):
                 registers[self.n_operands + i] = (
                     results[self.result_places[i]]
                     + done * self.size * self.strides[self.n_operands + i])
-            met |= run_blocks(self, registers, partial_sums, &counts)
+            found = run_blocks(self, registers, partial_sums, &counts, &effort)
+            if found >= 0:
+                met |= found
+                found = spend_without_gil(&effort, self.n_steps * itemsize)
+            if found < 0:
+                break
             done += 1
             axis = self.n_axes - 1
             while axis >= 0:
@@ -236,13 +245,13 @@ cdef class FusedOp(Op):
                 axis -= 1
             if axis < 0:
                 break
-        for i in range(self.n_sums):
+        for i in range(self.n_sums if found == 0 else 0):
             store_sum(self, partial_sums + i * PARTIAL_SUMS, counts, results[self.sum_results[i]])
         if memory != on_stack:
             give_back(memory, n_bytes)
         if met:
             feraiseexcept(met)
-        return 0
+        return found
 
 
 # SPARE_BYTES that no run uses: fresh memory would come from the system page by page.
@@ -261,8 +270,8 @@ cdef void give_back(void* memory, npy_intp n_bytes) noexcept nogil:
 
 
 cdef int run_blocks(FusedOp op, char** registers, double* partial_sums,
-                    npy_intp* counts) noexcept nogil:
-    """Do one run of elements; return the floating point exceptions met on the way."""
+                    npy_intp* counts, int64_t* effort) noexcept nogil:
+    """Do one run of elements; return the floating point exceptions met, or INTERRUPTED."""
     cdef int type_num = op.shape.type_num
     cdef npy_intp length = op.block, left = op.size
     cdef char* arguments[4]
@@ -290,6 +299,8 @@ cdef int run_blocks(FusedOp op, char** registers, double* partial_sums,
         left -= length
         if not left:
             return met
+        if spend_without_gil(effort, op.n_steps * length * op.shape.itemsize) < 0:
+            return INTERRUPTED
         for i in range(op.n_operands + op.n_written):
             registers[i] += length * op.strides[i]
 

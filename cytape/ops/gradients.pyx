@@ -133,7 +133,7 @@ cdef class TensorVSpace(VSpace):
             return 0
         return (<Op>call.kind.owner).backward(call)
 
-    cdef bint worth_a_thread(self, BackwardCall* call) noexcept:
+    cdef bint worth_a_thread(self, BackwardCall* call) except -1:
         cdef Spec spec
         if (call.kind.owner == NULL or observed()
                 or type(<object>call.output_gradients[0]) is not Value):
@@ -161,8 +161,9 @@ cdef class TensorVSpace(VSpace):
             return new_reference((<Value>gradient).spec)
         return new_reference((<Tensor>gradient).held.spec)
 
-    cdef void retain(self, void* gradient) noexcept:
+    cdef int retain(self, void* gradient) except -1:
         Py_INCREF(<object>gradient)
+        return 0
 
     cdef void release(self, void* gradient) noexcept:
         Py_DECREF(<object>gradient)

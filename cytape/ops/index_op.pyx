@@ -114,7 +114,7 @@ cdef class IndexOp(GeneralOp):
         return selected(tangent, spec_of_dims(region.ndim, region.dims, tangent.spec.dtype),
                         &region)
 
-    cdef bint in_c(self, BackwardCall* call) noexcept:
+    cdef bint in_c(self, BackwardCall* call) except -1:
         cdef Region region
         try:
             return locate((<dict>call.refs[3])["index"], NULL, <Spec>call.refs[1], &region)

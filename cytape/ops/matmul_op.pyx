@@ -1,5 +1,6 @@
 cimport cython
 cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
 from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
@@ -7,7 +8,7 @@ from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport new_value
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
 from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
@@ -28,6 +29,7 @@ cdef extern from "<fenv.h>" nogil:
     int fetestexcept(int excepts)
 
 cdef Counts* recorders = counts()
+cdef int64_t* effort = effort_so_far()
 cdef Kernel matmul_kernel = kernel_of(np.matmul)
 
 
@@ -165,7 +167,7 @@ cdef class MatMulOp(GeneralOp):
                 graph.value_at(append2(graph, self, left, gradient, b.spec)))
         return True
 
-    cdef bint in_c(self, BackwardCall* call) noexcept:
+    cdef bint in_c(self, BackwardCall* call) except -1:
         cdef Matrix matrix
         return (as_matrix(<Value>call.refs[1], False, &matrix)
                 and as_matrix(<Value>call.refs[2], False, &matrix)
@@ -308,6 +310,7 @@ cdef void multiply(int type_num, Matrix* a, Matrix* b, Value out) noexcept:
     dimensions[1] = a.rows
     dimensions[2] = a.columns
     dimensions[3] = b.columns
+    effort[0] += dimensions[0] * dimensions[1] * dimensions[2] * dimensions[3]
     strides[0] = a.stride
     strides[1] = b.stride
     strides[2] = a.rows * b.columns * out.spec.itemsize

@@ -50,7 +50,7 @@ cdef class PartialsOp(Op):
         self.programs = tuple(programs)
         return 0
 
-    cdef bint in_c(self, BackwardCall* call) noexcept:
+    cdef bint in_c(self, BackwardCall* call) except -1:
         cdef int i
         if self.programs is None:
             return False

@@ -1,4 +1,6 @@
 cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from cytape.tensor.spec cimport Spec
 from numpy cimport npy_intp
@@ -14,6 +16,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 cnp.import_array()
+
+cdef int64_t* effort = effort_so_far()
 
 cdef enum:
     BLOCK_BYTES = 4096       # per register: a program's registers fit the L1 cache together
@@ -373,6 +377,7 @@ cdef class Program:
         elif n * itemsize < WORTH_THE_GIL:
             run_blocks(self, type_num, n, data, strides, result, accumulate, memory)
         else:
+            effort[0] += n * itemsize * self.n_steps
             with nogil:
                 run_blocks(self, type_num, n, data, strides, result, accumulate, memory)
 

@@ -110,7 +110,7 @@ cdef class SumOp(GeneralOp):
         call.input_gradients[0] = owned(graph.value_at(gradient))
         return True
 
-    cdef bint in_c(self, BackwardCall* call) noexcept:
+    cdef bint in_c(self, BackwardCall* call) except -1:
         cdef uint64_t axes
         try:
             return axes_of((<dict>call.refs[3])["axis"], <Spec>call.refs[1], &axes)

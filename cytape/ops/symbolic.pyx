@@ -32,6 +32,9 @@ cdef extern from "Python.h":
     PyFrameObject* PyFrame_GetBack(PyFrameObject* frame) noexcept  # new
     PyCodeObject* PyFrame_GetCode(PyFrameObject* frame) noexcept   # new
     int PyFrame_GetLasti(PyFrameObject* frame) noexcept
+    Py_ssize_t PyUnicode_Tailmatch(PyObject* text, PyObject* part, Py_ssize_t start, Py_ssize_t end,
+                                   int direction) noexcept  # of exact strings
+    Py_ssize_t PY_SSIZE_T_MAX
 
 cdef Counts* recorders = counts()
 cdef dict NO_ATTRS = {}
@@ -183,6 +186,7 @@ cdef class SymbolicGraph:
     @property
     def present_context(self) -> int:
         """The number of the context that ops are built under now."""
+        this_thread()  # which looks whether another task is at work
         return self.context
 
     def enter_context(self, int32_t context) -> int:
@@ -400,7 +404,8 @@ cdef bint is_ours(PyObject* file) noexcept:
         Py_XDECREF(known_files[place].file)
         Py_XINCREF(file)
         known_files[place].file = file
-        known_files[place].ours = (<str>file).startswith(PACKAGE)
+        known_files[place].ours = PyUnicode_Tailmatch(
+            file, <PyObject*>PACKAGE, 0, PY_SSIZE_T_MAX, -1) == 1
     return known_files[place].ours
 
 
@@ -503,11 +508,13 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
     if thread.graph is not graph:
         before = thread.graph
         thread.graph = graph
+        thread.held += 1
         recorders.symbolic += 1
         try:
             return build(graph, op, inputs, attrs)
         finally:
             thread.graph = before
+            thread.release_hold()
             recorders.symbolic -= 1
     if attrs:
         for name, attr in attrs.items():

@@ -7,4 +7,4 @@
 
 from .kernels cimport loop_t
 
-cdef loop_t vector_loop(object ufunc) noexcept  # for float64; NULL: there is none here
+cdef loop_t vector_loop(object ufunc) except? NULL  # for float64; NULL: there is none here

@@ -47,7 +47,7 @@ cdef extern from *:
     void* cytape_cos
 
 
-cdef loop_t vector_loop(ufunc) noexcept:
+cdef loop_t vector_loop(ufunc) except? NULL:
     if CYTAPE_HAS_VECTOR_MATH and ufunc is np.cos:
         return <loop_t><void*>cytape_cos
     if CYTAPE_HAS_VECTOR_MATH and ufunc is np.sin:

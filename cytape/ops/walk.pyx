@@ -1,9 +1,13 @@
 cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from libc.stdint cimport int64_t
 from numpy cimport ndarray
 
 from .kernels cimport WORTH_THE_GIL
 
 cnp.import_array()
+
+cdef int64_t* effort = effort_so_far()
 
 
 cdef bint plan(Walk* walk, Spec shape) noexcept:
@@ -87,6 +91,7 @@ cdef void run(Loop* loop, Walk* walk, Py_ssize_t nbytes) noexcept:
     if nbytes < WORTH_THE_GIL:
         run_all(loop, walk)
     else:
+        effort[0] += nbytes
         with nogil:
             run_all(loop, walk)
 

@@ -203,7 +203,7 @@ cpdef Spec spec_like(Spec spec, dtype):
     return like
 
 
-cdef void purge() noexcept:
+cdef int purge() except -1:
     """Forget specs that only the cache refers to, so that ever new shapes do not pile up."""
     global purge_above
     for i in range(RECENT):
@@ -212,6 +212,7 @@ cdef void purge() noexcept:
         if (<PyObject*>spec).ob_refcnt == 3:  # the dict's, the list's and the loop's
             del interned[key]
     purge_above = max(purge_above, 2 * len(interned))
+    return 0
 
 
 cdef Spec spec_of_array(ndarray array):

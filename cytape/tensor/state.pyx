@@ -1,13 +1,10 @@
 cimport cython
-from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
 from cpython.ref cimport Py_DECREF
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.trace cimport Trace, drop_handle, trace_knows
-from libc.stdlib cimport realloc
-from libc.string cimport memmove, memset
+from cytape.core.trace cimport trace_knows
 
 import threading
-from contextlib import contextmanager
+from contextvars import ContextVar
 
 cdef extern from *:
     """
@@ -19,68 +16,153 @@ cdef extern from *:
     """
     PyObject* cytape_thread_state
 
+cdef extern from "Python.h":
+    int PyContextVar_Get(object var, PyObject* default, PyObject** value) except -1
+    object PyContextVar_Set(object var, object value)
+
 NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
 
-cdef Counts the_counts
-cdef object owner = threading.local()  # keeps each thread's state alive as long as the thread
+cdef Counts* the_counts = counts()
+cdef object innermost = ContextVar("cytape_innermost", default=None)  # Entry, of this context
+cdef object owner = threading.local()
 
-memset(&the_counts, 0, sizeof(Counts))
+
+@cython.final
+cdef class Keeper:
+    """Keeps a thread's state as long as the thread."""
+
+    def __cinit__(self, ThreadState state):
+        self.state = state
+
+    def __dealloc__(self):
+        global cytape_thread_state
+        # The thread ends, but its finalizers may still record.
+        if cytape_thread_state == <PyObject*>self.state:
+            cytape_thread_state = NULL
 
 
-cdef Counts* counts() noexcept:
-    return &the_counts
+@cython.trashcan(True)
+@cython.final
+cdef class Entry:
+    pass
 
 
 cdef class ThreadState:
     def __cinit__(self):
         self.recorders = []
-
-    def __dealloc__(self):
-        global cytape_thread_state
-        # The thread ends, but its finalizers may still record.
-        if cytape_thread_state == <PyObject*>self:
-            cytape_thread_state = NULL
+        self.suspended = []
+        self.scopes = {}
+        self.own = PyThreadState_Get()
 
     cdef int update(self) except -1:
         # New lists each time: whoever iterates over the old ones is not disturbed.
         cdef TangentRecorder accumulator
+        cdef Recorder tape
         cdef list active = [], accumulating = []
         for recorder in self.recorders:
             if type(recorder) is TangentRecorder:
                 accumulator = recorder
-                if accumulator.suspensions == 0:
+                if accumulator.suspensions == 0 and accumulator.entry not in self.suspended:
                     accumulator.outermost = not active and not accumulating
                     accumulating.append(accumulator)
-            elif (<Recorder>recorder).suspensions == 0:
-                active.append(recorder)
+            else:
+                tape = recorder
+                if tape.suspensions == 0 and tape.entry not in self.suspended:
+                    active.append(recorder)
         self.active = active if active else None
         self.accumulating = accumulating if accumulating else None
+        return 0
+
+    cdef int follow_context(self) except -1:
+        """Take over what was entered in the context that is now the present one."""
+        cdef dict scopes = {}
+        cdef Entry entry, graph = None
+        if self.held:
+            return 0
+        self.version = self.own.context_ver
+        self.follow_recorders()
+        entry = innermost_entry()
+        while entry is not None:
+            if entry.thread is self and not entry.left:
+                if entry.kind == SCOPE:
+                    scopes.setdefault(entry.what, entry)
+                elif entry.kind == GRAPH and graph is None:
+                    graph = entry
+            entry = entry.outer
+        if self.building is not graph:
+            self.building = graph
+            self.graph = None if graph is None else graph.what
+        for scoped in {**self.scopes, **scopes}:
+            entry = scopes.get(scoped)
+            if self.scopes.get(scoped) is not entry:
+                scoped.enter_context(0 if entry is None else entry.number)
+        self.scopes = scopes
+        return 0
+
+    cdef int follow_recorders(self) except -1:
+        """Find out who records, from the entries of the present context."""
+        cdef Entry entry = innermost_entry()
+        cdef list recorders = []
+        self.suspended = []
+        while entry is not None and not (entry.kind == CUT and entry.thread is self):
+            if entry.thread is self:
+                if entry.kind == RECORDER:
+                    recorders.append(entry.what)
+                elif entry.kind == SUSPENSION:
+                    self.suspended = self.suspended + entry.what
+            while entry.outer is not None and entry.outer.left:
+                entry.outer = entry.outer.outer
+            entry = entry.outer
+        recorders.reverse()
+        self.recorders = recorders
+        return self.update()
+
+    cdef int release_hold(self) except -1:
+        """Look at contexts again, where something was entered or left meanwhile."""
+        self.held -= 1
+        if self.held == 0 and self.disturbed:
+            self.disturbed = False
+            self.version = NO_VERSION
         return 0
 
 
 cdef ThreadState this_thread():
     global cytape_thread_state
+    cdef ThreadState thread
     if cytape_thread_state == NULL:
-        owner.state = ThreadState()
-        cytape_thread_state = <PyObject*>owner.state
-    return <ThreadState>cytape_thread_state
+        thread = ThreadState()
+        owner.keeper = Keeper(thread)
+        cytape_thread_state = <PyObject*>thread
+    thread = <ThreadState>cytape_thread_state
+    if thread.own.context_ver != thread.version:
+        thread.follow_context()
+    return thread
 
 
 cdef list recording():
     if the_counts.entered == 0 or cytape_thread_state == NULL:
         return None
+    if (<ThreadState>cytape_thread_state).own.context_ver != (
+            <ThreadState>cytape_thread_state).version:
+        (<ThreadState>cytape_thread_state).follow_context()
     return (<ThreadState>cytape_thread_state).active
 
 
 cdef list accumulating():
     if the_counts.entered == 0 or cytape_thread_state == NULL:
         return None
+    if (<ThreadState>cytape_thread_state).own.context_ver != (
+            <ThreadState>cytape_thread_state).version:
+        (<ThreadState>cytape_thread_state).follow_context()
     return (<ThreadState>cytape_thread_state).accumulating
 
 
 cdef object building():
     if the_counts.symbolic == 0 or cytape_thread_state == NULL:
         return None
+    if (<ThreadState>cytape_thread_state).own.context_ver != (
+            <ThreadState>cytape_thread_state).version:
+        (<ThreadState>cytape_thread_state).follow_context()
     return (<ThreadState>cytape_thread_state).graph
 
 
@@ -88,58 +170,286 @@ cdef bint observed():
     return building() is not None or recording() is not None or accumulating() is not None
 
 
-def current_graph():
-    """Return the graph that this thread builds, None if it computes."""
-    return building()
+# ---- entering and leaving, in any order
+
+cdef Entry innermost_entry():
+    cdef PyObject* value
+    cdef Entry entry
+    PyContextVar_Get(innermost, NULL, &value)
+    entry = <Entry>value
+    Py_DECREF(entry)
+    while entry is not None and entry.left:
+        entry = entry.outer
+    return entry
 
 
-@contextmanager
-def building_into(graph):
-    """Add the ops of this thread to a graph (None: compute them) for the length of a block."""
-    cdef ThreadState thread = this_thread()
-    before = thread.graph
-    the_counts.symbolic += 1
-    thread.graph = graph
-    try:
-        yield graph
-    finally:
-        thread.graph = before
+cdef Entry new_entry(ThreadState thread, int kind, what):
+    cdef Entry entry = Entry.__new__(Entry)
+    entry.thread = thread
+    entry.kind = kind
+    entry.what = what
+    entry.outer = innermost_entry()
+    PyContextVar_Set(innermost, entry)
+    thread.disturbed = thread.held > 0
+    return entry
+
+
+cdef bint pass_by(Entry entry) noexcept:
+    """Look beneath an entry for one that has not been left; False: it is what it was."""
+    cdef bint changed = False
+    while entry.beneath is not None and entry.beneath.left:
+        entry.number_before = entry.beneath.number_before
+        entry.beneath = entry.beneath.beneath
+        changed = True
+    return changed
+
+
+cdef int leave_entry(Entry entry) except -1:
+    entry.left = True
+    entry.what = None
+    if entry.thread.held:
+        entry.thread.disturbed = True
+    return 0
+
+
+cdef class Block:
+    """What ``with`` statements enter; they may be left in any order, by any task, in any thread."""
+
+    def __cinit__(self, *_, **__):
+        self.entries = []
+
+    def __enter__(self):
+        self.entries.append(self.enter(this_thread()))
+        return self.value
+
+    def __exit__(self, *exception):
+        # Tasks may share a block: each leaves what it has entered itself.
+        cdef Entry entry = innermost_entry()
+        while entry is not None and entry not in self.entries:
+            entry = entry.outer
+        if entry is None:
+            if not self.entries:
+                raise RuntimeError(
+                    f"a {type(self).__name__} block was left that has not been entered")
+            entry = self.entries[len(self.entries) - 1]
+        self.entries.remove(entry)
+        self.leave(entry)
+
+    cdef Entry enter(self, ThreadState thread):
+        raise NotImplementedError
+
+    cdef int leave(self, Entry entry) except -1:
+        raise NotImplementedError
+
+
+@cython.final
+cdef class building_into(Block):
+    """Add the ops of this thread to a graph (None: compute them) for the length of a block.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph or None
+    """
+
+    def __init__(self, graph):
+        self.value = graph
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef Entry entry = new_entry(thread, GRAPH, self.value)
+        entry.before = thread.graph
+        entry.beneath = thread.building
+        thread.building = entry
+        thread.graph = self.value
+        the_counts.symbolic += 1
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
         the_counts.symbolic -= 1
+        leave_entry(entry)
+        before, entry.before = entry.before, None
+        if pass_by(entry):  # others were left before it, though they were entered later
+            before = None if entry.beneath is None else entry.beneath.what
+        if entry.thread.building is entry:
+            entry.thread.building = entry.beneath
+            entry.thread.graph = before
+        return 0
 
 
-@contextmanager
-def unrecorded():
+@cython.final
+cdef class building_under(Block):
+    """Build a graph under another of its contexts for the length of a block.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    number : int
+        The context.
+    value : object, optional
+        What the ``with`` statement hands out.
+    """
+
+    def __init__(self, graph, int32_t number, value=None):
+        self.graph = graph
+        self.number = number
+        self.value = value
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef Entry entry = new_entry(thread, SCOPE, self.graph)
+        entry.number = self.number
+        entry.beneath = thread.scopes.get(self.graph)
+        entry.number_before = self.graph.enter_context(self.number)
+        thread.scopes[self.graph] = entry
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        cdef dict scopes = entry.thread.scopes
+        leave_entry(entry)
+        pass_by(entry)
+        if scopes.get(self.graph) is entry:
+            self.graph.enter_context(entry.number_before)
+            if entry.beneath is None:
+                del scopes[self.graph]
+            else:
+                scopes[self.graph] = entry.beneath
+        return 0
+
+
+@cython.final
+cdef class unrecorded(Block):
     """Take the recorders that this thread has entered off its stack for the length of a block."""
-    cdef ThreadState thread = this_thread()
-    recorders = thread.recorders
-    thread.recorders = []
-    thread.update()
-    try:
-        yield
-    finally:
-        end_computing(recorders)
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef Entry entry = new_entry(thread, CUT, None)
+        entry.before = thread.recorders
+        thread.recorders = []
+        thread.update()
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        recorders, entry.before = entry.before, None
+        leave_entry(entry)
+        return put_back(entry.thread, recorders)
+
+
+@cython.final
+cdef class suspended(Block):
+    """Suspend some recorders, whichever thread they are on, for the length of a block.
+
+    Parameters
+    ----------
+    *recorders : Recorder or TangentRecorder
+    """
+
+    def __init__(self, *recorders):
+        self.recorders = recorders
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef list entries = [], elsewhere = []
+        cdef Entry entry
+        for recorder in thread.recorders if self.recorders is None else self.recorders:
+            entry = entry_of(recorder)
+            if entry is not None and entry.thread is thread:
+                entries.append(entry)
+            else:
+                elsewhere.append(recorder)
+        entry = new_entry(thread, SUSPENSION, entries)
+        entry.before = thread.suspended, elsewhere
+        thread.suspended = thread.suspended + entries
+        thread.update()
+        for recorder in elsewhere:
+            suspend(recorder, 1)
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        before, elsewhere = entry.before
+        entry.before = None
+        leave_entry(entry)
+        for recorder in elsewhere:
+            suspend(recorder, -1)
+        entry.thread.suspended = before
+        return put_back(entry.thread, entry.thread.recorders)
+
+
+def stop_recording():
+    """Suspend the recorders that this thread has entered; one entered inside records.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant(3.0)
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     with stop_recording():
+    ...         y = x * x
+    >>> tape.gradient(y, x) is None
+    True
+    """
+    cdef suspended block = suspended()
+    block.recorders = None
+    return block
+
+
+cdef int suspend(recorder, int change) except -1:
+    cdef Entry entry = entry_of(recorder)
+    if type(recorder) is TangentRecorder:
+        (<TangentRecorder>recorder).suspensions += change
+    else:
+        (<Recorder>recorder).suspensions += change
+    if entry is not None:
+        entry.thread.update()
+    return 0
+
+
+cdef int put_back(ThreadState thread, list recorders) except -1:
+    """Find out who records after a block, which may have been one of this context or not."""
+    if thread.held == 0 and <PyObject*>thread == cytape_thread_state:
+        if thread.own.context_ver == thread.version:
+            return thread.follow_recorders()
+        return 0  # a look at another context is due
+    thread.recorders = [recorder for recorder in recorders if entry_of(recorder) is not None]
+    thread.version = NO_VERSION  # look again, when it is that thread's turn
+    return thread.update()
 
 
 cdef int begin_computing(TangentRecorder recorder) except -1:
     cdef ThreadState thread = this_thread()
+    thread.held += 1
     thread.recorders = thread.recorders[:thread.recorders.index(recorder)]
+    return thread.update()
+
+
+cdef int begin_recording_alone(Recorder recorder) except -1:
+    cdef ThreadState thread = this_thread()
+    thread.held += 1
+    thread.recorders = [recorder]
     return thread.update()
 
 
 cdef int end_computing(list recorders) except -1:
     cdef ThreadState thread = this_thread()
     for recorder in recorders:
-        if not is_entered(recorder):  # it left while it was off the stack
-            recorders = [other for other in recorders if is_entered(other)]
+        if entry_of(recorder) is None:  # it left while it was off the stack
+            recorders = [other for other in recorders if entry_of(other) is not None]
             break
     thread.recorders = recorders
+    thread.release_hold()
     return thread.update()
 
 
-cdef bint is_entered(recorder):
+cdef Entry entry_of(recorder):
+    """Where a recorder stands on a stack, or None."""
     if type(recorder) is TangentRecorder:
-        return (<TangentRecorder>recorder).thread is not None
-    return (<Recorder>recorder).thread is not None
+        return (<TangentRecorder>recorder).entry
+    return (<Recorder?>recorder).entry
+
+
+def current_graph():
+    """Return the graph that this thread builds, None if it computes."""
+    return building()
 
 
 cdef class Recorder(Tape):
@@ -178,7 +488,7 @@ cdef class Recorder(Tape):
     @property
     def active(self) -> bool:
         """Whether this recorder is on a thread's stack."""
-        return self.thread is not None
+        return self.entry is not None
 
     @property
     def variables(self) -> list:
@@ -193,12 +503,12 @@ cdef class Recorder(Tape):
         ValueError
             If it is on a stack already.
         """
-        if self.thread is not None:
+        if self.entry is not None:
             raise ValueError("this tape is recording already")
         if not self.registered:
             register(&the_counts.tapes, <PyObject*>self)
             self.registered = True
-        self.thread = enter(self)
+        self.entry = enter(self)
 
     def pop(self):
         """Leave the stack.
@@ -208,10 +518,18 @@ cdef class Recorder(Tape):
         ValueError
             If it is on none.
         """
-        if self.thread is None:
+        if self.entry is None:
             raise ValueError("this tape is not recording")
-        leave(self, self.thread)
-        self.thread = None
+        entry, self.entry = self.entry, None
+        leave(self, entry)
+
+    def __enter__(self):
+        self.push()
+        return self
+
+    def __exit__(self, *exception):
+        if self.entry is not None:
+            self.pop()
 
     def watch_variable(self, variable):
         """Watch a variable, trainable or not.
@@ -276,7 +594,7 @@ cdef class TangentRecorder(ForwardAccumulator):
     @property
     def active(self) -> bool:
         """Whether this recorder is on a thread's stack."""
-        return self.thread is not None
+        return self.entry is not None
 
     def push(self):
         """Enter this thread's stack of recorders.
@@ -286,9 +604,9 @@ cdef class TangentRecorder(ForwardAccumulator):
         ValueError
             If it is on a stack already.
         """
-        if self.thread is not None:
+        if self.entry is not None:
             raise ValueError("this accumulator is recording already")
-        self.thread = enter(self)
+        self.entry = enter(self)
 
     def pop(self):
         """Leave the stack.
@@ -298,10 +616,18 @@ cdef class TangentRecorder(ForwardAccumulator):
         ValueError
             If it is on none.
         """
-        if self.thread is None:
+        if self.entry is None:
             raise ValueError("this accumulator is not recording")
-        leave(self, self.thread)
-        self.thread = None
+        entry, self.entry = self.entry, None
+        leave(self, entry)
+
+    def __enter__(self):
+        self.push()
+        return self
+
+    def __exit__(self, *exception):
+        if self.entry is not None:
+            self.pop()
 
     cdef Tape begin_forwarding(self):
         cdef Recorder tape = Recorder(False, False)
@@ -313,146 +639,39 @@ cdef class TangentRecorder(ForwardAccumulator):
         return 0
 
 
-cdef ThreadState enter(recorder):
+cdef class Recording:
+    """A recorder as users enter it.
+
+    Here, and not in Python, where an interrupt might come between the recorder's entering and the
+    beginning of the block, which then would never be left.
+    """
+
+    def __enter__(self):
+        if self._recorder is None:
+            self._recorder = self._new_recorder()
+        self._recorder.push()
+        self._entered = True
+        return self
+
+    def __exit__(self, *exception):
+        if self._recorder is not None and self._recorder.active:
+            self._recorder.pop()
+
+
+cdef Entry enter(recorder):
     cdef ThreadState thread = this_thread()
+    cdef Entry entry = new_entry(thread, RECORDER, recorder)
     thread.recorders = thread.recorders + [recorder]
     thread.update()
     the_counts.entered += 1
-    return thread
+    return entry
 
 
-cdef int leave(recorder, ThreadState thread) except -1:
-    thread.recorders = [other for other in thread.recorders if other is not recorder]
-    thread.update()
+cdef int leave(recorder, Entry entry) except -1:
+    leave_entry(entry)
+    entry.thread.recorders = [other for other in entry.thread.recorders if other is not recorder]
+    entry.thread.update()
     the_counts.entered -= 1
-    return 0
-
-
-cdef int register(Registry* registry, PyObject* member) except -1:
-    cdef void* memory
-    if registry.count == registry.capacity:
-        memory = realloc(registry.members, (2 * registry.capacity + 8) * sizeof(PyObject*))
-        if memory == NULL:
-            raise MemoryError()
-        registry.members = <PyObject**>memory
-        registry.capacity = 2 * registry.capacity + 8
-    registry.members[registry.count] = member
-    registry.count += 1
-    registry.registrations += 1
-    return 0
-
-
-cdef void unregister(Registry* registry, PyObject* member) noexcept:
-    cdef int i = 0
-    while registry.members[i] != member:
-        i += 1
-    registry.count -= 1
-    registry.registrations += 1
-    memmove(registry.members + i, registry.members + i + 1,
-            (registry.count - i) * sizeof(PyObject*))
-
-
-cdef void handle_died(id_t id) noexcept:
-    """Delete a tensor's trace from every tape, wherever it records."""
-    cdef int i
-    cdef Recorder recorder
-    cdef bint doomed = False
-    for i in range(the_counts.tapes.count):
-        doomed |= drop_handle(<Trace>the_counts.tapes.members[i], id)
-    # Releasing may run any code, also code that changes the registry: look anew each time.
-    while doomed:
-        doomed = False
-        for i in range(the_counts.tapes.count):
-            recorder = <Recorder>the_counts.tapes.members[i]
-            if recorder.n_doomed and recorder.pinned == 0:
-                recorder.release_doomed()
-                doomed = True
-                break
-
-
-cdef void handle_revived(id_t id) noexcept:
-    """A saved value without handle got one again: its trace must outlive that one too."""
-    cdef int i
-    for i in range(the_counts.tapes.count):
-        (<Trace>the_counts.tapes.members[i]).revive(id)
-
-
-cdef void value_died(id_t id) noexcept:
-    """Let every accumulator drop the tangent of a value that nobody holds any more."""
-    cdef int i = 0
-    cdef int registrations
-    cdef void* tangent
-    while i < the_counts.accumulators.count:
-        tangent = NULL
-        if tangent_of(<ForwardAccumulator>the_counts.accumulators.members[i], id) != NULL:
-            tangent = (<ForwardAccumulator>the_counts.accumulators.members[i]).take(id)
-        i += 1
-        if tangent != NULL:
-            # Releasing may run any code, also code that changes the registry: look anew then.
-            registrations = the_counts.accumulators.registrations
-            drop(<PyObject*>tangent)
-            if registrations != the_counts.accumulators.registrations:
-                i = 0
-
-
-cdef void drop(PyObject* x) noexcept:
-    """Let go of a reference while an exception may be on its way."""
-    cdef PyObject* kind
-    cdef PyObject* error
-    cdef PyObject* traceback
-    if x.ob_refcnt > 1 or PyErr_Occurred() == NULL:
-        Py_DECREF(<object>x)
-        return
-    PyErr_Fetch(&kind, &error, &traceback)
-    Py_DECREF(<object>x)
-    PyErr_Restore(kind, error, traceback)
-
-
-@contextmanager
-def stop_recording():
-    """Suspend the recorders that this thread has entered; one entered inside records.
-
-    Returns
-    -------
-    context manager
-
-    Examples
-    --------
-    >>> import cytape
-    >>> x = cytape.constant(3.0)
-    >>> with cytape.GradientTape() as tape:
-    ...     tape.watch(x)
-    ...     with stop_recording():
-    ...         y = x * x
-    >>> tape.gradient(y, x) is None
-    True
-    """
-    with suspended(*this_thread().recorders):
-        yield
-
-
-@contextmanager
-def suspended(*recorders):
-    """Suspend some recorders, whichever thread they are on."""
-    for recorder in recorders:
-        suspend(recorder, 1)
-    try:
-        yield
-    finally:
-        for recorder in recorders:
-            suspend(recorder, -1)
-
-
-cdef int suspend(recorder, int change) except -1:
-    cdef ThreadState thread
-    if type(recorder) is TangentRecorder:
-        (<TangentRecorder>recorder).suspensions += change
-        thread = (<TangentRecorder>recorder).thread
-    else:
-        (<Recorder?>recorder).suspensions += change
-        thread = (<Recorder>recorder).thread
-    if thread is not None:
-        thread.update()
     return 0
 
 

@@ -5,6 +5,9 @@ from cpython.object cimport PyTypeObject, destructor
 from cpython.ref cimport Py_INCREF, PyObject
 from libc.string cimport memcpy
 
+from cytape.core.interrupts cimport effort_so_far
+from libc.stdint cimport int64_t
+
 from .buffer cimport Buffer, new_buffer
 from .spec cimport spec_of_array
 from .state cimport Counts, counts, value_died
@@ -23,6 +26,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef id_t last_id = 0
 cdef Counts* recorders = counts()
+cdef int64_t* effort = effort_so_far()
 cdef str PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -76,6 +80,7 @@ cdef Value new_value(Spec spec):
         value.owner = PyBytes_FromStringAndSize(NULL, spec.nbytes)
         value.data = PyBytes_AS_STRING(value.owner)
     else:
+        effort[0] += spec.nbytes
         buffer = new_buffer(spec.nbytes)
         value.data = buffer.data
         value.owner = buffer
@@ -102,6 +107,7 @@ cdef Value value_of_array(ndarray array):
         value.data = <char*>value.inline_data
         memcpy(value.data, cnp.PyArray_BYTES(array), value.spec.nbytes)
     else:
+        effort[0] += value.spec.nbytes
         own_array(value, array)
     return value
 

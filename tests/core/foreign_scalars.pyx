@@ -73,8 +73,9 @@ cdef class Scalars(VSpace):
         call.output_gradients[0] = NULL
         return 0
 
-    cdef void retain(self, void* gradient) noexcept:
+    cdef int retain(self, void* gradient) except -1:
         (<Scalar*>gradient).holders += 1
+        return 0
 
     cdef void release(self, void* gradient) noexcept:
         drop(gradient)

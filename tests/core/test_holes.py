@@ -26,6 +26,11 @@ def same(dy):
     return [dy]
 
 
+def fan(n):
+    """The getter of a backward function that hands its gradient to n inputs."""
+    return lambda: lambda dy: [dy] * n
+
+
 def forward(tape, first, length, start=0):
     """Record a chain on tensor `start`; its outputs have the ids from `first` on."""
     for i in range(length):
@@ -118,8 +123,8 @@ def test_holes_before_what_is_alive_are_closed(kept):
             if i >= 200:
                 sizes.add(tape._recorder.nbytes)
             assert tape._recorder.num_ops < 20 * (kept + 1)
-        assert [float(tape.gradient(y, x)) for y, _ in held] == [27.0] * kept
-        assert [float(tape.gradient(dy, x)) for _, dy in held] == [18.0] * kept
+        assert [tape.gradient(y, x).item() for y, _ in held] == [27.0] * kept
+        assert [tape.gradient(dy, x).item() for _, dy in held] == [18.0] * kept
     assert max(sizes) < 60_000
 
 
@@ -193,7 +198,7 @@ def test_random_loops_on_a_tape_follow_the_plain_python_one(seed):
             inputs = rng.choices(alive[-20:], k=n)
             for tape in tapes:
                 tape.record("Sum", [last], inputs, ["float64"] * n,
-                            lambda: lambda dy, n=n: [dy] * n)
+                            fan(n))
             alive.append(last)
         elif choice < 0.95:
             for _ in range(rng.choice([1, 1, 2, 30])):

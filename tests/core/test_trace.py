@@ -441,7 +441,7 @@ def test_a_deleter_may_record_enough_to_move_everything(core, record):
 def test_a_failing_deleter_is_reported_and_stops_nothing(core, unraisable):
     tape = core.Tape()
     tape.watch(0)
-    errors = [ValueError("a deleter"), KeyboardInterrupt(), SystemExit()]
+    errors = [ValueError("a deleter"), GeneratorExit(), SystemExit()]
 
     def deleter(error):
         raise error

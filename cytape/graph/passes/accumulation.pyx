@@ -163,7 +163,7 @@ cdef class Accumulation:
         return self.rewriting.replace(node, target.nodes[made].first_output)
 
 
-cdef bint any_parts(SymbolicGraph graph) noexcept:
+cdef bint any_parts(SymbolicGraph graph) except -1:
     cdef int32_t node
     for node in range(graph.n_nodes):
         if <Op>graph.ops[node] is index_add_op:

@@ -44,24 +44,24 @@ cdef class Fusion:
     cdef dict ops               # those made, by what they do
     # Which nodes go together:
     cdef int32_t producer(self, int32_t symbol) noexcept
-    cdef int32_t seen_through(self, int32_t symbol) noexcept
-    cdef int32_t input_of(self, int32_t node, int32_t i) noexcept
+    cdef int32_t seen_through(self, int32_t symbol) except -2
+    cdef int32_t input_of(self, int32_t node, int32_t i) except -2
     cdef PyObject* kind_of(self, int32_t node) except? NULL
     cdef PyObject* kind_of_sum(self, int32_t node, Spec out) except? NULL
     cdef int distance(self, int32_t node, int32_t user) noexcept
     cdef int assign_stages(self) except -1
     cdef void choose_fast(self) noexcept
-    cdef int sink(self) noexcept
+    cdef int sink(self) except -1
     cdef int32_t root(self, int32_t node) noexcept
     cdef int join(self, int32_t node, int32_t other) noexcept
-    cdef int form_groups(self) noexcept
-    cdef int find_escapes(self) noexcept
+    cdef int form_groups(self) except -1
+    cdef int find_escapes(self) except -1
     # The new graph:
     cdef int emit_all(self) except -1
     cdef int emit(self, int32_t node) except -1
     cdef int32_t demand(self, int32_t node, int32_t top) except -1
     cdef int32_t push(self, int32_t node, int32_t top) noexcept
-    cdef int32_t put_in_order(self, int32_t group) noexcept
+    cdef int32_t put_in_order(self, int32_t group) except -1
     cdef int emit_group(self, int32_t group) except -1
     cdef int32_t number(self, int32_t symbol, int32_t n_operands) noexcept
     cdef int add(self, int32_t group, FusedOp op, list operands, list results) except -1

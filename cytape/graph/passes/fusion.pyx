@@ -68,7 +68,7 @@ cdef class Fusion:
         """The node that computes a symbol, ABSENT if it is fed."""
         return self.rewriting.producer(symbol)
 
-    cdef int32_t seen_through(self, int32_t symbol) noexcept:
+    cdef int32_t seen_through(self, int32_t symbol) except -2:
         """What is broadcast to a symbol, if it is that and may be used as it is."""
         cdef int32_t node = self.producer(symbol), inner
         cdef Spec spec
@@ -78,7 +78,7 @@ cdef class Fusion:
         spec = spec_at(self.source, inner)
         return inner if is_operand(spec, spec_at(self.source, symbol)) else symbol
 
-    cdef int32_t input_of(self, int32_t node, int32_t i) noexcept:
+    cdef int32_t input_of(self, int32_t node, int32_t i) except -2:
         """The symbol that a node reads as its input i."""
         cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs + i]
         return symbol if self.kinds[node] == NULL or self.is_sum[node] else (
@@ -175,7 +175,7 @@ cdef class Fusion:
         for node in range(self.source.n_nodes):
             self.fast[node] = self.rewriting.live[node] and may_be_fast(self.source, node)
 
-    cdef int sink(self) noexcept:
+    cdef int sink(self) except -1:
         """Move what is not used before a later stage there, to those of its kind that use it."""
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, i, limit
@@ -214,7 +214,7 @@ cdef class Fusion:
             self.parents[max(node, other)] = min(node, other)
         return 0
 
-    cdef int form_groups(self) noexcept:
+    cdef int form_groups(self) except -1:
         """Group what is connected, or reads the same; what remains alone is not to be fused."""
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, symbol, i, root
@@ -250,7 +250,7 @@ cdef class Fusion:
                 self.is_last[self.limits[node]] = True
         return 0
 
-    cdef int find_escapes(self) noexcept:
+    cdef int find_escapes(self) except -1:
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, symbol, i
         for node in range(source.n_nodes):
@@ -320,7 +320,7 @@ cdef class Fusion:
                 self.stack[top] = node
         return top
 
-    cdef int32_t put_in_order(self, int32_t group) noexcept:
+    cdef int32_t put_in_order(self, int32_t group) except -1:
         """Order the members of a group: each before its first use, so that few values live at a
         time; return how many there are."""
         cdef int32_t node = group, member, other, i, top, n = 0

@@ -72,12 +72,12 @@ cdef uint64_t hash_of(x) except? 0:
 
 cdef uint64_t hash_of_bytes(const char* data, Py_ssize_t nbytes) noexcept:
     cdef uint64_t hash = nbytes, word
-    cdef Py_ssize_t i, n
-    for i in range(0, nbytes, sizeof(uint64_t)):
-        n = min(nbytes - i, <Py_ssize_t>sizeof(uint64_t))
+    while nbytes > 0:
         word = 0
-        memcpy(&word, data + i, n)
+        memcpy(&word, data, min(nbytes, <Py_ssize_t>sizeof(uint64_t)))
         hash = mixed(hash, word)
+        data += sizeof(uint64_t)
+        nbytes -= sizeof(uint64_t)
     return hash
 
 

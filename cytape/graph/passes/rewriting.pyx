@@ -1,4 +1,5 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF, PyObject
+from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.ops.dispatch cimport Op
 from cytape.ops.symbolic cimport Node, SymbolicGraph
 from libc.stdlib cimport calloc, free, malloc
@@ -121,6 +122,7 @@ cdef class Rewriting:
     cdef bint skip(self, int32_t node) except -1:
         """Whether a node need not run: it is not live, or all that it computes is fed."""
         cdef int32_t i, symbol = ABSENT
+        spend(effort_so_far(), OP_EFFORT)
         if not self.live[node]:
             return True
         if (<Op>self.source.ops[node]).stateful or self.source.nodes[node].n_outputs == 0:

@@ -84,7 +84,7 @@ cdef bint says_more(subgraph, specs) except -1:
     return False
 
 
-cdef bint specs_follow(Rewriting rewriting, int32_t node) noexcept:
+cdef bint specs_follow(Rewriting rewriting, int32_t node) except -1:
     """Whether more may be said of a node's outputs than the source says."""
     cdef Node* found = &rewriting.source.nodes[node]
     cdef int32_t i

@@ -1,0 +1,24 @@
+# Who has to hear of the death of tensors: the registries of all tapes that may hold traces, and of
+# all accumulators that may hold tangents. Beside them stand the counters that ops look at first.
+
+from cpython.ref cimport PyObject
+from cytape.core.typedefs cimport id_t
+
+cdef struct Registry:
+    PyObject** members   # borrowed: each leaves when it dies
+    int count
+    int capacity
+    int registrations    # of members that came or went
+
+cdef struct Counts:
+    int entered          # recorders entered, in all threads: 0 is the fast way out of recording
+    int symbolic         # symbolic values alive, and threads that build: 0 is the way past graphs
+    Registry tapes
+    Registry accumulators
+
+cdef Counts* counts() noexcept
+cdef int register(Registry* registry, PyObject* member) except -1
+cdef void unregister(Registry* registry, PyObject* member) noexcept
+cdef void handle_died(id_t id) noexcept
+cdef void handle_revived(id_t id) noexcept
+cdef void value_died(id_t id) noexcept

@@ -1,0 +1,94 @@
+from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
+from cpython.ref cimport Py_DECREF
+from cytape.core.accumulator cimport ForwardAccumulator, tangent_of
+from cytape.core.trace cimport Trace, drop_handle
+from libc.stdlib cimport realloc
+from libc.string cimport memmove, memset
+
+cdef Counts the_counts
+
+memset(&the_counts, 0, sizeof(Counts))
+
+
+cdef Counts* counts() noexcept:
+    return &the_counts
+
+
+cdef int register(Registry* registry, PyObject* member) except -1:
+    cdef void* memory
+    if registry.count == registry.capacity:
+        memory = realloc(registry.members, (2 * registry.capacity + 8) * sizeof(PyObject*))
+        if memory == NULL:
+            raise MemoryError()
+        registry.members = <PyObject**>memory
+        registry.capacity = 2 * registry.capacity + 8
+    registry.members[registry.count] = member
+    registry.count += 1
+    registry.registrations += 1
+    return 0
+
+
+cdef void unregister(Registry* registry, PyObject* member) noexcept:
+    cdef int i = 0
+    while registry.members[i] != member:
+        i += 1
+    registry.count -= 1
+    registry.registrations += 1
+    memmove(registry.members + i, registry.members + i + 1,
+            (registry.count - i) * sizeof(PyObject*))
+
+
+cdef void handle_died(id_t id) noexcept:
+    """Delete a tensor's trace from every tape, wherever it records."""
+    cdef int i
+    cdef Trace trace
+    cdef bint doomed = False
+    for i in range(the_counts.tapes.count):
+        doomed |= drop_handle(<Trace>the_counts.tapes.members[i], id)
+    # Releasing may run any code, also code that changes the registry: look anew each time.
+    while doomed:
+        doomed = False
+        for i in range(the_counts.tapes.count):
+            trace = <Trace>the_counts.tapes.members[i]
+            if trace.n_doomed and trace.pinned == 0:
+                trace.release_doomed()
+                doomed = True
+                break
+
+
+cdef void handle_revived(id_t id) noexcept:
+    """A saved value without handle got one again: its trace must outlive that one too."""
+    cdef int i
+    for i in range(the_counts.tapes.count):
+        (<Trace>the_counts.tapes.members[i]).revive(id)
+
+
+cdef void value_died(id_t id) noexcept:
+    """Let every accumulator drop the tangent of a value that nobody holds any more."""
+    cdef int i = 0
+    cdef int registrations
+    cdef void* tangent
+    while i < the_counts.accumulators.count:
+        tangent = NULL
+        if tangent_of(<ForwardAccumulator>the_counts.accumulators.members[i], id) != NULL:
+            tangent = (<ForwardAccumulator>the_counts.accumulators.members[i]).take(id)
+        i += 1
+        if tangent != NULL:
+            # Releasing may run any code, also code that changes the registry: look anew then.
+            registrations = the_counts.accumulators.registrations
+            drop(<PyObject*>tangent)
+            if registrations != the_counts.accumulators.registrations:
+                i = 0
+
+
+cdef void drop(PyObject* x) noexcept:
+    """Let go of a reference while an exception may be on its way."""
+    cdef PyObject* kind
+    cdef PyObject* error
+    cdef PyObject* traceback
+    if x.ob_refcnt > 1 or PyErr_Occurred() == NULL:
+        Py_DECREF(<object>x)
+        return
+    PyErr_Fetch(&kind, &error, &traceback)
+    Py_DECREF(<object>x)
+    PyErr_Restore(kind, error, traceback)
