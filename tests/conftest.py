@@ -2,6 +2,9 @@
 
 import gc
 
+import numpy as np
+import pytest
+
 
 def pytest_collection_finish():
     """Keep the garbage collector from looking at the tests themselves, tens of thousands.
@@ -10,3 +13,9 @@ def pytest_collection_finish():
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def rng():
+    """Numbers that are the same whichever tests ran before, or in other processes."""
+    return np.random.default_rng(0)

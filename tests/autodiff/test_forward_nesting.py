@@ -18,8 +18,6 @@ from cytape.ops.general_op import GeneralOp
 from cytape.tensor.state import Recorder, is_recorded
 from cytape.tensor.tensor import live_tensors
 
-RNG = np.random.default_rng(0)
-
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_garbage_of_other_tests():
@@ -209,9 +207,9 @@ def test_three_accumulators_for_three_tensors():
 # -- forward over reverse --------------------------------------------------------------------------
 
 
-def test_hvp_where_the_saved_output_has_no_name():
+def test_hvp_where_the_saved_output_has_no_name(rng):
     """The product needs tanh's tangent again when its gradient is taken, and tanh its own."""
-    x, t = cytape.constant(RNG.normal(size=4)), RNG.normal(size=4)
+    x, t = cytape.constant(rng.normal(size=4)), rng.normal(size=4)
     with cytape.ForwardAccumulator(x, t) as accumulator:
         with cytape.GradientTape() as tape:
             tape.watch(x)
@@ -277,8 +275,8 @@ def test_jacobians_within_an_accumulator(method):
     np.testing.assert_allclose(jvp.sum(axis=tuple(range(1, jvp.ndim))), [18.0, 42.0])
 
 
-def test_gradients_of_many_uses_are_summed_with_their_tangents():
-    x, t = cytape.constant(RNG.normal(size=3)), RNG.normal(size=3)
+def test_gradients_of_many_uses_are_summed_with_their_tangents(rng):
+    x, t = cytape.constant(rng.normal(size=3)), rng.normal(size=3)
     with cytape.ForwardAccumulator(x, t) as accumulator:
         with cytape.GradientTape() as tape:
             tape.watch(x)
@@ -508,8 +506,8 @@ def in_threads(*functions):
 
 
 @pytest.mark.threads
-def test_threads_have_accumulators_of_their_own():
-    x = cytape.constant(RNG.normal(size=20))
+def test_threads_have_accumulators_of_their_own(rng):
+    x = cytape.constant(rng.normal(size=20))
     turns = threading.Barrier(2)
 
     def work(tangent):
@@ -555,9 +553,9 @@ def test_a_tangent_may_go_in_another_thread():
 
 @pytest.mark.threads
 @pytest.mark.parametrize("accumulates", ["around the gradient", "elsewhere"])
-def test_accumulators_while_gradients_run_on_several_threads(accumulates):
+def test_accumulators_while_gradients_run_on_several_threads(accumulates, rng):
     """Large enough for the backward pass to go to worker threads."""
-    x, t = cytape.constant(RNG.normal(size=100_000)), RNG.normal(size=100_000)
+    x, t = cytape.constant(rng.normal(size=100_000)), rng.normal(size=100_000)
 
     def hvp():
         with cytape.ForwardAccumulator(x, t) as accumulator:

@@ -6,9 +6,6 @@ import pytest
 import cytape
 from cytape.ops.general_op import GeneralOp
 
-RNG = np.random.default_rng(0)
-
-
 # -- dtypes ----------------------------------------------------------------------------------------
 
 
@@ -41,8 +38,8 @@ def test_a_cast_in_the_middle():
     (lambda z: 1 / z, lambda z: -1 / z**2), (lambda z: z * z * 1j, lambda z: 2j * z),
     (np.log, lambda z: 1 / z),
 ])
-def test_a_holomorphic_derivative_times_the_tangent(f, derivative):
-    z, t = RNG.normal(size=(2, 4)) + 1j * RNG.normal(size=(2, 4))
+def test_a_holomorphic_derivative_times_the_tangent(f, derivative, rng):
+    z, t = rng.normal(size=(2, 4)) + 1j * rng.normal(size=(2, 4))
     x = cytape.constant(z)
     with cytape.ForwardAccumulator(x, t) as accumulator:
         y = f(x)
@@ -58,8 +55,8 @@ def test_a_holomorphic_derivative_times_the_tangent(f, derivative):
     (np.angle, lambda z, t: (t / z).imag),
 ])
 @pytest.mark.parametrize("nested", [False, True])
-def test_maps_that_are_linear_over_the_reals_only(f, tangent, nested):
-    z, t = RNG.normal(size=(2, 4)) + 1j * RNG.normal(size=(2, 4))
+def test_maps_that_are_linear_over_the_reals_only(f, tangent, nested, rng):
+    z, t = rng.normal(size=(2, 4)) + 1j * rng.normal(size=(2, 4))
     x, other = cytape.constant(z), cytape.constant(1.0)
     with cytape.ForwardAccumulator([x, other] if nested else other,
                                    [t, 1.0] if nested else 1.0):
@@ -81,9 +78,9 @@ def program(x, w):
 
 @pytest.mark.parametrize("make", [cytape.constant, cytape.Variable])
 @pytest.mark.parametrize("k", [0, 1, 5])
-def test_a_batch_is_as_many_accumulators(make, k):
-    x, w = make(RNG.normal(size=3)), make(RNG.normal(size=(2, 3)))
-    tangents = [RNG.normal(size=(k, 3)), RNG.normal(size=(k, 2, 3))]
+def test_a_batch_is_as_many_accumulators(make, k, rng):
+    x, w = make(rng.normal(size=3)), make(rng.normal(size=(2, 3)))
+    tangents = [rng.normal(size=(k, 3)), rng.normal(size=(k, 2, 3))]
     with cytape.ForwardAccumulator([x, w], tangents, use_batch=True) as accumulator:
         y = program(x, w)
     jvp = accumulator.jvp(y)
@@ -94,8 +91,8 @@ def test_a_batch_is_as_many_accumulators(make, k):
         np.testing.assert_allclose(float(jvp[i]), float(single.jvp(y)))
 
 
-def test_a_hessian_in_one_batch():
-    x, w = cytape.constant(RNG.normal(size=3)), cytape.constant(RNG.normal(size=(2, 3)))
+def test_a_hessian_in_one_batch(rng):
+    x, w = cytape.constant(rng.normal(size=3)), cytape.constant(rng.normal(size=(2, 3)))
     with cytape.ForwardAccumulator(x, np.eye(3), use_batch=True) as accumulator:
         with cytape.GradientTape() as tape:
             tape.watch(x)
@@ -114,9 +111,9 @@ def test_a_hessian_in_one_batch():
 
 @pytest.mark.parametrize("outer_batch", [True, False])
 @pytest.mark.parametrize("inner_batch", [True, False])
-def test_batches_nest(outer_batch, inner_batch):
+def test_batches_nest(outer_batch, inner_batch, rng):
     """Axes come in the order of taking the derivatives: the outer one's first."""
-    value = RNG.normal(size=3)
+    value = rng.normal(size=3)
     x = cytape.constant(value)
     units = np.eye(3)
     t, u = (units if batch else units[1] for batch in (outer_batch, inner_batch))
@@ -135,10 +132,10 @@ def test_batches_nest(outer_batch, inner_batch):
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
-def test_a_batch_of_sparse_gradients(k):
+def test_a_batch_of_sparse_gradients(k, rng):
     """A gather's gradient is sparse; in a batch its tangents come dense."""
-    table = cytape.Variable(RNG.normal(size=(4, 3)))
-    tangents = RNG.normal(size=(k, 4, 3))
+    table = cytape.Variable(rng.normal(size=(4, 3)))
+    tangents = rng.normal(size=(k, 4, 3))
     with cytape.ForwardAccumulator(table, tangents, use_batch=True) as accumulator:
         with cytape.GradientTape() as tape:
             y = np.sum(np.take(table, [1, 2, 1], axis=0) ** 3)
@@ -150,9 +147,9 @@ def test_a_batch_of_sparse_gradients(k):
     np.testing.assert_allclose(jvp.numpy(), 6 * times * table.numpy() * tangents)
 
 
-def test_the_tangent_of_a_sparse_gradient_is_sparse():
-    table = cytape.Variable(RNG.normal(size=(4, 3)))
-    tangent = RNG.normal(size=(4, 3))
+def test_the_tangent_of_a_sparse_gradient_is_sparse(rng):
+    table = cytape.Variable(rng.normal(size=(4, 3)))
+    tangent = rng.normal(size=(4, 3))
     with cytape.ForwardAccumulator(table, tangent) as accumulator:
         with cytape.GradientTape() as tape:
             y = np.sum(np.take(table, [1, 2, 1], axis=0) ** 3)
@@ -182,11 +179,11 @@ ROTATE = np.array([2, 0, 1])
     ("not linear", np.square, lambda op, g: g * g, lambda x, t: 2 * t),
     ("a constant", np.square, lambda op, g: np.ones(3), lambda x, t: None),
 ])
-def test_an_op_with_a_vjp_only(name, forward, vjp, jvp, nested):
+def test_an_op_with_a_vjp_only(name, forward, vjp, jvp, nested, rng):
     """The vjp is transposed; one that is not linear counts with its slope at ones."""
     op = GeneralOp(name, forward, vjp)
     x, other = cytape.constant([3.0, 4.0, 5.0]), cytape.constant(1.0)
-    tangents = RNG.normal(size=(2, 3))
+    tangents = rng.normal(size=(2, 3))
     expected = [jvp(x.numpy(), tangent) for tangent in tangents]
     with cytape.ForwardAccumulator([x, other] if nested else other,
                                    [np.ones(3), 1.0] if nested else 1.0) as outer:

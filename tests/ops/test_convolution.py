@@ -7,8 +7,7 @@ from scipy import signal
 import cytape
 from cytape.ops.convolution import Window, avg_pool2d, conv2d, max_pool2d
 from cytape.testing import check_grads
-
-RNG = np.random.default_rng(0)
+from tests.ops.op_specs import distinct
 
 
 def gradient(function, x):
@@ -41,8 +40,8 @@ def test_taps_are_the_pixels_that_each_output_sees(window):
         np.testing.assert_equal(outputs[index], padded[y, x])
 
 
-def test_conv2d_is_scipys_correlation():
-    image, filters = RNG.normal(size=(1, 6, 7, 1)), RNG.normal(size=(3, 3, 1, 1))
+def test_conv2d_is_scipys_correlation(rng):
+    image, filters = rng.normal(size=(1, 6, 7, 1)), rng.normal(size=(3, 3, 1, 1))
     for padding, mode in [("VALID", "valid"), ("SAME", "same")]:
         np.testing.assert_allclose(
             conv2d(image, filters, 1, padding)[0, :, :, 0],
@@ -64,8 +63,8 @@ def test_same_padding_gives_one_output_per_stride_and_the_odd_zero_at_the_end(si
     np.testing.assert_array_equal(output, expected)
 
 
-def test_forms_of_strides_dilations_and_padding():
-    image, filters = RNG.normal(size=(2, 8, 9, 2)), RNG.normal(size=(2, 3, 2, 4))
+def test_forms_of_strides_dilations_and_padding(rng):
+    image, filters = rng.normal(size=(2, 8, 9, 2)), rng.normal(size=(2, 3, 2, 4))
     expected = conv2d(image, filters, (2, 1), [(1, 0), (2, 3)], dilations=(1, 2))
     four = conv2d(
         image, filters, [1, 2, 1, 1], [[0, 0], [1, 0], [2, 3], [0, 0]], dilations=[1, 1, 2, 1]
@@ -76,8 +75,8 @@ def test_forms_of_strides_dilations_and_padding():
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 0), (0, 1)]])
-def test_channels_first(padding):
-    image, filters = RNG.normal(size=(2, 5, 6, 3)), RNG.normal(size=(2, 3, 3, 4))
+def test_channels_first(padding, rng):
+    image, filters = distinct()(rng, (2, 5, 6, 3)), rng.normal(size=(2, 3, 3, 4))
     first = np.transpose(image, (0, 3, 1, 2))
     for function, *arguments in [
         (conv2d, filters, (2, 1)),
@@ -92,8 +91,8 @@ def test_channels_first(padding):
         )
 
 
-def test_a_small_network_of_images_is_differentiable_twice():
-    image, filters = RNG.normal(size=(2, 6, 6, 1)), RNG.normal(size=(3, 3, 1, 2))
+def test_a_small_network_of_images_is_differentiable_twice(rng):
+    image, filters = rng.normal(size=(2, 6, 6, 1)), rng.normal(size=(3, 3, 1, 2))
 
     def network(image, filters):
         hidden = np.tanh(conv2d(image, filters, 1, "SAME"))

@@ -9,7 +9,6 @@ from cytape import nn
 from cytape.ops.declare import OPS
 from cytape.testing import check_grads
 
-RNG = np.random.default_rng(0)
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
 
 
@@ -92,9 +91,9 @@ def test_an_impossible_class_without_a_label_costs_nothing():
     )
 
 
-def test_cross_entropies_have_a_second_derivative():
-    logits = RNG.normal(size=(2, 3))
-    labels = special.softmax(RNG.normal(size=(2, 3)), axis=-1)
+def test_cross_entropies_have_a_second_derivative(rng):
+    logits = rng.normal(size=(2, 3))
+    labels = special.softmax(rng.normal(size=(2, 3)), axis=-1)
     check_grads(nn.softmax_cross_entropy_with_logits, [labels, logits], order=3)
     check_grads(lambda x: nn.sparse_softmax_cross_entropy_with_logits([0, 2], x), [logits], order=3)
 
@@ -152,8 +151,8 @@ def test_D_1A_10_gradients_of_all_outputs_but_the_first_may_be_none(name, inputs
 # -- batch normalisation -------------------------------------------------------------------------
 
 
-def test_batch_norm_normalises_over_all_axes_but_the_last():
-    x = RNG.normal(3, 5, size=(4, 2, 3))
+def test_batch_norm_normalises_over_all_axes_but_the_last(rng):
+    x = rng.normal(3, 5, size=(4, 2, 3))
     y, mean, variance = nn.fused_batch_norm(x, np.ones(3), np.full(3, 7.0), epsilon=0.0)
     np.testing.assert_allclose(y.mean((0, 1)), 7)
     np.testing.assert_allclose(y.std((0, 1)), 1)
@@ -161,6 +160,6 @@ def test_batch_norm_normalises_over_all_axes_but_the_last():
     np.testing.assert_allclose(variance, x.var((0, 1), ddof=1))
 
 
-def test_the_statistics_of_a_batch_are_differentiable_without_the_batch():
-    x = RNG.normal(size=(4, 3))
+def test_the_statistics_of_a_batch_are_differentiable_without_the_batch(rng):
+    x = rng.normal(size=(4, 3))
     check_grads(lambda x: nn.fused_batch_norm(x, np.ones(3), np.zeros(3))[1:], [x])
