@@ -15,7 +15,7 @@ from cytape.ops.joining import stack
 from cytape.ops.shape_rules import may_fit
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.state import Recording, TangentRecorder
+from cytape.tensor.state import TangentRecorder, enter_recording, leave_recording
 from cytape.tensor.tensor import Tensor, convert_to_tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
 
@@ -25,7 +25,7 @@ WARNINGS = 5  # about primals that have no tangents, at most so many in a proces
 _warned = 0
 
 
-class ForwardAccumulator(Recording):
+class ForwardAccumulator:
     """Compute Jacobian-vector products as operations run (forward mode).
 
     Where a `GradientTape` multiplies a vector by a Jacobian from the left, after the program ran,
@@ -144,6 +144,9 @@ class ForwardAccumulator(Recording):
         self._recorder = TangentRecorder(tensor_vspace, use_batch)
         for primal, tangent in followed:
             self._recorder.watch(primal.id, tangent)
+
+    __enter__ = enter_recording
+    __exit__ = leave_recording
 
     @property
     def _detached(self) -> bool:

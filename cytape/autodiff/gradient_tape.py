@@ -16,7 +16,7 @@ from cytape.ops.joining import stack
 from cytape.ops.shaping import reshape
 from cytape.tensor import nest, state
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.state import Recorder, Recording
+from cytape.tensor.state import Recorder, enter_recording, leave_recording
 from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
@@ -28,7 +28,7 @@ from cytape.tensor.variable import Variable
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
 
-class GradientTape(Recording):
+class GradientTape:
     """Record operations, to differentiate them backwards.
 
     Inside its ``with`` block a tape follows every operation on the tensors that it watches and on
@@ -64,12 +64,16 @@ class GradientTape(Recording):
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
         self._persistent = bool(persistent)
         self._watch_accessed_variables = bool(watch_accessed_variables)
+        self._entered = False
         self._recorder: Recorder | None = self._new_recorder()  # None: consumed by its gradient
         self._consumed_variables: list[Variable] = []
         self._warned_of: set[int] = set()  # ids of variables that can have no gradient
 
     def _new_recorder(self) -> Recorder:
         return Recorder(self._persistent, self._watch_accessed_variables)
+
+    __enter__ = enter_recording
+    __exit__ = leave_recording
 
     def watch(self, tensor: Any) -> None:
         """Record operations on a tensor or variable, or on those in a structure.

@@ -8,6 +8,7 @@ import threading
 cdef extern from "Python.h":
     PyObject* PyObject_CallOneArg(object callable, object argument) noexcept
     PyObject* PyObject_CallMethodOneArg(object x, object name, object argument) noexcept
+    Py_ssize_t PyList_GET_SIZE(object list) noexcept
     int PyList_Append(object list, PyObject* item) noexcept
     int PyException_SetTraceback(PyObject* error, PyObject* traceback) noexcept
     int check_signals "PyErr_CheckSignals" () noexcept
@@ -89,6 +90,6 @@ cdef void tell(object listener, str method, object argument) noexcept:
         else:
             PyErr_WriteUnraisable(listener)
     Py_XDECREF(result)
-    if put_off:
+    if PyList_GET_SIZE(put_off):
         Py_AddPendingCall(raise_again, NULL)
     PyErr_Restore(kind, error, traceback)

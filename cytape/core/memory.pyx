@@ -26,11 +26,16 @@ cdef extern from *:
         return NULL;
     }
 
+    static cytape_block *cytape_find_mapped(void *memory) {
+        /* Most can be told at a glance: mapped memory begins with a page. */
+        return memory == NULL || (size_t)memory % 4096 ? NULL : cytape_find(cytape_mapped, memory);
+    }
+
     static void cytape_free(void *memory) {
         cytape_block *block;
         size_t n_bytes;
         if (memory == NULL) { return; }
-        block = cytape_find(cytape_mapped, memory);
+        block = cytape_find_mapped(memory);
         if (block != NULL) {
             munmap(memory, block->n_bytes);
             block->memory = NULL;
@@ -51,7 +56,7 @@ cdef extern from *:
 
     /* What a block holds; the allocator knows only those that are its own. */
     static size_t cytape_size(void *memory) {
-        cytape_block *block = memory == NULL ? NULL : cytape_find(cytape_mapped, memory);
+        cytape_block *block = cytape_find_mapped(memory);
         return memory == NULL ? 0 : block == NULL ? malloc_usable_size(memory) : block->n_bytes;
     }
 
@@ -65,7 +70,7 @@ cdef extern from *:
     }
 
     static void *cytape_map(void *memory, size_t n_bytes) {
-        cytape_block *block = memory == NULL ? NULL : cytape_find(cytape_mapped, memory);
+        cytape_block *block = cytape_find_mapped(memory);
         void *mapped;
         n_bytes = (n_bytes + CYTAPE_HUGE_PAGE - 1) & ~(CYTAPE_HUGE_PAGE - 1);
         if (block != NULL) {
@@ -85,12 +90,13 @@ cdef extern from *:
     }
 
     static void *cytape_reallocate(void *memory, size_t n_bytes) {
-        int is_mapped = memory != NULL && cytape_find(cytape_mapped, memory) != NULL;
         void *moved = NULL;
         size_t held;
         int i;
         if (n_bytes >= CYTAPE_HUGE_PAGE) { return cytape_map(memory, n_bytes); }
-        if (n_bytes < CYTAPE_WORTH_KEEPING && !is_mapped) { return realloc(memory, n_bytes); }
+        if (n_bytes < CYTAPE_WORTH_KEEPING && cytape_find_mapped(memory) == NULL) {
+            return realloc(memory, n_bytes);
+        }
         for (i = 0; i < CYTAPE_BLOCKS && moved == NULL; i++) {
             held = cytape_kept[i].memory == NULL ? 0 : cytape_kept[i].n_bytes;
             if (held >= n_bytes && held <= 2 * n_bytes) {

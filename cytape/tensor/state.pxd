@@ -65,10 +65,6 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef readonly bint by_transposition
     cdef readonly object rule
 
-cdef class Recording:
-    cdef public object _recorder
-    cdef public bint _entered    # at any time
-
 cdef class ThreadState:
     cdef list recorders          # the entered ones, innermost last
     cdef list suspended          # entries of those of them that do not record

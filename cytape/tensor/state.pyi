@@ -1,11 +1,13 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from cytape.core.accumulator import ForwardAccumulator
 from cytape.core.tape import Tape
 from cytape.core.vspace import VSpace
 from cytape.tensor.variable import Variable
+
+_Entered = TypeVar("_Entered")
 
 class Recorder(Tape):
     @property
@@ -44,12 +46,6 @@ class TangentRecorder(ForwardAccumulator):
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: Any) -> None: ...
 
-class Recording:
-    _recorder: Any
-    _entered: bool
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exception: Any) -> None: ...
-
 NO_GRADIENTS: int
 FIRST_ORDER: int
 HIGHER_ORDER: int
@@ -60,6 +56,8 @@ def building_under(
     graph: Any, number: int, value: Any = None
 ) -> AbstractContextManager[Any]: ...
 def unrecorded() -> AbstractContextManager[None]: ...
+def enter_recording(self: _Entered) -> _Entered: ...
+def leave_recording(self: Any, *exception: Any) -> None: ...
 def possible_gradient_types(tensors: Sequence[Any]) -> int: ...
 def stop_recording() -> AbstractContextManager[None]: ...
 def suspended(*recorders: Recorder | TangentRecorder) -> AbstractContextManager[None]: ...

@@ -140,30 +140,39 @@ cdef ThreadState this_thread():
 
 
 cdef list recording():
-    if the_counts.entered == 0 or cytape_thread_state == NULL:
+    cdef PyObject* thread
+    if the_counts.entered == 0:
         return None
-    if (<ThreadState>cytape_thread_state).own.context_ver != (
-            <ThreadState>cytape_thread_state).version:
-        (<ThreadState>cytape_thread_state).follow_context()
-    return (<ThreadState>cytape_thread_state).active
+    thread = cytape_thread_state  # once: finding a thread's own variable takes a call
+    if thread == NULL:
+        return None
+    if (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version:
+        (<ThreadState>thread).follow_context()
+    return (<ThreadState>thread).active
 
 
 cdef list accumulating():
-    if the_counts.entered == 0 or cytape_thread_state == NULL:
+    cdef PyObject* thread
+    if the_counts.entered == 0:
         return None
-    if (<ThreadState>cytape_thread_state).own.context_ver != (
-            <ThreadState>cytape_thread_state).version:
-        (<ThreadState>cytape_thread_state).follow_context()
-    return (<ThreadState>cytape_thread_state).accumulating
+    thread = cytape_thread_state
+    if thread == NULL:
+        return None
+    if (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version:
+        (<ThreadState>thread).follow_context()
+    return (<ThreadState>thread).accumulating
 
 
 cdef object building():
-    if the_counts.symbolic == 0 or cytape_thread_state == NULL:
+    cdef PyObject* thread
+    if the_counts.symbolic == 0:
         return None
-    if (<ThreadState>cytape_thread_state).own.context_ver != (
-            <ThreadState>cytape_thread_state).version:
-        (<ThreadState>cytape_thread_state).follow_context()
-    return (<ThreadState>cytape_thread_state).graph
+    thread = cytape_thread_state
+    if thread == NULL:
+        return None
+    if (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version:
+        (<ThreadState>thread).follow_context()
+    return (<ThreadState>thread).graph
 
 
 cdef bint observed():
@@ -639,23 +648,25 @@ cdef class TangentRecorder(ForwardAccumulator):
         return 0
 
 
-cdef class Recording:
-    """A recorder as users enter it.
+# The methods `__enter__` and `__exit__` of what users enter to have its `_recorder` record. They
+# are not in Python, where an interrupt might come between the recorder's entering and the beginning
+# of the block, which then would never be left.
 
-    Here, and not in Python, where an interrupt might come between the recorder's entering and the
-    beginning of the block, which then would never be left.
-    """
+def enter_recording(self):
+    """Have the recorder of a tape or accumulator record."""
+    recorder = self._recorder
+    if recorder is None:  # it has served
+        recorder = self._recorder = self._new_recorder()
+    self._entered = True
+    recorder.push()
+    return self
 
-    def __enter__(self):
-        if self._recorder is None:
-            self._recorder = self._new_recorder()
-        self._recorder.push()
-        self._entered = True
-        return self
 
-    def __exit__(self, *exception):
-        if self._recorder is not None and self._recorder.active:
-            self._recorder.pop()
+def leave_recording(self, *exception):
+    """Have it record no more."""
+    recorder = self._recorder
+    if recorder is not None and entry_of(recorder) is not None:
+        recorder.pop()
 
 
 cdef Entry enter(recorder):
