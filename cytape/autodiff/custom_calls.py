@@ -10,16 +10,18 @@ import numpy as np
 from cytape.ops.general_op import custom_call
 from cytape.ops.symbolic import in_graph
 from cytape.tensor import nest
-from cytape.tensor.state import Recorder, current_graph
+from cytape.tensor.state import Recorder, current_graph, is_recorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor
 from cytape.tensor.variable import Variable
 
 __all__ = [
     "Arguments",
     "call_and_watch",
+    "followed",
     "graph_around",
     "is_plain_tensor",
     "is_tensor",
+    "kept",
     "name_of",
     "own_leaf",
     "record",
@@ -81,10 +83,24 @@ def own_leaf(graph: Any, leaf: Any) -> Any:
     """Return an argument as a part of the graph that is being built."""
     if isinstance(leaf, Tensor):
         return in_graph(graph, value_of(leaf))
-    if type(leaf) is np.ndarray:  # as all arrays, it stays what it was when it was traced
+    return _kept_leaf(leaf)
+
+
+def kept(structure: Any) -> Any:
+    """Return arguments for later: their arrays stay what they are now."""
+    return nest.map_structure(_kept_leaf, structure)
+
+
+def _kept_leaf(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
         leaf = leaf.copy()
         leaf.setflags(write=False)
     return leaf
+
+
+def followed(values: list) -> bool:
+    """Tell whether somebody records what becomes of any of the tensors, variables read."""
+    return any(is_recorded(value.id) for value in values)
 
 
 def value_of(leaf: Any) -> Any:

@@ -11,13 +11,16 @@ from typing import Any
 from cytape.autodiff.custom_calls import (
     Arguments,
     call_and_watch,
+    followed,
     graph_around,
     is_plain_tensor,
     is_tensor,
+    kept,
     name_of,
     own_leaf,
     record,
     require_positional,
+    value_of,
 )
 from cytape.autodiff.eager_call import EagerCall
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
@@ -71,6 +74,7 @@ def custom_gradient(f: Callable) -> Callable:
         structures); None for no gradient. If `f` reads trainable variables that are not among its
         arguments, `grad_fn` must accept them as a keyword argument ``variables``, a list in the
         order of creation, and return a pair: the arguments' gradients and the variables'.
+        For a variable among its arguments `f` gets the value, a tensor.
 
     Returns
     -------
@@ -136,8 +140,15 @@ class _CustomGradient:
         f = self.__wrapped__
         name = name_of(f)
         require_positional(f, kwargs)
+        given = nest.flatten(args)
+        graph = graph_around(given)
+        # What is written to before a backward pass counts as it is now.
+        with building_into(graph):
+            args = nest.map_structure(value_of, args)
         leaves = nest.flatten(args)
-        graph = graph_around(leaves)
+        if graph is not None or followed(list(filter(is_tensor, leaves))):
+            args, kwargs = kept((args, kwargs))
+            leaves = nest.flatten(args)
         if graph is None:
             called = call_and_watch(f, args, kwargs)
         else:
@@ -147,7 +158,7 @@ class _CustomGradient:
                     return self._called_when_run(graph, args, leaves, kwargs)
         returned, variables = called
         result, grad_fn = _checked_pair(name, returned)
-        variables = [v for v in variables if not any(v is leaf for leaf in leaves)]
+        variables = [v for v in variables if not any(v is x for x in given)]
         if variables and not _accepts_variables(grad_fn):
             raise TypeError(
                 f"{name} reads {len(variables)} variables that are not among its arguments, so its "
@@ -245,7 +256,8 @@ def recompute_grad(f: Callable) -> Callable:
     Raises
     ------
     TapeStateError
-        In the backward pass, if a variable that `f` read has been assigned to since.
+        In the backward pass, if a variable that `f` read has been assigned to since. A graph or a
+        trace recomputes with the values that the call found.
 
     Examples
     --------
@@ -265,8 +277,14 @@ def recompute_grad(f: Callable) -> Callable:
         for leaf in leaves:
             if isinstance(leaf, Variable) and not any(leaf is variable for variable in variables):
                 variables.append(leaf)
-        values_read = [variable.value().id for variable in variables]
         inputs = [leaf for leaf in leaves if is_plain_tensor(leaf)]
+        values_read = [variable.value() for variable in variables]
+        if followed(inputs + values_read):
+            structure = kept(structure)
+            leaves = nest.flatten(structure)
+        # In a graph the gradient function is given the values that the call finds.
+        is_built = graph_around([*leaves, *nest.flatten(result)]) is not None
+        ids_read = [value.id for value in values_read]
 
         def call_anew(*tensors: Tensor) -> list:
             remaining = iter(tensors)
@@ -276,8 +294,10 @@ def recompute_grad(f: Callable) -> Callable:
             return [convert_to_tensor(leaf) for leaf in nest.flatten(f(*args, **kwargs))]
 
         def backward(*output_gradients: Tensor) -> list:
-            for variable, value_read in zip(variables, values_read, strict=True):
-                if variable.value().id != value_read:
+            with building_into(None):
+                ids = [variable.value().id for variable in variables]
+            for variable, now, then in zip(variables, ids, ids_read, strict=True):
+                if now != then and not is_built:
                     raise TapeStateError(
                         f"{name_of(f)} cannot be recomputed for its gradient: it read "
                         f"{variable!r}, which has been assigned to since"

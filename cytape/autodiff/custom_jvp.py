@@ -13,8 +13,10 @@ import numpy as np
 from cytape.autodiff.custom_calls import (
     Arguments,
     call_and_watch,
+    followed,
     graph_around,
     is_tensor,
+    kept,
     name_of,
     own_leaf,
     record,
@@ -139,10 +141,12 @@ class _CustomJvp:
             with building_into(graph):
                 return self._built(graph, args, leaves, kwargs)
         arguments = Arguments(args, leaves)
-        result = self._computed(arguments, kwargs)
         inputs = arguments.tensors
-        values = list(map(value_of, inputs))  # they may be assigned to before a backward pass
-        call = _JvpCall(self, arguments, kwargs, result)
+        # For a backward pass, before which they may be written to.
+        values = list(map(value_of, inputs))
+        args, options = kept((args, kwargs)) if followed(values) else (args, kwargs)
+        result = self._computed(arguments, kwargs)
+        call = _JvpCall(self, Arguments(args, nest.flatten(args)), options, result)
         return record(
             call.name, result, inputs,
             lambda *gradients: call.gradients(values, gradients),
@@ -175,7 +179,7 @@ class _CustomJvp:
         given = Arguments(args, leaves)
         arguments = Arguments(args, [own_leaf(graph, leaf) for leaf in leaves])
         inputs = arguments.tensors
-        apart = arguments.without_tensors()
+        apart, kwargs = arguments.without_tensors(), kept(kwargs)
         # What is connected to the results all the same came in by another way.
         stopped = [stop_gradient_op(x, apart=True) for x in inputs]
         built = attempted(graph, lambda: call_and_watch(f, arguments.packed(stopped), kwargs))

@@ -99,10 +99,12 @@ def numpy_function(
     call = _NumpyCall(f, arguments.without_tensors(), specs)
     inputs = arguments.tensors
     graph = current_graph() or next((x.graph for x in inputs if x.graph is not None), None)
+    with building_into(graph):
+        inputs = list(map(value_of, inputs))  # variables may be assigned to before a backward pass
     if graph is not None:
         results = graph.build(python_values_op, *inputs, call=call)
     else:
-        results = call.run(*[data_of(value_of(x)) for x in inputs])
+        results = call.run(*map(data_of, inputs))
         if not any(map(is_tensor, nest.flatten(args))):
             return nest.pack_sequence_as(specs, results)
         results = list(map(tensor_of, results))

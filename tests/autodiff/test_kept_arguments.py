@@ -1,0 +1,205 @@
+"""What functions with a derivative of their own keep of their arguments: the values at the call."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+
+SCALAR = cytape.Spec.of((), float)
+
+
+def product_by_numpy(x, w):
+    return cytape.numpy_function(
+        lambda x, w: x * w, x, w, specs=SCALAR, grad_func=lambda x, w, dy: (dy * w, dy * x))
+
+
+@cytape.custom_gradient
+def product_by_gradient(x, w):
+    return x * w, lambda dy: (dy * w, dy * x)
+
+
+@cytape.custom_gradient
+def product_called_when_run(x, w):
+    def grad_fn(dy):
+        return dy * w, dy * x
+
+    return cytape.stop_gradient(x).numpy() * cytape.stop_gradient(w).numpy(), grad_fn
+
+
+@cytape.custom_jvp
+def product_by_jvp(x, w):
+    return x * w
+
+
+@product_by_jvp.defjvp
+def product_rule(primals, tangents):
+    (x, w), (dx, dw) = primals, tangents
+    return x * w, dx * w + x * dw
+
+
+PRODUCTS = [
+    product_by_numpy, product_by_gradient, product_called_when_run, product_by_jvp]
+product_ids = [f.__name__ for f in PRODUCTS]
+
+
+@pytest.mark.parametrize("f", PRODUCTS, ids=product_ids)
+@pytest.mark.parametrize("place", ["eager", "function", "branch", "graph"])
+def test_variables_count_as_they_were_at_the_call(place, f):
+    x, v = cytape.constant(2.0), cytape.Variable(3.0)
+    if place == "graph":
+        graph = cytape.Graph()
+        with graph.as_default():
+            p = cytape.placeholder("float64", ())
+            y = f(p, v)
+            with cytape.control_dependencies([y]):
+                assigned = v.assign(10.0)
+            with cytape.control_dependencies([assigned]):
+                gradients = cytape.gradients(y, [p, v])
+        assert cytape.Session(graph).run([*gradients, assigned], {p: 2.0})[:2] == [3.0, 2.0]
+        return
+
+    def called(x):
+        y = cytape.cond(x > 0, lambda: f(x, v), lambda: x) if place == "branch" else f(x, v)
+        v.assign(10.0)
+        return y
+
+    with cytape.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = (called if place == "eager" else cytape.function(called))(x)
+        gradient = tape.gradient(y, x)
+    assert float(v) == 10.0
+    assert float(gradient) == 3.0
+    assert float(tape.gradient(y, v)) == 2.0
+    assert tape.watched_variables() == (v,)
+    assert float(outer.gradient(gradient, v)) == 1.0
+
+
+@pytest.mark.parametrize("f", PRODUCTS, ids=product_ids)
+def test_gradients_in_a_function_that_assigns_in_between(f):
+    v = cytape.Variable(3.0)
+
+    @cytape.function
+    def gradients(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, v)
+        v.assign(10.0)
+        return tape.gradient(y, [x, v])
+
+    assert list(map(float, gradients(cytape.constant(2.0)))) == [3.0, 2.0]
+
+
+def test_a_variable_that_the_function_also_reads_by_name_is_one_argument():
+    v = cytape.Variable(2.0)
+
+    @cytape.custom_gradient
+    def cube(w):
+        return w * w * v, lambda dy: dy * 3 * w**2
+
+    for f in cube, cytape.function(lambda w: cube(v)):
+        with cytape.GradientTape() as tape:
+            y = f(v)
+        assert float(tape.gradient(y, v)) == 12.0
+
+
+# ---- arrays ----------------------------------------------------------------------------------
+
+
+def jvp_with_array(x, a):
+    call = cytape.custom_jvp(lambda x, a: cnp.sum(x * a))
+    call.defjvp(lambda p, t: (None, cnp.sum(t[0] * p[1])))
+    return call(x, a)
+
+
+def jvp_with_keyword(x, a):
+    call = cytape.custom_jvp(lambda x, *, a: cnp.sum(x * a))
+    call.defjvp(lambda p, t, a: (None, cnp.sum(t[0] * a)))
+    return call(x, a=a)
+
+
+def jvp_of_values(x, a):
+    """A call that is made whenever a graph runs, with a rule that is called then, too."""
+    call = cytape.custom_jvp(lambda x, *, a: np.sum(x.numpy() * a))
+    call.defjvp(lambda p, t, a: (None, cnp.sum(t[0] * a * (p[0].numpy() == p[0].numpy()))))
+    return call(x, a=a)
+
+
+def gradient_with_array(x, a):
+    return cytape.custom_gradient(lambda x, a: (cnp.sum(x * a), lambda dy: (dy * a, None)))(x, a)
+
+
+def gradient_with_keyword(x, a):
+    return cytape.custom_gradient(
+        lambda x, *, a: (cnp.sum(x * a), lambda dy: dy * a))(x, a=a)
+
+
+def gradient_of_values(x, a):
+    def f(x, *, a):
+        y = np.sum(cytape.stop_gradient(x).numpy() * a)
+        return y, lambda dy: dy.numpy() * a
+
+    return cytape.custom_gradient(f)(x, a=a)
+
+
+def gradient_by_values(x, a):
+    def f(x, a):
+        return cnp.sum(x * a), lambda dy: (dy.numpy() * a, None)
+
+    return cytape.custom_gradient(f)(x, a)
+
+
+def recomputed_with_array(x, a):
+    return cytape.recompute_grad(lambda x, a: cnp.sum(x * a))(x, a)
+
+
+def recomputed_with_keyword(x, a):
+    return cytape.recompute_grad(lambda x, *, a: cnp.sum(x * a))(x, a=[a])
+
+
+def by_numpy_function(x, a):
+    return cytape.numpy_function(
+        lambda x, a: np.sum(x * a), x, a, specs=SCALAR, grad_func=lambda x, a, dy: (dy * a, None))
+
+
+@pytest.mark.parametrize("f", [
+    jvp_with_array, jvp_with_keyword, jvp_of_values, gradient_with_array, gradient_with_keyword,
+    gradient_of_values, gradient_by_values, recomputed_with_array, recomputed_with_keyword,
+    by_numpy_function])
+@pytest.mark.parametrize("place", ["eager", "function", "graph"])
+def test_arrays_count_as_they_were_at_the_call(place, f):
+    a = np.array([1.0, 2.0])
+    x = cytape.constant([3.0, 4.0])
+    if place == "graph":
+        graph = cytape.Graph()
+        with graph.as_default():
+            p = cytape.placeholder("float64", (2,))
+            y = f(p, a)
+            a[:] = 100.0
+            dy = cytape.gradients(y, p)[0]
+        y, dy = cytape.Session(graph).run([y, dy], {p: x.numpy()})
+    else:
+        call = f if place == "eager" else cytape.function(lambda x: f(x, a))
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, a) if place == "eager" else call(x)
+            a[:] = 100.0
+        dy = tape.gradient(y, x)
+        if place == "function":
+            assert float(call(x)) == 11.0
+    assert float(y) == 11.0
+    assert np.asarray(dy).tolist() == [1.0, 2.0]
+
+
+def test_arrays_are_handed_on_as_they_are_where_nobody_records():
+    seen = []
+
+    def f(x, a, b):
+        seen.extend([a, b])
+        return x, lambda dy: (dy, None)
+
+    a, b = np.zeros(2), np.zeros(3)
+    cytape.custom_gradient(f)(cytape.constant(1.0), a, b=b)
+    assert seen[0] is a and seen[1] is b

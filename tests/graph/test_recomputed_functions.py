@@ -1,0 +1,127 @@
+"""recompute_grad in graphs, of functions that read variables."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import TapeStateError
+
+
+def by_name(x, v):
+    return cytape.recompute_grad(lambda y: cnp.sin(y) * v * v)(x)
+
+
+def as_an_argument(x, v):
+    return cytape.recompute_grad(lambda y, v: cnp.sin(y) * v * v)(x, v)
+
+
+def by_keyword(x, v):
+    return cytape.recompute_grad(lambda y, *, v: cnp.sin(y) * v * v)(x, v=v)
+
+
+def in_functions(f):
+    inner = cytape.function(f)
+    return cytape.function(lambda x: inner(x))
+
+
+def in_a_branch(f):
+    return cytape.function(lambda x: cytape.cond(x > 0, lambda: f(x), lambda: x))
+
+
+def in_a_loop(f):
+    def looped(x):
+        return cytape.while_loop(
+            lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), x))[1]
+
+    return cytape.function(looped)
+
+
+def recomputed_again(f):
+    return cytape.function(cytape.recompute_grad(f))
+
+
+PLACES = [
+    lambda f: f, cytape.function, in_functions, in_a_branch, in_a_loop, recomputed_again,
+    lambda f: cytape.recompute_grad(cytape.function(f))]
+PLACE_NAMES = [
+    "eager", "function", "functions", "branch", "loop", "recomputed", "recomputed-function"]
+SIN, COS = np.sin(3.0), np.cos(3.0)
+
+
+@pytest.mark.parametrize("f", [by_name, as_an_argument, by_keyword])
+@pytest.mark.parametrize("place", PLACES, ids=PLACE_NAMES)
+def test_variables_get_their_gradient(place, f):
+    v, x = cytape.Variable(2.0), cytape.constant(3.0)
+    called = place(lambda x: f(x, v))
+    with cytape.GradientTape(persistent=True) as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = called(x)
+        gradients = tape.gradient(y, [x, v])
+    np.testing.assert_allclose(gradients, [4.0 * COS, 4.0 * SIN])
+    np.testing.assert_allclose(outer.gradient(gradients[0], [x, v]), [-4.0 * SIN, 4.0 * COS])
+    np.testing.assert_allclose(outer.gradient(gradients[1], [x, v]), [4.0 * COS, 2.0 * SIN])
+    with cytape.ForwardAccumulator([x, v], [1.0, 10.0]) as accumulator:
+        y = called(x)
+    assert float(accumulator.jvp(y)) == pytest.approx(4.0 * COS + 40.0 * SIN)
+
+    @cytape.function
+    def inside(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = called(x)
+        return tape.gradient(y, [x, v])
+
+    np.testing.assert_allclose(inside(x), [4.0 * COS, 4.0 * SIN])
+
+
+@pytest.mark.parametrize("f", [by_name, as_an_argument, by_keyword])
+def test_variables_get_their_gradient_in_a_graph(f):
+    v = cytape.Variable(2.0)
+    graph = cytape.Graph()
+    with graph.as_default():
+        p = cytape.placeholder("float64", ())
+        gradients = cytape.gradients(f(p, v), [p, v])
+    np.testing.assert_allclose(
+        cytape.Session(graph).run(gradients, {p: 3.0}), [4.0 * COS, 4.0 * SIN])
+
+
+@pytest.mark.parametrize("f", [by_name, as_an_argument, by_keyword])
+def test_a_trace_recomputes_with_the_values_that_the_call_found(f):
+    v = cytape.Variable(2.0)
+
+    @cytape.function
+    def gradients(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, v)
+        v.assign(50.0)
+        return tape.gradient(y, [x, v])
+
+    np.testing.assert_allclose(gradients(cytape.constant(3.0)), [4.0 * COS, 4.0 * SIN])
+    v.assign(2.0)
+    x = cytape.constant(3.0)
+    traced = cytape.function(lambda x: f(x, v))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = traced(x)
+    v.assign(50.0)
+    np.testing.assert_allclose(tape.gradient(y, [x, v]), [4.0 * COS, 4.0 * SIN])
+
+
+@pytest.mark.parametrize("within", [lambda f: f, cytape.function])
+def test_what_was_computed_at_once_knows_of_assignments_and_of_none(within):
+    v, x = cytape.Variable(2.0), cytape.constant(3.0)
+    for assigned in False, True:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = by_name(x, v)
+        gradients = within(lambda tape=tape, y=y: tape.gradient(y, [x, v]))
+        if assigned:
+            v.assign(2.0)
+            with pytest.raises(TapeStateError, match="assigned to since"):
+                gradients()
+        else:
+            np.testing.assert_allclose(gradients(), [4.0 * COS, 4.0 * SIN])
