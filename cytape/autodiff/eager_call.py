@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.backward import densify
+from cytape.autodiff.backward import densify, zeros
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
+from cytape.errors import DetachedError
 from cytape.ops.python_call import PythonCall, checked_results, described, python_call_op
 from cytape.tensor import nest
 from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.state import building_into
+from cytape.tensor.state import Recorder, building_into
 from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of
 
 __all__ = ["EagerCall"]
@@ -33,12 +34,16 @@ class EagerCall(PythonCall):
         Of tensors; returns a tensor, an array or a structure of these.
     specs : sequence of Spec or int
         Of the leaves of that; an int: as that argument.
+    n_primals : int, optional
+        The results are linear in the arguments after the first so many.
     """
 
     def __init__(
-        self, name: str, function: Callable[..., Any], specs: Sequence[Spec | int]
+        self, name: str, function: Callable[..., Any], specs: Sequence[Spec | int],
+        n_primals: int | None = None,
     ) -> None:
         self.name = name
+        self._n_primals = n_primals
         self._function = function
         # Not the specs, which may know the tensors of a graph.
         self._specs = [x if isinstance(x, int) else described(x) for x in specs]
@@ -73,11 +78,19 @@ class EagerCall(PythonCall):
             with GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(sources)
                 outputs = self._outputs(*tensors[:n])
-            return [densify(gradient) for gradient in tape.gradient(
-                [outputs[i] for i in arrived], sources, list(tensors[n:]),
-                unconnected_gradients="zero")]
+            detached = tape._detached
+            found = tape.gradient([outputs[i] for i in arrived], sources, list(tensors[n:]))
+            if detached:
+                self._require_connected(
+                    call.name, tensors[:n],
+                    [i for i, gradient in zip(wanted, found, strict=True) if gradient is None],
+                    [i for i, seed in zip(arrived, tensors[n:], strict=True) if _is_nonzero(seed)])
+            return [
+                zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
+                for gradient, source in zip(found, sources, strict=True)
+            ]
 
-        call = EagerCall(f"the gradient of {self.name}", gradients_of, wanted)
+        call = EagerCall(f"the gradient of {self.name}", gradients_of, wanted, n)
         found: list = [None] * n
         results = python_call_op(*inputs, *[gradients[i] for i in arrived], call=call)
         for i, gradient in zip(wanted, results, strict=True):
@@ -93,12 +106,47 @@ class EagerCall(PythonCall):
         def tangents_of(*tensors: Tensor) -> Any:
             with ForwardAccumulator([tensors[i] for i in moving], list(tensors[n:])) as accumulator:
                 outputs = self._outputs(*tensors[:n])
+            if accumulator._detached:
+                self._require_connected(
+                    call.name, tensors[:n],
+                    [i for i, dx in zip(moving, tensors[n:], strict=True) if _is_nonzero(dx)],
+                    wanted)
             return accumulator.jvp([outputs[i] for i in wanted], unconnected_gradients="zero")
 
         call = EagerCall(
-            f"the tangent of {self.name}", tangents_of, [op.output_specs[i] for i in wanted])
+            f"the tangent of {self.name}", tangents_of, [op.output_specs[i] for i in wanted], n)
         found: list = [None] * len(op.output_specs)
         results = python_call_op(*inputs, *[tangents[i] for i in moving], call=call)
         for i, tangent in zip(wanted, results, strict=True):
             found[i] = tangent
         return found
+
+    def _require_connected(
+        self, name: str, tensors: Sequence[Tensor], sources: list[int], targets: list[int]
+    ) -> None:
+        """Raise if a value left its tensor between a source and the results that matter.
+
+        A rule that says that a derivative is zero is believed: it leads there all the same.
+        """
+        n = self._n_primals
+        for i in sources if targets else ():
+            if n is not None and i < n and not any(map(_is_nonzero, tensors[n:])):
+                continue  # the results are zero for any such input
+            recorder = Recorder(False, False)
+            recorder.watch(tensors[i].id)
+            recorder.push()
+            try:
+                results = self._outputs(*tensors)
+            finally:
+                recorder.pop()
+            if not any(recorder.is_known(results[k].id) for k in targets):
+                raise DetachedError(
+                    f"{name} was lost: a value left its tensor by numpy(), item() or tolist() "
+                    "where it is computed. Compute with the tensors themselves, by cytape.numpy; "
+                    "where the derivative is to stop, take the value of "
+                    "cytape.stop_gradient(tensor)")
+
+
+def _is_nonzero(tensor: Tensor) -> bool:
+    return bool(np.any(data_of(tensor)))
+

@@ -75,6 +75,10 @@ class GradientTape:
     __enter__ = enter_recording
     __exit__ = leave_recording
 
+    @property
+    def _detached(self) -> bool:
+        return self._recorder is not None and self._recorder.detached
+
     def watch(self, tensor: Any) -> None:
         """Record operations on a tensor or variable, or on those in a structure.
 
