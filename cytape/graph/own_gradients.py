@@ -7,7 +7,10 @@ not refer to its tensors, which would be a cycle that Python cannot collect.
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +26,8 @@ from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 
 __all__: list[str] = []
+
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 class _TracedGradient(PythonCall):
@@ -45,7 +50,7 @@ class _TracedGradient(PythonCall):
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
         """Build the gradient function once more."""
         if isinstance(self._trace, Exception):
-            raise self._trace.with_traceback(None)
+            raise _copy_of(self._trace)
         seeds = [
             broadcast_to(tensor_of(np.zeros((), spec.dtype)), spec.extents)
             if gradient is None else gradient
@@ -82,6 +87,7 @@ def _custom_call(
                 trace = ConcreteFunction(
                     body.name, body, list(map(body.symbol_of, seeds)), list(gradients))
             except Exception as error:  # of concern only to who asks for a derivative
+                _note_frames(error, name)
                 trace = _without_frames(error)
             else:
                 captured = trace.captured_inputs
@@ -89,6 +95,35 @@ def _custom_call(
         return given_results_op(
             *inputs, *captured, *results, call=_TracedGradient(name, len(inputs), trace),
             n_results=len(results))
+
+
+def _note_frames(error: Exception, name: str) -> None:
+    """Keep where an error came from, as text: all that was called from this module."""
+    frames = [
+        f"{frame.filename}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)[1:]
+        if not _is_ours(frame.filename)
+    ]
+    if frames:
+        error.add_note(
+            f"raised by the gradient function of {name} while it was traced, at "
+            + ", called ".join(frames))
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(_PACKAGE) or file.startswith("cytape/")
+
+
+def _copy_of(error: Exception) -> Exception:
+    """Return an error to be raised, so that no traceback grows on the one that is kept."""
+    fresh = type(error).__new__(type(error), *error.args)
+    fresh.args = error.args
+    fresh.__dict__.update(error.__dict__)
+    if hasattr(error, "__notes__"):
+        fresh.__notes__ = list(error.__notes__)
+    fresh.__cause__, fresh.__context__ = error.__cause__, error.__context__
+    fresh.__suppress_context__ = error.__suppress_context__
+    return fresh
 
 
 def _without_frames(error: Exception) -> Exception:

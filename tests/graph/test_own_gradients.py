@@ -146,6 +146,45 @@ def test_errors_of_a_gradient_function_are_those_of_who_differentiates():
         np.testing.assert_array_equal(f(x), 2 * np.ones(3))
 
 
+class PeculiarError(Exception):
+    """Cannot be made from its `args`."""
+
+    def __init__(self, x, y):
+        super().__init__(f"{x} and {y}")
+        self.pair = x, y
+
+
+def with_a_cause():
+    try:
+        {}["missing"]
+    except KeyError as error:
+        raise PeculiarError(1, 2) from error
+
+
+@pytest.mark.parametrize("kind, grad_fn", [
+    (NameError, lambda dy: dy * undefined_name),  # noqa: F821
+    (PeculiarError, lambda dy: with_a_cause()),
+])
+@pytest.mark.parametrize("around", [in_a_function, in_functions, in_a_branch])
+def test_an_error_of_a_gradient_function_tells_its_line_each_time(around, kind, grad_fn):
+    bad = cytape.custom_gradient(lambda x: (x * x, grad_fn))
+    f = cytape.function(lambda x: around(bad, x))
+    errors = []
+    for _ in range(2):
+        with pytest.raises(kind) as info:
+            cytape.grad(f)(2.0)
+        errors.append(info.value)
+    place = f"test_own_gradients.py:{grad_fn.__code__.co_firstlineno} in <lambda>"
+    for error in errors:
+        assert [place in note for note in error.__notes__] == [True]
+    assert errors[0] is not errors[1]
+    if kind is PeculiarError:
+        assert str(errors[1]) == "1 and 2" and errors[1].pair == (1, 2)
+        assert "test_own_gradients.py" in errors[1].__notes__[0].split("in <lambda>")[1]
+        assert type(errors[1].__cause__) is KeyError
+    assert errors[1].__traceback__ is not None
+
+
 def test_an_integer_output_takes_no_part():
     @cytape.custom_gradient
     def f(x):
