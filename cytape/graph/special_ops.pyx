@@ -266,8 +266,8 @@ cdef bint sum_to(Code code, int32_t node) except -1:
     cdef npy_intp stride
     cdef int axis, lead
     if (not can_add_up(code, x) or not broadcasts(result, spec)
-            or result.type_num != spec.type_num):
-        return False
+            or result.type_num != spec.type_num or spec.type_num == cnp.NPY_FLOAT16):
+        return False  # halves are summed as floats
     stride = spec.itemsize
     lead = spec.ndim - result.ndim
     for axis in range(spec.ndim - 1, -1, -1):

@@ -44,6 +44,11 @@ def axis_in_batch(axis, ndim):
     return axis + 1 if axis >= 0 else axis
 
 
+def wide(dtype):
+    """Return the dtype itself, or single precision for half: to count or sum many elements in."""
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
 def plain(value):
     """Return the data of a tensor that is a count or an index; anything else as it is."""
     return np.asarray(value) if is_tensor(value) else value

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from cytape.ops import fast_shapes, shape_rules
+from cytape.ops.arguments import wide
 from cytape.ops.declare import general, linear, nondifferentiable
 from cytape.ops.dispatch import install_conform
 from cytape.tensor.spec import UnknownShape, symbolic_spec
@@ -15,12 +16,18 @@ def _sum_to(x, shape):
     lead = x.ndim - len(shape)
     axes = (*range(lead), *(lead + axis for axis, extent in enumerate(shape)
                             if extent == 1 and x.shape[lead + axis] != 1))
-    return np.add.reduce(x, axis=axes, keepdims=True).reshape(shape)
+    return _reduced(x, axes).reshape(shape)
 
 
 def _sum_extra(x, shape):
     axes = tuple([i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if m == 1 != n])
-    return np.add.reduce(x, axis=axes, keepdims=True)
+    return _reduced(x, axes)
+
+
+def _reduced(x, axes):
+    # Of many halves all beyond the first few would be rounded off.
+    total = np.add.reduce(x, axis=axes, dtype=wide(x.dtype), keepdims=True)
+    return total.astype(x.dtype, copy=False)
 
 
 def _cast(x, dtype):
@@ -130,18 +137,26 @@ def reshape_like(x, shape, order="C"):
 
 
 def widened(x):
-    """Return `x`, in single precision instead of half, for what sums many elements."""
-    return cast(x, np.float32) if x.dtype == np.float16 else x
+    """Return a tensor in a precision that is fit to count and to sum many elements."""
+    dtype = wide(x.dtype)
+    return x if x.dtype == dtype else cast(x, dtype)
+
+
+def widely(add_up, x):
+    """Return ``add_up(x)`` in the dtype of `x`, but added up in a precision fit for it."""
+    if x.dtype == wide(x.dtype):
+        return add_up(x)
+    return cast(add_up(widened(x)), x.dtype)
 
 
 def countable(n, dtype):
     """Return a count as what is of a dtype can be divided by: in half precision it may be inf."""
-    return np.float32(n) if dtype == np.float16 else n
+    return n if wide(dtype) == dtype else np.float32(n)
 
 
 def count(spec, axis, at_least=0):
     """Count the elements along axes of what has an unknown shape, when the graph runs."""
-    dtype = np.result_type(np.empty(0, spec.dtype).real.dtype, np.float32)
+    dtype = wide(np.empty(0, spec.dtype).real.dtype)
     return count_op(spec.extents.tensor(), axis=axis, dtype=dtype, at_least=at_least)
 
 

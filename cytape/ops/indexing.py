@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops import index_shapes, shape_rules
-from cytape.ops.arguments import is_tensor, only_numpy, plain
+from cytape.ops.arguments import is_tensor, only_numpy, plain, wide
 from cytape.ops.conform import stand_in
 from cytape.ops.creation import array
 from cytape.ops.declare import enter, general, linear, nondifferentiable
@@ -26,13 +26,19 @@ __all__ = ["compress", "extract", "take", "take_along_axis"]
 
 
 def _index_add(values, *, index, shape):
-    total = np.zeros(shape, values.dtype)
     parts = index if isinstance(index, tuple) else (index,)
     if any(isinstance(part, np.ndarray) and part.dtype != bool for part in parts):
-        np.add.at(total, index, values)
-    else:  # no entry can be named twice
-        total[index] = values
+        return _added_at(shape, index, values)
+    total = np.zeros(shape, values.dtype)
+    total[index] = values  # no entry can be named twice
     return total
+
+
+def _added_at(shape, index, values):
+    """Add into zeros, where any number of values may meet in one place."""
+    total = np.zeros(shape, wide(values.dtype))
+    np.add.at(total, index, values)
+    return total.astype(values.dtype, copy=False)
 
 
 def _get_items(x, *, index):
@@ -210,13 +216,11 @@ def _gather_vjp_unknown(op, g, indices):
 
 def _scatter_add(values, indices, *, axis, mode, size):
     shape = values.shape[:axis] + (size,) + values.shape[axis + indices.ndim :]
-    total = np.zeros(shape, values.dtype)
     if mode == "wrap":
         indices = indices % size
     elif mode == "clip":
         indices = indices.clip(0, size - 1)
-    np.add.at(total, (slice(None),) * axis + (indices,), values)
-    return total
+    return _added_at(shape, (slice(None),) * axis + (indices,), values)
 
 
 def _along_later_axis(op, product, t):

@@ -5,7 +5,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops import shape_rules
 from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
-from cytape.ops.conform import sum_to
+from cytape.ops.conform import sum_to, widely
 from cytape.ops.declare import general, linear, nondifferentiable
 from cytape.ops.deferred import deferred_vjp
 from cytape.ops.shaping import ndim, ravel, reshape
@@ -138,7 +138,8 @@ def _tile_back(op, g):
     reps = [1] * (g.ndim - len(reps)) + reps
     lengths = [1] * (g.ndim - len(shape)) + list(shape)
     pairs = tuple(n for pair in zip(reps, lengths, strict=True) for n in pair)
-    return reshape(reshape(g, pairs).sum(axis=tuple(range(0, 2 * g.ndim, 2))), shape)
+    axes = tuple(range(0, 2 * g.ndim, 2))
+    return reshape(widely(lambda g: g.sum(axis=axes), reshape(g, pairs)), shape)
 
 
 def _repeat_back(op, g):
@@ -148,7 +149,7 @@ def _repeat_back(op, g):
     axis = normalize_axis_index(axis, len(shape))
     repeats = int(np.asarray(op.attrs["repeats"]).item())
     pairs = (*shape[: axis + 1], repeats, *shape[axis + 1 :])
-    return reshape(g, pairs).sum(axis=axis + 1)
+    return widely(lambda g: g.sum(axis=axis + 1), reshape(g, pairs))
 
 
 tile_op = linear("Tile", forward=np.tile, transpose=_tile_back, shape_rule=shape_rules.tile)

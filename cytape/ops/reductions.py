@@ -20,7 +20,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import shape_rules
 from cytape.ops.arguments import axis_in_batch, only_numpy
-from cytape.ops.conform import count, countable
+from cytape.ops.conform import count, countable, widely
 from cytape.ops.creation import astype, ones_like, stop_gradient_op, zeros_like
 from cytape.ops.declare import enter, general, linear, nondifferentiable
 from cytape.ops.deferred import deferred_jvp, deferred_vjp
@@ -461,7 +461,7 @@ def std(
 
 def _cumsum_transpose(op, g):
     axis = op.attrs["axis"]
-    return flip(cumsum_op(flip(g, axis), **op.attrs), axis)
+    return widely(lambda g: flip(cumsum_op(flip(g, axis), axis=axis, dtype=None), axis), g)
 
 
 cumsum_op = linear(

@@ -1,7 +1,7 @@
 """Derivatives where rounding, overflow or a root of zero could make them up.
 
 Roots of sums of squares at zero, and where only rounding keeps them from it; counts that half
-precision cannot hold; products of infinities with what does not move.
+precision cannot hold and sums it would round off; products of infinities with what stands still.
 """
 
 import numpy as np
@@ -136,6 +136,48 @@ def test_the_softmax_of_many_halves():
     assert softmax.dtype == np.float16
     np.testing.assert_allclose(softmax, 1 / MANY, rtol=1e-2)
     assert np.isfinite(cytape.nn.log_softmax(np.zeros(MANY, np.float16))).all()
+
+
+# -- sums in half precision ------------------------------------------------------------------------
+
+ROWS = 40_000  # a running sum of ones in half precision stops at 2,048
+ZEROS, FIRSTS = np.zeros((ROWS, 2), np.float16), np.zeros(ROWS, int)
+SMALL = np.float16(0.001)  # lest the right sum overflow
+
+SPREADING = {
+    "add": lambda b: b + ZEROS,
+    "multiply": lambda b: b * (ZEROS + np.float16(1)),
+    "maximum": lambda b: cnp.maximum(b, ZEROS - np.float16(1)),
+    "where": lambda b: cnp.where(ZEROS == 0, b, ZEROS),
+    "broadcast_to": lambda b: cnp.broadcast_to(b, ZEROS.shape),
+    "tile": lambda b: cnp.tile(b, (ROWS, 1)),
+    "repeat": lambda b: cnp.repeat(cnp.reshape(b, (1, 2)), ROWS, axis=0),
+    "repeat with counts": lambda b: cnp.repeat(b, np.array([ROWS, ROWS - 1])),
+    "index": lambda b: b[FIRSTS],
+    "gather": lambda b: cytape.gather(b, FIRSTS),
+    "take": lambda b: cnp.take(b, FIRSTS, axis=0, mode="clip"),
+    "take_along_axis": lambda b: cnp.take_along_axis(b, FIRSTS, 0),
+    "cumsum": lambda b: cnp.cumsum(cnp.concatenate([b, ZEROS[:, 0]])),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("function", SPREADING)
+def test_gradients_of_many_halves_are_summed_in_single_precision(function, place):
+    f, b = SPREADING[function], np.zeros(2, np.float16)
+    (found,) = derivatives("reverse", place, lambda b: SMALL * f(b), [b], None)
+    (wide,) = derivatives("reverse", place, lambda b: float(SMALL) * f(b), [b.astype(float)], None)
+    assert found.dtype == np.float16 and wide.max() > 35
+    np.testing.assert_allclose(found, wide, rtol=2e-3)
+
+
+def test_gradients_of_many_halves_along_an_unknown_extent():
+    def f(b, a):
+        return cytape.grad(lambda b: np.sum(SMALL * (a + b)))(b)
+
+    signature = [cytape.Spec.of((2,), "float16"), cytape.Spec.of((None, 2), "float16")]
+    gradient = cytape.function(f, input_signature=signature)(np.zeros(2, np.float16), ZEROS)
+    np.testing.assert_allclose(gradient.numpy(), float(SMALL) * ROWS, rtol=2e-3)
 
 
 # -- infinities ------------------------------------------------------------------------------------
