@@ -337,4 +337,3 @@ class _Slices:
     def __init__(self, slices: IndexedSlices) -> None:
         self.values, self.indices = slices.values, slices.indices
         self.dense_shape = slices.dense_shape
-

@@ -6,27 +6,30 @@ dict's items, the bits of floats. ``==`` does not: 1 == True, 0.0 == -0.0, and {
 
 from __future__ import annotations
 
-import copy
 import struct
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from types import BuiltinMethodType, MappingProxyType, MethodType, MethodWrapperType
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
+from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
 
 __all__ = [
+    "OBJECT",
+    "by_identity",
     "describe_attributes",
     "describe_value",
     "difference",
+    "double_bits",
     "generalised",
     "is_array",
     "is_object",
@@ -36,14 +39,26 @@ __all__ = [
     "with_tensors",
 ]
 
+
+class _Mark:
+    """What parts of keys begin with; unlike a string nothing of a user's is the same."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+OBJECT, ATTRIBUTES = _Mark("object"), _Mark("attributes")
 _ATOMS = frozenset({int, bool, str, bytes, type(None), type(...), type(NotImplemented)})
-_ATTRIBUTES = "attributes"
-_OBJECT = "object"
 _UNSET = object()
 # Modules of Python's own whose objects are what pickle would write, and never change.
 _VALUES = frozenset({"datetime", "decimal", "fractions", "ipaddress", "pathlib", "uuid"})
-_by_identity: set[ref[type]] = set()  # classes all of whose objects are told apart so
-_double, _two_doubles = struct.Struct("=d").pack, struct.Struct("=dd").pack
+by_identity: set[ref[type]] = set()  # classes all of whose objects are told apart so
+# Scalars that no tensor computes with: text, dates, records.
+_NOT_NUMBERS = (np.flexible, np.datetime64, np.timedelta64, np.object_)
+double_bits, _two_doubles = struct.Struct("=d").pack, struct.Struct("=dd").pack
 
 
 def is_array(leaf: Any) -> bool:
@@ -52,31 +67,16 @@ def is_array(leaf: Any) -> bool:
     What NumPy's protocol makes an array, say of pandas, is one.
     """
     kind = type(leaf)
-    return kind is Spec or hasattr(kind, "__array__") and kind is not Variable
+    return kind is Spec or hasattr(kind, "__array__") and kind is not Variable and not (
+        issubclass(kind, _NOT_NUMBERS))
 
 
 def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any:
     """Return an argument with others in the place of its tensors, in order."""
-    kind = type(x)
     if isinstance(x, (list, tuple)):
-        children = [with_tensors(item, replace) for item in x]
-        if kind is list:
-            return children
-        if isinstance(x, tuple):
-            packed = kind(*children) if hasattr(x, "_fields") else kind(children)
-            if hasattr(x, "__dict__"):
-                packed.__dict__.update(x.__dict__)
-            return packed
-        packed = copy.copy(x)  # keeps its attributes
-        packed[:] = children
-        return packed
+        return nest.with_children(x, [with_tensors(item, replace) for item in x])
     if isinstance(x, dict):
-        items = {word: with_tensors(item, replace) for word, item in x.items()}
-        if kind is dict:
-            return items
-        packed = copy.copy(x)  # keeps, say, a default factory
-        packed.update(items)
-        return packed
+        return nest.with_children(x, [with_tensors(item, replace) for item in x.values()])
     if isinstance(x, IndexedSlices):
         values, indices = with_tensors(x.values, replace), with_tensors(x.indices, replace)
         return IndexedSlices(values, indices, x.dense_shape)
@@ -117,13 +117,13 @@ def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     The objects that the key then knows by their ids are appended to another list.
     """
     kind = type(x)
-    if ref(kind) in _by_identity:
-        key.append((_OBJECT, kind, id(x)))
+    if ref(kind) in by_identity:
+        key.append((OBJECT, kind, id(x)))
         objects.append(x)
     elif kind in _ATOMS:
         key.append((kind, x))
     elif kind is float:
-        key.append((kind, _double(x)))
+        key.append((kind, double_bits(x)))
     elif kind is complex:
         key.append((kind, _two_doubles(x.real, x.imag)))
     elif isinstance(x, Variable):
@@ -159,8 +159,8 @@ def _describe_contents(x: Any, key: list[Hashable], objects: list[Any]) -> None:
             key.append((kind, x.__name__))
             x = x.__self__
         else:
-            _by_identity.add(ref(kind, _by_identity.discard))
-    key.append((_OBJECT, type(x), id(x)))
+            by_identity.add(ref(kind, by_identity.discard))
+    key.append((OBJECT, type(x), id(x)))
     objects.append(x)
 
 
@@ -172,16 +172,22 @@ def _is_value(kind: type) -> bool:
 
 def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     """Append the names of the attributes that an object has of its own, and their values."""
-    attributes = dict(getattr(x, "__dict__", ()))
-    for cls in type(x).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
+    kind = type(x)
+    attributes = {
+        name: value for name, value in getattr(x, "__dict__", {}).items()
+        # These follow from the rest, and are not there before they are asked for.
+        if not isinstance(getattr(kind, name, None), cached_property)}
+    for cls in kind.__mro__:
+        declared = cls.__dict__.get("__attrs_attrs__")  # its slots keep what follows from them, too
+        slots = cls.__dict__.get("__slots__", ()) if declared is None else (
+            [attribute.name for attribute in declared])
         for name in (slots,) if isinstance(slots, str) else slots:
             if name.startswith("__") and not name.endswith("__"):
                 name = f"_{cls.__name__.lstrip('_')}{name}"
             value = getattr(x, name, _UNSET)
             if value is not _UNSET and name not in ("__dict__", "__weakref__"):
                 attributes[name] = value
-    key.append((_ATTRIBUTES, *attributes))
+    key.append((ATTRIBUTES, *attributes))
     for value in attributes.values():
         describe_value(value, key, objects)
 
@@ -191,7 +197,7 @@ def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None
 
 def is_object(part: Hashable) -> bool:
     """Tell whether a part of a key stands for an object, which it knows by its id."""
-    return isinstance(part, tuple) and len(part) == 3 and part[0] is _OBJECT
+    return isinstance(part, tuple) and len(part) == 3 and part[0] is OBJECT
 
 
 def spec_of_part(part: Any) -> Spec | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from numbers import Number
 from typing import Any
 
-__all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as"]
+__all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as", "with_children"]
 
 _NESTED = (list, tuple, dict)
 
@@ -33,7 +33,10 @@ def flatten(structure: Any) -> list:
     if _is_flat(structure):
         return list(structure)
     leaves: list = []
-    _collect(structure, leaves)
+    try:
+        _collect(structure, leaves)
+    except RecursionError:
+        raise _too_deep() from None
     return leaves
 
 
@@ -97,6 +100,49 @@ def assert_same_structure(first: Any, second: Any) -> None:
         ...
     ValueError: structures differ: a list, [1, 2], where the other has a tuple, (1, 2)
     """
+    try:
+        _assert_same(first, second)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def with_children(container: Any, children: list) -> Any:
+    """Return a list, tuple or dict like another one, with other children in the same order.
+
+    It has the type and the attributes of the other. No method of a subclass is asked to put the
+    children in, which could do so in its own way: a Counter adds.
+
+    Examples
+    --------
+    >>> from collections import Counter
+    >>> with_children(Counter(a=3), [5]), with_children((1, 2), [3, 4])
+    (Counter({'a': 5}), (3, 4))
+    """
+    kind = type(container)
+    if kind is list:
+        return children
+    if kind is tuple:
+        return tuple(children)
+    if isinstance(container, tuple):
+        try:
+            packed: Any = tuple.__new__(kind, children)  # theirs may take what it likes
+        except TypeError:  # a type written in C, say time.struct_time
+            return kind(children)
+        if hasattr(container, "__dict__"):
+            packed.__dict__.update(container.__dict__)
+        return packed
+    if kind is dict:
+        return dict(zip(container, children, strict=True))
+    packed = copy.copy(container)  # keeps attributes and, say, a default factory
+    if isinstance(container, list):
+        list.__setitem__(packed, slice(None), children)
+    else:
+        for key, child in zip(container, children, strict=True):
+            dict.__setitem__(packed, key, child)
+    return packed
+
+
+def _assert_same(first: Any, second: Any) -> None:
     kind, other_kind = _kind(first), _kind(second)
     if kind is not other_kind:
         raise ValueError(
@@ -112,7 +158,7 @@ def assert_same_structure(first: Any, second: Any) -> None:
             f"structures differ in length, {len(first)} and {len(second)}: {first!r} and {second!r}"
         )
     for child, other_child in zip(_children(first), _children(second), strict=True):
-        assert_same_structure(child, other_child)
+        _assert_same(child, other_child)
 
 
 def _is_flat(structure: Any) -> bool:
@@ -176,9 +222,11 @@ def _rebuild(structure: Any, leaves: Iterator) -> Any:
     if kind is None:
         return next(leaves)
     if kind is dict:
-        rebuilt = copy.copy(structure)  # keeps the order of the keys and, say, a default factory
-        for key in _sorted_keys(structure):
-            rebuilt[key] = _rebuild(structure[key], leaves)
-        return rebuilt
-    children = [_rebuild(child, leaves) for child in structure]
-    return kind(*children) if hasattr(structure, "_fields") else type(structure)(children)
+        children = {key: _rebuild(structure[key], leaves) for key in _sorted_keys(structure)}
+        return with_children(structure, [children[key] for key in structure])
+    return with_children(structure, [_rebuild(child, leaves) for child in structure])
+
+
+def _too_deep() -> RecursionError:
+    return RecursionError(
+        "a structure is nested too deeply or contains itself: its leaves cannot be listed")

@@ -16,6 +16,8 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError
+from cytape.graph.keys import describe_arguments
+from cytape.graph.signature import is_object
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -458,3 +460,110 @@ def test_variables_by_name_are_those_of_the_graph_around():
         value = 4.0 + graphs.index(graph)
         w.assign(value)
         assert cytape.Session(graph).run([y, z]) == [3.0 * value, 5.0 * value]
+
+
+# ---- arguments with types of their own
+
+
+class Shifted(collections.namedtuple("Pair", "first second")):
+    def __new__(cls, start):
+        return super().__new__(cls, start, start + 1)
+
+
+@pytest.mark.parametrize("argument, use", [
+    (collections.Counter(a=3), lambda c: c["a"]),
+    (collections.defaultdict(list, a=3), lambda c: c["a"]),
+    (Shifted(3), lambda pair: pair.first),
+    (Shifted(np.float64(3.0)), lambda pair: pair.first),
+    (collections.Counter(a=np.float64(3.0)), lambda c: c["a"]),
+])
+def test_containers_of_other_types_have_the_contents_that_were_passed(argument, use):
+    f = cytape.function(lambda c, x: x * use(c))
+    for _ in range(2):
+        assert float(f(argument, np.float64(2.0))) == 6.0
+        assert float(cytape.grad(f, 1)(argument, np.float64(2.0))) == 3.0
+
+
+def deep(n):
+    nested = []
+    for _ in range(n):
+        nested = [nested]
+    return nested
+
+
+def cyclic(kind):
+    container = kind()
+    container.update(a=container) if kind is dict else container.append(container)
+    return container
+
+
+ENDLESS = [lambda: deep(200_000), *[functools.partial(cyclic, kind) for kind in (
+    list, dict, collections.deque)]]
+
+
+@pytest.mark.parametrize("make", ENDLESS)
+def test_arguments_and_results_without_an_end(make):
+    f = cytape.function(lambda argument, x: x)
+    for call in (f, cytape.function(lambda argument, x: f(argument, x))):
+        with pytest.raises(RecursionError, match="nested too deeply or contain"):
+            call(make(), np.float64(1.0))
+        assert float(call([], np.float64(1.0))) == 1.0
+    if make is not ENDLESS[-1]:  # a leaf
+        with pytest.raises(RecursionError, match="nested too deeply or contain"):
+            cytape.function(lambda x: make())(np.float64(1.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class Area:
+    width: float
+
+    @functools.cached_property
+    def squared(self):
+        return self.width**2
+
+
+def test_what_an_object_caches_does_not_change_what_it_is():
+    area, f = Area(3.0), cytape.function(lambda area, x: x * area.squared)
+    for _ in range(3):
+        assert float(f(area, np.float64(2.0))) == 18.0
+    assert f.experimental_get_tracing_count() == 1
+    assert float(f(Area(1.0), np.float64(2.0))) == 2.0
+
+
+@pytest.mark.parametrize("value, other", [
+    (np.str_("a"), np.str_("b")), (np.bytes_(b"a"), np.bytes_(b"b")),
+    (np.datetime64("2020-01-01"), np.datetime64("2021-01-01")),
+    (np.timedelta64(1, "D"), np.timedelta64(2, "D")),
+    (np.zeros((), "i4,f4")[()], np.ones((), "i4,f4")[()]),
+])
+@pytest.mark.parametrize("pack", [lambda x: x, lambda x: [x], lambda x: {"a": x}])
+def test_scalars_that_are_no_numbers_are_values(value, other, pack):
+    f = cytape.function(lambda m, x: x if m == pack(value) else -x)
+    for _ in range(2):
+        assert float(f(pack(value), np.float64(2.0))) == 2.0
+        assert float(f(pack(other), np.float64(2.0))) == -2.0
+    assert f.experimental_get_tracing_count() == 2
+
+
+def test_words_of_users_are_no_marks_of_keys():
+    f = cytape.function(lambda d, x: x * len(d))
+    for words in (("object", "b", "c"), ("attributes", "b")):
+        d = dict.fromkeys(words, 1)
+        key, _, _ = describe_arguments((d, *words), d)
+        assert not any(map(is_object, key)) and float(f(d, np.float64(1.0))) == len(words)
+    assert is_object(describe_arguments((object(),), {})[0][0])
+
+
+class Arraylike:
+    def __array__(self, dtype=None, copy=None):
+        return X
+
+
+def test_an_object_that_was_part_of_a_value_is_an_argument_like_before():
+    f = cytape.function(lambda x, y: cnp.sum(x) if isinstance(x, cytape.Tensor) else 0.0 * y)
+    f(Options(Arraylike()), X)
+    assert float(f(Arraylike(), X)) == X.sum()
+    for argument in (Scale(2.0), Scale(3.0)):
+        times = cytape.function(lambda scale, x: scale.times(x))
+        for _ in range(3):
+            assert np.all(times(argument, X).numpy() == argument.factor * X)

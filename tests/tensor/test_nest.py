@@ -1,6 +1,7 @@
 """Structures: flatten, pack, map, compare."""
 
-from collections import OrderedDict, defaultdict, namedtuple
+import time
+from collections import Counter, OrderedDict, defaultdict, namedtuple
 
 import numpy as np
 import pytest
@@ -108,3 +109,66 @@ def test_keys_of_several_types():
 def test_keys_that_cannot_be_sorted(keys):
     with pytest.raises(TypeError, match="sortable"):
         nest.flatten(dict.fromkeys(keys, 0))
+
+
+class Shifted(Pair):
+    def __new__(cls, start):
+        return super().__new__(cls, start, start + 1)
+
+
+class Twice(tuple):
+    def __new__(cls, first, second):
+        return super().__new__(cls, (first, second))
+
+
+class Adding(dict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, self.get(key, 0) + value)
+
+
+class Appending(list):
+    def __init__(self, note, items=()):
+        super().__init__(items)
+        self.note = note
+
+    def __setitem__(self, place, value):
+        raise TypeError("no")
+
+
+SUBCLASSES = [
+    Counter(b=3, a=2), OrderedDict(b=3, a=2), defaultdict(int, b=3, a=2), Adding(b=3, a=2),
+    Shifted(1), Twice(1, 2), Appending("note", [1, 2]), time.gmtime(0),
+]
+
+
+@pytest.mark.parametrize("structure", SUBCLASSES, ids=lambda x: type(x).__name__)
+def test_containers_with_methods_of_their_own_are_packed_as_they_were(structure):
+    negative = nest.map_structure(lambda x: -x, structure)
+    assert type(negative) is type(structure)
+    assert nest.flatten(negative) == [-x for x in nest.flatten(structure)]
+    assert getattr(negative, "note", None) == getattr(structure, "note", None)
+    if isinstance(structure, dict):
+        assert list(negative) == list(structure)
+
+
+def deep(n):
+    structure = []
+    for _ in range(n):
+        structure = [structure]
+    return structure
+
+
+def cyclic(kind):
+    structure = kind()
+    structure.append(structure) if kind is list else structure.update(a=structure)
+    return structure
+
+
+@pytest.mark.parametrize("structure", [
+    lambda: deep(200_000), lambda: cyclic(list), lambda: cyclic(dict)])
+@pytest.mark.parametrize("use", [
+    nest.flatten, lambda x: nest.map_structure(str, x), lambda x: nest.pack_sequence_as(x, [1, 2]),
+    lambda x: nest.assert_same_structure(x, x)])
+def test_structures_without_an_end(structure, use):
+    with pytest.raises(RecursionError, match="nested too deeply or contains itself"):
+        use(structure())
