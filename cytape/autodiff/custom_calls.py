@@ -135,11 +135,8 @@ def require_positional(f: Callable, kwargs: dict) -> None:
 def call_and_watch(f: Callable, args: tuple, kwargs: dict) -> tuple[Any, list[Variable]]:
     """Call f, and list the trainable variables that it read in the order of their creation."""
     watcher = Recorder(False, True)
-    watcher.push()
-    try:
+    with watcher:
         result = f(*args, **kwargs)
-    finally:
-        watcher.pop()
     return result, sorted(watcher.variables, key=lambda variable: variable.id)
 
 

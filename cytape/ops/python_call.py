@@ -300,11 +300,8 @@ def transposed(
     recorder = Recorder(False, False)
     for probe in moving:
         recorder.watch(probe.id)
-    recorder.push()
-    try:
+    with recorder:
         results = function(probes)
-    finally:
-        recorder.pop()
     pairs = [
         (result, seed)
         for result, seed in zip(results, seeds, strict=True)

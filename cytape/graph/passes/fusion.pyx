@@ -430,7 +430,7 @@ cdef bint is_operand(Spec spec, Spec full) noexcept:
     return run >= LEAST_RUN
 
 
-cdef bint may_be_fast(SymbolicGraph graph, int32_t node) noexcept:
+cdef bint may_be_fast(SymbolicGraph graph, int32_t node) except -1:
     """Whether a node is a sine or cosine of a derivative alone, as eager programs compute them."""
     return graph.nodes[node].is_derivative and (
         <Op>graph.ops[node] is sin_op or <Op>graph.ops[node] is cos_op)
