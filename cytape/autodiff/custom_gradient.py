@@ -221,7 +221,7 @@ class _CustomGradient:
                 raise TypeError(f"it reads {variables[0]!r}: pass variables as arguments")
             return _checked_pair(name, returned)[0]
 
-        result, specs = specs_by_example(name, computed, [x.spec for x in inputs])
+        result, specs = specs_by_example(name, computed, [x.spec for x in inputs], args)
         results = python_values_op(
             *inputs, call=EagerCall(name, computed, specs))
         if results:

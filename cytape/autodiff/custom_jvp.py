@@ -182,13 +182,13 @@ class _CustomJvp:
         apart, kwargs = arguments.without_tensors(), kept(kwargs)
         # What is connected to the results all the same came in by another way.
         stopped = [stop_gradient_op(x, apart=True) for x in inputs]
-        built = attempted(graph, lambda: call_and_watch(f, arguments.packed(stopped), kwargs))
+        built = attempted(graph, lambda: call_and_watch(f, arguments.packed(stopped), kwargs), args)
         if built is NotImplemented:
             def computed(*tensors: Tensor) -> Any:
                 args = apart.packed(tensors)
                 return self._computed(Arguments(args, nest.flatten(args)), kwargs)
 
-            result, specs = specs_by_example(name_of(f), computed, [x.spec for x in inputs])
+            result, specs = specs_by_example(name_of(f), computed, [x.spec for x in inputs], args)
             results = python_values_op(*inputs, call=EagerCall(name_of(f), computed, specs))
         else:
             result, variables = built

@@ -1,6 +1,7 @@
 """Graphs: programs that are recorded, transformed and replayed."""
 
 import cytape.graph.own_gradients  # noqa: F401  (it installs what it does)
+import cytape.graph.saved_draws  # noqa: F401  (likewise)
 from cytape.graph.aggregation import AggregationMethod
 from cytape.graph.concrete_function import ConcreteFunction
 from cytape.graph.control_flow import cond, while_loop

@@ -34,6 +34,7 @@ __all__ = [
     "checked_results",
     "described",
     "given_results_op",
+    "install_saved_draws",
     "missing_gradients",
     "missing_op",
     "python_call_op",
@@ -44,6 +45,23 @@ __all__ = [
 
 LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # what a function raises that needs values
 UNKNOWN_EXTENTS = 24, 36  # stand for extents that are not known
+
+
+def _saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
+    return lambda: None
+
+
+def install_saved_draws(function: Callable[[Callable, tuple], Callable[[], None]]) -> None:
+    """Tell how to save the random streams that a call may draw from.
+
+    Parameters
+    ----------
+    function : callable
+        Called with a function and a tuple of what it may use besides; returns what is called to
+        have all streams continue from here.
+    """
+    global _saved_draws
+    _saved_draws = function
 
 
 class PythonCall:
@@ -165,12 +183,12 @@ def _is_such(shape: tuple, pattern: tuple | None) -> bool:
 
 
 def specs_by_example(
-    name: str, function: Callable[..., Any], specs: Sequence[Spec]
+    name: str, function: Callable[..., Any], specs: Sequence[Spec], arguments: tuple = ()
 ) -> tuple[Any, list[Spec]]:
     """Find out what a function returns by calling it with made-up values.
 
     Matrices among these are symmetric and positive definite, and all numbers between 0 and 1, so
-    that as few functions as possible refuse them.
+    that as few functions as possible refuse them. Random streams that it draws from are as before.
 
     Parameters
     ----------
@@ -179,6 +197,8 @@ def specs_by_example(
         Of tensors.
     specs : sequence of Spec
         Of its arguments.
+    arguments : tuple
+        What it uses besides.
 
     Returns
     -------
@@ -202,6 +222,7 @@ def specs_by_example(
             f"{advice}. It was not tried out because the number of axes of an argument is not known"
         )
     examples = []
+    restore_draws = _saved_draws(function, arguments)
     for extent in UNKNOWN_EXTENTS if any(not spec.known for spec in specs) else (0,):
         tensors = [tensor_of(_example(spec, extent)) for spec in specs]
         try:
@@ -218,6 +239,8 @@ def specs_by_example(
                 f"{advice}. To find out, it was called with made-up arrays of the arguments' "
                 f"shapes, which failed: {type(error).__name__}: {error}"
             ) from error
+        finally:
+            restore_draws()
     found = []
     for several in zip(*examples, strict=True):
         shapes = [x.shape for x in several]
@@ -241,23 +264,27 @@ def _example(spec: Spec, unknown: int) -> np.ndarray:
     return np.broadcast_to(matrix, shape).astype(spec.dtype)
 
 
-def attempted(graph: Any, function: Callable[[], Any]) -> Any:
+def attempted(graph: Any, function: Callable[[], Any], arguments: tuple = ()) -> Any:
     """Call a function that builds a part of a graph; return NotImplemented if it needs values.
 
     Parameters
     ----------
     graph : SymbolicGraph
     function : callable
+    arguments : tuple
+        What it uses besides.
 
     Returns
     -------
     object
     """
     n_stateful = len(graph.stateful)
+    restore_draws = _saved_draws(function, arguments)
     try:
         return function()
     except LEAVES_CYTAPE:
         del graph.stateful[n_stateful:]  # nobody uses what was built: it must not run
+        restore_draws()
         return NotImplemented
 
 
