@@ -91,6 +91,7 @@ class ConcreteFunction:
         self._python_grad_func = python_grad_func
         self._executable: Executable | None = None
         self._derivatives: dict[int, Derivatives] = {}
+        self._report: Callable[[], None] | None = None
         self.last_use = 0  # whoever keeps several says
         graph.finalize()
 
@@ -185,6 +186,7 @@ class ConcreteFunction:
         if self._executable is None:
             self._executable = Executable(Subgraph(
                 self.graph, self.input_symbols, self.output_symbols, tuple(self.graph.stateful)))
+            self._executable.report = self._report
         return self._executable
 
     @property
@@ -209,6 +211,21 @@ class ConcreteFunction:
                 bodies += [body for body in found if isinstance(body, ConcreteFunction)]
         return n_bytes, bodies
 
+    def executables(self) -> list[Executable]:
+        """List all that have these plans."""
+        executables = [] if self._executable is None else [self._executable]
+        for part in (*list(self._derivatives.values()), *self._kept[1]):
+            executables += part.executables()
+        return executables
+
+    def report_plans(self, report: Callable[[], None] | None) -> None:
+        """Have a function called after each plan that is made, for whatever part of this."""
+        self._report = report
+        if self._executable is not None:
+            self._executable.report = report
+        for part in (*list(self._derivatives.values()), *self._kept[1]):
+            part.report_plans(report)
+
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
         return [*executable, *self._derivatives.values(), *self._kept[1]]
@@ -219,7 +236,9 @@ class ConcreteFunction:
 
     def _derivatives_of(self, order: int) -> Derivatives:
         if order not in self._derivatives:
-            self._derivatives[order] = Derivatives(self, ConcreteFunction, order)
+            derivatives = Derivatives(self, ConcreteFunction, order)
+            derivatives.report_plans(self._report)
+            self._derivatives[order] = derivatives
         return self._derivatives[order]
 
     def _inlined(self, graph: Any, inputs: list) -> list:

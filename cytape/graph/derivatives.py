@@ -95,6 +95,7 @@ class Derivatives:
         places = [*function.input_symbols, *function.output_symbols, *saved]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
         self._executable: Executable | None = None
+        self._report: Callable[[], None] | None = None
 
     def _seeds(self, body: FunctionGraph, symbols: Iterable[int]) -> list[Tensor | None]:
         specs = map(self._function.graph.spec_of, symbols)
@@ -139,9 +140,28 @@ class Derivatives:
         """The size of plans and their constants."""
         return sum(part.nbytes for part in self._parts())
 
+    def executables(self) -> list[Executable]:
+        """List all that have these plans."""
+        executables = [] if self._executable is None else [self._executable]
+        for trace in self._traces():
+            executables += trace.executables()
+        return executables
+
+    def report_plans(self, report: Callable[[], None] | None) -> None:
+        """Have a function called after each plan that is made."""
+        self._report = report
+        if self._executable is not None:
+            self._executable.report = report
+        for trace in self._traces():
+            trace.report_plans(report)
+
+    def _traces(self) -> list[Any]:
+        uncertain = [self._backward_of_uncertain] if self._uncertain else []
+        return [self._backward, self._jvp, *uncertain]
+
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
-        return [self._backward, self._jvp, *executable]
+        return [*self._traces(), *executable]
 
     def call(self, inputs: list) -> list:
         """Compute the function's outputs, as the outputs of one op that recorders follow."""
@@ -150,6 +170,7 @@ class Derivatives:
             self._executable = Executable(Subgraph(
                 function.graph, function.input_symbols,
                 (*function.output_symbols, *self._saved), tuple(function.graph.stateful)))
+            self._executable.report = self._report
         values = list(map(convert_to_tensor, inputs))
         results = self._executable.run(values)
         n_targets = len(self._targets)

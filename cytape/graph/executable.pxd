@@ -7,7 +7,7 @@ cdef class Executable:
     cdef Plan plan               # the one there is, if the specs of all feeds are known
     cdef bint is_optimised
     cdef dict plans              # else by the specs of what was fed
-    cdef long long n_uses
+    cdef public object report    # called when a plan was made, or None
     cdef Plan plan_for(self, list values)
     cdef int make_room(self, Py_ssize_t nbytes) except -1
     cdef list run_values(self, list values)    # Values in, new Values out

@@ -11,6 +11,8 @@ cdef enum:
     MOST_PLANS = 64        # of one subgraph, for as many shapes
     MOST_BYTES = 1 << 28   # of these plans, if they are more than one
 
+cdef long long n_uses = 0  # of plans, all together: a clock
+
 
 @cython.final
 cdef class Executable:
@@ -80,16 +82,36 @@ cdef class Executable:
     cdef list run_values(self, list values):
         return self.plan_for(values).run_values(values)
 
+    def plans_to_spare(self) -> list:
+        """List when plans were used last, how large they are and for which specs: all but one."""
+        cdef Plan plan
+        if self.plans is None:
+            return []
+        found = sorted([((<Plan>plan).last_use, plan.nbytes, specs)
+                        for specs, plan in list(self.plans.items())], key=lambda item: item[0])
+        if found:
+            found.pop()
+        return found
+
+    def drop(self, specs) -> None:
+        """Forget the plan for some specs."""
+        self.plans.pop(specs, None)
+
     cdef Plan plan_for(self, list values):
+        global n_uses
         cdef Plan plan
         cdef Value value
         if self.plans is None:
             if self.plan is None:
-                self.plan = Plan(self.subgraph)
+                plan = self.plan = Plan(self.subgraph)
             elif not self.is_optimised:
-                self.plan = Plan(optimise(self.subgraph))
+                plan = self.plan = Plan(optimise(self.subgraph))
                 self.is_optimised = True
-            return self.plan
+            else:
+                return self.plan
+            if self.report is not None:
+                self.report()
+            return plan
         specs = tuple([value.spec for value in values])
         plan = self.plans.get(specs)
         if plan is None:
@@ -97,15 +119,20 @@ cdef class Executable:
             plan = Plan(optimise(self.subgraph, specs))
             self.make_room(plan.nbytes)
             self.plans[specs] = plan
-        self.n_uses += 1
-        plan.last_use = self.n_uses
+            n_uses += 1
+            plan.last_use = n_uses
+            if self.report is not None:
+                self.report()
+            return plan
+        n_uses += 1
+        plan.last_use = n_uses
         return plan
 
     cdef int make_room(self, Py_ssize_t nbytes) except -1:
         """Drop plans for a new one, those used least recently first."""
         cdef Plan plan
         kept = self.nbytes + nbytes
-        by_use = sorted([((<Plan>plan).last_use, specs) for specs, plan in self.plans.items()],
+        by_use = sorted([((<Plan>plan).last_use, specs) for specs, plan in list(self.plans.items())],
                         key=lambda item: item[0])
         for _, specs in by_use:
             if len(self.plans) < MOST_PLANS and kept <= MOST_BYTES:

@@ -76,7 +76,9 @@ class Traces:
         forget = partial(_forget, weakref.ref(self), weakref.ref(trace))
         self._entries[trace] = _Entry([key], [_reference(x, forget) for x in objects])
         self.by_key[key] = trace
-        self._make_room(trace)
+        if self._max_bytes is not None:
+            trace.report_plans(partial(_make_room, weakref.ref(self), weakref.ref(trace)))
+        self.make_room(trace)
 
     def add_alias(self, key: tuple, trace: ConcreteFunction) -> None:
         """Find a trace under one more key."""
@@ -115,16 +117,30 @@ class Traces:
             if not entry.keys:
                 self.discard(trace)
 
-    def _make_room(self, newest: ConcreteFunction) -> None:
+    def make_room(self, used: ConcreteFunction) -> None:
+        """Give up what was used least recently if there is too much.
+
+        Other traces first; then plans of the one that is used, each part of which keeps its last.
+        """
         if self._max_traces is not None:
             while len(self._entries) > self._max_traces:
-                self.discard(self._oldest(newest))
-        if self._max_bytes is not None and len(self._entries) > 1:
-            sizes = {trace: trace.nbytes for trace in self._entries}
-            while sum(sizes.values()) > self._max_bytes and len(sizes) > 1:
-                oldest = self._oldest(newest)
-                self.discard(oldest)
-                sizes.pop(oldest, None)
+                self.discard(self._oldest(used))
+        if self._max_bytes is None:
+            return
+        sizes = {trace: trace.nbytes for trace in list(self._entries)}
+        while sum(sizes.values()) > self._max_bytes and len(sizes) > 1:
+            oldest = self._oldest(used)
+            self.discard(oldest)
+            sizes.pop(oldest, None)
+        excess = sum(sizes.values()) - self._max_bytes
+        if excess > 0 and used in self._entries:
+            plans = [(*plan, executable) for executable in used.executables()
+                     for plan in executable.plans_to_spare()]
+            for _, nbytes, specs, executable in sorted(plans, key=lambda plan: plan[0]):
+                if excess <= 0:
+                    break
+                executable.drop(specs)
+                excess -= nbytes
 
     def _oldest(self, newest: ConcreteFunction) -> ConcreteFunction:
         return min((trace for trace in list(self._entries) if trace is not newest),
@@ -146,3 +162,10 @@ def _forget(
     of_function, dead = traces(), trace()
     if of_function is not None and dead is not None:
         of_function.discard(dead)
+
+
+def _make_room(traces: weakref.ref[Traces], trace: weakref.ref[ConcreteFunction]) -> None:
+    """Make room for a new plan of a trace."""
+    of_function, used = traces(), trace()
+    if of_function is not None and used is not None:
+        of_function.make_room(used)

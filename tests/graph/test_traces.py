@@ -226,6 +226,54 @@ def test_the_bytes_of_traces_are_bounded():
     assert large.experimental_get_tracing_count() == large.cache_info().traces == 1
 
 
+def wavy(x):
+    return cnp.cumsum(cnp.sin(x)) @ cnp.cumsum(cnp.cos(x))
+
+
+def gradient_of(f):
+    return lambda x: cytape.grad(f)(x)
+
+
+def tangent_of(f):
+    return lambda x: cytape.jvp(f, (x,), (x,))
+
+
+@pytest.mark.parametrize("body", [
+    wavy,
+    lambda x: cytape.cond(x[0] > 0, lambda: wavy(x), lambda: cnp.sum(x)),
+    lambda x: cytape.while_loop(
+        lambda i, y: i < 2, lambda i, y: [i + 1, wavy(y) * y / 1e9], [0, x])[1].sum(),
+], ids=["plain", "branch", "loop"])
+@pytest.mark.parametrize("use", [lambda f: f, gradient_of, tangent_of])
+def test_plans_for_new_extents_and_derivatives_are_bounded(body, use):
+    f = cytape.function(body, reduce_retracing=True, max_bytes=300_000)
+    unbounded = cytape.function(body, reduce_retracing=True, max_bytes=None)
+    for function in (f, unbounded):
+        for n in range(5_000, 5_030):
+            use(function)(np.ones(n))
+    # Every part of the trace that is used keeps one plan.
+    n_parts = len(next(iter(f._traces._entries)).executables())
+    info, all_of_it = f.cache_info(), unbounded.cache_info()
+    assert info.nbytes <= max(300_000, all_of_it.nbytes / all_of_it.plans * 3 * n_parts)
+    assert info.nbytes < all_of_it.nbytes / 3
+    assert f.experimental_get_tracing_count() == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")
+def test_collections_while_there_is_made_room():
+    f = cytape.function(lambda model, x: x * model.factor, max_traces=20)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(5, 2, 2)
+    try:
+        for n in range(600):
+            model = Scale(float(n))
+            model.self = model
+            assert float(f(model, np.float64(2.0))) == 2.0 * n
+            assert f.cache_info().traces <= 20
+    finally:
+        gc.set_threshold(*thresholds)
+
+
 def test_constants_and_bodies_count():
     table = np.ones(10_000)
     f = cytape.function(lambda x: cytape.cond(
