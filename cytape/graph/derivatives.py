@@ -12,7 +12,7 @@ from cytape.graph.reference import needed_nodes
 from cytape.graph.replay import symbolic_gradients, symbolic_tangents
 from cytape.graph.subgraph import Subgraph
 from cytape.ops.creation import constant_op
-from cytape.ops.general_op import record_custom
+from cytape.ops.general_op import GradientIfNeeded, record_custom
 from cytape.ops.python_call import missing_op
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import HIGHER_ORDER, building_into
@@ -193,7 +193,7 @@ class Derivatives:
             if self._uncertain:
                 compute = functools.cache(lambda: derivative(self._backward_of_uncertain, seeds))
                 for i, place in self._uncertain.items():
-                    found[i] = lambda place=place: compute()[place]
+                    found[i] = GradientIfNeeded(lambda place=place: compute()[place])
             return found
 
         def jvp(*tangents: Any) -> list:

@@ -73,6 +73,11 @@ class CustomOp(Op):
     def __init__(self, name: str) -> None: ...
 
 def install_custom_call(function: Callable[..., list[Tensor]]) -> None: ...
+
+class GradientIfNeeded:
+    compute: Callable[[], Any]
+    def __init__(self, compute: Callable[[], Any]) -> None: ...
+
 def custom_call(
     name: str,
     results: Sequence[Any],

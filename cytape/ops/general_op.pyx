@@ -433,6 +433,21 @@ cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
     release_objects(refs, n_refs - 1, keeper)
 
 
+class GradientIfNeeded:
+    """What a backward function of `custom_call` may return in the place of a gradient.
+
+    Parameters
+    ----------
+    compute : callable
+        Called without arguments, for the gradient.
+    """
+
+    __slots__ = ("compute",)
+
+    def __init__(self, compute):
+        self.compute = compute
+
+
 @cython.final
 cdef class CustomOp(Op):
     def __init__(self, str name):
@@ -469,8 +484,8 @@ cdef class CustomOp(Op):
         for i, gradient in enumerate(gradients):
             if type(gradient) is np.ndarray and gradient.flags.writeable:
                 gradients[i] = gradient.copy()  # the user's function may write into it again
-            elif callable(gradient):
-                gradients[i] = gradient() if i < call.n_inputs and call.needed[i] else None
+            elif type(gradient) is GradientIfNeeded:
+                gradients[i] = gradient.compute() if i < call.n_inputs and call.needed[i] else None
         return give_all(self, call, gradients)
 
 
@@ -485,7 +500,7 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
     inputs : sequence of Tensor or Variable
     backward : callable
         Called with one gradient per output (zeros where none arrived); returns per input a
-        gradient, None, or what is called for the gradient if it is needed.
+        gradient, None, or a `GradientIfNeeded`.
     jvp : callable, optional
         Called with one tangent per input (zeros for those without, None for those that can have
         none); returns a tangent or None per output. Without it, and in graphs, `backward` is

@@ -21,6 +21,7 @@ from cytape.errors import (
 )
 from cytape.ops.conform import broadcast_to, cast, stand_in
 from cytape.ops.declare import general, nondifferentiable
+from cytape.ops.general_op import GradientIfNeeded
 from cytape.ops.gradients import compute_gradients
 from cytape.ops.shape_rules import may_fit
 from cytape.tensor import nest
@@ -369,7 +370,7 @@ def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequenc
 
     Returns
     -------
-    list of Tensor, callable or None
+    list of Tensor, GradientIfNeeded or None
     """
     if current_graph() is not None:
         return _refused(refusal, gradients, [x.spec for x in inputs])
@@ -377,7 +378,7 @@ def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequenc
     def refuse() -> Any:
         raise NotDifferentiableError(refusal)
 
-    return [refuse] * len(inputs)
+    return [GradientIfNeeded(refuse)] * len(inputs)
 
 
 def _refused(refusal: str, given: Sequence[Any], specs: Sequence[Spec]) -> list:

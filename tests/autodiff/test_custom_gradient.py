@@ -570,3 +570,20 @@ def test_a_backward_function_may_write_into_what_it_returned_before():
     gradient = tape.gradient(y, x)
     buffer[:] = 0.0
     assert gradient.numpy().tolist() == [8.0, 8.0, 8.0]
+
+
+@pytest.mark.parametrize("place", [lambda f: f, cytape.function])
+def test_a_function_is_no_gradient(place):
+    calls = []
+
+    def gradient():
+        calls.append(1)
+        return 5.0
+
+    f = place(cytape.custom_gradient(lambda x: (x * 2.0, lambda dy: gradient)))
+    g = place(lambda x: cytape.numpy_function(
+        lambda x: x * 2.0, x, specs=x.spec, grad_func=lambda x, dy: gradient))
+    for function in f, g:
+        with pytest.raises(TypeError, match="function"):
+            cytape.grad(function)(cytape.constant(1.0))
+    assert not calls
