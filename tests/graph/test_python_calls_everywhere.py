@@ -1,5 +1,8 @@
 """Functions that leave cytape, wherever they are called and however they are differentiated."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -240,3 +243,33 @@ def test_python_is_called_and_differentiated_alike_everywhere(place, mode, f):
     if same_shape(mode) or extents_are_known and place in PLACES[1:4]:
         np.testing.assert_allclose(
             place(transform(called))(X, w), expected, rtol=1e-10, atol=1e-12)
+
+
+def module_scale(a, factor):
+    return a * factor
+
+
+class Model:
+    def __init__(self):
+        self.v, self.factor = cytape.Variable(2.0), np.array(3.0)
+
+    @staticmethod
+    def static_scale(a, factor):
+        return a * factor
+
+    @cytape.function
+    def __call__(self, x):
+        y = cytape.numpy_function(self.static_scale, x, self.factor, specs=x.spec)
+        y = cytape.numpy_function(module_scale, y, self.factor, specs=x.spec)
+        return cnp.sum(y * self.v)
+
+
+def test_models_go_whose_traces_call_functions_that_do_not_refer_to_them():
+    references = []
+    for _ in range(4):
+        model = Model()
+        assert float(model(np.ones(3))) == 54.0
+        references.append(weakref.ref(model))
+        del model
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 4
