@@ -193,7 +193,7 @@ class Derivatives:
             if self._uncertain:
                 compute = functools.cache(lambda: derivative(self._backward_of_uncertain, seeds))
                 for i, place in self._uncertain.items():
-                    found[i] = GradientIfNeeded(lambda place=place: compute()[place])
+                    found[i] = GradientIfNeeded(functools.partial(_part, compute, place))
             return found
 
         def jvp(*tangents: Any) -> list:
@@ -201,6 +201,10 @@ class Derivatives:
 
         record_custom(function.name, outputs, inputs, backward, jvp)
         return outputs[: len(function.output_symbols)]
+
+
+def _part(compute: Callable[[], list], place: int) -> Any:
+    return compute()[place]
 
 
 def _lacks(body: FunctionGraph, gradient: Any) -> bool:

@@ -48,8 +48,11 @@ LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # what a function raises t
 UNKNOWN_EXTENTS = 24, 36  # stand for extents that are not known
 
 
-def _saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
+def _saves_nothing(function: Callable, arguments: tuple) -> Callable[[], None]:
     return lambda: None
+
+
+_saved_draws: Callable[[Callable, tuple], Callable[[], None]] = _saves_nothing
 
 
 def install_saved_draws(function: Callable[[Callable, tuple], Callable[[], None]]) -> None:
