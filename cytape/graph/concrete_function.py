@@ -214,7 +214,7 @@ class ConcreteFunction:
     def executables(self) -> list[Executable]:
         """List all that have these plans."""
         executables = [] if self._executable is None else [self._executable]
-        for part in (*list(self._derivatives.values()), *self._kept[1]):
+        for part in self._traces():
             executables += part.executables()
         return executables
 
@@ -223,12 +223,15 @@ class ConcreteFunction:
         self._report = report
         if self._executable is not None:
             self._executable.report = report
-        for part in (*list(self._derivatives.values()), *self._kept[1]):
+        for part in self._traces():
             part.report_plans(report)
+
+    def _traces(self) -> list[Any]:
+        return [*self._derivatives.values(), *self._kept[1]]
 
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
-        return [*executable, *self._derivatives.values(), *self._kept[1]]
+        return [*executable, *self._traces()]
 
     def run(self, inputs: list) -> list:
         """Compute the outputs, whoever records."""

@@ -10,6 +10,7 @@ import numpy as np
 from cytape.graph.bodies import given_symbols, like
 from cytape.graph.concrete_function import ConcreteFunction
 from cytape.graph.conditional import call_branch
+from cytape.graph.frozen_draws import call_traced
 from cytape.graph.function_graph import FunctionGraph
 from cytape.graph.loops import Loop
 from cytape.ops.grouping import may_agree
@@ -82,7 +83,7 @@ def cond(
         for suffix, f in (("true", true_fn), ("false", false_fn)):
             body = FunctionGraph(f"{name or 'cond'}_{suffix}", graph)
             with unrecorded(), building_into(body):
-                functions.append((body, f()))
+                functions.append((body, call_traced(body, f)))
         (body, of_true), (other_body, of_false) = functions
         _check_structures("the results of true_fn and false_fn", of_true, of_false)
         leaves = _agreeing(body, nest.flatten(of_true), other_body, nest.flatten(of_false))
@@ -298,7 +299,10 @@ class _Program:
 
     def _call(self, f: Callable, variables: list[Tensor]) -> Any:
         structure = nest.pack_sequence_as(self._loop_vars, variables)
-        return f(*structure) if self._unpacked else f(structure)
+        arguments = tuple(structure) if self._unpacked else (structure,)
+        graph = current_graph()
+        return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
+            f(*arguments))
 
     def goes_on(self, variables: list[Tensor]) -> Tensor:
         return _predicate("the result of cond", self._call(self._cond, variables))

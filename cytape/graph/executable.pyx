@@ -132,8 +132,8 @@ cdef class Executable:
         """Drop plans for a new one, those used least recently first."""
         cdef Plan plan
         kept = self.nbytes + nbytes
-        by_use = sorted([((<Plan>plan).last_use, specs) for specs, plan in list(self.plans.items())],
-                        key=lambda item: item[0])
+        by_use = sorted([((<Plan>plan).last_use, specs)
+                         for specs, plan in list(self.plans.items())], key=lambda item: item[0])
         for _, specs in by_use:
             if len(self.plans) < MOST_PLANS and kept <= MOST_BYTES:
                 break

@@ -1,9 +1,9 @@
 """Random numbers that Python draws while a function is traced: each call would repeat them.
 
 A draw changes its generator. Which generators a function may draw from is told by what can be
-reached from it without running anything: NumPy's global one, those among the arguments and their
-attributes, and those that it and the functions that it uses name. That some generator has changed
-is told by its memory; the line is looked for in the bytecode then.
+reached from it without running anything: NumPy's global one, those among the arguments, in their
+attributes and containers, and those that it and the functions and methods that it uses name. That
+some generator has changed is told by its memory; the line is looked for in the bytecode then.
 """
 
 from __future__ import annotations
@@ -12,32 +12,70 @@ import dis
 import functools
 import inspect
 import random
+import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from ctypes import string_at
-from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
+from itertools import islice
+from types import (
+    BuiltinMethodType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
 
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
 
-__all__ = ["Draws"]
+__all__ = ["Draws", "call_traced"]
 
 MOST_VALUES = 1000  # that are looked at
 MOST_ITEMS = 64     # of a container
 _HEADER = object.__basicsize__
 _PYTHON_BYTES = random.Random.__base__.__basicsize__ - _HEADER  # type: ignore[union-attr]
 _NO_CODE = (lambda: None).__code__
-_PLAIN = {int, float, complex, bool, str, bytes, type(None), Tensor, np.ndarray}
+_PLAIN = {int, float, complex, bool, str, bytes, type(None), Tensor, np.ndarray, Variable}
+_SEQUENCES: tuple[type, ...] = (list, tuple, set, frozenset, deque)
 _UNSET = object()
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _numpy_global: Any = np.random.mtrand._rand
 _python_global: Any = random._inst
 
 
+def call_traced(graph: Any, f: Callable, args: Iterable[Any] = (), kwargs: Any = None) -> Any:
+    """Call a function whose trace becomes a graph; warn of what it draws.
+
+    Not if variables were made, from drawn numbers perhaps: then it is traced once more.
+    """
+    args, kwargs = tuple(args), kwargs or {}
+    with Draws(f, (*args, *kwargs.values())) as draws:
+        results = f(*args, **kwargs)
+    around = graph
+    while around is not None and not getattr(around, "n_variables_made", 0):
+        around = getattr(around, "outer_graph", None)
+    if around is None:
+        draws.warn(graph.name)
+    return results
+
+
+class _Tracing(threading.local):
+    """What is being traced in a thread, from the outermost to the innermost."""
+
+    def __init__(self) -> None:
+        self.draws: list[Draws] = []
+
+
+_tracing = _Tracing()
+
+
 class Draws:
-    """Notices what a function draws.
+    """Notices what a function draws that is traced; a context to call it in.
 
     Parameters
     ----------
@@ -46,26 +84,40 @@ class Draws:
         What it is going to be called with.
     """
 
-    def __init__(self, f: Callable, arguments: tuple[Any, ...]) -> None:
+    def __init__(self, f: Callable, arguments: tuple[Any, ...] = ()) -> None:
         self._functions: list[tuple[FunctionType, dict[str, Any]]] = []  # with names known besides
         self._generators = {id(_numpy_global): _numpy_global}
+        # Of attributes and globals in what has been looked at, and those looked up in a class.
+        self._names = {"__call__"}
+        self._known: dict[int, set[str]] = {}
         seen: set[int] = set()
-        if isinstance(f, FunctionType):
-            values = [*arguments, *self._add(f, dict(zip(
-                f.__code__.co_varnames, arguments, strict=False)))]
+        if type(f) is FunctionType:
+            values = deque([*arguments, *self._add(f, dict(zip(
+                f.__code__.co_varnames, arguments, strict=False)))])
         else:
-            values = [*arguments, f]
+            values = deque([*arguments, f])
         while values and len(seen) < MOST_VALUES:
-            value = values.pop()
+            value = values.popleft()  # the nearest first
             if type(value) not in _PLAIN and id(value) not in seen:
                 seen.add(id(value))
                 values += self._look_at(value)
-        self._before = [(x, _state(x)) for x in self._generators.values()]
+        self._before = {place: _state(x) for place, x in self._generators.items()}
+
+    def __enter__(self) -> Draws:
+        _tracing.draws.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _tracing.draws.remove(self)
 
     def warn(self, name: str) -> None:
         """Warn if any generator has drawn since, at the line where that happened."""
-        for generator, before in self._before:
-            if _state(generator) != before:
+        for place, generator in self._generators.items():
+            before, now = self._before[place], _state(generator)
+            if now != before:
+                for around in _tracing.draws:  # which would say it once more
+                    if around._before.get(place) == before:
+                        around._before[place] = now
                 what = "np.random" if generator is _numpy_global else (
                     "Python's random" if generator is _python_global else
                     f"a {type(generator).__name__}")
@@ -78,44 +130,80 @@ class Draws:
 
     def _look_at(self, value: Any) -> Iterable[Any]:
         """Take note of a generator or a function; return what can be reached from a value."""
-        if isinstance(value, _GENERATORS):
+        kind = type(value)  # isinstance would ask a proxy what it is
+        if issubclass(kind, _GENERATORS):
             self._generators[id(value)] = value
-        elif value is random:
-            self._generators[id(_python_global)] = _python_global
-        elif isinstance(value, (list, tuple, dict)):
-            if len(value) <= MOST_ITEMS:
-                return value.values() if isinstance(value, dict) else value
-        elif isinstance(value, FunctionType):
+            return ()
+        if issubclass(kind, ModuleType):
+            if value is random:
+                self._generators[id(_python_global)] = _python_global
+            return ()
+        if kind is FunctionType:
             return self._add(value, {})
-        elif isinstance(value, MethodType):
+        if kind is MethodType:
             names = getattr(value.__func__, "__code__", _NO_CODE).co_varnames
             known = {names[0]: value.__self__} if names else {}
             if isinstance(value.__func__, FunctionType):
                 return [value.__self__, *self._add(value.__func__, known)]
             return value.__func__, value.__self__
-        elif isinstance(value, BuiltinMethodType):
+        if kind is BuiltinMethodType:
             return (value.__self__,)
-        elif isinstance(value, functools.partial):
+        if kind is functools.partial:
             return value.func, *value.args, *value.keywords.values()
-        elif not isinstance(value, (type, ModuleType)):
-            call = vars(type(value)).get("__call__")
-            if isinstance(call, FunctionType) and call.__code__.co_varnames:
-                self._add(call, {call.__code__.co_varnames[0]: value})
-            attributes = getattr(value, "__dict__", {}).values()
-            return [x for x in list(attributes) if isinstance(x, _GENERATORS) or callable(x)]
-        return ()
+        if issubclass(kind, dict):
+            items = list(islice(dict.values(value), MOST_ITEMS))
+            return items if kind is dict else items + self._reached_from(value)
+        for base in _SEQUENCES:
+            if issubclass(kind, base):
+                items = list(islice(base.__iter__(value), MOST_ITEMS))  # type: ignore[attr-defined]
+                return items if kind is base else items + self._reached_from(value)
+        return self._reached_from(value)
+
+    def _reached_from(self, value: Any) -> list[Any]:
+        """List an object's attributes, and what its classes have of the names that are used."""
+        kind = type(value)
+        is_class = issubclass(kind, type)
+        classes = type.__dict__["__mro__"].__get__(value if is_class else kind)
+        found = [] if is_class else list(_own_attributes(value))
+        if _is_of_cytape(kind):
+            return [x for x in found if callable(x) or issubclass(type(x), _GENERATORS)]
+        known = self._known.setdefault(id(value if is_class else kind), set())
+        while len(known) < len(self._names):  # methods that are found may name others
+            new = self._names - known
+            known |= new
+            for cls in classes:
+                attributes = vars(cls)
+                if cls is object or _is_of_cytape(cls):
+                    continue
+                for name in new & attributes.keys():
+                    x = attributes[name]
+                    if type(x) is MemberDescriptorType:
+                        continue
+                    if type(x) is property:
+                        x = x.fget
+                    elif type(x) in (staticmethod, classmethod):
+                        x = x.__func__
+                    if type(x) is FunctionType and x.__code__.co_varnames:
+                        found += self._add(x, {x.__code__.co_varnames[0]: value})
+                    else:
+                        found.append(x)
+        return found
 
     def _add(self, function: FunctionType, known: dict[str, Any]) -> Iterable[Any]:
         self._functions.append((function, known))
+        if not _is_ours(function):
+            for code in _codes(function.__code__):
+                self._names.update(code.co_names)
         return _reachable(function)
 
     def _place(self, generator: Any) -> tuple[str, int]:
         """Return the file and the line of a draw, of the function where none can be seen."""
-        for function, known in self._functions:
-            if not _is_ours(function):
-                line = _line(function.__code__, _names(function, known), generator)
-                if line is not None:
-                    return function.__code__.co_filename, line
+        for line_of in (_line, _likely_line):
+            for function, known in self._functions:
+                if not _is_ours(function):
+                    line = line_of(function.__code__, _names(function, known), generator)
+                    if line is not None:
+                        return function.__code__.co_filename, line
         for function, _ in self._functions:
             if not _is_ours(function):
                 return function.__code__.co_filename, function.__code__.co_firstlineno
@@ -173,13 +261,14 @@ def _reachable(function: FunctionType) -> Iterator[Any]:
         modules = []
         for name in code.co_names:
             value = function.__globals__.get(name, _UNSET)
-            if isinstance(value, ModuleType):
+            if issubclass(type(value), ModuleType):
                 modules.append(value)
             if value is not _UNSET:
                 yield value
         for module in modules:
             if module is not np:
-                yield from [vars(module)[name] for name in code.co_names if name in vars(module)]
+                there = _contents(module)
+                yield from [there[name] for name in code.co_names if name in there]
 
 
 def _line(code: CodeType, names: dict[str, Any], generator: Any) -> int | None:
@@ -196,16 +285,56 @@ def _line(code: CodeType, names: dict[str, Any], generator: Any) -> int | None:
             else:
                 value = _UNSET
             line = instruction.positions.lineno if instruction.positions else None
-            if isinstance(value, (MethodType, BuiltinMethodType)) and (
-                    value.__self__ is generator):
+            if type(value) in (MethodType, BuiltinMethodType) and value.__self__ is generator:
                 return line
             if value is generator:
                 second_best = second_best or line
     return second_best
 
 
+def _likely_line(code: CodeType, names: dict[str, Any], generator: Any) -> int | None:
+    """Return the line on which something unknown is asked for what the generator has."""
+    for inner in _codes(code):
+        for instruction in dis.get_instructions(inner):
+            if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.positions and (
+                    not instruction.argval.startswith("_")
+                    and hasattr(type(generator), instruction.argval)):
+                return instruction.positions.lineno
+    return None
+
+
+def _own_attributes(value: Any) -> list[Any]:
+    """List the values of an object's attributes, without asking it."""
+    try:
+        found = list(object.__getattribute__(value, "__dict__").values())
+    except AttributeError:
+        found = []
+    for slot in _slots(type(value)):
+        try:
+            found.append(slot.__get__(value))
+        except AttributeError:  # nothing is in it yet
+            continue
+    return [x for x in found if type(x) not in _PLAIN]
+
+
+def _slots(kind: type) -> list[MemberDescriptorType]:
+    return [
+        slot for cls in type.__dict__["__mro__"].__get__(kind) if "__slots__" in vars(cls)
+        for slot in list(vars(cls).values()) if type(slot) is MemberDescriptorType]
+
+
+def _is_of_cytape(cls: type) -> bool:
+    return str(vars(cls).get("__module__")).startswith("cytape.")
+
+
+def _contents(module: ModuleType) -> dict[str, Any]:
+    return object.__getattribute__(module, "__dict__")  # a lazy one is not loaded
+
+
 def _attribute(value: Any, name: str) -> Any:
-    if isinstance(value, (ModuleType, *_GENERATORS)):
+    if issubclass(type(value), ModuleType):
+        return _contents(value).get(name, _UNSET)
+    if issubclass(type(value), _GENERATORS):
         return getattr(value, name, _UNSET)
     return _UNSET if value is _UNSET else inspect.getattr_static(value, name, _UNSET)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cytape.graph.concrete_function import ConcreteFunction
-from cytape.graph.frozen_draws import Draws
+from cytape.graph.frozen_draws import call_traced
 from cytape.graph.function_graph import FunctionGraph
 from cytape.graph.keys import describe_arguments
 from cytape.graph.signature import (
@@ -318,10 +318,7 @@ class Function:
         with unrecorded(), building_into(graph):
             args = with_tensors(args, symbolic)
             kwargs = with_tensors(kwargs, symbolic)
-            draws = Draws(self.__wrapped__, (*args, *kwargs.values()))
-            outputs = self.__wrapped__(*args, **kwargs)
-            if not graph.n_variables_made:  # then it is traced once more
-                draws.warn(self.name)
+            outputs = call_traced(graph, self.__wrapped__, args, kwargs)
             trace = ConcreteFunction(
                 self.name, graph, arguments, outputs, variables=variables, **self._gradients)
         graph.may_make_variables = _no  # not a closure, which knows this function

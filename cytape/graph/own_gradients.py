@@ -17,6 +17,7 @@ import numpy as np
 
 from cytape.graph.bodies import dense, inlined, like
 from cytape.graph.concrete_function import ConcreteFunction
+from cytape.graph.frozen_draws import call_traced
 from cytape.graph.function_graph import FunctionGraph
 from cytape.ops.conform import broadcast_to
 from cytape.ops.general_op import install_custom_call
@@ -83,7 +84,7 @@ def _custom_call(
         with unrecorded(), building_into(body):
             seeds = like(body, graph, map(graph.symbol_of, results))
             try:
-                gradients = backward(*seeds)
+                gradients = call_traced(body, backward, seeds)
                 trace = ConcreteFunction(
                     body.name, body, list(map(body.symbol_of, seeds)), list(gradients))
             except Exception as error:  # of concern only to who asks for a derivative

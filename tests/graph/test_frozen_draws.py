@@ -1,6 +1,7 @@
 """Random numbers that Python draws in a trace are warned of, at their line."""
 
 import random
+import types
 import warnings
 
 import numpy as np
@@ -50,7 +51,53 @@ class Noise:
         return x * self.python.gauss(0.0, 1.0)
 
 
+class Dropout:
+    settings = {"rng": np.random.default_rng(3)}
+
+    def __init__(self):
+        self.rng, self.l = np.random.default_rng(4), [np.random.default_rng(5)]
+
+    def noise(self):
+        return self.helper()
+
+    def helper(self):
+        return self.rng.normal()
+
+    @property
+    def drawn(self):
+        return self.rng.normal()
+
+
+class Slotted:
+    __slots__ = ("inner",)
+
+    def __init__(self):
+        self.inner = Dropout()
+
+
+class Model:
+    rng = np.random.default_rng(6)
+
+    def __init__(self):
+        self.inner, self.layers, self.slotted = Dropout(), {"a": [Dropout()]}, Slotted()
+
+
+model = Model()
+
 DRAWS = {
+    "an inner object's": lambda: lambda x: x * model.inner.noise(),
+    "a layer's": lambda: lambda x: x * model.layers["a"][0].noise(),
+    "an inner attribute": lambda: lambda x: x * model.inner.rng.normal(),
+    "an item": lambda: lambda x: x * model.inner.l[0].normal(),  # rng.
+    "a slot's": lambda: lambda x: x * model.slotted.inner.noise(),
+    "a class's": lambda: lambda x: x * model.rng.normal(),
+    "of a class": lambda: lambda x: x * Model.rng.normal(),
+    "a dict's of a class": lambda: lambda x: x * Dropout.settings["rng"].normal(),  # rng.
+    "a property's": lambda: lambda x: x * model.inner.drawn,
+    "in a loop": lambda: lambda x: cytape.while_loop(
+        lambda i, y: i < 2, lambda i, y: (i + 1, y * np.random.rand()), (cnp.sum(x) * 0, x))[1],
+    "a local in a branch": lambda: lambda x: (lambda own: cytape.cond(
+        cnp.sum(x) > 0, lambda: x * own.normal(), lambda: x))(model.inner.l[0]),
     "np.random": lambda: lambda x: x * np.random.rand(),
     "np.random, of a pair": lambda: lambda x: x * np.random.randn(),
     "np.random, one turn": lambda: lambda x: x * np.sum(np.random.rand(312)),
@@ -118,3 +165,45 @@ def test_what_is_drawn_anew_or_for_variables_is_not_warned_of(body):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         body(X) if isinstance(body, Layer) else cytape.function(body)(X)
+
+
+@pytest.mark.parametrize("build", [
+    lambda x: cytape.while_loop(
+        lambda i, y: i < 2, lambda i, y: (i + 1, y * np.random.rand()), (0, x)),
+    lambda x: cytape.while_loop(
+        lambda i, y: i < 2 * np.random.rand(), lambda i, y: (i + 1, y), (0, x)),
+    lambda x: cytape.cond(cnp.sum(x) > 0, lambda: x * model.inner.noise(), lambda: x),
+    lambda x: cytape.cond(cnp.sum(x) > 0, lambda: x, lambda: x * rng.normal()),
+], ids=["body", "condition", "branch", "other branch"])
+def test_draws_in_bodies_that_a_graph_has_are_warned_of(build):
+    graph = cytape.Graph()
+    x = graph.placeholder("float64", (3,))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with graph.as_default():
+            build(x)
+    assert [w.filename for w in caught] == [__file__]
+    assert "drew random numbers from" in str(caught[0].message)
+
+
+class Proxy:
+    """Says that it was asked."""
+
+    def __getattribute__(self, name):
+        raise AssertionError(name)
+
+
+class Items(dict):
+    def values(self):
+        raise AssertionError("values")
+
+
+def test_no_code_of_users_runs_to_find_generators():
+    proxy, items, module = Proxy(), Items(rng=rng), types.ModuleType("lazy")
+    module.__getattr__ = lambda name: pytest.fail(name)
+
+    def f(x):
+        return x if proxy is None else x * (items is not None) * noisy(1.0) if module else x
+
+    with pytest.warns(UserWarning, match="f drew"):
+        cytape.function(f)(X)
