@@ -7,8 +7,9 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
 - `absolute`, `fabs`, `hypot`, `arctan2` and `sinc` have derivative 0 at the origin.
 - `sqrt` and `cbrt` have derivative inf at 0, as in mathematics.
 - `maximum`, `minimum`, `fmax`, `fmin`: where operands are equal each gets half of the gradient, as
-  in JAX, PyTorch and autograd; where one is NaN that one gets it which is the result.
-- `clip`: where the array equals a bound it gets the whole gradient.
+  in JAX, PyTorch and autograd; where one is NaN that one gets it which is the result; where both
+  are, the first.
+- `clip`: where the array equals a bound it gets the whole gradient, a bound that is NaN likewise.
 - `logaddexp(x, -inf)` has derivative 1 in `x`, also where `x` is -inf.
 - Step functions (`floor`, `round`, `sign`, comparisons, `floor_divide`, ...) are not connected:
   their gradient is None, not zero.
@@ -245,43 +246,39 @@ def where(condition, /, *x_and_y):
     return np.nonzero(condition.numpy() if is_tensor(condition) else condition)
 
 
-def _share(chosen, tied):
-    """Select the gradient where an operand is chosen, and half of it where both are.
+def _extremum(name, ufunc, is_first):
+    """Declare a ufunc that chooses one of two operands; `is_first` says where it is the first.
 
-    Multiplied by 0, the infinite one that sqrt(maximum(x, 0)) gets would be NaN.
+    Where they tie that is not asked. The partials are functions of the gradient, see `elementwise`:
+    multiplied by 0, the infinite one that sqrt(maximum(x, 0)) gets would be NaN.
     """
-    return lambda g: where(tied, 0.5 * g, where(chosen, g, 0))
+
+    def first(z, x, y):
+        chosen, tied = is_first(x, y), x == y
+        return lambda g: where(tied, 0.5 * g, where(chosen, g, 0))
+
+    def second(z, x, y):
+        chosen, tied = is_first(x, y), x == y
+        return lambda g: where(tied, 0.5 * g, where(chosen, 0, g))
+
+    return elementwise(name, ufunc, first, second)
 
 
 # Where one operand is NaN, it is the result of the first two, and the other one of the last two.
-maximum = elementwise(
-    "Maximum", np.maximum,
-    lambda z, x, y: _share((x > y) | (x != x), x == y),
-    lambda z, x, y: _share((y > x) | (y != y), x == y),
-)  # fmt: skip
-minimum = elementwise(
-    "Minimum", np.minimum,
-    lambda z, x, y: _share((x < y) | (x != x), x == y),
-    lambda z, x, y: _share((y < x) | (y != y), x == y),
-)  # fmt: skip
-fmax = elementwise(
-    "Fmax", np.fmax,
-    lambda z, x, y: _share((x > y) | (y != y), x == y),
-    lambda z, x, y: _share((y > x) | (x != x), x == y),
-)  # fmt: skip
-fmin = elementwise(
-    "Fmin", np.fmin,
-    lambda z, x, y: _share((x < y) | (y != y), x == y),
-    lambda z, x, y: _share((y < x) | (x != x), x == y),
-)  # fmt: skip
+maximum = _extremum("Maximum", np.maximum, lambda x, y: (x > y) | (x != x))
+minimum = _extremum("Minimum", np.minimum, lambda x, y: (x < y) | (x != x))
+fmax = _extremum("Fmax", np.fmax, lambda x, y: (x > y) | (y != y))
+fmin = _extremum("Fmin", np.fmin, lambda x, y: (x < y) | (y != y))
 
 # The same, but for ties, where the array gets the whole gradient.
 _clip_below = elementwise(
-    "ClipBelow", np.maximum, lambda z, x, low: (x >= low) | (x != x), lambda z, x, low: x < low
-)
+    "ClipBelow", np.maximum,
+    lambda z, x, low: (x >= low) | (x != x), lambda z, x, low: ~((x >= low) | (x != x)),
+)  # fmt: skip
 _clip_above = elementwise(
-    "ClipAbove", np.minimum, lambda z, x, high: (x <= high) | (x != x), lambda z, x, high: x > high
-)
+    "ClipAbove", np.minimum,
+    lambda z, x, high: (x <= high) | (x != x), lambda z, x, high: ~((x <= high) | (x != x)),
+)  # fmt: skip
 
 
 def clip(

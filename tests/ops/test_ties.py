@@ -23,6 +23,7 @@ OPERANDS = np.array([
     (inf, -inf, 1.0, 0.0, 1.0, 0.0),
     (nan, 1, 1.0, 1.0, 0.0, 0.0),
     (1, nan, 0.0, 0.0, 1.0, 1.0),
+    (nan, nan, 1.0, 1.0, 1.0, 1.0),
 ])  # fmt: skip
 NAMES = ["maximum", "minimum", "fmax", "fmin"]
 SIZES = [1, 8, 500, 5000]  # one, inline, in blocks, fused
@@ -119,6 +120,18 @@ def test_clip_gives_all_to_the_array_at_its_bounds(mode, place):
     )
     inside = np.abs(x) <= 1
     np.testing.assert_array_equal(found, (2 if "over" in mode else 2 * x) * inside)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("clip", [
+    lambda x, bound: cnp.clip(x, bound, None), lambda x, bound: cnp.clip(x, None, bound),
+])  # fmt: skip
+@pytest.mark.parametrize("size", SIZES)
+def test_what_clip_returns_gets_the_gradient_of_a_nan(clip, size, place):
+    x, bound = np.resize([1.0, nan, nan, 2.0], size), np.resize([nan, 1.0, nan, 2.0], size)
+    dx, dbound = derivatives("reverse", place, clip, [x, bound], None)
+    np.testing.assert_array_equal(dx, np.resize([0.0, 1.0, 1.0, 1.0], size))
+    np.testing.assert_array_equal(dbound, 1 - dx)
 
 
 @pytest.mark.parametrize("place", PLACES)
