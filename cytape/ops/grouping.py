@@ -5,6 +5,7 @@ import numpy as np
 from cytape.ops.arguments import is_tensor
 from cytape.ops.declare import general, linear
 from cytape.ops.dispatch import partly_followed
+from cytape.tensor.tensor import plain_array
 
 __all__ = ["add_n", "identity_n"]
 
@@ -64,7 +65,7 @@ def add_n(inputs):
     >>> add_n([cytape.constant([1.0, 2.0]), cytape.constant([10.0, 20.0])]).numpy()
     array([11., 22.])
     """
-    inputs = [x if is_tensor(x) else np.asarray(x) for x in inputs]
+    inputs = [x if is_tensor(x) else plain_array(x) for x in inputs]
     if not inputs:
         raise ValueError("add_n needs at least one input, got none")
     for x in inputs[1:]:
@@ -110,7 +111,7 @@ def identity_n(*inputs):
     >>> tape.gradient(d, [a, b])
     [Tensor(0.), Tensor(1.)]
     """
-    return identity_n_op(*[x if is_tensor(x) else np.asarray(x) for x in inputs])
+    return identity_n_op(*[x if is_tensor(x) else plain_array(x) for x in inputs])
 
 
 def together(*operands):

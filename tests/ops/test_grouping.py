@@ -17,6 +17,13 @@ def test_add_n_adds():
     np.testing.assert_array_equal(add_n([a]), a)
 
 
+@pytest.mark.parametrize("group", [add_n, lambda inputs: identity_n(*inputs)])
+def test_masked_arrays_are_refused(group):
+    masked = np.ma.array([1.0, 2.0], mask=[True, False])
+    with pytest.raises(TypeError, match="mask"):
+        group([cytape.constant([1.0, 2.0]), masked])
+
+
 def test_add_n_leaves_its_inputs_as_they_are():
     terms = [np.ones(3), np.ones(3), np.ones(3)]
     add_n(terms)
