@@ -7,8 +7,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import reductions, shape_rules
-from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy
-from cytape.ops.conform import sum_to
+from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, wide
+from cytape.ops.conform import sum_to, widened
 from cytape.ops.creation import astype
 from cytape.ops.declare import enter, general, linear
 from cytape.ops.elementwise import absolute, conj, multiply, real, sign, where
@@ -329,16 +329,24 @@ def _vector_norm(x, *, ord, axis):
 
 
 def _direction(op):
-    """Return the derivative of the norm, and at zero, where there is none, the subgradient 0."""
-    x, ord = op.inputs[0], op.attrs["ord"]
+    """Return the derivative of the norm, and at zero, where there is none, the subgradient 0.
+
+    An element that is 0 among others has derivatives of 0 too, if `ord` is less than 2 but not 1:
+    of the first order where that is less than 1, of the second where it is more.
+    """
+    x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
+    if wide(x.dtype) != x.dtype:  # the norm's own sum of powers may be inf
+        x = widened(x)
+        norm = vector_norm_op(x, **op.attrs)
     # Divided by infinity, derivatives of all orders are 0.
-    norm = where(op.outputs[0] == 0, np.inf, op.outputs[0])
+    norm = where(norm == 0, np.inf, norm)
     if ord in (None, 2):
         return x / norm
     magnitude = absolute(x) / norm
-    if ord < 1:  # a power of 0 would be infinite, one of infinity is 0
-        magnitude = where(magnitude == 0, np.inf, magnitude)
-    return sign(x) * magnitude ** (ord - 1)
+    if ord >= 2 or ord == 1:
+        return sign(x) * magnitude ** (ord - 1)
+    still = magnitude == 0  # where the power or its derivative would be infinite
+    return where(still, 0, sign(x) * where(still, 1, magnitude) ** (ord - 1))
 
 
 def _vector_norm_jvp(op, t):

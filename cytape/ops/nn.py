@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import nn_shapes
-from cytape.ops.arguments import axis_in_batch, is_tensor
+from cytape.ops.arguments import axis_in_batch, is_tensor, wide
 from cytape.ops.conform import count, countable, widened
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
@@ -130,7 +130,7 @@ def _shares(op):
     x, y = op.inputs[0], _with_axes(op, op.outputs[0])
     infinite = y == np.inf
     powers = exp(where(infinite, -np.inf, x - where(isinf(y), 0, y)))
-    chosen = astype(x == y, np.result_type(y.dtype, np.float32))
+    chosen = astype(x == y, wide(y.dtype))
     n_chosen = sum(where(infinite, chosen, 1), op.attrs["axis"], keepdims=True)
     return where(infinite, chosen / n_chosen, powers)
 

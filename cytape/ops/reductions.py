@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import shape_rules
-from cytape.ops.arguments import axis_in_batch, only_numpy
+from cytape.ops.arguments import axis_in_batch, only_numpy, wide
 from cytape.ops.conform import count, countable, widely
 from cytape.ops.creation import astype, ones_like, stop_gradient_op, zeros_like
 from cytape.ops.declare import enter, general, linear, nondifferentiable
@@ -97,7 +97,7 @@ def _expand(op, reduced):
 def _operand(op):
     """Return the input in the result's precision, at least in single precision."""
     x = op.inputs[0]
-    dtype = np.result_type(x.dtype, op.output_specs[0].dtype, np.float32)
+    dtype = wide(np.result_type(x.dtype, op.output_specs[0].dtype))
     return x if x.dtype == dtype else astype(x, dtype)
 
 
@@ -226,7 +226,8 @@ def _prod_partials(op):
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
         return deferred_vjp(op, g)
-    return _keepdims(op, g) * _conj(_prod_partials(op))
+    g = _keepdims(op, g)
+    return _times(g, _conj(_prod_partials(op)), g == 0)
 
 
 def _prod_jvp(op, t):
@@ -264,8 +265,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
 def _shares(op):
     """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
     x = op.inputs[0]
-    dtype = np.result_type(x.dtype, np.float32)
-    chosen = astype(x == _keepdims(op, op.outputs[0]), dtype)
+    chosen = astype(x == _keepdims(op, op.outputs[0]), wide(x.dtype))
     return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
 
 

@@ -86,6 +86,28 @@ def test_a_zero_among_others_has_a_gradient_of_zero(order):
     np.testing.assert_allclose(gradient, [1.0, 0.0], rtol=1e-14)
 
 
+@pytest.mark.parametrize("order", [0.5, 0.9, 1, 1.5, 2, 3])
+def test_the_others_are_curved_as_they_are_without_the_zero(order):
+    hessian = cytape.hessian(lambda x: np.linalg.norm(x, order))
+    found = hessian(np.array([0.0, 1.0, 2.0]))
+    np.testing.assert_allclose(found[1:, 1:], hessian(np.array([1.0, 2.0])), atol=1e-14)
+    np.testing.assert_array_equal(found[0, 1:], [0.0, 0.0])
+    np.testing.assert_array_equal(found[1:, 0], [0.0, 0.0])
+
+
+@routes
+@pytest.mark.parametrize("order", [None, 1.5, 3])
+def test_the_direction_of_a_norm_beyond_half_precision(order, mode, place):
+    def f(x):
+        return np.linalg.norm(x, order)
+
+    x, t = np.full(3, 30_000, np.float16), np.array([1.0, 0.5, 0.25], np.float16)
+    found = derivatives(mode, place, f, [x], [t])
+    wide = derivatives(mode, "eager", f, [x.astype(float)], [t.astype(float)])
+    for half_found, expected in zip(found, wide, strict=True):
+        np.testing.assert_allclose(half_found, expected, rtol=2e-3, atol=1e-4)
+
+
 # -- counts in half precision ----------------------------------------------------------------------
 
 MANY = 70_000  # more than the largest number of half precision, 65,504
@@ -194,6 +216,14 @@ def test_both_modes_have_the_same_products_of_others(function, x, place):
     for direction, expected in zip(np.eye(len(x)), gradient, strict=True):
         (tangent,) = derivatives("forward", place, function, [x], [direction])
         np.testing.assert_array_equal(tangent, expected)
+
+
+@places
+def test_a_gradient_of_zero_meets_no_infinite_product(place):
+    x = np.array([[1e200] * 3, [1.0, 2.0, 3.0]])
+    (gradient,) = derivatives(
+        "reverse", place, lambda x: np.array([0.0, 1.0]) * np.prod(x, axis=1), [x], None)
+    np.testing.assert_array_equal(gradient, [[0.0, 0.0, 0.0], [6.0, 3.0, 2.0]])
 
 
 def test_a_tangent_of_zero_is_still_differentiated():
