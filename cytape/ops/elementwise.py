@@ -383,7 +383,9 @@ def sign(x, /, **kwargs):
     array([-1.,  0.,  1.])
     """
     if _is_complex_tensor(x):
-        return divide(x, _divisor(absolute(x)), **kwargs)
+        infinite = isinf(x)  # divided by its magnitude it would be NaN
+        finite = where(infinite, 1, x)
+        return where(infinite, _sign(x), divide(finite, _divisor(absolute(finite)), **kwargs))
     return _sign(x, **kwargs)
 
 

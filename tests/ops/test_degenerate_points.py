@@ -255,6 +255,17 @@ def test_logsumexp_of_infinities(x, shares, mode, place):
     np.testing.assert_allclose(found[0], expected, atol=1e-15)
 
 
+@places
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_the_sign_of_a_complex_infinity_is_that_of_numpy(dtype, place):
+    x = np.array([complex(inf, 1.0), complex(-2.0, -inf), 3 - 4j, 0j], dtype)
+    sign = cytape.function(cnp.sign)(x) if "function" in place else cnp.sign(cytape.constant(x))
+    assert sign.dtype == dtype
+    np.testing.assert_allclose(sign.numpy(), np.sign(x), rtol=1e-6)
+    (gradient,) = derivatives("reverse", place, lambda x: cnp.real(cnp.sign(x)), [x], None)
+    np.testing.assert_allclose(gradient, [0, 0, 0.128 + 0.096j, 0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("x", [[nan, 1.0], [nan, inf]])
 def test_logsumexp_of_nan_is_nan(x):
     assert np.isnan(cytape.grad(lambda x: cytape.nn.logsumexp(x))(np.array(x))).any()
