@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import densify, zeros
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.autodiff.gradient_tape import GradientTape
+from cytape.autodiff.forward_accumulator import ForwardAccumulator, has_detached
+from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.errors import DetachedError
 from cytape.ops.python_call import PythonCall, checked_results, described, python_call_op
 from cytape.tensor import nest
@@ -77,8 +77,8 @@ class EagerCall(PythonCall):
             sources = [tensors[i] for i in wanted]
             with GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(sources)
+                detached = noting_detached(tape)
                 outputs = self._outputs(*tensors[:n])
-            detached = tape._detached
             found = tape.gradient([outputs[i] for i in arrived], sources, list(tensors[n:]))
             if detached:
                 self._require_connected(
@@ -106,7 +106,7 @@ class EagerCall(PythonCall):
         def tangents_of(*tensors: Tensor) -> Any:
             with ForwardAccumulator([tensors[i] for i in moving], list(tensors[n:])) as accumulator:
                 outputs = self._outputs(*tensors[:n])
-            if accumulator._detached:
+            if has_detached(accumulator):
                 self._require_connected(
                     call.name, tensors[:n],
                     [i for i, dx in zip(moving, tensors[n:], strict=True) if _is_nonzero(dx)],

@@ -148,10 +148,6 @@ class ForwardAccumulator:
     __enter__ = enter_recording
     __exit__ = leave_recording
 
-    @property
-    def _detached(self) -> bool:
-        return self._recorder.detached
-
     def jvp(
         self,
         primals: Any,
@@ -212,6 +208,11 @@ class ForwardAccumulator:
                 return zeros(primal.spec.extents, primal.dtype)
             return zeros(self._batch_shape + primal.shape, primal.dtype)
         return tangent
+
+
+def has_detached(accumulator: ForwardAccumulator) -> bool:
+    """Tell whether a value that an accumulator follows left its tensor on the way."""
+    return accumulator._recorder.detached
 
 
 def require_same_structure(primals: Any, tangents: Any) -> None:

@@ -12,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import zeros
-from cytape.autodiff.forward_accumulator import ForwardAccumulator, require_same_structure
+from cytape.autodiff.forward_accumulator import (
+    ForwardAccumulator,
+    has_detached,
+    require_same_structure,
+)
 from cytape.autodiff.functional import (
     Transformed,
     call_followed,
@@ -306,11 +310,14 @@ def _pushed(
     ) as accumulator:
         value, aux = call_followed(fun, args, kwargs or {}, has_aux)
         outputs = [output_of(fun, leaf) for leaf in nest.flatten(value)]
-    connected = [tangent is not None for tangent in accumulator.jvp(outputs)]
+    found = accumulator.jvp(outputs)
+    connected = [tangent is not None for tangent in found]
     if pairs and not all(connected):
-        wholly = not any(connected)
-        report_unconnected(fun, "its arguments", wholly, accumulator._detached)
-    pushed = accumulator.jvp(outputs, unconnected_gradients="zero")
+        report_unconnected(fun, "its arguments", not any(connected), has_detached(accumulator))
+    pushed = [
+        accumulator.jvp(output, unconnected_gradients="zero") if tangent is None else tangent
+        for output, tangent in zip(outputs, found, strict=True)
+    ]
     return nest.pack_sequence_as(value, outputs), nest.pack_sequence_as(value, pushed), aux
 
 

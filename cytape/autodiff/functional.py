@@ -19,7 +19,7 @@ from cytape.ops.creation import identity_op
 from cytape.ops.gradients import compute_gradients
 from cytape.tensor import nest
 from cytape.tensor.notices import warn
-from cytape.tensor.state import Recorder
+from cytape.tensor.state import MOST_DETACHED, Recorder, unrecorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor
 
 __all__ = ["grad", "value_and_grad", "vjp"]
@@ -222,6 +222,7 @@ class _Run:
             by_number = list(zip(argnums, self._selected, strict=True))
         self._argument_of = [i for i, part in by_number for _ in nest.flatten(part)]
         self._recorder = Recorder(False, False)
+        self._recorder.detached = {}
         for source in self._sources:
             self._recorder.watch(source.id)
         with self._recorder:
@@ -232,6 +233,8 @@ class _Run:
         self, outputs: list[Tensor], seeds: list | None = None, keep: bool = False
     ) -> Any:
         """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
+        # Where values left it may be asked once more.
+        keep = keep or bool(self._recorder.detached)
         gradients = compute_gradients(self._recorder, outputs, self._sources, seeds, keep)
         self._report_unconnected([gradient is not None for gradient in gradients])
         dense = [
@@ -242,11 +245,31 @@ class _Run:
 
     def _report_unconnected(self, connected: list[bool]) -> None:
         """Say for which of the chosen arguments no part is connected to the result."""
+        if all(connected):
+            return
         reached = {i for i, found in zip(self._argument_of, connected, strict=True) if found}
-        lost = sorted(set(self._argument_of) - reached)
-        if lost or not all(connected):
-            what = "argument " + " and ".join(map(str, lost))
-            report_unconnected(self._fun, what, bool(lost), self._recorder.detached)
+        lost = set(self._argument_of) - reached
+        left = self._arguments_that_left([i for i, found in enumerate(connected) if not found])
+        detached = bool(lost & left if lost else left)
+        what = "argument " + " and ".join(map(str, sorted(lost & left or lost)))
+        report_unconnected(self._fun, what, bool(lost), detached)
+
+    def _arguments_that_left(self, places: list[int]) -> set[Any]:
+        """Return on which of some sources' arguments values depend that left their tensors."""
+        noted = self._recorder.detached or {}
+        found: list[Any] = [None] * len(places)
+        if len(noted) == MOST_DETACHED:
+            found = places  # there may be more
+        elif noted:
+            sources = [self._sources[i] for i in places]
+            try:
+                with unrecorded():
+                    found = compute_gradients(
+                        self._recorder, list(noted.values()), sources, None, True)
+            except Exception:  # one of an op that the result does not need: nobody can tell
+                found = places
+        return {self._argument_of[i] for i, of_it in zip(places, found, strict=True)
+                if of_it is not None}
 
 
 def report_unconnected(fun: Callable, what: str, wholly: bool, detached: bool) -> None:

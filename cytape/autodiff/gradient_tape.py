@@ -75,10 +75,6 @@ class GradientTape:
     __enter__ = enter_recording
     __exit__ = leave_recording
 
-    @property
-    def _detached(self) -> bool:
-        return self._recorder is not None and self._recorder.detached
-
     def watch(self, tensor: Any) -> None:
         """Record operations on a tensor or variable, or on those in a structure.
 
@@ -424,6 +420,13 @@ class GradientTape:
         recorder = self._take_recorder()
         rows = [compute_gradients(recorder, [target], sources, [seed], keep=True) for seed in seeds]
         return list(zip(*rows, strict=True))
+
+
+def noting_detached(tape: GradientTape) -> dict[int, Tensor]:
+    """Have a tape note which of the tensors that it follows have their values taken; return where."""
+    recorder: Any = tape._recorder
+    recorder.detached = noted = {}
+    return noted
 
 
 def _id(item: Tensor) -> int:

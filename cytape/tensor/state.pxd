@@ -53,7 +53,9 @@ cdef class Recorder(Tape):
     cdef dict watched            # variables by id, in order of first watch
     cdef int suspensions         # by threads that have not entered it
     cdef bint registered
-    cdef readonly bint detached  # a value that it follows left by numpy(), item() or tolist()
+    # Tensors that it follows whose values left by numpy(), item() or tolist(), by id: the first
+    # MOST_DETACHED of them. None: nobody wants to know.
+    cdef public dict detached
     cdef int watch_variable_of(self, object variable, id_t id) except -1
 
 cdef class TangentRecorder(ForwardAccumulator):
@@ -61,7 +63,7 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef int suspensions
     cdef bint registered
     cdef bint outermost          # on its stack: nobody records what it computes
-    cdef readonly bint detached  # as of a Recorder
+    cdef readonly bint detached  # a value that it follows left by numpy(), item() or tolist()
     cdef readonly bint by_transposition
     cdef readonly object rule
 
@@ -111,7 +113,7 @@ cdef object building()    # the graph that this thread builds, or None
 cdef bint observed()      # whether any of these sees what ops do: a value alone is not enough
 # Which of them follow a tensor by its id or its value's, or will as soon as an op reads it.
 cdef list followers_of(id_t id, id_t value, bint trainable_variable)
-cdef int note_detachment(id_t id, id_t value, bint trainable_variable) except -1
+cdef int note_detachment(tensor, id_t id, id_t value, bint trainable_variable) except -1
 # Leave only those recorders on this thread's stack that were entered before one, or one that was
 # not entered; put back a stack.
 cdef int begin_computing(TangentRecorder recorder) except -1

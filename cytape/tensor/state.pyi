@@ -5,17 +5,17 @@ from typing import Any, Self, TypeVar
 from cytape.core.accumulator import ForwardAccumulator
 from cytape.core.tape import Tape
 from cytape.core.vspace import VSpace
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 _Entered = TypeVar("_Entered")
 
 class Recorder(Tape):
+    detached: dict[int, Tensor] | None
     @property
     def watch_accessed_variables(self) -> bool: ...
     @property
     def active(self) -> bool: ...
-    @property
-    def detached(self) -> bool: ...
     @property
     def variables(self) -> list[Variable]: ...
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None: ...
@@ -49,6 +49,7 @@ class TangentRecorder(ForwardAccumulator):
 NO_GRADIENTS: int
 FIRST_ORDER: int
 HIGHER_ORDER: int
+MOST_DETACHED: int
 
 def current_graph() -> Any: ...
 def building_into(graph: Any) -> AbstractContextManager[Any]: ...

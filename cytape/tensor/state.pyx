@@ -21,6 +21,7 @@ cdef extern from "Python.h":
     object PyContextVar_Set(object var, object value)
 
 NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
+MOST_DETACHED = 64  # tensors that a recorder notes
 
 cdef Counts* the_counts = counts()
 cdef object innermost = ContextVar("cytape_innermost", default=None)  # Entry, of this context
@@ -744,10 +745,13 @@ cdef list followers_of(id_t id, id_t value, bint trainable_variable):
     return found
 
 
-cdef int note_detachment(id_t id, id_t value, bint trainable_variable) except -1:
+cdef int note_detachment(tensor, id_t id, id_t value, bint trainable_variable) except -1:
+    cdef dict noted
     for recorder in followers_of(id, value, trainable_variable):
         if type(recorder) is TangentRecorder:
             (<TangentRecorder>recorder).detached = True
         else:
-            (<Recorder>recorder).detached = True
+            noted = (<Recorder>recorder).detached
+            if noted is not None and len(noted) < MOST_DETACHED:
+                noted[id] = tensor
     return 0

@@ -551,7 +551,7 @@ cdef ndarray detached(Tensor tensor):
     """The data for somebody who asked for them; those who followed them take note."""
     cdef ndarray array = array_of(tensor.held)
     if recorders.entered and tensor.held.spec.trainable:
-        note_detachment(tensor.id, tensor.held.id, is_read_on_its_own(tensor))
+        note_detachment(tensor, tensor.id, tensor.held.id, is_read_on_its_own(tensor))
     return array
 
 

@@ -11,7 +11,9 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.autodiff import forward_accumulator
 from cytape.errors import DetachedError, UnconnectedGradientWarning
+from cytape.tensor.state import MOST_DETACHED
 
 X = np.array([1.0, 2.0])
 ONES = np.ones(2)
@@ -130,6 +132,55 @@ def test_each_argument_counts_for_itself():
         cytape.grad(lambda x, y: x, argnums=-1)(2.0, 3.0)
     with pytest.raises(DetachedError, match="argument 1"):
         cytape.grad(lambda x, y: x * y.item(), argnums=(0, 1))(2.0, 3.0)
+
+
+def test_only_what_depends_on_an_argument_counts_as_its_value_that_left():
+    with pytest.warns(UnconnectedGradientWarning, match="argument 1 by"):
+        assert cytape.grad(lambda p, q: (p.item(), p * 2)[1], (0, 1))(1.0, 2.0) == (2.0, 0.0)
+    with pytest.warns(UnconnectedGradientWarning, match="argument 1 by"):
+        assert cytape.grad(lambda p, q: p * (p * p).item(), (0, 1))(2.0, 2.0) == (4.0, 0.0)
+    with pytest.raises(DetachedError, match="argument 1, but"):
+        cytape.grad(lambda p, q, r: p * (p * q).item(), (0, 1, 2))(1.0, 2.0, 3.0)
+    with pytest.raises(DetachedError, match="argument 0 and 1, but"):
+        cytape.grad(lambda p, q: (p * q).item() * 2.0, (0, 1))(1.0, 2.0)
+    with pytest.warns(UnconnectedGradientWarning, match="argument 1 by"):
+        assert cytape.vjp(lambda p, q: (p.item(), p * 2)[1], 1.0, 2.0)[1](1.0) == (2.0, 0.0)
+    nested = cytape.grad(cytape.grad(lambda p, q: (p.item(), p**3)[1]), (0, 1))
+    assert nested(1.0, 2.0) == (6.0, 0.0)
+
+
+def test_a_part_beside_one_that_left_draws_no_warning_of_its_own():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gradients = cytape.grad(lambda p: (p["w"].item(), p["w"] * 2)[1])({"w": 1.0, "b": 2.0})
+    assert gradients == {"w": 2.0, "b": 0.0}
+
+
+def test_where_it_cannot_be_told_what_left_it_is_an_error():
+    def of_many(p, q):
+        for i in range(MOST_DETACHED):
+            (p * float(i)).item()
+        return p * 2
+
+    @cytape.custom_gradient
+    def without_gradient(p):
+        def backward(g):
+            raise KeyError("no gradient")
+
+        return p * 1.0, backward
+
+    for f in (of_many, lambda p, q: (without_gradient(p).item(), p * 2)[1]):
+        with pytest.raises(DetachedError, match="argument 1, but"):
+            cytape.grad(f, (0, 1))(1.0, 2.0)
+
+
+def test_a_product_with_a_jacobian_is_looked_up_once(monkeypatch):
+    asked = []
+    fetch = forward_accumulator.fetch
+    monkeypatch.setattr(
+        forward_accumulator, "fetch", lambda *of: asked.append(of) or fetch(*of))
+    cytape.jvp(lambda x: (x * x, x + 1.0), (3.0,), (1.0,))
+    assert len(asked) == 2
 
 
 def test_a_part_that_is_not_used_has_zeros():

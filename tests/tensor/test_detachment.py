@@ -304,6 +304,7 @@ def test_metadata_of_symbolic_tensors_is_that_of_arrays(use):
 def test_only_explicit_exits_are_noted(use):
     s, v = constants()
     recorder = Recorder()
+    recorder.detached = {}
     recorder.watch(s.id)
     recorder.watch(v.id)
     recorder.push()
@@ -311,7 +312,7 @@ def test_only_explicit_exits_are_noted(use):
         use(s, v)
         assert not recorder.detached
         v.numpy()
-        assert recorder.detached
+        assert list(recorder.detached) == [v.id]
     finally:
         recorder.pop()
 
