@@ -8,7 +8,7 @@ from typing import Any
 from cytape.graph.concrete_function import ConcreteFunction
 from cytape.graph.function_graph import FunctionGraph
 from cytape.graph.reference import needed_nodes, run
-from cytape.graph.replay import inline
+from cytape.graph.replay import context_within, inline
 from cytape.graph.variables import read_variable_op
 from cytape.ops.conform import fill_like
 from cytape.ops.creation import stop_gradient_op
@@ -125,6 +125,7 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
             if not outputs or outputs[0] in symbols:
                 continue
             inputs = [symbols[symbol] for symbol in source.inputs_of(node)]
+            graph.enter_context(context_within(graph, 0, source.contexts[source.context_of(node)]))
             if op.stateful:
                 # Constants to derivatives: how they depend on the inputs is said below, or not.
                 results: Any = [stop_gradient_op(values[symbol]) for symbol in outputs]
@@ -134,6 +135,7 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
                 results = graph.build(op, *inputs, **attrs)
             results = [results] if isinstance(results, Tensor) else results
             symbols.update(zip(outputs, results, strict=True))
+        graph.enter_context(0)
         return ConcreteFunction(
             body.name, graph, list(map(graph.symbol_of, arguments)),
             [symbols[symbol] for symbol in body.output_symbols])

@@ -214,7 +214,7 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
             outputs = all_outputs[part] = inlined(branch, part.graph, part.inputs)
             found = symbolic_tangents(
                 part.graph, part.symbols([part.inputs[i] for i in moving]), own_tangents,
-                part.symbols(outputs), range(part.graph.n_nodes))
+                part.symbols(outputs))
             part.results = {i: t for i, t in enumerate(found) if t is not None}
         parts.append(part)
     joined = _joined(inputs[0], parts, lambda part, i: all_outputs[part][i])

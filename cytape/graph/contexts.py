@@ -27,6 +27,8 @@ class Context(NamedTuple):
         Op types, and whose gradient functions they have instead of their own.
     original : int
         The node that is being differentiated; -1 if there is none.
+    recorded : bool
+        Whether tapes and accumulators that record calls of the graph follow these nodes.
 
     Examples
     --------
@@ -39,6 +41,7 @@ class Context(NamedTuple):
     device: str = ""
     overrides: tuple[tuple[str, str], ...] = ()
     original: int = -1
+    recorded: bool = True
 
 
 class BuiltUnderContexts(Lookup):
@@ -78,6 +81,16 @@ class BuiltUnderContexts(Lookup):
             self.contexts.append(context)
             self.has_control_inputs |= bool(context.controls)
         return number
+
+    def unrecorded_context(self) -> int:
+        """Return the number of the present context for nodes that nobody is to record.
+
+        Returns
+        -------
+        int
+            What `enter_context` takes.
+        """
+        return self.context_with(recorded=False)
 
     def name_scope(self, name: str | None) -> AbstractContextManager[Any]:
         """Build ops whose names begin with a name and a slash.
@@ -172,7 +185,7 @@ class BuiltUnderContexts(Lookup):
         if device is None:
             device = present.device
         # No other context has this scope: there is none to look up.
-        self.contexts.append(Context(scope, present.controls, device, present.overrides, node))
+        self.contexts.append(present._replace(scope=scope, device=device, original=node))
         return len(self.contexts) - 1
 
     def original_op(self, operation: Operation | None) -> AbstractContextManager[Any]:

@@ -260,8 +260,7 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
         outputs = inlined(body, graph, inputs)
         found = symbolic_tangents(
             graph, [graph.symbol_of(inputs[i]) for i in carried + sliced + same_moving],
-            of_variables + of_slices + of_same, list(map(graph.symbol_of, outputs)),
-            range(graph.n_nodes))
+            of_variables + of_slices + of_same, list(map(graph.symbol_of, outputs)))
         next_tangents = [zeros(outputs[i]) if found[i] is None else dense(found[i])
                          for i in carried]
         kept = [i for i in range(n, len(outputs)) if found[i] is not None]

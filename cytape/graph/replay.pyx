@@ -7,10 +7,12 @@ from cytape.tensor.state cimport Recorder, TangentRecorder
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t, int64_t
 
+from contextlib import nullcontext
+
 from cytape.ops.draws import new_stream
 from cytape.ops.forward import fetch
 from cytape.ops.gradients import compute_gradients, tensor_vspace
-from cytape.tensor.state import unrecorded
+from cytape.tensor.state import stop_recording, unrecorded
 
 cdef int64_t* effort = effort_so_far()
 
@@ -39,7 +41,7 @@ def symbolic_gradients(SymbolicGraph graph not None, targets, sources, seeds) ->
     with unrecorded():
         recorder.push()
         try:
-            replay(graph, range(graph.n_nodes), tell_tapes)
+            replay(graph, recorded_nodes(graph), tell_tapes)
         finally:
             recorder.pop()
         return compute_gradients(
@@ -60,7 +62,7 @@ def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, 
     targets : sequence of int
         Symbols.
     nodes : iterable of int, optional
-        What to follow, in order; by default all.
+        What to follow, in order; by default all but those that nobody is to record.
     use_batch : bool, optional
         Whether tangents have a leading axis, of directions.
 
@@ -77,10 +79,20 @@ def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, 
     with unrecorded():
         accumulator.push()
         try:
-            replay(graph, range(graph.n_nodes) if nodes is None else nodes, tell_accumulators)
+            replay(graph, recorded_nodes(graph) if nodes is None else nodes, tell_accumulators)
         finally:
             accumulator.pop()
     return [fetch(accumulator, graph.tensor_at(symbol).id) for symbol in targets]
+
+
+cdef object recorded_nodes(SymbolicGraph graph):
+    """The nodes that are not built where nobody is to record."""
+    cdef int32_t n
+    cdef set passed_by = {number for number, context in enumerate(graph.contexts)
+                          if not context.recorded}
+    if not passed_by:
+        return range(graph.n_nodes)
+    return [n for n in range(graph.n_nodes) if graph.nodes[n].context not in passed_by]
 
 
 ctypedef int (*tell_t)(Op op, list inputs, list outputs, dict attrs) except -1
@@ -152,9 +164,10 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
                 contexts[number] = context_within(into, present, graph.contexts[number])
             into.context = contexts[number]
             into.differentiating += graph.nodes[n].is_derivative
+            inputs = [symbols[symbol] for symbol in graph.inputs_of(n)]
             try:
-                results = into.build(
-                    op, *[symbols[symbol] for symbol in graph.inputs_of(n)], **attrs)
+                with nullcontext() if graph.contexts[number].recorded else stop_recording():
+                    results = into.build(op, *inputs, **attrs)
             finally:
                 into.differentiating -= graph.nodes[n].is_derivative
             nodes[n] = into.n_nodes - 1
@@ -173,12 +186,13 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
         into.code, into.instruction = code, instruction
 
 
-cdef int32_t context_within(into, int32_t present, inner) except -1:
-    """The number of a graph's context with what another graph's adds to it."""
+def context_within(into, int32_t present, inner):
+    """Return the number of a graph's context with what another graph's adds to it."""
     cdef int32_t before = into.enter_context(present)
     try:
         outer = into.contexts[present]
         return into.context_with(device=inner.device or outer.device,
-                                 overrides=(*outer.overrides, *inner.overrides))
+                                 overrides=(*outer.overrides, *inner.overrides),
+                                 recorded=outer.recorded and inner.recorded)
     finally:
         into.enter_context(before)

@@ -6,7 +6,8 @@ A file is a container (see `cytape.graph.container`) with a program in JSON:
 - ``variables``: objects with ``name``, ``trainable`` and ``value``, the number of an array
 - ``scopes``: full names, each with a slash at the end; the first is ""
 - ``contexts``: what nodes are built under: ``scope``, by number; ``controls``, a list of nodes;
-  ``device``; ``overrides``, pairs of an op type and a name; ``original``, a node or -1
+  ``device``; ``overrides``, pairs of an op type and a name; ``original``, a node or -1;
+  ``recorded``, whether recorders are to follow
 - ``nodes``, in the order of their making: ``op``, its type; ``name``, in full, and whether it was
   ``named`` by the user; ``inputs``, a list of symbols; ``attrs``, encoded as
   `cytape.graph.encoding` says; ``outputs``, pairs of dtype and shape; ``context``, by number; and
@@ -238,6 +239,7 @@ class _Loader:
             _field(code, "device", str),
             tuple(self.override(pair) for pair in _field(code, "overrides", list)),
             original,
+            _field(code, "recorded", bool),
         )
 
     def override(self, pair: Any) -> tuple[str, str]:

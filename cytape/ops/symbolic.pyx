@@ -189,6 +189,10 @@ cdef class SymbolicGraph:
         this_thread()  # which looks whether another task is at work
         return self.context
 
+    def unrecorded_context(self) -> int:
+        """Return the number of a context for what nobody is to record."""
+        return self.present_context
+
     def enter_context(self, int32_t context) -> int:
         """Build under one of `contexts` from now on; return the number of the one before."""
         before, self.context = self.context, context

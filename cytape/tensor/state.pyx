@@ -6,6 +6,8 @@ from cytape.core.trace cimport trace_knows
 import threading
 from contextvars import ContextVar
 
+from cytape.errors import TapeStateError
+
 cdef extern from *:
     """
     #if defined(_MSC_VER)
@@ -356,14 +358,24 @@ cdef class suspended(Block):
     cdef Entry enter(self, ThreadState thread):
         cdef list entries = [], elsewhere = []
         cdef Entry entry
+        cdef building_under marking = None
         for recorder in thread.recorders if self.recorders is None else self.recorders:
             entry = entry_of(recorder)
             if entry is not None and entry.thread is thread:
+                if thread.graph is not None and recorder not in thread.recorders:
+                    raise TapeStateError(
+                        "this tape was entered outside of the function that is being traced, "
+                        "whose later calls other tapes may record: to keep ops of the function "
+                        "from all of them, use cytape.stop_recording() or cytape.stop_gradient")
                 entries.append(entry)
             else:
                 elsewhere.append(recorder)
+        if self.recorders is None and thread.graph is not None:
+            # Those who record calls of what is traced are to pass by its nodes as well.
+            marking = building_under(thread.graph, thread.graph.unrecorded_context())
+            marking.__enter__()
         entry = new_entry(thread, SUSPENSION, entries)
-        entry.before = thread.suspended, elsewhere
+        entry.before = thread.suspended, elsewhere, marking
         thread.suspended = thread.suspended + entries
         thread.update()
         for recorder in elsewhere:
@@ -371,9 +383,11 @@ cdef class suspended(Block):
         return entry
 
     cdef int leave(self, Entry entry) except -1:
-        before, elsewhere = entry.before
+        before, elsewhere, marking = entry.before
         entry.before = None
         leave_entry(entry)
+        if marking is not None:
+            marking.__exit__(None, None, None)
         for recorder in elsewhere:
             suspend(recorder, -1)
         entry.thread.suspended = before
@@ -382,6 +396,8 @@ cdef class suspended(Block):
 
 def stop_recording():
     """Suspend the recorders that this thread has entered; one entered inside records.
+
+    In a function that is being traced it holds for those, too, that record its calls later.
 
     Returns
     -------
