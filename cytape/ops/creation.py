@@ -108,9 +108,15 @@ def identity(x, name=None):
     return result
 
 
-def _holds_tensor(value):
+MOST_AXES = 64  # NumPy's limit
+
+
+def _holds_tensor(value, depth=0):
     if isinstance(value, (list, tuple)):
-        return any(map(_holds_tensor, value))
+        if depth == MOST_AXES:  # or it holds itself, and there is no end to it
+            raise ValueError(
+                f"lists are nested more deeply than the {MOST_AXES} axes that an array can have")
+        return any([_holds_tensor(part, depth + 1) for part in value])
     return is_tensor(value)
 
 

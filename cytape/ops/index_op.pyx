@@ -22,6 +22,7 @@ import numpy as np
 
 from cytape.ops.arguments import is_tensor
 from cytape.ops.dispatch import conform
+from cytape.tensor.tensor import plain_array
 
 cnp.import_array()
 
@@ -161,7 +162,7 @@ cdef object static_part(part):
         return slice(*[None if bound is None else operator.index(bound) for bound in bounds])
     if part is None or part is Ellipsis or np.isscalar(part):
         return part
-    array = part.numpy() if is_tensor(part) else np.array(part)
+    array = part.numpy() if is_tensor(part) else np.array(plain_array(part))
     if array.ndim == 0 and array.dtype.kind in "iu":
         return int(array)
     if array.size == 0 and isinstance(part, (list, tuple)):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cytape.tensor.tensor import plain_array
+
 if TYPE_CHECKING:
     from cytape.tensor.tensor import Tensor
 
@@ -50,6 +52,9 @@ class IndexedSlices:
         indices: Tensor,
         dense_shape: Iterable[int] | None = None,
     ) -> None:
+        for given in (values, indices):
+            if isinstance(given, np.ndarray):
+                plain_array(given)  # which refuses masked arrays and the like
         self.values = values
         self.indices = indices
         if not (dense_shape is None or isinstance(dense_shape, tuple)):

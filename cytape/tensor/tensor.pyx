@@ -261,7 +261,7 @@ cdef class Tensor:
         return functions["round"](self, 0 if ndigits is None else ndigits)
 
     def __bool__(self):
-        return bool(array_of(self.held))
+        return bool(examined(self))
 
     def __index__(self):
         return converted(self).__index__()
@@ -282,7 +282,7 @@ cdef class Tensor:
         return iter(self[::-1])
 
     def __contains__(self, element):
-        return element in array_of(self.held)
+        return element in examined(self)
 
     def __format__(self, spec):
         if is_symbolic(self.held) and not spec:
@@ -325,8 +325,14 @@ cdef class Tensor:
 
     @property
     def _data(self):
-        """What operators and functions of masked arrays ask their other operand for."""
-        raise TypeError(NO_MASKS)
+        """What operators and functions of masked arrays ask their other operand for.
+
+        No AttributeError, which says that there is no such attribute (`hasattr` would be False):
+        numpy.ma takes that for leave to convert the tensor, and to drop its gradient.
+        """
+        raise TypeError(
+            "the operators of masked arrays and the functions of numpy.ma take no tensors. Call "
+            f"the function of cytape.numpy of the same name; {NO_MASKS}")
 
     def __dir__(self):
         return [name for name in object.__dir__(self) if name != "_data"]
@@ -555,16 +561,28 @@ cdef ndarray detached(Tensor tensor):
     return array
 
 
-cdef ndarray converted(Tensor tensor):
-    """The data for somebody who may not know that they are a tensor's."""
+cdef ndarray examined(Tensor tensor):
+    """The data for a decision, which has no derivative, but must not be made for a whole graph."""
     cdef ndarray array = array_of(tensor.held)
     if type(tensor) is variable_type and building() is not None:
         raise SymbolicTensorError(
-            f"variable {tensor.name!r} was about to become a plain array or number while a graph "
-            "is built, which would keep its present value for ever. Use cytape's functions "
-            "instead; or say variable.numpy() if the present value is meant")
-    if recorders.entered and tensor.held.spec.trainable and (
-            followers_of(tensor.id, tensor.held.id, is_read_on_its_own(tensor))):
+            f"variable {tensor.name!r} was about to become a plain array or number, or to decide "
+            "about a branch, while a graph is built, which would keep its present value for ever. "
+            "Use cytape's functions instead (cytape.cond for a branch); or say variable.numpy() "
+            "if the present value is meant")
+    return array
+
+
+cdef bint is_recorded(Tensor tensor) except -1:
+    """Whether a recorder of this thread follows a tensor."""
+    return recorders.entered and tensor.held.spec.trainable and bool(
+        followers_of(tensor.id, tensor.held.id, is_read_on_its_own(tensor)))
+
+
+cdef ndarray converted(Tensor tensor):
+    """The data for somebody who may not know that they are a tensor's."""
+    cdef ndarray array = examined(tensor)
+    if is_recorded(tensor):
         raise DetachedError(
             "a tensor that is being recorded was about to become a plain array or number, which "
             "would lose its gradient. Use cytape.numpy (or a NumPy function that takes tensors) "
@@ -572,6 +590,28 @@ cdef ndarray converted(Tensor tensor):
             "with cytape.numpy.array or stack, not by assigning to its elements; print it with "
             "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")
     return array
+
+
+def require_unrecorded(Tensor tensor not None, maker):
+    """Raise if a tensor is being recorded, of which something is to be made that will not be.
+
+    Parameters
+    ----------
+    tensor : Tensor
+    maker : str
+        The function that is to make it.
+
+    Raises
+    ------
+    DetachedError
+        In that case.
+    """
+    if is_recorded(tensor):
+        raise DetachedError(
+            f"{maker} was called with a tensor that is being recorded, but what it makes starts "
+            "without a history, which would lose the gradient. Use cytape.convert_to_tensor or "
+            "cytape.identity, which keep it; or say cytape.stop_gradient(tensor) or "
+            "tensor.numpy() if the gradient should stop here")
 
 
 def data_of(Tensor tensor not None):
@@ -627,15 +667,24 @@ NO_MASKS = (
     "a masked array cannot be combined with tensors, which would lose its mask. Pass array.data "
     "and choose by the mask, as in cytape.numpy.where(array.mask, 0.0, x); or pass "
     "array.filled(value)")
+cdef enum:
+    MOST_AXES = 64  # NumPy's limit
 cdef tuple HARMLESS = (ndarray, np.memmap)  # their data are all there is to them
 
 
 cdef int require_plain(x) except -1:
     """Raise for an array, also in a list, whose class gives its data another meaning."""
+    return require_plain_at(x, 0)
+
+
+cdef int require_plain_at(x, int depth) except -1:
     if type(x) is list or type(x) is tuple:
+        if depth == MOST_AXES:  # or it holds itself, and there is no end to it
+            raise ValueError(f"lists are nested more deeply than the {MOST_AXES} axes that an "
+                             "array can have")
         for item in x:
             if type(item) is not float and type(item) is not int:
-                require_plain(item)
+                require_plain_at(item, depth + 1)
     elif isinstance(x, ndarray) and type(x) not in HARMLESS:
         if isinstance(x, np.ma.MaskedArray):
             raise TypeError(NO_MASKS)
@@ -647,6 +696,9 @@ cdef int require_plain(x) except -1:
             f"an array of class {type(x).__name__} cannot be combined with tensors, which would "
             "lose what the class adds to its data. Pass numpy.asarray(array) if the data are all "
             "that is meant")
+    elif not (cnp.PyArray_CheckAnyScalar(x) or isinstance(x, (ndarray, Tensor))) and (
+            hasattr(x, "__array__")):
+        require_plain_at(np.asanyarray(x), depth)
     return 0
 
 
@@ -674,9 +726,14 @@ def plain_array(x, dtype=None):
     >>> plain_array([1, 2], float)
     array([1., 2.])
     """
-    if type(x) is not ndarray:
+    if type(x) is ndarray:
+        return np.asarray(x, dtype=dtype)
+    if isinstance(x, (list, tuple, ndarray)):
         require_plain(x)
-    return np.asarray(x, dtype=dtype)
+    array = np.asanyarray(x, dtype=dtype)
+    if type(array) is not ndarray:  # an object may convert to what would not have been taken itself
+        require_plain(array)
+    return np.asarray(array)
 
 
 cdef ndarray as_ndarray(x):
@@ -705,7 +762,7 @@ def constant(value, dtype=None, name=None) -> Tensor:
     Parameters
     ----------
     value : array_like
-        Numbers, nested sequences of numbers, an array or a tensor (whose gradient stops here).
+        Numbers, nested sequences of numbers, an array or a tensor.
     dtype : dtype, optional
         By default NumPy's choice: Python floats become float64.
     name : str, optional
@@ -722,6 +779,14 @@ def constant(value, dtype=None, name=None) -> Tensor:
         If the data are Python objects without a numeric type.
     ValueError
         If nested sequences are ragged.
+    DetachedError
+        If the value is a tensor that is being recorded, whose gradient would be lost.
+    SymbolicTensorError
+        If it has no value yet, or is a variable and a graph is being built.
+
+    See Also
+    --------
+    convert_to_tensor : Keeps the gradient of a tensor.
 
     Examples
     --------
@@ -730,7 +795,9 @@ def constant(value, dtype=None, name=None) -> Tensor:
             [3., 4.]], dtype=float32)
     """
     if isinstance(value, Tensor):
-        value = value.numpy()
+        array = examined(value)
+        require_unrecorded(value, "cytape.constant")
+        value = array
     tensor = tensor_of_copy(plain_array(value, dtype))
     graph = building()
     return tensor if graph is None else graph.constant(tensor, name)

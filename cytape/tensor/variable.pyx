@@ -11,15 +11,20 @@ from .state cimport (
 from .tensor cimport another_handle, as_ndarray, hold
 from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
+from contextlib import contextmanager
+from threading import get_ident
+
 import numpy as np
 
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import install_variable, plain_array
+from cytape.tensor.tensor import install_variable, plain_array, require_unrecorded
 
 cdef Counts* recorders = counts()
 
 cdef void release_spec(void** refs, int32_t n_refs, object keeper) noexcept:
     Py_DECREF(<object>refs[0])
+
+cdef dict trials = {}  # thread -> how many `assignments_refused` it is in
 
 # Reading is an op from the variable to its value; the gradient goes through it unchanged.
 cdef OpKind read_kind
@@ -57,6 +62,8 @@ cdef class Variable(Tensor):
         If the data are Python objects without a numeric type.
     ValueError
         If nested sequences are ragged.
+    DetachedError
+        If the initial value is a tensor that is being recorded, whose gradient would be lost.
 
     Examples
     --------
@@ -76,6 +83,8 @@ cdef class Variable(Tensor):
                 value = initial_value()
         if isinstance(value, Tensor) and is_symbolic((<Tensor>value).held):
             value = value.graph.initial_value(value)
+        if isinstance(value, Tensor):
+            require_unrecorded(value, "cytape.Variable")
         hold(self, copy_of_array(detached_array(value, dtype)))
         self.variable_id = new_id()
         self.trainable = trainable
@@ -208,6 +217,19 @@ cdef class Variable(Tensor):
         return Variable(array_of(self.held), self.trainable, self.name)
 
 
+@contextmanager
+def assignments_refused():
+    """Have variables refuse to be assigned in this thread, which tries a function out."""
+    thread = get_ident()
+    trials[thread] = trials.get(thread, 0) + 1
+    try:
+        yield
+    finally:
+        trials[thread] -= 1
+        if not trials[thread]:
+            del trials[thread]
+
+
 cdef object detached_array(value, dtype):
     if not isinstance(value, Tensor) and hasattr(value, "to_tensor"):
         value = value.to_tensor()
@@ -219,6 +241,11 @@ cdef object detached_array(value, dtype):
 cdef int replace(Variable variable, array) except -1:
     """Make a copy of an array the new value, in the variable's dtype."""
     cdef Value old = variable.held, new
+    if trials and get_ident() in trials:
+        raise RuntimeError(
+            f"variable {variable.name!r} was about to be assigned something made up, by a function "
+            "that is only tried out to learn what it returns. Say so by "
+            "cytape.numpy_function(f, *arguments, specs=...)")
     if not np.can_cast(np.asarray(array).dtype, old.spec.dtype, "same_kind"):
         raise TypeError(f"variable {variable.name!r} is {old.spec.dtype}, cannot assign a value of "
                         f"dtype {np.asarray(array).dtype}; convert it with astype")

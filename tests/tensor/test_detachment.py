@@ -59,6 +59,8 @@ IMPLICIT = {
     "asarray of a list": lambda s, v: np.asarray([s, 1.0]),
     "asarray of objects": lambda s, v: np.asarray([s, None], dtype=object),
     "structured array": lambda s, v: np.array([(s, 1.0)], "f8,f8"),
+    "constant": lambda s, v: cytape.constant(v),
+    "constant of another dtype": lambda s, v: cytape.constant(s, "float32"),
     "constant of a list": lambda s, v: cytape.constant([s, s]),
     "fromiter": lambda s, v: np.fromiter(v, float),
     "fill": lambda s, v: np.zeros(2).fill(s),
@@ -135,7 +137,7 @@ EXPLICIT = {
     "item of an index": lambda s, v: v.item(1),
     "tolist": lambda s, v: v.tolist(),
     "stop_gradient": lambda s, v: cytape.stop_gradient(v),
-    "constant": lambda s, v: cytape.constant(v),
+    "constant of stop_gradient": lambda s, v: cytape.constant(cytape.stop_gradient(v)),
 }
 TEXT = {
     "str": lambda s, v: str(v),
@@ -366,6 +368,40 @@ def test_a_tape_is_usable_after_the_error():
     assert tape.gradient(y, x).item() == 1.0
 
 
+@pytest.mark.parametrize("make", [
+    cytape.Variable, lambda t: cytape.Variable(lambda: t), lambda t: cytape.Variable([t, t])])
+@pytest.mark.parametrize("followed", FOLLOWERS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_variable_is_made_of_what_is_recorded(make, followed, kind):
+    s, v = kind()
+    with followed(s, v):
+        with pytest.raises(DetachedError, match="stop_gradient|gradient should stop"):
+            make(v)
+        assert make(v.numpy()).numpy().size == make(cytape.stop_gradient(v)).numpy().size
+    assert make(v).numpy().dtype == float
+
+
+def test_constant_says_how_to_keep_and_how_to_stop_a_gradient():
+    def loss(x, copied):
+        return np.sum(copied(x) * x)
+
+    with pytest.raises(DetachedError, match="convert_to_tensor.*stop_gradient"):
+        cytape.grad(loss)(V2, cytape.constant)
+    assert cytape.grad(loss)(V2, cytape.convert_to_tensor).tolist() == [3.0, 4.0]
+    stopped = cytape.grad(loss)(V2, lambda x: cytape.constant(cytape.stop_gradient(x)))
+    assert stopped.tolist() == V2.tolist()
+
+
+@pytest.mark.parametrize("assign", ["assign", "assign_add", "assign_sub"])
+@pytest.mark.parametrize("followed", FOLLOWERS)
+def test_assigning_what_is_recorded_is_explicit(assign, followed):
+    s, v = constants()
+    state = cytape.Variable(np.zeros(2), trainable=False)
+    with followed(s, v):
+        getattr(state, assign)(v)
+    assert np.abs(state).numpy().tolist() == V2.tolist()
+
+
 # -- while a graph is built ------------------------------------------------------------------------
 
 
@@ -400,3 +436,29 @@ def test_a_variable_is_not_frozen_into_a_graph(convert):
     assert f().item() == 1.5
     s.assign(2.5)
     assert f().item() == 2.5
+
+
+@pytest.mark.parametrize("decide", [
+    lambda v: 1.0 if v else 0.0, lambda v: 1.0 if 1.5 in v[None].ravel() else 0.0,
+    lambda v: not v, lambda v: v and 1.0], ids=["if", "in", "not", "and"])
+def test_a_variable_does_not_decide_about_a_graph(decide):
+    v = cytape.Variable(1.5)
+    eager = decide(v)
+    with pytest.raises(SymbolicTensorError):
+        cytape.function(lambda x: x * decide(v))(2.0)
+    with cytape.Graph().as_default(), pytest.raises(SymbolicTensorError):
+        decide(v)
+    assert np.all(decide(v) == eager)
+
+
+def test_an_element_is_not_looked_up_in_a_variable_for_a_graph():
+    v = cytape.Variable(V2)
+    assert 1.5 in v
+    with pytest.raises(SymbolicTensorError, match="present value"):
+        cytape.function(lambda x: x * (1.5 in v))(2.0)
+
+
+def test_the_present_value_of_a_variable_may_be_asked_for():
+    v = cytape.Variable(1.5)
+    f = cytape.function(lambda x: x * (2.0 if v.numpy() else 1.0) + cytape.constant(v.numpy()))
+    assert f(2.0).item() == 5.5

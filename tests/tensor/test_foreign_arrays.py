@@ -16,6 +16,16 @@ class Tagged(np.ndarray):
     """A subclass of which nothing is known."""
 
 
+class Converts:
+    """Becomes an array that would not have been taken itself."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self._array
+
+
 def masked():
     return np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]])
 
@@ -52,6 +62,25 @@ FUNCTIONS = {
     "a function without derivative": lambda t, a: np.cross(t, a),
     "out": lambda t, a: np.add(t, 1.0, out=a),
     "power": lambda t, a: t**a,
+    "outer": np.outer,
+    "outer, left": lambda t, a: np.outer(a, t),
+    "vdot": np.vdot,
+    "vecdot": lambda t, a: np.vecdot(a, t),
+    "append": np.append,
+    "append, left": lambda t, a: np.append(a, t),
+    "append along an axis": lambda t, a: np.append(t, a, axis=0),
+    "column_stack": lambda t, a: np.column_stack([t, a]),
+    "dstack": lambda t, a: np.dstack([a, t]),
+    "index": lambda t, a: t[a > 0],
+    "repeat": lambda t, a: np.repeat(t, a.astype(int).ravel()),
+    "take": lambda t, a: np.take(t, a.astype(int), mode="clip"),
+    "values of slices": lambda t, a: cytape.IndexedSlices(a, t),
+    "indices of slices": lambda t, a: cytape.IndexedSlices(t, a),
+    "result of numpy_function": lambda t, a: cytape.numpy_function(lambda x: a, t, specs=t.spec),
+    "converts": lambda t, a: t * Converts(a),
+    "converts, left": lambda t, a: Converts(a) * t,
+    "constant of what converts": lambda t, a: cytape.constant(Converts(a)),
+    "list of what converts": lambda t, a: cytape.constant([Converts(a)]),
 }
 ENTRIES = {
     "constant": cytape.constant,
@@ -152,6 +181,11 @@ def test_functions_of_masked_arrays_refuse_tensors(function, recorded):
         beside(cytape.constant(ONES), recorded, lambda t: function(masked(), t))
 
 
+def test_functions_of_masked_arrays_name_themselves():
+    with pytest.raises(TypeError, match=r"numpy\.ma.*cytape\.numpy"):
+        np.ma.log(cytape.constant(ONES))
+
+
 def test_what_they_advise_works():
     x, a = cytape.constant(ONES), masked()
     assert np.where(a.mask, 0.0, x * a.data).numpy().tolist() == [[0.0, 2.0], [3.0, 4.0]]
@@ -173,6 +207,49 @@ def test_a_file_s_array_is_an_array(tmp_path):
 
 def test_what_refuses_masked_arrays_is_not_listed():
     assert "_data" not in dir(cytape.constant(ONES))
+
+
+# -- lists without end -----------------------------------------------------------------------------
+
+
+def within_itself():
+    endless = [1.0]
+    endless.append(endless)
+    return endless
+
+
+def twice_within_itself():
+    endless = []
+    endless += [endless, endless]
+    return endless
+
+
+def very_deep():
+    nested = [1.0]
+    for _ in range(100_000):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize("make", [within_itself, twice_within_itself, very_deep])
+@pytest.mark.parametrize("use", [
+    cytape.constant, cytape.convert_to_tensor, cytape.Variable, cytape.from_dlpack, cnp.array,
+    cnp.asarray, lambda a: cytape.constant(1.0) + a, lambda a: a + cytape.constant(1.0),
+    lambda a: np.add(a, cytape.constant(1.0)), lambda a: cytape.constant([1.0, 2.0])[a],
+    lambda a: cytape.Variable(1.0).assign(a), lambda a: cnp.array([cytape.constant(1.0), a]),
+])  # fmt: skip
+def test_lists_without_end_are_refused(make, use):
+    with pytest.raises((ValueError, TypeError, IndexError, AttributeError)):
+        use(make())
+
+
+def test_lists_as_deep_as_arrays_can_be():
+    nested = 1.0
+    for _ in range(64):
+        nested = [nested]
+    assert cytape.constant(nested).ndim == cnp.array(nested).ndim == 64
+    with pytest.raises(ValueError, match="64 axes"):
+        cytape.constant([nested])
 
 
 # -- tables ----------------------------------------------------------------------------------------
