@@ -130,6 +130,11 @@ def together(*operands):
     -------
     tuple
 
+    Raises
+    ------
+    TypeError
+        If one operand is a tensor and another a masked array, a matrix or the like.
+
     Examples
     --------
     >>> import cytape
@@ -143,6 +148,12 @@ def together(*operands):
     >>> tape.gradient(product, y)
     Tensor([1., 2.])
     """
+    if any(map(is_tensor, operands)):
+        # Functions of NumPy that are called with one operand alone would drop what it adds to its
+        # data, before an op could refuse it.
+        for x in operands:
+            if not is_tensor(x):
+                plain_array(x)
     if not partly_followed(operands):
         return operands
     outputs = iter(identity_n_op(*filter(is_tensor, operands)))

@@ -9,6 +9,7 @@ its attribute ``call`` has, a `PythonCall`; and `python_call_op` is both in one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ from cytape.ops.shape_rules import may_fit
 from cytape.tensor import nest
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import Recorder, building_into, current_graph
-from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of
+from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, plain_array, tensor_of
+from cytape.tensor.variable import assignments_refused
 
 __all__ = [
     "PythonCall",
@@ -46,6 +48,8 @@ __all__ = [
 
 LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # what a function raises that needs values
 UNKNOWN_EXTENTS = 24, 36  # stand for extents that are not known
+SMALL_EXTENT = 2  # ... too, to find out what is only as long as the others if those are long
+ANY_INPUTS = range(1 << 30)  # more than an op has
 
 
 def _saves_nothing(function: Callable, arguments: tuple) -> Callable[[], None]:
@@ -126,7 +130,7 @@ def _result_specs(*specs: Spec, call: PythonCall) -> list[Spec]:
     return call.result_specs(specs)
 
 
-_RULES: dict[str, Any] = {"vjp": _vjp, "jvp": _jvp, "optional_tangents": range(1 << 30)}
+_RULES: dict[str, Any] = {"vjp": _vjp, "jvp": _jvp, "optional_tangents": ANY_INPUTS}
 python_call_op = general("PythonCall", _run, shape_rule=_result_specs, **_RULES)
 python_call_op.stateful = True
 python_values_op = nondifferentiable("PythonValues", _run, shape_rule=_result_specs)
@@ -162,12 +166,14 @@ def checked_results(name: str, results: Sequence[Any], specs: Sequence[Spec]) ->
     ------
     ValueError
         If a result has another shape or dtype.
+    TypeError
+        If it is a masked array, a matrix or the like.
     """
     arrays = []
     for i, (result, spec) in enumerate(zip(results, specs, strict=True)):
         weak = type(result) in (int, float, complex)
         fits = weak and np.result_type(spec.dtype, result) == spec.dtype
-        array = np.array(result, spec.dtype if fits else None)
+        array = np.array(plain_array(result), spec.dtype if fits else None)
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         if array.dtype != spec.dtype or not _is_such(array.shape, spec.shape):
@@ -225,26 +231,32 @@ def specs_by_example(
         raise SymbolicTensorError(
             f"{advice}. It was not tried out because the number of axes of an argument is not known"
         )
-    examples = []
+    examples: list[list] = []
     restore_draws = _saved_draws(function, arguments)
-    for extent in UNKNOWN_EXTENTS if any(not spec.known for spec in specs) else (0,):
+    extents_tried = (*UNKNOWN_EXTENTS, SMALL_EXTENT)
+    for extent in extents_tried if any(not spec.known for spec in specs) else (0,):
         tensors = [tensor_of(_example(spec, extent)) for spec in specs]
         try:
-            with building_into(None), np.errstate(all="ignore"):
-                result = function(*tensors)
-                leaves = nest.flatten(result)
+            with building_into(None), np.errstate(all="ignore"), assignments_refused():
+                returned = function(*tensors)
+                leaves = nest.flatten(returned)
                 if any(isinstance(leaf, Tensor) and leaf.graph is not None for leaf in leaves):
                     raise TypeError(
                         "it depends on a tensor of the graph that is not among its arguments"
                     )
-                examples.append(list(map(convert_to_tensor, leaves)))
+                example = list(map(convert_to_tensor, leaves))
         except Exception as error:
+            if extent == SMALL_EXTENT:  # too few for this function
+                break
             raise SymbolicTensorError(
                 f"{advice}. To find out, it was called with made-up arrays of the arguments' "
                 f"shapes, which failed: {type(error).__name__}: {error}"
             ) from error
         finally:
             restore_draws()
+        if not examples:
+            result = returned
+        examples.append(example)
     found = []
     for several in zip(*examples, strict=True):
         shapes = [x.shape for x in several]
@@ -360,8 +372,8 @@ def _ones(spec: Spec) -> Tensor:
 def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequence[Any]) -> list:
     """Return what a backward function returns that does not know the gradients.
 
-    It is an error if one of them is needed. A trace does not know that: there it is an error when
-    it runs, unless the gradients of the results are zero then.
+    It is an error if one of them is needed, unless the gradients of the results are zero. A trace
+    knows neither: there it is an error when it runs.
 
     Parameters
     ----------
@@ -375,13 +387,17 @@ def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequenc
     -------
     list of Tensor, GradientIfNeeded or None
     """
+    specs = [x.spec for x in inputs]
     if current_graph() is not None:
-        return _refused(refusal, gradients, [x.spec for x in inputs])
+        return _refused(refusal, gradients, specs)
+    found: list = []
 
-    def refuse() -> Any:
-        raise NotDifferentiableError(refusal)
+    def needed(i: int) -> Any:
+        if not found:
+            found.extend(_refused(refusal, gradients, specs))
+        return found[i]
 
-    return [GradientIfNeeded(refuse)] * len(inputs)
+    return [GradientIfNeeded(partial(needed, i)) for i in range(len(inputs))]
 
 
 def _refused(refusal: str, given: Sequence[Any], specs: Sequence[Spec]) -> list:
@@ -406,5 +422,5 @@ missing_op = general(
         *[None] * (len(op.input_specs) - op.attrs["n"])],
     jvp=lambda op, *tangents: _refused(
         op.attrs["refusal"], tangents[: op.attrs["n"]], op.output_specs),
-    saved_inputs=(), optional_tangents=range(1 << 30),
+    saved_inputs=(), optional_tangents=ANY_INPUTS,
     shape_rule=lambda *specs, n, refusal: list(specs[n:]))

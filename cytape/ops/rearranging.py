@@ -11,6 +11,7 @@ from cytape.ops.deferred import deferred_vjp
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.tensor import plain_array
 
 __all__ = [
     "diag",
@@ -202,6 +203,7 @@ def repeat(a, repeats, axis=None):
     repeats = plain(repeats)
     if not is_tensor(a):
         return np.repeat(a, repeats, axis)
+    plain_array(repeats)  # which refuses masked arrays
     if axis is None or ndim(a) == 0:
         a, axis = ravel(a), axis or 0
     if np.size(repeats) == 1:

@@ -584,3 +584,18 @@ def test_math():
     erf = np.vectorize(math.erf, otypes=[float])
     f = cytape.function(lambda x: cytape.numpy_function(erf, x, specs=SPEC))
     np.testing.assert_array_equal(f(X), erf(X))
+
+
+@pytest.mark.parametrize("place", [lambda f: f, cytape.function], ids=["eager", "traced"])
+@pytest.mark.parametrize("derivative", [
+    cytape.grad, lambda f: lambda x: cytape.jvp(f, (x,), (np.ones(3),))[1],
+    lambda f: cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x) * x))])
+def test_a_derivative_that_is_multiplied_by_zero_is_not_needed(place, derivative):
+    def times(factor):
+        return lambda x: cnp.sum(cytape.numpy_function(
+            lambda a: a * 2.0, x, specs=SPEC)) * factor + cnp.sum(x)
+
+    if derivative is cytape.grad:
+        assert place(derivative(times(0.0)))(X).tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(NotDifferentiableError, match="has no gradient"):
+        place(derivative(times(1.0)))(X)

@@ -86,7 +86,7 @@ def test_structures_and_dtypes_of_examples():
         assert x.dtype == np.float32
         assert 0 < x.min() <= x.max() < 1
         assert (n.tolist(), bool(b), dtype) == ([1, 1], True, complex)
-    assert len(seen) == 2
+    assert len(seen) == 3
 
 
 def test_examples_that_fail_say_what_to_do():
@@ -162,6 +162,9 @@ def test_gradients_that_are_not_known():
     [refuse] = missing_gradients("no gradient here", [x], [x])
     with pytest.raises(NotDifferentiableError, match="no gradient here"):
         refuse.compute()
+    whole = cytape.constant(3)
+    zeros = missing_gradients("no gradient here", [x * 0.0, cnp.zeros(3)], [x, whole])
+    assert float(zeros[0].compute()) == 0.0 and zeros[1].compute() is None
     graph = cytape.Graph()
     with graph.as_default():
         p = graph.placeholder("float64", (None,))
@@ -181,3 +184,51 @@ def test_a_call_that_does_nothing():
     ):
         with pytest.raises(NotImplementedError):
             method(*args)
+
+
+@pytest.mark.parametrize("method", ["assign", "assign_add", "assign_sub"])
+def test_trying_out_does_not_change_variables(method):
+    v, others = cytape.Variable(1.0), cytape.Variable([1.0, 1.0])
+
+    def leaves(x):
+        getattr(v, method)(5.0)
+        return cytape.constant(x.numpy())
+
+    with pytest.raises(SymbolicTensorError, match=r"specs=.*made up"):
+        specs_by_example("leaves", leaves, [FLOATS])
+    with pytest.raises(SymbolicTensorError, match="made up"):
+        specs_by_example("by a function", cytape.function(
+            lambda x: others.assign(x[0, :2] * 7.0)), [FLOATS])
+    assert (v.item(), others.tolist()) == (1.0, [1.0, 1.0])
+    getattr(v, method)(5.0)
+    assert v.item() != 1.0
+
+
+@pytest.mark.parametrize("make", [
+    lambda rule: cytape.custom_gradient(rule),
+    lambda rule: cytape.custom_jvp(lambda x: rule(x)[0])])
+def test_tracing_does_not_change_variables(make):
+    seen = cytape.Variable([7.0, 7.0])
+
+    def rule(x):
+        seen.assign(x.numpy() if isinstance(x, cytape.Tensor) else x)
+        return cytape.constant(np.array(x)), lambda g: g
+
+    f = make(lambda x: rule(cytape.stop_gradient(x)))
+    if hasattr(f, "defjvp"):
+        f.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    with pytest.raises(SymbolicTensorError, match="made up"):
+        cytape.function(f)(np.ones(2))
+    assert seen.tolist() == [7.0, 7.0]
+
+
+def test_extents_that_are_bounded_are_not_known():
+    rows = cytape.Spec.of((None, 3), float)
+    for function, shape in (
+        (lambda x: x[:5], (None, 3)), (lambda x: x[0], (3,)), (lambda x: x[:, :2], (None, 2)),
+        (lambda x: cytape.constant(x.numpy()[10]), (3,)),  # fails with few rows
+    ):
+        [spec] = specs_by_example("f", function, [rows])[1]
+        assert spec.shape == shape
+    structure, [a, b] = specs_by_example("f", lambda x: {"a": x[:30], "b": 1.0}, [rows])
+    assert (a.shape, b.shape, structure["a"].shape) == ((None, 3), (), (24, 3))
