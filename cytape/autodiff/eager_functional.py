@@ -8,7 +8,9 @@ from typing import Any
 
 from cytape.autodiff.functional import Transformed, name_of, new_tensor, require_result
 from cytape.autodiff.gradient_tape import GradientTape
+from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
+from cytape.tensor.notices import warn
 from cytape.tensor.tensor import convert_to_tensor
 
 __all__ = [
@@ -193,7 +195,14 @@ def _make_vjp(
         result = nest.map_structure(convert_to_tensor, result)
 
     def vjp(dy: Any = None) -> list:
-        return tape.gradient(result, sources, output_gradients=dy)
+        gradients = tape.gradient(result, sources, output_gradients=dy)
+        lost = [
+            i for i, source, gradient in zip(positions, sources, gradients, strict=True)
+            if gradient is None and source.spec.trainable  # of others the tape has warned
+        ]
+        if lost:
+            _warn_of_none(f, lost)
+        return gradients
 
     return result, vjp
 
@@ -206,6 +215,16 @@ def _val_and_grad_function(f: Callable, args: tuple, kwargs: dict, params: tuple
 
 def _gradients_function(f: Callable, args: tuple, kwargs: dict, params: tuple | None) -> list:
     return _val_and_grad_function(f, args, kwargs, params)[1]
+
+
+def _warn_of_none(f: Callable, lost: list[int]) -> None:
+    """Warn of arguments that have no gradient."""
+    if not isinstance(f, Transformed):  # that of a derivative may well vanish
+        warn(
+            f"the result of {name_of(f)} does not depend on argument "
+            f"{' and '.join(map(str, lost))} by differentiable functions: the gradient is None",
+            UnconnectedGradientWarning,
+        )
 
 
 def _implicit_val_and_grad(f: Callable, args: tuple, kwargs: dict) -> tuple:

@@ -117,9 +117,6 @@ def gradients(
             f"{len(grad_ys)}"
         )
     flat_xs, flat_stops = _flat(xs), _flat(stops)
-    for x in flat_xs:
-        if isinstance(x, Variable) and not x.spec.trainable:
-            warn_of_dtype(x, f"the gradient of {x.name!r} is None")
     flat_ys, flat_grad_ys = _flat_with_gradients(ys, grad_ys)
     graph = graph_of(flat_ys + flat_xs)
     with building_into(graph), building_under(graph, graph.scope_context(name or "gradients")):
@@ -141,6 +138,9 @@ def gradients(
                 backward.filled(source, 0) if gradient is None else gradient
                 for source, gradient in zip(sources, found, strict=True)
             ]
+    for x in flat_xs:
+        if not x.spec.trainable:
+            warn_of_dtype(x, f"the gradient of {x.name!r} is None")
     remaining = iter(found)
     return [pack_structure(x, remaining) for x in xs]
 

@@ -66,7 +66,7 @@ cdef class Spec:
     6
     """
 
-    def __init__(self):
+    def __init__(self, *_, **__):
         raise TypeError("specs are shared: ask for one with Spec.of(shape, dtype)")
 
     def __dealloc__(self):

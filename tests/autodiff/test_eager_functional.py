@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.errors import UnconnectedGradientWarning
 
 
 def floats(gradients):
@@ -169,3 +170,14 @@ def test_higher_order():
         return lambda x: cytape.gradients_function(f)(x)[0]
 
     assert float(derivative(derivative(lambda x: x**4))(2.0)) == 48.0
+
+
+@pytest.mark.parametrize("transform", [
+    cytape.gradients_function, lambda f: lambda *args: cytape.val_and_grad_function(f)(*args)[1],
+    lambda f: lambda *args: cytape.make_vjp(f)(*args)[1]()])
+def test_a_gradient_that_is_none_draws_a_warning(transform):
+    with pytest.warns(UnconnectedGradientWarning, match="argument 0 by"):
+        assert transform(lambda x: 3.0)(1.0) == [None]
+    with pytest.warns(UnconnectedGradientWarning, match="argument 0 and 2 by"):
+        found = transform(lambda x, y, z: y * 2.0)(1.0, 1.0, 1.0)
+    assert (found[0], float(found[1]), found[2]) == (None, 2.0, None)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.errors import UnconnectedGradientWarning
 from cytape.ops.declare import general
 from tests.graph.programs import evaluate, types_of
 
@@ -186,8 +187,9 @@ def test_d_4a_05_a_path_through_integers_does_not_count(graph):
 
 def test_d_4a_05_integers_have_no_gradient(graph):
     n, x = cytape.constant(3), cytape.constant(2.0)
-    assert cytape.gradients(n.astype("float64") * x, n) == [None]
-    assert cytape.gradients(n, n) == [None]
+    for y in (n.astype("float64") * x, n):
+        with pytest.warns(UnconnectedGradientWarning, match="int64"):
+            assert cytape.gradients(y, n) == [None]
     assert evaluate(cytape.gradients([n, x * x], x)) == [4.0]
 
 
@@ -458,3 +460,12 @@ def test_shapes_that_are_not_known_at_all(graph):
     value = np.arange(6.0).reshape(2, 3)
     np.testing.assert_allclose(
         cytape.Session(graph).run(dx, {x: value}), np.cos(value) * value + np.sin(value) + 1)
+
+
+def test_a_placeholder_of_integers_draws_a_warning():
+    graph = cytape.Graph()
+    p, q = graph.placeholder("int64", (), name="p"), graph.placeholder("float64", ())
+    with pytest.warns(UnconnectedGradientWarning, match="'p:0' is None.*int64"):
+        found = cytape.gradients(q * p, [p, q])
+    assert found[0] is None
+    assert cytape.Session(graph).run(found[1], {p: 3, q: 1.0}) == 3.0

@@ -125,3 +125,11 @@ def test_symbolic_extents_are_not_negative(shape):
 def test_nothing_is_like_no_spec():
     with pytest.raises(TypeError, match="expected a spec"):
         spec_like(None, "float64")
+
+
+def test_a_spec_is_asked_for():
+    for args in ((), ((2,),), ((2,), float)):
+        with pytest.raises(TypeError, match=r"Spec\.of\(shape, dtype\)"):
+            cytape.Spec(*args)
+    with pytest.raises(TypeError, match=r"Spec\.of"):
+        cytape.Spec(shape=(2,), dtype=float)
