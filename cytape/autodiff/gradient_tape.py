@@ -423,9 +423,10 @@ class GradientTape:
 
 
 def noting_detached(tape: GradientTape) -> dict[int, Tensor]:
-    """Have a tape note which of the tensors that it follows have their values taken; return where."""
+    """Have a tape note those of its tensors whose values are taken; return where it does."""
+    noted: dict[int, Tensor] = {}
     recorder: Any = tape._recorder
-    recorder.detached = noted = {}
+    recorder.detached = noted
     return noted
 
 
