@@ -50,6 +50,8 @@ LEFT = {
     "tolist": lambda x: sum(x.tolist()),
     "of a result": lambda x: cytape.constant(2.0) * np.sum(x * x).item(),
     "assigned": lambda x: cytape.Variable(np.zeros(2), trainable=False).assign(x)[0] * 2.0,
+}
+REFUSED = {
     "as a variable": lambda x: cytape.Variable(x, trainable=False)[0] * 2.0,
     "constant": lambda x: cytape.constant(x)[0] * 2.0,
 }
@@ -77,6 +79,13 @@ def test_no_dependence_gives_zeros_and_a_warning(transform, f):
 @pytest.mark.parametrize("f", LEFT.values(), ids=LEFT)
 def test_a_derivative_that_was_lost_on_the_way_is_an_error(transform, f):
     with pytest.raises(DetachedError, match=r"left its tensor by numpy\(\)"):
+        transform(f)
+
+
+@pytest.mark.parametrize("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
+@pytest.mark.parametrize("f", REFUSED.values(), ids=REFUSED)
+def test_what_would_lose_a_derivative_is_an_error_at_once(transform, f):
+    with pytest.raises(DetachedError, match="was called with a tensor that is being recorded"):
         transform(f)
 
 
@@ -226,7 +235,8 @@ def test_a_tape_goes_on_returning_none():
         tape.watch(x)
         y = cytape.constant(x[0].item())
     assert tape.gradient(y, x) is None
-    assert cytape.gradients_function(lambda x: cytape.constant(1.0))(X) == [None]
+    with pytest.warns(UnconnectedGradientWarning, match="is None"):
+        assert cytape.gradients_function(lambda x: cytape.constant(1.0))(X) == [None]
 
 
 # -- once for each place ---------------------------------------------------------------------------
