@@ -66,10 +66,10 @@ def test_ops() -> None:
     assert_type(cnp.sin(x), Tensor)
     assert_type(cnp.multiply(2.0, x), Tensor)
     assert_type(cytape.nn.relu(x), Tensor)
-    op = cytape.ops.declare.general("TypedSquare", np.square)
+    op = cytape.ops.declare.general("DeclaredTypedSquare", np.square)
     assert_type(op, GeneralOp)
 
-    @cytape.register_gradient("TypedSquare")
+    @cytape.register_gradient("DeclaredTypedSquare")
     def gradient(op: OpCall, g: Any) -> Any:
         assert_type(op.attrs, dict[str, Any])
         return 2 * op.inputs[0] * g

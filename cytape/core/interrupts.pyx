@@ -22,14 +22,14 @@ cdef unsigned long main_thread
 cdef list put_off = []  # errors that the main thread is to raise as soon as it can
 
 
-def _learn_main_thread():
+cdef object learn_main_thread():
     global main_thread
     main_thread = threading.main_thread().ident
 
 
-_learn_main_thread()
+learn_main_thread()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_learn_main_thread)
+    os.register_at_fork(after_in_child=lambda: learn_main_thread())
 
 
 cdef int64_t* effort_so_far() noexcept:

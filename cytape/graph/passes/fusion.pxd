@@ -50,7 +50,7 @@ cdef class Fusion:
     cdef PyObject* kind_of_sum(self, int32_t node, Spec out) except? NULL
     cdef int distance(self, int32_t node, int32_t user) noexcept
     cdef int assign_stages(self) except -1
-    cdef void choose_fast(self) noexcept
+    cdef int choose_fast(self) except -1
     cdef int sink(self) except -1
     cdef int32_t root(self, int32_t node) noexcept
     cdef int join(self, int32_t node, int32_t other) noexcept

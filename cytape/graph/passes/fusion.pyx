@@ -170,10 +170,11 @@ cdef class Fusion:
             self.stages[node] = stage
         return 0
 
-    cdef void choose_fast(self) noexcept:
+    cdef int choose_fast(self) except -1:
         cdef int32_t node
         for node in range(self.source.n_nodes):
             self.fast[node] = self.rewriting.live[node] and may_be_fast(self.source, node)
+        return 0
 
     cdef int sink(self) except -1:
         """Move what is not used before a later stage there, to those of its kind that use it."""
