@@ -36,6 +36,15 @@ def test_data_come_back_at_any_size(make, size):
     assert not tensor.numpy().flags.writeable
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_an_array_that_is_not_aligned_is_copied_to_where_it_is(size):
+    raw = np.frombuffer(b"\0" + np.arange(float(size)).tobytes(), np.uint8)
+    array = raw[1:].view(float)
+    tensor = tensor_of(array)
+    np.testing.assert_array_equal(tensor.numpy(), array)
+    assert tensor.numpy().flags.aligned
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3), (3, 0), (30, 100)])
 def test_data_come_back_in_any_dtype_and_shape(dtype, shape):

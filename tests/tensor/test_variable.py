@@ -14,6 +14,7 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError, UnconnectedGradientWarning
+from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import live_tensors
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -229,6 +230,19 @@ def test_a_variable_changed_between_tapes():
         assert float(gradient) == 3 * (1.0 + step) ** 2
         v.assign_add(gradient / gradient)
     assert float(v) == 6.0
+
+
+def test_the_trace_of_a_value_goes_when_another_is_assigned():
+    v = cytape.Variable(1.0)
+    recorder = Recorder()
+    recorder.push()
+    y = v * v
+    recorder.pop()
+    assert recorder.num_ops == 2  # what was read, and its square
+    del y
+    assert recorder.num_ops == 1  # the variable holds what was read
+    v.assign(2.0)
+    assert recorder.num_ops == 0
 
 
 def test_no_gradient_flows_into_an_assignment():
