@@ -59,10 +59,10 @@ def elementwise(xs, value, partials, seconds, dtype, rounding):
         What the function has for their values.
     partials : list of ndarray
         The first derivatives.
-    seconds : dict of (int, int) to ndarray
-        The second ones, for i <= j.
+    seconds : dict of (int, int) to list of ndarray
+        The second ones, for i <= j: terms, which cancel only after they have been rounded.
     dtype : dtype
-        Of the program's result.
+        The least precise of the program's operands and result: gradients are rounded to it.
     rounding : Rounding
 
     Returns
@@ -77,33 +77,34 @@ def elementwise(xs, value, partials, seconds, dtype, rounding):
     for x, partial in zip(xs, partials, strict=True):
         result[S:] += rounding(np.broadcast_to(partial * x[S:], result[S:].shape), dtype, ROUNDINGS)
     for (i, j), second in seconds.items():
-        terms = [xs[i][S] * xs[j][T]] + ([xs[i][T] * xs[j][S]] if i != j else [])
-        for term in terms:
-            term = np.broadcast_to(second * term, result[ST].shape)[None]
-            result[ST:] += rounding(term, dtype, ROUNDINGS)
+        products = [xs[i][S] * xs[j][T]] + ([xs[i][T] * xs[j][S]] if i != j else [])
+        for product_of_slopes in products:
+            for part in second:
+                term = np.broadcast_to(part * product_of_slopes, result[ST].shape)[None]
+                result[ST:] += rounding(term, dtype, ROUNDINGS)
     return result
 
 
 def multiply(x, y, dtype, rounding):
     a, b = (z[VALUE] for z in aligned(x, y))
-    return elementwise([x, y], a * b, [b, a], {(0, 1): np.ones_like(a * b)}, dtype, rounding)
+    return elementwise([x, y], a * b, [b, a], {(0, 1): [np.ones_like(a * b)]}, dtype, rounding)
 
 
 def power(x, n, dtype, rounding):
     """Raise to a power that is a number."""
     v = x[VALUE]
     slope, bend = n * v ** (n - 1.0), n * (n - 1) * v ** (n - 2.0)
-    return elementwise([x], v**n, [slope], {(0, 0): bend}, dtype, rounding)
+    return elementwise([x], v**n, [slope], {(0, 0): [bend]}, dtype, rounding)
 
 
 def exp(x, dtype, rounding):
     y = np.exp(x[VALUE])
-    return elementwise([x], y, [y], {(0, 0): y}, dtype, rounding)
+    return elementwise([x], y, [y], {(0, 0): [y]}, dtype, rounding)
 
 
 def log(x, dtype, rounding):
     v = x[VALUE]
-    return elementwise([x], np.log(v), [1 / v], {(0, 0): -1 / v**2}, dtype, rounding)
+    return elementwise([x], np.log(v), [1 / v], {(0, 0): [-1 / v**2]}, dtype, rounding)
 
 
 def linear(function, x, dtype, rounding, axis=None):

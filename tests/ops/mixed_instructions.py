@@ -32,6 +32,10 @@ class Instruction:
     n_operands: int = 1
 
 
+def terms(second):
+    return second if isinstance(second, list) else [second]
+
+
 def unary(name, domain, partial, second, call=None):
     """Make an instruction of a function f, from functions of x and y = f(x)."""
     call = call or getattr(cnp, name)
@@ -40,7 +44,8 @@ def unary(name, domain, partial, second, call=None):
         v = x[VALUE]
         require(domain(v))
         y = np.asarray(call(v))
-        return hd.elementwise([x], y, [partial(v, y)], {(0, 0): second(v, y)}, dtype, rounding)
+        bend = {(0, 0): terms(second(v, y))}
+        return hd.elementwise([x], y, [partial(v, y)], bend, dtype, rounding)
 
     return Instruction(name, call, reference)
 
@@ -53,7 +58,7 @@ def binary(name, domain, partials, seconds, call=None):
         a, b = (operand[VALUE] for operand in hd.aligned(x, y))
         require(domain(a, b))
         z = call(a, b)
-        of_second = {places: second(a, b, z) for places, second in seconds.items()}
+        of_second = {places: terms(second(a, b, z)) for places, second in seconds.items()}
         return hd.elementwise([x, y], z, [p(a, b, z) for p in partials], of_second, dtype, rounding)
 
     return Instruction(name, call, reference, 2)
@@ -128,9 +133,13 @@ def power_reference(x, y, dtype, rounding):
     whole = fixed and np.all(b == np.round(b)) and np.all(b >= 0)
     require((np.abs(b) <= 3) | (fixed & (np.abs(b) <= 128) & (np.abs(np.abs(a) - 1) < 0.01)))
     require(np.abs(a) > 0.2 if whole else a > 0.2)
-    by_x, by_xx = b * a ** (b - 1.0), b * (b - 1) * a ** (b - 2.0)
+    by_x = b * a ** (b - 1.0)
     logs = np.log(np.abs(a)) * (not fixed)
-    seconds = {(0, 0): by_xx, (0, 1): by_x * logs + a ** (b - 1.0), (1, 1): a**b * logs**2}
+    seconds = {
+        (0, 0): [b * b * a ** (b - 2.0), -b * a ** (b - 2.0)],
+        (0, 1): [by_x * logs, a ** (b - 1.0)],
+        (1, 1): [a**b * logs**2],
+    }
     return hd.elementwise([x, y], a**b, [by_x, a**b * logs], seconds, dtype, rounding)
 
 
@@ -169,14 +178,14 @@ def clip_reference(x, dtype, rounding):
     return hd.elementwise([x], np.clip(v, -1, 2), [inside * 1.0], {}, dtype, rounding)
 
 
-def near_origin(a, b):
+def off_origin(a, b):
     return a * a + b * b > 0.1
 
 
 def arctan2_seconds():
     return {
         (0, 0): lambda a, b, z: -2 * a * b / (a * a + b * b) ** 2,
-        (0, 1): lambda a, b, z: (a * a - b * b) / (a * a + b * b) ** 2,
+        (0, 1): lambda a, b, z: [1 / (a * a + b * b), -2 * b * b / (a * a + b * b) ** 2],
         (1, 1): lambda a, b, z: 2 * a * b / (a * a + b * b) ** 2,
     }
 
@@ -220,7 +229,7 @@ INSTRUCTIONS = [
           lambda x, y: -y * y, lambda x, y: 2 * y**3),
     unary("absolute", lambda x: np.abs(x) > GAP, lambda x, y: np.sign(x), lambda x, y: 0 * x),
     unary("sigmoid", lambda x: np.abs(x) < 3, lambda x, y: y * (1 - y),
-          lambda x, y: y * (1 - y) * (1 - 2 * y), lambda x: cytape.nn.sigmoid(x)),
+          lambda x, y: [y * (1 - y), -2 * y * y * (1 - y)], lambda x: cytape.nn.sigmoid(x)),
     unary("softplus", lambda x: np.abs(x) < 3, lambda x, y: sigmoid(x),
           lambda x, y: sigmoid(x) * (1 - sigmoid(x)), lambda x: cytape.nn.softplus(x)),
     unary("relu", lambda x: np.abs(x) > GAP, lambda x, y: (x > 0) * 1.0, lambda x, y: 0 * x,
@@ -232,17 +241,17 @@ INSTRUCTIONS = [
     binary("divide", lambda a, b: np.abs(b) > 0.3,
            [lambda a, b, z: 1 / b, lambda a, b, z: -z / b],
            {(0, 1): lambda a, b, z: -1 / b**2, (1, 1): lambda a, b, z: 2 * a / b**3}),
-    binary("arctan2", near_origin,
+    binary("arctan2", lambda a, b: off_origin(a, b) & ((b > GAP) | (np.abs(a) > GAP)),
            [lambda a, b, z: b / (a * a + b * b), lambda a, b, z: -a / (a * a + b * b)],
            arctan2_seconds()),
-    binary("hypot", near_origin, [lambda a, b, z: a / z, lambda a, b, z: b / z],
-           {(0, 0): lambda a, b, z: b * b / z**3, (0, 1): lambda a, b, z: -a * b / z**3,
-            (1, 1): lambda a, b, z: a * a / z**3}),
+    binary("hypot", off_origin, [lambda a, b, z: a / z, lambda a, b, z: b / z],
+           {(0, 0): lambda a, b, z: [1 / z, -a * a / z**3], (0, 1): lambda a, b, z: -a * b / z**3,
+            (1, 1): lambda a, b, z: [1 / z, -b * b / z**3]}),
     binary("logaddexp", lambda a, b: np.abs(a - b) < 4,
            [lambda a, b, z: sigmoid(a - b), lambda a, b, z: sigmoid(b - a)],
-           {(0, 0): lambda a, b, z: sigmoid(a - b) * sigmoid(b - a),
+           {(0, 0): lambda a, b, z: [sigmoid(a - b), -(sigmoid(a - b) ** 2)],
             (0, 1): lambda a, b, z: -sigmoid(a - b) * sigmoid(b - a),
-            (1, 1): lambda a, b, z: sigmoid(a - b) * sigmoid(b - a)}),
+            (1, 1): lambda a, b, z: [sigmoid(b - a), -(sigmoid(b - a) ** 2)]}),
     binary("copysign", lambda a, b: (np.abs(a) > GAP) & (np.abs(b) > GAP),
            [lambda a, b, z: np.sign(a) * np.sign(b), lambda a, b, z: 0.0], {}),
     Instruction("power", cnp.power, power_reference, 2),

@@ -112,7 +112,10 @@ class Program:
         except ValueError:  # shapes that cannot be broadcast
             raise OutOfDomain from None
         require(array.dtype.kind == "f" and array.dtype.itemsize <= 8 and array.size <= 200)
-        hyper = instruction.reference(*[hyper for hyper, _ in pairs], array.dtype, rounding)
+        require(np.isfinite(array))
+        dtypes = [arrays[operand].dtype for operand in operands if not isinstance(operand, tuple)]
+        least = max([*dtypes, array.dtype], key=lambda dtype: np.finfo(dtype).eps)
+        hyper = instruction.reference(*[hyper for hyper, _ in pairs], least, rounding)
         require(np.abs(hyper) < LARGEST)
         results.append(hyper)
         arrays.append(array)
