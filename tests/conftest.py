@@ -15,6 +15,13 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_runtest_teardown(item, nextitem):
+    """The same for what the tests of a file leave in caches."""
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.fixture
 def rng():
     """Numbers that are the same whichever tests ran before, or in other processes."""
