@@ -227,7 +227,8 @@ def test_a_function_and_its_gradient_notice(timer):
     whole = gradient()
     gradient()
     assert interrupted(timer, 0.02, lambda: [gradient() for _ in range(50)])
-    np.testing.assert_array_equal(gradient(), whole)
+    # Plans that were optimised since have other cosines in derivatives, to some units.
+    np.testing.assert_allclose(gradient(), whole, rtol=1e-12)
 
 
 @pytest.mark.parametrize("mode", ["jacobian", "jacfwd"])

@@ -239,7 +239,7 @@ def very_deep():
     lambda a: cytape.Variable(1.0).assign(a), lambda a: cnp.array([cytape.constant(1.0), a]),
 ])  # fmt: skip
 def test_lists_without_end_are_refused(make, use):
-    with pytest.raises((ValueError, TypeError, IndexError, AttributeError)):
+    with pytest.raises((ValueError, TypeError, IndexError, AttributeError, RecursionError)):
         use(make())
 
 
