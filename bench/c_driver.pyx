@@ -42,8 +42,8 @@ cdef class PathCounts(VSpace):
         call.output_gradients[0] = NULL
         return 0
 
-    cdef void retain(self, void* gradient) noexcept:
-        pass
+    cdef int retain(self, void* gradient) except -1:
+        return 0
 
     cdef void release(self, void* gradient) noexcept:
         pass
