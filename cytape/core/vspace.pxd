@@ -37,6 +37,7 @@ cdef struct BackwardCall:
     void** input_gradients
 
 cdef class VSpace:
+    cdef bint deletes  # a subclass wants to know of each gradient that is given up
     cdef int64_t size(self, void* gradient) except -1
     cdef void* add(self, void** gradients, Py_ssize_t count) except NULL  # takes the references
     # The sum of what arrived and one more, whose references it takes (after an error only the

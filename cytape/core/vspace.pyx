@@ -117,6 +117,9 @@ cdef class VSpace:
     [6.0]
     """
 
+    def __cinit__(self, *_, **__):
+        self.deletes = type(self).delete_gradient is not VSpace.delete_gradient
+
     def num_elements(self, gradient):
         """Return the number of elements of a gradient, by which the tape tells a large one.
 
@@ -299,5 +302,6 @@ cdef class VSpace:
         return 0
 
     cdef void release(self, void* gradient) noexcept:
-        tell(self, DELETE_GRADIENT, <object>gradient)
+        if self.deletes:
+            tell(self, DELETE_GRADIENT, <object>gradient)
         Py_DECREF(<object>gradient)

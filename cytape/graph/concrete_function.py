@@ -203,12 +203,13 @@ class ConcreteFunction:
     def _kept(self) -> tuple[int, list[ConcreteFunction]]:
         """The bytes of constants, and the bodies of branches and loops."""
         n_bytes, bodies = 0, []
-        for op, attrs in zip(self.graph.ops, self.graph.attrs, strict=True):
-            if op is constant_op:
-                n_bytes += attrs["value"].spec.nbytes
+        for attrs in filter(None, self.graph.attrs):  # most calls have none
             for value in attrs.values():
-                found = value if type(value) is tuple else (value,)
-                bodies += [body for body in found if isinstance(body, ConcreteFunction)]
+                if type(value) is Tensor:  # a constant's
+                    n_bytes += value.spec.nbytes
+                elif type(value) is tuple or isinstance(value, ConcreteFunction):
+                    found = value if type(value) is tuple else (value,)
+                    bodies += [body for body in found if isinstance(body, ConcreteFunction)]
         return n_bytes, bodies
 
     def executables(self) -> list[Executable]:

@@ -37,9 +37,11 @@ __all__ = ["Draws", "call_traced"]
 
 MOST_VALUES = 1000  # that are looked at
 MOST_ITEMS = 64     # of a container
+MOST_CODES = 1000   # whose names are remembered
 _HEADER = object.__basicsize__
 _PYTHON_BYTES = random.Random.__base__.__basicsize__ - _HEADER  # type: ignore[union-attr]
 _NO_CODE = (lambda: None).__code__
+_names_of_codes: dict[int, tuple[CodeType, tuple[str, ...]]] = {}  # by id: their hashes are slow
 _PLAIN = {int, float, complex, bool, str, bytes, type(None), Tensor, np.ndarray, Variable}
 _SEQUENCES: tuple[type, ...] = (list, tuple, set, frozenset, deque)
 _UNSET = object()
@@ -163,6 +165,8 @@ class Draws:
         """List an object's attributes, and what its classes have of the names that are used."""
         kind = type(value)
         is_class = issubclass(kind, type)
+        if is_class and _is_of_cytape(value):
+            return []
         classes = type.__dict__["__mro__"].__get__(value if is_class else kind)
         found = [] if is_class else list(_own_attributes(value))
         if _is_of_cytape(kind):
@@ -192,8 +196,7 @@ class Draws:
     def _add(self, function: FunctionType, known: dict[str, Any]) -> Iterable[Any]:
         self._functions.append((function, known))
         if not _is_ours(function):
-            for code in _codes(function.__code__):
-                self._names.update(code.co_names)
+            self._names.update(_names_in(function.__code__))
         return _reachable(function)
 
     def _place(self, generator: Any) -> tuple[str, int]:
@@ -225,7 +228,8 @@ def _state(generator: Any) -> tuple:
 
 
 def _is_ours(function: FunctionType) -> bool:
-    return str(function.__globals__.get("__name__")).partition(".")[0] == "cytape"
+    name = function.__globals__.get("__name__")
+    return name == "cytape" or str(name).startswith("cytape.")
 
 
 def _names(function: FunctionType, known: dict[str, Any]) -> dict[str, Any]:
@@ -247,28 +251,36 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _reachable(function: FunctionType) -> Iterator[Any]:
+def _names_in(code: CodeType) -> tuple[str, ...]:
+    """List the globals and attributes that a function and those that it makes name."""
+    known = _names_of_codes.get(id(code))
+    if known is None or known[0] is not code:
+        if len(_names_of_codes) >= MOST_CODES:
+            _names_of_codes.clear()
+        names = tuple({name: None for inner in _codes(code) for name in inner.co_names})
+        _names_of_codes[id(code)] = known = code, names
+    return known[1]
+
+
+def _reachable(function: FunctionType) -> list[Any]:
     """List what a function names: globals, what they have of these names, and its closure."""
+    found = list(function.__defaults__ or ())
     for cell in function.__closure__ or ():
         try:
-            yield cell.cell_contents
-        except ValueError:
+            found.append(cell.cell_contents)
+        except ValueError:  # nothing is in it yet
             continue
-    yield from function.__defaults__ or ()
     if _is_ours(function):
-        return
-    for code in _codes(function.__code__):
-        modules = []
-        for name in code.co_names:
-            value = function.__globals__.get(name, _UNSET)
-            if issubclass(type(value), ModuleType):
-                modules.append(value)
-            if value is not _UNSET:
-                yield value
-        for module in modules:
-            if module is not np:
-                there = _contents(module)
-                yield from [there[name] for name in code.co_names if name in there]
+        return found
+    names, globals_ = _names_in(function.__code__), function.__globals__
+    for name in names:
+        if name in globals_:
+            value = globals_[name]
+            found.append(value)
+            if issubclass(type(value), ModuleType) and value is not np:
+                there = _contents(value)
+                found += [there[name] for name in names if name in there]
+    return found
 
 
 def _line(code: CodeType, names: dict[str, Any], generator: Any) -> int | None:
