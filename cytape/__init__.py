@@ -27,9 +27,9 @@ from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
 from cytape.core.workers import get_num_threads, set_num_threads
 from cytape.ops.creation import identity
-from cytape.ops.declare import disable_gradient, register_gradient, register_jvp
-from cytape.ops.grouping import add_n, identity_n
+from cytape.ops.engine.declare import disable_gradient, register_gradient, register_jvp
 from cytape.ops.indexing import gather
+from cytape.ops.shared.grouping import add_n, identity_n
 from cytape.tensor import (
     IndexedSlices,
     Spec,

@@ -124,8 +124,8 @@ class GraphError(CytapeError, ValueError):
     Examples
     --------
     >>> from cytape.graph import Graph
-    >>> from cytape.graph.plan import Plan
-    >>> from cytape.graph.subgraph import Subgraph
+    >>> from cytape.graph.run.plan import Plan
+    >>> from cytape.graph.model.subgraph import Subgraph
     >>> graph = Graph()
     >>> x = graph.placeholder("float64", ())
     >>> try:

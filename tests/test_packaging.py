@@ -14,6 +14,11 @@ PACKAGE = ROOT / "cytape"
 SOURCES = sorted(p for p in PACKAGE.rglob("*") if p.suffix in {".py", ".pyi", ".pyx", ".pxd"})
 FLOORS = {"errors": -1, "core": 0, "tensor": 1, "ops": 2, "autodiff": 3, "graph": 3, "numpy": 4,
           "nn": 4, "testing": 4, "__init__": 5}
+# Rooms within a room, from the lowest up; what lies in the folder itself stands above them.
+ROOMS_WITHIN = {
+    "ops": ["kernels", "shapes", "engine", "shared"],
+    "graph": ["model", "passes", "run", "tracing", "differentiation", "control"],
+}
 NO_TEST_FILE = {Path("errors.py")}  # declarations only
 
 STRING = re.compile(r'("""|\'\'\')(?:.|\n)*?\1')
@@ -49,7 +54,7 @@ def room(dotted):
     ("import cytape.ops.loops as l, os", {"cytape.ops.loops", "os"}),
     ("from cytape cimport (\n    core,\n    ops as o,\n)", {"cytape.core", "cytape.ops"}),
     ("    from cytape import ops  # late", {"cytape.ops"}),
-    ("from ..ops import dispatch", {"cytape.ops.dispatch"}),
+    ("from ..ops import dispatch", {"cytape.ops.engine.dispatch"}),
     ("from . import spec", {"cytape.tensor.spec"}),
     ('"""\nimport cytape.ops\n"""', set()),
 ])
@@ -63,6 +68,27 @@ def test_a_file_imports_only_from_its_room_and_the_floors_below(path):
     assert home in FLOORS, f"{home} has no floor"
     ours = {name for name in imports_of(path) if name.split(".")[0] == "cytape"}
     assert not [n for n in ours if room(n) != home and FLOORS[room(n)] >= FLOORS[home]]
+
+
+def floor_within(dotted, home):
+    """Return how high a module stands in a room that has rooms of its own."""
+    rooms, name = ROOMS_WITHIN[home], dotted.split(".")[2]
+    return rooms.index(name) if name in rooms else len(rooms)
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.parent.name in sum(
+    ROOMS_WITHIN.values(), [])], ids=lambda p: p.relative_to(PACKAGE).as_posix())
+def test_a_file_imports_only_from_its_inner_room_and_those_below(path):
+    home, inner = path.relative_to(PACKAGE).parts[:2]
+    siblings = {name for name in imports_of(path) if re.match(rf"cytape\.{home}\.\w+", name)}
+    floor = ROOMS_WITHIN[home].index(inner)
+    assert not [name for name in siblings if floor_within(name, home) > floor]
+
+
+@pytest.mark.parametrize("home", ROOMS_WITHIN)
+def test_every_inner_room_has_a_place(home):
+    inner = {p.name for p in (PACKAGE / home).iterdir() if (p / "__init__.py").exists()}
+    assert inner == set(ROOMS_WITHIN[home])
 
 
 def test_the_sources_are_there():

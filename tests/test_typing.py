@@ -13,7 +13,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape import GradientTape, IndexedSlices, Spec, Tensor, Variable
 from cytape.core import OpType, Tape, VSpace
-from cytape.ops.general_op import GeneralOp, OpCall
+from cytape.ops.engine.general_op import GeneralOp, OpCall
 
 PACKAGE = Path(cytape.__file__).parent
 
@@ -66,7 +66,7 @@ def test_ops() -> None:
     assert_type(cnp.sin(x), Tensor)
     assert_type(cnp.multiply(2.0, x), Tensor)
     assert_type(cytape.nn.relu(x), Tensor)
-    op = cytape.ops.declare.general("DeclaredTypedSquare", np.square)
+    op = cytape.ops.engine.declare.general("DeclaredTypedSquare", np.square)
     assert_type(op, GeneralOp)
 
     @cytape.register_gradient("DeclaredTypedSquare")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import InvalidGradientError
-from cytape.ops.conform import broadcast_to
 from cytape.ops.creation import astype
-from cytape.ops.shape_rules import may_fit
+from cytape.ops.shapes.shape_rules import may_fit
+from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import UnknownShape

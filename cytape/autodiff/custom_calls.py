@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.general_op import custom_call
-from cytape.ops.symbolic import in_graph
+from cytape.ops.engine.general_op import custom_call
+from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.state import Recorder, current_graph, is_recorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor

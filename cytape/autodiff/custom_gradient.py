@@ -27,7 +27,7 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import InvalidGradientError, TapeStateError
 from cytape.ops.creation import identity_op, stop_gradient_op
-from cytape.ops.python_call import (
+from cytape.ops.shared.python_call import (
     attempted,
     given_results_op,
     python_values_op,

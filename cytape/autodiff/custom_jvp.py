@@ -26,9 +26,10 @@ from cytape.autodiff.custom_calls import (
 from cytape.autodiff.eager_call import EagerCall
 from cytape.core import is_trainable
 from cytape.errors import InvalidGradientError
-from cytape.ops.conform import fill_like
 from cytape.ops.creation import stop_gradient_op
-from cytape.ops.python_call import (
+from cytape.ops.shapes.shape_rules import may_fit
+from cytape.ops.shared.conform import fill_like
+from cytape.ops.shared.python_call import (
     PythonCall,
     attempted,
     given_results_op,
@@ -36,7 +37,6 @@ from cytape.ops.python_call import (
     specs_by_example,
     transposed,
 )
-from cytape.ops.shape_rules import may_fit
 from cytape.tensor import nest, state
 from cytape.tensor.state import building_into, current_graph
 from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of

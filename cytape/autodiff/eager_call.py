@@ -11,7 +11,7 @@ from cytape.autodiff.backward import densify, zeros
 from cytape.autodiff.forward_accumulator import ForwardAccumulator, has_detached
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.errors import DetachedError
-from cytape.ops.python_call import PythonCall, checked_results, described, python_call_op
+from cytape.ops.shared.python_call import PythonCall, checked_results, described, python_call_op
 from cytape.tensor import nest
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import Recorder, building_into

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import zeros
-from cytape.ops.forward import fetch
-from cytape.ops.gradients import tensor_vspace
+from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.gradients import tensor_vspace
 from cytape.ops.joining import stack
-from cytape.ops.shape_rules import may_fit
+from cytape.ops.shapes.shape_rules import may_fit
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import TangentRecorder, enter_recording, leave_recording

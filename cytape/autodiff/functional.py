@@ -16,7 +16,7 @@ import numpy as np
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
 from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
 from cytape.ops.creation import identity_op
-from cytape.ops.gradients import compute_gradients
+from cytape.ops.engine.gradients import compute_gradients
 from cytape.tensor import nest
 from cytape.tensor.notices import warn
 from cytape.tensor.state import MOST_DETACHED, Recorder, unrecorded

@@ -11,7 +11,7 @@ import numpy as np
 
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
 from cytape.errors import TapeStateError
-from cytape.ops.gradients import compute_gradients
+from cytape.ops.engine.gradients import compute_gradients
 from cytape.ops.joining import stack
 from cytape.ops.shaping import reshape
 from cytape.tensor import nest, state

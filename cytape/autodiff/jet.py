@@ -35,14 +35,14 @@ from cytape.autodiff.functional import (
     report_unconnected,
     require_result,
 )
-from cytape.ops.conform import broadcast_to, cast
 from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import where
-from cytape.ops.elementwise_op import ElementwiseOp
-from cytape.ops.forward import fetch
-from cytape.ops.general_op import CustomOp, custom_call
-from cytape.ops.gradients import tensor_vspace
-from cytape.ops.partials_op import operands
+from cytape.ops.engine.elementwise_op import ElementwiseOp
+from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.general_op import CustomOp, custom_call
+from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.partials_op import operands
+from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
 from cytape.tensor.state import TangentRecorder
 from cytape.tensor.tensor import Tensor, convert_to_tensor

@@ -1,11 +1,12 @@
 """Graphs: programs that are recorded, transformed and replayed."""
 
-import cytape.graph.own_gradients  # noqa: F401  (it installs what it does)
-import cytape.graph.saved_draws  # noqa: F401  (likewise)
-from cytape.graph.aggregation import AggregationMethod
-from cytape.graph.concrete_function import ConcreteFunction
-from cytape.graph.control_flow import cond, while_loop
-from cytape.graph.default_graph import (
+import cytape.graph.tracing.own_gradients  # noqa: F401  (it installs what it does)
+import cytape.graph.tracing.saved_draws  # noqa: F401  (likewise)
+from cytape.graph.control.control_flow import cond, while_loop
+from cytape.graph.differentiation.aggregation import AggregationMethod
+from cytape.graph.differentiation.graph_gradients import gradients
+from cytape.graph.differentiation.second_order import hessian_vector_product, hessians
+from cytape.graph.model.default_graph import (
     colocate_with,
     control_dependencies,
     device,
@@ -16,14 +17,13 @@ from cytape.graph.default_graph import (
     no_op,
     placeholder,
 )
-from cytape.graph.functions import function
-from cytape.graph.graph import Graph
-from cytape.graph.graph_gradients import gradients
-from cytape.graph.operation import Operation
-from cytape.graph.second_order import hessian_vector_product, hessians
-from cytape.graph.session import Session
-from cytape.graph.trace_events import RunTrace
-from cytape.graph.traces import CacheInfo
+from cytape.graph.model.graph import Graph
+from cytape.graph.model.operation import Operation
+from cytape.graph.run.session import Session
+from cytape.graph.run.trace_events import RunTrace
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.functions import function
+from cytape.graph.tracing.traces import CacheInfo
 
 __all__ = [
     "AggregationMethod",

@@ -3,15 +3,15 @@
 import numpy as np
 
 from cytape.core import is_trainable
-from cytape.ops import shape_rules
-from cytape.ops.arguments import is_tensor
-from cytape.ops.conform import cast_op
-from cytape.ops.declare import linear, nondifferentiable
-from cytape.ops.dispatch import install_conform
-from cytape.ops.grouping import together
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import linear, nondifferentiable
+from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.joining import stack
-from cytape.ops.shape_rules import may_fit
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
+from cytape.ops.shared.conform import cast_op
+from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import plain_array

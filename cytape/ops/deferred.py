@@ -7,10 +7,10 @@ tape, and returns the gradients: what an eager program does. It is slower than a
 
 from functools import partial
 
-from cytape.ops import gradients
-from cytape.ops.conform import broadcast_to
 from cytape.ops.creation import zeros_like
-from cytape.ops.declare import OPS, general
+from cytape.ops.engine import gradients
+from cytape.ops.engine.declare import OPS, general
+from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import Recorder, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, constant, tensor_of

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from cytape.ops import shape_rules
-from cytape.ops.arguments import is_tensor
-from cytape.ops.declare import nondifferentiable
-from cytape.ops.shape_rules import as_shape, broadcast
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shapes.shape_rules import as_shape, broadcast
 from cytape.ops.shaping import broadcast_outline_op
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import current_graph

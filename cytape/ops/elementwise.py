@@ -22,12 +22,12 @@ import math
 
 import numpy as np
 
-from cytape.ops import shape_rules
-from cytape.ops.arguments import is_tensor, only_numpy
-from cytape.ops.conform import broadcast_batch_to, broadcast_to, sum_to
-from cytape.ops.declare import elementwise, general, linear, nondifferentiable
-from cytape.ops.dispatch import conform, install_conform
-from cytape.ops.grouping import together
+from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.declare import elementwise, general, linear, nondifferentiable
+from cytape.ops.engine.dispatch import conform, install_conform
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shared.conform import broadcast_batch_to, broadcast_to, sum_to
+from cytape.ops.shared.grouping import together
 
 # fmt: off
 __all__ = [

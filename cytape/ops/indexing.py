@@ -5,14 +5,14 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops import index_shapes, shape_rules
-from cytape.ops.arguments import is_tensor, only_numpy, plain, wide
-from cytape.ops.conform import stand_in
 from cytape.ops.creation import array
-from cytape.ops.declare import enter, general, linear, nondifferentiable
-from cytape.ops.dispatch import install_conform
-from cytape.ops.index_op import IndexOp, index_in_batch, static
+from cytape.ops.engine.arguments import is_tensor, only_numpy, plain, wide
+from cytape.ops.engine.declare import enter, general, linear, nondifferentiable
+from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.engine.index_op import IndexOp, index_in_batch, static
+from cytape.ops.shapes import index_shapes, shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.ops.shared.conform import stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import UnknownShape, symbolic_spec

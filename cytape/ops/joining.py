@@ -7,13 +7,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops import fast_shapes, shape_rules
-from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
-from cytape.ops.conform import stand_in
-from cytape.ops.declare import general, linear
-from cytape.ops.dispatch import install_conform
-from cytape.ops.grouping import together
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
+from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
+from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 
 __all__ = [

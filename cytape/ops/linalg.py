@@ -6,14 +6,13 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops import reductions, shape_rules
-from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, wide
-from cytape.ops.conform import sum_to, widened
+from cytape.ops import reductions
 from cytape.ops.creation import astype
-from cytape.ops.declare import enter, general, linear
 from cytape.ops.elementwise import absolute, conj, multiply, real, sign, where
-from cytape.ops.grouping import together
-from cytape.ops.matmul_op import MatMulOp
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, wide
+from cytape.ops.engine.declare import enter, general, linear
+from cytape.ops.engine.matmul_op import MatMulOp
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
     expand_dims,
     moveaxis,
@@ -25,6 +24,8 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
+from cytape.ops.shared.conform import sum_to, widened
+from cytape.ops.shared.grouping import together
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"]

@@ -10,16 +10,16 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops import nn_shapes
-from cytape.ops.arguments import axis_in_batch, is_tensor, wide
-from cytape.ops.conform import count, countable, widened
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
-from cytape.ops.declare import elementwise, general
 from cytape.ops.dropout import dropout
 from cytape.ops.elementwise import exp, isinf, maximum, where
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, wide
+from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.reductions import sum
+from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
+from cytape.ops.shared.conform import count, countable, widened
 
 __all__ = [
     "avg_pool2d",

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops import shape_rules
-from cytape.ops.declare import nondifferentiable
-from cytape.ops.dispatch import install_conform
+from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.shapes import shape_rules
 from cytape.tensor.spec import spec_like, symbolic_spec
 
 __all__ = ["argpartition", "argsort", "digitize", "lexsort", "nonzero", "searchsorted"]

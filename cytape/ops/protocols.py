@@ -14,7 +14,7 @@ import cytape.ops.reductions as reductions
 import cytape.ops.shaping as shaping
 import cytape.ops.sparse as sparse
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.ops.gradients import install_aggregate
+from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
 from cytape.tensor.operators import install
 from cytape.tensor.tensor import Tensor, data_of, install_methods, plain_array

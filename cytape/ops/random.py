@@ -11,7 +11,6 @@ parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative, and gra
 
 import numpy as np
 
-from cytape.ops import shape_rules
 from cytape.ops.draws import (
     binomial_op,
     draw,
@@ -29,7 +28,8 @@ from cytape.ops.draws import (
     uniform_op,
 )
 from cytape.ops.indexing import take
-from cytape.ops.shape_rules import as_shape
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shapes.shape_rules import as_shape
 from cytape.tensor.tensor import convert_to_tensor
 
 __all__ = [

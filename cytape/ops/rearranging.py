@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops import shape_rules
-from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, plain
-from cytape.ops.conform import sum_to, widely
-from cytape.ops.declare import general, linear, nondifferentiable
 from cytape.ops.deferred import deferred_vjp
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
+from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.ops.shared.conform import sum_to, widely
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import plain_array

@@ -18,15 +18,15 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops import shape_rules
-from cytape.ops.arguments import axis_in_batch, only_numpy, wide
-from cytape.ops.conform import count, countable, widely
 from cytape.ops.creation import astype, ones_like, stop_gradient_op, zeros_like
-from cytape.ops.declare import enter, general, linear, nondifferentiable
 from cytape.ops.deferred import deferred_jvp, deferred_vjp
 from cytape.ops.elementwise import conj, isfinite, maximum, real, sqrt, where
+from cytape.ops.engine.arguments import axis_in_batch, only_numpy, wide
+from cytape.ops.engine.declare import enter, general, linear, nondifferentiable
+from cytape.ops.engine.sum_op import SumOp
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
     broadcast_to,
     expand_dims,
@@ -36,7 +36,7 @@ from cytape.ops.shaping import (
     reshape,
     transpose,
 )
-from cytape.ops.sum_op import SumOp
+from cytape.ops.shared.conform import count, countable, widely
 
 __all__ = [
     "all",

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops import fast_shapes, shape_rules
-from cytape.ops.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
-from cytape.ops.conform import broadcast_to_like_op, broadcast_to_op, count_op, reshape_like
-from cytape.ops.declare import general, linear, nondifferentiable
-from cytape.ops.dispatch import conform, install_conform
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
+from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.engine.dispatch import conform, install_conform
+from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shared.conform import broadcast_to_like_op, broadcast_to_op, count_op, reshape_like
 from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
 
 __all__ = [

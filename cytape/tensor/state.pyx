@@ -593,8 +593,8 @@ cdef class TangentRecorder(ForwardAccumulator):
     Examples
     --------
     >>> import cytape
-    >>> from cytape.ops.forward import fetch
-    >>> from cytape.ops.gradients import tensor_vspace
+    >>> from cytape.ops.engine.forward import fetch
+    >>> from cytape.ops.engine.gradients import tensor_vspace
     >>> x = cytape.constant(3.0)
     >>> recorder = TangentRecorder(tensor_vspace)
     >>> recorder.watch(x.id, cytape.constant(10.0))

@@ -12,7 +12,6 @@ from .buffer cimport Buffer, new_buffer
 from .spec cimport spec_of_array
 from .state cimport Counts, counts, value_died
 
-import os
 import sys
 
 from cytape.errors import SymbolicTensorError
@@ -27,7 +26,6 @@ cdef extern from "numpy/arrayobject.h":
 cdef id_t last_id = 0
 cdef Counts* recorders = counts()
 cdef int64_t* effort = effort_so_far()
-cdef str PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 cdef id_t new_id() noexcept:

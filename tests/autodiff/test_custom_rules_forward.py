@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from cytape.errors import NotDifferentiableError
-from cytape.ops.declare import OPS, general
+from cytape.ops.engine.declare import OPS, general
 from cytape.tensor.tensor import live_tensors
 
 

@@ -7,7 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.autodiff.eager_call import EagerCall
 from cytape.errors import UnconnectedGradientWarning
-from cytape.ops.python_call import python_call_op
+from cytape.ops.shared.python_call import python_call_op
 
 X = np.array([0.3, -1.2, 2.0])
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cytape
-from cytape.ops.general_op import GeneralOp
+from cytape.ops.engine.general_op import GeneralOp
 from cytape.tensor.state import Recorder, is_recorded
 from cytape.tensor.tensor import live_tensors
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.general_op import GeneralOp
+from cytape.ops.engine.general_op import GeneralOp
 
 # -- dtypes ----------------------------------------------------------------------------------------
 

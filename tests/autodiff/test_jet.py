@@ -12,7 +12,7 @@ from scipy import special
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import UnconnectedGradientWarning
-from cytape.ops.declare import OPS, elementwise, general
+from cytape.ops.engine.declare import OPS, elementwise, general
 from cytape.tensor.state import is_recorded
 from cytape.tensor.tensor import live_tensors
 from tests.ops.specs_elementwise import SPECS

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cytape.graph import reference
-from cytape.graph.plan import Plan
-from cytape.graph.subgraph import Subgraph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.run import reference
+from cytape.graph.run.plan import Plan
 
 
 def symbols(graph, tensors):

@@ -16,8 +16,8 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError
-from cytape.graph.keys import describe_arguments
-from cytape.graph.signature import is_object
+from cytape.graph.tracing.keys import describe_arguments
+from cytape.graph.tracing.signature import is_object
 
 X = np.array([0.3, -1.2, 2.0])
 

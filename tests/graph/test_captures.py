@@ -9,9 +9,9 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.graph.derivatives import DerivativeGraph
-from cytape.graph.function_graph import FunctionGraph
-from cytape.ops.symbolic import in_graph
+from cytape.graph.tracing.derivatives import DerivativeGraph
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.ops.engine.symbolic import in_graph
 
 TRUE = np.array(True)
 

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import InvalidGradientError, NotDifferentiableError
-from cytape.ops.declare import general, nondifferentiable
+from cytape.ops.engine.declare import general, nondifferentiable
 from tests.graph.programs import evaluate, types_of
 
 

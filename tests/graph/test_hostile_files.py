@@ -11,7 +11,7 @@ import pytest
 
 import cytape
 from cytape.errors import GraphFileError
-from cytape.graph import container
+from cytape.graph.model import container
 
 MEGABYTE = 1 << 20
 

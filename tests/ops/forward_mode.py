@@ -2,8 +2,8 @@
 
 import contextlib
 
-from cytape.ops.forward import fetch
-from cytape.ops.gradients import tensor_vspace
+from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.gradients import tensor_vspace
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.state import TangentRecorder
 

@@ -1,6 +1,6 @@
-"""Records of the ops in `cytape.ops.grouping`."""
+"""Records of the ops in `cytape.ops.shared.grouping`."""
 
-from cytape.ops import grouping as ops
+from cytape.ops.shared import grouping as ops
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cytape.ops import conform
 from cytape.ops import shaping as ops
+from cytape.ops.shared import conform
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 SHAPES = [(), (3,), (2, 3), (2, 1, 3), (0, 2)]

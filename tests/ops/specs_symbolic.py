@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from cytape.ops import conform, deferred, indexing, joining, linalg, rearranging, shaping
+from cytape.ops import deferred, indexing, joining, linalg, rearranging, shaping
+from cytape.ops.shared import conform
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, uniform
 
 FIRST_ONLY = (True, False)

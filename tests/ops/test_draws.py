@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 from cytape.graph import Graph
-from cytape.graph.reference import run
+from cytape.graph.run.reference import run
 from cytape.ops import draws
 
 

@@ -6,7 +6,7 @@ import pytest
 import cytape
 from cytape import nn
 from cytape.graph import Graph
-from cytape.graph.reference import run
+from cytape.graph.run.reference import run
 
 
 def test_dropout_drops_a_share_and_keeps_the_mean():

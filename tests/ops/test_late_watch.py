@@ -10,6 +10,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
+from cytape.ops.shared.grouping import together
 from tests.ops.test_op_table import SPECS
 
 # Each of their results comes from one operand alone: that of the other is not recorded.
@@ -106,10 +107,10 @@ def test_composed_functions_are_one_op_to_a_tape(f, make, in_a_graph, late):
 
 def test_what_all_tapes_follow_or_none_takes_no_detour():
     x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
-    assert cytape.ops.grouping.together(x, y, 3) == (x, y, 3)
+    assert together(x, y, 3) == (x, y, 3)
     with cytape.GradientTape() as tape:
-        assert all(a is b for a, b in zip(cytape.ops.grouping.together(x, y), (x, y), strict=True))
+        assert all(a is b for a, b in zip(together(x, y), (x, y), strict=True))
         tape.watch([x, y])
-        assert all(a is b for a, b in zip(cytape.ops.grouping.together(x, y), (x, y), strict=True))
+        assert all(a is b for a, b in zip(together(x, y), (x, y), strict=True))
         n = cytape.constant([1, 2])
-        assert cytape.ops.grouping.together(x, n)[1] is n
+        assert together(x, n)[1] is n

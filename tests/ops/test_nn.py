@@ -6,7 +6,7 @@ from scipy import special
 
 import cytape
 from cytape import nn
-from cytape.ops.declare import OPS
+from cytape.ops.engine.declare import OPS
 from cytape.testing import check_grads
 
 EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.forward import fetch
+from cytape.ops.engine.forward import fetch
 from cytape.testing import check_grads, numerical_jvp
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
 from tests.ops.op_specs import Case, OpSpec
@@ -498,6 +498,6 @@ def test_every_op_has_a_record():
         "import cytape; print(*[name for name, op in cytape.ops.OPS.items() if not op.stateful])"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    # Those that are parts of graphs only are tested in tests/ops/test_python_call.py.
+    # Those that are parts of graphs only are tested in tests/ops/shared/test_python_call.py.
     of_graphs = {"Constant", "GivenResults", "MissingDerivative"}
     assert set(run.stdout.split()) - {spec.op for spec in SPECS} == of_graphs

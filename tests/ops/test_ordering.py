@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
-from cytape.graph.reference import run
+from cytape.graph.run.reference import run
 
 X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
 

@@ -11,7 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.graph import Graph
-from cytape.graph.reference import run
+from cytape.graph.run.reference import run
 from cytape.ops.protocols import NUMPY_FUNCTIONS
 
 V3 = np.array([0.5, -1.0, 2.0])

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph import Graph
-from cytape.graph.reference import run
+from cytape.graph.run.reference import run
 from cytape.ops import random
 from cytape.testing import check_grads
 

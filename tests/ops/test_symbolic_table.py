@@ -12,8 +12,8 @@ import pytest
 import cytape
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
-from cytape.graph.reference import run
-from cytape.ops.forward import fetch
+from cytape.graph.run.reference import run
+from cytape.ops.engine.forward import fetch
 from tests.ops.forward_mode import as_tuple, entered, recorder_of
 from tests.ops.test_op_table import CASES, Call, dense
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import cytape
-from cytape.ops.gradients import tensor_vspace
+from cytape.ops.engine.gradients import tensor_vspace
 from cytape.tensor.state import Recorder, TangentRecorder
 
 

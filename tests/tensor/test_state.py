@@ -9,9 +9,9 @@ import pytest
 
 import cytape
 from cytape.core.accumulator import ForwardAccumulator
-from cytape.ops.forward import fetch
-from cytape.ops.general_op import GeneralOp
-from cytape.ops.gradients import tensor_vspace
+from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.gradients import tensor_vspace
 from cytape.tensor.state import (
     Recorder,
     TangentRecorder,

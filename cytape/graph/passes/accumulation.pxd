@@ -1,6 +1,6 @@
 # Accumulation: sums of gradients of parts, each added where it belongs instead of to zeros first.
 
-from cytape.ops.symbolic cimport SymbolicGraph
+from cytape.ops.engine.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting

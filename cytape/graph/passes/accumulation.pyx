@@ -1,14 +1,14 @@
 cimport cython
-from cytape.ops.accumulate_op cimport AccumulateOp, is_part
-from cytape.ops.dispatch cimport Op
-from cytape.ops.index_op cimport Region
-from cytape.ops.symbolic cimport Node
+from cytape.graph.passes.accumulate_op cimport AccumulateOp, is_part
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.index_op cimport Region
+from cytape.ops.engine.node_store cimport Node
 from cytape.tensor.spec cimport Spec
 from libc.stdlib cimport calloc, free
 
 from .rewriting cimport ABSENT, located_as, spec_at
 
-from cytape.ops.declare import OPS
+from cytape.ops.engine.declare import OPS
 
 cdef Op add_op = None
 cdef Op index_add_op, broadcast_op

@@ -1,6 +1,6 @@
 # What is known before a graph runs: results of constants, and ops that leave a tensor as it is.
 
-from cytape.ops.symbolic cimport SymbolicGraph
+from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t

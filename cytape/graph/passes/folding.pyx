@@ -1,8 +1,8 @@
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from cytape.ops.dispatch cimport Op
-from cytape.ops.elementwise_op cimport ElementwiseOp
-from cytape.ops.symbolic cimport Node
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.elementwise_op cimport ElementwiseOp
+from cytape.ops.engine.node_store cimport Node
 from cytape.tensor.spec cimport scalar_spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array
@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 
 from cytape.graph.passes.rewriting import without_dead_code
-from cytape.ops.declare import OPS
+from cytape.ops.engine.declare import OPS
 
 cnp.import_array()
 

@@ -6,8 +6,8 @@
 # can run one after the other.
 
 from cpython.ref cimport PyObject
-from cytape.ops.fused_op cimport FusedOp
-from cytape.ops.symbolic cimport SymbolicGraph
+from cytape.graph.passes.fused_op cimport FusedOp
+from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 

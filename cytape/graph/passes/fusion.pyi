@@ -1,3 +1,3 @@
-from cytape.graph.subgraph import Subgraph
+from cytape.graph.model.subgraph import Subgraph
 
 def fused(subgraph: Subgraph, least: int = 4096) -> Subgraph: ...

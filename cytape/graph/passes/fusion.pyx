@@ -1,15 +1,15 @@
 cimport cython
 cimport numpy as cnp
-from cytape.ops.dispatch cimport Op
-from cytape.ops.fused_op cimport LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step
-from cytape.ops.symbolic cimport Node
+from cytape.graph.passes.fused_op cimport LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.node_store cimport Node
 from cytape.tensor.spec cimport boolean_spec
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from .rewriting cimport ABSENT, located_as, spec_at
 
-from cytape.ops.declare import OPS
+from cytape.ops.engine.declare import OPS
 
 cnp.import_array()
 

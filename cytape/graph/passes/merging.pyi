@@ -1,3 +1,3 @@
-from cytape.graph.subgraph import Subgraph
+from cytape.graph.model.subgraph import Subgraph
 
 def with_repeats_merged(subgraph: Subgraph) -> Subgraph: ...

@@ -1,7 +1,7 @@
 cimport cython
 from cpython.object cimport PyObject
-from cytape.ops.dispatch cimport Op
-from cytape.ops.symbolic cimport Node
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.node_store cimport Node
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value, is_symbolic
 from libc.stdlib cimport free, malloc
@@ -11,7 +11,7 @@ from .rewriting cimport ABSENT
 
 import numpy as np
 
-from cytape.ops.declare import OPS
+from cytape.ops.engine.declare import OPS
 
 cdef enum:
     COMPARED_BYTES = 4096   # constants and arrays up to this size are equal by value

@@ -6,7 +6,7 @@
 # A pass goes through the live nodes in an order in which they can run, and for each either copies
 # it, or says what stands for its outputs.
 
-from cytape.ops.symbolic cimport SymbolicGraph
+from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 

@@ -1,5 +1,5 @@
-from cytape.graph.subgraph import Subgraph
-from cytape.ops.symbolic import SymbolicGraph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.ops.engine.symbolic import SymbolicGraph
 
 class RewrittenGraph(SymbolicGraph): ...
 

@@ -1,13 +1,14 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF, PyObject
 from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
-from cytape.ops.dispatch cimport Op
-from cytape.ops.symbolic cimport Node, SymbolicGraph
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.symbolic cimport SymbolicGraph
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from cytape.graph.subgraph import Subgraph
-from cytape.ops.declare import OPS
-from cytape.ops.symbolic import Whose
+from cytape.graph.model.subgraph import Subgraph
+from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.symbolic import Whose
 
 
 cdef class RewrittenGraph(SymbolicGraph):

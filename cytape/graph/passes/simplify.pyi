@@ -1,6 +1,6 @@
 from collections.abc import Sequence
 
-from cytape.graph.subgraph import Subgraph
+from cytape.graph.model.subgraph import Subgraph
 from cytape.tensor.spec import Spec
 
 def simplified(subgraph: Subgraph, specs: Sequence[Spec] | None = None) -> Subgraph: ...

@@ -1,12 +1,13 @@
-from cytape.ops.dispatch cimport Op
-from cytape.ops.symbolic cimport Node, SymbolicGraph
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.spec cimport Spec
 
 from .folding cimport known_result, neutral
 from .merging cimport NodeTable, copy_or_merge
 from .rewriting cimport ABSENT, set_spec, spec_at
 
-from cytape.graph.failures import note_operation
+from cytape.graph.model.failures import note_operation
 
 
 def simplified(subgraph, specs=None):

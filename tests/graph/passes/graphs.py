@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
-from cytape.graph.reference import run
-from cytape.graph.subgraph import Subgraph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.run.reference import run
 
 
 class GraphWithControls(Graph):

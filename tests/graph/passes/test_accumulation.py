@@ -6,9 +6,9 @@ from hypothesis import given, settings
 
 import cytape.numpy as cnp
 from cytape.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.accumulation import accumulated
-from cytape.graph.reference import run
-from cytape.graph.subgraph import Subgraph
+from cytape.graph.run.reference import run
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,

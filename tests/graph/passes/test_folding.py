@@ -7,10 +7,10 @@ from hypothesis import given, settings
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.folding import with_constants_folded
-from cytape.graph.subgraph import Subgraph
-from cytape.ops.conform import broadcast_to_op, cast_op, sum_to_op
-from cytape.ops.declare import OPS, nondifferentiable
+from cytape.ops.engine.declare import OPS, nondifferentiable
+from cytape.ops.shared.conform import broadcast_to_op, cast_op, sum_to_op
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.fusion import fused
 from cytape.graph.passes.merging import with_repeats_merged
-from cytape.graph.reference import run
-from cytape.graph.subgraph import Subgraph
-from cytape.ops.declare import nondifferentiable
+from cytape.graph.run.reference import run
+from cytape.ops.engine.declare import nondifferentiable
 from tests.graph.passes.graphs import (
     GraphWithControls,
     check_same,

@@ -8,8 +8,8 @@ import cytape
 import cytape.numpy as cnp
 from bench.workloads import more_workloads, workloads
 from cytape.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
-from cytape.graph.subgraph import Subgraph
 from cytape.tensor.spec import Spec
 from tests.graph.passes.graphs import check_same, names, programs, subgraph_of, with_gradients
 

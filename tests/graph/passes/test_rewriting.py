@@ -5,9 +5,9 @@ import pytest
 
 import cytape.numpy as cnp
 from cytape.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.rewriting import without_dead_code
-from cytape.graph.subgraph import Subgraph
-from cytape.ops.declare import general, nondifferentiable
+from cytape.ops.engine.declare import general, nondifferentiable
 from tests.graph.passes.graphs import GraphWithControls, check_same, names, results, subgraph_of
 
 LOG = []

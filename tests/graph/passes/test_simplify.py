@@ -7,10 +7,10 @@ from hypothesis import given, settings
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.rewriting import without_dead_code
 from cytape.graph.passes.simplify import simplified, with_known_specs
-from cytape.graph.subgraph import Subgraph
-from cytape.ops.conform import broadcast_to_like_op, sum_to_like_op
+from cytape.ops.shared.conform import broadcast_to_like_op, sum_to_like_op
 from cytape.tensor.spec import Spec
 from tests.graph.passes.graphs import check_same, names, programs, subgraph_of, with_gradients
 

@@ -1,0 +1,1 @@
+"""What a graph is: operations, names, contexts, variables; how it is shown and kept in files."""

@@ -1,0 +1,265 @@
+"""Functions that act on the graph that is being built; some are harmless outside of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from cytape.graph.model.graph import Graph
+from cytape.graph.model.operation import Operation
+from cytape.tensor.state import current_graph
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
+
+__all__ = [
+    "colocate_with",
+    "control_dependencies",
+    "device",
+    "get_default_graph",
+    "get_variable",
+    "group",
+    "name_scope",
+    "no_op",
+    "placeholder",
+]
+
+
+def get_default_graph() -> Graph:
+    """Return the graph that this thread builds.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    RuntimeError
+        If it builds none.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> graph = cytape.Graph()
+    >>> with graph.as_default():
+    ...     get_default_graph() is graph
+    True
+    """
+    graph = current_graph()
+    if graph is None:
+        raise RuntimeError(
+            "no graph is being built: build one inside `with graph.as_default():`, where graph is "
+            "a cytape.Graph()"
+        )
+    return graph
+
+
+def placeholder(
+    dtype: DTypeLike, shape: Iterable[int | None] | None = None, name: str | None = None
+) -> Tensor:
+    """Add a tensor whose value is given when the graph runs to the graph that is being built.
+
+    Parameters
+    ----------
+    dtype, shape, name
+        As `Graph.placeholder` takes them.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    RuntimeError
+        If no graph is being built.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default():
+    ...     cytape.placeholder("float64", (None, 3), name="x")
+    <Tensor 'x:0' (float64, shape (None, 3))>
+    """
+    return get_default_graph().placeholder(dtype, shape, name)
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: DTypeLike | None = None,
+    initializer: Any = None,
+    trainable: bool = True,
+) -> Variable:
+    """Return the variable of that name of the graph that is being built.
+
+    Parameters
+    ----------
+    name, shape, dtype, initializer, trainable
+        As `Graph.get_variable` takes them.
+
+    Returns
+    -------
+    Variable
+
+    Raises
+    ------
+    RuntimeError
+        If no graph is being built.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default():
+    ...     get_variable("v", initializer=[1.0, 2.0])
+    Variable([1., 2.])
+    """
+    return get_default_graph().get_variable(name, shape, dtype, initializer, trainable)
+
+
+def name_scope(name: str | None) -> AbstractContextManager[str]:
+    """Build ops whose names begin with a name; outside of graphs, nothing.
+
+    Parameters
+    ----------
+    name : str or None
+        As `Graph.name_scope` takes it.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default(), name_scope("layer"):
+    ...     cytape.placeholder("float64", name="x").name
+    'layer/x:0'
+    """
+    graph = current_graph()
+    return nullcontext(name or "") if graph is None else graph.name_scope(name)
+
+
+def control_dependencies(control_inputs: Any) -> AbstractContextManager[None]:
+    """Build ops that run after others; outside of graphs, where ops run at once, nothing.
+
+    Parameters
+    ----------
+    control_inputs
+        As `Graph.control_dependencies` takes them.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default(), control_dependencies([no_op(name="first")]):
+    ...     no_op().control_inputs
+    (<Operation 'first' (NoOp)>,)
+    """
+    graph = current_graph()
+    return nullcontext() if graph is None else graph.control_dependencies(control_inputs)
+
+
+def device(label: str | None) -> AbstractContextManager[None]:
+    """Build ops that carry a label saying where they are to be computed; outside, nothing.
+
+    Parameters
+    ----------
+    label : str or None
+        As `Graph.device` takes it.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default(), device("cpu:1"):
+    ...     cytape.placeholder("float64").device
+    'cpu:1'
+    """
+    graph = current_graph()
+    return nullcontext() if graph is None else graph.device(label)
+
+
+def colocate_with(op: Operation | Tensor) -> AbstractContextManager[None]:
+    """Build ops that are to be computed where another one is; outside of graphs, nothing.
+
+    Parameters
+    ----------
+    op : Operation or Tensor
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default():
+    ...     with device("cpu:1"):
+    ...         x = cytape.placeholder("float64")
+    ...     with colocate_with(x):
+    ...         no_op().device
+    'cpu:1'
+    """
+    graph = current_graph()
+    return nullcontext() if graph is None else graph.colocate_with(op)
+
+
+def no_op(name: str | None = None) -> Operation:
+    """Add an operation that does nothing to the graph that is being built.
+
+    Parameters
+    ----------
+    name : str, optional
+
+    Returns
+    -------
+    Operation
+
+    Raises
+    ------
+    RuntimeError
+        If no graph is being built.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default():
+    ...     no_op()
+    <Operation 'NoOp' (NoOp)>
+    """
+    return get_default_graph().no_op(name)
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """Add an operation that is done when all of some others are.
+
+    Parameters
+    ----------
+    *inputs : Operation, Tensor or str
+    name : str, optional
+
+    Returns
+    -------
+    Operation
+
+    Raises
+    ------
+    RuntimeError
+        If no graph is being built.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default():
+    ...     group(no_op(name="a"), no_op(name="b"), name="both").control_inputs
+    (<Operation 'a' (NoOp)>, <Operation 'b' (NoOp)>)
+    """
+    return get_default_graph().group(*inputs, name=name)

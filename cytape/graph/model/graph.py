@@ -1,0 +1,478 @@
+"""Graph: a program as a graph of operations."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from cytape.graph.model.contexts import Context
+from cytape.graph.model.listing import listing
+from cytape.graph.model.names import Names, checked_name
+from cytape.graph.model.operation import Operation
+from cytape.graph.model.variables import Variables
+from cytape.ops.creation import constant_op
+from cytape.ops.engine.declare import nondifferentiable
+from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.state import building_into
+from cytape.tensor.tensor import Tensor, plain_array, tensor_of_copy
+
+__all__ = ["Graph"]
+
+
+
+def _not_fed(shape, dtype):
+    raise RuntimeError("a placeholder has no value: feed one")
+
+
+placeholder_op = nondifferentiable(
+    "Placeholder", _not_fed, shape_rule=lambda shape, dtype: symbolic_spec(shape, dtype))
+no_op = nondifferentiable("NoOp", lambda: (), shape_rule=lambda: ())
+
+
+class Graph(Variables):
+    """A program as a graph of operations, which a `Session` runs.
+
+    Ops that are called with a tensor of a graph are added to it; inside `as_default` all are. The
+    graph consists of `Operation` objects, which are connected by tensors without values. Both have
+    names: that of an op is its type (or what the user says), made unique; that of a tensor is the
+    op's, a colon, and which output it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> graph = cytape.Graph()
+    >>> with graph.as_default():
+    ...     x = cytape.placeholder("float64", shape=(None, 3), name="x")
+    ...     y = np.tanh(x) @ cytape.constant([1.0, 2.0, 3.0])
+    >>> y
+    <Tensor 'MatMul:0' (float64, shape (None,))>
+    >>> cytape.Session(graph).run(y, {x: np.zeros((2, 3))})
+    array([0., 0.])
+    """
+
+    def __init__(self) -> None:
+        self._names = Names()
+        self.contexts[0] = Context()
+        self._numbers = {Context(): 0}
+        self._more_controls: dict[int, tuple[int, ...]] = {}
+        self._n_more_controls = 0
+        self._lists = {}
+        self._handles = {}
+        self._reads = {}
+        self._by_name = {}
+        self._consumers = []
+        self._consumers_seen = 0
+
+    def as_default(self) -> AbstractContextManager[Graph]:
+        """Build this graph inside a ``with`` block, whatever ops are called with.
+
+        Returns
+        -------
+        context manager
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> with graph.as_default():
+        ...     y = np.tanh(cytape.constant(1.0))
+        >>> y.graph is graph
+        True
+        """
+        return building_into(self)
+
+    # ---- building
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return this graph's tensor for one that is not its own, or raise if there is none.
+
+        Parameters
+        ----------
+        tensor : Tensor
+
+        Returns
+        -------
+        Tensor
+
+        Raises
+        ------
+        ValueError
+            If it belongs to another graph.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> graph.capture(cytape.constant(1.0)).graph is graph
+        True
+        """
+        if tensor.graph is None:
+            return self.constant(tensor)
+        return tensor if tensor.graph is self else super().capture(tensor)
+
+    def placeholder(
+        self, dtype: DTypeLike, shape: Iterable[int | None] | None = None, name: str | None = None
+    ) -> Tensor:
+        """Add a tensor whose value is given when the graph runs.
+
+        Parameters
+        ----------
+        dtype : dtype
+        shape : iterable of int or None, optional
+            Extents of the axes, None where it is not known; by default not even their number is.
+        name : str, optional
+
+        Returns
+        -------
+        Tensor
+
+        Raises
+        ------
+        ValueError
+            If an extent is negative, or the name not valid.
+        TypeError
+            If an extent is no integer, or the dtype is not one of tensors.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.Graph().placeholder("float32", (None, 3), name="x")
+        <Tensor 'x:0' (float32, shape (None, 3))>
+        """
+        return self._named(name, placeholder_op, shape=checked_shape(shape), dtype=np.dtype(dtype))
+
+    def constant(
+        self, value: Tensor | ArrayLike, name: str | None = None, dtype: DTypeLike | None = None
+    ) -> Tensor:
+        """Add a tensor with a value that never changes.
+
+        Parameters
+        ----------
+        value : Tensor or array_like
+            With a value.
+        name : str, optional
+        dtype : dtype, optional
+
+        Returns
+        -------
+        Tensor
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.Graph().constant([1.0, 2.0], name="c")
+        <Tensor 'c:0' (float64, shape (2,))>
+        """
+        if dtype is not None or type(value) is not Tensor or value.graph is not None:
+            array = value.numpy() if isinstance(value, Tensor) else value
+            value = tensor_of_copy(plain_array(array, dtype))
+        return self._named(name, constant_op, value=value)
+
+    def no_op(self, name: str | None = None) -> Operation:
+        """Add an operation that does nothing, for the sake of its control inputs.
+
+        Parameters
+        ----------
+        name : str, optional
+
+        Returns
+        -------
+        Operation
+
+        Examples
+        --------
+        >>> import cytape
+        >>> cytape.Graph().no_op(name="nothing")
+        <Operation 'nothing' (NoOp)>
+        """
+        if name is not None:
+            checked_name(name)
+        self.build(no_op)
+        node = self.n_nodes - 1
+        if name is not None:
+            self._names.give(node, name)
+        return Operation(self, node)
+
+    def group(self, *inputs: Any, name: str | None = None) -> Operation:
+        """Add an operation that is done when all of some others are.
+
+        Parameters
+        ----------
+        *inputs : Operation, Tensor or str
+        name : str, optional
+
+        Returns
+        -------
+        Operation
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> graph.group(graph.no_op("a"), graph.no_op("b")).control_inputs
+        (<Operation 'a' (NoOp)>, <Operation 'b' (NoOp)>)
+        """
+        with self.control_dependencies(inputs):
+            return self.no_op("group" if name is None else name)
+
+    def _named(self, name: str | None, op: Any, *inputs: Any, **attrs: Any) -> Tensor:
+        if name is not None:
+            checked_name(name)
+        result = self.build(op, *inputs, **attrs)
+        if name is not None:
+            self.give_name(result, name)
+        return result
+
+    def give_name(self, op: Operation | Tensor, name: str) -> None:
+        """Have an operation that was just built called by a name.
+
+        Parameters
+        ----------
+        op : Operation or Tensor
+        name : str
+            Made unique in the scope that the operation was built in.
+
+        Raises
+        ------
+        ValueError
+            If the name is not valid, or the operation's name has been asked for before.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> y = np.tanh(graph.placeholder("float64"))
+        >>> graph.give_name(y, "activation")
+        >>> y.name
+        'activation:0'
+        """
+        self._names.give(self.as_node(op), name)
+
+    def add_control_inputs(self, op: Operation | Tensor, control_inputs: Any) -> None:
+        """Have an operation run only after others.
+
+        Parameters
+        ----------
+        op : Operation or Tensor
+        control_inputs : iterable of Operation, Tensor or str
+            All built before the operation.
+
+        Raises
+        ------
+        ValueError
+            If one of them was built later, or belongs to another graph.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> first, second = graph.no_op("first"), graph.no_op("second")
+        >>> graph.add_control_inputs(second, [first])
+        >>> second.control_inputs
+        (<Operation 'first' (NoOp)>,)
+        """
+        node = self.as_node(op)
+        more = self._nodes_of(control_inputs)
+        for other in more:
+            if other >= node:
+                raise ValueError(
+                    f"op {self.name_of(node)!r} cannot wait for {self.name_of(other)!r}, which was "
+                    "built after it"
+                )
+        if self.finalized:
+            raise RuntimeError(
+                f"the graph is finalized: op {self.name_of(node)!r} cannot wait for others any more"
+            )
+        known = self._more_controls.get(node, ())
+        self._more_controls[node] = tuple(dict.fromkeys((*known, *more)))
+        self._n_more_controls += len(more)
+        self.has_control_inputs = True
+
+    def control_inputs_of(self, node: int) -> list[int]:
+        """Return the nodes that must run before a node, besides those of its inputs.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        list of int
+            In the order of their making.
+        """
+        controls = self.contexts[self.context_of(node)].controls
+        if self._more_controls:
+            more = self._more_controls.get(node)
+            if more is not None:
+                return sorted({*controls, *more})
+        return list(controls)
+
+    @property
+    def version(self) -> int:
+        """A number that grows when anything changes in what the graph computes."""
+        return self.n_nodes + self._n_more_controls
+
+    def describe(self, symbol: int) -> str:
+        """Return what messages call a symbol.
+
+        Parameters
+        ----------
+        symbol : int
+
+        Returns
+        -------
+        str
+        """
+        spec = self.spec_of(symbol)
+        shape = "unknown shape" if spec.shape is None else f"shape {spec.shape}"
+        return f"{self.tensor_name_of(symbol)!r} ({spec.dtype}, {shape})"
+
+    def more_controls_of(self, node: int) -> tuple[int, ...]:
+        """Return the control inputs that a node was given by `add_control_inputs`.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        tuple of int
+        """
+        return self._more_controls.get(node, ())
+
+    # ---- keeping it
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a file, with the present values of its variables.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Raises
+        ------
+        GraphFileError
+            If an op has a type that is not declared under its name, or an argument that is not
+            made of numbers, strings and the like; or a collection holds something of that kind.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> x = graph.placeholder("float64", (), name="x")
+        >>> y = cytape.identity(x * x, name="y")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "square.graph")
+        ...     graph.save(path)
+        ...     loaded = cytape.Graph.load(path)
+        >>> cytape.Session(loaded).run("y:0", {"x:0": 3.0})
+        np.float64(9.0)
+        """
+        from cytape.graph.model.saving import save  # here: most programs never need what it imports
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Graph:
+        """Return the graph that a file holds, with variables of its own.
+
+        Nothing in the file is executed: ops are looked up by their type among those declared, and
+        checked as when they are called.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Graph
+
+        Raises
+        ------
+        GraphFileError
+            If it is no saved graph, is damaged, or has ops that are not declared.
+        OSError
+            If it cannot be read.
+        """
+        from cytape.graph.model.saving import load
+
+        return load(cls(), path)
+
+    # ---- looking at it
+
+    def listing(self) -> str:
+        """Return the graph as text, one line per operation.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> x = graph.placeholder("float64", (None, 3), name="x")
+        >>> with graph.name_scope("loss"):
+        ...     y = np.sum(2.0 * x**2, axis=1)
+        >>> print(graph)
+        Graph of 5 operations
+        x          = Placeholder()              -> float64 (None, 3)
+        loss/
+          Square   = Square(x)                  -> float64 (None, 3)
+          Multiply = Multiply(2., loss/Square)  -> float64 (None, 3)
+          Sum      = Sum(loss/Multiply, axis=1) -> float64 (None,)
+        """
+        return listing(self)
+
+    def __str__(self) -> str:
+        return listing(self)
+
+    def to_dot(self) -> str:
+        """Return the graph in the language of Graphviz.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> x = graph.placeholder("float64", name="x")
+        >>> "Placeholder" in graph.to_dot()
+        True
+        """
+        from cytape.graph.model.drawing import to_dot
+
+        return to_dot(self)
+
+    def _repr_svg_(self) -> str | None:
+        from cytape.graph.model.drawing import to_svg
+
+        return to_svg(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.n_nodes} operations>"
+
+
+def checked_shape(shape: Any) -> tuple[int | None, ...] | None:
+    """Return a shape, possibly with unknown extents, as a tuple, or raise."""
+    if shape is None:
+        return None
+    if isinstance(shape, (int, np.integer)):
+        shape = (shape,)
+    shape = tuple(None if extent is None else operator.index(extent) for extent in shape)
+    if any(extent is not None and extent < 0 for extent in shape):
+        raise ValueError(f"extents are not negative (None: unknown), got shape {shape}")
+    return shape

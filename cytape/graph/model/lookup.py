@@ -1,0 +1,284 @@
+"""How operations and tensors of a graph are found: by position, by name, by what they consume."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cytape.graph.model.names import Names
+from cytape.graph.model.operation import Operation
+from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.tensor.tensor import Tensor
+
+
+class Lookup(SymbolicGraph):
+    """A graph whose operations and tensors can be found."""
+
+    _names: Names
+    _consumers: list[list[int]]  # by symbol, of the nodes seen so far
+    _consumers_seen: int
+
+    def operation_at(self, node: int) -> Operation:
+        """Return the operation in a position.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        Operation
+        """
+        return Operation(self, node)
+
+    def operation_of(self, symbol: int) -> Operation:
+        """Return the operation whose output a symbol is.
+
+        Parameters
+        ----------
+        symbol : int
+
+        Returns
+        -------
+        Operation
+        """
+        return self.operation_at(self.node_of(symbol))
+
+    def consumers_of(self, symbol: int) -> list[Operation]:
+        """Return the operations that take a symbol as an input, each once.
+
+        Parameters
+        ----------
+        symbol : int
+
+        Returns
+        -------
+        list of Operation
+        """
+        self.checked_symbol(symbol)
+        consumers = self._consumers
+        consumers.extend([] for _ in range(len(consumers), self.n_symbols))
+        for node in range(self._consumers_seen, self.n_nodes):
+            for each in set(self.inputs_of(node)):
+                consumers[each].append(node)
+        self._consumers_seen = self.n_nodes
+        return [self.operation_at(node) for node in consumers[symbol]]
+
+    def name_of(self, node: int) -> str:
+        """Return the full name of a node.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        str
+        """
+        return self._names.name_of(self.checked_node(node), self)
+
+    def was_named(self, node: int) -> bool:
+        """Say whether a node was given a name, instead of being called after its op.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        bool
+        """
+        return node in self._names.given
+
+    def scope_names(self) -> list[str]:
+        """Return the full names of the scopes, as `Context.scope` counts them.
+
+        Returns
+        -------
+        list of str
+        """
+        return self._names.scopes(self)
+
+    def tensor_name_of(self, symbol: int) -> str:
+        """Return the name of a symbol: its node's, a colon, and which output it is.
+
+        Parameters
+        ----------
+        symbol : int
+
+        Returns
+        -------
+        str
+        """
+        return f"{self.name_of(self.node_of(symbol))}:{self.output_position(symbol)}"
+
+    def get_operations(self) -> list[Operation]:
+        """Return all operations, in the order in which they were built.
+
+        Returns
+        -------
+        list of Operation
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> _ = np.tanh(graph.placeholder("float64", name="x"))
+        >>> [operation.name for operation in graph.get_operations()]
+        ['x', 'Tanh']
+        """
+        return [self.operation_at(node) for node in range(self.n_nodes)]
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """Return the operation of that name.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Operation
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        ValueError
+            If it is the name of a tensor.
+        TypeError
+            If it is no string.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> _ = graph.placeholder("float64", name="x")
+        >>> graph.get_operation_by_name("x").type
+        'Placeholder'
+        """
+        return self.as_graph_element(checked_string(name), allow_tensor=False)
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """Return the tensor of that name.
+
+        Parameters
+        ----------
+        name : str
+            As ``"op:0"``.
+
+        Returns
+        -------
+        Tensor
+
+        Raises
+        ------
+        KeyError
+            If there is none.
+        ValueError
+            If it is the name of an operation.
+        TypeError
+            If it is no string.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> _ = graph.placeholder("float64", (2,), name="x")
+        >>> graph.get_tensor_by_name("x:0")
+        <Tensor 'x:0' (float64, shape (2,))>
+        """
+        return self.as_graph_element(checked_string(name), allow_operation=False)
+
+    def as_graph_element(
+        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
+    ) -> Any:
+        """Return the tensor or operation of this graph that something names, or is.
+
+        Parameters
+        ----------
+        obj : Tensor, Operation or str
+        allow_tensor, allow_operation : bool, optional
+            What it may be.
+
+        Returns
+        -------
+        Tensor or Operation
+
+        Raises
+        ------
+        KeyError
+            If there is nothing of that name.
+        ValueError
+            If it belongs to another graph, or is the name of what is not allowed.
+        TypeError
+            If it is something else.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> x = graph.placeholder("float64", name="x")
+        >>> graph.as_graph_element("x:0"), graph.as_graph_element("x")
+        (<Tensor 'x:0' (float64, unknown shape)>, <Operation 'x' (Placeholder)>)
+        """
+        wanted = " or ".join(["a tensor"] * allow_tensor + ["an operation"] * allow_operation)
+        if isinstance(obj, str):
+            obj = self._element_named(obj)
+            problem: type[Exception] = ValueError
+        else:
+            problem = TypeError
+        if isinstance(obj, Tensor) and allow_tensor and obj.graph is not None:
+            self.symbol_of(obj)
+            return obj
+        if isinstance(obj, Operation) and allow_operation:
+            self.as_node(obj)
+            return obj
+        raise problem(f"{obj!r} is not {wanted} of a graph")
+
+    def _element_named(self, name: str) -> Any:
+        operation, colon, index = name.rpartition(":")
+        node = self._names.node_named(operation if colon else name, self)
+        if node is None:
+            raise KeyError(f"the graph has no operation {operation if colon else name!r}")
+        if not colon:
+            return self.operation_at(node)
+        outputs = self.outputs_of(node)
+        if not index.isdecimal():
+            raise ValueError(f"{name!r} is no name of a tensor: after the colon stands a number")
+        if int(index) >= len(outputs):
+            raise KeyError(f"operation {operation!r} has {len(outputs)} outputs, none is {name!r}")
+        return self.tensor_at(outputs[int(index)])
+
+    def as_node(self, op: Operation | Tensor | str) -> int:
+        """Return the node of an operation, of a tensor's operation, or of either's name.
+
+        Parameters
+        ----------
+        op : Operation, Tensor or str
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        KeyError, ValueError, TypeError
+            As `as_graph_element`.
+        """
+        if isinstance(op, str):
+            op = self._element_named(op)
+        if isinstance(op, Tensor):
+            return self.node_of(self.symbol_of(op))
+        if not isinstance(op, Operation):
+            raise TypeError(f"{op!r} is not an operation, nor a tensor, of a graph")
+        if op.graph is not self:
+            raise ValueError(f"{op!r} does not belong to this graph")
+        return op.node
+
+
+def checked_string(name: Any) -> str:
+    """Return a name, or raise if it is none."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a string, got {name!r}")
+    return name

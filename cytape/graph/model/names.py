@@ -1,0 +1,314 @@
+"""Names of ops and scopes, worked out when somebody asks for one.
+
+Building an op stores no name: only names that a user gave are kept, and what scopes were entered
+when. From these follow, in the order in which everything was made, the same names as if each had
+been settled at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cytape.ops.engine.symbolic import SymbolicGraph
+
+ROOT = 0
+
+_VALID = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*(?<!/)")
+
+
+def checked_name(name: str) -> str:
+    """Return a name that a user gave, or raise if it cannot be one.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If it has other characters than letters, digits and ``_.-/``, begins with one of ``_-/`` or
+        ends with ``/``.
+    TypeError
+        If it is no string.
+
+    Examples
+    --------
+    >>> checked_name("layer/kernel")
+    'layer/kernel'
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a name is a string, got {name!r}")
+    if not _VALID.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is no name: names are of letters, digits and the characters _.-/, begin "
+            "with a letter, a digit or a dot, and do not end with /"
+        )
+    return name
+
+
+class UniqueNames:
+    """Names that have been taken, and the next free ones.
+
+    Examples
+    --------
+    >>> names = UniqueNames()
+    >>> [names.take("Tanh"), names.take("Tanh"), names.take("Tanh_1")]
+    ['Tanh', 'Tanh_1', 'Tanh_1_1']
+    """
+
+    def __init__(self) -> None:
+        self._next: dict[str, int] = {}  # a name that is taken -> the suffix to try next
+
+    def mark(self, name: str) -> None:
+        """Take exactly that name, whether or not it is free.
+
+        Parameters
+        ----------
+        name : str
+        """
+        self._next.setdefault(name, 1)
+
+    def take(self, name: str) -> str:
+        """Return the name, with a suffix if it is taken, and take it.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        str
+        """
+        suffix = self._next.get(name)
+        if suffix is None:
+            self._next[name] = 1
+            return name
+        while (free := f"{name}_{suffix}") in self._next:
+            suffix += 1
+        self._next[name] = suffix + 1
+        self._next[free] = 1
+        return free
+
+
+class Names:
+    """The names of a graph's nodes and scopes.
+
+    Scopes are known by number; 0 is the outermost one, without a name.
+    """
+
+    def __init__(self) -> None:
+        self.given: dict[int, str] = {}
+        self._exact: dict[str, int] = {"": ROOT}
+        # Of each: the scope around it, what it was to be called, the node whose name stands before
+        # that (-1: none), and how many nodes there were when it was entered.
+        self._scopes = [(ROOT, "", -1, 0)]
+        self._scope_names = [""]  # with a slash at the end; may be shorter than `_scopes`
+        self._names: list[str] = []
+        self._nodes: dict[str, int] = {}
+        self._unique = UniqueNames()
+
+    def give(self, node: int, name: str) -> None:
+        """Have a node that was just built called by a name.
+
+        Parameters
+        ----------
+        node : int
+        name : str
+            Made unique if there is one like it in the node's scope.
+
+        Raises
+        ------
+        ValueError
+            If the name is not valid, or the node's name has been asked for before.
+        """
+        checked_name(name)
+        if node < len(self._names):
+            raise ValueError(f"the op is called {self._names[node]!r} already")
+        self.given[node] = name
+
+    def suggest(self, node: int, name: str) -> None:
+        """Have a node that was just built called by a name, if that is valid.
+
+        Parameters
+        ----------
+        node : int
+        name : str
+        """
+        if _VALID.fullmatch(name):
+            self.give(node, name)
+
+    def enter_after(self, node: int, suffix: str, parent: int, at: int) -> int:
+        """Return the number of a new scope that is called after a node.
+
+        Parameters
+        ----------
+        node : int
+        suffix : str
+        parent : int
+        at : int
+            How many nodes the graph has.
+
+        Returns
+        -------
+        int
+        """
+        self._scopes.append((parent, suffix, node, at))
+        return len(self._scopes) - 1
+
+    def enter(self, parent: int, base: str, at: int) -> int:
+        """Return the number of a new scope.
+
+        Parameters
+        ----------
+        parent : int
+        base : str
+            Made unique. With a slash at the end: exactly that scope, wherever it is entered.
+        at : int
+            How many nodes the graph has.
+
+        Returns
+        -------
+        int
+        """
+        if base.endswith("/"):
+            number = self._exact.get(base)
+            if number is not None:
+                return number
+            self._exact[base] = len(self._scopes)
+        self._scopes.append((parent, base, -1, at))
+        return len(self._scopes) - 1
+
+    def scope_name(self, number: int, graph: SymbolicGraph) -> str:
+        """Return the full name of a scope, with a slash at the end.
+
+        Parameters
+        ----------
+        number : int
+        graph : SymbolicGraph
+
+        Returns
+        -------
+        str
+        """
+        if number >= len(self._scope_names):
+            self.settle(graph)
+        return self._scope_names[number]
+
+    def name_of(self, node: int, graph: SymbolicGraph) -> str:
+        """Return the full name of a node.
+
+        Parameters
+        ----------
+        node : int
+        graph : SymbolicGraph
+
+        Returns
+        -------
+        str
+        """
+        if node >= len(self._names):
+            self.settle(graph)
+        return self._names[node]
+
+    def node_named(self, name: str, graph: SymbolicGraph) -> int | None:
+        """Return the node of that full name, None if there is none.
+
+        Parameters
+        ----------
+        name : str
+        graph : SymbolicGraph
+
+        Returns
+        -------
+        int or None
+        """
+        if len(self._names) < graph.n_nodes:
+            self.settle(graph)
+        return self._nodes.get(name)
+
+    def scopes(self, graph: SymbolicGraph) -> list[str]:
+        """Return the full names of all scopes, by number.
+
+        Parameters
+        ----------
+        graph : SymbolicGraph
+
+        Returns
+        -------
+        list of str
+        """
+        self.settle(graph)
+        return list(self._scope_names)
+
+    def restore_scopes(self, names: list[str]) -> list[int]:
+        """Take over scopes; return their numbers.
+
+        Parameters
+        ----------
+        names : list of str
+            Full names, each with a slash at the end, or "".
+
+        Returns
+        -------
+        list of int
+        """
+        for name in names:
+            self._unique.mark(name.removesuffix("/"))
+        return [self.enter(ROOT, name, 0) if name else ROOT for name in names]
+
+    def restore(self, names: list[str], given: Iterable[int]) -> None:
+        """Take over the names of nodes.
+
+        Parameters
+        ----------
+        names : list of str
+            Of the first nodes, in full.
+        given : iterable of int
+            Nodes that were given their names by the user.
+
+        Raises
+        ------
+        ValueError
+            If two are the same.
+        """
+        self._nodes = {name: node for node, name in enumerate(names)}
+        if len(self._nodes) < len(names):
+            raise ValueError("two ops have the same name")
+        for name in names:
+            self._unique.mark(name)
+        self._names = list(names)
+        self.given = {node: names[node] for node in given}
+
+    def settle(self, graph: SymbolicGraph) -> None:
+        """Name all nodes and scopes that have no name yet, in the order of their making.
+
+        Parameters
+        ----------
+        graph : SymbolicGraph
+        """
+        for node in range(len(self._names), graph.n_nodes):
+            self._settle_scopes(node)
+            scope = self._scope_names[graph.contexts[graph.context_of(node)].scope]
+            name = self._unique.take(scope + (self.given.get(node) or graph.ops[node].name))
+            self._names.append(name)
+            self._nodes[name] = node
+        self._settle_scopes(graph.n_nodes)
+
+    def _settle_scopes(self, at: int) -> None:
+        """Name the scopes that were entered when there were so many nodes, or fewer."""
+        while len(self._scope_names) < len(self._scopes):
+            parent, base, of, entered = self._scopes[len(self._scope_names)]
+            if entered > at:
+                break
+            name = self._names[of] + base if of >= 0 else base
+            if not name.endswith("/"):
+                name = self._unique.take(self._scope_names[parent] + name) + "/"
+                self._exact.setdefault(name, len(self._scope_names))
+            self._scope_names.append(name)

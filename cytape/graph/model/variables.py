@@ -1,0 +1,297 @@
+"""Variables in graphs: ops that look at them, and change them, when a graph runs.
+
+A variable is the same object, with a value, inside graphs and outside. A graph has one
+VariableHandle for each, which stands for the variable whatever it holds, and a ReadVariable of it
+where its value is read. Reads and assignments run in the order in which they were built.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from cytape.graph.model.collections import Collections
+from cytape.graph.model.contexts import BuiltUnderContexts
+from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.tensor.state import building_into
+from cytape.tensor.tensor import Tensor, data_of, plain_array
+from cytape.tensor.variable import Variable
+
+variable_handle_op = nondifferentiable(
+    "VariableHandle", lambda variable: data_of(variable),
+    shape_rule=lambda variable: variable.spec)
+read_variable_op = general(
+    "ReadVariable", lambda handle, variable: data_of(variable),
+    vjp=lambda op, g: g, jvp=lambda op, t: t, saved_inputs=(), batched=lambda op, t: t,
+    shape_rule=lambda handle, variable: variable.spec)
+
+
+def _check_assignable(value, variable, method):
+    if not np.can_cast(value.dtype, variable.dtype, "same_kind"):
+        raise TypeError(
+            f"variable {variable.name!r} is {variable.dtype}, cannot {method} a value of dtype "
+            f"{value.dtype}; convert it with astype"
+        )
+    shape = variable.shape
+    if value.shape is None:
+        return
+    fits = len(value.shape) == len(shape) if method == "assign" else len(value.shape) <= len(shape)
+    for extent, own in zip(reversed(value.shape), reversed(shape), strict=False):
+        fits &= extent in (None, own) or (extent == 1 and method != "assign")
+    if not fits:
+        raise ValueError(
+            f"variable {variable.name!r} has shape {shape}, cannot {method} a value of shape "
+            f"{tuple(value.shape)}"
+        )
+
+
+def _assignment(name, method):
+    def shape_rule(value, variable):
+        _check_assignable(value, variable, method)
+        return variable.spec
+
+    return nondifferentiable(
+        name, lambda value, variable: data_of(getattr(variable, method)(value)),
+        shape_rule=shape_rule)
+
+
+ASSIGNMENTS = {
+    method: _assignment(name, method)
+    for method, name in {
+        "assign": "AssignVariable",
+        "assign_add": "AssignAddVariable",
+        "assign_sub": "AssignSubVariable",
+    }.items()
+}
+for _op in (read_variable_op, *ASSIGNMENTS.values()):
+    _op.stateful = True
+
+
+def assigned_variables(op: Any, attrs: dict[str, Any]) -> tuple[Variable, ...]:
+    """Return the variables that a call of a stateful op changes, itself or in a function."""
+    return (attrs["variable"],) if op in ASSIGNMENTS.values() else attrs.get("assigned", ())
+
+
+class Variables(BuiltUnderContexts, Collections):
+    """A graph with variables."""
+
+    _handles: dict[int, int]  # id of a variable -> symbol of its handle
+    # Id of a variable -> nodes that a read waits for -> symbol of that read, since it was assigned.
+    _reads: dict[int, dict[tuple[int, ...], int]]
+    _by_name: dict[str, Variable]
+
+    def get_variable(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: DTypeLike | None = None,
+        initializer: Any = None,
+        trainable: bool = True,
+    ) -> Variable:
+        """Return the variable of that name, a new one if the graph has none.
+
+        Parameters
+        ----------
+        name : str
+            Whatever the scope.
+        shape : tuple of int, optional
+            Of a new one; an existing one must have it.
+        dtype : dtype, optional
+            Of a new one, by default the initial value's; an existing one must have it.
+        initializer : array_like or callable, optional
+            The initial value, or what is called for it with the shape and the dtype; by default
+            zeros. A scalar fills the shape.
+        trainable : bool, optional
+            As `cytape.Variable` takes it.
+
+        Returns
+        -------
+        Variable
+            Also kept in the graph's collection "variables" and, if it is trainable,
+            "trainable_variables".
+
+        Raises
+        ------
+        ValueError
+            If the variable has another shape or dtype, or neither shape nor initial value are
+            given for a new one.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> graph = cytape.Graph()
+        >>> v = graph.get_variable("v", shape=(2,))
+        >>> v, graph.get_variable("v") is v
+        (Variable([0., 0.]), True)
+        """
+        shape = None if shape is None else np.broadcast_shapes(shape)
+        known = self._by_name.get(name)
+        if known is None:
+            known = self._new_variable(name, shape, dtype, initializer, trainable)
+            self._by_name[name] = known
+            self.add_to_collections(["variables"] + ["trainable_variables"] * trainable, known)
+            return known
+        for what, wanted, own in (
+            ("shape", shape, known.shape),
+            ("dtype", None if dtype is None else np.dtype(dtype), known.dtype),
+        ):
+            if wanted is not None and wanted != own:
+                raise ValueError(f"variable {name!r} has {what} {own}, asked for {wanted}")
+        return known
+
+    def _new_variable(self, name, shape, dtype, initializer, trainable):
+        if initializer is None:
+            if shape is None:
+                raise ValueError(
+                    f"the graph has no variable {name!r}: give a shape or an initializer for it"
+                )
+            initializer = 0.0
+        with building_into(None):
+            if callable(initializer):
+                initializer = initializer(shape, dtype)
+            if isinstance(initializer, Tensor):
+                initializer = initializer.numpy()
+            value = plain_array(initializer, dtype)
+            if shape is not None and value.ndim == 0:
+                value = np.full(shape, value)
+            if shape is not None and value.shape != shape:
+                raise ValueError(
+                    f"variable {name!r} is to have shape {shape}, but its initial value has shape "
+                    f"{value.shape}"
+                )
+            return Variable(value, trainable, name)
+
+    def restore_variable(self, variable: Variable) -> None:
+        """Take over a variable, by its name, without collecting it.
+
+        Parameters
+        ----------
+        variable : Variable
+
+        Raises
+        ------
+        ValueError
+            If there is one of that name.
+        """
+        if self._by_name.setdefault(variable.name, variable) is not variable:
+            raise ValueError(f"two variables are called {variable.name!r}")
+
+    def restore_handle(self, variable: Variable, symbol: int) -> None:
+        """Take over the tensor that stands for a variable.
+
+        Parameters
+        ----------
+        variable : Variable
+        symbol : int
+
+        Raises
+        ------
+        ValueError
+            If another one does.
+        """
+        if self._handles.setdefault(variable.id, symbol) != symbol:
+            raise ValueError(f"variable {variable.name!r} has two handles")
+
+    @property
+    def named_variables(self) -> list[Variable]:
+        """The variables that `get_variable` knows, in order of their making."""
+        return list(self._by_name.values())
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The variables that occur in the graph, in order of first occurrence."""
+        return [
+            self.attrs[self.node_of(symbol)]["variable"] for symbol in self._handles.values()
+        ]
+
+    def known_handle(self, variable: Variable) -> int | None:
+        """Return the symbol of what stands for a variable, None if the graph does not have it.
+
+        Parameters
+        ----------
+        variable : Variable
+
+        Returns
+        -------
+        int or None
+        """
+        return self._handles.get(variable.id)
+
+    def variable_handle(self, variable: Variable) -> Tensor:
+        """Return the tensor that stands for a variable itself, whatever it holds.
+
+        Parameters
+        ----------
+        variable : Variable
+
+        Returns
+        -------
+        Tensor
+        """
+        symbol = self._handles.get(variable.id)
+        if symbol is not None:
+            return self.tensor_at(symbol)
+        before = self.enter_context(0)  # shared by all, wherever the variable occurs first
+        try:
+            handle = self.build(variable_handle_op, variable=variable)
+        finally:
+            self.enter_context(before)
+        self._handles[variable.id] = self.symbol_of(handle)
+        self._names.suggest(self.as_node(handle), variable.name)
+        return handle
+
+    def variable_value(self, variable: Variable) -> Tensor:
+        """Return the tensor of what a variable holds.
+
+        Parameters
+        ----------
+        variable : Variable
+
+        Returns
+        -------
+        Tensor
+            The same as before, as long as the variable is not assigned to in this graph, and no
+            other control inputs are asked for.
+        """
+        reads = self._reads.setdefault(variable.id, {})
+        controls = self.contexts[self.present_context].controls
+        symbol = reads.get(controls)
+        if symbol is not None:
+            return self.tensor_at(symbol)
+        value = self.build(read_variable_op, self.variable_handle(variable), variable=variable)
+        reads[controls] = self.symbol_of(value)
+        return value
+
+    def assign(self, variable: Variable, value: Any, method: str) -> Tensor:
+        """Add an op that calls a method of a variable when the graph runs.
+
+        Parameters
+        ----------
+        variable : Variable
+        value : Tensor or array_like
+        method : {"assign", "assign_add", "assign_sub"}
+
+        Returns
+        -------
+        Tensor
+            What the variable then holds.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not fit.
+        TypeError
+            If the value is of another kind (say, fractions for an integer variable).
+        """
+        if hasattr(value, "to_tensor"):
+            value = value.to_tensor()
+        result = self.build(ASSIGNMENTS[method], value, variable=variable)
+        self._reads.pop(variable.id, None)
+        return result
+
+    def changed(self, op: Any, attrs: dict[str, Any]) -> None:
+        """Take note of a node of a stateful op that was copied into this graph."""
+        for variable in assigned_variables(op, attrs):
+            self._reads.pop(variable.id, None)

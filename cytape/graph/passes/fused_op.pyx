@@ -1,0 +1,592 @@
+cimport cython
+cimport numpy as cnp
+from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, raise_failure, spend_without_gil
+from cytape.core.vspace cimport OpType
+from cytape.ops.engine.elementwise_op cimport ElementwiseOp, warn
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, kernel_of, loop_t, trouble
+from cytape.ops.kernels.program cimport run_step
+from cytape.ops.kernels.sums cimport add_to_one
+from cytape.ops.kernels.vector_math cimport vector_loop
+from cytape.tensor.spec cimport broadcast_spec, spec_of_array
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+from numpy cimport ndarray
+
+import numpy as np
+
+from cytape.ops.engine.declare import OPS
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__)
+    #define CYTAPE_EXCHANGE(place, value) __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL)
+    #else  /* nothing is kept */
+    #define CYTAPE_EXCHANGE(place, value) (value)
+    #endif
+    """
+    void* exchange "CYTAPE_EXCHANGE"(void** place, void* value) noexcept nogil
+
+cdef extern from "<fenv.h>":
+    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
+    int fetestexcept(int excepts) noexcept nogil
+    int feraiseexcept(int excepts) noexcept nogil
+
+cdef enum:
+    L1_BYTES = 1 << 15         # what the registers of a block may take together,
+    LEAST_BLOCK = 128          # though a block has so many elements at least,
+    MOST_BLOCK = 2048          # and so many at most
+    STACK_BYTES = 1 << 13      # registers that take less need no memory of their own
+    LINE = 64                  # bytes of a cache line
+    PAGE = 4096
+    APART = 1600               # bytes
+    SPARE_BYTES = 1 << 18      # memory kept between runs
+    PARTIAL_SUMS = 48          # enough for 2**48 blocks
+
+cdef Op where_op = None
+cdef Op cast_op, sum_op, sum_to_op
+
+
+cdef int find_ops() except -1:
+    global where_op, cast_op, sum_op, sum_to_op
+    cast_op, sum_op, sum_to_op = OPS["Cast"], OPS["Sum"], OPS["SumTo"]
+    where_op = OPS["Where"]
+    return 0
+
+
+cdef int fused_kind(Op op) except -1:
+    if type(op) is ElementwiseOp:
+        return NOT_FUSED if (<ElementwiseOp>op).kernel is None else LOOP_STEP
+    if where_op is None:
+        find_ops()
+    if op is where_op:
+        return SELECT_STEP
+    if op is cast_op:
+        return WIDEN_STEP
+    return SUM_STEP if op is sum_op or op is sum_to_op else NOT_FUSED
+
+
+cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int output_type) except -1:
+    cdef int kind = fused_kind(op), i
+    cdef bint all_bool = True, suits = n_inputs <= 3
+    cdef Loop* loop
+    for i in range(n_inputs):
+        all_bool &= input_types[i] == cnp.NPY_BOOL
+        suits &= input_types[i] == cnp.NPY_BOOL or input_types[i] == type_num
+    if not suits or (output_type != type_num and output_type != cnp.NPY_BOOL):
+        return False
+    if kind == LOOP_STEP:
+        loop = &(<ElementwiseOp>op).kernel.loops[<int>cnp.NPY_BOOL if all_bool else type_num]
+        return loop.function != NULL and loop.out_type == output_type
+    if kind == SELECT_STEP:
+        return n_inputs == 3 and input_types[0] == cnp.NPY_BOOL and output_type == type_num
+    if kind == WIDEN_STEP:
+        return all_bool and output_type == type_num
+    return kind == SUM_STEP and not all_bool and output_type == type_num
+
+
+@cython.final
+cdef class FusedOp(Op):
+    """Elementwise ops of one shape, and sums over all elements, done together.
+
+    Elementwise results are what the ops make one by one, to the bit; sums are as accurate as
+    NumPy's. It has no derivative: ops are fused when nobody will differentiate them any more.
+
+    Parameters
+    ----------
+    spec : Spec
+        Of what the ops compute, if they do not compare; float64 or float32.
+    operand_specs : sequence of Spec
+        Floats of that dtype, or booleans of that shape.
+    calls : sequence of (Op, dict, tuple of int, bool)
+        An op, its attributes, and its inputs by number: operands come first, then the outputs of
+        the calls in their order. True: sine and cosine may be computed by the faster loop that
+        derivatives use.
+    results : sequence of int
+        Which outputs of calls are returned.
+
+    Examples
+    --------
+    >>> from cytape.ops import OPS
+    >>> from cytape.tensor.spec import Spec
+    >>> vector = Spec.of((3,), float)
+    >>> calls = [(OPS["Square"], {}, (0,), False), (OPS["Exp"], {}, (1,), False)]
+    >>> op = FusedOp(vector, [vector], calls, [2])
+    >>> op.forward(np.array([0.0, 1.0, 2.0]))
+    (array([ 1.        ,  2.71828183, 54.59815003]),)
+    """
+
+    def __init__(self, Spec spec not None, operand_specs, calls, results):
+        self.shape = spec
+        self.op_type = OpType("Fused")
+        self.op_type.kind.owner = <void*>self
+        self.operand_specs = tuple(operand_specs)
+        self.calls = list(calls)
+        self.results = tuple(results)
+        self.kernels = []
+        self.compile()
+
+    def __dealloc__(self):
+        free(self.steps)
+        free(self.sum_results)
+        free(self.strides)
+        free(self.step_strides)
+
+    @property
+    def __doc__(self) -> str:
+        return "Elementwise ops fused: " + ", ".join([call[0].name for call in self.calls])
+
+    cdef object infer(self, list inputs, dict attrs):
+        return self.result_specs
+
+    cdef int compile(self) except -1:
+        cdef Compiler compiler = Compiler(self)
+        compiler.take_operands()
+        for call in self.calls:
+            compiler.take_call(<Op>call[0], call[2], call[3])
+        compiler.finish()
+        return 0
+
+    def forward(self, *arrays):
+        """Compute the results from arrays of the operands' specs."""
+        cdef list outputs = [np.empty(spec.shape, spec.dtype) for spec in self.result_specs]
+        cdef list operands = [np.ascontiguousarray(x) for x in arrays]
+        cdef char** data = <char**>malloc((len(arrays) + len(outputs) + 1) * sizeof(char*))
+        cdef int i, failed
+        if data == NULL:
+            raise MemoryError()
+        try:
+            if len(operands) != self.n_operands:
+                raise TypeError(f"expected {self.n_operands} operands, got {len(operands)}")
+            for i, (x, spec) in enumerate(zip(operands, self.operand_specs)):
+                if x.size != spec.size or x.dtype != spec.dtype:
+                    raise ValueError(f"operand {i} should be {spec!r}, is {spec_of_array(x)!r}")
+                data[i] = <char*>cnp.PyArray_DATA(<ndarray>x)
+            for i, x in enumerate(outputs):
+                data[self.n_operands + i] = <char*>cnp.PyArray_DATA(<ndarray>x)
+            if self.nbytes < WORTH_THE_GIL:
+                failed = self.run(data, data + self.n_operands)
+            else:
+                with nogil:
+                    failed = self.run(data, data + self.n_operands)
+            if failed:
+                raise_failure(failed)
+        finally:
+            free(data)
+        if trouble():
+            warn(self.report, arrays)
+        return tuple(outputs)
+
+    def report(self, *arrays):
+        """Do the calls one by one, so that NumPy warns as it is set up to; return the results."""
+        values = list(arrays)
+        for op, attrs, inputs, _ in self.calls:
+            values.append(op.forward(*[values[i] for i in inputs], **attrs))
+        return tuple([values[i] for i in self.results])
+
+    cdef int run(self, char** operands, char** results) noexcept nogil:
+        cdef char on_stack[STACK_BYTES]
+        cdef char* memory = on_stack
+        cdef char* aligned
+        cdef char** registers
+        cdef double* partial_sums
+        cdef npy_intp position[MAX_AXES]
+        cdef npy_intp itemsize = self.shape.itemsize
+        cdef npy_intp n_bytes, offset
+        cdef npy_intp counts = 0, done = 0
+        cdef int32_t first_temporary = self.n_operands + self.n_written, i
+        cdef int64_t effort = 0
+        cdef int axis
+        cdef int met = 0, found = 0
+        # A processor that has just stored takes a load a little further on, modulo 4 KiB, for one
+        # that has to wait: registers lie apart by what keeps them out of each other's way.
+        cdef npy_intp pages = (self.block * itemsize - APART + PAGE - 1) // PAGE
+        cdef npy_intp spacing = max(pages, 0) * PAGE + APART
+        n_bytes = (self.n_registers * sizeof(char*) + self.n_sums * PARTIAL_SUMS * sizeof(double)
+                   + (self.n_registers - first_temporary) * spacing + LINE)
+        if n_bytes > STACK_BYTES:
+            memory = <char*>borrowed_memory(n_bytes)
+            if memory == NULL:
+                return NO_MEMORY
+        partial_sums = <double*>memory
+        registers = <char**>(partial_sums + self.n_sums * PARTIAL_SUMS)
+        aligned = <char*>(((<size_t>(registers + self.n_registers)) + LINE - 1) // LINE * LINE)
+        for i in range(first_temporary, self.n_registers):
+            registers[i] = aligned + (i - first_temporary) * spacing
+        for axis in range(self.n_axes):
+            position[axis] = 0
+        while True:
+            for i in range(self.n_operands):
+                offset = 0
+                for axis in range(self.n_axes):
+                    offset += position[axis] * self.outer_strides[i * self.n_axes + axis]
+                registers[i] = operands[i] + offset
+            for i in range(self.n_written):
+                registers[self.n_operands + i] = (
+                    results[self.result_places[i]]
+                    + done * self.size * self.strides[self.n_operands + i])
+            found = run_blocks(self, registers, partial_sums, &counts, &effort)
+            if found >= 0:
+                met |= found
+                found = spend_without_gil(&effort, self.n_steps * itemsize)
+            if found < 0:
+                break
+            done += 1
+            axis = self.n_axes - 1
+            while axis >= 0:
+                position[axis] += 1
+                if position[axis] < self.extents[axis]:
+                    break
+                position[axis] = 0
+                axis -= 1
+            if axis < 0:
+                break
+        for i in range(self.n_sums if found == 0 else 0):
+            store_sum(self, partial_sums + i * PARTIAL_SUMS, counts, results[self.sum_results[i]])
+        if memory != on_stack:
+            give_back(memory, n_bytes)
+        if met:
+            feraiseexcept(met)
+        return found
+
+
+# SPARE_BYTES that no run uses: fresh memory would come from the system page by page.
+cdef void* spare = NULL
+
+
+cdef void* borrowed_memory(npy_intp n_bytes) noexcept nogil:
+    cdef void* memory = NULL
+    if n_bytes <= SPARE_BYTES:
+        memory = exchange(&spare, NULL)
+    return malloc(max(n_bytes, SPARE_BYTES)) if memory == NULL else memory
+
+
+cdef void give_back(void* memory, npy_intp n_bytes) noexcept nogil:
+    free(exchange(&spare, memory) if n_bytes <= SPARE_BYTES else memory)
+
+
+cdef int run_blocks(FusedOp op, char** registers, double* partial_sums,
+                    npy_intp* counts, int64_t* effort) noexcept nogil:
+    """Do one run of elements; return the floating point exceptions met, or INTERRUPTED."""
+    cdef int type_num = op.shape.type_num
+    cdef npy_intp length = op.block, left = op.size
+    cdef char* arguments[4]
+    cdef int32_t i, j
+    cdef int met = 0
+    cdef Step* step
+    while True:
+        length = min(length, left)
+        for i in range(op.n_steps):
+            step = &op.steps[i]
+            if op.may_clear[i] and trouble():
+                met |= fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+            if step.output < 0:
+                add_block(op, registers[step.inputs[0]], length, counts[0],
+                          partial_sums + (-1 - step.output) * PARTIAL_SUMS)
+            elif step.loops[0].function == NULL or step.vector != NULL:
+                run_step(step, type_num, length, registers, op.strides, registers[step.output])
+            else:
+                for j in range(step.n_inputs):
+                    arguments[j] = registers[step.inputs[j]]
+                arguments[step.n_inputs] = registers[step.output]
+                step.loops[0].function(arguments, &length, op.step_strides + 4 * i,
+                                       step.loops[0].data)
+        counts[0] += 1
+        left -= length
+        if not left:
+            return met
+        if spend_without_gil(effort, op.n_steps * length * op.shape.itemsize) < 0:
+            return INTERRUPTED
+        for i in range(op.n_operands + op.n_written):
+            registers[i] += length * op.strides[i]
+
+
+cdef void add_block(FusedOp op, char* data, npy_intp length, npy_intp count,
+                    double* partial_sums) noexcept nogil:
+    """Add a block to a sum: partial_sums[k] is that of 2**k blocks where bit k of count is set."""
+    cdef double total = 0
+    cdef float total_float = 0
+    cdef int k = 0
+    if op.shape.type_num == cnp.NPY_DOUBLE:
+        add_to_one(cnp.NPY_DOUBLE, 8, length, <char*>&total, data)
+    else:
+        add_to_one(cnp.NPY_FLOAT, 4, length, <char*>&total_float, data)
+        total = total_float
+    while count >> k & 1:
+        total += partial_sums[k]
+        k += 1
+    partial_sums[k] = total
+
+
+cdef void store_sum(FusedOp op, double* partial_sums, npy_intp count, char* result) noexcept nogil:
+    cdef double total = 0
+    cdef bint found = False
+    cdef int k
+    for k in range(PARTIAL_SUMS):
+        if count >> k & 1:
+            total = total + partial_sums[k] if found else partial_sums[k]
+            found = True
+    if op.shape.type_num == cnp.NPY_DOUBLE:
+        (<double*>result)[0] = total
+    else:
+        (<float*>result)[0] = <float>total
+
+
+# ---- making one
+
+@cython.final
+cdef class Compiler:
+    """Turns calls into steps, values into registers; a register is used again when it is free."""
+
+    cdef FusedOp op
+    cdef list registers       # per value; None: none any more
+    cdef list type_nums       # per value
+    cdef list last_uses       # per value: the last call that reads it
+    cdef list free_registers
+    cdef dict written         # value -> register of a result
+    cdef list places
+    cdef int32_t n_values, n_calls
+
+    def __init__(self, FusedOp op):
+        cdef int32_t i, value, n_sums = 0, n_inputs = 0
+        self.op = op
+        op.n_operands = len(op.operand_specs)
+        self.n_values = op.n_operands
+        self.registers = list(range(op.n_operands))
+        self.free_registers = []
+        self.last_uses = [-1] * (op.n_operands + len(op.calls))
+        for i, call in enumerate(op.calls):
+            for value in call[2]:
+                if not 0 <= value < op.n_operands + i:
+                    raise ValueError(f"call {i} reads value {value}, which there is not yet")
+                self.last_uses[value] = i
+            n_inputs += len(call[2])
+            n_sums += fused_kind(call[0]) == SUM_STEP
+        op.steps = <Step*>calloc(len(op.calls) + n_inputs, sizeof(Step))  # each may be widened
+        op.sum_results = <int32_t*>calloc(n_sums + len(op.results) + 1, sizeof(int32_t))
+        if op.steps == NULL or op.sum_results == NULL:
+            raise MemoryError()
+        op.result_places = op.sum_results + n_sums
+        self.written = {}
+        for i, value in enumerate(op.results):
+            if not op.n_operands <= value < op.n_operands + len(op.calls) or (
+                    op.results.index(value) != i):
+                raise ValueError(f"result {i} should be one more output of a call, not {value}")
+            if fused_kind(op.calls[value - op.n_operands][0]) != SUM_STEP:
+                self.written[value] = op.n_operands + op.n_written
+                op.result_places[op.n_written] = i
+                op.n_written += 1
+        op.n_registers = op.n_operands + op.n_written
+
+    cdef int take_operands(self) except -1:
+        cdef FusedOp op = self.op
+        cdef Spec spec, shape = op.shape
+        if shape.type_num != cnp.NPY_DOUBLE and shape.type_num != cnp.NPY_FLOAT:
+            raise ValueError(f"only ops of float64 or float32 can be fused, not of {shape.dtype}")
+        for spec in op.operand_specs:
+            if broadcast_spec(shape, spec) is not shape:
+                raise ValueError(f"an operand of shape {spec.shape} cannot be broadcast to "
+                                 f"{shape.shape}")
+            if spec.type_num == cnp.NPY_BOOL and spec.size != shape.size:
+                raise ValueError("a boolean operand has to have the full shape")
+        self.type_nums = [spec.type_num for spec in op.operand_specs]
+        return 0
+
+    cdef int32_t new_register(self) except -1:
+        if self.free_registers:
+            return self.free_registers.pop()
+        self.op.n_registers += 1
+        return self.op.n_registers - 1
+
+    cdef Step* new_step(self) noexcept:
+        self.op.n_steps += 1
+        return &self.op.steps[self.op.n_steps - 1]
+
+    cdef int32_t widened(self, int32_t value) except -1:
+        """A register with the numbers for a value that is boolean."""
+        cdef Step* step = self.new_step()
+        step.n_inputs = 1
+        step.from_bool = True
+        step.inputs[0] = self.registers[value]
+        step.output = self.new_register()
+        return step.output
+
+    cdef int take_call(self, Op op, tuple inputs, bint fast) except -1:
+        cdef int type_num = self.op.shape.type_num, kind = fused_kind(op)
+        cdef int32_t value, i, number = self.n_values - self.op.n_operands
+        cdef int types[3]
+        cdef int32_t registers[3]
+        cdef bint from_bool = True
+        cdef Step* step
+        cdef Kernel kernel
+        cdef Loop* loop = NULL
+        cdef int output_type = type_num
+        cdef list passing = []
+        if len(inputs) > 3:
+            raise ValueError(f"op {op.name!r} has too many inputs to be fused")
+        for i, value in enumerate(inputs):
+            types[i] = self.type_nums[value]
+            from_bool &= types[i] == cnp.NPY_BOOL
+        if kind == LOOP_STEP:
+            kernel = (<ElementwiseOp>op).kernel
+            loop = &kernel.loops[<int>cnp.NPY_BOOL if from_bool else type_num]
+            output_type = loop.out_type
+        if kind == NOT_FUSED or not has_step(op, type_num, len(inputs), types, output_type):
+            raise ValueError(f"op {op.name!r} cannot be fused")
+        for i, value in enumerate(inputs):
+            registers[i] = self.registers[value]
+            if types[i] == cnp.NPY_BOOL and kind != WIDEN_STEP and not from_bool and (
+                    kind == LOOP_STEP or i > 0):
+                registers[i] = self.widened(value)
+                passing.append(registers[i])
+        step = self.new_step()
+        step.n_inputs = len(inputs)
+        step.from_bool = from_bool
+        for i in range(step.n_inputs):
+            step.inputs[i] = registers[i]
+        if kind == SUM_STEP:
+            self.take_sum(step)
+        elif kind == LOOP_STEP and not fast and output_type == type_num and not from_bool:
+            self.release(inputs, number, cnp.NPY_BOOL)  # the step may write where it reads
+            step.output = (self.written[self.n_values] if self.n_values in self.written
+                           else self.new_register())
+        else:
+            step.output = (self.written[self.n_values] if self.n_values in self.written
+                           else self.new_register())
+        if kind == LOOP_STEP:
+            self.op.kernels.append(kernel)
+            step.loops[0] = step.loops[1] = loop[0]
+            if fast:
+                step.vector = vector_loop(kernel.ufunc)
+        self.registers.append(step.output)
+        self.type_nums.append(output_type)
+        self.free_registers += passing
+        self.release((*inputs, self.n_values), number, -1)
+        self.n_values += 1
+        return 0
+
+    cdef int release(self, tuple values, int32_t number, int type_num) except -1:
+        """Free the registers of values not read after a call, but for those of one type."""
+        cdef int32_t value
+        for value in values:
+            register = self.registers[value]
+            if self.last_uses[value] <= number and register is not None and (
+                    register >= self.op.n_operands + self.op.n_written
+                    and self.type_nums[value] != type_num):
+                self.free_registers.append(register)
+                self.registers[value] = None
+        return 0
+
+    cdef int take_sum(self, Step* step) except -1:
+        cdef FusedOp op = self.op
+        op.sum_results[op.n_sums] = op.results.index(self.n_values)
+        op.n_sums += 1
+        step.output = -op.n_sums
+        return 0
+
+    cdef int finish(self) except -1:
+        cdef FusedOp op = self.op
+        cdef Spec spec, shape = op.shape
+        cdef int32_t value, n_live = op.n_registers
+        cdef list specs = []
+        op.nbytes = 0
+        for value in op.results:
+            dtype = bool if self.type_nums[value] == cnp.NPY_BOOL else shape.dtype
+            is_sum = fused_kind(op.calls[value - op.n_operands][0]) == SUM_STEP
+            specs.append(Spec.of(() if is_sum else shape.shape, dtype))
+        op.result_specs = tuple(specs)
+        for spec in op.operand_specs + op.result_specs:
+            op.nbytes += spec.nbytes
+        for spec in op.operand_specs:
+            n_live -= spec.size == 1
+        op.block = L1_BYTES // (shape.itemsize * max(n_live, 1)) // 64 * 64
+        op.block = min(max(op.block, LEAST_BLOCK), MOST_BLOCK)
+        self.lay_out()
+        self.lay_out_steps()
+        op.block = min(op.block, op.size)
+        return 0
+
+    cdef int lay_out_steps(self) except -1:
+        """Work out the strides of every step's arguments, and before which to look for trouble."""
+        cdef FusedOp op = self.op
+        cdef Step* step
+        cdef npy_intp* strides
+        cdef loop_t harmless[4]
+        cdef Kernel kernel
+        cdef int32_t i, j
+        for i, ufunc in enumerate((np.add, np.subtract, np.multiply, np.divide)):
+            kernel = kernel_of(ufunc)
+            harmless[i] = kernel.loops[op.shape.type_num].function
+        op.step_strides = <npy_intp*>calloc(5 * op.n_steps + 1, sizeof(npy_intp))
+        if op.step_strides == NULL:
+            raise MemoryError()
+        op.may_clear = <char*>(op.step_strides + 4 * op.n_steps)
+        for i in range(op.n_steps):
+            step = &op.steps[i]
+            strides = op.step_strides + 4 * i
+            for j in range(step.n_inputs):
+                strides[j] = 1 if step.from_bool else op.strides[step.inputs[j]]
+            strides[step.n_inputs] = op.shape.itemsize
+            if step.loops[0].out_type == cnp.NPY_BOOL:
+                strides[step.n_inputs] = 1
+            # Other kernels of NumPy may clear the flags, of those before them, too.
+            op.may_clear[i] = step.loops[0].function != NULL
+            for j in range(4):
+                op.may_clear[i] &= step.loops[0].function != harmless[j]
+        return 0
+
+    cdef int lay_out(self) except -1:
+        """Work out along which axes to go, and how far each operand goes with it."""
+        cdef FusedOp op = self.op
+        cdef Spec spec, shape = op.shape
+        cdef int n_axes = 0, axis, own, i
+        cdef npy_intp extents[MAX_AXES]
+        cdef npy_intp stride
+        cdef npy_intp* all_strides
+        cdef bint alike
+        op.strides = <npy_intp*>calloc(
+            op.n_registers + op.n_operands * (MAX_AXES + shape.ndim + 1), sizeof(npy_intp))
+        if op.strides == NULL:
+            raise MemoryError()
+        op.outer_strides = op.strides + op.n_registers
+        all_strides = op.outer_strides + op.n_operands * MAX_AXES
+        for i in range(op.n_registers):
+            op.strides[i] = shape.itemsize
+        for i in range(op.n_operands):
+            spec = op.operand_specs[i]
+            stride = spec.itemsize
+            for own in range(spec.ndim - 1, -1, -1):
+                axis = own + shape.ndim - spec.ndim
+                all_strides[i * shape.ndim + axis] = 0 if spec.dims[own] == 1 else stride
+                stride *= spec.dims[own]
+        # From the innermost axis outwards; the axes that are kept stand innermost first.
+        for axis in range(shape.ndim - 1, -1, -1):
+            if shape.dims[axis] == 1:
+                continue
+            alike = n_axes > 0
+            for i in range(op.n_operands):
+                if alike and all_strides[i * shape.ndim + axis] != (
+                        op.outer_strides[i * MAX_AXES + n_axes - 1] * extents[n_axes - 1]):
+                    alike = False
+            if alike:
+                extents[n_axes - 1] *= shape.dims[axis]
+                continue
+            extents[n_axes] = shape.dims[axis]
+            for i in range(op.n_operands):
+                op.outer_strides[i * MAX_AXES + n_axes] = all_strides[i * shape.ndim + axis]
+            n_axes += 1
+        op.size = extents[0] if n_axes else 1
+        op.n_axes = max(n_axes - 1, 0)
+        for axis in range(op.n_axes):
+            op.extents[axis] = extents[n_axes - 1 - axis]
+        for i in range(op.n_operands):
+            op.strides[i] = op.outer_strides[i * MAX_AXES] if n_axes else 0
+            memcpy(all_strides, op.outer_strides + i * MAX_AXES, n_axes * sizeof(npy_intp))
+            for axis in range(op.n_axes):
+                op.outer_strides[i * op.n_axes + axis] = all_strides[n_axes - 1 - axis]
+        for result in op.results:
+            if result in self.written and self.type_nums[result] == cnp.NPY_BOOL:
+                op.strides[<int32_t>self.written[result]] = 1
+        return 0

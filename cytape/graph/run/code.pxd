@@ -1,0 +1,82 @@
+# Code: what is to be done to compute some symbols of a graph, worked out once.
+#
+#     code   = the instructions, in the order of the nodes, operands as addresses of the layout
+#     pool   = geometry of operands: extents and strides
+#     spans  = pieces of code: either one call of Python or instructions without any
+#
+# Externals (memory that is not the code's own) have numbers: first those of what is fed, then of
+# what is fetched, then of what Python computes on the way.
+
+from cytape.core.typedefs cimport index_t
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.kernels.loops cimport Kernel, Loop
+from cytape.ops.kernels.walk cimport Walk
+from cytape.tensor.spec cimport Spec
+from libc.stdint cimport int32_t, uint64_t
+from numpy cimport npy_intp
+
+from .instructions cimport Instruction
+from .layout cimport Layout, Place
+
+cdef enum:
+    N_TEMPORARIES = 64
+
+cdef struct Span:
+    int32_t start, end
+    bint is_call
+    bint release         # the GIL, for others meanwhile
+
+cdef class Code:
+    cdef readonly SymbolicGraph graph
+    cdef readonly tuple feeds, fetches
+    cdef frozenset fed           # the feeds
+    cdef Layout layout
+    cdef Instruction* code
+    cdef npy_intp* lives         # per instruction: bytes of values that are alive while it runs
+    cdef index_t n_code, code_capacity
+    cdef npy_intp* pool
+    cdef index_t n_pool, pool_capacity, last_geometry
+    cdef Span* spans
+    cdef index_t n_spans, spans_capacity
+    cdef bint repeatable         # nothing is called but reads of variables
+    cdef int32_t n_externals, n_symbols
+    cdef list temporary_specs    # of symbols beyond those of the graph, for the node at hand
+    cdef list constants          # kept alive
+    cdef dict direct             # symbol -> the external that it is computed into, to be fetched
+    cdef set late                # fetches whose memory Python brings along
+    cdef dict releases           # call -> externals that nobody needs from then on
+    cdef list unneeded           # those of the next call
+    cdef readonly npy_intp peak_bytes
+
+    cdef bint elementwise(self, int32_t node, Kernel kernel) except -1
+    cdef bint elementwise_mixed(self, int32_t node, Kernel kernel, int32_t x, int32_t y) except -1
+    cdef int apply(self, int32_t node, int op, const Loop* loop, int32_t x, int32_t y) except -1
+    cdef int apply_by_walk(self, int32_t node, const Loop* loop, int32_t x, int32_t y) except -1
+    cdef int32_t converted(self, int32_t node, int32_t symbol, int type_num) except -1
+    cdef int32_t contiguous(self, int32_t node, int32_t symbol) except -1
+    cdef int32_t new_temporary(self, Spec spec) except -1
+    cdef int release_temporaries(self) except -1
+    cdef int accumulate(self, int32_t node, Loop* loop, int32_t deferred, int32_t other) except -1
+    cdef int settle(self, int32_t symbol) except -1
+    cdef int settle_both(self, int32_t x, int32_t y) except -1
+
+    cdef Spec spec(self, int32_t symbol)
+    cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1
+    cdef int reserve(self, int32_t n) except -1
+    cdef int place_output(self, int32_t symbol) except -1
+    cdef int place_external(self, int32_t symbol, int32_t number) except -1
+    cdef int32_t new_external(self) except -1
+    cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,
+                  const npy_intp* strides) except -1
+    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1
+    cdef int drop(self, int32_t symbol) except -1
+    cdef int release_claim(self, int32_t root) except -1
+    cdef Instruction* next(self, int32_t node, int kind) except NULL
+    cdef int32_t push(self, const npy_intp* numbers, int32_t n) except -1
+    cdef int32_t linear(self, npy_intp n, npy_intp a, npy_intp b, npy_intp c) except -1
+    cdef int join_place(self, Walk* walk, int32_t symbol) except -1
+    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop, npy_intp itemsize,
+                       uint64_t* addresses) except -1
+    cdef int emit_copy(self, int32_t node, Place* place, Spec spec, uint64_t target) except -1
+    cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1

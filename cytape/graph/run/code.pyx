@@ -1,0 +1,494 @@
+# Memory is worked out while the code is written: each symbol knows how many uses are to come, each
+# piece of memory how many symbols lie in it. What has no more uses is free for what comes next; an
+# elementwise op may write over an operand that it is the last to read.
+
+cimport cython
+cimport numpy as cnp
+from cytape.core.memory cimport grow, release, resize
+from cytape.ops.kernels.loops cimport N_TYPES, kernel_of
+from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
+from cytape.tensor.spec cimport spec_of_dims
+from libc.string cimport memcpy
+
+from .instructions cimport (
+    ADD_D, ADD_F, COPY, COPY_WALK, LOOP, N_OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op,
+    short_loop)
+from .layout cimport (
+    CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
+    external_address, external_number, is_contiguous, is_plain_float, memory_of)
+
+import numpy as np
+
+cnp.import_array()
+
+cdef enum:
+    MAX_EXTERNALS = 1 << 20
+
+cdef Kernel add_kernel = kernel_of(np.add)
+
+
+@cython.final
+cdef class Code:
+    def __cinit__(self, subgraph):
+        self.graph = subgraph.graph
+        self.feeds = tuple(subgraph.feeds)
+        self.fetches = tuple(subgraph.fetches)
+        self.fed = frozenset(self.feeds)
+        self.constants = []
+        self.direct = {}
+        self.late = set()
+        self.releases = {}
+        self.unneeded = []
+        self.repeatable = True
+        self.last_geometry = -1
+        self.n_symbols = self.graph.n_symbols
+        self.layout = Layout(self.n_symbols + N_TEMPORARIES)
+        self.temporary_specs = []
+        self.n_externals = <int32_t>(len(self.feeds) + len(self.fetches))
+
+    def __dealloc__(self):
+        release(self.code)
+        release(self.lives)
+        release(self.pool)
+        release(self.spans)
+
+    cdef bint elementwise(self, int32_t node, Kernel kernel) except -1:
+        """Write what a ufunc of one or two operands does; False if that is left to Python."""
+        cdef Node* row = &self.graph.nodes[node]
+        cdef int32_t out = row.first_output, x, y
+        cdef Place* of_x
+        cdef Place* of_y
+        cdef Spec spec_x, spec_y, spec = self.spec(out)
+        cdef Loop* loop
+        cdef int n_inputs = row.n_inputs
+        if not 1 <= n_inputs <= 2 or not spec.known:
+            return False
+        if self.layout.places[out].kind != NOWHERE:
+            return True  # it is fed
+        x = self.graph.args[row.inputs]
+        y = self.graph.args[row.inputs + n_inputs - 1]
+        of_x, of_y = &self.layout.places[x], &self.layout.places[y]
+        spec_x, spec_y = self.spec(x), self.spec(y)
+        if of_x.kind == UNKNOWN or of_y.kind == UNKNOWN:
+            return False
+        if spec_x.type_num != spec_y.type_num:
+            return self.elementwise_mixed(node, kernel, x, y)
+        loop = loop_of(kernel, spec_x.type_num, spec)
+        if loop == NULL or not (spec_x.trainable or spec_x.type_num == cnp.NPY_BOOL):
+            return False
+        if of_x.kind == DEFERRED or of_y.kind == DEFERRED:
+            if kernel is add_kernel and spec_x is spec_y:
+                return self.accumulate(node, loop, x if of_x.kind == DEFERRED else y,
+                                       y if of_x.kind == DEFERRED else x) == 0
+            self.settle_both(x, y)
+        return self.apply(node, direct_op(kernel), loop, x, y) == 0
+
+    cdef bint elementwise_mixed(self, int32_t node, Kernel kernel, int32_t x, int32_t y) except -1:
+        """The same for operands of two dtypes, one of which is made the other first."""
+        cdef Spec spec = self.spec(self.graph.nodes[node].first_output)
+        cdef int type_x = self.spec(x).type_num, type_y = self.spec(y).type_num
+        cdef int type_num = spec.type_num
+        cdef Loop* loop
+        if type_num == cnp.NPY_BOOL:  # a comparison
+            type_num = type_y if type_x == cnp.NPY_BOOL else type_x
+            if type_x != cnp.NPY_BOOL and type_y != cnp.NPY_BOOL:
+                if not (is_plain_float(self.spec(x)) and is_plain_float(self.spec(y))):
+                    return False
+                type_num = cnp.NPY_DOUBLE
+        loop = loop_of(kernel, type_num, spec)
+        if loop == NULL or type_x != type_num and cast_loop(type_x, type_num) == NULL or (
+                type_y != type_num and cast_loop(type_y, type_num) == NULL):
+            return False
+        self.settle_both(x, y)
+        if type_x != type_num:
+            x = self.converted(node, x, type_num)
+        if type_y != type_num:
+            y = self.converted(node, y, type_num)
+        self.apply(node, direct_op(kernel), loop, x, y)
+        self.release_temporaries()
+        return True
+
+    cdef int settle_both(self, int32_t x, int32_t y) except -1:
+        if self.layout.places[x].kind == DEFERRED:
+            self.settle(x)
+        if self.layout.places[y].kind == DEFERRED:
+            self.settle(y)
+        return 0
+
+    cdef int apply(self, int32_t node, int op, const Loop* loop, int32_t x, int32_t y) except -1:
+        """Write a loop over one or two operands; op: among the direct ones, or -1."""
+        cdef int32_t out = self.graph.nodes[node].first_output
+        cdef int n_inputs = self.graph.nodes[node].n_inputs
+        cdef Place* of_x = &self.layout.places[x]
+        cdef Place* of_y = &self.layout.places[y]
+        cdef Place* place = &self.layout.places[out]
+        cdef Spec spec_x = self.spec(x), spec_y = self.spec(y), spec = self.spec(out)
+        cdef Instruction* instruction
+        cdef npy_intp step_x, step_y
+        cdef int count
+        if not (of_x.strides < 0 and (spec_x.size == spec.size or spec_x.size == 1)
+                and of_y.strides < 0 and (spec_y.size == spec.size or spec_y.size == 1)):
+            return self.apply_by_walk(node, loop, x, y)
+        step_x = spec_x.itemsize if spec_x.size == spec.size else 0
+        step_y = spec_y.itemsize if spec_y.size == spec.size else 0
+        count = 2 if x == y and n_inputs == 2 else 1
+        if not (spec.itemsize == spec_x.itemsize
+                and (step_x and self.take_over(out, x, count)
+                     or n_inputs == 2 and step_y and self.take_over(out, y, count))):
+            self.place_output(out)
+        if spec.size == 0:
+            return 0
+        if op >= 0 and not is_plain_float(spec):
+            op = -1
+        instruction = self.next(node, LOOP)
+        instruction.data[0] = <char*>of_x.address
+        instruction.data[1] = <char*>of_y.address
+        instruction.data[n_inputs] = <char*>place.address
+        instruction.loop = loop
+        if op >= 0 and spec.size <= SHORT:
+            if spec.size == 1:
+                instruction.kind = op + (ADD_D if spec.type_num == cnp.NPY_DOUBLE else ADD_F)
+                return 0
+            instruction.loop = short_loop(op, spec.type_num)
+        instruction.work = spec_x.nbytes + spec_y.nbytes + spec.nbytes
+        if n_inputs == 1:
+            instruction.geometry = self.linear(spec.size, step_x, spec.itemsize, 0)
+        else:
+            instruction.geometry = self.linear(spec.size, step_x, step_y, spec.itemsize)
+        return 0
+
+    cdef int apply_by_walk(self, int32_t node, const Loop* loop, int32_t x, int32_t y) except -1:
+        cdef int32_t out = self.graph.nodes[node].first_output
+        cdef uint64_t addresses[3]
+        cdef Walk walk
+        self.place_output(out)
+        if not plan(&walk, self.spec(out)):
+            return 0
+        addresses[0] = self.layout.places[x].address
+        addresses[1] = self.layout.places[y].address
+        self.join_place(&walk, x)
+        if self.graph.nodes[node].n_inputs == 2:
+            self.join_place(&walk, y)
+        addresses[walk.n_operands] = self.layout.places[out].address
+        self.join_place(&walk, out)
+        return self.emit_walk(node, &walk, loop, 0, addresses)
+
+    cdef int32_t converted(self, int32_t node, int32_t symbol, int type_num) except -1:
+        """Write the conversion of an operand; return the temporary symbol that is its result."""
+        cdef Spec spec = self.spec(symbol)
+        cdef int32_t temporary = self.new_temporary(converted_spec(spec, type_num))
+        cdef uint64_t addresses[2]
+        cdef Walk walk
+        if plan(&walk, spec):
+            addresses[0] = self.layout.places[symbol].address
+            addresses[1] = self.layout.places[temporary].address
+            self.join_place(&walk, symbol)
+            self.join_place(&walk, temporary)
+            self.emit_walk(node, &walk, cast_loop(spec.type_num, type_num), 0, addresses)
+        return temporary
+
+    cdef int32_t contiguous(self, int32_t node, int32_t symbol) except -1:
+        """Return a symbol of the same value in C order: itself, or a temporary one."""
+        cdef int32_t temporary
+        if self.layout.places[symbol].kind == DEFERRED:
+            self.settle(symbol)
+        if self.layout.places[symbol].strides < 0:
+            return symbol
+        temporary = self.new_temporary(self.spec(symbol))
+        self.emit_copy(node, &self.layout.places[symbol], self.spec(symbol),
+                       self.layout.places[temporary].address)
+        return temporary
+
+    cdef int32_t new_temporary(self, Spec spec) except -1:
+        """A symbol beyond those of the graph, for the node at hand."""
+        cdef int32_t symbol = self.n_symbols + <int32_t>len(self.temporary_specs)
+        if len(self.temporary_specs) == N_TEMPORARIES:
+            raise OverflowError("an op has too many operands")
+        self.temporary_specs.append(spec)
+        self.layout.take(symbol, spec.nbytes)
+        return symbol
+
+    cdef int release_temporaries(self) except -1:
+        cdef Py_ssize_t i
+        for i in range(len(self.temporary_specs)):
+            self.release_claim(self.n_symbols + <int32_t>i)
+        self.temporary_specs.clear()
+        return 0
+
+    cdef int accumulate(self, int32_t node, Loop* loop, int32_t deferred, int32_t other) except -1:
+        """Add zeros with something in them: only that something, in its place."""
+        cdef int32_t out = self.graph.nodes[node].first_output
+        cdef Place* place = &self.layout.places[deferred]
+        cdef Spec spec = self.spec(place.source)
+        cdef uint64_t addresses[3]
+        cdef npy_intp strides[MAX_AXES]
+        cdef Walk walk
+        if self.layout.places[other].kind == DEFERRED:
+            self.settle(other)
+        if not self.take_over(out, other, 1):
+            self.place_output(out)
+            self.emit_copy(node, &self.layout.places[other], self.spec(out),
+                           self.layout.places[out].address)
+        if not plan(&walk, spec):
+            return 0
+        memcpy(strides, self.pool + place.strides, spec.ndim * sizeof(npy_intp))
+        addresses[0] = addresses[2] = self.layout.places[out].address + place.address
+        addresses[1] = self.layout.places[place.source].address
+        join_memory(&walk, NULL, strides)
+        self.join_place(&walk, place.source)
+        join_memory(&walk, NULL, strides)
+        return self.emit_walk(node, &walk, loop, 0, addresses)
+
+    cdef int settle(self, int32_t symbol) except -1:
+        """Compute what was put off."""
+        cdef Place deferred = self.layout.places[symbol]
+        cdef Place* place = &self.layout.places[symbol]
+        cdef int32_t node = self.graph.symbols[symbol].node
+        cdef Spec spec = self.spec(deferred.source)
+        cdef uint64_t addresses[2]
+        cdef npy_intp strides[MAX_AXES]
+        cdef Walk walk
+        self.place_output(symbol)
+        self.emit_zero(node, place.address, self.spec(symbol).nbytes)
+        if plan(&walk, spec):
+            memcpy(strides, self.pool + deferred.strides, spec.ndim * sizeof(npy_intp))
+            addresses[0] = self.layout.places[deferred.source].address
+            addresses[1] = place.address + deferred.address
+            self.join_place(&walk, deferred.source)
+            join_memory(&walk, NULL, strides)
+            self.emit_walk(node, &walk, NULL, spec.itemsize, addresses)
+        return self.release_claim(deferred.root)
+
+    cdef Spec spec(self, int32_t symbol):
+        if symbol >= self.n_symbols:
+            return self.temporary_specs[symbol - self.n_symbols]
+        return <Spec>self.graph.symbols[symbol].spec
+
+    cdef int place_output(self, int32_t symbol) except -1:
+        cdef npy_intp nbytes = self.spec(symbol).nbytes
+        if nbytes > SMALL_BYTES and self.direct:
+            number = self.direct.get(symbol)
+            if number is not None:
+                return self.place_external(symbol, number)
+        return self.layout.take(symbol, nbytes)
+
+    cdef int place_external(self, int32_t symbol, int32_t number) except -1:
+        cdef Place* place = &self.layout.places[symbol]
+        place.kind = PLACED if self.spec(symbol).known else UNKNOWN
+        place.root = symbol
+        place.claims = 1
+        place.strides = -1
+        place.nbytes = max(self.spec(symbol).nbytes, 0)
+        place.address = external_address(number)
+        if number >= <int32_t>len(self.feeds):
+            self.layout.live += place.nbytes
+            self.layout.peak = max(self.layout.peak, self.layout.live)
+        return 0
+
+    cdef int32_t new_external(self) except -1:
+        if self.n_externals == MAX_EXTERNALS:
+            raise OverflowError(f"more than {MAX_EXTERNALS} large values of one run")
+        self.n_externals += 1
+        return self.n_externals - 1
+
+    cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,
+                  const npy_intp* strides) except -1:
+        """Let a symbol lie in the memory of another; strides NULL: as that does, in C order."""
+        cdef Place* place = &self.layout.places[symbol]
+        cdef Place* other = &self.layout.places[of]
+        place.kind = PLACED
+        place.root = other.root
+        place.address = other.address + <uint64_t>offset
+        place.strides = -1
+        if strides != NULL and not is_contiguous(self.spec(symbol), strides):
+            place.strides = self.push(strides, self.spec(symbol).ndim)
+        place.claims = 1
+        self.layout.places[other.root].claims += 1
+        return 0
+
+    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1:
+        """Give an output the memory of an input that nobody else is going to read, if that is so.
+
+        count: how many times it is among the inputs.
+        """
+        cdef Place* other = &self.layout.places[dying]
+        cdef Place* root = &self.layout.places[other.root]
+        cdef Place* place = &self.layout.places[symbol]
+        cdef int memory = memory_of(other.address)
+        if (other.uses != count or root.claims != 1 or other.strides >= 0
+                or memory == CONSTANT or memory == EXTERNAL or other.address != root.address
+                or root.nbytes != self.spec(symbol).nbytes):
+            return False
+        if self.direct and symbol in self.direct:
+            return False
+        place.kind = PLACED
+        place.root = other.root
+        place.address = other.address
+        place.strides = -1
+        place.claims = 1
+        root.claims += 1
+        return True
+
+    cdef int drop(self, int32_t symbol) except -1:
+        cdef Place* place = &self.layout.places[symbol]
+        place.uses -= 1
+        if place.uses == 0:
+            self.release_claim(place.root)
+        return 0
+
+    cdef int release_claim(self, int32_t root) except -1:
+        cdef Place* place = &self.layout.places[root]
+        cdef int memory
+        place.claims -= 1
+        if place.claims:
+            return 0
+        memory = memory_of(place.address)
+        if memory == SMALL or memory == LARGE:
+            return self.layout.give_back(place)
+        if memory == EXTERNAL:
+            number = external_number(place.address)
+            if number >= len(self.feeds) + len(self.fetches):
+                self.layout.live -= place.nbytes
+                self.unneeded.append(number)
+        return 0
+
+    cdef Instruction* next(self, int32_t node, int kind) except NULL:
+        cdef Instruction* instruction
+        if self.n_code == self.code_capacity:
+            self.reserve(self.n_code + self.n_code // 2 + 16)
+        instruction = &self.code[self.n_code]
+        self.n_code += 1
+        instruction.kind = kind
+        instruction.node = node
+        instruction.data[0] = instruction.data[1] = instruction.data[2] = NULL
+        instruction.data[3] = NULL
+        instruction.work = 0
+        self.lives[self.n_code - 1] = self.layout.live
+        return instruction
+
+    cdef int reserve(self, int32_t n) except -1:
+        resize(<void**>&self.code, n, sizeof(Instruction))
+        resize(<void**>&self.lives, n, sizeof(npy_intp))
+        self.code_capacity = n
+        return 0
+
+    cdef int32_t push(self, const npy_intp* numbers, int32_t n) except -1:
+        cdef int32_t position = self.n_pool
+        if self.n_pool + n > self.pool_capacity:
+            grow(<void**>&self.pool, &self.pool_capacity, self.n_pool + n, sizeof(npy_intp))
+        memcpy(self.pool + position, numbers, n * sizeof(npy_intp))
+        self.n_pool += n
+        return position
+
+    cdef int32_t linear(self, npy_intp n, npy_intp a, npy_intp b, npy_intp c) except -1:
+        """The geometry of operands each of which has one stride; often that of those before."""
+        cdef npy_intp numbers[4]
+        cdef npy_intp* last = self.pool + self.last_geometry
+        if self.last_geometry >= 0 and (
+                last[0] == n and last[1] == a and last[2] == b and last[3] == c):
+            return self.last_geometry
+        numbers[0], numbers[1], numbers[2], numbers[3] = n, a, b, c
+        self.last_geometry = self.push(numbers, 4)
+        return self.last_geometry
+
+    cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1:
+        cdef Spec spec = self.spec(symbol)
+        cdef npy_intp stride = spec.itemsize
+        cdef int axis
+        if self.layout.places[symbol].strides >= 0:
+            memcpy(strides, self.pool + self.layout.places[symbol].strides,
+                   spec.ndim * sizeof(npy_intp))
+            return 0
+        for axis in range(spec.ndim - 1, -1, -1):
+            strides[axis] = stride
+            stride *= spec.dims[axis]
+        return 0
+
+    cdef int join_place(self, Walk* walk, int32_t symbol) except -1:
+        """Add a symbol to the operands, broadcast to the walk's extents."""
+        cdef Spec spec = self.spec(symbol)
+        cdef npy_intp own[MAX_AXES]
+        cdef npy_intp strides[MAX_AXES]
+        cdef int axis, lead = walk.n_axes - spec.ndim
+        self.strides_of(symbol, own)
+        for axis in range(walk.n_axes):
+            strides[axis] = 0
+            if axis >= lead and spec.dims[axis - lead] != 1:
+                strides[axis] = own[axis - lead]
+        join_memory(walk, NULL, strides)
+        return 0
+
+    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop, npy_intp itemsize,
+                       uint64_t* addresses) except -1:
+        """Write the instruction for a walk by a loop (NULL: that copies items)."""
+        cdef Instruction* instruction
+        cdef npy_intp numbers[3 + N_OPERANDS]
+        cdef npy_intp n = 1
+        cdef int i, axis, n_operands = walk.n_operands
+        for axis in range(walk.n_axes):
+            n *= walk.extents[axis]
+        begin(walk)
+        instruction = self.next(node, COPY_WALK if loop == NULL else WALK)
+        for i in range(n_operands):
+            instruction.data[i] = <char*>addresses[i]
+        instruction.loop = loop
+        instruction.work = itemsize if loop == NULL else 8 * n * n_operands
+        if walk.n_axes == 0 and loop != NULL and n_operands < N_OPERANDS:
+            instruction.kind = LOOP
+            instruction.geometry = self.linear(
+                walk.length, walk.steps[0], walk.steps[1], walk.steps[2] if n_operands == 3 else 0)
+            return 0
+        numbers[0], numbers[1], numbers[2] = walk.n_axes, n_operands, walk.length
+        for i in range(n_operands):
+            numbers[3 + i] = walk.steps[i]
+        instruction.geometry = self.push(numbers, 3 + n_operands)
+        self.push(walk.extents, walk.n_axes)
+        for i in range(n_operands):
+            self.push(walk.strides[i], walk.n_axes)
+        return 0
+
+    cdef int emit_copy(self, int32_t node, Place* place, Spec spec, uint64_t target) except -1:
+        """Copy a value to where it is to lie in C order."""
+        cdef Instruction* instruction
+        cdef uint64_t addresses[2]
+        cdef npy_intp strides[MAX_AXES]
+        cdef npy_intp stride = spec.itemsize
+        cdef Walk walk
+        cdef int axis
+        if spec.size == 0:
+            return 0
+        if place.strides < 0:
+            instruction = self.next(node, COPY)
+            instruction.data[0] = <char*>place.address
+            instruction.data[1] = <char*>target
+            instruction.work = spec.nbytes
+            return 0
+        plan(&walk, spec)
+        memcpy(strides, self.pool + place.strides, spec.ndim * sizeof(npy_intp))
+        join_memory(&walk, NULL, strides)
+        for axis in range(spec.ndim - 1, -1, -1):
+            strides[axis] = stride
+            stride *= spec.dims[axis]
+        join_memory(&walk, NULL, strides)
+        addresses[0], addresses[1] = place.address, target
+        return self.emit_walk(node, &walk, NULL, spec.itemsize, addresses)
+
+    cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1:
+        cdef Instruction* instruction
+        if nbytes:
+            instruction = self.next(node, ZERO)
+            instruction.data[0] = <char*>target
+            instruction.work = nbytes
+        return 0
+
+cdef inline Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
+    """The loop for operands of a type, NULL if there is none with such results."""
+    cdef Loop* loop
+    if type_num >= N_TYPES:
+        return NULL
+    loop = &kernel.loops[type_num]
+    return NULL if loop.function == NULL or loop.out_type != result.type_num else loop
+
+
+cdef Spec converted_spec(Spec spec, int type_num):
+    return spec_of_dims(spec.ndim, spec.dims, cnp.PyArray_DescrFromType(type_num))

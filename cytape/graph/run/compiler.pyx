@@ -1,0 +1,230 @@
+from cpython.ref cimport PyObject
+from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
+from cytape.core.memory cimport grow
+from cytape.core.typedefs cimport index_t
+from cytape.graph.passes.fused_op cimport FusedOp
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.elementwise_op cimport ElementwiseOp
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL
+from libc.stdlib cimport calloc, free
+from numpy cimport npy_intp
+
+from .code cimport Span
+from .instructions cimport CALL, COPY_WALK, FUSED, PRODUCT, Instruction
+from .layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, external_address
+from .special_ops cimport emit_special, is_read, learn_ops
+
+from cytape.errors import GraphError
+
+cdef extern from "Python.h":
+    PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
+
+cdef enum:
+    SPAN_INSTRUCTIONS = 4096     # after so many, or so much data, signals are looked at
+    SPAN_BYTES = 1 << 23
+
+
+cdef int compile(Code code, tuple keep) except -1:
+    cdef SymbolicGraph graph = code.graph
+    cdef int32_t node, top, i
+    cdef char* needed
+    for i in code.feeds + code.fetches:
+        graph.checked_symbol(i)
+    for i in keep:
+        graph.checked_node(i)
+    learn_ops()
+    needed = <char*>calloc(graph.n_nodes + 1, 1)
+    if needed == NULL:
+        raise MemoryError()
+    try:
+        top = mark(code, needed, keep)
+        place_feeds(code)
+        for node in range(top):
+            if needed[node]:
+                spend(effort_so_far(), OP_EFFORT)
+                emit_node(code, node)
+    finally:
+        free(needed)
+    fetch(code)
+    divide_into_spans(code)
+    code.peak_bytes = code.layout.peak
+    return 0
+
+
+cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
+    """Find the nodes that are to run and count the uses of symbols; return where they end."""
+    cdef SymbolicGraph graph = code.graph
+    cdef Place* places = code.layout.places
+    cdef int32_t node, symbol, i, top = 0, n_needed = 0
+    cdef Node* row
+    for symbol in code.feeds:
+        places[symbol].kind = PLACED
+    for i, symbol in enumerate(code.fetches):
+        places[symbol].uses += 1
+        if places[symbol].kind == NOWHERE:
+            node = graph.symbols[symbol].node
+            needed[node] = True
+            top = max(top, node + 1)
+            if code.spec(symbol).known and code.spec(symbol).nbytes > SMALL_BYTES:
+                code.direct.setdefault(symbol, <int32_t>len(code.feeds) + i)
+    for node in keep:
+        needed[node] = True
+        top = max(top, node + 1)
+    for node in range(top - 1, -1, -1):
+        if not needed[node]:
+            continue
+        n_needed += 1
+        if graph.has_control_inputs:
+            for i in graph.control_inputs_of(node):
+                if i >= node:
+                    raise GraphError("a control input was built after the op that waits for it")
+                needed[i] = True
+        if is_read(<Op>PyList_GET_ITEM(graph.ops, node)):
+            continue
+        row = &graph.nodes[node]
+        for i in range(row.inputs, row.inputs + row.n_inputs):
+            symbol = graph.args[i]
+            places[symbol].uses += 1
+            if places[symbol].kind == NOWHERE:
+                needed[graph.symbols[symbol].node] = True
+    code.reserve(n_needed + n_needed // 8 + <int32_t>len(code.fetches) + 16)
+    return top
+
+
+cdef int place_feeds(Code code) except -1:
+    cdef Place* place
+    cdef int32_t symbol, k
+    for k, symbol in enumerate(code.feeds):
+        place = &code.layout.places[symbol]
+        if place.claims:
+            raise GraphError(
+                f"{code.graph.describe(symbol)} is fed twice")
+        if place.uses and code.spec(symbol).known and code.spec(symbol).nbytes <= SMALL_BYTES:
+            code.layout.take(symbol, code.spec(symbol).nbytes)
+        else:
+            code.place_external(symbol, k)
+    return 0
+
+
+cdef int emit_node(Code code, int32_t node) except -1:
+    cdef PyObject* op = PyList_GET_ITEM(code.graph.ops, node)
+    cdef bint done = False
+    if type(<object>op) is ElementwiseOp:
+        done = (<ElementwiseOp>op).kernel is not None and code.elementwise(
+            node, (<ElementwiseOp>op).kernel)
+    elif code.graph.nodes[node].n_outputs == 1 or type(<object>op) is FusedOp:
+        done = emit_special(code, node, <Op>op)
+    if not done:
+        call(code, node)
+    return finish(code, node)
+
+
+cdef int finish(Code code, int32_t node) except -1:
+    """Count down the uses of the inputs; nobody may want the outputs."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef Place* place
+    cdef int32_t i
+    if not is_read(<Op>PyList_GET_ITEM(code.graph.ops, node)):
+        for i in range(row.inputs, row.inputs + row.n_inputs):
+            code.drop(code.graph.args[i])
+    for i in range(row.first_output, row.first_output + row.n_outputs):
+        place = &code.layout.places[i]
+        if place.uses == 0 and place.kind != NOWHERE and place.claims:
+            code.release_claim(place.root)
+    return 0
+
+
+cdef int call(Code code, int32_t node) except -1:
+    """Leave a node to Python."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t i
+    for i in range(row.inputs, row.inputs + row.n_inputs):
+        if code.layout.places[code.graph.args[i]].kind == DEFERRED:
+            code.settle(code.graph.args[i])
+    if not is_read(<Op>PyList_GET_ITEM(code.graph.ops, node)):
+        code.repeatable = False
+    if code.unneeded:
+        code.releases[code.n_code] = tuple(code.unneeded)
+        code.unneeded.clear()
+    for i in range(row.first_output, row.first_output + row.n_outputs):
+        if code.layout.places[i].kind == NOWHERE:
+            if not code.spec(i).known:
+                code.place_external(i, code.new_external())
+            elif code.spec(i).nbytes <= SMALL_BYTES:
+                code.layout.take(i, code.spec(i).nbytes)
+            elif i in code.direct:
+                code.late.add(code.direct[i])
+                code.place_external(i, code.direct[i])
+            else:
+                code.place_external(i, code.new_external())
+    code.next(node, CALL)
+    return 0
+
+
+cdef int fetch(Code code) except -1:
+    """Copy what is fetched, unless it was computed where it is to be."""
+    cdef Place* place
+    cdef int32_t i, symbol, number
+    for i, symbol in enumerate(code.fetches):
+        number = <int32_t>len(code.feeds) + i
+        if code.layout.places[symbol].kind == DEFERRED:
+            code.settle(symbol)
+        place = &code.layout.places[symbol]
+        if place.kind == UNKNOWN:
+            code.late.add(number)
+        elif place.address != external_address(number):
+            code.emit_copy(code.graph.symbols[symbol].node, place, code.spec(symbol),
+                           external_address(number))
+    return 0
+
+
+cdef int divide_into_spans(Code code) except -1:
+    cdef int32_t i, start = 0
+    cdef npy_intp work = 0, more
+    cdef bint release = False
+    cdef Span* span
+    for i in range(code.n_code + 1):
+        if start < i and (i == code.n_code or code.code[i].kind == CALL or work > SPAN_BYTES
+                          or i - start == SPAN_INSTRUCTIONS):
+            code.spans = with_one_more(code.spans, &code.n_spans, &code.spans_capacity)
+            span = &code.spans[code.n_spans - 1]
+            span.start, span.end, span.is_call, span.release = start, i, False, release
+            start, work, release = i, 0, False
+        if i == code.n_code:
+            break
+        if code.code[i].kind == CALL:
+            code.spans = with_one_more(code.spans, &code.n_spans, &code.spans_capacity)
+            span = &code.spans[code.n_spans - 1]
+            span.start, span.end, span.is_call, span.release = i, i + 1, True, False
+            start = i + 1
+            continue
+        more = effort_of(code, &code.code[i])
+        work += more
+        release |= more >= WORTH_THE_GIL
+    return 0
+
+
+cdef npy_intp effort_of(Code code, Instruction* instruction) noexcept:
+    """How long an instruction takes, in bytes that could be gone through meanwhile."""
+    cdef const npy_intp* geometry = code.pool + instruction.geometry
+    cdef npy_intp effort = instruction.work
+    cdef int i
+    if instruction.kind == PRODUCT:
+        return max(effort, geometry[0] * geometry[1] * geometry[2] * geometry[3])
+    if instruction.kind == COPY_WALK:  # whose `work` is the size of an item
+        effort *= geometry[2]
+        for i in range(geometry[0]):
+            effort *= geometry[3 + geometry[1] + i]
+        return effort
+    if instruction.kind == FUSED:
+        return effort * (<FusedOp><PyObject*>instruction.loop).n_steps
+    return effort
+
+
+cdef Span* with_one_more(Span* spans, index_t* count, index_t* capacity) except NULL:
+    if count[0] == capacity[0]:
+        grow(<void**>&spans, capacity, count[0] + 1, sizeof(Span))
+    count[0] += 1
+    return spans

@@ -1,0 +1,142 @@
+cimport cython
+from cytape.ops.engine.dispatch cimport value_of
+from cytape.tensor.tensor cimport new_tensor
+from cytape.tensor.value cimport Value
+
+from .executor cimport check_fed
+
+from cytape.graph.passes import optimise
+
+cdef enum:
+    MOST_PLANS = 64        # of one subgraph, for as many shapes
+    MOST_BYTES = 1 << 28   # of these plans, if they are more than one
+
+cdef long long n_uses = 0  # of plans, all together: a clock
+
+
+@cython.final
+cdef class Executable:
+    """A subgraph that runs, and is optimised if it does so again.
+
+    Most programs that run once are not worth more than a plan of what they are. Where extents of
+    its feeds are unknown there is one plan for each combination of specs that is fed: plans know
+    all shapes. Those used least recently make room for new ones.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Examples
+    --------
+    >>> from cytape.graph import Graph
+    >>> from cytape.graph.model.subgraph import Subgraph
+    >>> graph = Graph()
+    >>> x = graph.placeholder("float64", (None,))
+    >>> y = (x * x).sum()
+    >>> executable = Executable(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
+    >>> executable.run([[1.0, 2.0]]), executable.run([[3.0]])
+    ([Tensor(5.)], [Tensor(9.)])
+    """
+
+    def __init__(self, subgraph):
+        self.subgraph = subgraph
+        if not all([subgraph.graph.spec_of(symbol).known for symbol in subgraph.feeds]):
+            self.plans = {}
+
+    @property
+    def n_plans(self) -> int:
+        """How many plans there are."""
+        if self.plans is None:
+            return int(self.plan is not None)
+        return len(self.plans)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the plans."""
+        if self.plans is None:
+            return 0 if self.plan is None else self.plan.nbytes
+        return sum([plan.nbytes for plan in list(self.plans.values())])
+
+    def run(self, values, trace=None) -> list:
+        """Compute what is fetched.
+
+        Parameters
+        ----------
+        values : sequence of Tensor or array_like
+            What is fed, in the order of the subgraph's feeds.
+        trace : RunTrace, optional
+            Gets the time and the memory that each op takes; the run is slower then.
+
+        Returns
+        -------
+        list of Tensor
+
+        Raises
+        ------
+        GraphError
+            If a placeholder is needed that is not fed, or something fed does not fit.
+        """
+        cdef list given = [value_of(x, False) for x in values]
+        return [new_tensor(value) for value in self.plan_for(given).run_traced(given, trace)]
+
+    cdef list run_values(self, list values):
+        return self.plan_for(values).run_values(values)
+
+    def plans_to_spare(self) -> list:
+        """List when plans were used last, how large they are and for which specs: all but one."""
+        cdef Plan plan
+        if self.plans is None:
+            return []
+        found = sorted([((<Plan>plan).last_use, plan.nbytes, specs)
+                        for specs, plan in list(self.plans.items())], key=lambda item: item[0])
+        if found:
+            found.pop()
+        return found
+
+    def drop(self, specs) -> None:
+        """Forget the plan for some specs."""
+        self.plans.pop(specs, None)
+
+    cdef Plan plan_for(self, list values):
+        global n_uses
+        cdef Plan plan
+        cdef Value value
+        if self.plans is None:
+            if self.plan is None:
+                plan = self.plan = Plan(self.subgraph)
+            elif not self.is_optimised:
+                plan = self.plan = Plan(optimise(self.subgraph))
+                self.is_optimised = True
+            else:
+                return self.plan
+            if self.report is not None:
+                self.report()
+            return plan
+        specs = tuple([value.spec for value in values])
+        plan = self.plans.get(specs)
+        if plan is None:
+            check_fed(self.subgraph.graph, tuple(self.subgraph.feeds), values)
+            plan = Plan(optimise(self.subgraph, specs))
+            self.make_room(plan.nbytes)
+            self.plans[specs] = plan
+            n_uses += 1
+            plan.last_use = n_uses
+            if self.report is not None:
+                self.report()
+            return plan
+        n_uses += 1
+        plan.last_use = n_uses
+        return plan
+
+    cdef int make_room(self, Py_ssize_t nbytes) except -1:
+        """Drop plans for a new one, those used least recently first."""
+        cdef Plan plan
+        kept = self.nbytes + nbytes
+        by_use = sorted([((<Plan>plan).last_use, specs)
+                         for specs, plan in list(self.plans.items())], key=lambda item: item[0])
+        for _, specs in by_use:
+            if len(self.plans) < MOST_PLANS and kept <= MOST_BYTES:
+                break
+            plan = self.plans.pop(specs, None)
+            kept -= 0 if plan is None else plan.nbytes
+        return 0

@@ -1,0 +1,48 @@
+# Frame: the memory that one run of a plan works in, and its instructions with real addresses. A
+# plan keeps one for the next run; a run that meets with another, in another thread or inside a
+# call, gets a frame of its own.
+
+from cytape.ops.engine.general_op cimport GeneralOp
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.tensor.buffer cimport Buffer
+from cytape.tensor.value cimport Value
+from libc.stdint cimport int32_t, uint64_t
+from numpy cimport ndarray, npy_intp
+
+from .code cimport Code
+from .instructions cimport Instruction
+
+cdef struct Patch:          # an operand that lies in external memory
+    int32_t instruction
+    int32_t operand
+    npy_intp offset
+
+cdef class ValueOp(GeneralOp):
+    # An op that is run with Values, say a call of another plan.
+    cpdef list run_values(self, list values, dict attrs)
+
+cdef class Frame:
+    cdef Code code
+    cdef Buffer arena
+    cdef Instruction* instructions
+    cdef Patch* patches          # by external
+    cdef int32_t* first_patch    # of an external; one more
+    cdef list objects            # Values, by external
+    cdef dict errors             # np.geterr(), in a careful run
+
+    cdef int link(self) except -1
+    cdef char* resolved(self, uint64_t address) except NULL
+    cdef int set_external(self, Py_ssize_t number, Value value) except -1
+    cdef list execute(self, list values, trace)
+    cdef int begin(self, list values) except -1
+    cdef int run_all(self, bint careful, trace) except -1
+    cdef int step(self, int32_t start, int32_t end, trace) except -1
+    cdef int call(self, int32_t node) except -1
+    cdef int read(self, int32_t node) except -1
+    cdef ndarray argument(self, int32_t symbol, bint copy)
+    cdef Value value_argument(self, int32_t symbol)
+    cdef int store(self, int32_t symbol, result) except -1
+    cdef int report(self, int32_t node) except -1
+    cdef list results(self)
+
+cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1

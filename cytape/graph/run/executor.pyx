@@ -1,0 +1,457 @@
+cimport cython
+cimport numpy as cnp
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.ref cimport Py_INCREF
+from cytape.core.interrupts cimport raise_failure
+from cytape.core.typedefs cimport index_t
+from cytape.graph.passes.accumulate_op cimport AccumulateOp
+from cytape.graph.passes.fused_op cimport FusedOp
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.kernels.loops cimport clear_trouble, trouble
+from cytape.tensor.buffer cimport new_buffer
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor, as_ndarray
+from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from .code cimport Span
+from .instructions cimport COPY_WALK, N_OPERANDS, OPERANDS, run_span
+from .layout cimport (
+    CONSTANT, EXTERNAL, LARGE, SMALL, UNKNOWN, Place, external_number, memory_of, offset_of)
+from .special_ops cimport is_read
+
+import sys
+import time
+import warnings
+
+import numpy as np
+
+from cytape.errors import GraphError
+from cytape.graph.model.failures import note_operation, where_built
+
+cnp.import_array()
+
+cdef extern from "<fenv.h>" nogil:
+    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
+    int fetestexcept(int excepts)
+
+cdef extern from "numpy/arrayobject.h":
+    int PyArray_SetBaseObject(ndarray array, object base) except -1  # steals the base
+    ndarray PyArray_NewFromDescr(type subtype, cnp.dtype descr, int ndim, npy_intp* dims,
+                                 npy_intp* strides, void* data, int flags, object base)
+
+cdef enum:
+    LINE = 64  # bytes
+
+
+cdef class ValueOp(GeneralOp):
+    """An op that a plan runs with values, not with arrays."""
+
+    cpdef list run_values(self, list values, dict attrs):
+        """Compute the outputs; all of them are new."""
+        raise NotImplementedError
+
+
+@cython.final
+cdef class Frame:
+    def __cinit__(self, Code code):
+        self.code = code
+        self.objects = [None] * code.n_externals
+        self.arena = new_buffer(
+            code.layout.large_bytes + code.layout.small_bytes + LINE)
+        self.link()
+
+    def __dealloc__(self):
+        free(self.instructions)
+        free(self.patches)
+        free(self.first_patch)
+
+    cdef int link(self) except -1:
+        """Give the instructions the addresses in this frame; note those that each run brings."""
+        cdef Code code = self.code
+        cdef uint64_t address
+        cdef int32_t i, k, total = 0, number
+        self.instructions = <Instruction*>malloc((code.n_code + 1) * sizeof(Instruction))
+        self.first_patch = <int32_t*>calloc(code.n_externals + 2, sizeof(int32_t))
+        if self.instructions == NULL or self.first_patch == NULL:
+            raise MemoryError()
+        memcpy(self.instructions, code.code, code.n_code * sizeof(Instruction))
+        for i in range(code.n_code):
+            for k in range(N_OPERANDS):
+                address = <uint64_t>self.instructions[i].data[k]
+                if memory_of(address) == CONSTANT:
+                    continue
+                if memory_of(address) == EXTERNAL:
+                    self.first_patch[external_number(address) + 2] += 1
+                    total += 1
+                else:
+                    self.instructions[i].data[k] = self.resolved(address)
+        self.patches = <Patch*>malloc((total + 1) * sizeof(Patch))
+        if self.patches == NULL:
+            raise MemoryError()
+        if total == 0:
+            return 0
+        for k in range(code.n_externals):
+            self.first_patch[k + 2] += self.first_patch[k + 1]
+        for i in range(code.n_code):
+            for k in range(N_OPERANDS):
+                address = <uint64_t>code.code[i].data[k]
+                if memory_of(address) == EXTERNAL:
+                    number = external_number(address)
+                    total = self.first_patch[number + 1]
+                    self.first_patch[number + 1] += 1
+                    self.patches[total].instruction = i
+                    self.patches[total].operand = k
+                    self.patches[total].offset = offset_of(address)
+        return 0
+
+    cdef char* resolved(self, uint64_t address) except NULL:
+        cdef int memory = memory_of(address)
+        if memory == CONSTANT:
+            return <char*>address
+        if memory == LARGE:
+            return self.arena.data + offset_of(address)
+        if memory == SMALL:
+            return self.arena.data + self.code.layout.large_bytes + offset_of(address)
+        return (<Value>self.objects[external_number(address)]).data + offset_of(address)
+
+    cdef int set_external(self, Py_ssize_t number, Value value) except -1:
+        """Bring along memory."""
+        cdef Patch* patch
+        cdef int32_t i
+        self.objects[number] = value
+        for i in range(self.first_patch[number], self.first_patch[number + 1]):
+            patch = &self.patches[i]
+            self.instructions[patch.instruction].data[patch.operand] = value.data + patch.offset
+        return 0
+
+    cdef list execute(self, list values, trace):
+        cdef bint careful = not self.code.repeatable or trace is not None
+        try:
+            if trouble():
+                clear_trouble()
+            self.begin(values)
+            self.run_all(careful, trace)
+            if not careful and trouble():
+                if matters(np.geterr()):
+                    clear_trouble()
+                    self.begin(values)
+                    self.run_all(True, None)
+                else:
+                    clear_trouble()
+            return self.results()
+        finally:
+            for i in range(len(self.objects)):
+                self.objects[i] = None
+
+    cdef int begin(self, list values) except -1:
+        """Take what is fed, and make room for what is fetched."""
+        cdef Code code = self.code
+        cdef Place* place
+        cdef Spec spec
+        cdef Value value
+        cdef int32_t symbol
+        cdef Py_ssize_t k, n_feeds = len(code.feeds)
+        check_fed(code.graph, code.feeds, values)
+        for k in range(n_feeds):
+            symbol = code.feeds[k]
+            value = values[k]
+            spec = <Spec>code.graph.symbols[symbol].spec
+            if not value.contiguous:
+                value = copy_of_array(array_of(value))
+            place = &code.layout.places[symbol]
+            if memory_of(place.address) == EXTERNAL:
+                self.set_external(k, value)
+            else:
+                memcpy(self.resolved(place.address), value.data, spec.nbytes)
+        for k, symbol in enumerate(code.fetches, n_feeds):
+            if k not in code.late:
+                self.set_external(k, new_value(<Spec>code.graph.symbols[symbol].spec))
+        return 0
+
+    cdef int run_all(self, bint careful, trace) except -1:
+        cdef Code code = self.code
+        cdef Span* span
+        cdef index_t i
+        cdef int failed = 0
+        self.errors = np.geterr() if careful else None
+        for i in range(code.n_spans):
+            span = &code.spans[i]
+            if span.is_call:
+                for number in code.releases.get(span.start, ()):
+                    self.objects[number] = None
+                start = 0.0 if trace is None else time.perf_counter()
+                self.call(code.code[span.start].node)
+                if trace is not None:
+                    trace.add(code.graph, code.code[span.start].node, start, time.perf_counter(),
+                              code.lives[span.start])
+                if careful and trouble():
+                    clear_trouble()
+            elif careful:
+                self.step(span.start, span.end, trace)
+            elif span.release:
+                with nogil:
+                    failed = run_span(self.instructions, span.start, span.end, code.pool)
+            else:
+                failed = run_span(self.instructions, span.start, span.end, code.pool)
+            if failed:
+                raise_failure(failed)
+            PyErr_CheckSignals()
+        return 0
+
+    cdef int step(self, int32_t start, int32_t end, trace) except -1:
+        """Run one instruction after the other and look after each at what it did."""
+        cdef Code code = self.code
+        cdef int32_t i
+        cdef int failed
+        for i in range(start, end):
+            if code.code[i].kind == OPERANDS:
+                continue
+            if trace is not None:
+                begun = time.perf_counter()
+            if code.code[i].work > 1 << 16 or code.code[i].kind == COPY_WALK:
+                with nogil:
+                    failed = run_span(self.instructions, i, i + 1, code.pool)
+            else:
+                failed = run_span(self.instructions, i, i + 1, code.pool)
+            if failed:
+                try:
+                    raise_failure(failed)
+                except MemoryError as error:
+                    note_operation(error, code.graph, code.code[i].node)
+                    raise
+            if trace is not None:
+                trace.add(code.graph, code.code[i].node, begun, time.perf_counter(),
+                          code.lives[i])
+            if trouble():
+                self.report(code.code[i].node)
+            PyErr_CheckSignals()
+        return 0
+
+    cdef int call(self, int32_t node) except -1:
+        cdef Code code = self.code
+        cdef Node* row = &code.graph.nodes[node]
+        cdef object op = code.graph.ops[node]
+        cdef dict attrs = code.graph.attrs[node]
+        cdef int32_t first = row.inputs, n_inputs = row.n_inputs, n_outputs = row.n_outputs
+        cdef int32_t first_output = row.first_output
+        cdef int32_t i
+        cdef bint copy
+        try:
+            if is_read(op):
+                return self.read(node)
+            if isinstance(op, ValueOp):
+                results = (<ValueOp>op).run_values(
+                    [self.value_argument(code.graph.args[first + i]) for i in range(n_inputs)],
+                    attrs)
+            else:
+                copy = op.stateful or not is_trusted(op.forward)
+                results = (<object>op).forward(  # a method of some ops
+                    *[self.argument(code.graph.args[first + i], copy) for i in range(n_inputs)],
+                    **attrs)
+            if not isinstance(results, (tuple, list)):
+                results = (results,)
+            if len(results) != n_outputs:
+                raise GraphError(f"{n_outputs} outputs were expected, {len(results)} computed")
+            for i in range(n_outputs):
+                if first_output + i not in code.fed:
+                    self.store(first_output + i, results[i])
+        except Exception as error:
+            note_operation(error, code.graph, node)
+            raise
+        return 0
+
+    cdef int read(self, int32_t node) except -1:
+        cdef Node* row = &self.code.graph.nodes[node]
+        cdef Tensor variable = self.code.graph.attrs[node]["variable"]
+        if row.first_output not in self.code.fed:
+            self.store(row.first_output, variable.held)
+        return 0
+
+    cdef ndarray argument(self, int32_t symbol, bint copy):
+        """What the forward function of an op is called with."""
+        cdef Place* place = &self.code.layout.places[symbol]
+        cdef Spec spec = <Spec>self.code.graph.symbols[symbol].spec
+        cdef int memory = memory_of(place.address)
+        cdef Value value
+        cdef npy_intp* strides = NULL
+        cdef ndarray array
+        if memory == EXTERNAL:
+            value = self.objects[external_number(place.address)]
+            if place.kind == UNKNOWN or value.spec is spec and offset_of(place.address) == 0 and (
+                    place.strides < 0):
+                array = array_of(value)
+                return array.copy() if copy else array
+            base = value
+        else:
+            base = self.code.constants if memory == CONSTANT else self.arena
+        if place.strides >= 0:
+            strides = self.code.pool + place.strides
+        Py_INCREF(spec.dtype)
+        array = PyArray_NewFromDescr(ndarray, <cnp.dtype>spec.dtype, spec.ndim, spec.dims, strides,
+                                     self.resolved(place.address), 0, None)
+        cnp.PyArray_UpdateFlags(array, cnp.NPY_ARRAY_UPDATE_ALL)
+        Py_INCREF(base)
+        PyArray_SetBaseObject(array, base)
+        if not copy:
+            return array
+        array = array.copy()
+        array.setflags(write=False)
+        return array
+
+    cdef Value value_argument(self, int32_t symbol):
+        cdef Place* place = &self.code.layout.places[symbol]
+        cdef Value value
+        if memory_of(place.address) == EXTERNAL and place.strides < 0 and (
+                offset_of(place.address) == 0):
+            value = self.objects[external_number(place.address)]
+            if place.kind == UNKNOWN or value.spec is <Spec>self.code.graph.symbols[symbol].spec:
+                return value
+        return copy_of_array(self.argument(symbol, False))
+
+    cdef int store(self, int32_t symbol, result) except -1:
+        """Put a result of Python where the instructions expect it."""
+        cdef Place* place = &self.code.layout.places[symbol]
+        cdef Spec spec = <Spec>self.code.graph.symbols[symbol].spec
+        cdef Value value = result if type(result) is Value else None
+        cdef ndarray array
+        if value is None:
+            if isinstance(result, Tensor):
+                value = (<Tensor>result).held
+            else:
+                array = as_ndarray(result)
+                value = copy_of_array(array) if is_borrowed(array) else value_of_array(array)
+        if value.spec is not spec and not fits(value.spec, spec):
+            raise GraphError(
+                f"the result has the shape {value.spec.shape} and the dtype {value.spec.dtype}; "
+                f"expected were {spec.shape} and {spec.dtype}")
+        if not value.contiguous and place.kind != UNKNOWN:
+            value = copy_of_array(array_of(value))
+        if memory_of(place.address) == EXTERNAL:
+            return self.set_external(external_number(place.address), value)
+        memcpy(self.resolved(place.address), value.data, spec.nbytes)
+        return 0
+
+    cdef int report(self, int32_t node) except -1:
+        """Say, as NumPy is set up to, that something was divided by zero or overflowed."""
+        cdef int found = fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+        op = self.code.graph.ops[node]
+        clear_trouble()
+        if isinstance(op, (FusedOp, AccumulateOp)):
+            try:
+                op.report(*[self.argument(symbol, False)
+                            for symbol in self.code.graph.inputs_of(node)])
+            except Exception as error:
+                note_operation(error, self.code.graph, node)
+                raise
+            return 0
+        for flag, number, kind, name in (
+                (FE_DIVBYZERO, 1, "divide", "divide by zero"),
+                (FE_OVERFLOW, 2, "over", "overflow"),
+                (FE_UNDERFLOW, 4, "under", "underflow"),
+                (FE_INVALID, 8, "invalid", "invalid value")):
+            how = self.errors[kind]
+            if not found & flag or how == "ignore":
+                continue
+            message = f"{name} encountered in {name_in_numpy(op)}"
+            if how == "warn":
+                warnings.warn(message, RuntimeWarning)
+            elif how == "raise":
+                error = FloatingPointError(message)
+                note_operation(error, self.code.graph, node)
+                raise error
+            elif how == "call":
+                np.geterrcall()(name, number)
+            else:
+                stream = sys.stderr if how == "print" else np.geterrcall()
+                stream.write(f"Warning: {message}\n")
+        return 0
+
+    cdef list results(self):
+        cdef Code code = self.code
+        cdef Py_ssize_t k, n_feeds = len(code.feeds)
+        cdef Place* place
+        cdef Value value
+        cdef list outputs = []
+        for k, symbol in enumerate(code.fetches, n_feeds):
+            value = self.objects[k]
+            place = &code.layout.places[<int32_t>symbol]
+            if k in code.late:
+                if place.kind == UNKNOWN:
+                    k = external_number(place.address)
+                    value = self.objects[k]
+                value = own_copy(value, any([value is fed for fed in self.objects[:n_feeds]]))
+            outputs.append(value)
+        return outputs
+
+
+cdef str name_in_numpy(op):
+    """What NumPy calls an op in its warnings."""
+    if isinstance(op.forward, np.ufunc):
+        return op.forward.__name__
+    return "cast" if op.name == "Cast" else "reduce"
+
+
+cdef Value own_copy(Value value, bint fed):
+    """A new value of the same data, which nobody can change."""
+    cdef bint shared = type(value.owner) is ndarray and not cnp.PyArray_CHKFLAGS(
+        <ndarray>value.owner, cnp.NPY_ARRAY_OWNDATA)
+    if fed or shared:
+        return copy_of_array(array_of(value))
+    return value_of_array(array_of(value))
+
+
+cdef bint is_borrowed(ndarray array) except -1:
+    """Whether an array shows memory of a frame, which is going to change."""
+    cdef object base = array
+    while isinstance(base, ndarray):
+        base = base.base
+    return type(base) is Buffer
+
+
+cdef bint is_trusted(forward):
+    """Whether a function keeps none of its arguments."""
+    module = getattr(forward, "__module__", None)
+    return isinstance(forward, np.ufunc) or isinstance(module, str) and (
+        module.partition(".")[0] in ("numpy", "cytape"))
+
+
+cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1:
+    """Raise unless values can be fed for symbols."""
+    cdef Value value
+    cdef Spec spec
+    cdef int32_t symbol
+    cdef Py_ssize_t k
+    if len(values) != len(feeds):
+        raise GraphError(f"{len(feeds)} values have to be fed, got {len(values)}")
+    for k in range(len(feeds)):
+        symbol = feeds[k]
+        value = values[k]
+        spec = <Spec>graph.symbols[symbol].spec
+        if value.spec is not spec and not fits(value.spec, spec):
+            where = where_built(graph.location_of(graph.node_of(symbol)))
+            raise GraphError(
+                f"what is fed for {graph.describe(symbol)}{where} has the shape "
+                f"{value.spec.shape} and the dtype {value.spec.dtype}; these must be "
+                f"{spec.shape} and {spec.dtype}")
+    return 0
+
+
+cdef bint fits(Spec found, Spec spec):
+    """Whether a value of one spec may stand for a symbol of another, whose extents are unknown."""
+    if spec.known or found.dtype != spec.dtype:
+        return False
+    if spec.shape is None:
+        return True
+    return len(found.shape) == len(spec.shape) and all([
+        extent is None or extent == other for extent, other in zip(spec.shape, found.shape)])
+
+
+cdef bint matters(dict errors):
+    """Whether NumPy is set up to say something about what has happened."""
+    return (fetestexcept(FE_DIVBYZERO) and errors["divide"] != "ignore"
+            or fetestexcept(FE_OVERFLOW) and errors["over"] != "ignore"
+            or fetestexcept(FE_UNDERFLOW) and errors["under"] != "ignore"
+            or fetestexcept(FE_INVALID) and errors["invalid"] != "ignore")

@@ -1,0 +1,54 @@
+# Instructions: what a plan consists of, and the loop that runs them without Python.
+#
+#     { MULTIPLY_D, node 7, data: the inputs, then the output, ... }
+#
+# Operands are addresses. What a typed loop needs besides stands in the pool of the plan, `geometry`
+# being its position there:
+#
+#     LOOP      n, one stride per operand
+#     WALK      n_axes, n_operands, n, one stride per operand (the inner loop, as above); then
+#               n_axes extents, and n_axes strides per operand
+#     COPY_WALK the same
+#     PRODUCT   the dimensions and the strides of matmul's loop
+#     COPY, ZERO  nothing: `work` is how many bytes
+
+from cytape.ops.kernels.loops cimport Kernel, Loop
+from libc.stdint cimport int32_t
+from numpy cimport npy_intp
+
+cdef enum Kind:
+    ADD_D = 0, SUBTRACT_D, MULTIPLY_D, DIVIDE_D, NEGATIVE_D, SQUARE_D   # one float64
+    ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, NEGATIVE_F, SQUARE_F       # one float32
+    LOOP
+    WALK
+    PRODUCT
+    COPY
+    COPY_WALK
+    ZERO
+    FUSED         # `loop` is a FusedOp, of `geometry` operands and results;
+    ACCUMULATE    # an AccumulateOp;
+    OPERANDS      # follows one of these: what has no room there
+    CALL          # of Python
+
+cdef enum:
+    N_OPERANDS = 4
+    MANY_OPERANDS = 64
+    N_DIRECT = 6  # the ops of the first two lines above
+    SHORT = 64    # elements for which the loops here are the fastest
+
+cdef struct Instruction:
+    int32_t kind
+    int32_t node
+    char* data[N_OPERANDS]
+    const Loop* loop
+    npy_intp work       # bytes gone through
+    int32_t geometry
+
+# Returns NO_MEMORY or INTERRUPTED, or 0.
+cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
+                  const npy_intp* pool) noexcept nogil
+cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
+cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op
+cdef const Loop* mean_loop(int type_num) noexcept  # divides by the stride of a third operand
+cdef const Loop* cast_loop(int from_type, int to_type) noexcept  # NULL: there is none
+cdef const Loop* select_loop(int itemsize) noexcept  # numpy.where; NULL: there is none

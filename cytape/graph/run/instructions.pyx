@@ -1,0 +1,287 @@
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.core.interrupts cimport NO_MEMORY
+from cytape.graph.passes.accumulate_op cimport AccumulateOp
+from cytape.graph.passes.fused_op cimport FusedOp
+from cytape.ops.kernels.loops cimport kernel_of, loop_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
+    #else
+    #define CYTAPE_SAME_OR_APART
+    #endif
+    #define CYTAPE_BINARY(name, type, operator) \\
+        static void name(char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            const type *x = (const type *)data[0], *y = (const type *)data[1]; \\
+            type *z = (type *)data[2]; \\
+            npy_intp i, count = *n; \\
+            if (strides[0] == 0) { \\
+                const type number = *x; \\
+                CYTAPE_SAME_OR_APART \\
+                for (i = 0; i < count; i++) { z[i] = number operator y[i]; } \\
+            } else if (strides[1] == 0) { \\
+                const type number = *y; \\
+                CYTAPE_SAME_OR_APART \\
+                for (i = 0; i < count; i++) { z[i] = x[i] operator number; } \\
+            } else { \\
+                CYTAPE_SAME_OR_APART \\
+                for (i = 0; i < count; i++) { z[i] = x[i] operator y[i]; } \\
+            } \\
+        }
+    #define CYTAPE_UNARY(name, type, expression) \\
+        static void name(char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            const type *from = (const type *)data[0]; \\
+            type *z = (type *)data[1]; \\
+            npy_intp i, count = *n; \\
+            CYTAPE_SAME_OR_APART \\
+            for (i = 0; i < count; i++) { \\
+                const type x = from[strides[0] == 0 ? 0 : i]; \\
+                z[i] = (type)(expression); \\
+            } \\
+        }
+    #define CYTAPE_DIRECT(type) \\
+        CYTAPE_BINARY(cytape_add_##type, type, +) \\
+        CYTAPE_BINARY(cytape_subtract_##type, type, -) \\
+        CYTAPE_BINARY(cytape_multiply_##type, type, *) \\
+        CYTAPE_BINARY(cytape_divide_##type, type, /) \\
+        CYTAPE_UNARY(cytape_negative_##type, type, -x) \\
+        CYTAPE_UNARY(cytape_square_##type, type, x * x) \\
+        CYTAPE_UNARY(cytape_mean_##type, type, x / (double)strides[2])
+    CYTAPE_DIRECT(double)
+    CYTAPE_DIRECT(float)
+    #define CYTAPE_LOOPS(type) { \\
+        cytape_add_##type, cytape_subtract_##type, cytape_multiply_##type, cytape_divide_##type, \\
+        cytape_negative_##type, cytape_square_##type, cytape_mean_##type }
+    typedef void (*cytape_loop_t)(char **, const npy_intp *, const npy_intp *, void *);
+    static const cytape_loop_t cytape_direct_loops[2][7] = {
+        CYTAPE_LOOPS(double), CYTAPE_LOOPS(float) };
+    #define CYTAPE_CAST(name, from, to) \\
+        static void name(char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            npy_intp i, count = *n; \\
+            for (i = 0; i < count; i++) { \\
+                *(to *)(data[1] + i * strides[1]) = \\
+                    (to)*(const from *)(data[0] + i * strides[0]); \\
+            } \\
+        }
+    #define CYTAPE_CASTS(name, from) \\
+        CYTAPE_CAST(cytape_##name##_double, from, double) \\
+        CYTAPE_CAST(cytape_##name##_float, from, float)
+    CYTAPE_CASTS(bool, npy_bool)
+    CYTAPE_CASTS(int, npy_int)
+    CYTAPE_CASTS(long, npy_long)
+    CYTAPE_CASTS(longlong, npy_longlong)
+    CYTAPE_CASTS(double, double)
+    CYTAPE_CASTS(float, float)
+    static const cytape_loop_t cytape_cast_loops[6][2] = {
+        { cytape_bool_double, cytape_bool_float }, { cytape_int_double, cytape_int_float },
+        { cytape_long_double, cytape_long_float },
+        { cytape_longlong_double, cytape_longlong_float },
+        { cytape_double_double, cytape_double_float },
+        { cytape_float_double, cytape_float_float } };
+    #define CYTAPE_SELECT(type) \\
+        static void cytape_select_##type(char **data, const npy_intp *n, const npy_intp *strides, \\
+                                         void *extra) { \\
+            npy_intp i, count = *n; \\
+            for (i = 0; i < count; i++) { \\
+                *(type *)(data[3] + i * strides[3]) = *(npy_bool *)(data[0] + i * strides[0]) \\
+                    ? *(type *)(data[1] + i * strides[1]) : *(type *)(data[2] + i * strides[2]); \\
+            } \\
+        }
+    CYTAPE_SELECT(npy_int32)
+    CYTAPE_SELECT(npy_int64)
+    """
+    void* cytape_direct_loops[2][7]
+    void* cytape_cast_loops[6][2]
+    void cytape_select_npy_int32() noexcept
+    void cytape_select_npy_int64() noexcept
+
+cdef Loop direct_loops[2][N_DIRECT + 1]
+cdef int[6] cast_from = [
+    cnp.NPY_BOOL, cnp.NPY_INT, cnp.NPY_LONG, cnp.NPY_LONGLONG, cnp.NPY_DOUBLE, cnp.NPY_FLOAT]
+cdef Loop cast_loops[6][2]
+cdef Loop select_loops[2]
+cdef list direct_kernels = [
+    kernel_of(ufunc)
+    for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.negative, np.square)]
+
+
+cdef void enter_loops() noexcept:
+    cdef int i, j
+    for i in range(2):
+        for j in range(N_DIRECT + 1):
+            direct_loops[i][j].function = <loop_t>cytape_direct_loops[i][j]
+            direct_loops[i][j].data = NULL
+            direct_loops[i][j].out_type = cnp.NPY_FLOAT if i else cnp.NPY_DOUBLE
+    for i in range(6):
+        for j in range(2):
+            cast_loops[i][j].function = <loop_t>cytape_cast_loops[i][j]
+            cast_loops[i][j].data = NULL
+    select_loops[0].function = <loop_t><void*>cytape_select_npy_int32
+    select_loops[1].function = <loop_t><void*>cytape_select_npy_int64
+
+
+enter_loops()
+
+
+cdef int direct_op(Kernel kernel) except -2:
+    cdef int i
+    for i in range(N_DIRECT):
+        if kernel is <Kernel>direct_kernels[i]:
+            return i
+    return -1
+
+
+cdef const Loop* short_loop(int op, int type_num) noexcept:
+    return &direct_loops[type_num == cnp.NPY_FLOAT][op]
+
+
+cdef const Loop* mean_loop(int type_num) noexcept:
+    return &direct_loops[type_num == cnp.NPY_FLOAT][N_DIRECT]
+
+
+cdef const Loop* cast_loop(int from_type, int to_type) noexcept:
+    cdef int i
+    if to_type != cnp.NPY_DOUBLE and to_type != cnp.NPY_FLOAT:
+        return NULL
+    for i in range(6):
+        if cast_from[i] == from_type:
+            return &cast_loops[i][to_type == cnp.NPY_FLOAT]
+    return NULL
+
+
+cdef const Loop* select_loop(int itemsize) noexcept:
+    return &select_loops[itemsize == 8] if itemsize == 8 or itemsize == 4 else NULL
+
+
+cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
+                  const npy_intp* pool) noexcept nogil:
+    cdef const Instruction* at = code + start
+    cdef const Instruction* last = code + end
+    cdef const npy_intp* geometry
+    cdef char** data
+    cdef int kind, failed
+    while at != last:
+        kind = at.kind
+        data = <char**>at.data
+        if kind == ADD_D:
+            (<double*>data[2])[0] = (<double*>data[0])[0] + (<double*>data[1])[0]
+        elif kind == SUBTRACT_D:
+            (<double*>data[2])[0] = (<double*>data[0])[0] - (<double*>data[1])[0]
+        elif kind == MULTIPLY_D:
+            (<double*>data[2])[0] = (<double*>data[0])[0] * (<double*>data[1])[0]
+        elif kind == DIVIDE_D:
+            (<double*>data[2])[0] = (<double*>data[0])[0] / (<double*>data[1])[0]
+        elif kind == NEGATIVE_D:
+            (<double*>data[1])[0] = -(<double*>data[0])[0]
+        elif kind == SQUARE_D:
+            (<double*>data[1])[0] = (<double*>data[0])[0] * (<double*>data[0])[0]
+        elif kind == ADD_F:
+            (<float*>data[2])[0] = (<float*>data[0])[0] + (<float*>data[1])[0]
+        elif kind == SUBTRACT_F:
+            (<float*>data[2])[0] = (<float*>data[0])[0] - (<float*>data[1])[0]
+        elif kind == MULTIPLY_F:
+            (<float*>data[2])[0] = (<float*>data[0])[0] * (<float*>data[1])[0]
+        elif kind == DIVIDE_F:
+            (<float*>data[2])[0] = (<float*>data[0])[0] / (<float*>data[1])[0]
+        elif kind == NEGATIVE_F:
+            (<float*>data[1])[0] = -(<float*>data[0])[0]
+        elif kind == SQUARE_F:
+            (<float*>data[1])[0] = (<float*>data[0])[0] * (<float*>data[0])[0]
+        elif kind == LOOP:
+            geometry = pool + at.geometry
+            at.loop.function(data, geometry, geometry + 1, at.loop.data)
+        elif kind == WALK:
+            walk(data, pool + at.geometry, at.loop, 0)
+        elif kind == PRODUCT:
+            geometry = pool + at.geometry
+            at.loop.function(data, geometry, geometry + 4, at.loop.data)
+        elif kind == COPY:
+            memcpy(data[1], data[0], at.work)
+        elif kind == COPY_WALK:
+            walk(data, pool + at.geometry, NULL, at.work)
+        elif kind == ZERO:
+            memset(data[0], 0, at.work)
+        elif kind == FUSED or kind == ACCUMULATE:
+            failed = run_op(at)
+            if failed < 0:
+                return failed
+        at += 1
+    return 0
+
+
+cdef int run_op(const Instruction* at) noexcept nogil:
+    """Have an op compute that brings a loop of its own."""
+    cdef char* on_stack[MANY_OPERANDS]
+    cdef char** data = on_stack
+    cdef PyObject* op = <PyObject*>at.loop
+    cdef int i, failed = 0, n = at.geometry
+    if n > MANY_OPERANDS:
+        data = <char**>malloc(n * sizeof(char*))
+        if data == NULL:
+            return NO_MEMORY
+    for i in range(n):
+        data[i] = <char*>at[i // N_OPERANDS].data[i % N_OPERANDS]
+    if at.kind == FUSED:
+        failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands)
+    else:
+        failed = (<AccumulateOp>op).run(data, data[n - 1])
+    if data != on_stack:
+        free(data)
+    return failed
+
+
+cdef void walk(char** operands, const npy_intp* geometry, const Loop* loop,
+               npy_intp itemsize) noexcept nogil:
+    """Run a loop (NULL: copy items) on one run of elements after the other."""
+    cdef npy_intp n_axes = geometry[0], n_operands = geometry[1]
+    cdef const npy_intp* steps = geometry + 3
+    cdef const npy_intp* extents = steps + n_operands
+    cdef const npy_intp* strides = extents + n_axes
+    cdef npy_intp position[64]
+    cdef char* data[N_OPERANDS]
+    cdef npy_intp axis, i
+    memset(position, 0, n_axes * sizeof(npy_intp))
+    for i in range(n_operands):
+        data[i] = operands[i]
+    while True:
+        if loop != NULL:
+            loop.function(data, geometry + 2, steps, loop.data)
+        else:
+            copy_items(data[0], data[1], geometry[2], steps[0], steps[1], itemsize)
+        axis = n_axes - 1
+        while axis >= 0:
+            position[axis] += 1
+            if position[axis] < extents[axis]:
+                for i in range(n_operands):
+                    data[i] += strides[i * n_axes + axis]
+                break
+            position[axis] = 0
+            for i in range(n_operands):
+                data[i] -= (extents[axis] - 1) * strides[i * n_axes + axis]
+            axis -= 1
+        if axis < 0:
+            return
+
+
+cdef void copy_items(char* source, char* target, npy_intp n, npy_intp step, npy_intp target_step,
+                     npy_intp itemsize) noexcept nogil:
+    cdef npy_intp i
+    if step == target_step == itemsize:
+        memcpy(target, source, n * itemsize)
+    elif itemsize == sizeof(double):
+        for i in range(n):
+            (<double*>(target + i * target_step))[0] = (<double*>(source + i * step))[0]
+    elif itemsize == sizeof(float):
+        for i in range(n):
+            (<float*>(target + i * target_step))[0] = (<float*>(source + i * step))[0]
+    else:
+        for i in range(n):
+            memcpy(target + i * target_step, source + i * step, itemsize)

@@ -1,0 +1,107 @@
+cimport cython
+from cytape.ops.engine.dispatch cimport value_of
+from cytape.tensor.tensor cimport new_tensor
+from numpy cimport npy_intp
+
+from .compiler cimport compile
+from .instructions cimport Instruction
+
+
+@cython.final
+cdef class Plan:
+    """A piece of a graph compiled to instructions and a layout of memory, ready to run.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+        Which symbols are fed and fetched, and which nodes run in any case.
+
+    Attributes
+    ----------
+    peak_bytes : int
+        The most bytes that intermediate and fetched values take at any time.
+    arena_bytes : int
+        What is kept for intermediate values between runs.
+    nbytes : int
+        What is kept in all: the arena, instructions and their geometry.
+
+    Raises
+    ------
+    GraphError
+        If a placeholder is needed that is not fed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cytape.graph import Graph
+    >>> from cytape.graph.model.subgraph import Subgraph
+    >>> graph = Graph()
+    >>> x = graph.placeholder("float64", ())
+    >>> y = x * x + 1.0
+    >>> plan = Plan(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
+    >>> plan.run([np.array(3.0)])
+    [Tensor(10.)]
+    """
+
+    def __init__(self, subgraph):
+        self.code = Code(subgraph)
+        compile(self.code, tuple(subgraph.keep))
+
+    @property
+    def peak_bytes(self) -> int:
+        return self.code.peak_bytes
+
+    @property
+    def arena_bytes(self) -> int:
+        return self.code.layout.small_bytes + self.code.layout.large_bytes
+
+    @property
+    def nbytes(self) -> int:
+        return (self.arena_bytes + 2 * self.code.n_code * <Py_ssize_t>sizeof(Instruction)
+                + self.code.n_pool * <Py_ssize_t>sizeof(npy_intp))
+
+    @property
+    def n_instructions(self) -> int:
+        """How many instructions there are."""
+        return self.code.n_code
+
+    @property
+    def n_calls(self) -> int:
+        """How many of them are calls of Python."""
+        cdef int i
+        return sum([1 for i in range(self.code.n_spans) if self.code.spans[i].is_call])
+
+    def run(self, values, trace=None) -> list:
+        """Compute what is fetched.
+
+        Parameters
+        ----------
+        values : sequence of Tensor or ndarray
+            What is fed, in the order of the subgraph's feeds.
+        trace : RunTrace, optional
+            Gets the time and the memory that each op takes; the run is slower then.
+
+        Returns
+        -------
+        list of Tensor
+
+        Raises
+        ------
+        GraphError
+            If something fed has another shape or dtype than the tensor it is fed for.
+        """
+        cdef list given = [value_of(x, False) for x in values]
+        return [new_tensor(value) for value in self.run_traced(given, trace)]
+
+    cdef list run_values(self, list values):
+        return self.run_traced(values, None)
+
+    cdef list run_traced(self, list values, trace):
+        cdef Frame frame = self.idle
+        self.idle = None
+        if frame is None:
+            frame = Frame(self.code)
+        try:
+            return frame.execute(values, trace)
+        finally:
+            self.idle = frame

@@ -1,0 +1,504 @@
+# The kinds of ops, besides the elementwise ones, that are run without Python. Each function here
+# writes the instructions of a node and returns True, or does nothing and returns False where the op
+# has to be called: for dtypes without a loop, indices of arrays, errors of any kind.
+
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.graph.passes.accumulate_op cimport AccumulateOp
+from cytape.graph.passes.fused_op cimport FusedOp
+from cytape.ops.engine.index_op cimport IndexOp, Region, locate
+from cytape.ops.engine.matmul_op cimport MatMulOp
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.sum_op cimport SumOp, axes_of
+from cytape.ops.kernels.loops cimport N_TYPES, Kernel, Loop, kernel_of
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport Value
+from libc.string cimport memcmp, memcpy
+from numpy cimport ndarray, npy_intp
+
+from .code cimport N_TEMPORARIES
+from .instructions cimport (
+    ACCUMULATE, FUSED, LOOP, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop, mean_loop,
+    select_loop)
+from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
+
+import numpy as np
+
+from cytape.errors import GraphError
+from cytape.ops.engine.declare import OPS
+
+cnp.import_array()
+
+cdef enum Special:
+    NONE = 0
+    PLACEHOLDER
+    OF_CONSTANT
+    IDENTITY
+    RESHAPE
+    TRANSPOSE
+    BROADCAST
+    SUM_TO
+    INDEX_ADD
+    CAST
+    SELECT
+    MAXIMUM
+    MINIMUM
+
+cdef dict SPECIAL_NAMES = {
+    "Placeholder": PLACEHOLDER, "Constant": OF_CONSTANT, "Identity": IDENTITY,
+    "StopGradient": IDENTITY, "Reshape": RESHAPE, "Squeeze": RESHAPE,
+    "ExpandDims": RESHAPE, "AtLeast1D": RESHAPE, "AtLeast2D": RESHAPE, "AtLeast3D": RESHAPE,
+    "Transpose": TRANSPOSE, "BroadcastTo": BROADCAST, "BroadcastToLike": BROADCAST,
+    "SumTo": SUM_TO, "SumToLike": SUM_TO, "IndexAdd": INDEX_ADD, "Cast": CAST, "Where": SELECT,
+    "Max": MAXIMUM, "Min": MINIMUM,
+}
+cdef dict special = {}  # op -> Special
+cdef Kernel add_kernel = kernel_of(np.add)
+cdef Kernel matmul_kernel = kernel_of(np.matmul)
+cdef Kernel maximum_kernel = kernel_of(np.maximum)
+cdef Kernel minimum_kernel = kernel_of(np.minimum)
+
+
+cdef int learn_ops() except -1:
+    """Note the ops that are known by name, as far as they are declared by now."""
+    if len(special) < len(SPECIAL_NAMES):
+        for name, what in SPECIAL_NAMES.items():
+            if name in OPS:
+                special[OPS[name]] = what
+    return 0
+
+
+cdef bint is_read(Op op) except -1:
+    """Whether an op reads a variable, which it knows; its input is not looked at."""
+    return op.stateful and op.op_type.name == "ReadVariable"
+
+
+cdef bint emit_special(Code code, int32_t node, Op op) except -1:
+    cdef int what = special.get(op, NONE)
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t out = row.first_output, i
+    if code.layout.places[out].kind != NOWHERE:  # it is fed
+        return what != NONE
+    for i in range(row.inputs, row.inputs + row.n_inputs):
+        if code.layout.places[code.graph.args[i]].kind == DEFERRED:
+            code.settle(code.graph.args[i])
+    if type(op) is FusedOp:
+        return own_loop(code, node, op, FUSED, (<FusedOp>op).operand_specs)
+    if type(op) is AccumulateOp:
+        return own_loop(code, node, op, ACCUMULATE, (<AccumulateOp>op).operand_specs)
+    if what == OF_CONSTANT:
+        return constant(code, out, (<Tensor?>code.graph.attrs[node]["value"]).held) == 0
+    if what == PLACEHOLDER:
+        raise GraphError(
+            f"{code.graph.describe(out)} has no value: it is a placeholder that is needed for "
+            "what is to be computed, so a value must be fed for it")
+    if what == IDENTITY:
+        return identity(code, node)
+    if what == RESHAPE:
+        return reshape(code, node)
+    if what == TRANSPOSE:
+        return transpose(code, node)
+    if what == BROADCAST:
+        return broadcast(code, node)
+    if what == SUM_TO:
+        return sum_to(code, node)
+    if what == INDEX_ADD:
+        return index_add(code, node)
+    if what == CAST:
+        return cast(code, node)
+    if what == SELECT:
+        return select(code, node)
+    if what == MAXIMUM:
+        return extremum(code, node, maximum_kernel)
+    if what == MINIMUM:
+        return extremum(code, node, minimum_kernel)
+    if type(op) is IndexOp:
+        return get_item(code, node)
+    if type(op) is SumOp:
+        return total(code, node, (<SumOp>op).is_mean)
+    if type(op) is MatMulOp:
+        return product(code, node)
+    if what == NONE and isinstance(op.forward, np.ufunc) and not code.graph.attrs[node] and (
+            not op.stateful) and op.forward.nin == code.graph.nodes[node].n_inputs and (
+            op.forward.nout == 1):
+        return code.elementwise(node, kernel_of(op.forward))
+    return False
+
+
+cdef int constant(Code code, int32_t symbol, value) except -1:
+    cdef Value held = value
+    cdef Place* place = &code.layout.places[symbol]
+    code.constants.append(held)
+    place.kind = PLACED
+    place.root = symbol
+    place.claims = 1
+    place.nbytes = held.spec.nbytes
+    place.address = <uint64_t>held.data
+    place.strides = -1
+    if not held.contiguous:
+        place.strides = code.push(cnp.PyArray_STRIDES(<ndarray>held.owner), held.spec.ndim)
+    return 0
+
+
+cdef bint identity(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef npy_intp strides[MAX_AXES]
+    if code.layout.places[x].kind != PLACED or code.graph.nodes[node].n_inputs != 1:
+        return False
+    code.strides_of(x, strides)
+    return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
+
+
+cdef bint reshape(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Place* place = &code.layout.places[x]
+    if place.kind != PLACED or not code.spec(out).known or (
+            code.spec(out).nbytes != code.spec(x).nbytes
+            or code.graph.attrs[node].get("order", "C") != "C"):
+        return False
+    if place.strides < 0:
+        return code.view(out, x, 0, NULL) == 0
+    code.place_output(out)
+    return code.emit_copy(node, place, code.spec(x), code.layout.places[out].address) == 0
+
+
+cdef bint transpose(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef Spec spec = code.spec(x)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp moved[MAX_AXES]
+    cdef int axis, i
+    if code.layout.places[x].kind != PLACED or not spec.known:
+        return False
+    axes = code.graph.attrs[node]["axes"]
+    axes = range(spec.ndim - 1, -1, -1) if axes is None else axes
+    code.strides_of(x, strides)
+    for i, axis in enumerate(axes):
+        moved[i] = strides[axis if axis >= 0 else axis + spec.ndim]
+    return code.view(code.graph.nodes[node].first_output, x, 0, moved) == 0
+
+
+cdef bint broadcast(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef Walk walk
+    if code.layout.places[x].kind != PLACED or not broadcasts(code.spec(x), spec):
+        return False
+    walk.n_operands = 0
+    plan(&walk, spec)
+    code.join_place(&walk, x)
+    memcpy(strides, walk.strides[0], spec.ndim * sizeof(npy_intp))
+    return code.view(out, x, 0, strides) == 0
+
+
+cdef bint get_item(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef npy_intp strides[MAX_AXES]
+    cdef Region region
+    if (code.layout.places[x].kind != PLACED or not code.spec(x).known
+            or not code.spec(out).known or code.graph.nodes[node].n_inputs != 1):
+        return False
+    code.strides_of(x, strides)
+    if not locate(code.graph.attrs[node]["index"], strides, code.spec(x), &region):
+        return False
+    return code.view(out, x, region.offset, region.strides) == 0
+
+
+cdef bint index_add(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x)
+    cdef Place* place = &code.layout.places[out]
+    cdef Region region
+    if (code.layout.places[x].kind != PLACED or not spec.known or not code.spec(out).known
+            or code.graph.nodes[node].n_inputs != 1
+            or spec.type_num != code.spec(out).type_num
+            or not locate(code.graph.attrs[node]["index"], NULL, code.spec(out), &region)
+            or region.ndim != spec.ndim
+            or memcmp(region.dims, spec.dims, spec.ndim * sizeof(npy_intp))):
+        return False
+    place.kind = DEFERRED
+    place.source = x
+    place.root = code.layout.places[x].root
+    place.address = region.offset
+    place.strides = code.push(region.strides, spec.ndim)
+    place.claims = 1
+    code.layout.places[place.root].claims += 1
+    if place.uses != 1:
+        code.settle(out)
+    return True
+
+
+cdef bint total(Code code, int32_t node, bint is_mean) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp stride
+    cdef dict attrs = code.graph.attrs[node]
+    cdef uint64_t axes
+    cdef int axis
+    if (not result.known or result.type_num != spec.type_num
+            or attrs.get("dtype") is not None or not axes_of(attrs["axis"], spec, &axes)
+            or is_mean and (spec.size == 0 or not is_plain_float(spec))):
+        return False
+    stride = spec.itemsize
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = 0
+        if not axes >> axis & 1:
+            strides[axis] = stride
+            stride *= spec.dims[axis]
+    return add_up(code, node, strides, is_mean) == 0 if can_add_up(code, x) else False
+
+
+cdef bint sum_to(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp stride
+    cdef int axis, lead
+    if (not can_add_up(code, x) or not broadcasts(result, spec)
+            or result.type_num != spec.type_num or spec.type_num == cnp.NPY_FLOAT16):
+        return False  # halves are summed as floats
+    stride = spec.itemsize
+    lead = spec.ndim - result.ndim
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = 0
+        if axis >= lead and result.dims[axis - lead] != 1:
+            strides[axis] = stride
+            stride *= result.dims[axis - lead]
+    return add_up(code, node, strides, False) == 0
+
+
+cdef bint broadcasts(Spec a, Spec b) noexcept:
+    """Whether one shape certainly broadcasts to the other; what does not is left to NumPy."""
+    cdef int axis, lead = b.ndim - a.ndim
+    if not (a.known and b.known) or lead < 0:
+        return False
+    for axis in range(a.ndim):
+        if a.dims[axis] != 1 and a.dims[axis] != b.dims[lead + axis]:
+            return False
+    return True
+
+
+cdef bint can_add_up(Code code, int32_t x) except -1:
+    cdef Spec spec = code.spec(x)
+    if not spec.known or not spec.trainable or spec.type_num >= N_TYPES or (
+            code.layout.places[x].kind == UNKNOWN):
+        return False
+    if code.layout.places[x].kind == DEFERRED:
+        code.settle(x)
+    return True
+
+
+cdef int add_up(Code code, int32_t node, npy_intp* strides, bint is_mean) except -1:
+    """Sum into an output that has such strides, 0 along the axes that are summed over."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef Instruction* instruction
+    cdef uint64_t addresses[3]
+    cdef Walk walk
+    code.place_output(out)
+    addresses[0] = addresses[2] = code.layout.places[out].address
+    addresses[1] = code.layout.places[x].address
+    code.emit_zero(node, addresses[0], result.nbytes)
+    if not plan(&walk, spec):
+        return 0
+    join_memory(&walk, NULL, strides)
+    code.join_place(&walk, x)
+    join_memory(&walk, NULL, strides)
+    code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], 0, addresses)
+    if is_mean:
+        instruction = code.next(node, LOOP)
+        instruction.data[0] = instruction.data[1] = <char*>addresses[0]
+        instruction.loop = mean_loop(spec.type_num)
+        instruction.geometry = code.linear(
+            result.size, spec.itemsize, spec.itemsize, spec.size // result.size)
+        instruction.work = 2 * result.nbytes
+    return 0
+
+
+cdef bint product(Code code, int32_t node) except -1:
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t out = row.first_output, i, symbol, copy
+    cdef Spec spec
+    cdef npy_intp geometry[13]
+    cdef npy_intp strides[MAX_AXES]
+    cdef uint64_t addresses[2]
+    cdef Instruction* instruction
+    if row.n_inputs != 2 or code.graph.attrs[node] or not code.spec(out).known:
+        return False
+    for i in range(2):
+        symbol = code.graph.args[row.inputs + i]
+        spec = code.spec(symbol)
+        if (code.layout.places[symbol].kind in (UNKNOWN, NOWHERE) or not spec.known
+                or not 1 <= spec.ndim <= 2 or spec.size == 0 or not is_plain_float(spec)
+                or spec.type_num != code.spec(out).type_num):
+            return False
+    code.place_output(out)
+    geometry[0] = 1
+    geometry[4] = geometry[5] = geometry[6] = 0
+    for i in range(2):
+        symbol = code.graph.args[row.inputs + i]
+        spec = code.spec(symbol)
+        if code.layout.places[symbol].kind == DEFERRED:
+            code.settle(symbol)
+        code.strides_of(symbol, strides)
+        addresses[i] = code.layout.places[symbol].address
+        if not suits_products(spec, strides):
+            copy = code.new_temporary(spec)
+            addresses[i] = code.layout.places[copy].address
+            code.emit_copy(node, &code.layout.places[symbol], spec, addresses[i])
+            strides[spec.ndim - 1] = spec.itemsize
+            strides[0] = spec.nbytes // spec.dims[0]
+        if spec.ndim == 2:
+            geometry[1 + i], geometry[2 + i] = spec.dims[0], spec.dims[1]
+            geometry[7 + 2 * i], geometry[8 + 2 * i] = strides[0], strides[1]
+        elif i == 0:
+            geometry[1], geometry[2] = 1, spec.dims[0]
+            geometry[7], geometry[8] = strides[0] * spec.dims[0], strides[0]
+        else:
+            geometry[3] = 1
+            geometry[9], geometry[10] = strides[0], spec.itemsize
+    geometry[11] = geometry[3] * spec.itemsize
+    geometry[12] = spec.itemsize
+    instruction = code.next(node, PRODUCT)
+    instruction.data[0] = <char*>addresses[0]
+    instruction.data[1] = <char*>addresses[1]
+    instruction.data[2] = <char*>code.layout.places[out].address
+    instruction.loop = &matmul_kernel.loops[spec.type_num]
+    instruction.work = (geometry[1] * geometry[3] + geometry[2] * geometry[3] + (
+        geometry[1] * geometry[2])) * spec.itemsize
+    instruction.geometry = code.push(geometry, 13)
+    code.release_temporaries()
+    return True
+
+
+cdef bint cast(Code code, int32_t node) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef Spec spec = code.spec(x), result = code.spec(code.graph.nodes[node].first_output)
+    if code.layout.places[x].kind != PLACED or not result.known or not spec.known:
+        return False
+    if spec.type_num == result.type_num:
+        return reshape(code, node)
+    if cast_loop(spec.type_num, result.type_num) == NULL:
+        return False
+    return code.apply(node, -1, cast_loop(spec.type_num, result.type_num), x, x) == 0
+
+
+cdef bint own_loop(Code code, int32_t node, Op op, int kind, tuple operand_specs) except -1:
+    """An op that runs a loop of its own, over contiguous operands."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef Instruction* instruction = NULL
+    cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
+    cdef int32_t symbol, i, n = row.n_inputs + row.n_outputs
+    cdef npy_intp work = 0
+    for i, symbol in enumerate(symbols):
+        if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not operand_specs[i]:
+            return False
+    if sum([code.layout.places[<int32_t>one].strides >= 0 for one in symbols]) > N_TEMPORARIES:
+        return False
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
+            return False
+    symbols = [code.contiguous(node, symbol) for symbol in symbols]
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        code.place_output(symbol)
+        symbols.append(symbol)
+    for symbol in symbols:
+        work += code.spec(symbol).nbytes
+    for i in range(n):
+        if i % N_OPERANDS == 0:
+            instruction = code.next(node, OPERANDS if i else kind)
+            if i == 0:
+                instruction.loop = <const Loop*><PyObject*>op
+                instruction.geometry = n
+                instruction.work = work
+        instruction.data[i % N_OPERANDS] = <char*>code.layout.places[<int32_t>symbols[i]].address
+    code.release_temporaries()
+    return True
+
+
+cdef bint select(Code code, int32_t node) except -1:
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t out = row.first_output, i
+    cdef Spec spec = code.spec(out)
+    cdef uint64_t addresses[4]
+    cdef Walk walk
+    if row.n_inputs != 3 or not spec.known or select_loop(spec.itemsize) == NULL or (
+            code.graph.attrs[node]):
+        return False
+    for i in range(3):
+        if code.layout.places[code.graph.args[row.inputs + i]].kind != PLACED or (
+                code.spec(code.graph.args[row.inputs + i]).type_num != (
+                    spec.type_num if i else cnp.NPY_BOOL)):
+            return False
+    code.place_output(out)
+    if not plan(&walk, spec):
+        return True
+    for i in range(3):
+        code.join_place(&walk, code.graph.args[row.inputs + i])
+        addresses[i] = code.layout.places[code.graph.args[row.inputs + i]].address
+    code.join_place(&walk, out)
+    addresses[3] = code.layout.places[out].address
+    return code.emit_walk(node, &walk, select_loop(spec.itemsize), 0, addresses) == 0
+
+
+cdef bint extremum(Code code, int32_t node, Kernel kernel) except -1:
+    """The first elements along the axes, compared with all."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp own[MAX_AXES]
+    cdef npy_intp stride
+    cdef dict attrs = code.graph.attrs[node]
+    cdef uint64_t axes
+    cdef uint64_t addresses[3]
+    cdef Walk walk
+    cdef int axis
+    if (not can_add_up(code, x) or not result.known or result.type_num != spec.type_num
+            or len(attrs) > 2 or spec.size == 0 or not axes_of(attrs["axis"], spec, &axes)):
+        return False
+    code.place_output(out)
+    stride = spec.itemsize
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = 0
+        if not axes >> axis & 1:
+            strides[axis] = stride
+            stride *= spec.dims[axis]
+    plan(&walk, spec)
+    for axis in range(spec.ndim):
+        if axes >> axis & 1:
+            walk.extents[axis] = 1
+    code.strides_of(x, own)
+    join_memory(&walk, NULL, own)
+    join_memory(&walk, NULL, strides)
+    addresses[0] = addresses[1] = code.layout.places[x].address
+    addresses[1] = addresses[2] = code.layout.places[out].address
+    code.emit_walk(node, &walk, NULL, spec.itemsize, addresses)
+    plan(&walk, spec)
+    join_memory(&walk, NULL, strides)
+    code.join_place(&walk, x)
+    join_memory(&walk, NULL, strides)
+    addresses[0], addresses[1] = addresses[1], addresses[0]
+    return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], 0, addresses) == 0
+
+
+cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:
+    """Whether the loop of matmul takes a matrix as it is; not those that BLAS cannot read."""
+    cdef int axis
+    for axis in range(spec.ndim):
+        if strides[axis] <= 0 and spec.dims[axis] != 1:
+            return False
+    if spec.ndim == 1:
+        return True
+    return strides[1] == spec.itemsize or strides[0] == spec.itemsize

@@ -1,9 +1,0 @@
-from libc.stdint cimport int32_t, uint64_t
-
-from cytape.ops.dispatch cimport Op
-
-from .code cimport Code
-
-cdef int learn_ops() except -1
-cdef bint is_read(Op op) except -1
-cdef bint emit_special(Code code, int32_t node, Op op) except -1  # False: it has to be called

@@ -1,0 +1,206 @@
+"""Bodies: traced functions that nodes of a graph run, and what is derived from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from cytape.graph.model.variables import read_variable_op
+from cytape.graph.run.reference import needed_nodes, run
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.replay import context_within, inline
+from cytape.ops.creation import stop_gradient_op
+from cytape.ops.engine.declare import general
+from cytape.ops.engine.symbolic import SymbolicGraph, in_graph
+from cytape.ops.shared.conform import fill_like
+from cytape.ops.shared.python_call import given_results_op, python_call_op
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor
+
+__all__ = [
+    "MOST_OUTPUTS",
+    "Operands",
+    "REPEATED",
+    "added",
+    "closed",
+    "computed",
+    "dense",
+    "given_symbols",
+    "inlined",
+    "like",
+    "repeatable",
+    "with_outputs",
+    "zeros",
+]
+
+MOST_OUTPUTS = 1 << 10  # that a derivative can ask for
+
+# What stands for a call of a stateful op where it must not happen again, by op: called with the
+# inputs, the outputs that there were, and the attributes.
+REPEATED: dict[Any, Callable[..., Sequence[Tensor]]] = {}
+
+known_read_op = general(
+    "KnownRead", lambda handle, value: value, vjp=lambda op, g: (g, None),
+    jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
+    shape_rule=lambda handle, value: value)
+REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
+REPEATED[python_call_op] = lambda inputs, outputs, attrs: given_results_op(
+    *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else []
+
+
+class Operands:
+    """The inputs of a node to be, each there once.
+
+    Parameters
+    ----------
+    tensors : iterable of Tensor
+        The first inputs.
+
+    Attributes
+    ----------
+    tensors : list of Tensor or Variable
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x, y = cytape.constant(1.0), cytape.constant(2.0)
+    >>> operands = Operands([x])
+    >>> operands.positions([y, x, y]), len(operands.tensors)
+    ((1, 0, 1), 2)
+    """
+
+    def __init__(self, tensors: Iterable[Tensor]) -> None:
+        self.tensors = list(tensors)
+        self._positions = {tensor.id: i for i, tensor in enumerate(self.tensors)}
+
+    def positions(self, tensors: Iterable[Tensor]) -> tuple[int, ...]:
+        """Return the positions of some tensors among the inputs, as which they are added."""
+        positions = []
+        for tensor in tensors:
+            position = self._positions.setdefault(tensor.id, len(self.tensors))
+            if position == len(self.tensors):
+                self.tensors.append(tensor)
+            positions.append(position)
+        return tuple(positions)
+
+
+def like(graph: FunctionGraph, source: SymbolicGraph, symbols: Iterable[int]) -> list[Tensor]:
+    """Add arguments to a graph, as some symbols of another one are."""
+    arguments = []
+    for symbol in symbols:
+        spec = source.spec_of(symbol)
+        shape = None if spec.shape is None else tuple(spec.shape)
+        arguments.append(graph.argument(shape, spec.dtype))
+    return arguments
+
+
+def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Build a body once more, in the graph that is being built; return the outputs."""
+    symbols = dict(zip(body.input_symbols, inputs, strict=True))
+    inline(body.graph, symbols, graph, lambda op, attrs, _: graph.changed(op, attrs))
+    return [symbols[symbol] for symbol in body.output_symbols]
+
+
+def given_symbols(graph: SymbolicGraph) -> list[int]:
+    """List what the nodes return whose every call counts."""
+    return [symbol for node in graph.stateful for symbol in graph.outputs_of(node)]
+
+
+def repeatable(body: ConcreteFunction) -> ConcreteFunction:
+    """Return a body that computes the same without doing anything besides.
+
+    It has more inputs: what the nodes returned whose every call counts.
+    """
+    source, given = body.graph, given_symbols(body.graph)
+    graph = FunctionGraph(body.name, current_graph())
+    with unrecorded(), building_into(graph):
+        arguments = like(graph, source, (*body.input_symbols, *given))
+        n = len(body.input_symbols)
+        symbols = dict(zip(body.input_symbols, arguments[:n], strict=True))
+        values = dict(zip(given, arguments[n:], strict=True))
+        for node in range(source.n_nodes):
+            op, attrs, outputs = source.ops[node], source.attrs[node], source.outputs_of(node)
+            if not outputs or outputs[0] in symbols:
+                continue
+            inputs = [symbols[symbol] for symbol in source.inputs_of(node)]
+            graph.enter_context(context_within(graph, 0, source.contexts[source.context_of(node)]))
+            if op.stateful:
+                # Constants to derivatives: how they depend on the inputs is said below, or not.
+                results: Any = [stop_gradient_op(values[symbol]) for symbol in outputs]
+                if op in REPEATED:
+                    results = REPEATED[op](inputs, results, attrs)
+            else:
+                results = graph.build(op, *inputs, **attrs)
+            results = [results] if isinstance(results, Tensor) else results
+            symbols.update(zip(outputs, results, strict=True))
+        graph.enter_context(0)
+        return ConcreteFunction(
+            body.name, graph, list(map(graph.symbol_of, arguments)),
+            [symbols[symbol] for symbol in body.output_symbols])
+
+
+def dense(gradient: Any) -> Tensor:
+    """Return a gradient as a tensor."""
+    return gradient.to_tensor() if isinstance(gradient, IndexedSlices) else gradient
+
+
+def added(total: Any, gradient: Any) -> Any:
+    """Return the sum of two gradients, either of which may be None."""
+    if total is None or gradient is None:
+        return gradient if total is None else total
+    return dense(total) + dense(gradient)
+
+
+def zeros(tensor: Tensor) -> Tensor:
+    """Return zeros in the shape of a tensor."""
+    return fill_like(tensor, 0)
+
+
+def with_outputs(body: ConcreteFunction, outputs: Iterable[Tensor]) -> ConcreteFunction:
+    """Return a body, which has been called already, with other outputs, all of its graph."""
+    return ConcreteFunction(body.name, body.graph, body.input_symbols, list(outputs))
+
+
+def closed(
+    graph: FunctionGraph,
+    fixed: Sequence[Tensor],
+    arguments: Sequence[Tensor],
+    actual: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+) -> tuple[ConcreteFunction, list[Tensor], list[int]]:
+    """Make a body of a graph that has been built, which takes no more than it uses.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+    fixed : sequence of Tensor
+        Arguments that it takes in any case, before the others.
+    arguments, actual : sequence of Tensor
+        Arguments that it takes if it uses them, and what will be passed for them.
+    outputs : sequence of Tensor
+
+    Returns
+    -------
+    body : ConcreteFunction
+    passed : list of Tensor
+        What is passed after the fixed arguments, captured tensors included.
+    used : list of int
+        Which of the arguments the body takes.
+    """
+    outputs = [in_graph(graph, x) for x in outputs]
+    needed = set(needed_nodes(graph, list(map(graph.symbol_of, outputs)), ()))
+    used = [
+        i for i, argument in enumerate(arguments)
+        if graph.node_of(graph.symbol_of(argument)) in needed
+    ]
+    symbols = [graph.symbol_of(x) for x in (*fixed, *[arguments[i] for i in used])]
+    body = ConcreteFunction(graph.name, graph, symbols, outputs)
+    return body, [*[actual[i] for i in used], *body.captured_inputs], used
+
+
+def computed(body: ConcreteFunction, arrays: Sequence[Any]) -> list[Any]:
+    """Compute the outputs of a body, op by op."""
+    feeds = dict(zip(body.input_symbols, arrays, strict=True))
+    return run(body.graph, body.output_symbols, feeds, body.graph.stateful)

@@ -1,0 +1,151 @@
+"""FunctionGraph: the body of a traced function, with what it took from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import DTypeLike
+
+from cytape.errors import GraphError
+from cytape.graph.model.graph import Graph, placeholder_op
+from cytape.graph.model.variables import ASSIGNMENTS, assigned_variables, read_variable_op
+from cytape.graph.run.reference import needed_nodes, run
+from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.tensor.spec import Spec
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
+
+
+class FunctionGraph(Graph):
+    """A graph that may use tensors and variables of its surroundings: it captures them.
+
+    Attributes
+    ----------
+    name : str
+        The function's.
+    outer_graph : SymbolicGraph or None
+        The graph that was being built when this one was begun.
+    captures : list of (Tensor or Variable, int)
+        What was captured, and the symbol of the placeholder that stands for it here.
+    assigned : dict of int to Variable
+        The variables that the body changes, by id.
+    starts : list of (Tensor, int)
+        In the body of a loop, the start value of each loop variable, and the variable's symbol.
+    may_make_variables : callable
+        Whether variables may be made now.
+    n_variables_made : int
+    graphs_asked : list of Graph
+        Those whose variables the body uses by name.
+    """
+
+    def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
+        super().__init__()
+        self.name = name
+        self.outer_graph = outer_graph
+        self.captures: list[tuple[Tensor, int]] = []
+        self._captured: dict[int, int] = {}
+        self.assigned: dict[int, Variable] = {}
+        self.starts: list[tuple[Tensor, int]] = []
+        self.may_make_variables: Callable[[], bool] = lambda: True
+        self.n_variables_made = 0
+        self.graphs_asked: list[Any] = []
+
+    def argument(self, shape: tuple | None, dtype: DTypeLike) -> Tensor:
+        """Add a placeholder for a tensor that calls pass."""
+        return self.build(placeholder_op, shape=shape, dtype=dtype)
+
+    def about_to_change(self, op: Any) -> None:
+        """Say what is wrong when an op is called with a tensor of a trace that is complete."""
+        raise RuntimeError(
+            f"op {op.name!r} was called with a tensor that belongs to a trace of {self.name}, "
+            "which is complete: the function let it out, say into a list or an attribute. Return "
+            "it instead, or keep it in a Variable"
+        )
+
+    def argument_like(self, spec: Spec) -> Tensor:
+        """Do the same faster, where the spec is known."""
+        return self.add_source(placeholder_op, {"shape": spec.shape, "dtype": spec.dtype}, spec)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return the placeholder for a tensor from outside, or for a variable's value."""
+        if tensor.graph is self:
+            return tensor
+        symbol = self._captured.get(tensor.id)
+        if symbol is None:
+            symbol = self._captured[tensor.id] = self.symbol_of(self.stand_in_for(tensor))
+        return self.tensor_at(symbol)
+
+    def stand_in_for(self, tensor: Tensor) -> Tensor:
+        """Add what stands for a tensor from outside, of which calls pass the value."""
+        placeholder = self.argument(tensor.shape, tensor.dtype)
+        self.captures.append((tensor, self.symbol_of(placeholder)))
+        return placeholder
+
+    def release_captures(self) -> None:
+        """Forget the graph around this one, and what was captured from there."""
+        self.outer_graph = None
+        self.captures = []
+        self.starts = []
+        self.graphs_asked = []
+
+    def variable_made(self, variable: Variable) -> None:
+        """Take note of a variable that was made, unless that is an error by now."""
+        if self.finalized or not self.may_make_variables():
+            raise GraphError(
+                f"{self.name} made a variable, {variable.name!r}, but not for the first time: each "
+                "trace would have one of its own. Make variables once and keep them, as in `if "
+                "self.v is None: self.v = cytape.Variable(...)`, or make them outside of it"
+            )
+        self.n_variables_made += 1
+        if isinstance(self.outer_graph, FunctionGraph):
+            self.outer_graph.variable_made(variable)
+
+    def initial_value(self, tensor: Tensor) -> Any:
+        """Return the value of what does not depend on arguments, itself for all else."""
+        symbol = self.symbol_of(tensor)
+        captured = {symbol: x for x, symbol in self.captures}
+        needed = needed_nodes(self, [symbol], captured)
+        for node in needed:
+            op = self.ops[node]
+            if op is placeholder_op or (op.stateful and "stream" not in self.attrs[node]):
+                return tensor
+        used = {symbol, *[symbol for node in needed for symbol in self.inputs_of(node)]}
+        values = {}
+        for symbol, x in captured.items():
+            if symbol in used:
+                value = x if x.graph is None else x.graph.initial_value(x)
+                if isinstance(value, Tensor) and value.graph is not None:
+                    return tensor
+                values[symbol] = value.numpy() if isinstance(value, Tensor) else value
+        return run(self, [self.symbol_of(tensor)], values)[0]
+
+    def get_variable(self, name: str, *args: Any, **kwargs: Any) -> Variable:
+        """Return the variable of that name of the graph in which the function is called."""
+        if not isinstance(self.outer_graph, Graph):
+            raise RuntimeError(
+                f"{self.name} is not called while a graph is being built, which could have a "
+                f"variable {name!r}: make a cytape.Variable instead, and keep it"
+            )
+        self.graphs_asked.append(self.outer_graph)
+        return self.outer_graph.get_variable(name, *args, **kwargs)
+
+    def variable_handle(self, variable: Variable) -> Tensor:
+        """Return the placeholder for a variable."""
+        return self.capture(variable)
+
+    def variable_value(self, variable: Variable) -> Tensor:
+        """Return the value that a call of the function finds, or that it has assigned since."""
+        if variable.id not in self.assigned:
+            return self.capture(variable)
+        return self.build(read_variable_op, self.capture(variable), variable=variable)
+
+    def assign(self, variable: Variable, value: Any, method: str) -> Tensor:
+        """Add an op that calls a method of a variable in each call of the function."""
+        self.assigned[variable.id] = variable
+        return self.build(ASSIGNMENTS[method], value, variable=variable)
+
+    def changed(self, op: Any, attrs: dict) -> None:
+        """Take note of a node that was copied into this graph."""
+        for variable in assigned_variables(op, attrs):
+            self.assigned[variable.id] = variable

@@ -1,0 +1,342 @@
+"""cytape.function: Python functions that are traced once per kind of arguments, and replayed."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import operator
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.keys import describe_arguments
+from cytape.graph.tracing.signature import (
+    difference,
+    generalised,
+    is_object,
+    shapes_agree,
+    structures_of_specs,
+    with_tensors,
+)
+from cytape.graph.tracing.traces import CacheInfo, Traces
+from cytape.tensor import nest
+from cytape.tensor.spec import Spec
+from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor, convert_to_tensor, plain_array
+from cytape.tensor.variable import Variable
+
+__all__ = ["Function", "function"]
+
+MANY_TRACES = 5
+
+
+def function(
+    f: Callable | None = None,
+    *,
+    input_signature: Sequence[Any] | None = None,
+    reduce_retracing: bool = False,
+    grad_func: Callable | None = None,
+    python_grad_func: Callable | None = None,
+    name: str | None = None,
+    max_traces: int | None = 128,
+    max_bytes: int | None = 1 << 30,
+) -> Any:
+    """Make a function that runs as a recorded graph, without Python.
+
+    Parameters
+    ----------
+    f : callable
+        Written with cytape's functions. It is called once for every new signature of its arguments:
+        their structure, the shapes and dtypes of tensors and arrays, and the values of numbers,
+        strings, frozen dataclasses and the like; all other objects are told apart by identity. What
+        else Python does in it, it does at that time only. It may read and assign variables,
+        and use tensors from outside; their values are those of the time of a call. It may make
+        variables when it is first called, for itself or for the objects that it is called with.
+    input_signature : sequence of Spec, optional
+        What `f` is traced for, once and for all. A shape may have unknown extents (None).
+    reduce_retracing : bool
+        Whether extents that differ between calls are taken as unknown from the second trace on.
+    grad_func : callable, optional
+        The gradient, instead of the one that follows from `f`: called with the tensors among the
+        arguments, then one gradient per output; returns a gradient (or None) per such tensor. What
+        `f` uses from outside gets none.
+    python_grad_func : callable, optional
+        The same, called with the call (which has ``inputs`` and ``outputs``) and the gradients.
+    name : str, optional
+        For messages and graphs; by default the name of `f`.
+    max_traces, max_bytes : int or None, optional
+        How many traces are kept, and how many bytes they and their plans may take; None: any
+        number. Those used least recently go first. `Function.cache_info` tells how many there are.
+
+    Returns
+    -------
+    Function
+        Takes the arguments of `f`, and returns what it returns, arrays and numbers as tensors.
+
+    Raises
+    ------
+    ValueError
+        If both gradient functions are given.
+    SymbolicTensorError
+        In a call, if `f` asks for the value of a tensor, say in ``if x > 0``.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> @cytape.function
+    ... def distance(x, y):
+    ...     print("tracing")
+    ...     return np.sqrt(np.sum((x - y) ** 2))
+    >>> distance(np.array([3.0, 0.0]), np.array([0.0, 4.0]))
+    tracing
+    Tensor(5.)
+    >>> distance(np.array([6.0, 0.0]), np.array([0.0, 8.0]))
+    Tensor(10.)
+    >>> gradient = cytape.function(cytape.grad(lambda x: np.sum(x**3)))
+    >>> gradient(np.array([1.0, 2.0]))
+    Tensor([ 3., 12.])
+    """
+    if grad_func is not None and python_grad_func is not None:
+        raise ValueError("give grad_func or python_grad_func, not both: there is one gradient")
+    options = (
+        input_signature, reduce_retracing, grad_func, python_grad_func, name, max_traces, max_bytes)
+    return (lambda f: Function(f, *options)) if f is None else Function(f, *options)
+
+
+class Function:
+    """A Python function with its traces; `function` makes it."""
+
+    __wrapped__: Callable
+    __qualname__: str
+
+    def __init__(
+        self,
+        f: Callable,
+        input_signature: Sequence[Any] | None = None,
+        reduce_retracing: bool = False,
+        grad_func: Callable | None = None,
+        python_grad_func: Callable | None = None,
+        name: str | None = None,
+        max_traces: int | None = 128,
+        max_bytes: int | None = 1 << 30,
+    ) -> None:
+        if not callable(f):
+            raise TypeError(f"only functions can be traced, got {type(f).__name__}")
+        functools.update_wrapper(self, f, updated=())
+        self.name: str = str(name or getattr(f, "__name__", type(f).__name__))
+        self._input_signature = None if input_signature is None else tuple(input_signature)
+        self._reduce_retracing = reduce_retracing
+        self._gradients = {"grad_func": grad_func, "python_grad_func": python_grad_func}
+        for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):
+            if bound is not None and operator.index(bound) < 1:
+                raise ValueError(f"{limit} must be at least 1, or None, got {bound}")
+        self._traces = Traces(max_traces, max_bytes)
+        self._by_key = self._traces.by_key
+        self._n_traces = 0
+        self._now = itertools.count(1).__next__  # a clock that ticks with every call
+        self._keyword_order_counts = _takes_any_keywords(f)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name}, {self._n_traces} traces>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the trace for such arguments; trace first if there is none."""
+        if self._input_signature is None:
+            key, tensors, objects = describe_arguments(args, kwargs, self._keyword_order_counts)
+        else:
+            key, tensors, objects = self._fitting(args, kwargs)
+        trace = self._by_key.get(key)
+        if trace is None or not trace.fits_here():
+            trace = self._trace(key, objects, args, kwargs)
+        trace.last_use = self._now()
+        if trace.variable_places:
+            tensors += _variables(objects, trace.variable_places)
+        return trace.call(tensors)
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """Return the trace for some arguments.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            What the function could be called with; or a `Spec` in the place of a tensor, whose
+            shape may have unknown extents. By default the input signature.
+
+        Returns
+        -------
+        ConcreteFunction
+
+        Examples
+        --------
+        >>> import cytape
+        >>> import cytape.numpy as np
+        >>> trace = cytape.function(np.tanh).get_concrete_function(cytape.Spec.of((None,), float))
+        >>> trace(np.zeros(2)), trace(np.zeros(3))
+        (Tensor([0., 0.]), Tensor([0., 0., 0.]))
+        """
+        if not args and not kwargs and self._input_signature is not None:
+            args = self._input_signature
+        if self._input_signature is None:
+            key, _, objects = describe_arguments(args, kwargs, self._keyword_order_counts)
+        else:
+            key, _, objects = self._fitting(args, kwargs)
+        trace = self._by_key.get(key)
+        if trace is None or not trace.fits_here():
+            trace = self._trace(key, objects, args, kwargs)
+        trace.last_use = self._now()
+        return trace
+
+    def experimental_get_tracing_count(self) -> int:
+        """Return how often the Python function has been called to be traced."""
+        return self._n_traces
+
+    def cache_info(self) -> CacheInfo:
+        """Return how many traces and plans are kept, how large they are, and how many may be.
+
+        Returns
+        -------
+        CacheInfo
+
+        Examples
+        --------
+        >>> import cytape
+        >>> import cytape.numpy as np
+        >>> double = cytape.function(lambda x: 2.0 * x)
+        >>> _ = double(np.ones(2)), double(np.ones(3))
+        >>> info = double.cache_info()
+        >>> info.traces, info.plans, info.max_traces
+        (2, 2, 128)
+        """
+        return self._traces.info()
+
+    def cache_clear(self) -> None:
+        """Forget all traces, with what they captured."""
+        self._traces.clear()
+
+    def _fitting(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list]:
+        """Describe a call where there is an input signature; before that an object may come."""
+        assert self._input_signature is not None
+        if kwargs:
+            args = inspect.signature(self.__wrapped__).bind(*args, **kwargs).args
+        n_before = max(len(args) - len(self._input_signature), 0)
+        key, _, objects = describe_arguments(args[:n_before], {})
+        passed = args[n_before:]
+        try:
+            nest.assert_same_structure(passed, self._input_signature)
+        except ValueError as error:
+            raise TypeError(
+                f"{self.name} is not called as its input signature says: {error}") from None
+        tensors = []
+        leaves, specs = nest.flatten(passed), nest.flatten(self._input_signature)
+        for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
+            tensor = leaf if isinstance(leaf, Spec) else convert_to_tensor(leaf)
+            if tensor.dtype != spec.dtype or not shapes_agree(tensor.shape, spec.shape):
+                raise TypeError(
+                    f"{self.name} has the input signature {self._input_signature}, but tensor "
+                    f"{i} is {tensor.dtype} of shape {tensor.shape}"
+                )
+            tensors.append(tensor)
+        return key, tensors, objects
+
+    def _trace(self, key: tuple, objects: list, args: tuple, kwargs: dict) -> ConcreteFunction:
+        """Return a new trace, or one of more extents."""
+        kept_as = key
+        if self._input_signature is not None:
+            signature = self._input_signature
+            n_before = max(len(args) + len(kwargs) - len(signature), 0)
+            args, kwargs = (*args[:n_before], *signature), {}
+        else:
+            if not self._keyword_order_counts:
+                kwargs = {word: kwargs[word] for word in sorted(kwargs)}
+            for other in list(self._traces.by_key) if self._reduce_retracing else ():
+                general = generalised(key, other)
+                if general is not None:
+                    found = self._traces.by_key.get(general)
+                    if found is not None and found.fits_here():
+                        self._traces.add_alias(key, found)
+                        return found
+                    kept_as = general
+                    args, kwargs = structures_of_specs((args, kwargs), general)
+                    break
+        trace = self._trace_anew(key, objects, args, kwargs)
+        self._traces.add(kept_as, trace, objects)
+        if kept_as is not key:
+            self._traces.add_alias(key, trace)
+        return trace
+
+    def _trace_anew(
+        self, key: tuple, objects: list, args: tuple, kwargs: dict
+    ) -> ConcreteFunction:
+        if self._n_traces + 1 == MANY_TRACES:
+            why = difference(key, list(self._traces.by_key))
+            warnings.warn(
+                f"{self.name} is traced for the {MANY_TRACES}th time, which costs more than a "
+                f"call: now because of {why}. Pass numbers that change as arrays or tensors; for "
+                "shapes that change give an input_signature with unknown extents (None), or "
+                "reduce_retracing=True",
+                stacklevel=4,
+            )
+        def is_first() -> bool:
+            """Tell whether there is no trace for the same objects."""
+            mine = list(filter(is_object, key))
+            return all(list(filter(is_object, other)) != mine for other in list(self._by_key))
+
+        variables = [x for x in objects if isinstance(x, Variable)]
+        trace = self._traced(args, kwargs, variables, is_first)
+        if trace.graph.n_variables_made:  # how it goes with these, and whether it makes more
+            trace = self._traced(args, kwargs, variables, _no)
+        return trace
+
+    def _traced(
+        self, args: tuple, kwargs: dict, variables: list[Variable],
+        may_make_variables: Callable[[], bool],
+    ) -> ConcreteFunction:
+        graph = FunctionGraph(self.name, current_graph())
+        graph.may_make_variables = may_make_variables
+        arguments: list[int] = []
+
+        def symbolic(leaf: Any) -> Tensor:
+            if type(leaf) is Tensor and leaf.spec.known:
+                arguments.append(graph.n_symbols)
+                return graph.argument_like(leaf.spec)
+            if not isinstance(leaf, (Tensor, Spec)):
+                leaf = plain_array(leaf)
+            dtype = leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("=")
+            argument = graph.argument(leaf.shape, dtype)
+            arguments.append(graph.symbol_of(argument))
+            return argument
+
+        with unrecorded(), building_into(graph):
+            args = with_tensors(args, symbolic)
+            kwargs = with_tensors(kwargs, symbolic)
+            outputs = call_traced(graph, self.__wrapped__, args, kwargs)
+            trace = ConcreteFunction(
+                self.name, graph, arguments, outputs, variables=variables, **self._gradients)
+        graph.may_make_variables = _no  # not a closure, which knows this function
+        self._n_traces += 1
+        return trace
+
+
+def _variables(objects: list, places: tuple[int, ...]) -> list[Variable]:
+    """Return some of the variables among objects."""
+    variables = [x for x in objects if isinstance(x, Variable)]
+    return [variables[place] for place in places]
+
+
+def _no() -> bool:
+    return False
+
+
+def _takes_any_keywords(f: Callable) -> bool:
+    """Tell whether a function may see in which order keyword arguments are passed."""
+    return type(f) is not types.FunctionType or bool(
+        f.__code__.co_flags & inspect.CO_VARKEYWORDS)

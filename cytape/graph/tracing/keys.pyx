@@ -1,0 +1,147 @@
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+from numpy cimport ndarray
+
+from weakref import ref
+
+import numpy as np
+
+from cytape.graph.tracing.signature import (
+    OBJECT,
+    by_identity,
+    describe_attributes,
+    describe_value,
+    double_bits,
+    is_array,
+)
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.tensor import convert_to_tensor
+from cytape.tensor.variable import Variable
+
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    void Py_LeaveRecursiveCall()
+    object PyWeakref_NewRef(object x, void* callback)
+
+cdef object number = np.number, boolean = np.bool_, duration = np.timedelta64
+cdef object nothing = type(None), variable = Variable
+cdef set never_arrays = set()  # references to classes: described by identity also as arguments
+
+
+def describe_arguments(tuple args not None, dict kwargs not None, bint in_order=True) -> tuple:
+    """Return what tells a call apart from others.
+
+    Parameters
+    ----------
+    args : tuple
+    kwargs : dict
+    in_order : bool, optional
+        Whether it matters in which order there are the keywords.
+
+    Returns
+    -------
+    key : tuple
+    tensors : list
+        What is passed to a trace, in order.
+    objects : list
+        What the key knows by its id: it holds no longer than all of these live.
+
+    Examples
+    --------
+    >>> key, tensors, _ = describe_arguments((np.ones(2), 3), {"scale": "big"})
+    >>> key
+    (Spec.of((2,), 'float64'), (<class 'int'>, 3), 'scale', (<class 'str'>, 'big'))
+    >>> tensors
+    [Tensor([1., 1.])]
+    """
+    cdef list key = [], tensors = [], objects = []
+    for x in args:
+        describe(x, key, tensors, objects)
+    for word in kwargs if in_order or not kwargs else sorted(kwargs):
+        key.append(word)
+        describe(kwargs[word], key, tensors, objects)
+    return tuple(key), tensors, objects
+
+
+cdef int describe(x, list key, list tensors, list objects) except -1:
+    cdef Spec spec
+    kind = type(x)
+    if kind is Tensor:
+        spec = (<Tensor>x).held.spec
+        key.append(spec if spec.known else (Spec, spec.shape, spec.dtype))
+        tensors.append(x)
+    elif isinstance(x, ndarray) or kind is boolean or (
+            isinstance(x, number) and kind is not duration):
+        x = convert_to_tensor(x)
+        key.append((<Tensor>x).held.spec)
+        tensors.append(x)
+    elif kind is int or kind is bool or kind is str or kind is nothing:
+        key.append((kind, x))
+    elif kind is float:
+        key.append((kind, double_bits(x)))
+    elif kind is variable:
+        key.append((kind, x.id))
+        objects.append(x)
+    elif isinstance(x, (list, tuple, dict)):
+        Py_EnterRecursiveCall(
+            b" in the arguments of a traced function: they are nested too deeply or contain "
+            b"themselves")
+        try:
+            if isinstance(x, dict):
+                describe_dict(x, key, tensors, objects)
+            else:
+                describe_sequence(x, key, tensors, objects)
+        finally:
+            Py_LeaveRecursiveCall()
+    elif PyWeakref_NewRef(kind, NULL) in never_arrays:
+        key.append((OBJECT, kind, id(x)))
+        objects.append(x)
+    elif kind is Spec:
+        key.append(x if (<Spec>x).known else (Spec, x.shape, x.dtype))
+        tensors.append(x)
+    elif isinstance(x, IndexedSlices):
+        key.append(IndexedSlices)
+        describe_value(x.dense_shape, key, objects)
+        describe(x.values, key, tensors, objects)
+        describe(x.indices, key, tensors, objects)
+    elif is_array(x):
+        x = convert_to_tensor(x)
+        key.append((<Tensor>x).held.spec)
+        tensors.append(x)
+    else:
+        try:
+            describe_value(x, key, objects)
+        except RecursionError:
+            raise RecursionError(
+                f"an argument, {kind.__name__}, is nested too deeply or contains itself") from None
+        if PyWeakref_NewRef(kind, NULL) in by_identity:
+            never_arrays.add(ref(kind, never_arrays.discard))
+    return 0
+
+
+cdef int describe_sequence(x, list key, list tensors, list objects) except -1:
+    kind = type(x)
+    key.append((kind, len(x)))
+    for item in x:
+        describe(item, key, tensors, objects)
+    if kind is not list and kind is not tuple:
+        describe_attributes(x, key, objects)
+    return 0
+
+
+cdef int describe_dict(x, list key, list tensors, list objects) except -1:
+    kind = type(x)
+    cdef bint plain = True
+    for word in x:
+        if type(word) is not str:
+            plain = False
+            break
+    key.append((kind, *x) if plain else (kind, len(x)))
+    for word, item in x.items():
+        if not plain:
+            describe_value(word, key, objects)
+        describe(item, key, tensors, objects)
+    if kind is not dict:
+        describe_value(getattr(x, "default_factory", None), key, objects)
+        describe_attributes(x, key, objects)
+    return 0

@@ -1,0 +1,136 @@
+"""Calls in graphs with a gradient function of their own, which is traced when they are built.
+
+The gradient function may use any tensors it finds, those of the graph and of those around it. They
+become inputs of the call. So the call can be built once more elsewhere, and the graph's nodes do
+not refer to its tensors, which would be a cycle that Python cannot collect.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.graph.tracing.bodies import dense, inlined, like
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.ops.engine.general_op import install_custom_call
+from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.shared.conform import broadcast_to
+from cytape.ops.shared.python_call import PythonCall, given_results_op, transposed
+from cytape.tensor.notices import PACKAGE
+from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+
+__all__: list[str] = []
+
+
+class _TracedGradient(PythonCall):
+    """The gradient of one call.
+
+    Parameters
+    ----------
+    name : str
+    n_inputs : int
+        Of the call; what the gradient function used besides are more inputs.
+    trace : ConcreteFunction or Exception
+        The gradient function, or what it raised.
+    """
+
+    def __init__(self, name: str, n_inputs: int, trace: ConcreteFunction | Exception) -> None:
+        self.name = name
+        self._n_inputs = n_inputs
+        self._trace = trace
+
+    def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
+        """Build the gradient function once more."""
+        if isinstance(self._trace, Exception):
+            raise _copy_of(self._trace)
+        seeds = [
+            broadcast_to(tensor_of(np.zeros((), spec.dtype)), spec.extents)
+            if gradient is None else gradient
+            for gradient, spec in zip(gradients, op.output_specs, strict=True)
+        ]
+        found = inlined(self._trace, current_graph(), [*seeds, *inputs[self._n_inputs:]])
+        return [*self._trace.packed(found), *[None] * (len(inputs) - self._n_inputs)]
+
+    def jvp(self, inputs: list[Tensor], tangents: list, op: Any) -> list:
+        """Transpose the gradient function."""
+        def gradients(seeds: list) -> list:
+            return [x if x is None else convert_to_tensor(dense(x))
+                    for x in self.vjp(inputs, seeds, op)]
+
+        moving = [*tangents[: self._n_inputs], *[None] * (len(tangents) - self._n_inputs)]
+        return transposed(gradients, op.output_specs, moving)
+
+
+def _custom_call(
+    graph: Any, name: str, results: Sequence[Any], inputs: Sequence[Any], backward: Callable
+) -> list[Tensor]:
+    with building_into(graph):
+        inputs = [in_graph(graph, convert_to_tensor(x)) for x in inputs]  # variables are read
+        results = [in_graph(graph, convert_to_tensor(x)) for x in results]
+        if not any(x.spec.trainable for x in results):
+            return results
+        body = FunctionGraph(f"{name}_grad", graph)
+        trace: ConcreteFunction | Exception
+        captured: list = []
+        with unrecorded(), building_into(body):
+            seeds = like(body, graph, map(graph.symbol_of, results))
+            try:
+                gradients = call_traced(body, backward, seeds)
+                trace = ConcreteFunction(
+                    body.name, body, list(map(body.symbol_of, seeds)), list(gradients))
+            except Exception as error:  # of concern only to who asks for a derivative
+                _note_frames(error, name)
+                trace = _without_frames(error)
+            else:
+                captured = trace.captured_inputs
+                trace.release_captures()
+        return given_results_op(
+            *inputs, *captured, *results, call=_TracedGradient(name, len(inputs), trace),
+            n_results=len(results))
+
+
+def _note_frames(error: Exception, name: str) -> None:
+    """Keep where an error came from, as text: all that was called from this module."""
+    frames = [
+        f"{frame.filename}:{frame.lineno} in {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)[1:]
+        if not _is_ours(frame.filename)
+    ]
+    if frames:
+        error.add_note(
+            f"raised by the gradient function of {name} while it was traced, at "
+            + ", called ".join(frames))
+
+
+def _is_ours(file: str) -> bool:
+    return file.startswith(PACKAGE) or file.startswith("cytape/")
+
+
+def _copy_of(error: Exception) -> Exception:
+    """Return an error to be raised, so that no traceback grows on the one that is kept."""
+    fresh = type(error).__new__(type(error), *error.args)
+    fresh.args = error.args
+    fresh.__dict__.update(error.__dict__)
+    if hasattr(error, "__notes__"):
+        fresh.__notes__ = list(error.__notes__)
+    fresh.__cause__, fresh.__context__ = error.__cause__, error.__context__
+    fresh.__suppress_context__ = error.__suppress_context__
+    return fresh
+
+
+def _without_frames(error: Exception) -> Exception:
+    """Return an error that does not keep the tensors alive that its frames refer to."""
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
+    return error
+
+
+install_custom_call(_custom_call)

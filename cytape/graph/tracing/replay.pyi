@@ -1,0 +1,27 @@
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.tensor.tensor import Tensor
+
+def symbolic_gradients(
+    graph: SymbolicGraph,
+    targets: Sequence[int],
+    sources: Sequence[int],
+    seeds: Sequence[Tensor | None],
+) -> list[Any]: ...
+def symbolic_tangents(
+    graph: SymbolicGraph,
+    sources: Sequence[int],
+    tangents: Sequence[Tensor | None],
+    targets: Sequence[int],
+    nodes: Iterable[int] | None = None,
+    use_batch: bool = False,
+) -> list[Any]: ...
+def inline(
+    graph: SymbolicGraph,
+    symbols: dict[int, Tensor],
+    into: SymbolicGraph,
+    changed: Callable[[Any, dict[str, Any], int], None],
+) -> None: ...
+def context_within(into: Any, present: int, inner: Any) -> int: ...

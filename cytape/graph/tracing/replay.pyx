@@ -1,0 +1,199 @@
+from cpython.ref cimport PyObject
+from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.forward cimport follow
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.tensor.state cimport Recorder, TangentRecorder
+from cytape.tensor.value cimport Value
+from libc.stdint cimport int32_t, int64_t
+
+from contextlib import nullcontext
+
+from cytape.ops.draws import new_stream
+from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.gradients import compute_gradients, tensor_vspace
+from cytape.tensor.state import stop_recording, unrecorded
+
+cdef int64_t* effort = effort_so_far()
+
+
+def symbolic_gradients(SymbolicGraph graph not None, targets, sources, seeds) -> list:
+    """Build the gradients of symbols of a graph, in the graph that this thread builds.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    targets, sources : sequence of int
+        Symbols.
+    seeds : list of Tensor or None
+        The gradient of each target.
+
+    Returns
+    -------
+    list of Tensor, IndexedSlices or None
+        Per source.
+    """
+    cdef Recorder recorder = Recorder(False, False)
+    cdef list handles = [graph.tensor_at(symbol) for symbol in sources]
+    for handle in handles:
+        if handle.spec.trainable:
+            recorder.watch(handle.id)
+    with unrecorded():
+        recorder.push()
+        try:
+            replay(graph, recorded_nodes(graph), tell_tapes)
+        finally:
+            recorder.pop()
+        return compute_gradients(
+            recorder, [graph.tensor_at(symbol) for symbol in targets], handles, seeds)
+
+
+def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, nodes=None,
+                      bint use_batch=False) -> list:
+    """Build the tangents of symbols of a graph, in the graph that this thread builds.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    sources : sequence of int
+        Symbols.
+    tangents : list of Tensor or None
+        The tangent of each source.
+    targets : sequence of int
+        Symbols.
+    nodes : iterable of int, optional
+        What to follow, in order; by default all but those that nobody is to record.
+    use_batch : bool, optional
+        Whether tangents have a leading axis, of directions.
+
+    Returns
+    -------
+    list of Tensor or None
+        Per target.
+    """
+    cdef TangentRecorder accumulator = TangentRecorder(tensor_vspace, use_batch)
+    cdef list handles = [graph.tensor_at(symbol) for symbol in sources]
+    for handle, tangent in zip(handles, tangents):
+        if tangent is not None:
+            accumulator.watch(handle.id, tangent)
+    with unrecorded():
+        accumulator.push()
+        try:
+            replay(graph, recorded_nodes(graph) if nodes is None else nodes, tell_accumulators)
+        finally:
+            accumulator.pop()
+    return [fetch(accumulator, graph.tensor_at(symbol).id) for symbol in targets]
+
+
+cdef object recorded_nodes(SymbolicGraph graph):
+    """The nodes that are not built where nobody is to record."""
+    cdef int32_t n
+    cdef set passed_by = {number for number, context in enumerate(graph.contexts)
+                          if not context.recorded}
+    if not passed_by:
+        return range(graph.n_nodes)
+    return [n for n in range(graph.n_nodes) if graph.nodes[n].context not in passed_by]
+
+
+ctypedef int (*tell_t)(Op op, list inputs, list outputs, dict attrs) except -1
+
+
+cdef int tell_tapes(Op op, list inputs, list outputs, dict attrs) except -1:
+    return op.record_call(inputs, outputs, attrs)
+
+
+cdef int tell_accumulators(Op op, list inputs, list outputs, dict attrs) except -1:
+    return follow(op, inputs, outputs, attrs)
+
+
+cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
+    """Tell of each of some nodes that can have a derivative, in order."""
+    cdef int32_t n, i
+    cdef Node node
+    cdef bint trainable
+    cdef list inputs, outputs
+    cdef Value value
+    for n in nodes:
+        spend(effort, OP_EFFORT)
+        node = graph.nodes[graph.checked_node(n)]
+        if node.n_inputs == 0:
+            continue
+        inputs = [graph.value_at(graph.args[node.inputs + i]) for i in range(node.n_inputs)]
+        outputs = [graph.value_at(node.first_output + i) for i in range(node.n_outputs)]
+        trainable = False
+        for value in outputs:
+            trainable |= value.spec.trainable
+        if trainable:
+            tell(<Op>graph.ops[n], inputs, outputs, graph.attrs[n])
+    return 0
+
+
+def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not None, changed):
+    """Build the nodes of a graph once more in another.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    symbols : dict of int to Tensor
+        What stands for those symbols of the graph that have a value already. The other symbols
+        are added to it.
+    into : SymbolicGraph
+        The graph that this thread builds.
+    changed : callable
+        Called with each stateful op that has been built, its attributes and its node in `into`.
+    """
+    cdef int32_t n, number, present = into.context
+    cdef Op op
+    cdef PyObject* code = into.code     # nodes keep the place where they were built first
+    cdef int32_t instruction = into.instruction
+    cdef dict contexts = {0: present}   # by those of the graph
+    cdef dict nodes = {}                # of `into`, by those of the graph
+    try:
+        for n in range(graph.n_nodes):
+            spend(effort, OP_EFFORT)
+            outputs = graph.outputs_of(n)
+            if len(outputs) and outputs[0] in symbols:
+                continue
+            op, attrs = graph.ops[n], graph.attrs[n]
+            if "stream" in attrs and not attrs["stream"].given:
+                attrs = {**attrs, "stream": new_stream(into)}
+            if graph.nodes[n].code != NULL:
+                into.code, into.instruction = graph.nodes[n].code, graph.nodes[n].instruction
+            number = graph.nodes[n].context
+            if number not in contexts:
+                contexts[number] = context_within(into, present, graph.contexts[number])
+            into.context = contexts[number]
+            into.differentiating += graph.nodes[n].is_derivative
+            inputs = [symbols[symbol] for symbol in graph.inputs_of(n)]
+            try:
+                with nullcontext() if graph.contexts[number].recorded else stop_recording():
+                    results = into.build(op, *inputs, **attrs)
+            finally:
+                into.differentiating -= graph.nodes[n].is_derivative
+            nodes[n] = into.n_nodes - 1
+            if graph.has_control_inputs:
+                waits_for = [nodes[before] for before in graph.control_inputs_of(n)
+                             if before in nodes]
+                if waits_for:
+                    into.add_control_inputs(into.operation_at(nodes[n]),
+                                            [into.operation_at(before) for before in waits_for])
+            results = results if isinstance(results, (tuple, list)) else [results]
+            symbols.update(zip(outputs, results))
+            if op.stateful:
+                changed(op, graph.attrs[n], nodes[n])
+    finally:
+        into.context = present
+        into.code, into.instruction = code, instruction
+
+
+def context_within(into, int32_t present, inner):
+    """Return the number of a graph's context with what another graph's adds to it."""
+    cdef int32_t before = into.enter_context(present)
+    try:
+        outer = into.contexts[present]
+        return into.context_with(device=inner.device or outer.device,
+                                 overrides=(*outer.overrides, *inner.overrides),
+                                 recorded=outer.recorded and inner.recorded)
+    finally:
+        into.enter_context(before)

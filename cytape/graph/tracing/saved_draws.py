@@ -1,0 +1,65 @@
+"""Random streams that are to continue as if a call that was made only to try it had not been."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+
+from cytape.graph.tracing.frozen_draws import Draws
+from cytape.ops.shared.python_call import install_saved_draws
+
+__all__ = ["saved_draws"]
+
+
+def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
+    """Save the random streams that a call may draw from, as far as they can be found.
+
+    Parameters
+    ----------
+    function : callable
+    arguments : tuple
+        What it uses, besides what it names.
+
+    Returns
+    -------
+    callable
+        Has them continue from here.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> restore = saved_draws(rng.normal, ())
+    >>> first = rng.normal()
+    >>> restore()
+    >>> rng.normal() == first
+    True
+    """
+    found = {id(random._inst): random._inst, **Draws(function, arguments)._generators}
+    restorers = list(map(_restorer, found.values()))
+
+    def restore() -> None:
+        for each in restorers:
+            each()
+
+    return restore
+
+
+def _restorer(generator: np.random.Generator | np.random.RandomState | random.Random
+              ) -> Callable[[], None]:
+    if isinstance(generator, random.Random):
+        try:
+            state = generator.getstate()
+        except NotImplementedError:  # the system's, which has no state
+            return lambda: None
+        return lambda: generator.setstate(state)
+    if isinstance(generator, np.random.RandomState):
+        legacy = generator.get_state(legacy=False)
+        return lambda: generator.set_state(legacy)
+    source = generator.bit_generator
+    of_source = source.state
+    return lambda: setattr(source, "state", of_source)
+
+
+install_saved_draws(saved_draws)

@@ -1,0 +1,419 @@
+"""How an op is declared: the five kinds, and the table they fill.
+
+A declaration names the mathematical kind of an op and puts its derivatives beside its forward
+function. Reverse mode, forward mode and higher orders all follow from that one place.
+
+- `elementwise`: one partial derivative per input, written as an expression of output and inputs.
+- `linear`: the forward function is its own derivative; only its transpose is given.
+- `general`: a vjp and a jvp.
+- `nondifferentiable`: integers, comparisons, piecewise constants; gradients end here.
+- A user's own op may leave its rules to `register_gradient` and `register_jvp`.
+
+A user's op may be declared again, say by a cell of a notebook that runs twice: a warning says so.
+What has been recorded with the older declaration, by a tape or in a graph, keeps it.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from cytape.errors import NotDifferentiableError
+from cytape.ops.engine.elementwise_op import ElementwiseOp
+from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.kernels.program import declare_partials
+
+OPS: dict[str, ElementwiseOp | GeneralOp] = {}
+_own: set[str] = set()  # the names of cytape's own ops
+_replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
+_rules_to_come: dict[str, dict[str, Callable]] = {}
+
+Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+
+def enter(op):
+    """Put an op into the table, under its name."""
+    older = OPS.get(op.name)
+    if op.name in _own:
+        raise ValueError(f"an op named {op.name!r} is declared already, by cytape itself")
+    if older is not None:
+        _replaced.append(older)
+        warnings.warn(
+            f"an op named {op.name!r} was declared before: from now on the name means this "
+            "declaration. Calls that were recorded, by tapes or in graphs, keep the older one",
+            stacklevel=3,
+        )
+    elif _declares_own(sys._getframe(1)):
+        _own.add(op.name)
+    OPS[op.name] = op
+    if isinstance(op.forward, np.ufunc) and (
+        isinstance(op, ElementwiseOp) or not op.differentiable
+    ):
+        partials = getattr(op, "partials", (None,) * op.forward.nin)
+        declare_partials(op.forward, partials, instead_of=getattr(older, "partials", None))
+    for mode, rule in _rules_to_come.pop(op.name, {}).items():
+        op.define(**{mode: rule})
+    return op
+
+
+def _declares_own(frame):
+    """Tell whether a declaration is one of cytape's modules, not of a user's."""
+    while frame.f_globals is globals():
+        frame = frame.f_back
+    return frame.f_globals.get("__name__", "").startswith("cytape.")
+
+
+def elementwise(name: str, forward: Callable, *partials: Callable | None) -> ElementwiseOp:
+    """Declare an op that acts on each element (after broadcasting).
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : numpy.ufunc or callable
+    *partials : callable or None
+        One per input: the derivative of the output with respect to it, called with the output and
+        the inputs. Written with operators and NumPy's ufuncs (or the ops of those names), which act
+        on arrays, tensors and symbols alike. None: the output does not depend on it differentiably.
+        Inputs come in the output's dtype. A boolean result selects the gradient where it is true
+        (multiplying would make 0 * inf NaN). For more than one factor where it is not zero, a
+        function of the gradient may be returned: what it returns is the product.
+
+    Returns
+    -------
+    ElementwiseOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own, or there are more than three inputs.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> logit = elementwise(
+    ...     "DoctestLogit", lambda x: np.log(x) - np.log1p(-x), lambda y, x: 1 / (x * (1 - x)))
+    >>> float(cytape.grad(logit)(0.5))
+    4.0
+    """
+    return enter(ElementwiseOp(name, forward, partials))
+
+
+def linear(
+    name: str,
+    forward: Callable,
+    transpose: Callable,
+    batched: Callable | None = None,
+    shape_rule: Callable | None = None,
+) -> GeneralOp:
+    """Declare an op that is linear in its inputs, all together.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    transpose : callable
+        Called with an `OpCall` and the output's gradient (several outputs: their gradients);
+        returns the gradient of the input (several inputs: a tuple).
+    batched : callable, optional
+        Called as the forward function is, with inputs that all have one more leading axis, of
+        directions. Without it, and where it returns NotImplemented, forward mode takes one
+        direction of a batch after the other.
+    shape_rule : callable, optional
+        Called with the specs of the inputs and the attributes; returns the spec of the output
+        (several outputs: a tuple) for a graph in which the inputs have no values yet. Without it
+        the forward function is called with ones.
+
+    Returns
+    -------
+    GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> rotate = linear("DoctestRotate", lambda x, steps: np.roll(x, steps),
+    ...                 lambda op, g: rotate(g, steps=-op.attrs["steps"]))
+    >>> cytape.grad(lambda x: np.sum(rotate(x, steps=1) * np.arange(3)))(np.ones(3))
+    array([1., 2., 0.])
+    """
+    return enter(
+        GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
+                  shape_rule=shape_rule)
+    )
+
+
+def general(
+    name: str,
+    forward: Callable,
+    vjp: Callable | None = None,
+    jvp: Callable | None = None,
+    saved_inputs: tuple[int, ...] | None = None,
+    saved_outputs: Sequence[int] = (),
+    optional_gradients: Sequence[int] = (),
+    optional_tangents: Sequence[int] = (),
+    batched: Callable | None = None,
+    shape_rule: Callable | None = None,
+) -> GeneralOp:
+    """Declare an op with a rule for each mode.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    vjp : callable, optional
+        Called with an `OpCall` and one gradient per output; returns the gradient of the input
+        (several inputs: a tuple, None where there is none).
+    jvp : callable, optional
+        Called with an `OpCall` and one tangent per input (zeros where it has none, None where it
+        can have none, say an integer); returns the tangent of the output (several outputs: a
+        tuple). Without it forward mode transposes the vjp.
+    saved_inputs : tuple of int, optional
+        Positions of the inputs that the rules read; by default all.
+    saved_outputs : tuple of int, optional
+        Positions of the outputs that the rules read.
+    optional_gradients : tuple of int, optional
+        Positions of the outputs whose gradient the vjp takes as None.
+    optional_tangents : tuple of int, optional
+        Positions of the inputs whose tangent the jvp takes as None where it is zero.
+    batched : callable, optional
+        A jvp for tangents that have one more leading axis, of directions. Without it, and where it
+        returns NotImplemented, forward mode takes one direction of a batch after the other.
+    shape_rule : callable, optional
+        As for `linear`.
+
+    Returns
+    -------
+    GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> det = general(
+    ...     "DoctestDet2", lambda m: m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0],
+    ...     vjp=lambda op, g: g * np.flip(op.inputs[0]) * np.array([[1, -1], [-1, 1]]))
+    >>> cytape.grad(det)(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 4., -3.],
+           [-2.,  1.]])
+    """
+    return enter(
+        GeneralOp(
+            name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
+            optional_tangents, batched, shape_rule=shape_rule,
+        )
+    )  # fmt: skip
+
+
+def nondifferentiable(
+    name: str, forward: Callable, shape_rule: Callable | None = None
+) -> GeneralOp:
+    """Declare an op at whose output differentiation ends: its gradients are None, not zero.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    shape_rule : callable, optional
+        As for `linear`.
+
+    Returns
+    -------
+    GeneralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> quantise = nondifferentiable("DoctestQuantise", lambda x, step: np.round(x / step) * step)
+    >>> float(cytape.grad(lambda x: x * quantise(x, step=0.5))(2.6))
+    2.5
+    """
+    return enter(
+        GeneralOp(name, forward, saved_inputs=(), differentiable=False, shape_rule=shape_rule)
+    )
+
+
+def _has_rule(op, mode):
+    if isinstance(op, ElementwiseOp) or not op.differentiable or op.linear:
+        return True  # both modes follow from the declaration
+    return getattr(op, mode) is not None
+
+
+def _register(name, mode, rule):
+    op = OPS.get(name)
+    if op is None:
+        rules = _rules_to_come.setdefault(name, {})
+        if mode in rules:
+            raise ValueError(f"op {name!r} has a {mode} already")
+        rules[mode] = rule
+    elif _has_rule(op, mode):
+        raise ValueError(f"op {name!r} has a {mode} already")
+    else:
+        op.define(**{mode: rule})
+    return rule
+
+
+def register_gradient(name: str) -> Callable[[Rule], Rule]:
+    """Decorate the gradient function of an op declared without one.
+
+    Parameters
+    ----------
+    name : str
+        The op type; the op may be declared later.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the function as it is.
+
+    Raises
+    ------
+    ValueError
+        If the op has a gradient already.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.declare import general, register_gradient
+    >>> cube = general("DoctestCube", lambda x: x**3)
+    >>> @register_gradient("DoctestCube")
+    ... def cube_gradient(op, dy):
+    ...     return 3 * op.inputs[0] ** 2 * dy
+    >>> float(cytape.grad(cube)(2.0))
+    12.0
+    """
+    return lambda rule: _register(name, "vjp", rule)
+
+
+def register_jvp(name: str) -> Callable[[Rule], Rule]:
+    """Decorate the forward-mode rule of an op declared without one.
+
+    Parameters
+    ----------
+    name : str
+        The op type; the op may be declared later.
+
+    Returns
+    -------
+    callable
+        A decorator, which returns the function as it is.
+
+    Raises
+    ------
+    ValueError
+        If the op has a rule already.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.declare import general, register_jvp
+    >>> scale = general("DoctestScale", lambda x, factor: factor * x)
+    >>> @register_jvp("DoctestScale")
+    ... def scale_jvp(op, tangent):
+    ...     return op.attrs["factor"] * tangent
+    >>> value, tangent = cytape.jvp(lambda x: scale(x, factor=3.0), (2.0,), (1.0,))
+    >>> float(value), float(tangent)
+    (6.0, 3.0)
+    """
+    return lambda rule: _register(name, "jvp", rule)
+
+
+def gradient_rule(name: str) -> Callable:
+    """Return the gradient function that is registered, or declared, under a name.
+
+    Parameters
+    ----------
+    name : str
+        An op type, or any other name that `register_gradient` was told.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    NotDifferentiableError
+        If there is none (also a LookupError).
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.declare import gradient_rule
+    >>> @cytape.register_gradient("DoctestStraightThrough")
+    ... def straight_through(op, dy):
+    ...     return dy
+    >>> gradient_rule("DoctestStraightThrough") is straight_through
+    True
+    """
+    op = OPS.get(name)
+    rule = _rules_to_come.get(name, {}).get("vjp") if op is None else getattr(op, "vjp", None)
+    if rule is None:
+        raise NotDifferentiableError(
+            f"no gradient function is registered under the name {name!r}: register one with "
+            f"cytape.register_gradient({name!r})"
+        )
+    return rule
+
+
+def disable_gradient(name: str, reason: str = "") -> None:
+    """Make it an error if a gradient arrives at an op of a type.
+
+    A gradient that is stopped before does no harm.
+
+    Parameters
+    ----------
+    name : str
+        The op type; the op may be declared later.
+    reason : str, optional
+        What the error will say.
+
+    Raises
+    ------
+    ValueError
+        If the op has a gradient already.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.declare import general
+    >>> lookup = general("DoctestLookup", lambda x: x)
+    >>> cytape.disable_gradient("DoctestLookup", "it is a table")
+    >>> try:
+    ...     cytape.grad(lookup)(2.0)
+    ... except LookupError as error:
+    ...     print(error)
+    the gradient of op 'DoctestLookup' is disabled: it is a table
+    """
+
+    def refuse(op, *output_gradients):
+        told = f"op {op.type!r}" if op.graph is None else f"operation {op.name!r} ({op.type})"
+        raise NotDifferentiableError(
+            f"the gradient of {told} is disabled" + (f": {reason}" if reason else "")
+        )
+
+    _register(name, "vjp", refuse)

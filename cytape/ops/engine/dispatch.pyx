@@ -1,0 +1,279 @@
+cimport cython
+from cpython.ref cimport Py_DECREF, Py_XDECREF, PyObject
+from cytape.core.accumulator cimport tangent_of
+from cytape.core.trace cimport trace_knows
+from cytape.core.typedefs cimport NO_ID, id_t
+from cytape.tensor.state cimport Recorder, TangentRecorder, accumulating, observed, recording
+from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor, require_plain
+from cytape.tensor.value cimport array_of, copy_of_array, value_of_array
+from libc.stdlib cimport free, malloc
+
+from inspect import cleandoc
+
+import numpy as np
+
+from cytape.errors import InvalidGradientError, NotDifferentiableError
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.tensor import convert_to_tensor
+
+conform = {}   # cast, sum_to, broadcast_to, where: installed by the modules that have them
+
+
+def install_conform(**functions):
+    """Tell the dispatcher how gradients are made to fit their primals."""
+    conform.update(functions)
+
+
+# ---- operands
+
+cdef Value value_of(x, bint copy):
+    """The value of any operand; one that is not a tensor has no id."""
+    cdef Value value = tensor_value(x)
+    if value is None:
+        value = copy_of_array(as_ndarray(x)) if copy else value_of_array(as_ndarray(x))
+        value.id = NO_ID
+    return value
+
+
+cdef ndarray_of(x):
+    """What NumPy is to be called with for an operand; Python scalars stay weak."""
+    cdef Value value = tensor_value(x)
+    if value is not None:
+        return array_of(value)
+    require_plain(x)
+    return x
+
+
+cdef bint opts_out(x):
+    """Whether an operand wants to handle operators with arrays itself, by NumPy's protocol."""
+    return getattr(x, "__array_ufunc__", True) is None
+
+
+cdef bint is_followed(inputs) except -1:
+    """Whether a recorder of this thread follows any of the inputs."""
+    cdef Value value
+    cdef Recorder recorder
+    cdef TangentRecorder accumulator
+    cdef list active = recording(), following = accumulating()
+    if active is not None or following is not None:
+        for x in inputs:
+            value = tensor_value(x)
+            if value is None or not value.spec.trainable:
+                continue
+            for recorder in active or ():
+                if trace_knows(recorder, value.id):
+                    return True
+            for accumulator in following or ():
+                if tangent_of(accumulator, value.id) != NULL:
+                    return True
+    return False
+
+
+def partly_followed(operands) -> bool:
+    """Return whether a tape of this thread follows some of the operands, but not all it could."""
+    cdef Value value
+    cdef Recorder recorder
+    cdef bint known, unknown
+    for recorder in recording() or ():
+        known = unknown = False
+        for x in operands:
+            value = tensor_value(x)
+            if value is not None and value.spec.trainable:
+                if trace_knows(recorder, value.id):
+                    known = True
+                else:
+                    unknown = True
+        if known and unknown:
+            return True
+    return False
+
+
+# ---- what all ops share
+
+@cython.no_gc
+cdef class Op(Operator):
+    """A differentiable (or not) operation on tensors and arrays.
+
+    Ops are made by the functions of `cytape.ops.declare`. Called with plain arrays an op returns
+    what NumPy returns; with any tensor among its inputs it returns tensors.
+    """
+
+    @property
+    def name(self) -> str:
+        """The op type."""
+        return self.op_type.name
+
+    def __repr__(self):
+        return f"<op {self.op_type.name}>"
+
+    cdef object infer(self, list inputs, dict attrs):
+        raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
+
+    cdef bint in_c(self, BackwardCall* call) except -1:
+        return False
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        return 0
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        return [None] * len(outputs)
+
+    cdef bint has_jvp(self) noexcept:
+        return True
+
+    cdef bint takes_batches(self) noexcept:
+        return False
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        raise NotDifferentiableError(
+            f"op {self.op_type.name!r} has no gradient: register one with "
+            "cytape.register_gradient, or stop the gradient with cytape.stop_gradient")
+
+
+cdef str documentation(Op op):
+    """What `help` shows of an op: how the docstring of its forward function begins."""
+    doc = op.forward.__doc__
+    if doc is None:
+        return None
+    return (cleandoc(doc).partition("\n\nParameters\n")[0]
+            + "\n\nWith a tensor among the arguments the result is a tensor.")
+
+
+cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept:
+    cdef int32_t i
+    for i in range(n_refs):
+        Py_XDECREF(<PyObject*>refs[i])
+
+
+cdef object restored(x, bint plain):
+    """A saved value as a tensor (or as a plain array, if nobody records)."""
+    if type(x) is not Value:
+        return None
+    return array_of(x) if plain else another_handle(x)
+
+
+cdef Tensor dense(gradient):
+    if type(gradient) is Value:
+        return another_handle(gradient)
+    return gradient if type(gradient) is Tensor else gradient.to_tensor()
+
+
+cdef Value dense_value(gradient):
+    return gradient if type(gradient) is Value else dense(gradient).held
+
+
+cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
+    """Hand the gradient of input i to the tape, in the input's shape and dtype."""
+    cdef Spec spec = spec_of_ref(<object>call.refs[call.n_outputs + i])
+    if gradient is None or not call.needed[i]:
+        return 0
+    if isinstance(gradient, IndexedSlices):
+        if gradient.dense_shape is not None and gradient.dense_shape != spec.shape:
+            raise InvalidGradientError(
+                f"the gradient of op {op.op_type.name!r} with respect to its input {i} has "
+                f"dense_shape {gradient.dense_shape}, but the input has shape {spec.shape}")
+        if not isinstance(gradient.values, IndexedSlices):
+            gradient = IndexedSlices(convert_to_tensor(gradient.values, spec.dtype),
+                                     convert_to_tensor(gradient.indices), spec.shape)
+    else:
+        if not may_be(gradient, spec):
+            raise InvalidGradientError(
+                f"the gradient of op {op.op_type.name!r} with respect to its input {i} has shape "
+                f"{np.shape(gradient)}, but the input has shape {spec.shape}")
+        if isinstance(gradient, Tensor):
+            gradient = convert_to_tensor(gradient)
+        else:
+            gradient = value_of_array(as_ndarray(gradient))
+            if (<Value>gradient).spec.dtype.kind not in "biufc":
+                raise TypeError(
+                    f"the gradient of op {op.op_type.name!r} with respect to its input {i} is made "
+                    f"of {(<Value>gradient).spec.dtype} data; it must be a tensor, IndexedSlices, "
+                    "or what converts to a tensor of numbers")
+            if (<Value>gradient).spec is not spec or observed():
+                gradient = new_tensor(gradient)
+        if type(gradient) is Tensor and (<Tensor>gradient).held.spec is not spec:
+            gradient = conform["cast"](gradient, spec.dtype)
+    call.input_gradients[i] = owned(gradient)
+    return 0
+
+
+cdef bint may_be(found, Spec spec) except -1:
+    """Whether something may have the shape of a spec, as far as both are known."""
+    shape = (<Tensor>found).held.spec.shape if isinstance(found, Tensor) else np.shape(found)
+    if shape == spec.shape or shape is None or spec.shape is None:
+        return True
+    if len(shape) != spec.ndim:
+        return False
+    for a, b in zip(shape, spec.shape):
+        if a is not None and b is not None and a != b:
+            return False
+    return True
+
+
+cdef object frozen(value):
+    """An attribute as the caller cannot change it any more."""
+    if isinstance(value, list):
+        return tuple([frozen(item) for item in value])
+    return value.copy() if type(value) is np.ndarray else value
+
+
+cdef list gradients_of_outputs(BackwardCall* call, bint plain):
+    """The dense output gradients, None where none arrived."""
+    cdef int i
+    gradients = []
+    for i in range(call.n_outputs):
+        gradient = None
+        if call.output_gradients[i] != NULL:
+            gradient = <object>call.output_gradients[i]
+            gradient = array_of(dense_value(gradient)) if plain else dense(gradient)
+        gradients.append(gradient)
+    return gradients
+
+
+cdef int give_all(Op op, BackwardCall* call, gradients) except -1:
+    cdef int i
+    if len(gradients) != call.n_inputs:
+        raise InvalidGradientError(
+            f"the gradient function of op {op.op_type.name!r} must return one gradient (or None) "
+            f"per input: expected {call.n_inputs}, got {len(gradients)}")
+    for i in range(call.n_inputs):
+        give(op, call, i, gradients[i])
+    return 0
+
+
+cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_outputs, list refs,
+                     bint kept) except -1:
+    """Record an op on every recorder that follows an input. kept: the last ref is a Backward."""
+    cdef Recorder recorder
+    cdef Py_ssize_t i, n_refs = len(refs), n_ids = len(ids)
+    cdef void** row = <void**>malloc((n_refs + n_ids) * sizeof(void*))
+    cdef id_t* c_ids
+    if row == NULL:
+        raise MemoryError()
+    c_ids = <id_t*>(row + n_refs)
+    try:
+        for i in range(n_ids):
+            c_ids[i] = ids[i]
+        for recorder in recording() or ():
+            for i in range(n_inputs):
+                if trace_knows(recorder, c_ids[i]):
+                    break
+            else:
+                continue
+            for i in range(n_refs):
+                row[i] = owned(refs[i])
+            if kept:
+                recorder.keeper.add(refs[n_refs - 1])
+                Py_DECREF(refs[n_refs - 1])
+            try:
+                recorder.record_op(kind, c_ids, n_inputs, c_ids + n_inputs, n_outputs, row, n_refs)
+            except BaseException:
+                kind.release(row, n_refs, recorder.keeper)
+                raise
+    finally:
+        free(row)
+    return 0

@@ -1,0 +1,33 @@
+# ElementwiseOp: a NumPy function of each element, with one partial derivative per input.
+#
+# refs of an entry: the output's spec; per input its value or spec; the output's value where a
+# partial reads that.
+
+from cpython.ref cimport PyObject
+from cytape.ops.kernels.loops cimport Kernel
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport Value
+from libc.stdint cimport int32_t
+
+from .partials_op cimport PartialsOp
+from .symbolic cimport SymbolicGraph
+
+ctypedef PyObject* (*vectorcall_t)(PyObject* op, PyObject* const* arguments, size_t flags,
+                                   PyObject* names) except NULL
+
+cdef class ElementwiseOp(PartialsOp):
+    cdef vectorcall_t vectorcall
+    cdef Kernel kernel           # None: forward is no ufunc
+    cdef dict result_dtypes      # by the dtypes of the operands
+    cdef object result_dtype(self, list inputs)
+    cdef object build_call(self, SymbolicGraph graph, x, y, int n)
+    cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2
+    cdef object call_any(self, tuple inputs, dict arguments)
+    cdef Value plain_operand(self, x, Spec other, int position)
+    cdef object by_walk(self, x, Value a, y, Value b)
+    cdef object finish(self, Value out, Value a, Value b)
+    cdef int record(self, Value out, PyObject** inputs, int n) except -1
+
+# Have NumPy report, as it is set up to, what the kernels met that did what a function does.
+cdef int warn(forward, tuple operands) except -1

@@ -1,0 +1,565 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF, PyObject
+from cytape.core.trace cimport Op as TraceOp
+from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
+from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
+from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.loops cimport (
+    N_TYPES, WORTH_THE_GIL, Loop, clear_trouble, kernel_of, trouble)
+from cytape.ops.kernels.program cimport (
+    GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT, Program, Step)
+from cytape.ops.kernels.walk cimport Walk, begin, join, plan, run
+from cytape.tensor.spec cimport boolean_spec, broadcast_spec, scalar_spec, spec_like
+from cytape.tensor.state cimport Counts, Recorder, building, counts, recording
+from cytape.tensor.tensor cimport as_ndarray, new_tensor
+from cytape.tensor.value cimport new_value, symbol_of, value_of_array
+from libc.stdint cimport int32_t, uint64_t
+from libc.string cimport memcpy
+from numpy cimport ndarray, npy_intp
+
+from .dispatch cimport (
+    documentation, is_followed, ndarray_of, opts_out, owned, owned_pointer, spec_of_ref,
+    tensor_value, value_of)
+from .symbolic cimport (
+    NO_ATTRS, SymbolicGraph, append1, build, graph_for, graph_of, number, own_symbol, own_value)
+
+import numpy as np
+
+from cytape.ops.engine.dispatch import conform
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    PyObject* PyList_GET_ITEM(object list, Py_ssize_t i) noexcept  # borrowed
+    Py_ssize_t PyList_GET_SIZE(object list) noexcept
+    Py_ssize_t PyVectorcall_NARGS(size_t flags) noexcept
+    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
+
+    ctypedef struct PyTypeObject:
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
+
+cdef extern from "<fenv.h>":
+    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
+    int fetestexcept(int excepts) noexcept nogil
+
+cdef Counts* recorders = counts()
+cdef dict ops_of_ufuncs = {}
+cdef object float64 = np.float64
+cdef list weak_scalars = [None] * 32
+cdef uint64_t weak_bits[32]
+
+
+@cython.final
+cdef class ElementwiseOp(PartialsOp):
+    def __cinit__(self):
+        self.vectorcall = call_vector
+
+    def __init__(self, str name, forward, tuple partials):
+        PartialsOp.__init__(self, name, forward, partials)
+        if isinstance(forward, np.ufunc):
+            self.kernel = kernel_of(forward)
+            ops_of_ufuncs.setdefault(forward, self)
+
+    @property
+    def __doc__(self) -> str:
+        return documentation(self)
+
+    def __call__(self, *inputs, **arguments):
+        return self.call_any(inputs, arguments)
+
+    cdef object call_any(self, tuple inputs, dict arguments):
+        if not arguments and len(inputs) == self.n_inputs < 3:
+            return self.call1(inputs[0]) if self.n_inputs == 1 else self.call2(inputs[0], inputs[1])
+        for x in (*inputs, *arguments.values()):
+            if isinstance(x, Tensor):
+                break
+        else:
+            return self.forward(*inputs, **arguments)
+        if len(inputs) != self.n_inputs:
+            raise TypeError(
+                f"{self.op_type.name} takes {self.n_inputs} arguments, got {len(inputs)}")
+        dtype = arguments.pop("dtype", None)
+        for argument, value in arguments.items():
+            if value is not None and not (argument == "where" and value is True):
+                raise TypeError(
+                    f"{self.op_type.name} of a tensor does not take the argument {argument!r}: "
+                    "tensors are immutable; use cytape.numpy.where to select")
+        if dtype is not None:
+            inputs = tuple([conform["cast"](x, dtype) for x in inputs])
+        if recorders.symbolic:
+            graph = graph_for(inputs)
+            if graph is not None:
+                return build(graph, self, inputs, {})
+        return self.by_numpy(*inputs)
+
+    cdef object call1(self, x):
+        cdef Value a, out
+        cdef Loop* loop
+        cdef char* data[2]
+        cdef npy_intp strides[2]
+        if recorders.symbolic:
+            graph = graph_of(x, None)
+            if graph is not None:
+                return self.build_call(graph, x, None, 1)
+        a = tensor_value(x)
+        if a is None:
+            return self.forward(x)
+        if self.kernel is not None and a.contiguous and a.spec.nbytes < WORTH_THE_GIL:
+            loop = loop_of(self.kernel, a.spec)
+            if loop != NULL:
+                out = new_value(result_spec(a.spec, loop))
+                data[0] = a.data
+                data[1] = out.data
+                strides[0] = a.spec.itemsize
+                strides[1] = out.spec.itemsize
+                loop.function(data, &a.spec.size, strides, loop.data)
+                if trouble():
+                    warn(self.forward, (ndarray_of(x),))
+                return self.finish(out, a, None)
+        return self.by_walk(x, a, None, None)
+
+    cdef object call2(self, x, y):
+        cdef Value a, b, out
+        cdef Loop* loop
+        cdef Spec spec
+        cdef char* data[3]
+        cdef npy_intp strides[3]
+        if recorders.symbolic:
+            graph = graph_of(x, y)
+            if graph is not None:
+                return self.build_call(graph, x, y, 2)
+        a = tensor_value(x)
+        b = tensor_value(y)
+        if a is None:
+            if b is None:
+                return self.forward(x, y)
+            a = self.plain_operand(x, b.spec, 0)
+        elif b is None:
+            b = self.plain_operand(y, a.spec, 1)
+        if a is None or b is None:
+            return self.by_numpy(x, y)
+        spec = a.spec if b.spec.ndim == 0 else b.spec
+        if (self.kernel is not None and spec.nbytes < WORTH_THE_GIL
+                and a.contiguous and b.contiguous and a.spec.type_num == b.spec.type_num
+                and (a.spec is b.spec or a.spec.ndim == 0 or b.spec.ndim == 0)):
+            loop = loop_of(self.kernel, spec)
+            if loop != NULL:
+                out = new_value(result_spec(spec, loop))
+                data[0] = a.data
+                data[1] = b.data
+                data[2] = out.data
+                strides[0] = spec.itemsize if a.spec is spec else 0
+                strides[1] = spec.itemsize if b.spec is spec else 0
+                strides[2] = out.spec.itemsize
+                loop.function(data, &spec.size, strides, loop.data)
+                if trouble():
+                    warn(self.forward, (ndarray_of(x), ndarray_of(y)))
+                return self.finish(out, a, b)
+        return self.by_walk(x, a, y, b)
+
+    cdef Value plain_operand(self, x, Spec other, int position):
+        """The value of an operand that is no tensor beside one that is; None if NumPy must decide.
+
+        It may share the operand's data, unless a derivative will read it.
+        """
+        if type(x) is not ndarray:
+            return weak_scalar(x, other)
+        if self.kernel is None or cnp.PyArray_TYPE(x) != other.type_num:
+            return None
+        if self.programs is None:
+            self.trace_partials()
+        return value_of(x, recorders.entered and self.saves[1 - position] >> (1 + position) & 1)
+
+    cdef object by_walk(self, x, Value a, y, Value b):
+        """Broadcasting, strided or large operands, as far as there are loops for them."""
+        cdef Loop* loop = NULL
+        cdef Walk walk
+        cdef Spec spec
+        cdef Value out = None
+        cdef int i
+        if self.kernel is not None and (b is None or a.spec.type_num == b.spec.type_num):
+            loop = loop_of(self.kernel, a.spec)
+        if loop != NULL:
+            spec = a.spec if b is None else broadcast_spec(a.spec, b.spec)
+            if spec is not None and plan(&walk, spec) and join(&walk, a) and (
+                    b is None or join(&walk, b)):
+                out = new_value(result_spec(spec, loop))
+                join(&walk, out)
+                begin(&walk)
+                for i in range(walk.n_operands - 1):
+                    if not suits_loops(walk.steps[i], spec):
+                        out = None
+        if out is None:
+            return self.by_numpy(x) if b is None else self.by_numpy(x, y)
+        run(loop, &walk, spec.nbytes)
+        if trouble():
+            warn(self.forward, (ndarray_of(x),) if b is None else (ndarray_of(x), ndarray_of(y)))
+        return self.finish(out, a, b)
+
+    cdef object finish(self, Value out, Value a, Value b):
+        cdef Tensor tensor = new_tensor(out)
+        cdef PyObject* inputs[2]
+        if recorders.entered and out.spec.trainable:
+            inputs[0] = <PyObject*>a
+            inputs[1] = <PyObject*>b
+            self.record(out, inputs, 1 if b is None else 2)
+            if recorders.accumulators.count:
+                self.follow(out, inputs, 1 if b is None else 2)
+        return tensor
+
+    def by_numpy(self, *operands):
+        """Call the forward function on ndarrays, for all cases that the kernels do not cover."""
+        cdef PyObject* inputs[MAX_INPUTS]
+        cdef Value out
+        cdef int i, n = len(operands)
+        for x in operands:
+            if opts_out(x):
+                return NotImplemented
+        out = value_of_array(as_ndarray(self.forward(*[ndarray_of(x) for x in operands])))
+        tensor = new_tensor(out)
+        if (recorders.entered and out.spec.trainable and n == self.n_inputs
+                and is_followed(operands)):
+            values = [
+                value_of(np.asarray(x, dtype=out.spec.dtype)
+                         if type(x) in (int, float, complex) else x, True)
+                for x in operands
+            ]
+            for i in range(n):
+                inputs[i] = <PyObject*>values[i]
+            self.record(out, inputs, n)
+            self.follow(out, inputs, n)
+        return tensor
+
+    cdef object build_call(self, SymbolicGraph graph, x, y, int n):
+        """Add a call with one operand or two to a graph."""
+        cdef int32_t symbols[2]
+        cdef Value a = None, b = None, out
+        cdef int32_t symbol = -1
+        if building() is graph:
+            a = own_value(graph, x)
+            b = own_value(graph, y)
+            if a is not None:
+                symbols[0] = symbol_of(a)
+                if n == 1:
+                    symbol = self.append_call(graph, symbols, 1)
+                elif b is not None or type(y) is float or type(y) is int:
+                    symbols[1] = symbol_of(b) if b is not None else number(graph, y, a.spec)
+                    symbol = self.append_call(graph, symbols, 2)
+            elif b is not None and (type(x) is float or type(x) is int):
+                symbols[0] = number(graph, x, b.spec)
+                symbols[1] = symbol_of(b)
+                symbol = self.append_call(graph, symbols, 2)
+        if symbol < 0:
+            if n == 1:
+                return build(graph, self, (x,), NO_ATTRS)
+            return NotImplemented if opts_out(x) or opts_out(y) else (
+                build(graph, self, (x, y), NO_ATTRS))
+        out = graph.value_at(symbol)
+        if not recorders.entered:
+            return new_tensor(out)
+        if a is None:
+            a = graph.value_at(symbols[0])
+        if b is None and n == 2:
+            b = graph.value_at(symbols[1])
+        return self.finish(out, a, b)
+
+    cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2:
+        """Add a node for float operands of one dtype; -1, with nothing done, for all others."""
+        cdef Spec spec = <Spec>graph.symbols[symbols[0]].spec, other
+        cdef Loop* loop
+        cdef int i
+        if self.kernel is None or not spec.known:
+            return -1
+        for i in range(1, n):
+            other = <Spec>graph.symbols[symbols[i]].spec
+            if other is spec:
+                continue
+            if other.type_num != spec.type_num or not other.known:
+                return -1
+            if spec.ndim == 0:
+                spec = other
+            elif other.ndim:
+                spec = broadcast_spec(spec, other)
+                if spec is None:
+                    return -1
+        loop = loop_of(self.kernel, spec)
+        if loop == NULL:
+            return -1
+        graph.append(self, NO_ATTRS, symbols, n, 1)
+        return graph.append_symbol(result_spec(spec, loop))
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        cdef int32_t registers[MAX_REGISTERS]
+        cdef Program program
+        cdef Spec spec
+        cdef int32_t results[MAX_INPUTS]
+        cdef int i
+        if (<Spec>call.refs[0]).type_num != cnp.NPY_DOUBLE and (
+                (<Spec>call.refs[0]).type_num != cnp.NPY_FLOAT):
+            return False
+        for i in range(call.n_inputs):
+            program = self.programs[i]
+            spec = spec_of_ref(<object>call.refs[1 + i])
+            if type(<object>call.refs[1 + i]) is Value and (
+                    spec.type_num != (<Spec>call.refs[0]).type_num):
+                return False
+            if call.needed[i] and self.has_partial[i] and (
+                    program is None or not spec.known or not program_in_graph(program)
+                    or spec.type_num != (<Spec>call.refs[0]).type_num):
+                return False
+        registers[GRADIENT] = own_symbol(graph, <object>call.output_gradients[0])
+        if registers[GRADIENT] < 0:
+            return False
+        for i in range(1 + call.n_inputs):
+            registers[OUTPUT + i] = -1
+            if i or call.n_refs > 1 + call.n_inputs:
+                registers[OUTPUT + i] = own_symbol(
+                    graph, <object>call.refs[i if i else 1 + call.n_inputs])
+        for i in range(call.n_inputs):
+            results[i] = -1
+            if self.wants(call, i):
+                results[i] = append_program(graph, self.programs[i], registers,
+                                            <Spec>graph.symbols[registers[GRADIENT]].spec)
+                if results[i] < 0:
+                    return False
+        for i in range(call.n_inputs):
+            if results[i] < 0:
+                continue
+            spec = spec_of_ref(<object>call.refs[1 + i])
+            if <Spec>graph.symbols[results[i]].spec is not spec:
+                results[i] = append1(
+                    graph, conform["sum_to_op"], {"shape": spec.shape}, results[i], spec)
+            call.input_gradients[i] = owned(graph.value_at(results[i]))
+        return True
+
+    cdef object infer(self, list inputs, dict attrs):
+        cdef Spec spec = (<Value>inputs[0]).spec, broadcast
+        cdef Value value
+        cdef Loop* loop
+        cdef int type_num = spec.type_num
+        cdef bint same = True
+        for value in inputs[1:]:
+            same &= value.spec.type_num == type_num
+            broadcast = broadcast_spec(spec, value.spec)
+            if broadcast is None:
+                shapes = " and ".join([str((<Value>value).spec.shape) for value in inputs])
+                raise ValueError(f"{self.op_type.name} of tensors of shapes {shapes}: they cannot "
+                                 "be broadcast to each other")
+            spec = broadcast
+        loop = loop_of(self.kernel, spec) if same and self.kernel is not None else NULL
+        if loop != NULL:
+            return result_spec(spec, loop)
+        return spec_like(spec, self.result_dtype(inputs))
+
+    cdef object result_dtype(self, list inputs):
+        """What NumPy makes of operands of these dtypes."""
+        cdef Value value
+        dtypes = tuple([value.spec.dtype for value in inputs])
+        if self.result_dtypes is None:
+            self.result_dtypes = {}
+        found = self.result_dtypes.get(dtypes)
+        if found is None:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.forward(*[np.ones((), dtype) for dtype in dtypes])).dtype
+            self.result_dtypes[dtypes] = found
+        return found
+
+    cdef int record(self, Value out, PyObject** inputs, int n) except -1:
+        # Pointers are cast in place, not assigned: that spares the reference counts.
+        cdef list active = recording()
+        cdef PyObject* recorder
+        cdef TraceOp* entry
+        cdef index_t* row
+        cdef void** refs
+        cdef id_t ids[MAX_INPUTS]
+        cdef index_t slots[MAX_INPUTS + 1]
+        cdef index_t slot
+        cdef unsigned int saves
+        cdef bint wanted, unknown
+        cdef int i, k
+        if active is None:
+            return 0
+        if self.programs is None:
+            self.trace_partials()
+        for k in range(PyList_GET_SIZE(active)):
+            recorder = PyList_GET_ITEM(active, k)
+            saves = 0
+            wanted = unknown = False
+            for i in range(n):
+                ids[i] = (<Value>inputs[i]).id
+                slots[i] = slot = trace_slot(<Recorder>recorder, ids[i])
+                if slot == NO_INDEX:
+                    unknown |= ids[i] != NO_ID
+                elif ((<Recorder>recorder).slots[slot].op != UNTRACED
+                        and self.has_partial[i] and (<Value>inputs[i]).spec.trainable):
+                    saves |= self.saves[i]
+                    wanted = True
+            if not wanted:
+                continue
+            for i in range(n if unknown else 0):
+                if slots[i] == NO_INDEX and ids[i] != NO_ID:
+                    slot = trace_slot(<Recorder>recorder, ids[i])  # it may be the input before, too
+                    slots[i] = (new_slot(<Recorder>recorder, ids[i], UNTRACED) if slot == NO_INDEX
+                                else slot)
+            slots[n] = new_slot(<Recorder>recorder, out.id, UNTRACED)
+            entry = next_op(<Recorder>recorder, n + 1, 1 + n + (saves & 1))
+            row = (<Recorder>recorder).table.args + entry.args
+            refs = (<Recorder>recorder).table.refs + entry.refs
+            refs[0] = owned_pointer(<PyObject*>out.spec)
+            for i in range(n):
+                row[i] = slots[i]
+                refs[1 + i] = owned_pointer(inputs[i] if saves >> (1 + i) & 1
+                                            else <PyObject*>(<Value>inputs[i]).spec)
+            row[n] = slots[n]
+            if saves & 1:
+                refs[1 + n] = owned_pointer(<PyObject*>out)
+            append_op(<Recorder>recorder, &self.op_type.kind, n, 1)
+        return 0
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        cdef Value out = outputs[0], value
+        cdef list refs = [out.spec]
+        cdef unsigned int saves = 0
+        cdef int i
+        if self.programs is None:
+            self.trace_partials()
+        for i in range(self.n_inputs):
+            saves |= self.saves[i]
+        for i, value in enumerate(inputs):
+            refs.append(value if saves >> (1 + i) & 1 else value.spec)
+        if saves & 1:
+            refs.append(out)
+        return refs
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        cdef PyObject* row[MAX_INPUTS]
+        cdef int i
+        for i in range(len(inputs)):
+            row[i] = <PyObject*>inputs[i]
+        return self.record(outputs[0], row, len(inputs))
+
+
+cdef bint program_in_graph(Program program) except -1:
+    """Whether each step of a program is a call of an op that graphs can have."""
+    if program.ops is None:
+        program.ops = [ops_of_ufuncs.get(ufunc) for ufunc in program.ufuncs]
+        program.in_graph = None not in program.ops
+    return program.in_graph
+
+
+cdef int32_t append_program(SymbolicGraph graph, Program program, int32_t* registers,
+                            Spec like) except -2:
+    """Add the steps of a program to a graph; return the symbol of the result, or -1."""
+    cdef int32_t symbols[MAX_INPUTS]
+    cdef Step* step
+    cdef int i, j, register
+    if program.n_steps == 0:
+        return registers[program.copied] if program.copied >= 0 else -1
+    for register in range(N_OPERANDS, program.n_registers):
+        if program.is_constant[register]:
+            registers[register] = number(graph, program.constants[register], like)
+    for i in range(program.n_steps):
+        step = &program.steps[i]
+        for j in range(step.n_inputs):
+            symbols[j] = registers[step.inputs[j]]
+            if symbols[j] < 0:
+                return -1
+        registers[step.output] = (<ElementwiseOp>program.ops[i]).append_call(
+            graph, symbols, step.n_inputs)
+        if registers[step.output] < 0:
+            return -1
+    return registers[program.steps[program.n_steps - 1].output]
+
+
+cdef PyObject* call_vector(PyObject* op, PyObject* const* arguments, size_t flags,
+                           PyObject* names) except NULL:
+    """How Python calls an op: without making a tuple and a dict for one or two arguments."""
+    cdef ElementwiseOp self = <ElementwiseOp>op
+    cdef Py_ssize_t i, n = PyVectorcall_NARGS(flags)
+    if names == NULL and n == self.n_inputs and n == 1:
+        result = self.call1(<object>arguments[0])
+    elif names == NULL and n == self.n_inputs and n == 2:
+        result = self.call2(<object>arguments[0], <object>arguments[1])
+    else:
+        keywords = () if names == NULL else <tuple><object>names
+        result = self.call_any(
+            tuple([<object>arguments[i] for i in range(n)]),
+            {keyword: <object>arguments[n + i] for i, keyword in enumerate(keywords)})
+    Py_INCREF(result)
+    return <PyObject*>result
+
+
+cdef void enable_vectorcall(ElementwiseOp op) noexcept:
+    cdef PyTypeObject* cls = <PyTypeObject*>ElementwiseOp
+    cls.tp_vectorcall_offset = <char*>&op.vectorcall - <char*><void*>op
+    cls.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+
+
+enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no way to ask for it
+
+
+cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
+    """The loop for operands of a dtype, NULL where that may not be what NumPy does."""
+    cdef Loop* loop
+    if not spec.trainable or spec.type_num >= N_TYPES:  # integer loops may raise
+        return NULL
+    loop = &kernel.loops[spec.type_num]
+    if loop.function == NULL or (loop.out_type != spec.type_num and loop.out_type != cnp.NPY_BOOL):
+        return NULL
+    return loop
+
+
+cdef inline bint suits_loops(npy_intp step, Spec spec) noexcept:
+    """Whether going through memory in C order is a good way; NumPy would choose the order."""
+    return step == 0 or step == spec.itemsize or (step > 0 and spec.nbytes < WORTH_THE_GIL)
+
+
+cdef inline Spec result_spec(Spec spec, Loop* loop):
+    return spec if loop.out_type == spec.type_num else boolean_spec(spec)
+
+
+cdef int warn(forward, tuple operands) except -1:
+    """Have NumPy report, as it is set up to, the division by zero or overflow that a kernel met."""
+    cdef bint only_underflow = not fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
+    clear_trouble()
+    if not only_underflow or np.geterr()["under"] != "ignore":
+        forward(*operands)
+        clear_trouble()
+    return 0
+
+
+cdef Value weak_scalar(x, Spec like):
+    """A Python number as a 0-d value of a float dtype; None if it is not that simple.
+
+    Programs use the same few numbers over and over: those last asked for are kept.
+    """
+    cdef Value value
+    cdef double content
+    cdef uint64_t bits
+    cdef Py_ssize_t place
+    if like.type_num != cnp.NPY_DOUBLE and like.type_num != cnp.NPY_FLOAT:
+        return None
+    if type(x) is float or (type(x) is float64 and like.type_num == cnp.NPY_DOUBLE):
+        content = <double>x
+    elif type(x) is int:
+        content = x
+    else:
+        return None
+    memcpy(&bits, &content, sizeof(double))
+    place = (bits * <uint64_t>0x9E3779B97F4A7C15) >> 59  # 2**64 / golden ratio; 5 bits
+    value = weak_scalars[place]
+    if (value is not None and weak_bits[place] == bits
+            and value.spec.type_num == like.type_num):
+        return value
+    value = new_value(scalar_spec(like))
+    value.id = NO_ID
+    if like.type_num == cnp.NPY_DOUBLE:
+        (<double*>value.data)[0] = content
+    else:
+        (<float*>value.data)[0] = <float>content
+    if not trouble():  # a cast that overflowed is to be noticed every time
+        weak_scalars[place] = value
+        weak_bits[place] = bits
+    return value

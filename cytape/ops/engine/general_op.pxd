@@ -1,0 +1,50 @@
+# GeneralOp: an op with a derivative rule per mode. CustomOp: one call with a Python closure for a
+# vjp.
+
+from cytape.core.vspace cimport BackwardCall
+from cytape.tensor.state cimport TangentRecorder
+from cytape.tensor.value cimport Value
+
+from .dispatch cimport Op
+from .symbolic cimport SymbolicGraph
+
+cdef class GeneralOp(Op):
+    # refs of an entry: output specs; per input its value or spec; per output its value or None; the
+    # attributes.
+    cdef readonly object vjp, jvp
+    cdef readonly object saved_inputs   # positions, None: all
+    cdef readonly tuple saved_outputs
+    cdef readonly bint linear
+    cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
+    cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None
+    cdef readonly object batched        # the jvp for tangents with a leading axis, or None
+    cdef readonly object optional_tangents  # inputs whose tangent the jvp takes as None
+    cdef int tell(self, inputs, list outputs, dict attrs) except -1
+    cdef int record_linear(self, Value x, Value out, dict attrs) except -1
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched)  # or None
+    # The backward pass where nobody follows it; False, with nothing done, if there is no way in C.
+    cdef bint backward_in_c(self, BackwardCall* call) except -1
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1
+    # Add the gradients to the graph that this thread builds; False, with nothing done, if that is
+    # not to be done in C.
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
+    cdef int backward_by_vjp(self, BackwardCall* call) except -1
+    cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1
+
+cdef class CustomOp(Op):
+    # refs of an entry: output specs, input specs, the Backward that keeps the closure. The closures
+    # are attributes of the call: "backward" and "jvp".
+    cdef bint with_jvp
+
+cdef class OpCall:
+    # What a derivative rule sees of one call.
+    cdef readonly Op op
+    cdef readonly dict attrs
+    cdef readonly tuple needs, input_specs, output_specs
+    cdef readonly object graph
+    cdef int node
+    cdef tuple input_refs, output_refs
+    cdef bint plain             # nobody records: rules get ndarrays
+
+cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1

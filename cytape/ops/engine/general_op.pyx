@@ -1,0 +1,542 @@
+cimport cython
+from cpython.ref cimport Py_DECREF
+from cytape.core.accumulator cimport tangent_of
+from cytape.core.trace cimport Op as TraceOp
+from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
+from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
+from cytape.core.vspace cimport Backward, OpType, release_backward
+from cytape.tensor.spec cimport symbolic_spec
+from cytape.tensor.state cimport (
+    Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
+from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
+from cytape.tensor.value cimport array_of, copy_of_array, is_symbolic, value_of_array
+from libc.stdint cimport int32_t
+
+from .dispatch cimport (
+    dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed, ndarray_of,
+    opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
+from .forward cimport all_none, follow, follow_for, sole_accumulator, tangent_value
+from .symbolic cimport SymbolicGraph, build, graph_for
+
+import numpy as np
+
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.ops.engine.dispatch import conform
+from cytape.tensor.tensor import convert_to_tensor
+
+cdef Counts* recorders = counts()
+cdef dict custom_ops = {}
+cdef object custom_call_in_graph = None
+
+
+def install_custom_call(function):
+    """Tell how `custom_call` adds to a graph, which is called with the graph before all else."""
+    global custom_call_in_graph
+    custom_call_in_graph = function
+
+
+@cython.final
+cdef class OpCall:
+    """One call of an op, as its derivative rules see it.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of Tensor
+        Only those that the op's declaration saves; None for the others. Where nobody records what a
+        rule does they are plain arrays, and so are the gradients it is called with.
+    input_specs, output_specs : tuple of Spec
+    attrs : dict
+    needs : tuple of bool
+        Per input: is its gradient wanted?
+    graph : Graph or None
+        The graph that the call is part of; None if it was computed.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name of the operation in its graph; elsewhere the op type."""
+        return self.op.name if self.graph is None else self.graph.name_of(self.node)
+
+    @property
+    def type(self) -> str:
+        """The op type."""
+        return self.op.name
+
+    @property
+    def inputs(self) -> tuple:
+        """The saved inputs."""
+        return tuple([restored(ref, self.plain) for ref in self.input_refs])
+
+    @property
+    def outputs(self) -> tuple:
+        """The saved outputs."""
+        return tuple([restored(ref, self.plain) for ref in self.output_refs])
+
+    def get_attr(self, name):
+        """Return a static argument of the call.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        object
+
+        Raises
+        ------
+        KeyError
+            If the call was made without it.
+        """
+        return self.attrs[name]
+
+
+cdef object plain_attribute(GeneralOp op, str name, x):
+    """An attribute without tensors: an op has no derivative with respect to those."""
+    if not isinstance(x, Tensor):
+        return x
+    try:
+        return np.asarray(x)[()]
+    except DetachedError as error:
+        raise DetachedError(
+            f"op {op.name!r} has no derivative with respect to its argument {name!r}, but got a "
+            f"tensor that is being recorded. Pass {name}.numpy() if the derivative should stop here"
+        ) from error
+
+
+cdef class GeneralOp(Op):
+    def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
+                 optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
+                 bint differentiable=True, shape_rule=None):
+        self.op_type = OpType(name, optional_gradients)
+        self.op_type.kind.release = release_objects
+        self.op_type.kind.owner = <void*>self
+        self.forward = forward
+        self.vjp = vjp
+        self.jvp = jvp
+        self.saved_inputs = saved_inputs
+        self.saved_outputs = tuple(saved_outputs)
+        self.optional_tangents = optional_tangents
+        self.batched = batched
+        self.linear = linear
+        self.differentiable = differentiable
+        self.shape_rule = shape_rule
+
+    def define(self, vjp=None, jvp=None):
+        """Give the op a rule that its declaration left out."""
+        if vjp is not None:
+            self.vjp = vjp
+        if jvp is not None:
+            self.jvp = jvp
+
+    cdef object call1(self, x):
+        return self(x)
+
+    cdef object call2(self, x, y):
+        return NotImplemented if opts_out(x) or opts_out(y) else self(x, y)
+
+    @property
+    def __doc__(self) -> str:
+        return documentation(self)
+
+    def __call__(self, *inputs, **attrs):
+        for x in attrs.values():
+            if isinstance(x, Tensor):
+                attrs = {name: plain_attribute(self, name, x) for name, x in attrs.items()}
+                break
+        for x in inputs:
+            if isinstance(x, Tensor):
+                break
+        else:
+            return self.forward(*inputs, **attrs)
+        if recorders.symbolic:
+            graph = graph_for(inputs)
+            if graph is not None:
+                return build(graph, self, inputs, attrs)
+        result = self.forward(*[ndarray_of(x) for x in inputs], **attrs)
+        if isinstance(result, (tuple, list)):
+            outputs = [result_tensor(array, inputs) for array in result]
+            if recorders.entered and self.differentiable and is_followed(inputs):
+                self.tell(inputs, outputs, attrs)
+            kind = type(result)
+            return kind(*outputs) if hasattr(kind, "_fields") else kind(outputs)
+        output = result_tensor(result, inputs)
+        if recorders.entered and self.differentiable and is_followed(inputs):
+            self.tell(inputs, [output], attrs)
+        return output
+
+    cdef object infer(self, list inputs, dict attrs):
+        if self.shape_rule is not None:
+            return self.shape_rule(*[(<Value>value).spec for value in inputs], **attrs)
+        return by_example(self, inputs, attrs)
+
+    cdef int tell(self, inputs, list outputs, dict attrs) except -1:
+        """Tell the recorders of a call."""
+        cdef list in_values = [], out_values = [(<Tensor>output).held for output in outputs]
+        cdef Py_ssize_t i
+        attrs = {name: frozen(attr) for name, attr in attrs.items()}
+        for i, x in enumerate(inputs):
+            in_values.append(value_of(x, self.saved_inputs is None or i in self.saved_inputs))
+        self.record_call(in_values, out_values, attrs)
+        if accumulating() is not None:
+            follow(self, in_values, out_values, attrs)
+        return 0
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        cdef Py_ssize_t n_inputs = len(inputs), n_outputs = len(outputs)
+        cdef list ids = []
+        cdef Value value
+        cdef bint trainable = False
+        for value in outputs:
+            trainable |= value.spec.trainable
+        if not trainable or not self.differentiable:
+            return 0
+        if self.linear and n_inputs == 1 and n_outputs == 1:
+            value = inputs[0]
+            return self.record_linear(value, outputs[0], attrs) if value.spec.trainable else 0
+        for value in inputs:
+            ids.append(value.id if value.spec.trainable else NO_ID)
+        for value in outputs:
+            ids.append(value.id)
+        return record_refs(&self.op_type.kind, ids, n_inputs, n_outputs,
+                           self.refs_of_call(inputs, outputs, attrs), False)
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        cdef list refs = [(<Value>value).spec for value in outputs]
+        cdef Value value
+        cdef Py_ssize_t i
+        for i, value in enumerate(inputs):
+            saved = self.saved_inputs is None or i in self.saved_inputs
+            refs.append(value if saved else value.spec)
+        for i, value in enumerate(outputs):
+            refs.append(value if i in self.saved_outputs else None)
+        refs.append(attrs)
+        return refs
+
+    cdef int record_linear(self, Value x, Value out, dict attrs) except -1:
+        """The same, faster, for one input and output that are not saved, and immutable attributes.
+        """
+        cdef Recorder recorder
+        cdef TraceOp* entry
+        cdef void** refs
+        cdef index_t slots[2]
+        if not out.spec.trainable:
+            return 0
+        for recorder in recording() or ():
+            slots[0] = trace_slot(recorder, x.id)
+            if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == UNTRACED:
+                continue
+            slots[1] = new_slot(recorder, out.id, UNTRACED)
+            entry = next_op(recorder, 2, 4)
+            recorder.table.args[entry.args] = slots[0]
+            recorder.table.args[entry.args + 1] = slots[1]
+            refs = recorder.table.refs + entry.refs
+            refs[0] = owned(out.spec)
+            refs[1] = owned(x.spec)
+            refs[2] = owned(None)
+            refs[3] = owned(attrs)
+            append_op(recorder, &self.op_type.kind, 1, 1)
+        return 0
+
+    cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1:
+        """Have the accumulators follow a call with one output, in C where that can be."""
+        cdef TangentRecorder accumulator
+        cdef list tangents
+        cdef Value value, tangent
+        for accumulator in accumulating() or ():
+            tangent = None
+            if not is_symbolic(out) and accumulator.outermost and (
+                    not accumulator.by_transposition) and (
+                    accumulator.rule is None):  # with a rule there may be anything in store
+                tangents = [tangent_value(accumulator, value) for value in inputs]
+                if all_none(tangents) or tangent_of(accumulator, out.id) != NULL:
+                    continue
+                tangent = self.tangent_in_c(inputs, tangents, attrs, accumulator.use_batch)
+            if tangent is None:
+                follow_for(accumulator, self, inputs, [out], attrs)
+            else:
+                accumulator.store(out.id, owned(tangent))
+        return 0
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        return None
+
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+        return False
+
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1:
+        """The backward pass, in C, of a linear op of one input, with one accumulator."""
+        cdef BackwardCall alone = call[0], of_tangent
+        cdef Value tangent
+        cdef void* result = NULL
+        cdef void* nothing = NULL
+        cdef void* seed
+        if not self.linear or call.n_inputs > 1:
+            return False
+        tangent = tangent_value(accumulator, dense_value(<object>call.output_gradients[0]))
+        seed = <void*>tangent
+        alone.arrived = &nothing  # sums are made where they are followed
+        if not self.backward_in_c(&alone):
+            return False
+        if tangent is not None:
+            of_tangent = alone
+            of_tangent.output_gradients = &seed
+            of_tangent.input_gradients = &result
+            of_tangent.arrived = &nothing
+            if not self.backward_in_c(&of_tangent):
+                Py_DECREF(<object>call.input_gradients[0])
+                call.input_gradients[0] = NULL
+                return False
+            accumulator.store((<Value>call.input_gradients[0]).id, result)
+        return True
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        cdef TangentRecorder accumulator
+        if not observed():
+            if self.backward_in_c(call):
+                return 0
+        else:
+            graph = building()
+            if graph is not None and recording() is None and accumulating() is None and (
+                    self.backward_in_graph(call, graph)):
+                return 0
+            accumulator = sole_accumulator()
+            if accumulator is not None and self.backward_with_tangents(call, accumulator):
+                return 0
+        return self.backward_by_vjp(call)
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        return False
+
+    cdef int backward_by_vjp(self, BackwardCall* call) except -1:
+        return Op.backward(self, call) if self.vjp is None else (
+            backward_by_rule(self, call, self.vjp, None, -1))
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        cdef OpCall view
+        cdef Value value
+        cdef Py_ssize_t i
+        if not self.differentiable:
+            return [None] * len(outputs)
+        for i, value in enumerate(inputs):
+            # A linear op takes its inputs together, integers too: they stand still.
+            if tangents[i] is None and (self.linear or value.spec.trainable) and (
+                    i not in self.optional_tangents):
+                tangents[i] = zeros_like(value, tangents, plain, batched)
+        if self.linear:
+            rule = self.batched if batched else self.forward if plain else self
+            return rule(*tangents, **attrs)
+        view = OpCall.__new__(OpCall)
+        view.op = self
+        view.plain = plain
+        view.input_refs = tuple(inputs)
+        view.output_refs = tuple(outputs)
+        view.input_specs = tuple([(<Value>value).spec for value in inputs])
+        view.output_specs = tuple([(<Value>value).spec for value in outputs])
+        view.attrs = attrs
+        view.needs = tuple([tangent is not None for tangent in tangents])
+        return (self.batched if batched else self.jvp)(view, *tangents)
+
+    cdef bint has_jvp(self) noexcept:
+        return self.linear or not self.differentiable or self.jvp is not None
+
+    cdef bint takes_batches(self) noexcept:
+        return self.batched is not None or not self.differentiable
+
+
+cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1:
+    """The backward pass by a function of an OpCall; the refs are laid out as a GeneralOp's."""
+    cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
+    cdef OpCall view = OpCall.__new__(OpCall)
+    refs = [<object>call.refs[i] for i in range(call.n_refs)]
+    view.op = op
+    view.graph = graph
+    view.node = node
+    view.plain = not observed()
+    view.output_specs = tuple(refs[:n_out])
+    view.input_refs = tuple(refs[n_out:n_out + n_in])
+    view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
+    view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
+    view.attrs = refs[call.n_refs - 1]
+    view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
+    gradients = rule(view, *gradients_of_outputs(call, view.plain))
+    if not isinstance(gradients, (tuple, list)):
+        gradients = (gradients,)
+    return give_all(op, call, gradients)
+
+
+cdef object by_example(GeneralOp op, list inputs, dict attrs):
+    """What the outputs will be, from outputs for arrays of ones.
+
+    Extents of the outputs that change with those that are not known are not known, either.
+    """
+    cdef Value value
+    cdef list examples = [], specs = []
+    cdef bint known = True
+    for value in inputs:
+        if value.spec.shape is None:
+            raise SymbolicTensorError(
+                f"op {op.op_type.name!r} needs to know the number of axes of its inputs")
+        known &= value.spec.known
+    for extent in [24] if known else [24, 36]:
+        arrays = []
+        for value in inputs:
+            shape = [extent if known_extent is None else known_extent
+                     for known_extent in value.spec.shape]
+            arrays.append(np.broadcast_to(np.ones((), value.spec.dtype), shape))
+        with np.errstate(all="ignore"):
+            try:
+                examples.append(op.forward(*arrays, **attrs))
+            except (ValueError, TypeError, IndexError) as error:
+                shapes = " and ".join([str(value.spec.shape) for value in inputs])
+                error.add_note(f"op {op.op_type.name!r} was called with ones, of the shapes of its "
+                               f"inputs ({shapes}), to learn the shape of its result; say it by a "
+                               "shape_rule where it is declared")
+                raise
+    many = isinstance(examples[0], (tuple, list))
+    for results in zip(*examples) if many else [examples]:
+        arrays = [np.asarray(result) for result in results]
+        shape = [extent if arrays[len(arrays) - 1].shape[axis] == extent else None
+                 for axis, extent in enumerate(arrays[0].shape)]
+        specs.append(symbolic_spec(tuple(shape), arrays[0].dtype))
+    if not many:
+        return specs[0]
+    kind = type(examples[0])
+    return kind(*specs) if hasattr(kind, "_fields") else kind(specs)
+
+
+cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
+    cdef tuple shape
+    if not value.spec.known:
+        return conform["broadcast_to"](
+            new_tensor(value_of_array(np.zeros((), value.spec.dtype))), value.spec.shape)
+    shape = value.spec.shape
+    if batched:
+        shape = [tangent.shape[:1] for tangent in tangents if tangent is not None][0] + shape
+    zeros = np.zeros(shape, value.spec.dtype)
+    return zeros if plain else new_tensor(value_of_array(zeros))
+
+
+cdef Tensor result_tensor(result, inputs):
+    """What a forward function returned, copied if it is the data of an array that may change."""
+    array = as_ndarray(result)
+    for x in inputs:
+        if type(x) is np.ndarray and np.may_share_memory(array, x):
+            return new_tensor(copy_of_array(array))
+    return new_tensor(value_of_array(array))
+
+
+cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
+    release_backward(refs, n_refs, keeper)
+    release_objects(refs, n_refs - 1, keeper)
+
+
+class GradientIfNeeded:
+    """What a backward function of `custom_call` may return in the place of a gradient.
+
+    Parameters
+    ----------
+    compute : callable
+        Called without arguments, for the gradient.
+    """
+
+    __slots__ = ("compute",)
+
+    def __init__(self, compute):
+        self.compute = compute
+
+
+@cython.final
+cdef class CustomOp(Op):
+    def __init__(self, str name):
+        self.op_type = OpType(name)
+        self.op_type.kind.release = release_custom
+        self.op_type.kind.owner = <void*>self
+
+    cdef bint has_jvp(self) noexcept:
+        return self.with_jvp
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        cdef Value value
+        ids = [value.id for value in inputs] + [value.id for value in outputs]
+        return record_refs(&self.op_type.kind, ids, len(inputs), len(outputs),
+                           self.refs_of_call(inputs, outputs, attrs), True)
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        cdef Backward holder = Backward()
+        cdef Value value
+        holder.function = attrs["backward"]
+        return [value.spec for value in outputs] + [value.spec for value in inputs] + [holder]
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        cdef Value value
+        return attrs["jvp"](*[
+            zeros_like(value, tangents, False, False) if tangent is None and value.spec.trainable
+            else tangent if tangent is None else convert_to_tensor(tangent)
+            for value, tangent in zip(inputs, tangents)])
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        function = (<Backward>call.refs[call.n_refs - 1]).function
+        cdef list gradients = list(function(*gradients_of_outputs(call, False)))
+        for i, gradient in enumerate(gradients):
+            if type(gradient) is np.ndarray and gradient.flags.writeable:
+                gradients[i] = gradient.copy()  # the user's function may write into it again
+            elif type(gradient) is GradientIfNeeded:
+                gradients[i] = gradient.compute() if i < call.n_inputs and call.needed[i] else None
+        return give_all(self, call, gradients)
+
+
+def custom_call(str name, results, inputs, backward, jvp=None) -> list:
+    """Return results as the outputs of one op whose rules are Python functions.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    results : sequence of Tensor or ndarray
+    inputs : sequence of Tensor or Variable
+    backward : callable
+        Called with one gradient per output (zeros where none arrived); returns per input a
+        gradient, None, or a `GradientIfNeeded`.
+    jvp : callable, optional
+        Called with one tangent per input (zeros for those without, None for those that can have
+        none); returns a tangent or None per output. Without it, and in graphs, `backward` is
+        transposed.
+
+    Returns
+    -------
+    list of Tensor
+        New tensors, which only this op leads to: the rules may hold the results without keeping
+        alive what the op's entry on a tape lives by.
+    """
+    cdef SymbolicGraph graph = graph_for([*inputs, *results]) if recorders.symbolic else None
+    if graph is not None:
+        return custom_call_in_graph(graph, name, results, inputs, backward)
+    outputs = [new_tensor(value_of_array(array_of(value_of(result, True)))) for result in results]
+    record_custom(name, outputs, inputs, backward, jvp)
+    return outputs
+
+
+def record_custom(str name, outputs, inputs, backward, jvp=None):
+    """Record what has just been computed as the outputs of one op, as `custom_call` does."""
+    cdef CustomOp op
+    cdef Tensor output
+    if not is_followed(inputs):
+        return
+    op = custom_op(name, jvp is not None)
+    attrs = {"backward": backward, "jvp": jvp}
+    in_values = [value_of(x, True) for x in inputs]
+    out_values = [output.held for output in outputs]
+    op.record_call(in_values, out_values, attrs)
+    follow(op, in_values, out_values, attrs)
+
+
+cdef CustomOp custom_op(str name, bint with_jvp):
+    cdef CustomOp op = custom_ops.get((name, with_jvp))
+    if op is None:
+        op = custom_ops[name, with_jvp] = CustomOp(name)
+        op.with_jvp = with_jvp
+    return op

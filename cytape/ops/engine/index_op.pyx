@@ -1,0 +1,282 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.sums cimport add_loop_of, zeros
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, proceed, run
+from cytape.tensor.spec cimport Spec, spec_of_dims
+from cytape.tensor.state cimport Counts, building, counts
+from cytape.tensor.tensor cimport Tensor, new_tensor
+from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, symbol_of
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
+from numpy cimport ndarray, npy_intp
+
+from .dispatch cimport dense_value, owned, tensor_value
+from .symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
+
+import operator
+from itertools import pairwise
+
+import numpy as np
+
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.dispatch import conform
+from cytape.tensor.tensor import plain_array
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+    int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop,
+                       Py_ssize_t* step) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop,
+                                     Py_ssize_t step) noexcept
+
+cdef Counts* recorders = counts()
+
+
+@cython.final
+cdef class IndexOp(GeneralOp):
+    cdef object call2(self, x, index):
+        cdef Value value, out
+        if recorders.symbolic:
+            graph = graph_of(x, None)
+            if graph is not None or conform["holds_symbol"](index):
+                tensor = None if graph is None else self.build(graph, x, index)
+                return conform["getitem"](x, index) if tensor is None else tensor
+        value = tensor_value(x)
+        cdef Region region
+        cdef Spec spec
+        if value is None or not locate(index, own_strides(value), value.spec, &region):
+            return self(x, index=static(index))
+        spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
+        if spec.nbytes > BYTES_OBJECT:  # a view is cheaper
+            return self(x, index=static(index))
+        out = selected(value, spec, &region)
+        tensor = new_tensor(out)
+        if recorders.entered and spec.trainable:
+            attrs = {"index": index}
+            self.record_linear(value, out, attrs)
+            if recorders.accumulators.count:
+                self.follow_in_c([value], out, attrs)
+        return tensor
+
+    cdef Tensor build(self, SymbolicGraph graph, x, index):
+        """Add a call with integers and slices to a graph; None, with nothing done, for others."""
+        cdef Value value = own_value(graph, x), out
+        cdef Region region
+        cdef dict attrs
+        if value is None or building() is not graph or not value.spec.known or (
+                not locate(index, NULL, value.spec, &region)):
+            return None
+        attrs = {"index": index}
+        out = graph.value_at(append1(
+            graph, self, attrs, symbol_of(value),
+            spec_of_dims(region.ndim, region.dims, value.spec.dtype)))
+        if recorders.entered and out.spec.trainable:
+            self.record_linear(value, out, attrs)
+            if recorders.accumulators.count:
+                self.follow_in_c([value], out, attrs)
+        return new_tensor(out)
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        cdef Spec spec = <Spec>call.refs[1]
+        cdef dict attrs = <dict>call.refs[3]
+        cdef Region region
+        cdef int32_t gradient
+        if not spec.known or not locate(attrs["index"], NULL, spec, &region):
+            return False
+        gradient = own_symbol(graph, <object>call.output_gradients[0])
+        if gradient < 0 or (<Spec>graph.symbols[gradient].spec).type_num != spec.type_num:
+            return False
+        call.input_gradients[0] = owned(graph.value_at(append1(
+            graph, conform["index_add_op"], {"index": attrs["index"], "shape": spec.shape},
+            gradient, spec)))
+        return True
+
+    def call(self, x, index):
+        """Return ``x[index]``."""
+        return self.call2(x, index)
+
+    cdef object infer(self, list inputs, dict attrs):
+        cdef Spec spec = (<Value>inputs[0]).spec
+        cdef Region region
+        if spec.known and locate(attrs["index"], NULL, spec, &region):
+            return spec_of_dims(region.ndim, region.dims, spec.dtype)
+        return GeneralOp.infer(self, inputs, attrs)
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        cdef Value tangent = tangents[0]
+        cdef Region region
+        index = index_in_batch(attrs["index"]) if batched else attrs["index"]
+        if index is None or not locate(index, own_strides(tangent), tangent.spec, &region):
+            return None
+        return selected(tangent, spec_of_dims(region.ndim, region.dims, tangent.spec.dtype),
+                        &region)
+
+    cdef bint in_c(self, BackwardCall* call) except -1:
+        cdef Region region
+        try:
+            return locate((<dict>call.refs[3])["index"], NULL, <Spec>call.refs[1], &region)
+        except Exception:
+            return False
+
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+        cdef Value gradient = dense_value(<object>call.output_gradients[0]), total
+        cdef Spec spec = <Spec>call.refs[1]
+        cdef Region region
+        cdef Walk walk
+        cdef void* arrived = call.arrived[0]
+        if (not locate((<dict>call.refs[3])["index"], NULL, spec, &region)
+                or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num):
+            return False
+        if (arrived != NULL and is_exclusive(<PyObject*>arrived)
+                and (<Value>arrived).spec is spec):
+            total = <Value>arrived
+        else:
+            total = zeros(spec)
+            call.input_gradients[0] = owned(total)
+        if plan(&walk, gradient.spec):
+            join_memory(&walk, total.data + region.offset, region.strides)
+            join(&walk, gradient)
+            join_memory(&walk, total.data + region.offset, region.strides)
+            begin(&walk)
+            run(add_loop_of(spec), &walk, gradient.spec.nbytes)
+        return True
+
+
+def static(index):
+    """Return an index as a value that nobody else can change.
+
+    It is read again in the backward pass, by when the caller's array may hold other values.
+    """
+    if type(index) is tuple:
+        return tuple([static_part(part) for part in index])
+    return static_part(index)
+
+
+cdef object static_part(part):
+    if isinstance(part, slice):
+        bounds = (part.start, part.stop, part.step)
+        return slice(*[None if bound is None else operator.index(bound) for bound in bounds])
+    if part is None or part is Ellipsis or np.isscalar(part):
+        return part
+    array = part.numpy() if is_tensor(part) else np.array(plain_array(part))
+    if array.ndim == 0 and array.dtype.kind in "iu":
+        return int(array)
+    if array.size == 0 and isinstance(part, (list, tuple)):
+        return array.astype(np.intp)
+    return array
+
+
+def index_in_batch(index):
+    """Return the index that does the same to each element of an array; None if there is none.
+
+    Axes that arrays with a slice between them stand for come first in the result.
+    """
+    cdef tuple parts = index if type(index) is tuple else (index,)
+    advanced = [i for i, part in enumerate(parts)
+                if not (part is None or part is Ellipsis or isinstance(part, slice))]
+    apart = any([j - i > 1 for i, j in pairwise(advanced)])
+    if apart and not all([type(parts[i]) is int for i in advanced]):
+        return None
+    return (slice(None),) + parts
+
+
+cdef inline npy_intp* own_strides(Value value) noexcept:
+    return NULL if value.contiguous else cnp.PyArray_STRIDES(<ndarray>value.owner)
+
+
+cdef bint locate(index, const npy_intp* own_strides, Spec spec, Region* region) except -1:
+    """Find what an index selects of memory (strides NULL: in C order) of the given shape.
+
+    False for an index of another kind, or out of bounds: NumPy knows what to do or say.
+    """
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp stride = spec.itemsize, position
+    cdef Py_ssize_t start, stop, step
+    cdef int axis, i, n_parts, overflow, n_axes = 0  # axes that parts still to come stand for
+    cdef tuple parts = index if type(index) is tuple else (index,)
+    for part in parts:
+        if type(part) is int or is_plain_slice(part):
+            n_axes += 1
+        elif part is not None and part is not Ellipsis:
+            return False
+    if n_axes > spec.ndim:
+        return False
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = stride if own_strides == NULL else own_strides[axis]
+        stride *= spec.dims[axis]
+    region.ndim = region.offset = axis = 0
+    n_parts = len(parts)
+    for i in range(n_parts + 1):
+        part = parts[i] if i < n_parts else Ellipsis
+        if type(part) is int:
+            position = PyLong_AsLongLongAndOverflow(part, &overflow)
+            if position < 0:
+                position += spec.dims[axis]
+            if overflow or not 0 <= position < spec.dims[axis]:
+                return False
+            region.offset += position * strides[axis]
+            axis += 1
+            n_axes -= 1
+            continue
+        if part is Ellipsis:
+            if i < n_parts and Ellipsis in parts[i + 1:]:
+                return False
+            while axis < spec.ndim - n_axes:
+                if region.ndim == MAX_AXES:
+                    return False
+                region.dims[region.ndim] = spec.dims[axis]
+                region.strides[region.ndim] = strides[axis]
+                region.ndim += 1
+                axis += 1
+            continue
+        if region.ndim == MAX_AXES:
+            return False
+        if part is None:
+            region.dims[region.ndim] = 1
+            region.strides[region.ndim] = 0
+        else:
+            PySlice_Unpack(part, &start, &stop, &step)
+            region.dims[region.ndim] = PySlice_AdjustIndices(spec.dims[axis], &start, &stop, step)
+            region.strides[region.ndim] = strides[axis] * step
+            region.offset += start * strides[axis]
+            axis += 1
+            n_axes -= 1
+        region.ndim += 1
+    return True
+
+
+cdef bint is_plain_slice(part):
+    """Whether a part is a slice that consists of integers."""
+    return isinstance(part, slice) and all([
+        bound is None or type(bound) is int for bound in (part.start, part.stop, part.step)])
+
+
+cdef Value selected(Value value, Spec spec, Region* region):
+    """A copy of what lies in a region, which has the shape of the spec."""
+    cdef Value out = new_value(spec)
+    cdef Walk walk
+    if plan(&walk, spec):
+        join_memory(&walk, value.data + region.offset, region.strides)
+        join(&walk, out)
+        begin(&walk)
+        copy_runs(&walk, spec.itemsize)
+    return out
+
+
+cdef void copy_runs(Walk* walk, npy_intp itemsize) noexcept:
+    cdef npy_intp i
+    while True:
+        if walk.steps[0] == itemsize:
+            memcpy(walk.data[1], walk.data[0], walk.length * itemsize)
+        elif itemsize == sizeof(double):
+            for i in range(walk.length):
+                (<double*>walk.data[1])[i] = (<double*>(walk.data[0] + i * walk.steps[0]))[0]
+        else:
+            for i in range(walk.length):
+                memcpy(walk.data[1] + i * itemsize, walk.data[0] + i * walk.steps[0], itemsize)
+        if not walk.n_axes or not proceed(walk):
+            break

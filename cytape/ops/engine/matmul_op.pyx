@@ -1,0 +1,328 @@
+cimport cython
+cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from cytape.core.trace cimport trace_knows
+from cytape.core.typedefs cimport id_t
+from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
+from cytape.ops.kernels.sums cimport add_sum
+from cytape.tensor.spec cimport spec_of_dims
+from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
+from cytape.tensor.tensor cimport new_tensor
+from cytape.tensor.value cimport new_value
+from libc.stdint cimport int32_t, int64_t
+from numpy cimport ndarray
+
+from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
+from .forward cimport tangent_value
+from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
+
+import numpy as np
+
+from cytape.ops.engine.dispatch import conform
+
+cnp.import_array()
+
+cdef extern from "<fenv.h>" nogil:
+    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
+    int feclearexcept(int excepts)
+    int fetestexcept(int excepts)
+
+cdef Counts* recorders = counts()
+cdef int64_t* effort = effort_so_far()
+cdef Kernel matmul_kernel = kernel_of(np.matmul)
+
+
+@cython.final
+cdef class MatMulOp(GeneralOp):
+    def __call__(self, *inputs, **attrs):
+        if len(inputs) == 2 and not attrs:
+            product = self.call2(inputs[0], inputs[1])
+            if product is not NotImplemented:
+                return product
+        return GeneralOp.__call__(self, *inputs, **attrs)
+
+    cdef object call2(self, x, y):
+        cdef Value a, b, out = None
+        if recorders.symbolic and graph_for((x, y)) is not None:
+            return NotImplemented if opts_out(x) or opts_out(y) else GeneralOp.__call__(self, x, y)
+        a = tensor_value(x)
+        b = tensor_value(y)
+        if a is None and b is None:
+            return NotImplemented if opts_out(x) or opts_out(y) else self.forward(x, y)
+        if a is None and type(x) is ndarray:
+            a = value_of(x, False)
+        elif b is None and type(y) is ndarray:
+            b = value_of(y, False)
+        if a is not None and b is not None:
+            out = self.product(a, b, False, False)
+        if out is None:
+            return NotImplemented if opts_out(x) or opts_out(y) else GeneralOp.__call__(self, x, y)
+        tensor = new_tensor(out)
+        if recorders.entered and is_followed((x, y)):
+            if type(x) is ndarray:
+                a = value_of(x, True)
+            if type(y) is ndarray:
+                b = value_of(y, True)
+            self.record_product(a, b, out)
+            if recorders.accumulators.count:
+                self.follow_in_c([a, b], out, {})
+        return tensor
+
+    cdef object infer(self, list inputs, dict attrs):
+        cdef Spec a = (<Value>inputs[0]).spec, b = (<Value>inputs[1]).spec
+        cdef npy_intp dims[2]
+        cdef int ndim = 0
+        if (attrs or not a.known or not b.known or a.dtype is not b.dtype
+                or not 1 <= a.ndim <= 2 or not 1 <= b.ndim <= 2
+                or a.dims[a.ndim - 1] != b.dims[0]):
+            return GeneralOp.infer(self, inputs, attrs)
+        if a.ndim == 2:
+            dims[ndim] = a.dims[0]
+            ndim += 1
+        if b.ndim == 2:
+            dims[ndim] = b.dims[1]
+            ndim += 1
+        return spec_of_dims(ndim, dims, a.dtype)
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        cdef Value left = None, right = None
+        if tangents[0] is not None:
+            left = self.product(tangents[0], inputs[1], batched, False)
+            if left is None:
+                return None
+        if tangents[1] is not None:
+            right = self.product(inputs[0], tangents[1], False, batched)
+            if right is None:
+                return None
+        return total(left, right)
+
+    cdef int record_product(self, Value a, Value b, Value out) except -1:
+        """What `GeneralOp.record` does, faster, for a product without attributes."""
+        cdef Recorder recorder
+        cdef id_t ids[3]
+        cdef void* refs[5]
+        ids[0], ids[1], ids[2] = a.id, b.id, out.id
+        for recorder in recording() or ():
+            if trace_knows(recorder, a.id) or trace_knows(recorder, b.id):
+                refs[0], refs[1], refs[2] = owned(out.spec), owned(a), owned(b)
+                refs[3], refs[4] = owned(None), owned({})
+                try:
+                    recorder.record_op(&self.op_type.kind, ids, 2, ids + 2, 1, refs, 5)
+                except BaseException:
+                    self.op_type.kind.release(refs, 5, recorder.keeper)
+                    raise
+        return 0
+
+    cdef Value product(self, Value a, Value b, bint many_a, bint many_b):
+        """The product of two matrices or vectors, None where NumPy has to see to it.
+
+        many_a, many_b: one of them may be many, along an axis before its own.
+        """
+        cdef Matrix left, right
+        cdef Value out
+        cdef npy_intp dims[5]  # matrices, or many of them
+        cdef int i, ndim = 0
+        if (a.spec.type_num != b.spec.type_num
+                or not as_matrix(a, a.spec.ndim == 1 + many_a, &left, many_a)
+                or not as_matrix(b, False, &right, many_b) or left.columns != right.rows):
+            return None
+        if many_b:
+            dims[0] = b.spec.dims[0]
+            ndim = 1
+        for i in range(a.spec.ndim - 1):
+            dims[ndim] = a.spec.dims[i]
+            ndim += 1
+        for i in range(1 + many_b, b.spec.ndim):
+            dims[ndim] = b.spec.dims[i]
+            ndim += 1
+        out = new_value(spec_of_dims(ndim, dims, a.spec.dtype))
+        feclearexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
+        multiply(a.spec.type_num, &left, &right, out)
+        if fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW):
+            return None  # NumPy will say what was wrong, as it is set up to
+        return out
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2]
+        cdef dict attrs
+        cdef int32_t gradient, left, right
+        if (a.spec.ndim != 2 or b.spec.ndim != 2 and (b.spec.ndim != 1 or call.needed[0])
+                or not a.spec.known or not b.spec.known
+                or a.spec.type_num != b.spec.type_num
+                or (a.spec.type_num != cnp.NPY_DOUBLE and a.spec.type_num != cnp.NPY_FLOAT)):
+            return False
+        gradient = own_symbol(graph, <object>call.output_gradients[0])
+        left, right = own_symbol(graph, a), own_symbol(graph, b)
+        if gradient < 0:
+            return False
+        attrs = {"axes": None}
+        if call.needed[0]:
+            right = append1(graph, conform["transpose_op"], attrs, right, transposed(b.spec))
+            call.input_gradients[0] = owned(
+                graph.value_at(append2(graph, self, gradient, right, a.spec)))
+        if call.needed[1]:
+            left = append1(graph, conform["transpose_op"], attrs, left, transposed(a.spec))
+            call.input_gradients[1] = owned(
+                graph.value_at(append2(graph, self, left, gradient, b.spec)))
+        return True
+
+    cdef bint in_c(self, BackwardCall* call) except -1:
+        cdef Matrix matrix
+        return (as_matrix(<Value>call.refs[1], False, &matrix)
+                and as_matrix(<Value>call.refs[2], False, &matrix)
+                and (<Value>call.refs[1]).spec.type_num == (<Value>call.refs[2]).spec.type_num)
+
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+        cdef Value g = dense_value(<object>call.output_gradients[0])
+        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2]
+        if not fits(g, <Spec>call.refs[0], a, b):
+            return False
+        if call.needed[0]:
+            call.input_gradients[0] = owned(left_gradient(g, a, b))
+        if call.needed[1]:
+            call.input_gradients[1] = owned(right_gradient(g, a, b))
+        return True
+
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1:
+        cdef Value g = dense_value(<object>call.output_gradients[0])
+        cdef Spec out = <Spec>call.refs[0]
+        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2]
+        cdef Value of_g = tangent_value(accumulator, g)
+        cdef Value of_a = tangent_value(accumulator, a), of_b = tangent_value(accumulator, b)
+        cdef Value gradient, tangent
+        if not (fits(g, out, a, b) and (of_g is None or fits(of_g, out, a, b))
+                and (of_a is None or fits(g, out, of_a, b))
+                and (of_b is None or fits(g, out, a, of_b))):
+            return False
+        if call.needed[0]:
+            gradient = left_gradient(g, a, b)
+            call.input_gradients[0] = owned(gradient)
+            tangent = total(None if of_g is None else left_gradient(of_g, a, b),
+                            None if of_b is None else left_gradient(g, a, of_b))
+            if tangent is not None:
+                accumulator.store(gradient.id, owned(tangent))
+        if call.needed[1]:
+            gradient = right_gradient(g, a, b)
+            call.input_gradients[1] = owned(gradient)
+            tangent = total(None if of_g is None else right_gradient(of_g, a, b),
+                            None if of_a is None else right_gradient(g, of_a, b))
+            if tangent is not None:
+                accumulator.store(gradient.id, owned(tangent))
+        return True
+
+
+cdef Value total(Value x, Value y):
+    """The sum of two fresh values of one spec, either of which may be None."""
+    if x is None or y is None:
+        return y if x is None else x
+    add_sum(x, y)
+    return x
+
+
+cdef bint fits(Value g, Spec out, Value a, Value b) noexcept:
+    """Whether the gradients of a product can be computed here."""
+    cdef Matrix matrix
+    return (g.spec is out and a.spec.type_num == out.type_num and b.spec.type_num == out.type_num
+            and g.contiguous and as_matrix(a, False, &matrix) and as_matrix(b, False, &matrix))
+
+
+cdef Value left_gradient(Value g, Value a, Value b):
+    cdef Value out = new_value(a.spec)
+    cdef Matrix left, right, upstream
+    describe(g, a, b, &left, &right, &upstream)
+    transpose(&right)
+    multiply(g.spec.type_num, &upstream, &right, out)
+    return out
+
+
+cdef Value right_gradient(Value g, Value a, Value b):
+    cdef Value out = new_value(b.spec)
+    cdef Matrix left, right, upstream
+    describe(g, a, b, &left, &right, &upstream)
+    transpose(&left)
+    multiply(g.spec.type_num, &left, &upstream, out)
+    return out
+
+
+cdef void describe(Value g, Value a, Value b, Matrix* left, Matrix* right,
+                   Matrix* upstream) noexcept:
+    as_matrix(a, a.spec.ndim == 1, left)
+    as_matrix(b, False, right)
+    upstream.data = g.data
+    upstream.count, upstream.stride = 1, 0
+    upstream.rows, upstream.columns = left.rows, right.columns
+    upstream.column_stride = g.spec.itemsize
+    upstream.row_stride = upstream.columns * g.spec.itemsize
+
+
+cdef Spec transposed(Spec matrix):
+    cdef npy_intp dims[2]
+    dims[0], dims[1] = matrix.dims[1], matrix.dims[0]
+    return spec_of_dims(2, dims, matrix.dtype)
+
+
+cdef bint as_matrix(Value value, bint vector_is_row, Matrix* matrix, bint many=False) noexcept:
+    """Describe a value as a matrix, or as many along its first axis; False if it is nothing that
+    the loop takes."""
+    cdef Spec spec = value.spec
+    cdef npy_intp* strides = NULL
+    cdef bint is_vector = spec.ndim - many == 1
+    if (not 1 <= spec.ndim - many <= 2 or spec.size == 0
+            or (spec.type_num != cnp.NPY_DOUBLE and spec.type_num != cnp.NPY_FLOAT)):
+        return False
+    matrix.data = value.data
+    matrix.count = spec.dims[0] if many else 1
+    matrix.rows = spec.dims[many] if not (is_vector and vector_is_row) else 1
+    matrix.columns = spec.dims[spec.ndim - 1] if not is_vector or vector_is_row else 1
+    matrix.column_stride = spec.itemsize
+    matrix.row_stride = matrix.columns * spec.itemsize
+    matrix.stride = matrix.rows * matrix.row_stride if many else 0
+    if not value.contiguous:
+        if not cnp.PyArray_ISALIGNED(<ndarray>value.owner):
+            return False
+        strides = cnp.PyArray_STRIDES(<ndarray>value.owner)
+        matrix.column_stride = strides[spec.ndim - 1]
+        matrix.row_stride = strides[many]
+        matrix.stride = strides[0] if many else 0
+    return True
+
+
+cdef void transpose(Matrix* matrix) noexcept nogil:
+    matrix.rows, matrix.columns = matrix.columns, matrix.rows
+    matrix.row_stride, matrix.column_stride = matrix.column_stride, matrix.row_stride
+
+
+cdef void multiply(int type_num, Matrix* a, Matrix* b, Value out) noexcept:
+    cdef Loop* loop = &matmul_kernel.loops[type_num]
+    cdef char* data[3]
+    cdef npy_intp dimensions[4]
+    cdef npy_intp nbytes
+    cdef npy_intp strides[9]  # of the outer loop, then of the operands, row by column
+    data[0] = a.data
+    data[1] = b.data
+    data[2] = out.data
+    if a.count > 1 and a.stride == a.rows * a.row_stride:
+        a.rows *= a.count  # one product of a matrix that is as high as all of them
+        a.count = 1
+    dimensions[0] = a.count * b.count
+    dimensions[1] = a.rows
+    dimensions[2] = a.columns
+    dimensions[3] = b.columns
+    effort[0] += dimensions[0] * dimensions[1] * dimensions[2] * dimensions[3]
+    strides[0] = a.stride
+    strides[1] = b.stride
+    strides[2] = a.rows * b.columns * out.spec.itemsize
+    strides[3] = a.row_stride
+    strides[4] = a.column_stride
+    strides[5] = b.row_stride
+    strides[6] = b.column_stride
+    strides[7] = b.columns * out.spec.itemsize
+    strides[8] = out.spec.itemsize
+    nbytes = (a.count * a.rows + b.count * b.columns) * a.columns * out.spec.itemsize
+    if out.spec.nbytes + nbytes < WORTH_THE_GIL:
+        loop.function(data, dimensions, strides, loop.data)
+    else:
+        with nogil:
+            loop.function(data, dimensions, strides, loop.data)

@@ -1,0 +1,61 @@
+# NodeStore: a graph, stored as the tape stores its ops.
+#
+#     symbols[12]   = { node 7, id 1041, spec }             what a symbolic tensor stands for
+#     nodes[7]      = { inputs 30, n_inputs 2, first_output 12, n_outputs 1, ... }
+#     args[30..32]  = positions of the input symbols
+#     ops[7], attrs[7]                                      Python lists: what is called, with what
+#
+# Positions count from 0 and never change. A node's inputs stand before it: the order of the nodes
+# is an order in which they can run.
+
+from cpython.ref cimport PyObject
+from cytape.core.typedefs cimport id_t
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport Value
+from libc.stdint cimport int32_t
+
+from .dispatch cimport Op
+
+cdef struct Node:
+    int32_t inputs          # where its row of args begins
+    int32_t n_inputs
+    int32_t first_output    # symbol
+    int32_t n_outputs
+    int32_t context         # position in `contexts`
+    int32_t instruction     # where in `code` it was built
+    PyObject* code          # owned, or NULL
+    bint is_derivative      # built while something was differentiated
+
+cdef struct Symbol:
+    id_t id
+    PyObject* spec          # owned
+    int32_t node
+
+cdef class NodeStore:
+    cdef Node* nodes
+    cdef Symbol* symbols
+    cdef int32_t* args
+    cdef readonly int32_t n_nodes, n_symbols, n_args
+    cdef int32_t nodes_capacity, symbols_capacity, args_capacity
+    cdef readonly list ops, attrs    # per node
+    cdef readonly list stateful      # nodes, in order
+    # What ops are built under, besides their inputs: whatever the graph's context managers say.
+    cdef readonly list contexts
+    cdef int32_t context             # the present one
+    cdef PyObject* code              # where all nodes are said to be built, or NULL: look each time
+    cdef int32_t instruction
+    cdef int32_t differentiating     # how many derivatives are being built, one within another
+    cdef void begin_backward(self) noexcept  # one place for all nodes until the end
+    cdef void end_backward(self) noexcept
+    cdef public bint finalized
+    cdef public bint has_control_inputs  # any node has, see control_inputs_of
+    cdef object __weakref__
+    cdef int32_t append(self, Op op, dict attrs, const int32_t* inputs, int32_t n_inputs,
+                        int32_t n_outputs) except -1   # then its outputs, one by one
+    cdef int reserve(self, int32_t n_inputs, int32_t n_outputs) except -1
+    cdef int32_t append_symbol(self, Spec spec) except -1
+    # Append another graph's node as it is; mapping[its symbol]: what that is here.
+    cdef int32_t copy_node(self, NodeStore source, int32_t node,
+                           const int32_t* mapping) except -1
+    cdef Value value_at(self, int32_t symbol)

@@ -1,0 +1,42 @@
+# PartialsOp: what follows from the partial derivatives of an elementwise op, in both modes. How it
+# is called and recorded is the derived ElementwiseOp's part.
+#
+# Each has up to three ways, the first that applies: kernel programs; the partials on plain arrays;
+# the partials on tensors, where somebody follows what is computed.
+
+from cpython.ref cimport PyObject
+from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.program cimport MAX_INPUTS, Operands, Program
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.state cimport TangentRecorder
+from cytape.tensor.value cimport Value
+
+from .dispatch cimport Op
+from .symbolic cimport SymbolicGraph
+
+cdef class PartialsOp(Op):
+    cdef readonly int n_inputs
+    cdef readonly tuple partials
+    cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
+    cdef list tangent_programs   # by which inputs have a tangent, one bit each; made at first use
+    cdef list gradient_tangent_programs  # by partial and what has a tangent, one bit per register
+    cdef bint[3] has_partial     # MAX_INPUTS
+    cdef unsigned int[3] saves   # per partial: bit 0 output, bit 1 + i input i
+    cdef int trace_partials(self) except -1
+    cdef bint wants(self, BackwardCall* call, int i) except -1
+    cdef bint backward_by_programs(self, BackwardCall* call, Value gradient, bint spare) except -1
+    cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
+                             bint spare) except -1
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1
+    cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,
+                               Operands* operands, int i, Program tangents) except -1
+    cdef Program gradient_tangent_program(self, int i, unsigned int present)
+    # Add the gradients to the graph that this thread builds; False, with nothing done, if that is
+    # not to be done in C.
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
+    cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1
+    cdef int follow(self, Value out, PyObject** inputs, int n) except -1
+    cdef bint follow_by_program(self, TangentRecorder accumulator, Value out, PyObject** inputs,
+                                void** tangents, int n, unsigned int present) except -1
+    cdef Program tangent_program(self, unsigned int present)

@@ -1,0 +1,456 @@
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.core.accumulator cimport tangent_of
+from cytape.core.vspace cimport WANTED, OpType
+from cytape.ops.kernels.loops cimport clear_trouble, trouble
+from cytape.ops.kernels.program cimport (
+    FIRST_INPUT, GRADIENT, N_OPERANDS, N_PRIMALS, OUTPUT, add_operand)
+from cytape.ops.kernels.sums cimport add_sum, sum_to
+from cytape.tensor.state cimport accumulating, building, observed, recording
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport array_of, is_exclusive, is_symbolic, new_value
+
+from .dispatch cimport dense, dense_value, give, owned, release_objects, restored, spec_of_ref
+from .forward cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
+
+import numpy as np
+
+from cytape.errors import TapeStateError
+from cytape.ops.engine.dispatch import conform
+from cytape.ops.kernels.program import trace, trace_gradient_tangent, trace_tangent
+
+cdef object NOT_TRACED = object()
+
+
+cdef class PartialsOp(Op):
+    def __init__(self, str name, forward, tuple partials):
+        self.op_type = OpType(name)
+        self.op_type.kind.release = release_objects
+        self.op_type.kind.owner = <void*>self
+        self.forward = forward
+        self.partials = partials
+        self.n_inputs = len(partials)
+        if self.n_inputs > MAX_INPUTS:
+            raise ValueError(f"an elementwise op has at most {MAX_INPUTS} inputs")
+        for i, partial in enumerate(partials):
+            self.has_partial[i] = partial is not None
+
+    cdef int trace_partials(self) except -1:
+        cdef Program program
+        cdef int i
+        programs = []
+        for i, partial in enumerate(self.partials):
+            program = None if partial is None else trace(partial, self.n_inputs)
+            programs.append(program)
+            if partial is None:
+                self.saves[i] = 0
+            else:
+                self.saves[i] = (1 << (1 + self.n_inputs)) - 1 if program is None else program.reads
+        self.programs = tuple(programs)
+        return 0
+
+    cdef bint in_c(self, BackwardCall* call) except -1:
+        cdef int i
+        if self.programs is None:
+            return False
+        for i in range(call.n_inputs):
+            if self.has_partial[i] and (self.programs[i] is None or spec_of_ref(
+                    <object>call.refs[1 + i]).type_num != (<Spec>call.refs[0]).type_num):
+                return False
+        return True
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        cdef Value gradient
+        cdef bint spare
+        if self.programs is None:
+            self.trace_partials()
+        if observed():
+            graph = building()
+            if graph is not None and recording() is None and accumulating() is None and (
+                    self.backward_in_graph(call, graph)):
+                return 0
+            accumulator = sole_accumulator()
+            if accumulator is not None and self.backward_with_tangents(call, accumulator):
+                return 0
+            return self.backward_by_partials(call, dense(<object>call.output_gradients[0]), False)
+        spare = is_exclusive(<PyObject*>call.output_gradients[0])
+        gradient = dense_value(<object>call.output_gradients[0])
+        if self.backward_by_programs(call, gradient, spare):
+            return 0
+        return self.backward_by_partials(call, array_of(gradient), True)
+
+    cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
+        return False
+
+    cdef bint wants(self, BackwardCall* call, int i) except -1:
+        """Whether input i's gradient is to be computed.
+
+        What it reads was not saved if no recorder followed the input when the op ran. Its gradient
+        is None then, unless the input is followed by now, and the gradient waited for.
+        """
+        cdef int j
+        cdef bint saved
+        if not call.needed[i] or not self.has_partial[i]:
+            return False
+        saved = not self.saves[i] & 1 or call.n_refs > 1 + call.n_inputs
+        for j in range(call.n_inputs):
+            if self.saves[i] >> (1 + j) & 1 and type(<object>call.refs[1 + j]) is not Value:
+                saved = False
+        if not saved and call.needed[i] == WANTED:
+            raise TapeStateError(
+                f"a source was watched only after op {self.op_type.name!r} had used it, which "
+                "therefore did not save what its gradient needs; watch it before it is used")
+        return saved
+
+    cdef bint backward_by_programs(self, BackwardCall* call, Value gradient,
+                                   bint spare) except -1:
+        """Run the programs of the partials; False, with nothing done, if they do not apply.
+
+        spare: the gradient's memory may be reused.
+        """
+        cdef Spec out = <Spec>call.refs[0]
+        cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
+        cdef unsigned int reads = 0
+        cdef Program program
+        cdef Operands operands
+        cdef int i, last = -1
+        if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
+            return False
+        for i in range(call.n_inputs):
+            if not call.needed[i] or not self.has_partial[i]:
+                continue
+            program = <Program>self.programs[i]
+            if (program is None or not program.runs_on[which]
+                    or spec_of_ref(<object>call.refs[1 + i]).type_num != out.type_num):
+                return False
+            reads |= program.reads
+            last = i
+        operands.shape = <void*>out
+        operands.flat = True
+        operands.present = 0
+        if not add_operand(&operands, GRADIENT, gradient):
+            return False
+        for i in range(1 + call.n_inputs if reads else 0):
+            if not reads >> i & 1:
+                continue
+            if i == 0 and call.n_refs == 1 + call.n_inputs:
+                return False
+            # The output is the last ref; the inputs follow the output's spec.
+            saved = <object>call.refs[i if i else 1 + call.n_inputs]
+            if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
+                return False
+        for i in range(last + 1):
+            if call.needed[i] and self.has_partial[i]:
+                self.give_by_program(call, gradient, &operands, i, spare and i == last)
+                if (<Program>self.programs[i]).is_one:
+                    spare = False  # it was handed on
+        return True
+
+    cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
+                             bint spare) except -1:
+        """Give input i its gradient, in memory that is there already if possible."""
+        cdef Program program = <Program>self.programs[i]
+        cdef Spec out = <Spec>call.refs[0], spec = spec_of_ref(<object>call.refs[1 + i])
+        cdef void* arrived = arrived_for(call, i)
+        cdef Value terms
+        if arrived != NULL and (not is_exclusive(<PyObject*>arrived)
+                                or (<Value>arrived).spec is not spec):
+            arrived = NULL
+        if spec is not out:
+            terms = gradient
+            if not program.is_one:
+                terms = new_value(out)
+                program.run_on(operands, terms, False)
+            # Not onto what arrived: that would round otherwise than two sums and their sum.
+            call.input_gradients[i] = owned(sum_to(terms, spec))
+            return 0
+        if arrived == NULL and program.is_one:
+            call.input_gradients[i] = owned(gradient)
+            return 0
+        if arrived != NULL:
+            if program.is_one:
+                add_sum(<Value>arrived, gradient)
+            else:
+                program.run_on(operands, <Value>arrived, True)
+        elif spare:
+            program.run_on(operands, gradient, False)
+            call.input_gradients[i] = call.output_gradients[0]
+            call.output_gradients[0] = NULL
+        else:
+            terms = new_value(out)
+            program.run_on(operands, terms, False)
+            call.input_gradients[i] = owned(terms)
+        return 0
+
+    cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1:
+        """The same on whole arrays: recorded where somebody records, and right for every dtype."""
+        cdef int i
+        cdef Spec spec
+        output = None
+        if call.n_refs > 1 + call.n_inputs:
+            output = restored(<object>call.refs[1 + call.n_inputs], plain)
+        inputs = [operand(<object>call.refs[1 + i], <Spec>call.refs[0], plain)
+                  for i in range(call.n_inputs)]
+        for i in range(call.n_inputs):
+            if self.wants(call, i):
+                spec = spec_of_ref(<object>call.refs[1 + i])
+                product = times(gradient, conjugate(self.partials[i](output, *inputs)))
+                give(self, call, i, conform["sum_to"](product, spec))
+        return 0
+
+    # ---- forward mode
+
+    cdef int follow(self, Value out, PyObject** inputs, int n) except -1:
+        """Have every accumulator of this thread that follows an input follow the output."""
+        cdef list followers = accumulating()
+        cdef TangentRecorder accumulator
+        cdef void* tangents[MAX_INPUTS]
+        cdef unsigned int present
+        cdef int i
+        if followers is None:
+            return 0
+        for accumulator in followers:
+            present = 0
+            for i in range(n):
+                tangents[i] = NULL
+                if self.has_partial[i] and (<Value>inputs[i]).spec.trainable:
+                    tangents[i] = tangent_of(accumulator, (<Value>inputs[i]).id)
+                    if tangents[i] != NULL:
+                        present |= 1 << i
+            if present and not self.follow_by_program(accumulator, out, inputs, tangents, n,
+                                                      present):
+                follow_for(accumulator, self, [<object>inputs[i] for i in range(n)], [out], {})
+        return 0
+
+    cdef bint follow_by_program(self, TangentRecorder accumulator, Value out, PyObject** inputs,
+                                void** tangents, int n, unsigned int present) except -1:
+        """Run the program of the output's tangent; False, with nothing done, if none applies."""
+        cdef Spec spec = out.spec
+        cdef Program program
+        cdef Operands operands
+        cdef Value tangent
+        cdef list aligned_ones  # operands hold no references
+        cdef int i
+        if is_symbolic(out) or not accumulator.outermost or accumulator.by_transposition or (
+                accumulator.rule is not None) or (
+                spec.type_num != cnp.NPY_DOUBLE and spec.type_num != cnp.NPY_FLOAT):
+            return False
+        program = self.tangent_program(present)
+        if program is None or not program.runs_on[0 if spec.type_num == cnp.NPY_DOUBLE else 1]:
+            return False
+        for i in range(n):
+            if present >> i & 1 and type(<object>tangents[i]) is Tensor:
+                tangents[i] = <void*>(<Tensor>tangents[i]).held
+        if accumulator.use_batch:
+            aligned_ones = [aligned(<Value>tangents[i], out.spec.ndim) if present >> i & 1 else None
+                            for i in range(n)]
+            for i in range(n):
+                if present >> i & 1:
+                    tangents[i] = <void*><PyObject*>aligned_ones[i]
+                    spec = spec_of_tangent(out.spec, (<Value>tangents[i]).spec.dims[0])
+        operands.shape = <void*>spec
+        operands.flat = True
+        operands.present = 0
+        if program.operands >> OUTPUT & 1 and not add_operand(&operands, OUTPUT, out):
+            return False
+        for i in range(n):
+            if program.operands >> (FIRST_INPUT + i) & 1 and not add_operand(
+                    &operands, FIRST_INPUT + i, <Value>inputs[i]):
+                return False
+            if present >> i & 1 and not add_operand(
+                    &operands, N_PRIMALS + FIRST_INPUT + i, <Value>tangents[i]):
+                return False
+        if program.copied >= 0:
+            if (<Value>operands.values[program.copied]).spec is not spec:
+                return False
+            tangent = <Value>operands.values[program.copied]
+        else:
+            tangent = new_value(spec)
+            program.run_on(&operands, tangent, False)
+            if trouble():
+                clear_trouble()
+        return accumulator.store(out.id, owned(tangent)) == 0
+
+    cdef Program tangent_program(self, unsigned int present):
+        """Of the output, by which inputs have a tangent; None if kernels cannot do it."""
+        if self.tangent_programs is None:
+            self.tangent_programs = [NOT_TRACED] * (1 << MAX_INPUTS)
+        if self.tangent_programs[present] is NOT_TRACED:
+            self.tangent_programs[present] = trace_tangent(self.partials, present)
+        return self.tangent_programs[present]
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        cdef Value out = outputs[0]
+        shape = out.spec.shape if out.spec.known else out.spec.unknown
+        output = restored(out, plain)
+        inputs = [operand(value, out.spec, plain) for value in inputs]
+        total = None
+        for partial, tangent in zip(self.partials, tangents):
+            if tangent is None or partial is None:
+                continue
+            if batched:
+                directions = tangent.shape[:1]
+                shape = directions + out.spec.shape
+                tangent = tangent.reshape(
+                    directions + (1,) * (len(shape) - tangent.ndim) + tangent.shape[1:])
+            term = times(tangent, partial(output, *inputs))
+            total = term if total is None else total + term
+        if total is None or (out.spec.known and total.shape == shape):
+            return total
+        return np.broadcast_to(total, shape) if plain else conform["broadcast_to"](total, shape)
+
+    cdef bint takes_batches(self) noexcept:
+        return True
+
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1:
+        """The backward pass with one accumulator and nobody else: programs for both.
+
+        False, with nothing done, if they do not apply.
+        """
+        cdef Spec out = <Spec>call.refs[0]
+        cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
+        cdef unsigned int present = 0, missing
+        cdef Operands operands
+        cdef Program program, tangents
+        cdef Value gradient, value
+        cdef void* values[N_OPERANDS]
+        cdef PyObject* programs_of_tangents[MAX_INPUTS]
+        cdef int i, register
+        if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
+            return False
+        gradient = dense_value(<object>call.output_gradients[0])
+        for register in range(GRADIENT, FIRST_INPUT + call.n_inputs):
+            saved = gradient
+            if register == OUTPUT:
+                saved = None if call.n_refs == 1 + call.n_inputs else (
+                    <object>call.refs[1 + call.n_inputs])
+            elif register >= FIRST_INPUT:
+                saved = <object>call.refs[1 + register - FIRST_INPUT]
+            values[register] = values[N_PRIMALS + register] = NULL
+            if type(saved) is Value:
+                values[register] = <void*><PyObject*>saved
+                value = tangent_value(accumulator, saved)
+                if value is not None:
+                    values[N_PRIMALS + register] = <void*><PyObject*>value
+                    present |= 1 << register
+        operands.shape = <void*>out
+        operands.flat = True
+        operands.present = 0
+        for i in range(call.n_inputs):
+            if not call.needed[i] or not self.has_partial[i]:
+                continue
+            program = <Program>self.programs[i]
+            if program is None or not program.runs_on[which] or (
+                    spec_of_ref(<object>call.refs[1 + i]).type_num != out.type_num):
+                return False
+            tangents = self.gradient_tangent_program(i, present & program.operands)
+            if tangents is None or not tangents.runs_on[which]:
+                return False
+            programs_of_tangents[i] = <PyObject*>tangents
+            missing = (program.operands | tangents.operands) & ~operands.present
+            register = 0
+            while missing >> register:
+                if missing >> register & 1 and (values[register] == NULL or not add_operand(
+                        &operands, register, <Value>values[register])):
+                    return False
+                register += 1
+        for i in range(call.n_inputs):
+            if call.needed[i] and self.has_partial[i]:
+                self.give_with_tangent(call, accumulator, &operands, i,
+                                       <Program>programs_of_tangents[i])
+        return True
+
+    cdef Program gradient_tangent_program(self, int i, unsigned int present):
+        """Of the gradient of input i, by which registers have a tangent; None as above."""
+        cdef int place = i << N_PRIMALS | present
+        if self.gradient_tangent_programs is None:
+            self.gradient_tangent_programs = [NOT_TRACED] * (MAX_INPUTS << N_PRIMALS)
+        if self.gradient_tangent_programs[place] is NOT_TRACED:
+            self.gradient_tangent_programs[place] = trace_gradient_tangent(
+                self.partials[i], self.n_inputs, present)
+        return self.gradient_tangent_programs[place]
+
+    cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,
+                               Operands* operands, int i, Program tangents) except -1:
+        cdef Program program = <Program>self.programs[i]
+        cdef Spec spec = spec_of_ref(<object>call.refs[1 + i])
+        cdef Value gradient = computed(program, operands, spec), tangent
+        call.input_gradients[i] = owned(gradient)
+        if (tangents.n_steps or tangents.copied >= 0) and tangent_of(
+                accumulator, gradient.id) == NULL:
+            tangent = computed(tangents, operands, spec)
+            accumulator.store(gradient.id, owned(tangent))
+        return 0
+
+
+cdef Value computed(Program program, Operands* operands, Spec spec):
+    """What a program makes of its operands, summed over the axes that were broadcast."""
+    cdef Value value
+    if program.copied >= 0 and (
+            (<Value>operands.values[program.copied]).spec is <Spec>operands.shape):
+        value = <Value>operands.values[program.copied]
+    else:
+        value = new_value(<Spec>operands.shape)
+        program.run_on(operands, value, False)
+    return value if value.spec is spec else sum_to(value, spec)
+
+
+cdef object operand(x, Spec out, bint plain):
+    """A saved input as partials read it: in the output's dtype, in which the op computed with it.
+
+    In its own dtype a partial would compute something else: -x wraps for unsigned integers, and the
+    logarithm of an 8-bit integer has half precision. Only a complex input of a real output stays.
+    """
+    cdef Spec spec = spec_of_ref(x)
+    found = restored(x, plain)
+    if found is None or spec.type_num == out.type_num or (
+            spec.dtype.kind == "c" and out.dtype.kind != "c"):
+        return found
+    return found.astype(out.dtype) if plain else conform["cast"](found, out.dtype)
+
+
+def operands(Tensor output not None, list inputs) -> list:
+    """Return the inputs of an elementwise op as its partials read them.
+
+    Parameters
+    ----------
+    output : Tensor
+    inputs : list of Tensor
+
+    Returns
+    -------
+    list of Tensor
+    """
+    return [operand((<Tensor>x).held, output.held.spec, False) for x in inputs]
+
+
+cdef object times(gradient, partial):
+    """Multiply by a partial derivative.
+
+    A boolean one selects, for 0 * inf is NaN; a function is called, for the same reason.
+    """
+    if partial is 1:
+        return gradient
+    if callable(partial):
+        return partial(gradient)
+    if getattr(partial, "dtype", None) == bool:
+        return conform["where"](partial, gradient, 0)
+    return gradient * partial
+
+
+cdef object conjugate(partial):
+    dtype = getattr(partial, "dtype", None)
+    return partial.conj() if dtype is not None and dtype.kind == "c" else partial
+
+
+cdef void* arrived_for(BackwardCall* call, int i) noexcept:
+    """What the gradient of input i is to be added to: what one tensor that is two inputs gets from
+    this call is summed first, as it is where nothing has arrived yet."""
+    cdef int j
+    for j in range(call.n_inputs):
+        if j != i and call.refs[1 + j] == call.refs[1 + i] and (
+                type(<object>call.refs[1 + i]) is Value):
+            return call.input_gradients[j] if j < i else NULL
+    return call.arrived[i]

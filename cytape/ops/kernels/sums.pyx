@@ -1,0 +1,79 @@
+from cytape.tensor.value cimport new_value
+from libc.string cimport memset
+
+from .loops cimport N_TYPES, WORTH_THE_GIL, Kernel, Loop, kernel_of
+from .walk cimport Walk, begin, join, plan, run
+
+import numpy as np
+
+cdef Kernel add_kernel = kernel_of(np.add)
+cdef Loop* add_loops = add_kernel.loops
+
+
+cdef void add_to(int type_num, npy_intp itemsize, npy_intp n, char* total,
+                 char* terms) noexcept nogil:
+    cdef char* data[3]
+    cdef npy_intp strides[3]
+    data[0] = data[2] = total
+    data[1] = terms
+    strides[0] = strides[1] = strides[2] = itemsize
+    add_loops[type_num].function(data, &n, strides, add_loops[type_num].data)
+
+
+cdef Value zeros(Spec spec):
+    cdef Value value = new_value(spec)
+    memset(value.data, 0, spec.nbytes)
+    return value
+
+
+cdef void add_to_one(int type_num, npy_intp itemsize, npy_intp n, char* total,
+                     char* terms) noexcept nogil:
+    cdef char* data[3]
+    cdef npy_intp strides[3]
+    data[0] = data[2] = total
+    data[1] = terms
+    strides[0] = strides[2] = 0
+    strides[1] = itemsize
+    add_loops[type_num].function(data, &n, strides, add_loops[type_num].data)
+
+
+cdef Loop* add_loop_of(Spec spec) noexcept:
+    if not spec.trainable or spec.type_num >= N_TYPES:  # integers may overflow
+        return NULL
+    return &add_loops[spec.type_num]
+
+
+cdef bint add_sum(Value total, Value terms) noexcept:
+    cdef Walk walk
+    cdef Spec spec = terms.spec
+    if (spec.nbytes < WORTH_THE_GIL and spec is total.spec and add_loop_of(spec) != NULL
+            and terms.contiguous and total.contiguous):
+        add_to(spec.type_num, spec.itemsize, spec.size, total.data, terms.data)
+        return True
+    if spec.type_num != total.spec.type_num or add_loop_of(spec) == NULL:
+        return False
+    if not plan(&walk, spec):
+        return True  # there are no terms
+    if not join(&walk, total) or not join(&walk, terms) or not join(&walk, total):
+        return False
+    begin(&walk)  # where the total stands still its loop sums pairwise
+    run(&add_loops[spec.type_num], &walk, spec.nbytes)
+    return True
+
+
+cdef Value sum_to(Value terms, Spec spec):
+    cdef Value total = zeros(spec)
+    return total if add_sum(total, terms) else None
+
+
+cdef Value plus(Value a, Value b):
+    cdef Walk walk
+    cdef Value total
+    if a.spec is not b.spec or add_loop_of(a.spec) == NULL or not plan(&walk, a.spec):
+        return None
+    total = new_value(a.spec)
+    if not join(&walk, a) or not join(&walk, b) or not join(&walk, total):
+        return None
+    begin(&walk)
+    run(&add_loops[a.spec.type_num], &walk, a.spec.nbytes)
+    return total

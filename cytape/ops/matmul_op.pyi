@@ -1,6 +1,0 @@
-from typing import final
-
-from cytape.ops.general_op import GeneralOp
-
-@final
-class MatMulOp(GeneralOp): ...

@@ -1,0 +1,115 @@
+"""Shape rules of ops that read and write parts of a tensor."""
+
+import numpy as np
+
+from cytape.ops.shapes.shape_rules import broadcast, differ, shape_of
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["gather", "get_item", "index_add", "indexed_shape", "scatter_add"]
+
+
+def _true_count(part):
+    return int(np.count_nonzero(part)) if isinstance(part, np.ndarray) else None
+
+
+def indexed_shape(shape, index):
+    """Return the shape of ``x[index]`` for an x of a shape.
+
+    Arrays in the index may be specs, of which no more is known than that.
+    """
+    parts = [
+        np.array(part) if isinstance(part, bool | np.bool_) else part
+        for part in (index if isinstance(index, tuple) else (index,))
+    ]
+    taken = 0
+    for part in parts:
+        if part is None or part is Ellipsis:
+            continue
+        taken += part.ndim if _is_mask(part) else 1
+    if taken > len(shape):
+        raise IndexError(f"too many indices for shape {shape}: {taken} are given")
+    if not any(part is Ellipsis for part in parts):
+        parts.append(Ellipsis)
+    result, axis = [], 0
+    advanced, place, last = [], None, None
+    for position, part in enumerate(parts):
+        if part is Ellipsis:
+            count = len(shape) - taken
+            result += shape[axis : axis + count]
+            axis += count
+        elif part is None:
+            result.append(1)
+        elif isinstance(part, slice):
+            result.append(_slice_extent(shape[axis], part))
+            axis += 1
+        else:
+            if place is None:
+                place = len(result)
+            elif last != position - 1:
+                place = 0  # what advanced indices select comes first if they stand apart
+            last = position
+            if _is_mask(part):
+                for n, m in zip(part.shape, shape[axis : axis + part.ndim], strict=True):
+                    if differ(n, m):
+                        raise IndexError(
+                            f"a boolean index of shape {part.shape} does not fit shape {shape}"
+                        )
+                advanced.append((_true_count(part),))
+                axis += part.ndim
+            else:
+                _check_bounds(part, shape[axis], axis)
+                advanced.append(() if isinstance(part, int | np.integer) else part.shape)
+                axis += 1
+    if place is not None:
+        result[place:place] = broadcast(*advanced, what="an index")
+    return tuple(result)
+
+
+def _is_mask(part):
+    return hasattr(part, "dtype") and part.dtype == bool
+
+
+def _check_bounds(part, extent, axis):
+    if isinstance(part, int | np.integer) and extent is not None and not -extent <= part < extent:
+        raise IndexError(f"index {part} is out of bounds for axis {axis} with size {extent}")
+
+
+def _slice_extent(extent, part):
+    bounds = (part.start, part.stop, part.step)
+    if bounds in ((None, None, None), (None, None, 1), (None, None, -1), (0, None, None)):
+        return extent
+    if extent is None or not all(n is None or isinstance(n, int) for n in bounds):
+        return None
+    return len(range(*part.indices(extent)))
+
+
+def get_item(x, *, index):
+    """Tell the spec of a part."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if not any(isinstance(part, np.ndarray | bool | np.bool_) for part in parts):
+        return symbolic_spec(indexed_shape(shape_of(x, "x[index]"), index), x.dtype)
+    shape = shape_of(x, "x[index]")
+    if None not in shape:  # NumPy looks whether the positions are there
+        outline = np.broadcast_to(np.empty((), bool), shape)
+        return symbolic_spec(outline[index].shape, x.dtype)
+    return symbolic_spec(indexed_shape(shape, index), x.dtype)
+
+
+def index_add(values, *, index, shape):
+    """Tell the spec of zeros that values are added into."""
+    return symbolic_spec(shape, values.dtype)
+
+
+def gather(params, indices, *, axis, mode):
+    """Tell the spec of slices along an axis."""
+    shape = shape_of(params, "take")
+    return symbolic_spec(
+        (*shape[:axis], *shape_of(indices, "take"), *shape[axis + 1 :]), params.dtype
+    )
+
+
+def scatter_add(values, indices, *, axis, mode, size):
+    """Tell the spec of zeros that slices along an axis are added into."""
+    shape = shape_of(values, "scatter_add")
+    after = axis + len(shape_of(indices, "scatter_add"))
+    return symbolic_spec((*shape[:axis], size, *shape[after:]), values.dtype)

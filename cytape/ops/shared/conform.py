@@ -1,0 +1,177 @@
+"""Making gradients and tangents fit: to a shape, by summing or broadcasting, and to a dtype."""
+
+import math
+
+import numpy as np
+
+from cytape.ops.engine.arguments import wide
+from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.tensor.spec import UnknownShape, symbolic_spec
+from cytape.tensor.tensor import Tensor, constant
+
+
+def _sum_to(x, shape):
+    lead = x.ndim - len(shape)
+    axes = (*range(lead), *(lead + axis for axis, extent in enumerate(shape)
+                            if extent == 1 and x.shape[lead + axis] != 1))
+    return _reduced(x, axes).reshape(shape)
+
+
+def _sum_extra(x, shape):
+    axes = tuple([i for i, (n, m) in enumerate(zip(x.shape, shape, strict=True)) if m == 1 != n])
+    return _reduced(x, axes)
+
+
+def _reduced(x, axes):
+    # Of many halves all beyond the first few would be rounded off.
+    total = np.add.reduce(x, axis=axes, dtype=wide(x.dtype), keepdims=True)
+    return total.astype(x.dtype, copy=False)
+
+
+def _cast(x, dtype):
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        x = x.real
+    return x.astype(dtype)
+
+
+def _count(x, axis, dtype, at_least):
+    axes = range(x.ndim) if axis is None else axis
+    return np.asarray(max(math.prod([x.shape[i] for i in axes]), at_least), dtype)
+
+
+def _sum_batch_to(x, shape):
+    lead = x.ndim - 1 - len(shape)
+    total = sum_to_op(x, shape=x.shape[:1] + (1,) * lead + tuple(shape))
+    return total.reshape(x.shape[:1] + tuple(shape))
+
+
+def broadcast_batch_to(x, shape):
+    """Broadcast a batch of tensors, one along the first axis, each to a shape."""
+    lead = len(shape) + 1 - x.ndim  # a shape may be an array
+    x = x.reshape(x.shape[:1] + (1,) * lead + x.shape[1:])
+    return np.broadcast_to(x, x.shape[:1] + tuple(shape))
+
+
+sum_to_op = linear(
+    "SumTo", _sum_to,
+    transpose=lambda op, g: broadcast_to(g, op.input_specs[0].extents),
+    batched=_sum_batch_to, shape_rule=shape_rules.to_shape)
+broadcast_to_op = linear(
+    "BroadcastTo", lambda x, shape: np.broadcast_to(x, shape),
+    transpose=lambda op, g: sum_to(g, op.input_specs[0]),
+    batched=lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)),
+    shape_rule=fast_shapes.broadcast_to)
+# The same where the shape is not known while a graph is built, but that of another tensor.
+sum_to_like_op = general(
+    "SumToLike", lambda x, like: _sum_to(x, like.shape),
+    vjp=lambda op, g: (broadcast_to(g, op.input_specs[0].extents), None),
+    jvp=lambda op, t, _: sum_to_like_op(t, op.inputs[1]),
+    saved_inputs=(1,), optional_tangents=(1,), shape_rule=shape_rules.like_second)
+broadcast_to_like_op = general(
+    "BroadcastToLike", lambda x, like: np.broadcast_to(x, like.shape),
+    vjp=lambda op, g: (sum_to(g, op.input_specs[0]), None),
+    jvp=lambda op, t, _: broadcast_to_like_op(t, op.inputs[1]),
+    saved_inputs=(1,), optional_tangents=(1,), shape_rule=shape_rules.like_second)
+fit_like_op = general(  # both at once, along whatever axes turn out to need it
+    "FitLike", lambda x, like: np.broadcast_to(_sum_extra(x, like.shape), like.shape),
+    vjp=lambda op, g: (fit_like(g, op.input_specs[0]), None),
+    jvp=lambda op, t, _: fit_like_op(t, op.inputs[1]),
+    saved_inputs=(1,), optional_tangents=(1,), shape_rule=shape_rules.like_second)
+reshape_like_op = general(
+    "ReshapeLike", lambda x, like, order: x.reshape(like.shape, order=order),
+    vjp=lambda op, g: (reshape_like(g, op.input_specs[0].extents, op.attrs["order"]), None),
+    jvp=lambda op, t, _: reshape_like_op(t, op.inputs[1], order=op.attrs["order"]),
+    saved_inputs=(1,), optional_tangents=(1,),
+    shape_rule=lambda x, like, order: shape_rules.like_second(x, like))
+count_op = nondifferentiable(
+    "Count", _count, shape_rule=lambda x, dtype, **_: symbolic_spec((), dtype))
+cast_op = linear(
+    "Cast", _cast,
+    transpose=lambda op, g: cast(g, op.input_specs[0].dtype),
+    batched=lambda x, dtype: cast(x, dtype), shape_rule=shape_rules.cast)
+
+
+def sum_to(x, spec):
+    """Sum a tensor over the axes along which the spec's shape was broadcast to its shape."""
+    if not spec.known:
+        if isinstance(x, Tensor) and x.spec.extents is spec.extents:
+            return x
+        return sum_to_like_op(x, spec.extents.tensor())
+    return x if x.shape == spec.shape else sum_to_op(x, shape=spec.shape)
+
+
+def broadcast_to(x, shape):
+    """Broadcast a tensor to a shape."""
+    if isinstance(shape, UnknownShape):
+        if isinstance(x, Tensor) and x.spec.extents is shape:
+            return x
+        return broadcast_to_like_op(x, shape.tensor())
+    return x if x.shape == shape else broadcast_to_op(x, shape=shape)
+
+
+def fill_like(tensor, number):
+    """Return a tensor of the shape and dtype of another, whose extents need not be known."""
+    scalar = constant(number, tensor.dtype)
+    if tensor.spec.known:
+        return broadcast_to(scalar, tensor.spec.shape)
+    return broadcast_to_like_op(scalar, tensor)
+
+
+def fit_like(x, spec):
+    """Sum or broadcast a tensor, along each axis as it needs to have the shape of a spec."""
+    if not isinstance(x, Tensor):
+        return fit_like_op(x, np.broadcast_to(np.empty((), spec.dtype), spec.shape))
+    return x if x.spec.extents is spec.extents else fit_like_op(x, stand_in(spec))
+
+
+def reshape_like(x, shape, order="C"):
+    """Arrange the elements of a tensor in the shape of another."""
+    if not isinstance(shape, UnknownShape):
+        return x.reshape(shape, order=order)
+    if x.spec.extents is shape:
+        return x
+    return reshape_like_op(x, shape.tensor(), order=order)
+
+
+def widened(x):
+    """Return a tensor in a precision that is fit to count and to sum many elements."""
+    dtype = wide(x.dtype)
+    return x if x.dtype == dtype else cast(x, dtype)
+
+
+def widely(add_up, x):
+    """Return ``add_up(x)`` in the dtype of `x`, but added up in a precision fit for it."""
+    if x.dtype == wide(x.dtype):
+        return add_up(x)
+    return cast(add_up(widened(x)), x.dtype)
+
+
+def countable(n, dtype):
+    """Return a count as what is of a dtype can be divided by: in half precision it may be inf."""
+    return n if wide(dtype) == dtype else np.float32(n)
+
+
+def count(spec, axis, at_least=0):
+    """Count the elements along axes of what has an unknown shape, when the graph runs."""
+    dtype = wide(np.empty(0, spec.dtype).real.dtype)
+    return count_op(spec.extents.tensor(), axis=axis, dtype=dtype, at_least=at_least)
+
+
+def stand_in(spec):
+    """Return a tensor of a shape, known or not, for what only looks at the shape."""
+    if not spec.known:
+        return spec.extents.tensor()
+    return broadcast_to_op(constant(0, spec.dtype), shape=spec.shape)
+
+
+def cast(x, dtype):
+    """Convert a tensor to a dtype; a complex one to a real one by its real part."""
+    return x if isinstance(x, Tensor) and x.dtype == dtype else cast_op(x, dtype=dtype)
+
+
+install_conform(
+    cast=cast, sum_to=sum_to, sum_to_op=sum_to_op, broadcast_to=broadcast_to,
+    broadcast_to_op=broadcast_to_op)

@@ -1,0 +1,501 @@
+"""cytape.cond and cytape.while_loop: results, derivatives, and what is refused."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import UnconnectedGradientWarning
+from cytape.graph.run import reference
+
+
+def run(fetches, feeds=None):
+    graph = next(iter(feeds)).graph
+    session = cytape.Session(graph)
+    first = session.run(fetches, feeds)
+    again = session.run(fetches, feeds)  # the second run is of an optimised plan
+    np.testing.assert_equal(again, first)
+    symbols = [graph.symbol_of(x) for x in fetches]
+    told = {graph.symbol_of(x): np.asarray(value) for x, value in feeds.items()}
+    for found, expected in zip(first, reference.run(graph, symbols, told), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    return first
+
+
+@pytest.fixture
+def graph():
+    graph = cytape.Graph()
+    with graph.as_default():
+        yield graph
+
+
+def scalar(dtype="float64"):
+    return cytape.placeholder(dtype, ())
+
+
+def squared_until_8(x):
+    return cytape.while_loop(lambda v: v < 8, lambda v: v * v, x)
+
+
+def values(tensors):
+    return [None if x is None else float(x) for x in tensors]
+
+
+# ---- behaviours
+
+
+def test_d_4c_01_a_loop_its_gradient_and_its_second_derivative(graph):
+    x = scalar()
+    y = squared_until_8(x)
+    [first] = cytape.gradients(y, x)
+    [second] = cytape.gradients(first, x)
+    assert run([y, first, second], {x: 2.0}) == [16.0, 32.0, 48.0]
+
+
+def test_d_4c_01_in_a_function_under_tapes_and_accumulators():
+    f = cytape.function(squared_until_8)
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        first = tape.gradient(y, x)
+    assert values([y, first, outer.gradient(first, x)]) == [16.0, 32.0, 48.0]
+    assert values(cytape.jvp(f, (x,), (cytape.constant(1.0),))) == [16.0, 32.0]
+    slope = lambda x: cytape.jvp(f, (x,), (cytape.constant(1.0),))[1]  # noqa: E731
+    assert values(cytape.jvp(slope, (x,), (cytape.constant(1.0),))) == [32.0, 48.0]
+    assert float(cytape.hessian(f)(x)) == 48.0
+
+
+def test_d_4c_01_tapes_inside_the_function():
+    @cytape.function
+    def derivatives(x):
+        with cytape.GradientTape() as outer:
+            outer.watch(x)
+            with cytape.GradientTape() as tape:
+                tape.watch(x)
+                y = squared_until_8(x)
+            first = tape.gradient(y, x)
+        return y, first, outer.gradient(first, x)
+
+    assert values(derivatives(cytape.constant(2.0))) == [16.0, 32.0, 48.0]
+
+
+def test_third_derivative_of_a_loop(graph):
+    x = scalar()
+    third = squared_until_8(x)
+    for _ in range(3):
+        [third] = cytape.gradients(third, x)
+    assert run([third], {x: 2.0}) == [48.0]  # of x**4
+
+
+def test_d_4c_02_invariants_get_the_sum_over_iterations(graph):
+    v, a = scalar(), scalar()
+    y = cytape.while_loop(lambda v: v < 100, lambda v: v * a, v)
+    da, dv = cytape.gradients(y, [a, v])
+    assert run([y, da, dv], {v: 2.0, a: 3.0}) == [162.0, 216.0, 81.0]
+
+
+def test_d_4c_02_of_the_body_nothing_is_stacked_but_what_changes(graph):
+    v, a = scalar(), cytape.placeholder("float64", (1000,))
+    fixed = cytape.constant(np.ones(1000))
+    y = cytape.while_loop(
+        lambda v: v < 100, lambda v: v * cnp.sum(a * fixed) / 1000.0, v)
+    cytape.gradients(y, [a, v])
+    stacks = [
+        graph.spec_of(symbol).shape
+        for node in range(graph.n_nodes) if graph.ops[node].name == "While"
+        for symbol in graph.outputs_of(node)[1 + graph.attrs[node]["n_variables"] :]
+    ]
+    assert stacks == [(None,)]
+
+
+def test_d_4c_03_several_loop_variables(graph):
+    x, y = scalar(), scalar()
+    results = cytape.while_loop(
+        lambda x, y: x < 45, lambda x, y: (x * y, x + y), [x, y])
+    found = [
+        *results,
+        *cytape.gradients(results[0], [x, y]),
+        *cytape.gradients(results[1], [x, y]),
+        *cytape.gradients(results, [x, y]),
+    ]
+    assert run(found, {x: 5.0, y: 3.0}) == [120, 23, 39, 55, 4, 6, 43, 61]
+
+
+def test_d_4c_04_no_iterations(graph):
+    x, a = scalar(), scalar()
+    y = cytape.while_loop(lambda v: v < 0, lambda v: v * a, x)
+    dx, da = cytape.gradients(y, [x, a])
+    found = [y, dx, da, *cytape.gradients(dx, [x, a])]
+    assert run(found, {x: 2.0, a: 3.0}) == [2.0, 1.0, 0.0, 0.0, 0.0]
+    assert run(found, {x: -2.0, a: -3.0}) == [6.0, -3.0, -2.0, 0.0, 1.0]
+
+
+@pytest.mark.parametrize("with_counter", [False, True])
+def test_d_4c_05_integer_counters(graph, with_counter):
+    x = scalar()
+    i, y = cytape.while_loop(
+        lambda i, x: i < 10, lambda i, x: (i + 1, 2.0 * x), (cytape.constant(0), x))
+    [dx] = cytape.gradients([i, y] if with_counter else y, x)
+    assert run([i, y, dx], {x: 2.0}) == [10, 2048.0, 1024.0]
+
+
+def test_d_4c_06_exits_that_are_not_used(graph):
+    x, z = scalar(), scalar()
+    used, unused = cytape.while_loop(
+        lambda x, z: x < 10, lambda x, z: (x * 2.0, z * x), (x, z))
+    dx, dz = cytape.gradients(used, [x, z])
+    assert run([used, dx, dz], {x: 3.0, z: 1.0}) == [12.0, 4.0, 0.0]
+    assert cytape.gradients(cnp.sin(scalar()), [x, z]) == [None, None]
+
+
+@pytest.mark.parametrize(("x", "y", "expected"), [(1.0, 2.0, [4.0, 2.0]), (3.0, 2.0, [0.0, 0.0])])
+def test_d_4c_07_a_branch_with_a_constant(graph, x, y, expected):
+    a, b = scalar(), scalar()
+    result = cytape.cond(a < b, lambda: 2.0 * a * b, lambda: 2.0)
+    [da, db] = cytape.gradients(result, [a, b])
+    [dab] = cytape.gradients(da, [b])
+    found = run([da, db, dab], {a: x, b: y})
+    assert found == [*expected, 2.0 if x < y else 0.0]
+
+
+def test_d_4c_07_integer_branches_have_no_gradient(graph):
+    n = scalar("int64")
+    result = cytape.cond(n < 5, lambda: n + 1, lambda: n)
+    with pytest.warns(UnconnectedGradientWarning, match="int64"):
+        assert cytape.gradients(result, [n]) == [None]
+    assert run([result], {n: 3}) == [4]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_d_4c_07_gather_in_a_branch(graph, both):
+    table, use = cytape.placeholder("float64", (4, 2)), scalar("bool")
+    result = cytape.cond(
+        use, lambda: cytape.gather(table, [1, 1, 3]),
+        lambda: cytape.gather(table, [0, 0, 0]) if both else 2.0 * table[:3])
+    [gradient] = cytape.gradients(result, table)
+    if isinstance(gradient, cytape.IndexedSlices):
+        gradient = gradient.to_tensor()
+    data = np.arange(8.0).reshape(4, 2)
+    rows, found = run([result, gradient], {table: data, use: np.True_})
+    assert np.array_equal(rows, data[[1, 1, 3]])
+    assert found[:, 0].tolist() == [0, 2, 0, 1]
+    rows, found = run([result, gradient], {table: data, use: np.False_})
+    assert found[:, 0].tolist() == ([3, 0, 0, 0] if both else [2, 2, 2, 0])
+
+
+def powers_sum(n):
+    """The sum of n**k, k = 0..5, the powers by loops in the loop."""
+    def power(k):
+        return cytape.while_loop(
+            lambda i, p: i < k, lambda i, p: (i + 1, p * n),
+            (cytape.constant(0), cnp.ones_like(n)))[1]
+
+    return cytape.while_loop(
+        lambda k, total: k < 6, lambda k, total: (k + 1, total + power(k)),
+        (cytape.constant(0), cnp.zeros_like(n)))[1]
+
+
+def test_d_4c_08_loop_in_loop(graph):
+    n = scalar()
+    total = powers_sum(n)
+    [dn] = cytape.gradients(total, n)
+    [d2n] = cytape.gradients(dn, n)
+    assert run([total, dn, d2n], {n: 3.0}) == [364.0, 547.0, 2 + 18 + 108 + 540]
+
+
+def test_d_4c_08_loop_in_loop_in_a_function():
+    n = cytape.constant(3.0)
+    f = cytape.function(powers_sum)
+    assert float(cytape.grad(f)(n)) == 547.0
+    assert values(cytape.jvp(f, (n,), (cytape.constant(1.0),))) == [364.0, 547.0]
+
+
+def test_d_4c_08_cond_in_loop(graph):
+    x, a = scalar(), scalar()
+    y = cytape.while_loop(
+        lambda i, v: i < 4,
+        lambda i, v: (i + 1, cytape.cond(i % 2 == 0, lambda: v * a, lambda: v + a)),
+        (cytape.constant(0), x))[1]
+    gradients = cytape.gradients(y, [x, a])
+    # ((x a + a) a + a) = x a² + a² + a
+    assert run([y, *gradients], {x: 2.0, a: 3.0}) == [30.0, 9.0, 2 * 2 * 3 + 2 * 3 + 1.0]
+
+
+@pytest.mark.parametrize(("x", "expected"), [(2.0, [16.0, 32.0, 48.0]), (-2.0, [-6.0, 3.0, 0.0])])
+def test_d_4c_08_loop_in_cond(graph, x, expected):
+    p = scalar()
+    y = cytape.cond(p > 0, lambda: squared_until_8(p), lambda: 3.0 * p)
+    [first] = cytape.gradients(y, p)
+    [second] = cytape.gradients(first, p)
+    assert run([y, first, second], {p: x}) == expected
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"), [(3.0, [27.0, 27.0]), (1.0, [1.0, 2.0]), (-1.0, [1, -1])])
+def test_d_4c_08_cond_in_cond(graph, x, expected):
+    p = scalar()
+    y = cytape.cond(
+        p > 0, lambda: cytape.cond(p > 2, lambda: p**3, lambda: p**2), lambda: -p)
+    assert run([y, *cytape.gradients(y, p)], {p: x}) == expected
+
+
+def test_d_4c_09_gradients_inside_a_body_with_respect_to_an_invariant(graph):
+    x = scalar()
+    numbers = cytape.constant([1.0, 2.0, 3.0])
+
+    def body(i, total):
+        [dx] = cytape.gradients(numbers * x**2, x)
+        return i + 1, total + dx
+
+    _, total = cytape.while_loop(
+        lambda i, total: i < 10, body, (cytape.constant(0), cytape.constant(0.0)))
+    [second] = cytape.gradients(total, x)
+    assert run([total, second], {x: 5.0}) == [600.0, 120.0]
+
+
+def test_d_4c_09_not_with_respect_to_the_start_value_of_a_loop_variable(graph):
+    x = scalar()
+    for start, source in ((x, x), (2.0 * x, x)):
+        with pytest.raises(ValueError, match="start value of a loop variable"):
+            cytape.while_loop(
+                lambda v: v < 10,
+                lambda v, s=source: v + cytape.gradients(v * v, s)[0],  # noqa: B023
+                start)
+    # With respect to the loop variable itself there is one.
+    y = cytape.while_loop(lambda v: v < 10, lambda v: v + cytape.gradients(v * v, v)[0], x)
+    assert run([y], {x: 2.0}) == [18.0]
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_d_4c_10_what_is_refused(eager):
+    graph = None if eager else cytape.Graph()
+    x = cytape.constant([1.0, 2.0]) if eager else graph.placeholder("float64", (2,))
+    i = cytape.constant(0) if eager else graph.placeholder("int64", ())
+    true = i < 5
+    with pytest.raises(TypeError, match="dtype of loop variable 0 from int64 to float64"):
+        cytape.while_loop(lambda i: i < 5, lambda i: i + 0.5, i)
+    with pytest.raises(TypeError, match="dtype of loop variable 0 from int64 to float64"):
+        cytape.while_loop(lambda i: i < 5, lambda i: 0.5, i)
+    with pytest.raises(ValueError, match=r"shape of loop variable 0 from \(2,\) to \(4,\)"):
+        cytape.while_loop(
+            lambda x: cnp.sum(x) < 99, lambda x: cnp.concatenate([x, x]), x)
+    with pytest.raises(ValueError, match="structure"):
+        cytape.while_loop(lambda i, x: i < 5, lambda i, x: (i, x, x), (i, x))
+    with pytest.raises(TypeError, match="Python bool True"):
+        cytape.cond(True, lambda: x, lambda: x)
+    with pytest.raises(TypeError, match="must be boolean, got int64"):
+        cytape.cond(i, lambda: x, lambda: x)
+    with pytest.raises(ValueError, match="must be a scalar"):
+        cytape.cond(x > 0, lambda: x, lambda: x)
+    with pytest.raises(TypeError, match="true_fn must be a function, got Tensor"):
+        cytape.cond(true, x, lambda: x)
+    with pytest.raises(TypeError, match="body must be a function"):
+        cytape.while_loop(lambda i: i < 5, None, i)
+    with pytest.raises(TypeError, match="Python bool True"):
+        cytape.while_loop(lambda i: True, lambda i: i, i)
+    with pytest.raises(TypeError, match="maximum_iterations must be an integer"):
+        cytape.while_loop(lambda i: i < 5, lambda i: i, i, maximum_iterations=2.5)
+
+
+def test_d_4c_10_branches_that_do_not_agree(graph):
+    x, p = scalar(), scalar("bool")
+    with pytest.raises(ValueError, match="agree in structure"):
+        cytape.cond(p, lambda: (x, x), lambda: x)
+    with pytest.raises(ValueError, match="agree in structure"):
+        cytape.cond(p, lambda: {"a": x}, lambda: {"b": x})
+    with pytest.raises(ValueError, match="one is None"):
+        cytape.cond(p, lambda: (x, None), lambda: (x, x))
+    with pytest.raises(TypeError, match="float64 and int64"):
+        cytape.cond(p, lambda: x, lambda: cytape.constant(1))
+
+
+# ---- values in hand
+
+
+def test_with_values_cond_calls_one_of_the_functions():
+    called = []
+    result = cytape.cond(np.array(False), lambda: called.append(1), lambda: "anything")
+    assert (result, called) == ("anything", [])
+    assert cytape.cond(cytape.constant(1.0) > 0, lambda: 5, lambda: 6) == 5
+
+
+def test_with_values_a_loop_is_pythons_and_tapes_record_it():
+    x, a = cytape.constant(2.0), cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch([x, a])
+        [y] = cytape.while_loop(lambda v: v < 100, lambda v: [v * a], [x])
+    assert float(y) == 162.0
+    assert values(tape.gradient(y, [a, x])) == [216.0, 81.0]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_maximum_iterations(traced):
+    def f(x):
+        return cytape.while_loop(lambda v: v < 100, lambda v: v * 2, x, maximum_iterations=3)
+
+    f = cytape.function(f) if traced else f
+    assert float(f(cytape.constant(1.0))) == 8.0
+    assert float(f(cytape.constant(60.0))) == 120.0
+
+
+def test_the_maximum_may_be_a_tensor(graph):
+    x, n = scalar(), scalar("int64")
+    y = cytape.while_loop(lambda v: v < 100, lambda v: v * 2, x, maximum_iterations=n)
+    assert run([y], {x: 1.0, n: 3}) == [8.0]
+
+
+def test_a_loop_goes_on_in_a_graph_once_its_condition_belongs_to_one():
+    graph = cytape.Graph()
+    n = graph.placeholder("int64", ())
+    y = cytape.while_loop(lambda i: i < n, lambda i: i + 2, 1)
+    assert run([y], {n: 6}) == [7]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_structures_of_loop_variables(traced):
+    def f(x):
+        return cytape.while_loop(
+            lambda s: s["i"] < 3, lambda s: {"i": s["i"] + 1, "x": (s["x"][0] * 2.0,)},
+            {"i": 0, "x": (x,)})
+
+    f = cytape.function(f) if traced else f
+    result = f(cytape.constant(1.5))
+    assert (int(result["i"]), float(result["x"][0])) == (3, 12.0)
+
+
+# ---- in graphs
+
+
+def test_a_node_has_the_name_it_is_given(graph):
+    x = scalar()
+    y = cytape.while_loop(lambda v: v < 8, lambda v: v * v, x, name="squares")
+    z = cytape.cond(x < 1, lambda: x, lambda: -x, name="choice")
+    assert (y.op.name, z.op.name, y.op.type, z.op.type) == ("squares", "choice", "While", "Cond")
+
+
+def test_only_one_branch_runs(graph):
+    x, ran = scalar(), []
+    note = cytape.ops.engine.declare.general(
+        "DeclaredNoteBranch", lambda x: ran.append(float(x)) or x, shape_rule=lambda x: x)
+    y = cytape.cond(x > 0, lambda: note(x), lambda: note(10.0 * x))
+    session = cytape.Session(graph)
+    assert [float(session.run(y, {x: v})) for v in (2.0, -2.0, 3.0)] == [2.0, -20.0, 3.0]
+    assert ran == [2.0, -20.0, 3.0]
+
+
+def test_branches_may_differ_in_shape(graph):
+    x, p = cytape.placeholder("float64", (3,)), scalar("bool")
+    y = cytape.cond(p, lambda: x, lambda: x[:2])
+    assert y.shape == (None,)
+    [dx] = cytape.gradients(cnp.sum(y * y), x)
+    assert run([dx], {x: [1.0, 2.0, 3.0], p: np.False_})[0].tolist() == [2.0, 4.0, 0.0]
+    assert run([dx], {x: [1.0, 2.0, 3.0], p: np.True_})[0].tolist() == [2.0, 4.0, 6.0]
+
+
+def test_shapes_that_are_not_known(graph):
+    x, a = cytape.placeholder("float64", (None,)), cytape.placeholder("float64", (None,))
+    y = cytape.while_loop(lambda v: cnp.sum(v) < 100, lambda v: v * a, x)
+    z = cytape.cond(cnp.sum(y) > 130, lambda: y * a, lambda: x)
+    gradients = cytape.gradients(z, [x, a])
+    feeds = {x: [1.0, 2.0], a: [3.0, 5.0]}
+    found = run([z, *gradients], feeds)  # after 3 iterations 27, 250; then once more
+    assert [list(x) for x in found] == [[81.0, 1250.0], [81.0, 625.0], [108.0, 1000.0]]
+    found = run([z], {x: [1.0, 2.0, 0.0], a: [3.0, 5.0, 2.0]})
+    assert found[0].tolist() == [81.0, 1250.0, 0.0]
+
+
+def test_loop_variables_that_change_places(graph):
+    a, b = scalar(), scalar()
+    x, y = cytape.while_loop(
+        lambda x, y: x < 30, lambda x, y: (y, x + y), (a, b))
+    gradients = cytape.gradients(x, [a, b]) + cytape.gradients(y, [a, b])
+    assert run([x, y, *gradients], {a: 1.0, b: 1.0}) == [34, 55, 13, 21, 21, 34]
+
+
+def test_one_start_value_twice_and_as_an_invariant(graph):
+    x = scalar()
+    y, z = cytape.while_loop(lambda y, z: y < 50, lambda y, z: (y * x, z + y), (x, x))
+    [dx] = cytape.gradients([y, z], x)  # x⁴ + (x + x + x² + x³) at 3
+    assert run([y, z, dx], {x: 3.0}) == [81.0, 42.0, 108 + 2 + 6 + 27.0]
+
+
+def test_a_gather_in_a_loop(graph):
+    table = cytape.placeholder("float64", (4,))
+    _, total = cytape.while_loop(
+        lambda i, total: i < 3, lambda i, total: (i + 1, total + cytape.gather(table, i) ** 2),
+        (cytape.constant(0), cytape.constant(0.0)))
+    [gradient] = cytape.gradients(total, table)
+    found = run([total, gradient], {table: [1.0, 2.0, 3.0, 4.0]})
+    assert (found[0], found[1].tolist()) == (14.0, [2.0, 4.0, 6.0, 0.0])
+
+
+def test_jacobian_of_a_loop_in_both_modes():
+    matrix = np.array([[0.5, 0.2], [-0.3, 0.8]])
+
+    @cytape.function
+    def f(x):
+        return cytape.while_loop(
+            lambda i, x: i < 5, lambda i, x: (i + 1, cnp.tanh(cytape.constant(matrix) @ x)),
+            (cytape.constant(0), x))[1]
+
+    x = np.array([0.4, -0.7])
+    cytape.testing.check_grads(f, (x,), order=2)
+    step = lambda x: np.tanh(matrix @ x)  # noqa: E731
+    expected, v = np.eye(2), x
+    for _ in range(5):
+        v = step(v)
+        expected = (1 - v**2)[:, None] * matrix @ expected
+    np.testing.assert_allclose(cytape.jacfwd(f)(x), expected, rtol=1e-12)
+
+
+def test_check_grads_of_cond():
+    @cytape.function
+    def f(x, y):
+        return cytape.cond(cnp.sum(x) > 0, lambda: cnp.sin(x) * y, lambda: x * y**2)
+
+    for sign in (1.0, -1.0):
+        cytape.testing.check_grads(f, (sign * np.array([0.3, 0.6]), np.array([1.1, 0.7])), order=2)
+
+
+def test_a_graph_with_a_loop_is_not_saved(graph, tmp_path):
+    squared_until_8(scalar())
+    with pytest.raises(cytape.errors.GraphFileError, match="op 'While' cannot be saved"):
+        graph.save(tmp_path / "loop.graph")
+
+
+def test_an_error_in_a_body_is_raised(graph):
+    x = scalar("int64")
+    fails = cytape.ops.engine.declare.general(
+        "DeclaredFailsAt3", lambda i: 1 // 0 if i == 3 else i, shape_rule=lambda i: i)
+    y = cytape.while_loop(lambda i: i < 5, lambda i: fails(i) + 1, x)
+    session = cytape.Session(graph)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            session.run(y, {x: 0})
+    assert session.run(y, {x: 4}) == 5
+
+
+def test_graphs_with_loops_and_branches_are_collected():
+    def build(graph):
+        x = graph.placeholder("float64", ())
+
+        def body(v):
+            return cytape.cond(v < 3, lambda: v * x, lambda: v + x)
+
+        with graph.as_default():
+            y = cytape.while_loop(lambda v: v < 8, body, x)
+            found = run([y, *cytape.gradients(y, x)], {x: 2.0})
+        assert found == [8.0, 6.0]  # x² + 2x
+
+    graph = cytape.Graph()
+    build(graph)
+    alive = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert alive() is None

@@ -1,0 +1,102 @@
+"""The op that runs a body again and again, called as `while_loop` and derivatives call it."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.control.loops import Loop
+from cytape.graph.run import reference
+from cytape.ops.engine.declare import OPS
+
+STACK = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+
+
+def recurrence(reverse):
+    """v <- v * a + the slice; what is stacked is v times the slice."""
+    body = cytape.function(lambda v, x, a: (v * a + x, v * x)).get_concrete_function(
+        *[cytape.Spec.of((2,), float)] * 3)
+    graph = cytape.Graph()
+    with graph.as_default():
+        v, a = graph.placeholder("float64", (2,)), graph.placeholder("float64", (2,))
+        stack = graph.placeholder("float64", (None, 2))
+        n = cytape.identity(cnp.shape(STACK)[0] * cytape.constant(1))
+        count, last, stacked = Loop(body, n, [v], [stack], [a], reverse=reverse).call()
+    return graph, (v, a, stack), (count, last, stacked)
+
+
+def in_numpy(v, a, stack, reverse):
+    rows = []
+    for x in stack[::-1] if reverse else stack:
+        rows.append(v * x)
+        v = v * a + x
+    return v, np.array(rows[::-1] if reverse else rows)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_slices_are_taken_and_stacked(reverse):
+    graph, inputs, outputs = recurrence(reverse)
+    values = [np.array([1.0, -1.0]), np.array([0.5, 2.0]), STACK]
+    found = cytape.Session(graph).run(list(outputs), dict(zip(inputs, values, strict=True)))
+    last, stacked = in_numpy(*values, reverse)
+    assert found[0] == 3
+    assert np.array_equal(found[1], last)
+    assert np.array_equal(found[2], stacked)
+    told = {graph.symbol_of(t): v for t, v in zip(inputs, values, strict=True)}
+    for x, y in zip(reference.run(graph, list(map(graph.symbol_of, outputs)), told), found,
+                    strict=True):
+        assert np.array_equal(x, y)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("which", [1, 2])
+def test_gradients_with_respect_to_start_values_invariants_and_stacks(reverse, which):
+    graph, inputs, outputs = recurrence(reverse)
+    values = [np.array([1.0, -1.0]), np.array([0.5, 2.0]), STACK]
+    with graph.as_default():
+        first = cytape.gradients(cnp.sum(outputs[which] ** 2), list(inputs))
+        second = cytape.gradients(cnp.sum(first[1] ** 2), list(inputs))
+    session = cytape.Session(graph)
+    feeds = dict(zip(inputs, values, strict=True))
+
+    def of_numpy(*values):
+        return np.sum(in_numpy(*values, reverse)[which - 1] ** 2)
+
+    for i, gradient in enumerate(session.run(first, feeds)):
+        np.testing.assert_allclose(gradient, by_differences(of_numpy, values, i), rtol=1e-6)
+
+    def of_first(*values):
+        feeds = dict(zip(inputs, values, strict=True))
+        return np.sum(session.run(first[1], feeds) ** 2)
+
+    for i, gradient in enumerate(session.run(second, feeds)):
+        np.testing.assert_allclose(
+            gradient, by_differences(of_first, values, i), rtol=1e-5, atol=1e-6)
+
+
+def by_differences(f, values, i, step=1e-6):
+    gradient = np.zeros(values[i].shape)
+    for place in np.ndindex(gradient.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = [value.copy() for value in values]
+            moved[i][place] += sign * step
+            ends.append(f(*moved))
+        gradient[place] = (ends[0] - ends[1]) / (2 * step)
+    return gradient
+
+
+def test_the_gradient_goes_forward_once_and_backward_once():
+    graph, inputs, (_, last, _) = recurrence(False)
+    n_before = graph.n_nodes
+    with graph.as_default():
+        cytape.gradients(last, list(inputs))
+    loops = [graph.attrs[node] for node in range(n_before, graph.n_nodes)
+             if graph.ops[node].name == "While"]
+    assert [attrs["reverse"] for attrs in loops] == [False, True]
+    assert all(attrs["condition"] is None for attrs in loops)
+
+
+def test_the_stateful_one_counts_every_call():
+    assert OPS["StatefulWhile"].stateful
+    assert not OPS["While"].stateful

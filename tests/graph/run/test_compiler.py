@@ -1,0 +1,127 @@
+"""What of a graph is run, and what for: feeds, fetches, kept nodes."""
+
+import numpy as np
+import pytest
+
+from cytape.errors import GraphError
+from cytape.graph.model.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.run.plan import Plan
+from cytape.ops.engine.declare import general
+from tests.graph.plans import assert_as_reference, plan_of
+
+
+def test_a_feed_can_be_fetched_and_is_copied():
+    graph = Graph()
+    x = graph.placeholder("float64", (3,))
+    large = graph.placeholder("float64", (1000,))
+    plan = plan_of(graph, [x, large], [x, x, large, x[1:], large[5:]])
+    array, many = np.arange(3.0), np.arange(1000.0)
+    results = plan.run([array, many])
+    array[:] = many[:] = -1
+    for result, expected in zip(
+            results, [np.arange(3.0), np.arange(3.0), np.arange(1000.0), np.arange(1.0, 3.0),
+                      np.arange(5.0, 1000.0)], strict=True):
+        np.testing.assert_array_equal(result.numpy(), expected)
+
+
+def test_what_comes_before_a_feed_is_not_run():
+    seen = []
+    probe = general("DeclaredPlanProbe", lambda x: seen.append(1) or x, shape_rule=lambda x: x)
+    graph = Graph()
+    x = graph.placeholder("float64", ())
+    y = probe(x)
+    z = y * 2.0
+    assert float(plan_of(graph, [y], [z]).run([np.array(3.0)])[0]) == 6.0
+    assert seen == []
+    assert float(plan_of(graph, [x], [z]).run([np.array(3.0)])[0]) == 6.0
+    assert seen == [1]
+    assert float(plan_of(graph, [x, y], [z], keep=[graph.node_of(graph.symbol_of(y))]).run(
+        [np.array(3.0), np.array(5.0)])[0]) == 10.0
+    assert seen == [1, 1]
+
+
+def test_a_placeholder_that_is_not_fed_is_named():
+    graph = Graph()
+    x, y = graph.placeholder("float64", ()), graph.placeholder("float64", (2,))
+    with pytest.raises(GraphError, match=graph.describe(graph.symbol_of(y)).split()[0]):
+        plan_of(graph, [x], [x + y])
+    assert float(plan_of(graph, [x], [x + 1.0]).run([np.array(1.0)])[0]) == 2.0
+
+
+@pytest.mark.parametrize("fed", [np.ones(3), np.ones(2, np.float32), np.ones((2, 1))])
+def test_feeds_must_fit(fed):
+    graph = Graph()
+    x = graph.placeholder("float64", (2,))
+    plan = plan_of(graph, [x], [x + 1.0])
+    with pytest.raises(GraphError, match="these must be"):
+        plan.run([fed])
+    np.testing.assert_array_equal(plan.run([np.ones(2)])[0].numpy(), [2.0, 2.0])
+
+
+def test_feeds_of_any_strides():
+    graph = Graph()
+    x = graph.placeholder("float64", (40, 30))
+    array = np.random.default_rng(0).normal(size=(30, 80))[:, ::2].T
+    assert_as_reference(graph, [x], [np.exp(x), x.T, x[::-1, 3]], [array])
+
+
+def test_a_symbol_is_fed_once():
+    graph = Graph()
+    x = graph.placeholder("float64", ())
+    with pytest.raises(GraphError, match="fed twice"):
+        plan_of(graph, [x, x], [x + 1.0])
+
+
+def test_nothing_but_what_is_needed_is_compiled():
+    graph = Graph()
+    x = graph.placeholder("float64", ())
+    y = np.sin(x)
+    for _ in range(50):
+        y = np.cos(y)
+    assert plan_of(graph, [x], [x * 2.0]).n_instructions == 2
+
+
+def test_kept_nodes_run_though_nobody_asks_for_their_outputs():
+    seen = []
+    op = general("DeclaredPlanKept", lambda x: seen.append(float(x)) or x, shape_rule=lambda x: x)
+    graph = Graph()
+    x = graph.placeholder("float64", ())
+    kept = graph.node_of(graph.symbol_of(op(x * 2.0)))
+    assert plan_of(graph, [x], [], keep=[kept]).run([np.array(3.0)]) == []
+    assert seen == [6.0]
+
+
+def test_control_inputs_run_first():
+    seen = []
+    op = general("DeclaredPlanControl", lambda x: seen.append(float(x)) or x,
+                 shape_rule=lambda x: x)
+
+    class ControlledGraph(Graph):
+        def control_inputs_of(self, node):
+            return [1] if node == 2 else []
+
+    graph = ControlledGraph()
+    graph.has_control_inputs = True
+    x = graph.placeholder("float64", ())
+    op(x)
+    y = np.negative(x)
+    assert float(plan_of(graph, [x], [y]).run([np.array(3.0)])[0]) == -3.0
+    assert seen == [3.0]
+
+
+@pytest.mark.parametrize("feeds, fetches, keep", [((99,), (0,), ()), ((), (-1,), ()),
+                                                  ((0,), (0,), (7,))])
+def test_positions_are_checked(feeds, fetches, keep):
+    graph = Graph()
+    graph.placeholder("float64", ())
+    with pytest.raises(IndexError):
+        Plan(Subgraph(graph, feeds, fetches, keep))
+
+
+@pytest.mark.parametrize("values", [[], [np.array(1.0)], [np.array(1.0)] * 3])
+def test_there_is_a_value_for_each_feed(values):
+    graph = Graph()
+    x, y = graph.placeholder("float64", ()), graph.placeholder("float64", ())
+    with pytest.raises(GraphError, match=f"2 values have to be fed, got {len(values)}"):
+        plan_of(graph, [x, y], [x + y]).run(values)

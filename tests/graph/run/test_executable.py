@@ -1,0 +1,65 @@
+"""Executables: plans made when they are needed, for each combination of shapes."""
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from cytape.errors import GraphError
+from cytape.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.run.executable import Executable
+
+
+def executable_of(shape):
+    graph = Graph()
+    x = graph.placeholder("float64", shape)
+    y = np.sum(np.tanh(x) * x)
+    return Executable(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),)))
+
+
+@pytest.mark.parametrize("shape", [(3,), (None,)])
+def test_the_first_run_and_later_ones_agree(shape):
+    executable = executable_of(shape)
+    for x in np.eye(3):
+        (result,) = executable.run([x])
+        assert float(result) == np.sum(np.tanh(x) * x)
+
+
+def test_every_shape_has_its_plan():
+    executable = executable_of((None,))
+    for n in 1, 5, 1, 0, 300:
+        x = np.linspace(-1.0, 1.0, n)
+        np.testing.assert_allclose(
+            float(executable.run([x])[0]), np.sum(np.tanh(x) * x), rtol=1e-14)
+
+
+@pytest.mark.parametrize("fed", [[], [np.zeros(3)] * 2, [np.zeros(4)], [np.zeros(3, "float32")]])
+def test_what_does_not_fit_is_refused_and_nothing_is_lost(fed):
+    executable = executable_of((3,))
+    for _ in range(2):
+        with pytest.raises(GraphError):
+            executable.run(fed)
+    assert float(executable.run([np.zeros(3)])[0]) == 0.0
+
+
+def test_old_shapes_make_room_for_new_ones():
+    executable = executable_of((None,))
+
+    def bytes_kept(sizes):
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            for n in sizes:
+                executable.run([np.ones(n)])
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0] - before
+        finally:
+            tracemalloc.stop()
+
+    executable.run([np.ones(5000)])
+    a_few, many = bytes_kept(range(1, 65)), bytes_kept(range(101, 601))
+    assert many < 3 * a_few
+    x = np.linspace(-1.0, 1.0, 7)  # its plan went long ago
+    assert float(executable.run([x])[0]) == np.sum(np.tanh(x) * x)

@@ -1,0 +1,79 @@
+"""The ops that plans run without Python, and the calls of them that they leave to it."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.graph.model.graph import Graph
+from tests.graph.plans import assert_as_reference
+
+IN_C = {
+    "stop_gradient": lambda x: cytape.stop_gradient(x.T) * 2.0,
+    "reshape": lambda x: x.reshape(4, 3) * 1.0,
+    "reshape of a transpose": lambda x: x.T.reshape(2, 6),
+    "squeeze": lambda x: np.squeeze(x[:1]),
+    "expand_dims": lambda x: np.expand_dims(x, 1) + x,
+    "transpose": lambda x: x.T @ x,
+    "transpose by axes": lambda x: np.transpose(x[None], (2, 0, -2)) * 2.0,
+    "broadcast_to": lambda x: np.broadcast_to(x, (2, 3, 4)) * x,
+    "product with a broadcast": lambda x: np.broadcast_to(x[0], (3, 4)) @ x.T,
+    "product with a reversed one": lambda x: x[::-1] @ x[:, ::-1].T,
+    "product with a vector": lambda x: x[:, 1] @ x,
+    "product of a matrix and a strided vector": lambda x: x @ x[1, ::-1],
+    "product of vectors": lambda x: x[0] @ x[1],
+    "parts": lambda x: x[1:, ::-2] + x[0, 1],
+    "part of a part": lambda x: x[::2][..., 1][::-1] * 1.0,
+    "sum": lambda x: np.sum(x.T, axis=0) + np.sum(x),
+    "sum of several axes": lambda x: np.sum(x[None] * x, axis=(0, -1), keepdims=True),
+    "mean": lambda x: np.mean(x, axis=-1),
+    "max": lambda x: np.max(x, axis=0) - np.min(x.T, axis=0, keepdims=True)[..., :1],
+    "max of all": lambda x: np.max(x),
+    "cast": lambda x: (x > 0).astype("float64") + x.astype("float32"),
+    "mixed": lambda x: x * (x > 0) + (x > 0) * x[0],
+    "logic": lambda x: (x > 0) & ~(x > 1) | (x != x),
+    "comparison of two dtypes": lambda x: x.astype("float32") < x,
+    "empty": lambda x: np.sum(x[:0], axis=0) + x[0],
+}
+BY_CALLS = {
+    "sum of integers": lambda x: np.sum(x > 0),
+    "index of arrays": lambda x: x[np.array([0, 2])],
+    "reshape in Fortran's order": lambda x: np.reshape(x, (4, 3), order="F"),
+    "empty product": lambda x: x[:, :0] @ x[:0],
+    "mean in another dtype": lambda x: np.mean(x, dtype="float32"),
+    "stacks of products": lambda x: np.expand_dims(x, 0) @ np.expand_dims(x.T, 0),
+}
+
+
+@pytest.mark.parametrize("n_calls, function", [
+    *[pytest.param(0, function, id=name) for name, function in IN_C.items()],
+    *[pytest.param(1, function, id=name) for name, function in BY_CALLS.items()],
+])
+@pytest.mark.parametrize("scale", [1, 20])
+def test_ops(n_calls, function, scale):
+    graph = Graph()
+    x = graph.placeholder("float64", (3, 4))
+    array = np.random.default_rng(0).normal(size=(3, 4)) * scale
+    plan = assert_as_reference(graph, [x], [function(x)], [array])
+    assert plan.n_calls == n_calls
+
+
+def test_large_products_of_all_layouts():
+    graph = Graph()
+    x = graph.placeholder("float32", (70, 80))
+    y = graph.placeholder("float32", (80, 70))
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-3, 3, shape).astype(np.float32) for shape in [(70, 80), (80, 70)]]
+    fetches = [x @ y, y.T @ x.T, x[::2] @ y[:, ::3], x @ x.T, x[:, ::2] @ y[::2],
+               x.T @ y.T[:, ::-1]]
+    plan = assert_as_reference(graph, [x, y], fetches, arrays)
+    assert plan.n_calls == 0
+
+
+def test_complex_and_half_precision():
+    for dtype in ("complex128", "complex64", "float16"):
+        graph = Graph()
+        x = graph.placeholder(dtype, (5, 3))
+        array = np.random.default_rng(0).integers(-2, 3, (5, 3)).astype(dtype)
+        plan = assert_as_reference(
+            graph, [x], [np.sum(x * x[0], axis=0), x.T + 1.0, np.sin(x[::-1])], [array])
+        assert plan.n_calls == 0

@@ -1,0 +1,100 @@
+"""Derivatives of traces: what is kept for them, and how often anything is computed."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.ops.engine.declare import general
+from cytape.tensor.state import FIRST_ORDER, HIGHER_ORDER
+from cytape.tensor.tensor import live_tensors
+
+calls = []
+counted = general(
+    "DeclaredCountedSine", lambda x: calls.append(1) or np.sin(x),
+    vjp=lambda op, g: g * np.cos(op.inputs[0]), jvp=lambda op, t: t * np.cos(op.inputs[0]))
+
+
+def derivatives_of(f):
+    (trace,) = f._traces.by_key.values()
+    return trace._derivatives
+
+
+def test_nothing_is_computed_twice():
+    f = cytape.function(lambda x: counted(x) * counted(x * 2.0))
+    x = cytape.constant(0.5)
+    f(x)
+    calls.clear()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert len(calls) == 2
+    slope = tape.gradient(y, x)
+    assert len(calls) == 2
+    expected = np.cos(0.5) * np.sin(1.0) + 2 * np.sin(0.5) * np.cos(1.0)
+    np.testing.assert_allclose(float(slope), expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize("persistent, order", [(False, FIRST_ORDER), (True, HIGHER_ORDER)])
+def test_what_is_prepared_depends_on_who_follows(persistent, order):
+    f = cytape.function(lambda x: cnp.sin(x) ** 3)
+    x = cytape.constant(0.5)
+    f(x)
+    assert not derivatives_of(f)
+    with cytape.GradientTape(persistent=persistent) as tape:
+        tape.watch(x)
+        y = f(x)
+    assert list(derivatives_of(f)) == [order]
+    np.testing.assert_allclose(
+        float(tape.gradient(y, x)), 3 * np.sin(0.5) ** 2 * np.cos(0.5), rtol=1e-15)
+
+
+def test_intermediates_are_let_go_with_the_result():
+    n = 1 << 16
+    f = cytape.function(lambda x: cnp.sum(cnp.exp(cnp.sin(x))))
+    x = cytape.constant(np.zeros(n))
+    live = []
+    for _ in range(3):
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x)
+            del y
+            assert tape._recorder.num_ops == 0
+            gc.collect()
+            live.append(live_tensors())
+    assert live[1] == live[2]  # the first call also made the traces, and what they hold
+
+
+def test_random_draws_are_the_same_in_the_backward_pass():
+    cytape.numpy.random.seed(3)
+    f = cytape.function(lambda x: cnp.sum(x * cytape.numpy.random.normal(size=4)))
+    x = cytape.constant(np.ones(4))
+    for _ in range(2):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        np.testing.assert_allclose(tape.gradient(y, x).numpy().sum(), float(y), rtol=1e-12)
+
+
+def test_integer_and_unused_outputs():
+    f = cytape.function(lambda x, y: (cnp.argmax(x), x * 2.0, y))
+    x, y = cytape.constant([1.0, 3.0]), cytape.constant(1.0)
+    with cytape.GradientTape() as tape:
+        tape.watch([x, y])
+        place, twice, _ = f(x, y)
+    assert int(place) == 1
+    dx, dy = tape.gradient(twice, [x, y])
+    np.testing.assert_array_equal(dx, [2.0, 2.0])
+    assert float(dy) == 0.0
+
+
+def test_batches_of_tangents():
+    f = cytape.function(lambda x: cnp.sin(x) * x)
+    x = cytape.constant([0.5, 2.0])
+    batch = np.arange(6.0).reshape(3, 2)
+    with cytape.ForwardAccumulator(x, batch, use_batch=True) as accumulator:
+        y = f(x)
+    slope = np.sin(x.numpy()) + x.numpy() * np.cos(x.numpy())
+    np.testing.assert_allclose(accumulator.jvp(y), batch * slope, rtol=1e-14)

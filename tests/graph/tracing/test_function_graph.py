@@ -1,0 +1,61 @@
+"""The body of a trace: captures, variables, and what happens once it is complete."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.graph.run.reference import run
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.tensor.state import building_into
+
+
+@pytest.fixture
+def graph():
+    return FunctionGraph("body", None)
+
+
+def test_a_tensor_is_captured_once(graph):
+    x, y = cytape.constant(2.0), cytape.constant(3.0)
+    with building_into(graph):
+        z = x * y + x
+    assert [tensor.id for tensor, _ in graph.captures] == [x.id, y.id]
+    assert graph.spec_of(graph.captures[0][1]) is x.spec
+    feeds = {symbol: tensor.numpy() for tensor, symbol in graph.captures}
+    assert run(graph, [graph.symbol_of(z)], feeds) == [8.0]
+
+
+def test_constants_of_an_outer_graph_are_captured(graph):
+    inner = FunctionGraph("inner", graph)
+    with building_into(graph):
+        c, x = cytape.constant(5.0), graph.argument((), "float64")
+        with building_into(inner):
+            y = c * x
+    assert [tensor.id for tensor, _ in inner.captures] == [c.id, x.id]
+    (_, of_c), (_, of_x) = inner.captures
+    feeds = {of_c: np.array(5.0), of_x: np.array(2.0)}
+    assert run(inner, [inner.symbol_of(y)], feeds) == [10.0]
+
+
+def test_a_variable_is_its_value_at_the_call_until_it_is_assigned_to(graph):
+    v = cytape.Variable(3.0)
+    with building_into(graph):
+        first, second = v + 0.0, v + 1.0
+        v.assign(10.0)
+        third = v + 2.0
+    assert [tensor for tensor, _ in graph.captures] == [v]
+    assert [op.name for op in graph.ops].count("ReadVariable") == 1
+    symbols = [graph.symbol_of(t) for t in (first, second, third)]
+    feeds = {graph.captures[0][1]: v.numpy()}
+    assert run(graph, symbols, feeds, graph.stateful) == [3.0, 4.0, 12.0]
+
+
+def test_a_complete_trace_takes_no_more_ops(graph):
+    with building_into(graph):
+        x = graph.argument((2,), "float64")
+        y = x * 2.0
+    graph.finalize()
+    for attempt in (lambda: y + 1.0, lambda: np.sin(y), lambda: y[0]):
+        n_nodes = graph.n_nodes
+        with pytest.raises(RuntimeError, match="trace of body, which is complete"):
+            attempt()
+        assert graph.n_nodes == n_nodes

@@ -1,0 +1,61 @@
+"""Nodes told to tapes, accumulators and other graphs."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.graph import Graph
+from cytape.graph.tracing.replay import inline, symbolic_gradients, symbolic_tangents
+from cytape.tensor.state import building_into
+
+
+@pytest.fixture
+def program():
+    graph = Graph()
+    x = graph.placeholder("float64", (2,), name="x")
+    w = graph.placeholder("float64", (2,), name="w")
+    y = np.sum(np.sin(x) * w)
+    return graph, x, w, y
+
+
+FED = [0.5, 2.0], [3.0, -1.0]
+
+
+def test_gradients_and_tangents_of_symbols(program):
+    graph, x, w, y = program
+    symbols = [graph.symbol_of(t) for t in (x, w)]
+    with graph.as_default():
+        gradients = symbolic_gradients(graph, [graph.symbol_of(y)], symbols, [None])
+        (tangent,) = symbolic_tangents(
+            graph, symbols, [cytape.constant([1.0, 10.0]), None], [graph.symbol_of(y)])
+    feeds = {x: FED[0], w: FED[1]}
+    dx, dw, slope = cytape.Session(graph).run([*gradients, tangent], feeds)
+    np.testing.assert_allclose(dx, np.cos(FED[0]) * FED[1])
+    np.testing.assert_allclose(dw, np.sin(FED[0]))
+    np.testing.assert_allclose(slope, dx @ [1.0, 10.0])
+
+
+def test_what_records_outside_does_not_see_it(program):
+    graph, x, w, y = program
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with graph.as_default():
+            (dx,) = symbolic_gradients(
+                graph, [graph.symbol_of(y)], [graph.symbol_of(x)], [None])
+    assert tape.gradient(dx, x) is None
+
+
+def test_inlined_nodes_compute_the_same_and_tell_what_they_changed(program):
+    graph, x, w, y = program
+    v = cytape.Variable(0.0)
+    with graph.as_default():
+        v.assign(y)
+    other, changed = Graph(), []
+    with building_into(other):
+        symbols = {graph.symbol_of(x): other.placeholder("float64", (2,)),
+                   graph.symbol_of(w): cytape.constant(FED[1])}
+        fed = symbols[graph.symbol_of(x)]
+        inline(graph, symbols, other, lambda op, attrs, _: changed.append((op.name, attrs)))
+    assert changed == [("AssignVariable", {"variable": v})]
+    result = cytape.Session(other).run(symbols[graph.symbol_of(y)], {fed: FED[0]})
+    assert result == np.sum(np.sin(FED[0]) * np.array(FED[1]))

@@ -1,0 +1,465 @@
+"""Ops with rules: what a rule sees, what an entry keeps, and ops that are a Python closure."""
+
+import gc
+import weakref
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import InvalidGradientError
+from cytape.ops.engine.general_op import GeneralOp, OpCall, custom_call
+from cytape.tensor.tensor import live_tensors, tensor_of
+from cytape.testing import check_grads
+from tests.ops.forward_mode import tangent_of
+
+V3 = np.array([0.5, -1.0, 2.0])
+
+
+def run(op, *inputs, watch=None, recorded=False, **attrs):
+    """Gradients of the sum of an op's outputs in its inputs, or those of them that are watched."""
+    tensors = [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in inputs]
+    sources = tensors if watch is None else [tensors[i] for i in watch]
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(sources)
+        y = op(*tensors, **attrs)
+        if recorded:
+            return tape.gradient(y, sources)
+    return tape.gradient(y, sources)
+
+
+# -- what a rule sees ------------------------------------------------------------------------------
+
+
+class Seen:
+    """An op of x and y that writes down the call its gradient function was given."""
+
+    def __init__(self, **declared):
+        self.op = GeneralOp("Seen", lambda x, y, axis=0, scale=1.0: (x + y, x * scale), self.vjp,
+                            **declared)
+
+    def vjp(self, op, g, h):
+        self.call, self.gradients = op, (g, h)
+        return g, g
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_rule_sees_the_call(recorded):
+    seen = Seen(saved_outputs=(1,))
+    run(seen.op, V3, 2 * V3, recorded=recorded, axis=1, scale=3.0)
+    call = seen.call
+    assert isinstance(call, OpCall)
+    assert call.op is seen.op
+    assert call.type == "Seen"
+    assert call.attrs == {"axis": 1, "scale": 3.0}
+    assert call.get_attr("scale") == 3.0
+    with pytest.raises(KeyError):
+        call.get_attr("nothing")
+    assert call.needs == (True, True)
+    assert [s.shape for s in call.input_specs] == [s.shape for s in call.output_specs] == 2 * [(3,)]
+    assert len(call.inputs) == len(call.outputs) == 2
+    assert call.outputs[0] is None
+    for found, expected in zip([*call.inputs, call.outputs[1]], [V3, 2 * V3, 3 * V3], strict=True):
+        np.testing.assert_array_equal(np.asarray(found), expected)
+    for gradient in seen.gradients:
+        np.testing.assert_array_equal(np.asarray(gradient), np.ones(3))
+
+
+@pytest.mark.parametrize("recorded, kind", [(False, np.ndarray), (True, cytape.Tensor)])
+def test_a_rule_gets_tensors_only_where_somebody_records_it(recorded, kind):
+    seen = Seen()
+    run(seen.op, V3, V3, recorded=recorded)
+    assert all(type(x) is kind for x in (*seen.call.inputs, *seen.gradients))
+
+
+def test_the_arrays_that_a_rule_gets_cannot_be_changed():
+    seen = Seen(saved_outputs=(0, 1))
+    run(seen.op, V3, V3)
+    for array in (*seen.call.inputs, *seen.call.outputs, *seen.gradients):
+        with pytest.raises(ValueError, match="read-only"):
+            array += 1
+
+
+def test_a_rule_knows_which_gradients_are_wanted():
+    seen = Seen()
+    run(seen.op, V3, V3, watch=[1])
+    assert seen.call.needs == (False, True)
+
+
+def test_nothing_of_a_call_can_be_replaced():
+    seen = Seen()
+    run(seen.op, V3, V3)
+    for name in ("op", "attrs", "needs", "inputs", "outputs", "input_specs", "output_specs"):
+        with pytest.raises(AttributeError):
+            setattr(seen.call, name, None)
+
+
+def test_an_output_without_gradient_has_zeros_of_its_shape_and_dtype():
+    seen = Seen()
+    x = cytape.constant(np.float32(V3))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        first, _ = seen.op(x, np.float32(V3))
+    tape.gradient(first, x)
+    zeros = seen.gradients[1]
+    assert (zeros.shape, zeros.dtype) == ((3,), np.float32)
+    assert not np.any(zeros)
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    first: object
+    second: object
+
+
+@pytest.mark.parametrize("container", [tuple, list, lambda pair: Pair(*pair)])
+def test_several_outputs_come_in_the_container_of_the_forward_function(container):
+    op = GeneralOp("Several", lambda x: container((x * 2, x * 3)), lambda op, g, h: 2 * g + 3 * h)
+    plain, tensors = op(V3), op(cytape.constant(V3))
+    assert type(plain) is type(tensors) is type(container((1, 2)))
+    assert all(type(y) is cytape.Tensor for y in tensors)
+    check_grads(op, [V3])
+
+
+def test_the_forward_function_gets_arrays_that_it_cannot_change():
+    def forward(x, y):
+        assert type(x) is np.ndarray and not x.flags.writeable
+        x += 1
+
+    with pytest.raises(ValueError, match="read-only"):
+        GeneralOp("Changes", forward)(cytape.constant(V3), V3)
+
+
+@pytest.mark.parametrize("result", [2.5, np.float32(2.5), [1.0, 2.0], (), np.ones((2, 0)), True])
+def test_any_numbers_are_a_result(result):
+    op = GeneralOp("Any", lambda x: result)
+    found = op(cytape.constant(V3))
+    if isinstance(result, list | tuple):
+        assert [float(y) for y in found] == list(result)
+    else:
+        np.testing.assert_array_equal(found.numpy(), result)
+        assert found.dtype == np.asarray(result).dtype
+
+
+def test_a_result_without_numbers_is_an_error():
+    with pytest.raises(TypeError, match="object"):
+        GeneralOp("None", lambda x: None)(cytape.constant(V3))
+
+
+@pytest.mark.parametrize("size", [3, 5000])
+def test_a_result_does_not_change_with_an_array_that_was_passed_in(size):
+    op = GeneralOp("PassOn", lambda x, y: (x, y[:], y.T))
+    array = np.ones(size)
+    results = op(cytape.constant(1.0), array)
+    array[:] = 7
+    for result in results[1:]:
+        np.testing.assert_array_equal(result.numpy(), np.ones(size))
+
+
+def test_an_error_in_the_forward_function_records_nothing():
+    def forward(x):
+        raise ArithmeticError
+
+    op = GeneralOp("Fails", forward)
+    x = cytape.constant(V3)
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(ArithmeticError):
+            op(x)
+        y = x * x
+    assert live_tensors() == before + 1
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), 2 * V3)
+
+
+# -- what an entry keeps ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("saved_inputs, inputs", [
+    (None, (True, True)), ((), (False, False)), ((1,), (False, True)),
+])
+@pytest.mark.parametrize("saved_outputs, outputs", [((), (False, False)), ((1,), (False, True))])
+def test_only_what_is_declared_is_kept(saved_inputs, inputs, saved_outputs, outputs):
+    op = GeneralOp("Keeps", lambda x, y: (x + y, x - y), lambda op, g, h: (g + h, g - h),
+                   saved_inputs=saved_inputs, saved_outputs=saved_outputs)
+    arrays = [np.ones(5000), np.ones(5000)]
+    alive = [weakref.ref(array) for array in arrays]
+    gc.collect()
+    before = live_tensors()
+    tensors = [tensor_of(array) for array in arrays]
+    arrays.clear()
+    with cytape.GradientTape() as tape:
+        tape.watch(tensors)
+        results = op(*tensors)
+        alive += [weakref.ref(y.numpy().base) for y in results]
+        ends = [y * 1.0 for y in results]
+    del results
+    tensors.clear()
+    gc.collect()
+    assert tuple(ref() is not None for ref in alive) == inputs + outputs
+    assert live_tensors() == before + 2
+    del ends
+    gc.collect()
+    assert not any(ref() is not None for ref in alive)
+    del tape
+
+
+def test_attributes_are_kept_as_long_as_the_entry():
+    class Attribute:
+        pass
+
+    op = GeneralOp("Attributed", lambda x, note: x * 2, lambda op, g: 2 * g)
+    x, note = cytape.constant(V3), Attribute()
+    alive = weakref.ref(note)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = op(x, note=note)
+    del note
+    assert alive() is not None
+    del y
+    assert alive() is None
+    del tape
+
+
+@pytest.mark.parametrize("other", [V3.copy(), V3.tolist()])
+def test_an_operand_that_is_no_tensor_is_taken_as_it_was_when_the_op_ran(other):
+    op = GeneralOp("Multiply", np.multiply, lambda op, g: (g * op.inputs[1], g * op.inputs[0]))
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = op(x, other)
+    other[0] = 100.0
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), V3)
+
+
+@pytest.mark.parametrize("name, outputs", [("integer result", 1), ("nondifferentiable", 1.0)])
+def test_what_has_no_gradient_is_not_recorded(name, outputs):
+    op = GeneralOp(name, lambda x: np.full(3, outputs), lambda op, g: g,
+                   differentiable=name != "nondifferentiable")
+    assert run(op, V3) == [None]
+
+
+# -- gradients that fit ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gradient, expected", [
+    (lambda g: g, [1, 1, 1]),
+    (lambda g: [2.0, 3.0, 4.0], [2, 3, 4]),
+    (lambda g: np.int8([1, 2, 3]), [1, 2, 3]),
+    (lambda g: np.array([1 + 5j, 2, 3]), [1, 2, 3]),
+    (lambda g: cytape.constant([1, 2, 3]), [1, 2, 3]),
+    (lambda g: cytape.Variable([1.0, 2.0, 3.0]), [1, 2, 3]),
+    (lambda g: None, None),
+], ids=["same", "list", "integers", "complex", "tensor of integers", "variable", "none"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_gradient_gets_the_dtype_of_its_input(gradient, expected, recorded):
+    op = GeneralOp("Converts", np.positive, lambda op, g: (gradient(g),))
+    (found,) = run(op, V3.astype("float32"), recorded=recorded)
+    if expected is None:
+        assert found is None
+    else:
+        assert type(found) is cytape.Tensor
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_the_gradient_of_an_input_that_needs_none_is_not_looked_at():
+    op = GeneralOp("Careless", np.multiply, lambda op, g: (g * op.inputs[1], "not a gradient"))
+    np.testing.assert_array_equal(run(op, V3, V3, watch=[0])[0].numpy(), V3)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_gradient_may_be_sparse(recorded):
+    def vjp(op, g):
+        return cytape.IndexedSlices(g[None, 0], cytape.constant([2]), op.input_specs[0].shape)
+
+    op = GeneralOp("Sparse", lambda x: x[2:], vjp)
+    (gradient,) = run(op, V3, recorded=recorded)
+    assert isinstance(gradient, cytape.IndexedSlices)
+    np.testing.assert_array_equal(gradient.to_tensor().numpy(), [0, 0, 1])
+    (gradient,) = run(lambda x: op(x * 2.0), V3, recorded=recorded)
+    np.testing.assert_array_equal(gradient.numpy(), [0, 0, 2])
+
+
+# -- forward mode ----------------------------------------------------------------------------------
+
+
+def test_a_jvp_rule_sees_inputs_outputs_and_attributes():
+    calls = []
+
+    def jvp(op, dx, dy):
+        calls.append((op.type, op.attrs, op.needs, len(op.inputs), len(op.outputs)))
+        return dx * op.inputs[1] * op.attrs["scale"] + 0 * op.outputs[0]
+
+    op = GeneralOp("Jvp", lambda x, y, scale: x * y * scale, jvp=jvp, saved_inputs=())
+    tangent = tangent_of(op, (V3, np.ones(3)), (V3, None), scale=2.0)
+    assert calls == [("Jvp", {"scale": 2.0}, (True, True), 2, 1)]
+    np.testing.assert_array_equal(tangent.numpy(), 2 * V3)
+
+
+@pytest.mark.parametrize("optional", [(), (1,), range(5)])
+def test_a_jvp_rule_gets_none_for_zeros_where_it_says_so(optional):
+    received = []
+
+    def jvp(op, dx, dy, dn):
+        received.extend([dy, dn])
+        return dx
+
+    op = GeneralOp("Jvp", lambda x, y, n: x + 0.0, jvp=jvp, optional_tangents=optional)
+    tangent_of(op, (V3, V3), (2 * V3[:2], None), (np.arange(2), None))
+    if optional:
+        assert received == [None, None]
+    else:
+        np.testing.assert_array_equal(received[0], np.zeros(2))
+        assert received[1] is None
+
+
+def test_a_linear_op_gets_zeros_for_missing_tangents():
+    op = GeneralOp("Linear", lambda x, y: 2 * x - y, lambda op, g: (2 * g, -g), linear=True)
+    x = cytape.constant(V3)
+    np.testing.assert_array_equal(tangent_of(op, (x, x), (V3, None)).numpy(), 2 * V3)
+    np.testing.assert_array_equal(tangent_of(op, (V3, None), (x, x)).numpy(), -V3)
+    np.testing.assert_array_equal(tangent_of(op, (np.arange(3), None), (x, x)).numpy(), -V3)
+
+
+# -- ops that are a closure ------------------------------------------------------------------------
+
+
+def custom(x, backward, n_outputs=1, scale=2.0):
+    """Record an op of our own making on whatever tapes follow x."""
+    outputs = [cytape.constant(x.numpy() * scale) for _ in range(n_outputs)]
+    outputs = custom_call("Custom", outputs, [x], backward)
+    return outputs
+
+
+def test_a_closure_is_recorded_by_all_tapes_that_follow_an_input():
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as a, cytape.GradientTape() as b, cytape.GradientTape() as c:
+        a.watch(x)
+        b.watch(x)
+        (y,) = custom(x, lambda g: [g * 2.0])
+    assert [tape.gradient(y, x) is None for tape in (a, b, c)] == [False, False, True]
+
+
+def test_a_closure_that_nobody_records_is_let_go_at_once():
+    class Closure:
+        def __call__(self, g):
+            return [g]
+
+    closure = Closure()
+    alive = weakref.ref(closure)
+    x = cytape.constant(V3)
+    with cytape.GradientTape():
+        outputs = custom(x, closure)
+    del closure
+    assert alive() is None
+    del outputs
+
+
+@pytest.mark.parametrize("end", ["gradient", "drop the output", "drop the tape", "error"])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_closure_is_let_go_with_its_entry(end, persistent):
+    class Closure:
+        def __call__(self, g):
+            if end == "error":
+                raise ArithmeticError
+            return [g]
+
+    closure = Closure()
+    alive = weakref.ref(closure)
+    x = cytape.constant(V3)
+    with cytape.GradientTape(persistent) as tape:
+        tape.watch(x)
+        outputs = custom(x, closure)
+    del closure
+    assert alive() is not None
+    if end == "gradient":
+        tape.gradient(outputs, x)
+    elif end == "error":
+        with pytest.raises(ArithmeticError):
+            tape.gradient(outputs, x)
+    elif end == "drop the output":
+        outputs.clear()
+    if persistent and end in ("gradient", "error"):
+        assert alive() is not None
+    if end == "drop the tape" or persistent:
+        del tape
+    assert alive() is None
+
+
+def test_a_closure_that_refers_to_its_tape_is_found_by_the_collector():
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        outputs = custom(x, lambda g, tape=tape: [g])
+    alive = weakref.ref(tape)
+    del tape
+    gc.collect()
+    assert alive() is None
+    del outputs
+
+
+def test_a_closure_gets_zeros_for_outputs_without_gradient():
+    received = []
+
+    def backward(*gradients):
+        received.extend(gradients)
+        return [gradients[0] * 2.0]
+
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        first, _ = custom(x, backward, n_outputs=2)
+    np.testing.assert_array_equal(tape.gradient(first, x).numpy(), 2 * np.ones(3))
+    assert [type(g) for g in received] == 2 * [cytape.Tensor]
+    np.testing.assert_array_equal(received[1].numpy(), np.zeros(3))
+
+
+@pytest.mark.parametrize("returned", [[], [V3, V3]])
+def test_a_closure_must_return_one_gradient_per_input(returned):
+    x = cytape.constant(V3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        (y,) = custom(x, lambda g: returned)
+    with pytest.raises(InvalidGradientError, match=f"Custom.*expected 1, got {len(returned)}"):
+        tape.gradient(y, x)
+
+
+def test_a_closure_is_differentiated_again():
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = cytape.constant(8.0)
+            [y] = custom_call("Cube", [y], [x], lambda g: [g * 3.0 * x * x])
+        first = inner.gradient(y, x)
+    assert (float(first), float(outer.gradient(first, x))) == (12.0, 12.0)
+
+
+def test_many_names_of_closures_do_no_harm():
+    x = cytape.constant(V3)
+    for i in range(20):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = cytape.constant(V3)
+            [y] = custom_call(f"Custom{i}", [y], [x], lambda g, i=i: [g * float(i)])
+        np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.full(3, float(i)))
+
+
+def test_the_tangent_of_a_vector_by_transposition():
+    op = GeneralOp("Cube", lambda x: x**3, vjp=lambda op, g: 3 * op.inputs[0] ** 2 * g)
+    x = cytape.constant(V3)
+    with cytape.ForwardAccumulator(x, cytape.constant(V3)) as accumulator:
+        y = op(x)
+    np.testing.assert_allclose(accumulator.jvp(y).numpy(), 3 * V3**3)
+
+
+def test_integers_beside_the_tangent_of_a_linear_op_stand_still():
+    x = cytape.constant(V3)
+    with cytape.ForwardAccumulator(x, cytape.constant(V3)) as accumulator:
+        y = np.stack([x, cytape.constant([1, 2, 3])])
+    np.testing.assert_array_equal(accumulator.jvp(y).numpy(), [V3, np.zeros(3)])

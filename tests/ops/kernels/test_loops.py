@@ -1,0 +1,153 @@
+"""NumPy's loops called from C: the same results, bit by bit, and the same warnings."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.elementwise_op import ElementwiseOp
+from cytape.ops.kernels.loops import Kernel
+from cytape.ops.kernels.program import has_loop
+from tests.tables import table
+
+UFUNC_OPS = {name: op for name, op in OPS.items()
+             if isinstance(op, ElementwiseOp) and isinstance(op.forward, np.ufunc)}
+DTYPES = table(
+    ["float32", "float64", "bool"],
+    ["uint8", "int64", "float16", "longdouble", "complex64", "complex128"])
+SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 5e-324, 1e-310, 1e300, -1e300, 1.0, -1.0, 0.5, 2.0]
+
+
+def draw(dtype, size, seed):
+    """Numbers of a dtype, with those among them where loops might differ."""
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    if dtype.kind in "biu":
+        return rng.integers(0, 2 if dtype.kind == "b" else 100, size).astype(dtype)
+    values = rng.normal(size=size)
+    values[: len(SPECIAL)] = rng.permutation(SPECIAL)[:size]
+    if dtype.kind == "c":
+        values = values + 1j * np.roll(values, 3)
+    return values.astype(dtype)
+
+
+def bits(array):
+    """All that can be told of the numbers: their digits and signs, but not the signs of NaNs."""
+    parts = (array.real, array.imag) if array.dtype.kind == "c" else (array,)
+    return [(np.isnan(x).tolist(), np.where(np.isnan(x), 0, x).tolist().__repr__()) for x in parts]
+
+
+def check(op, *arrays):
+    with np.errstate(all="ignore"):
+        tensors = [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in arrays]
+        try:
+            expected = np.asarray(op.forward(*arrays))
+        except TypeError:
+            with pytest.raises(TypeError):
+                op(*tensors)
+            return
+        result = op(*tensors)
+    assert type(result) is cytape.Tensor
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+    assert bits(result.numpy()) == bits(expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", UFUNC_OPS)
+def test_a_result_is_numpys_to_the_bit(name, dtype):
+    op = UFUNC_OPS[name]
+    with np.errstate(all="ignore"):
+        for size in (0, 1, 8, 9, 31, 1000, 5000):
+            arrays = [draw(dtype, size, seed) for seed in range(op.n_inputs)]
+            check(op, *arrays)
+            if op.n_inputs == 2:
+                for number in draw(dtype, 20, 7)[:3]:
+                    check(op, arrays[0], np.array(number))
+                    check(op, np.array(number), arrays[1])
+                    check(op, arrays[0], number.item())
+                    check(op, number.item(), arrays[1])
+
+
+@pytest.mark.parametrize("ufunc, dtype, out", [
+    (np.add, "float64", "float64"), (np.add, "float32", "float32"), (np.add, "bool", "bool"),
+    (np.less, "float64", "bool"), (np.sin, "float16", "float16"), (np.sin, "int64", None),
+    (np.absolute, "complex128", "float64"), (np.invert, "float64", None),
+    (np.ldexp, "float64", None), (np.modf, "float64", None), (np.logical_not, "longdouble", "bool"),
+])
+def test_loops_are_found_by_the_type_that_all_inputs_share(ufunc, dtype, out):
+    found = has_loop(ufunc, np.dtype(dtype).num)
+    assert found == (None if out is None else np.dtype(out).num)
+
+
+def test_a_kernel_is_that_of_a_ufunc():
+    assert Kernel(np.sin).ufunc is np.sin
+    with pytest.raises(TypeError):
+        Kernel(None)
+    with pytest.raises(TypeError):
+        Kernel(abs)
+
+
+TROUBLE = {
+    "divide": lambda one: one / (one - one),
+    "invalid": lambda one: (one - one) / (one - one),
+    "log of zero": lambda one: np.log(one - one),
+    "square root": lambda one: np.sqrt(-one),
+    "power": lambda one: (one - one) ** -1.0,
+    "overflow": lambda one: np.exp(one * 1e6),
+    "overflow of a product": lambda one: np.square(one * 1e30) ** 9,
+    "python scalar": lambda one: one / 0,
+    "reflected": lambda one: 0 / (one - one),
+    "cast of a python scalar": lambda one: one * 1e300,
+    "none": lambda one: one * 2 + 1 > 0,
+    "inf without trouble": lambda one: one * np.inf,
+    "nan without trouble": lambda one: one * np.nan,
+    "comparison with nan": lambda one: one < one * np.nan,
+}
+
+
+def complaints(function, argument, **how):
+    """The warnings that a function draws, or its error."""
+    with warnings.catch_warnings(record=True) as caught, np.errstate(**how):
+        warnings.simplefilter("always")
+        try:
+            function(argument)
+        except FloatingPointError as error:
+            return str(error)
+    return [(w.category, str(w.message)) for w in caught]
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+@pytest.mark.parametrize("dtype", table(["float64"], ["float32", "float16", "complex64"]))
+def test_floating_point_trouble_is_reported_as_numpy_is_set_up_to(trouble, dtype):
+    function = TROUBLE[trouble]
+    for size in (1, 1000):
+        ones = np.ones(size, dtype)
+        for how in ({}, {"all": "warn"}, {"all": "raise"}, {"all": "ignore"}, {"over": "ignore"}):
+            how = how and {**how, "under": "ignore"}
+            expected = complaints(function, ones, **how)
+            assert complaints(function, cytape.constant(ones), **how) == expected
+
+
+@pytest.mark.parametrize("function", [
+    lambda one: np.exp(-one * 1e6), lambda one: np.square(one * 1e-30) ** 9,
+], ids=["exp", "product"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("how", ["ignore", "warn", "raise"])
+def test_underflow_is_reported_if_somebody_wants_to_know(function, dtype, how):
+    ones = np.ones(5, dtype)
+    expected = complaints(function, ones, under=how)
+    assert complaints(function, cytape.constant(ones), under=how) == expected
+
+
+def test_trouble_is_not_reported_twice_or_later():
+    x = cytape.constant([1.0, 0.0])
+    with np.errstate(all="ignore"):
+        x / 0.0
+    with np.errstate(all="raise"):
+        x * 2.0
+        np.exp(x)
+    with pytest.warns(RuntimeWarning, match="divide by zero") as caught:
+        1.0 / x
+    assert len(caught) == 1
