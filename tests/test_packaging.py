@@ -54,7 +54,7 @@ def room(dotted):
     ("import cytape.ops.loops as l, os", {"cytape.ops.loops", "os"}),
     ("from cytape cimport (\n    core,\n    ops as o,\n)", {"cytape.core", "cytape.ops"}),
     ("    from cytape import ops  # late", {"cytape.ops"}),
-    ("from ..ops import dispatch", {"cytape.ops.engine.dispatch"}),
+    ("from ..ops import dispatch", {"cytape.ops.dispatch"}),
     ("from . import spec", {"cytape.tensor.spec"}),
     ('"""\nimport cytape.ops\n"""', set()),
 ])

@@ -15,6 +15,7 @@ from .state cimport Counts, counts, value_died
 import sys
 
 from cytape.errors import SymbolicTensorError
+from cytape.tensor.notices import PACKAGE
 
 cnp.import_array()
 

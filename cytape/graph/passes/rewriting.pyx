@@ -8,7 +8,7 @@ from libc.string cimport memset
 
 from cytape.graph.model.subgraph import Subgraph
 from cytape.ops.engine.declare import OPS
-from cytape.ops.engine.symbolic import Whose
+from cytape.ops.engine.node_store import Whose
 
 
 cdef class RewrittenGraph(SymbolicGraph):
