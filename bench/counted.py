@@ -78,7 +78,10 @@ OTHERS = [
     Chain("a sum over an axis", "y.sum(axis=1, keepdims=True)", (8, 1)),
     Chain("reshape", "cnp.reshape(y, (8,))", (8,)),
     Chain("transpose", "y.T", (2, 4)),
+    Chain("swapaxes", "cnp.swapaxes(y, 0, 1)", (2, 4)),
     Chain("concatenate", "cnp.concatenate([y])", (8,)),
+    Chain("concatenate of two", "cnp.concatenate([y, x])[:8]", (8,)),
+    Chain("stack of two", "cnp.stack([y, x])[0]", (8,)),
     Chain("where", "cnp.where(mask, y, x)", (8,), others={"mask": lambda x: x > 1}),
 ]
 EMPTY_LOOP = Chain("an empty loop", "y", ())

@@ -13,6 +13,7 @@ from cytape.ops.engine.declare import (
     nondifferentiable,
     register_gradient,
     register_jvp,
+    structural,
 )
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "nondifferentiable",
     "register_gradient",
     "register_jvp",
+    "structural",
 ]

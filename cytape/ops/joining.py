@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
-from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.declare import general, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
@@ -67,16 +67,32 @@ def _concatenate_batches(*batches, axis, **options):
     return concatenate(batches, axis_in_batch(axis, batches[0].ndim), **options)
 
 
-concatenate_op = linear(
+def _side_by_side(results, operands, *, axis, **_):
+    """Tell the part of the whole that each array becomes."""
+    whole = np.moveaxis(results[0], axis or 0, 0)
+    stop = 0
+    for x in operands:
+        x = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
+        start, stop = stop, stop + len(x)
+        yield whole[start:stop], x
+
+
+def _upon_each_other(results, operands, *, axis, **_):
+    yield from zip(np.moveaxis(results[0], axis, 0), operands, strict=True)
+
+
+concatenate_op = structural(
     "Concatenate",
-    forward=lambda *arrays, **options: np.concatenate(arrays, **options),
+    lambda *arrays, **options: np.concatenate(arrays, **options),
+    _side_by_side,
     transpose=_concatenate_back,
     batched=_concatenate_batches,
     shape_rule=fast_shapes.concatenate,
 )
-stack_op = linear(
+stack_op = structural(
     "Stack",
-    forward=lambda *arrays, **options: np.stack(arrays, **options),
+    lambda *arrays, **options: np.stack(arrays, **options),
+    _upon_each_other,
     transpose=lambda op, g: unstack_op(g, axis=op.attrs["axis"], count=len(op.input_specs)),
     batched=lambda *batches, axis, **options: stack(
         batches, axis + 1 if axis >= 0 else axis, **options
@@ -95,8 +111,9 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
     array([1., 2., 3.])
     """
     arrays = tuple(arrays)
-    options = only_numpy("concatenate", arrays, out=out)
-    return concatenate_op(*arrays, axis=axis, dtype=dtype, casting=casting, **options)
+    if out is not None and only_numpy("concatenate", arrays, out=out):
+        return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
+    return concatenate_op(*arrays, axis=axis, dtype=dtype, casting=casting)
 
 
 concat = concatenate
@@ -113,8 +130,9 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
            [3., 4.]])
     """
     arrays = tuple(arrays)
-    options = only_numpy("stack", arrays, out=out)
-    return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting, **options)
+    if out is not None and only_numpy("stack", arrays, out=out):
+        return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
+    return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting)
 
 
 install_conform(stack=stack)
@@ -195,15 +213,18 @@ def _joined_back(op, gs):
     return reshape(concatenate(gs, op.attrs["axis"]), op.input_specs[0].extents)
 
 
-split_op = general(
+def _parted(a, sizes, axis):
+    return tuple(np.split(a, list(accumulate(sizes[:-1])), axis))
+
+
+split_op = structural(
     "Split",
-    forward=lambda a, *, sizes, axis: tuple(np.split(a, list(accumulate(sizes[:-1])), axis)),
-    vjp=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
-    jvp=lambda op, t: split_op(t, **op.attrs),
-    saved_inputs=(),
-    batched=lambda op, t: split_op(
-        t, sizes=op.attrs["sizes"], axis=axis_in_batch(op.attrs["axis"], t.ndim)
+    lambda a, *, sizes, axis: _parted(a, sizes, axis),
+    lambda results, operands, *, sizes, axis: zip(
+        results, _parted(operands[0], sizes, axis), strict=True
     ),
+    transpose=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
+    batched=lambda a, sizes, axis: split_op(a, sizes=sizes, axis=axis_in_batch(axis, a.ndim)),
     shape_rule=shape_rules.split,
 )
 # Into parts of the shapes of tensors, of which some are not known while a graph is built.
@@ -217,13 +238,14 @@ split_like_op = general(
     optional_tangents=range(1, 1 << 16),
     shape_rule=lambda g, *likes, axis: tuple(shape_rules.like_second(g, like) for like in likes),
 )
-unstack_op = general(
+unstack_op = structural(
     "Unstack",
-    forward=lambda x, *, axis, count=None: tuple(np.moveaxis(x, axis, 0)),
-    vjp=lambda op, *gs: stack(gs, op.attrs["axis"]),
-    jvp=lambda op, t: unstack_op(t, **op.attrs),
-    saved_inputs=(),
-    batched=lambda op, t: unstack_op(t, axis=axis_in_batch(op.attrs["axis"], t.ndim)),
+    lambda x, *, axis, count=None: tuple(np.moveaxis(x, axis, 0)),
+    lambda results, operands, *, axis, count=None: zip(
+        results, np.moveaxis(operands[0], axis, 0), strict=True
+    ),
+    transpose=lambda op, *gs: stack(gs, op.attrs["axis"]),
+    batched=lambda x, axis, count=None: unstack_op(x, axis=axis_in_batch(axis, x.ndim)),
     shape_rule=shape_rules.unstack,
 )
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
-from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.engine.declare import general, nondifferentiable, structural
 from cytape.ops.engine.dispatch import conform, install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shared.conform import broadcast_to_like_op, broadcast_to_op, count_op, reshape_like
@@ -126,8 +126,8 @@ def _reshaping(name, forward, shape_rule, batched=None):
         one = np.broadcast_to(np.empty((), bool), x.shape[1:])
         return reshape(x, x.shape[:1] + forward(one, **attrs).shape)
 
-    return linear(
-        name, forward, transpose=_reshape_back, batched=batched or reshape_each,
+    return structural(
+        name, forward, None, transpose=_reshape_back, batched=batched or reshape_each,
         shape_rule=shape_rule,
     )  # fmt: skip
 
@@ -151,14 +151,15 @@ def reshape(a, /, shape, order="C", *, copy=None):
     >>> np.reshape(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), -1).numpy()
     array([1., 2., 3., 4.])
     """
-    options = {} if copy is None else only_numpy("reshape", [a], copy=copy)
+    if copy is not None and only_numpy("reshape", [a], copy=copy):
+        return np.reshape(a, shape, order, copy=copy)
     if order in ("A", "K") and is_tensor(a):
         raise ValueError(f"reshape: order {order!r} is not defined for tensors; use 'C' or 'F'")
     if type(shape) is UnknownShape and is_tensor(a):
         return reshape_unknown(a, shape, order)
     if _holds_symbol(shape):
         return _reshape_dynamically(a, shape, order)
-    return reshape_op(a, shape=shape, order=order, **options)
+    return reshape_op(a, shape=shape, order=order)
 
 
 def _is_symbol(n):
@@ -302,8 +303,8 @@ def _transpose_batch(x, axes):
     return transpose(x, (0, *axes))
 
 
-transpose_op = linear(
-    "Transpose", forward=_transpose, transpose=_transpose_back, batched=_transpose_batch,
+transpose_op = structural(
+    "Transpose", _transpose, None, transpose=_transpose_back, batched=_transpose_batch,
     shape_rule=fast_shapes.transpose,
 )  # fmt: skip
 
@@ -332,6 +333,15 @@ def _permutation(numpy_function, a, *arguments):
     return numpy_function(numbered, *arguments).shape
 
 
+swap_axes_op = structural(
+    "SwapAxes", lambda x, axis1, axis2: np.swapaxes(x, axis1, axis2), None,
+    transpose=lambda op, g: swapaxes(g, **op.attrs),
+    batched=lambda x, axis1, axis2: swapaxes(
+        x, axis_in_batch(axis1, x.ndim), axis_in_batch(axis2, x.ndim)),
+    shape_rule=shape_rules.swap_axes,
+)  # fmt: skip
+
+
 def swapaxes(a, axis1, axis2):
     """Interchange two axes, as `numpy.swapaxes`.
 
@@ -341,7 +351,7 @@ def swapaxes(a, axis1, axis2):
     >>> np.swapaxes(cytape.constant([[1.0, 2.0]]), 0, 1).shape
     (2, 1)
     """
-    return transpose(a, _permutation(np.swapaxes, a, axis1, axis2))
+    return swap_axes_op(a, axis1=axis1, axis2=axis2)
 
 
 def matrix_transpose(x, /):

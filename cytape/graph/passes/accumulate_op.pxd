@@ -2,8 +2,8 @@
 # and the gradients of what was read from parts of an array, which are zero elsewhere.
 
 from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.index_op cimport Region
 from cytape.ops.kernels.loops cimport Loop
+from cytape.ops.kernels.moves cimport Region
 from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 from numpy cimport npy_intp

@@ -1,8 +1,8 @@
 cimport cython
 from cytape.graph.passes.accumulate_op cimport AccumulateOp, is_part
 from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.index_op cimport Region
 from cytape.ops.engine.node_store cimport Node
+from cytape.ops.kernels.moves cimport Region
 from cytape.tensor.spec cimport Spec
 from libc.stdlib cimport calloc, free
 

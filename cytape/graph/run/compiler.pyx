@@ -6,6 +6,7 @@ from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL
 from libc.stdlib cimport calloc, free
@@ -114,7 +115,8 @@ cdef int emit_node(Code code, int32_t node) except -1:
     if type(<object>op) is ElementwiseOp:
         done = (<ElementwiseOp>op).kernel is not None and code.elementwise(
             node, (<ElementwiseOp>op).kernel)
-    elif code.graph.nodes[node].n_outputs == 1 or type(<object>op) is FusedOp:
+    elif code.graph.nodes[node].n_outputs == 1 or type(<object>op) is FusedOp or (
+            type(<object>op) is StructuralOp):
         done = emit_special(code, node, <Op>op)
     if not done:
         call(code, node)

@@ -6,11 +6,14 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.engine.index_op cimport IndexOp, Region, locate
+from cytape.ops.engine.index_op cimport IndexOp, locate
 from cytape.ops.engine.matmul_op cimport MatMulOp
 from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.engine.sum_op cimport SumOp, axes_of
-from cytape.ops.kernels.loops cimport N_TYPES, Kernel, Loop, kernel_of
+from cytape.ops.kernels.loops cimport N_TYPES, Kernel, Loop, copy_loop, kernel_of
+from cytape.ops.kernels.moves cimport Moves, Region, can_sum
+from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
@@ -36,8 +39,6 @@ cdef enum Special:
     PLACEHOLDER
     OF_CONSTANT
     IDENTITY
-    RESHAPE
-    TRANSPOSE
     BROADCAST
     SUM_TO
     INDEX_ADD
@@ -48,9 +49,7 @@ cdef enum Special:
 
 cdef dict SPECIAL_NAMES = {
     "Placeholder": PLACEHOLDER, "Constant": OF_CONSTANT, "Identity": IDENTITY,
-    "StopGradient": IDENTITY, "Reshape": RESHAPE, "Squeeze": RESHAPE,
-    "ExpandDims": RESHAPE, "AtLeast1D": RESHAPE, "AtLeast2D": RESHAPE, "AtLeast3D": RESHAPE,
-    "Transpose": TRANSPOSE, "BroadcastTo": BROADCAST, "BroadcastToLike": BROADCAST,
+    "StopGradient": IDENTITY, "BroadcastToLike": BROADCAST,
     "SumTo": SUM_TO, "SumToLike": SUM_TO, "IndexAdd": INDEX_ADD, "Cast": CAST, "Where": SELECT,
     "Max": MAXIMUM, "Min": MINIMUM,
 }
@@ -80,7 +79,7 @@ cdef bint emit_special(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, i
     if code.layout.places[out].kind != NOWHERE:  # it is fed
-        return what != NONE
+        return what != NONE or type(op) is StructuralOp and row.n_outputs == 1
     for i in range(row.inputs, row.inputs + row.n_inputs):
         if code.layout.places[code.graph.args[i]].kind == DEFERRED:
             code.settle(code.graph.args[i])
@@ -96,10 +95,8 @@ cdef bint emit_special(Code code, int32_t node, Op op) except -1:
             "what is to be computed, so a value must be fed for it")
     if what == IDENTITY:
         return identity(code, node)
-    if what == RESHAPE:
-        return reshape(code, node)
-    if what == TRANSPOSE:
-        return transpose(code, node)
+    if type(op) is StructuralOp:
+        return moved(code, node, op)
     if what == BROADCAST:
         return broadcast(code, node)
     if what == SUM_TO:
@@ -151,34 +148,70 @@ cdef bint identity(Code code, int32_t node) except -1:
     return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
 
 
-cdef bint reshape(Code code, int32_t node) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Place* place = &code.layout.places[x]
-    if place.kind != PLACED or not code.spec(out).known or (
-            code.spec(out).nbytes != code.spec(x).nbytes
-            or code.graph.attrs[node].get("order", "C") != "C"):
+cdef bint moved(Code code, int32_t node, StructuralOp op) except -1:
+    """Views of operands, or copies of their regions into the outputs."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef list operands = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
+    cdef list strided = [x for x in operands if code.layout.places[<int32_t>x].strides >= 0]
+    cdef dict attrs = code.graph.attrs[node]
+    cdef Moves moves
+    cdef int32_t symbol, i
+    for symbol in operands:
+        if code.layout.places[symbol].kind != PLACED or not code.spec(symbol).known:
+            return False
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
+            return False
+    moves = op.moves_of(layout_of_places(code, operands), attrs)
+    if moves is None and strided and len(strided) <= N_TEMPORARIES:
+        moves = op.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
+        if moves is not None:
+            operands = [code.contiguous(node, symbol) for symbol in operands]
+    elif moves is not None and moves.are_views:
+        for i in range(moves.n_moves):
+            code.view(row.first_output + i, operands[moves.moves[i].source],
+                      moves.moves[i].read_offset, moves.moves[i].read_strides)
+        return True
+    if moves is None or moves.sums and not can_sum(moves.targets[0]):
+        code.release_temporaries()
         return False
-    if place.strides < 0:
-        return code.view(out, x, 0, NULL) == 0
-    code.place_output(out)
-    return code.emit_copy(node, place, code.spec(x), code.layout.places[out].address) == 0
+    for i in range(row.n_outputs):
+        code.place_output(row.first_output + i)
+        if not moves.fills:
+            code.emit_zero(node, code.layout.places[row.first_output + i].address,
+                           code.spec(row.first_output + i).nbytes)
+    for i in range(moves.n_moves):
+        emit_move(code, node, moves, i, operands[moves.moves[i].source])
+    code.release_temporaries()
+    return True
 
 
-cdef bint transpose(Code code, int32_t node) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef Spec spec = code.spec(x)
+cdef tuple layout_of_places(Code code, list operands):
+    """The specs of operands, then their strides where they are not in C order."""
     cdef npy_intp strides[MAX_AXES]
-    cdef npy_intp moved[MAX_AXES]
-    cdef int axis, i
-    if code.layout.places[x].kind != PLACED or not spec.known:
-        return False
-    axes = code.graph.attrs[node]["axes"]
-    axes = range(spec.ndim - 1, -1, -1) if axes is None else axes
-    code.strides_of(x, strides)
-    for i, axis in enumerate(axes):
-        moved[i] = strides[axis if axis >= 0 else axis + spec.ndim]
-    return code.view(code.graph.nodes[node].first_output, x, 0, moved) == 0
+    cdef int32_t symbol
+    cdef list specs = [], all_strides = []
+    for symbol in operands:
+        specs.append(code.spec(symbol))
+        code.strides_of(symbol, strides)
+        all_strides.append(
+            tuple([strides[axis] for axis in range(code.spec(symbol).ndim)])
+            if code.layout.places[symbol].strides >= 0 else None)
+    return tuple(specs) if all_strides.count(None) == len(specs) else (*specs, None, *all_strides)
+
+
+cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t operand) except -1:
+    cdef int32_t out = code.graph.nodes[node].first_output + moves.moves[move].target
+    cdef uint64_t read = code.layout.places[operand].address + moves.moves[move].read_offset
+    cdef uint64_t write = code.layout.places[out].address + moves.moves[move].write_offset
+    cdef uint64_t[3] addresses
+    cdef Walk walk
+    moves.join(&walk, move, NULL, NULL, moves.sums)
+    if moves.sums:
+        addresses[0], addresses[1], addresses[2] = write, read, write
+        return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), 0, addresses)
+    addresses[0], addresses[1] = read, write
+    return code.emit_walk(node, &walk, copy_loop(code.spec(out).itemsize), 0, addresses)
 
 
 cdef bint broadcast(Code code, int32_t node) except -1:
@@ -388,7 +421,7 @@ cdef bint cast(Code code, int32_t node) except -1:
     if code.layout.places[x].kind != PLACED or not result.known or not spec.known:
         return False
     if spec.type_num == result.type_num:
-        return reshape(code, node)
+        return identity(code, node)
     if cast_loop(spec.type_num, result.type_num) == NULL:
         return False
     return code.apply(node, -1, cast_loop(spec.type_num, result.type_num), x, x) == 0

@@ -1,9 +1,10 @@
-"""How an op is declared: the five kinds, and the table they fill.
+"""How an op is declared: the kinds of ops, and the table they fill.
 
 A declaration names the mathematical kind of an op and puts its derivatives beside its forward
 function. Reverse mode, forward mode and higher orders all follow from that one place.
 
 - `elementwise`: one partial derivative per input, written as an expression of output and inputs.
+- `structural`: numbers are only moved; which parts of the results are which parts of the inputs.
 - `linear`: the forward function is its own derivative; only its transpose is given.
 - `general`: a vjp and a jvp.
 - `nondifferentiable`: integers, comparisons, piecewise constants; gradients end here.
@@ -23,6 +24,7 @@ import numpy as np
 from cytape.errors import NotDifferentiableError
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.kernels.program import declare_partials
 
 OPS: dict[str, ElementwiseOp | GeneralOp] = {}
@@ -151,6 +153,63 @@ def linear(
         GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
                   shape_rule=shape_rule)
     )
+
+
+def structural(
+    name: str,
+    forward: Callable,
+    pieces: Callable | None,
+    transpose: Callable,
+    shape_rule: Callable,
+    batched: Callable | None = None,
+) -> StructuralOp:
+    """Declare an op that only moves numbers, repeats them, or leaves some out.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    pieces : callable or None
+        Says which parts of the results are which parts of the inputs: called with a list of arrays
+        for the results and one for the inputs, and the attributes, yields pairs of a part of a
+        result and a part of an input, which is broadcast to the former. Parts are views; nothing is
+        in the arrays. What no piece covers is zero. None: the result is a view of the one input,
+        which the forward function returns.
+    transpose : callable
+        As for `linear`; called where gradients are recorded or extents are not known.
+    shape_rule : callable
+        As for `linear`.
+    batched : callable, optional
+        As for `linear`; called where tangents are recorded.
+
+    Returns
+    -------
+    StructuralOp
+
+    Raises
+    ------
+    ValueError
+        If the name is that of an op of cytape's own.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> swap = structural(
+    ...     "DoctestSwapHalves", lambda x: np.concatenate([x[2:], x[:2]]),
+    ...     lambda results, operands: [(results[0][:2], operands[0][2:]),
+    ...                                (results[0][2:], operands[0][:2])],
+    ...     transpose=lambda op, g: swap(g), shape_rule=lambda x: x)
+    >>> cytape.grad(lambda x: np.sum(swap(x) * np.arange(4)))(np.ones(4))
+    array([2., 3., 0., 1.])
+    """
+    if pieces is None:
+        def pieces(results, operands, **attrs):
+            return [(results[0], forward(operands[0], **attrs))]
+
+    return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule))
 
 
 def general(

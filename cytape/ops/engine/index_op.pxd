@@ -2,19 +2,13 @@
 # region of strided memory, from which a small result is copied, and into which, in the backward
 # pass, the gradient is added. All else is left to NumPy and the rules declared in indexing.
 
-from cytape.ops.kernels.walk cimport MAX_AXES
+from cytape.ops.kernels.moves cimport Region
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from numpy cimport npy_intp
 
 from .general_op cimport GeneralOp
 from .symbolic cimport SymbolicGraph
-
-cdef struct Region:  # where in an array the selected elements lie
-    int ndim
-    npy_intp dims[MAX_AXES]
-    npy_intp strides[MAX_AXES]
-    npy_intp offset
 
 cdef class IndexOp(GeneralOp):
     cdef Tensor build(self, SymbolicGraph graph, x, index)

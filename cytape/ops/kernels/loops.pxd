@@ -41,3 +41,4 @@ cdef class Kernel:
     cdef Loop[N_TYPES] loops         # by the type number that all inputs share
 
 cdef Kernel kernel_of(ufunc)
+cdef Loop* copy_loop(int itemsize) noexcept  # one operand, of any dtype without references

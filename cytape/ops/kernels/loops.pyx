@@ -13,7 +13,44 @@ cdef extern from "numpy/ufuncobject.h":
         void** data
         const char* types
 
+cdef extern from *:
+    """
+    #include <string.h>
+    #define CYTAPE_COPY(type) \\
+        static void cytape_copy_##type(char **data, const npy_intp *n, const npy_intp *strides, \\
+                                       void *extra) { \\
+            npy_intp i, count = *n; \\
+            if (strides[0] == sizeof(type) && strides[1] == sizeof(type)) { \\
+                memcpy(data[1], data[0], count * sizeof(type)); \\
+                return; \\
+            } \\
+            for (i = 0; i < count; i++) { \\
+                *(type *)(data[1] + i * strides[1]) = *(type *)(data[0] + i * strides[0]); \\
+            } \\
+        }
+    CYTAPE_COPY(npy_int8)
+    CYTAPE_COPY(npy_int16)
+    CYTAPE_COPY(npy_int32)
+    CYTAPE_COPY(npy_int64)
+    static void cytape_copy_items(char **data, const npy_intp *n, const npy_intp *strides,
+                                  void *itemsize) {
+        npy_intp i, count = *n;
+        for (i = 0; i < count; i++) {
+            memcpy(data[1] + i * strides[1], data[0] + i * strides[0], (size_t)itemsize);
+        }
+    }
+    """
+    void cytape_copy_npy_int8() noexcept
+    void cytape_copy_npy_int16() noexcept
+    void cytape_copy_npy_int32() noexcept
+    void cytape_copy_npy_int64() noexcept
+    void cytape_copy_items() noexcept
+
+cdef enum:
+    MAX_ITEMSIZE = 32  # of numbers
+
 cdef dict kernels = {}
+cdef Loop[MAX_ITEMSIZE + 1] copy_loops
 
 
 cdef class Kernel:
@@ -43,3 +80,21 @@ cdef Kernel kernel_of(ufunc):
     if found is None:
         found = kernels[ufunc] = Kernel(ufunc)
     return found
+
+
+cdef void enter_copy_loops() noexcept:
+    cdef size_t itemsize
+    for itemsize in range(MAX_ITEMSIZE + 1):
+        copy_loops[itemsize].function = <loop_t><void*>cytape_copy_items
+        copy_loops[itemsize].data = <void*>itemsize
+    copy_loops[1].function = <loop_t><void*>cytape_copy_npy_int8
+    copy_loops[2].function = <loop_t><void*>cytape_copy_npy_int16
+    copy_loops[4].function = <loop_t><void*>cytape_copy_npy_int32
+    copy_loops[8].function = <loop_t><void*>cytape_copy_npy_int64
+
+
+enter_copy_loops()
+
+
+cdef Loop* copy_loop(int itemsize) noexcept:
+    return &copy_loops[itemsize] if itemsize <= MAX_ITEMSIZE else NULL

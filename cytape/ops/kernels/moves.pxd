@@ -1,12 +1,11 @@
-# Moves: how elements go from arrays to others, each unchanged: region by region.
+# Moves: how elements go from some arrays to others, unchanged, one region after the other.
 #
-#     sources  x (2, 3)            targets  y (4, 3)          y = concatenate([x, z])
-#              z (2, 3)
-#     moves    { x -> y, dims (2, 3), read from 0 by (24, 8), written from 0 by (24, 8) }
-#              { z -> y, dims (2, 3), read from 0 by (24, 8), written from 48 by (24, 8) }
+#     y = concatenate([x, z])      sources  x (2, 3), z (2, 3)     targets  y (4, 3)
+#     moves    { x -> y, dims (2, 3), read  from 0 by (24, 8), written from  0 by (24, 8) }
+#              { z -> y, dims (2, 3), read  from 0 by (24, 8), written from 48 by (24, 8) }
 #
-# A stride of zero repeats where it is read, and adds up where it is written. Turned round, with
-# sources for targets, moves are the adjoint of what they were.
+# A stride of zero repeats what is read, and sums where it is written. Read where they write, and
+# the other way round, moves are the transpose of what they were.
 
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
@@ -23,22 +22,30 @@ cdef struct Region:  # where in an array elements lie
 cdef struct Move:
     int source, target
     int ndim
-    npy_intp read, write    # offsets
-    npy_intp* dims          # then as many strides to read by, then to write by
+    npy_intp read_offset, write_offset
+    npy_intp* dims            # of its own, like the strides
+    npy_intp* read_strides
+    npy_intp* write_strides
 
 cdef class Moves:
-    cdef readonly tuple sources, targets   # Specs, of one dtype
-    cdef int n_moves
+    cdef readonly tuple sources, targets  # Specs, of one dtype
     cdef Move* moves
-    cdef npy_intp* numbers
-    cdef bint fills           # each element of each target is written, once
-    cdef bint spreads         # each element of each source is read, once
-    cdef bint views           # each target is one region of one source, in its order
-    cdef Moves turned         # the adjoint, once somebody asked for it
-    cdef Moves adjoint(self)
-    # These are for values in C order, of the specs of sources (None: zeros), or with one leading
-    # axis more. None: there is no loop for that.
-    cdef list apply(self, list sources)
-    # Add to a total instead, which has the spec of a target.
-    cdef bint add_to(self, int target, list sources, Value total)
-    cdef int plan_move(self, int i, Walk* walk) noexcept
+    cdef int n_moves
+    cdef bint fills               # each element of each target is written once
+    cdef readonly bint sums       # an element of a target is written more often
+    cdef readonly bint are_views  # each target is one region of a source, in its order
+    cdef Moves transposed         # once somebody asked for it
+    cdef int allocate(self, int n) except -1
+    cdef int shape_move(self, Move* move, int ndim) except -1
+    cdef int find_counts(self) except -1
+    cdef Moves transpose(self)
+    # A target of sources, Values that lie as the moves say they are read (None: zeros); of a batch
+    # (n_batch >= 0) in C order, with one leading axis more. Where it `sums`, `can_sum` must hold.
+    cdef Value target(self, int target, list sources, npy_intp n_batch)
+    cdef bint add_target(self, int target, list sources, Value total)  # to a total of its spec
+    cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch,
+                      bint adding) except -1
+    cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice) noexcept
+
+# Whether there is a loop that sums. Of many halves all beyond the first few would be rounded off.
+cdef bint can_sum(Spec spec) noexcept

@@ -260,6 +260,14 @@ def transpose(x, axes):
     return symbolic_spec([shape[i] for i in axes], x.dtype)
 
 
+def swap_axes(x, axis1, axis2):
+    """Tell the spec of what has two of its axes interchanged."""
+    shape = list(shape_of(x, "swapaxes"))
+    axis1, axis2 = (normalize_axis_index(axis, len(shape)) for axis in (axis1, axis2))
+    shape[axis1], shape[axis2] = shape[axis2], shape[axis1]
+    return symbolic_spec(shape, x.dtype)
+
+
 def rot90(x, k, axes):
     """Tell the spec of what is turned in a plane."""
     shape = shape_of(x, "rot90")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from cytape.ops.engine.arguments import wide
-from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.engine.declare import general, linear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.tensor.spec import UnknownShape, symbolic_spec
@@ -59,8 +59,8 @@ sum_to_op = linear(
     "SumTo", _sum_to,
     transpose=lambda op, g: broadcast_to(g, op.input_specs[0].extents),
     batched=_sum_batch_to, shape_rule=shape_rules.to_shape)
-broadcast_to_op = linear(
-    "BroadcastTo", lambda x, shape: np.broadcast_to(x, shape),
+broadcast_to_op = structural(
+    "BroadcastTo", lambda x, shape: np.broadcast_to(x, shape), None,
     transpose=lambda op, g: sum_to(g, op.input_specs[0]),
     batched=lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)),
     shape_rule=fast_shapes.broadcast_to)

@@ -1,0 +1,25 @@
+# StructuralOp: an op that only moves numbers. Its declaration says which parts of its results are
+# which parts of its operands; what else there is to it follows from these moves, which are worked
+# out once for each layout of operands.
+
+from cpython.ref cimport PyObject
+from cytape.ops.kernels.moves cimport Moves
+from cytape.tensor.value cimport Value
+
+from .general_op cimport GeneralOp
+
+cdef class StructuralOp(GeneralOp):
+    cdef readonly object pieces
+    cdef dict known        # a layout, as a tuple, and attributes -> Moves, None if there are none
+    cdef list recent       # Moves, specs and attributes of the last calls
+    # None where NumPy has to see to it: mixed dtypes, errors, what is not a matter of regions.
+    cdef Moves moves_of(self, tuple layout, dict attrs)
+    cdef Moves moves_of_values(self, list values, dict attrs)  # may put values in C order
+    cdef Moves new_moves(self, tuple layout, dict attrs)
+    cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs)
+    cdef tuple call_many(self, Moves moves, list values, dict attrs)
+    cdef dict attrs_to_keep(self, dict attrs)
+    cdef int record_joined(self, list values, Value out, dict attrs) except -1
+    cdef list moved_tangents(self, list inputs, list tangents, dict attrs, bint batched)
+
+cdef tuple layout_of(list values)  # their specs, then strides where they are not in C order

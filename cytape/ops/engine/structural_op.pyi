@@ -1,0 +1,18 @@
+from collections.abc import Callable
+from typing import Any, final
+
+from cytape.ops.engine.general_op import GeneralOp
+
+@final
+class StructuralOp(GeneralOp):
+    @property
+    def pieces(self) -> Callable[..., Any]: ...
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any],
+        pieces: Callable[..., Any],
+        transpose: Callable[..., Any],
+        batched: Callable[..., Any] | None = None,
+        shape_rule: Callable[..., Any] | None = None,
+    ) -> None: ...

@@ -1,0 +1,326 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.core.trace cimport trace_knows
+from cytape.core.typedefs cimport id_t
+from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.moves cimport can_sum
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.state cimport Counts, Recorder, accumulating, counts, recording
+from cytape.tensor.tensor cimport as_ndarray, new_tensor
+from cytape.tensor.value cimport array_of, is_exclusive, value_of_array
+from numpy cimport ndarray, npy_intp
+
+from .dispatch cimport dense_value, frozen, owned, tensor_value
+from .forward cimport follow
+from .symbolic cimport graph_for
+
+from cytape.ops.kernels.moves import Moves as MovesOf
+from cytape.ops.kernels.moves import outline
+
+cnp.import_array()
+
+cdef extern from "Python.h":
+    PyObject* PyTuple_GET_ITEM(object t, Py_ssize_t i) noexcept  # borrowed
+    Py_ssize_t PyTuple_GET_SIZE(object t) noexcept
+    bint PyDict_Next(object d, Py_ssize_t* at, PyObject** key, PyObject** value) noexcept
+
+cdef enum:
+    MOST_LAYOUTS = 1024  # whose moves an op remembers
+    RECENT = 8           # of which it finds so many again by their addresses
+    MANY = 16            # operands: more are not on the fastest way
+
+cdef Counts* recorders = counts()
+
+
+@cython.final
+cdef class StructuralOp(GeneralOp):
+    def __init__(self, str name, forward, pieces, transpose, batched=None, shape_rule=None):
+        GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
+                           linear=True, shape_rule=shape_rule)
+        self.pieces = pieces
+        self.known = {}
+        self.recent = [None] * RECENT
+
+    def __call__(self, *inputs, **attrs):
+        cdef list values = None
+        cdef Value out
+        cdef Moves moves = None
+        if not (recorders.symbolic and graph_for(inputs) is not None):
+            values = values_if_any(inputs)
+        if values is not None:
+            moves = self.moves_of_values(values, attrs)
+        if moves is None:
+            return GeneralOp.__call__(self, *inputs, **attrs)
+        if moves.sums and not can_sum(moves.targets[0]):
+            return GeneralOp.__call__(self, *inputs, **attrs)
+        if len(moves.targets) > 1:
+            return self.call_many(moves, values, attrs)
+        out = moves.target(0, values, -1)
+        tensor = new_tensor(out)
+        if recorders.entered and out.spec.trainable:
+            attrs = self.attrs_to_keep(attrs)
+            if len(values) == 1:
+                self.record_linear(values[0], out, attrs)
+            else:
+                self.record_joined(values, out, attrs)
+            if recorders.accumulators.count:
+                self.follow_in_c(values, out, attrs)
+        return tensor
+
+    cdef tuple call_many(self, Moves moves, list values, dict attrs):
+        cdef list outputs = [moves.target(i, values, -1) for i in range(len(moves.targets))]
+        tensors = tuple([new_tensor(value) for value in outputs])
+        if recorders.entered and (<Spec>moves.targets[0]).trainable:
+            attrs = self.attrs_to_keep(attrs)
+            self.record_call(values, outputs, attrs)
+            if accumulating() is not None:
+                follow(self, values, outputs, attrs)
+        return tensors
+
+    cdef dict attrs_to_keep(self, dict attrs):
+        """Attributes that nobody can change; a call has a dict of its own."""
+        for attr in attrs.values():
+            if not is_plain(attr):
+                return {name: frozen(attr) for name, attr in attrs.items()}
+        return attrs
+
+    cdef int record_joined(self, list values, Value out, dict attrs) except -1:
+        """Record a call of several inputs and one output, none of which is saved."""
+        cdef Recorder recorder
+        cdef id_t ids[MANY + 1]
+        cdef void* refs[2 * MANY + 3]
+        cdef Value value
+        cdef int i, n = <int>len(values)
+        if n > MANY:
+            return self.record_call(values, [out], attrs)
+        for recorder in recording() or ():
+            for i, value in enumerate(values):
+                if trace_knows(recorder, value.id):
+                    break
+            else:
+                continue
+            refs[0] = owned(out.spec)
+            for i, value in enumerate(values):
+                ids[i] = value.id
+                refs[1 + i] = owned(value.spec)
+            ids[n] = out.id
+            refs[n + 1] = owned(None)
+            refs[n + 2] = owned(attrs)
+            try:
+                recorder.record_op(&self.op_type.kind, ids, n, ids + n, 1, refs, n + 3)
+            except BaseException:
+                self.op_type.kind.release(refs, n + 3, recorder.keeper)
+                raise
+        return 0
+
+    cdef Moves moves_of_values(self, list values, dict attrs):
+        cdef Moves moves
+        cdef PyObject* specs[MANY]
+        cdef Py_ssize_t i, n = len(values)
+        cdef bint in_order = True
+        cdef Value value
+        for i, value in enumerate(values):
+            in_order &= value.contiguous
+            if i < MANY:
+                specs[i] = <PyObject*>value.spec
+        if in_order and n <= MANY:
+            return self.moves_in_order(specs, n, attrs)
+        moves = self.moves_of(layout_of(values), attrs)
+        if moves is None and not in_order:
+            for i, value in enumerate(values):  # what is out of line may have to be copied first
+                values[i] = in_c_order(value)
+            moves = self.moves_of(layout_of(values), attrs)
+        return moves
+
+    cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs):
+        """The moves of operands in C order; those of the last calls are found by address."""
+        cdef size_t place = (<size_t>specs[0] >> 5) % RECENT
+        cdef tuple before = self.recent[place]
+        cdef Moves moves
+        cdef Py_ssize_t i = 0, at = 0
+        cdef PyObject* name
+        cdef PyObject* attr
+        if before is not None and PyTuple_GET_SIZE(before) == n + len(attrs) + 1:
+            moves = <Moves>PyTuple_GET_ITEM(before, 0)
+            while i < n and PyTuple_GET_ITEM(before, 1 + i) == specs[i]:
+                i += 1
+            while i >= n and PyDict_Next(attrs, &at, &name, &attr) and (
+                    PyTuple_GET_ITEM(before, 1 + i) == attr):
+                i += 1
+            if i == n + len(attrs):
+                return moves
+        layout = objects_of(specs, n)
+        moves = self.moves_of(layout, attrs)
+        if moves is not None and all([is_plain(x) for x in attrs.values()]):
+            self.recent[place] = (moves,) + layout + tuple(attrs.values())
+        return moves
+
+    cdef Moves moves_of(self, tuple layout, dict attrs):
+        for attr in attrs.values():
+            if not is_plain(attr):
+                return self.new_moves(layout, attrs)
+        key = layout + tuple(attrs.values())
+        moves = self.known.get(key, self)
+        if moves is self:
+            if len(self.known) >= MOST_LAYOUTS:
+                self.known.clear()
+            moves = self.known[key] = self.new_moves(layout, attrs)
+        return moves
+
+    cdef Moves new_moves(self, tuple layout, dict attrs):
+        cdef Spec spec
+        cdef list sources = []
+        n = layout.index(None) if None in layout else len(layout)
+        specs = layout[:n]
+        for i, spec in enumerate(specs):
+            if not spec.known or spec.type_num != (<Spec>specs[0]).type_num:
+                return None
+            if spec.dtype.hasobject:
+                return None
+        strides = layout[n + 1:] if len(layout) > n else [None] * n
+        try:
+            targets = self.shape_rule(*specs, **attrs)
+            if type(targets) is Spec:
+                targets = (targets,)
+            if not targets:
+                return None
+            for spec in targets:
+                if spec.type_num != (<Spec>specs[0]).type_num:
+                    return None
+            for spec, each in zip(specs, strides):
+                sources.append(outline(spec, each))
+            targets = [outline(spec) for spec in targets]
+            return MovesOf(targets, sources, self.pieces(targets, sources, **attrs))
+        except Exception:
+            return None  # NumPy will say what is wrong
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        cdef list found = self.moved_tangents(inputs, tangents, attrs, batched)
+        return None if found is None else found[0]
+
+    cdef list moved_tangents(self, list inputs, list tangents, dict attrs, bint batched):
+        cdef Moves moves = self.moves_of(tuple([(<Value>value).spec for value in inputs]), attrs)
+        cdef Value tangent
+        cdef npy_intp n_batch = -1
+        cdef int i
+        if moves is None or moves.sums and not can_sum(moves.targets[0]):
+            return None
+        tangents = [tangent if tangent is None or tangent.contiguous else in_c_order(tangent)
+                    for tangent in tangents]
+        for tangent in tangents if batched else ():
+            if tangent is not None:
+                n_batch = tangent.spec.dims[0]
+        return [moves.target(i, tangents, n_batch) for i in range(len(moves.targets))]
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        cdef list found = None
+        if plain:
+            found = self.moved_tangents(
+                inputs, [None if x is None else value_of_array(x) for x in tangents], attrs,
+                batched)
+        if found is None:
+            return GeneralOp.tangents(self, inputs, outputs, attrs, tangents, plain, batched)
+        return tuple([array_of(value) for value in found])
+
+    cdef bint takes_batches(self) noexcept:
+        return True
+
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+        cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
+        cdef list gradients = [None] * n_out
+        cdef PyObject* specs[MANY]
+        cdef Value value
+        cdef Moves moves
+        cdef Spec spec
+        cdef void* arrived
+        if n_in <= MANY:
+            for i in range(n_in):
+                specs[i] = <PyObject*>call.refs[n_out + i]
+            moves = self.moves_in_order(specs, n_in, <dict>call.refs[call.n_refs - 1])
+        else:
+            moves = self.moves_of(objects_of(<PyObject**>call.refs + n_out, n_in),
+                                  <dict>call.refs[call.n_refs - 1])
+        if moves is None:
+            return False
+        moves = moves.transpose()
+        spec = moves.sources[0]
+        if moves.sums and not can_sum(spec):
+            return False
+        for i in range(n_out):
+            if call.output_gradients[i] != NULL:
+                value = dense_value(<object>call.output_gradients[i])
+                if value.spec.type_num != spec.type_num:
+                    return False
+                gradients[i] = value if value.contiguous else in_c_order(value)
+        for i in range(n_in):
+            if not call.needed[i]:
+                continue
+            arrived = call.arrived[i]
+            spec = moves.targets[i]
+            if arrived != NULL and is_exclusive(<PyObject*>arrived) and (
+                    (<Value>arrived).spec is spec) and moves.add_target(
+                    i, gradients, <Value>arrived):
+                continue
+            call.input_gradients[i] = owned(moves.target(i, gradients, -1))
+        return True
+
+
+cdef list values_if_any(tuple inputs):
+    """The values of operands, None if there is no tensor among them."""
+    cdef list values = []
+    cdef Value value
+    cdef bint any_tensor = False, all_tensors = True
+    for x in inputs:
+        value = tensor_value(x)
+        any_tensor |= value is not None
+        all_tensors &= value is not None
+        values.append(value)
+    if not any_tensor:
+        return None
+    if not all_tensors:
+        for i, x in enumerate(inputs):
+            if values[i] is None:
+                values[i] = value_of_array(as_ndarray(x))
+    return values
+
+
+cdef tuple objects_of(PyObject** row, Py_ssize_t n):
+    cdef list objects = []
+    cdef Py_ssize_t i
+    for i in range(n):
+        objects.append(<object>row[i])
+    return tuple(objects)
+
+
+cdef tuple layout_of(list values):
+    cdef Value value
+    cdef list parts = []
+    cdef bint in_order = True
+    for value in values:
+        parts.append(value.spec)
+        in_order &= value.contiguous
+    if in_order:
+        return tuple(parts)
+    parts.append(None)
+    for value in values:
+        parts.append(None if value.contiguous else (<object>value.owner).strides)
+    return tuple(parts)
+
+
+cdef Value in_c_order(Value value):
+    return value if value.contiguous else value_of_array(
+        cnp.PyArray_NewCopy(array_of(value), cnp.NPY_CORDER))
+
+
+cdef bint is_plain(attr):
+    """Whether an attribute is equal to those alone that mean the same: 1 == True == 1.0."""
+    if attr is None or type(attr) is int or type(attr) is str:
+        return True
+    if type(attr) is not tuple:
+        return False
+    for part in <tuple>attr:
+        if not is_plain(part):
+            return False
+    return True

@@ -1,0 +1,283 @@
+cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from cytape.tensor.spec cimport spec_of
+from cytape.tensor.value cimport array_of, new_value, strided_value, value_of_array
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+from numpy cimport ndarray
+
+from .loops cimport Loop, copy_loop
+from .sums cimport add_loop_of, zeros
+from .walk cimport begin, join_memory, run
+
+import numpy as np
+
+cnp.import_array()
+
+cdef enum:
+    COPIED_BYTES = 512  # what is smaller is copied rather than shown: what reads it is faster then
+
+cdef int64_t* effort = effort_so_far()
+
+
+def outline(Spec spec not None, strides=None) -> np.ndarray:
+    """Return an array of a spec (and strides) whose memory nobody has looked at.
+
+    Parts of it tell where in such arrays they lie.
+    """
+    cdef npy_intp lowest = 0, highest = 0, reach
+    if strides is None:
+        return np.empty(spec.shape, spec.dtype)
+    for extent, stride in zip(spec.shape, strides, strict=True):
+        reach = (max(extent, 1) - 1) * stride
+        lowest += min(reach, 0)
+        highest += max(reach, 0)
+    return np.ndarray(spec.shape, spec.dtype, np.empty(highest - lowest + spec.itemsize, np.int8),
+                      -lowest, strides)
+
+
+cdef class Moves:
+    """Moves between outlines.
+
+    Parameters
+    ----------
+    targets, sources : sequence of ndarray
+        What `outline` returned.
+    pieces : iterable
+        Pairs of a part of a target and of a source, the latter broadcast to the former.
+
+    Raises
+    ------
+    ValueError
+        If a piece is no part of an outline.
+    """
+
+    def __init__(self, targets, sources, pieces):
+        cdef Py_ssize_t n = 0
+        cdef Move* move
+        cdef ndarray written, read
+        cdef int axis
+        pieces = [(part, np.broadcast_to(of, part.shape)) for part, of in pieces if part.size]
+        self.allocate(len(pieces))
+        self.targets = tuple([spec_of(x.shape, x.dtype) for x in targets])
+        self.sources = tuple([spec_of(x.shape, x.dtype) for x in sources])
+        target_places, source_places = places_of(targets), places_of(sources)
+        for written, read in pieces:
+            move = &self.moves[n]
+            self.shape_move(move, cnp.PyArray_NDIM(written))
+            move.target, move.write_offset = place_of(target_places, written)
+            move.source, move.read_offset = place_of(source_places, read)
+            for axis in range(move.ndim):
+                move.dims[axis] = cnp.PyArray_DIMS(written)[axis]
+                move.read_strides[axis] = cnp.PyArray_STRIDES(read)[axis]
+                move.write_strides[axis] = cnp.PyArray_STRIDES(written)[axis]
+            n += 1
+        self.find_counts()
+
+    cdef int allocate(self, int n) except -1:
+        self.moves = <Move*>calloc(max(n, 1), sizeof(Move))
+        if self.moves == NULL:
+            raise MemoryError()
+        self.n_moves = n
+        return 0
+
+    cdef int shape_move(self, Move* move, int ndim) except -1:
+        move.dims = <npy_intp*>calloc(3 * ndim + 1, sizeof(npy_intp))
+        if move.dims == NULL:
+            raise MemoryError()
+        move.ndim = ndim
+        move.read_strides = move.dims + ndim
+        move.write_strides = move.dims + 2 * ndim
+        return 0
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(self.n_moves if self.moves != NULL else 0):
+            free(self.moves[i].dims)
+        free(self.moves)
+
+    cdef int find_counts(self) except -1:
+        """Find out how often the elements of the targets are written."""
+        cdef Spec spec
+        cdef list counts = []
+        cdef int i
+        self.are_views = self.n_moves == len(self.targets)
+        for i in range(self.n_moves):
+            spec = self.targets[i] if self.are_views else None
+            if spec is None or self.moves[i].target != i or not is_whole(&self.moves[i], spec):
+                self.are_views = False
+                break
+        self.fills = self.are_views
+        self.sums = False
+        if self.are_views:
+            return 0
+        self.fills = True
+        for spec in self.targets:
+            counts.append(np.zeros(spec.shape, np.uint8))
+        for i in range(self.n_moves):
+            spec = self.targets[self.moves[i].target]
+            count(&self.moves[i], <ndarray>counts[self.moves[i].target], spec.itemsize)
+        for each in counts:
+            self.fills &= not each.size or each.min() == each.max() == 1
+            self.sums |= each.size > 0 and each.max() > 1
+        return 0
+
+    cdef Moves transpose(self):
+        cdef Moves other
+        cdef Move* move
+        cdef int i
+        if self.transposed is None:
+            other = Moves.__new__(Moves)
+            other.allocate(self.n_moves)
+            other.targets, other.sources = self.sources, self.targets
+            for i in range(self.n_moves):
+                move = &other.moves[i]
+                other.shape_move(move, self.moves[i].ndim)
+                memcpy(move.dims, self.moves[i].dims, move.ndim * sizeof(npy_intp))
+                memcpy(move.read_strides, self.moves[i].write_strides,
+                       move.ndim * sizeof(npy_intp))
+                memcpy(move.write_strides, self.moves[i].read_strides,
+                       move.ndim * sizeof(npy_intp))
+                move.source, move.target = self.moves[i].target, self.moves[i].source
+                move.read_offset = self.moves[i].write_offset
+                move.write_offset = self.moves[i].read_offset
+            other.find_counts()
+            self.transposed = other
+        return self.transposed
+
+    cdef Value target(self, int target, list sources, npy_intp n_batch):
+        cdef Spec spec = self.targets[target]
+        cdef npy_intp strides[MAX_AXES + 1]
+        cdef Value out, source
+        cdef Move* move
+        cdef int i, lead = n_batch >= 0
+        if self.are_views and (spec.nbytes > COPIED_BYTES or n_batch > 1):
+            move = &self.moves[target]
+            source = sources[move.source]
+            if source is None:
+                return zeros(batch_of(spec, n_batch))
+            strides[0] = (<Spec>self.sources[move.source]).nbytes
+            memcpy(strides + lead, move.read_strides, move.ndim * sizeof(npy_intp))
+            return strided_value(batch_of(spec, n_batch), source.data + move.read_offset, strides,
+                                 source)
+        if self.fills and None not in sources:
+            out = new_value(batch_of(spec, n_batch))
+        else:
+            out = zeros(batch_of(spec, n_batch))
+        self.run_into(target, sources, out, n_batch, self.sums)
+        return out
+
+    cdef bint add_target(self, int target, list sources, Value total):
+        if not can_sum(total.spec):
+            return False
+        self.run_into(target, sources, total, -1, True)
+        return True
+
+    cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch,
+                      bint adding) except -1:
+        cdef Spec spec = self.targets[target]
+        cdef Value source
+        cdef Walk walk
+        cdef int i, operand, axis
+        cdef Loop* loop = add_loop_of(spec) if adding else copy_loop(spec.itemsize)
+        cdef npy_intp steps[3]
+        if n_batch == 0:
+            return 0
+        for i in range(self.n_moves):
+            source = sources[self.moves[i].source]
+            if self.moves[i].target != target or source is None:
+                continue
+            self.join(&walk, i, source.data, out.data, adding)
+            if n_batch >= 0:  # one axis more, the outermost
+                steps[0] = steps[2] = spec.nbytes
+                steps[1] = source.spec.nbytes // n_batch
+                if not adding:
+                    steps[0], steps[1] = steps[1], steps[0]
+                for operand in range(walk.n_operands):
+                    for axis in range(walk.n_axes, 0, -1):
+                        walk.strides[operand][axis] = walk.strides[operand][axis - 1]
+                    walk.strides[operand][0] = steps[operand]
+                for axis in range(walk.n_axes, 0, -1):
+                    walk.extents[axis] = walk.extents[axis - 1]
+                walk.extents[0] = n_batch
+                walk.n_axes += 1
+            begin(&walk)
+            run(loop, &walk, out.spec.nbytes)
+        return 0
+
+    cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice) noexcept:
+        """Make operands of what a move reads and writes; written twice, of a sum."""
+        cdef Move* it = &self.moves[move]
+        cdef int axis
+        walk.n_axes = it.ndim
+        walk.n_operands = 0
+        for axis in range(it.ndim):
+            walk.extents[axis] = it.dims[axis]
+        if twice:
+            join_memory(walk, target + it.write_offset, it.write_strides)
+        join_memory(walk, source + it.read_offset, it.read_strides)
+        join_memory(walk, target + it.write_offset, it.write_strides)
+        return 0
+
+
+cdef bint can_sum(Spec spec) noexcept:
+    return add_loop_of(spec) != NULL and spec.type_num != cnp.NPY_FLOAT16
+
+
+cdef Spec batch_of(Spec spec, npy_intp n):
+    return spec if n < 0 else spec_of((n,) + spec.shape, spec.dtype)
+
+
+cdef bint is_whole(Move* move, Spec spec) noexcept:
+    """Whether a move writes all of a target, in its order."""
+    cdef npy_intp stride = spec.itemsize
+    cdef int axis
+    if move.ndim != spec.ndim or move.write_offset:
+        return False
+    for axis in range(spec.ndim - 1, -1, -1):
+        if move.dims[axis] != spec.dims[axis] or (
+                move.dims[axis] > 1 and move.write_strides[axis] != stride):
+            return False
+        stride *= spec.dims[axis]
+    return True
+
+
+cdef int count(Move* move, ndarray counts, npy_intp itemsize) except -1:
+    """Count what a move writes; from 2 on it is all the same."""
+    cdef npy_intp position[MAX_AXES]
+    cdef unsigned char* at = <unsigned char*>cnp.PyArray_DATA(counts)
+    cdef npy_intp place = move.write_offset // itemsize
+    cdef int axis
+    memset(position, 0, sizeof(position))
+    while True:
+        at[place] += at[place] < 2
+        axis = move.ndim - 1
+        while axis >= 0:
+            position[axis] += 1
+            place += move.write_strides[axis] // itemsize
+            if position[axis] < move.dims[axis]:
+                break
+            place -= position[axis] * (move.write_strides[axis] // itemsize)
+            position[axis] = 0
+            axis -= 1
+        if axis < 0:
+            return 0
+
+
+cdef list places_of(outlines):
+    """The memory of each outline: its first byte, where its data begin, and the first one after."""
+    places = []
+    for x in outlines:
+        memory = x if x.base is None else x.base
+        places.append((memory.ctypes.data, x.ctypes.data, memory.ctypes.data + memory.nbytes))
+    return places
+
+
+cdef tuple place_of(list places, ndarray part):
+    """Which outline a part lies in, and where."""
+    address = <size_t>cnp.PyArray_DATA(part)
+    for i, (start, data, end) in enumerate(places):
+        if start <= address < end:
+            return i, address - data
+    raise ValueError("a piece is no part of what it should be a part of, but a copy")
