@@ -1,4 +1,6 @@
-"""Derivatives that are worked out when a graph runs: for rules that need extents not known before.
+"""Derivatives that no rule says: of structural ops, and those that need extents not known before.
+
+`transposed` reads the regions of a structural op where it writes them, and the other way round.
 
 `deferred_vjp` builds one node, whose forward function calls the op on the values it gets, under a
 tape, and returns the gradients: what an eager program does. It is slower than a rule made of nodes
@@ -9,13 +11,16 @@ from functools import partial
 
 from cytape.ops.creation import zeros_like
 from cytape.ops.engine import gradients
-from cytape.ops.engine.declare import OPS, general
+from cytape.ops.engine.arguments import wide
+from cytape.ops.engine.declare import OPS, enter, general
+from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import Recorder, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, constant, tensor_of
 
-__all__ = ["deferred_jvp", "deferred_vjp"]
+__all__ = ["deferred_jvp", "deferred_vjp", "transposed"]
 
 NAME = "DeferredVjp"
 
@@ -116,3 +121,44 @@ def deferred_jvp(op, *tangents):
         of=NAME, attrs=first, n_inputs=len(inputs) + 1, needs=(False,) * len(inputs) + (True,),
     )  # fmt: skip
     return tangent
+
+
+def _moved_back(*arrays, **attrs):
+    results = transposed_op.move(*[x.astype(wide(x.dtype), copy=False) for x in arrays], **attrs)
+    results = tuple(x.astype(arrays[0].dtype, copy=False) for x in results)
+    return results if len(results) > 1 else results[0]
+
+
+def _specs_of_inputs(*gradients, of, shapes, attrs):
+    specs = tuple(symbolic_spec(shape, gradients[0].dtype) for shape in shapes)
+    return specs if len(specs) > 1 else specs[0]
+
+
+transposed_op = enter(
+    StructuralOp(
+        "Transposed", _moved_back, None, shape_rule=_specs_of_inputs,
+        transpose=lambda op, *gs: OPS[op.attrs["of"]](*gs, **dict(op.attrs["attrs"])),
+    )
+)  # fmt: skip
+
+
+def transposed(op, *gradients):
+    """Return the gradients of a structural op's inputs.
+
+    Parameters
+    ----------
+    op : OpCall
+    *gradients : Tensor or ndarray
+        Those of the outputs.
+
+    Returns
+    -------
+    Tensor or ndarray, or tuple of them
+        As a vjp returns it.
+    """
+    if not all(spec.known for spec in op.input_specs):
+        return deferred_vjp(op, *gradients)
+    return transposed_op(
+        *gradients, of=op.type, shapes=tuple(spec.shape for spec in op.input_specs),
+        attrs=tuple(op.attrs.items()),
+    )  # fmt: skip

@@ -1,14 +1,15 @@
 """Ops that move elements about: in another order, repeated, padded, along a diagonal."""
 
-import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
+import itertools
 
-from cytape.ops.deferred import deferred_vjp
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from cytape.ops.deferred import transposed
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
-from cytape.ops.engine.declare import general, linear, nondifferentiable
+from cytape.ops.engine.declare import general, nondifferentiable, structural
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
-from cytape.ops.shared.conform import sum_to, widely
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import plain_array
@@ -32,37 +33,50 @@ __all__ = [
 
 # -- the same elements in another order ------------------------------------------------------------
 
-flip_op = linear(
-    "Flip",
-    forward=np.flip,
-    transpose=lambda op, g: flip(g, op.attrs["axis"]),
+def _rolled(results, operands, *, shift, axis):
+    whole, x = results[0], operands[0]
+    if axis is None:
+        whole, x, axis = whole.reshape(-1), x.reshape(-1), 0
+    ways = [[(slice(None), slice(None))] for _ in range(x.ndim)]  # where to, where from
+    shifts = np.broadcast(shift, normalize_axis_tuple(axis, x.ndim, allow_duplicate=True))
+    total = dict.fromkeys(range(x.ndim), 0)
+    for step, along in shifts:
+        total[along] += step
+    for along, step in total.items():
+        n = x.shape[along]
+        step = step % n if n else 0
+        if step:
+            ways[along] = [(slice(step, None), slice(n - step)),
+                           (slice(step), slice(n - step, None))]
+    for places in itertools.product(*ways):
+        yield whole[tuple(to for to, _ in places)], x[tuple(of for _, of in places)]
+
+
+flip_op = structural(
+    "Flip", np.flip, None, transposed,
     batched=lambda m, axis: flip(m, axis_in_batch(axis, m.ndim)),
     shape_rule=shape_rules.flip,
-)
-fliplr_op = linear(
-    "FlipLR", np.fliplr, transpose=lambda op, g: fliplr(g), batched=lambda m: flip(m, 2),
+)  # fmt: skip
+fliplr_op = structural(
+    "FlipLR", np.fliplr, None, transposed, batched=lambda m: flip(m, 2),
     shape_rule=lambda m: shape_rules.flip(m, 1),
 )  # fmt: skip
-flipud_op = linear(
-    "FlipUD", np.flipud, transpose=lambda op, g: flipud(g), batched=lambda m: flip(m, 1),
+flipud_op = structural(
+    "FlipUD", np.flipud, None, transposed, batched=lambda m: flip(m, 1),
     shape_rule=lambda m: shape_rules.flip(m, 0),
 )  # fmt: skip
-rot90_op = linear(
-    "Rot90",
-    forward=np.rot90,
-    transpose=lambda op, g: rot90(g, -op.attrs["k"], op.attrs["axes"]),
+rot90_op = structural(
+    "Rot90", np.rot90, None, transposed,
     batched=lambda m, k, axes: rot90(m, k, axis_in_batch(axes, m.ndim)),
     shape_rule=shape_rules.rot90,
-)
-roll_op = linear(
-    "Roll",
-    forward=np.roll,
-    transpose=lambda op, g: roll(g, np.negative(op.attrs["shift"]), op.attrs["axis"]),
+)  # fmt: skip
+roll_op = structural(
+    "Roll", np.roll, _rolled, transposed,
     batched=lambda a, shift, axis: (
         NotImplemented if axis is None else roll(a, shift, axis_in_batch(axis, a.ndim))
     ),
     shape_rule=shape_rules.roll,
-)
+)  # fmt: skip
 
 
 def flip(m, axis=None):
@@ -124,43 +138,38 @@ def roll(a, shift, axis=None):
     >>> np.roll(cytape.constant([1.0, 2.0, 3.0]), 1).numpy()
     array([3., 1., 2.])
     """
-    return roll_op(a, shift=np.asarray(plain(shift)).tolist(), axis=axis)
+    shift = np.asarray(plain(shift)).tolist()
+    return roll_op(a, shift=tuple(shift) if isinstance(shift, list) else shift, axis=axis)
 
 
 # -- elements repeated -----------------------------------------------------------------------------
 
 
-def _tile_back(op, g):
-    """Sum over the repeats: each axis of `g` is one of repeats and one of the input's elements."""
-    if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
-    shape = op.input_specs[0].shape
-    reps = np.atleast_1d(op.attrs["reps"]).tolist()
-    reps = [1] * (g.ndim - len(reps)) + reps
-    lengths = [1] * (g.ndim - len(shape)) + list(shape)
-    pairs = tuple(n for pair in zip(reps, lengths, strict=True) for n in pair)
-    axes = tuple(range(0, 2 * g.ndim, 2))
-    return reshape(widely(lambda g: g.sum(axis=axes), reshape(g, pairs)), shape)
+def _tiled(results, operands, *, reps):
+    """Each axis is one of repeats and one of the input's elements."""
+    whole, x = results[0], operands[0]
+    lengths = (1,) * (whole.ndim - x.ndim) + x.shape
+    if whole.size:
+        pairs = [(n // length, length) for n, length in zip(whole.shape, lengths, strict=True)]
+        yield (whole.reshape([n for pair in pairs for n in pair]),
+               x.reshape([n for _, length in pairs for n in (1, length)]))
 
 
-def _repeat_back(op, g):
-    if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
-    shape, axis = op.input_specs[0].shape, op.attrs["axis"]
-    axis = normalize_axis_index(axis, len(shape))
-    repeats = int(np.asarray(op.attrs["repeats"]).item())
-    pairs = (*shape[: axis + 1], repeats, *shape[axis + 1 :])
-    return widely(lambda g: g.sum(axis=axis + 1), reshape(g, pairs))
+def _repeated(results, operands, *, repeats, axis):
+    whole, x = results[0], operands[0]
+    axis = normalize_axis_index(axis, x.ndim)
+    if whole.size:
+        n = whole.shape[axis] // x.shape[axis]
+        yield (whole.reshape(*x.shape[: axis + 1], n, *x.shape[axis + 1 :]),
+               np.expand_dims(x, axis + 1))
 
 
-tile_op = linear("Tile", forward=np.tile, transpose=_tile_back, shape_rule=shape_rules.tile)
-repeat_op = linear(
-    "Repeat",
-    forward=np.repeat,
-    transpose=_repeat_back,
+tile_op = structural("Tile", np.tile, _tiled, transposed, shape_rule=shape_rules.tile)
+repeat_op = structural(
+    "Repeat", np.repeat, _repeated, transposed,
     batched=lambda a, repeats, axis: repeat(a, repeats, axis_in_batch(axis, a.ndim)),
     shape_rule=shape_rules.repeat,
-)
+)  # fmt: skip
 
 
 repeated_positions_op = nondifferentiable(
@@ -186,7 +195,10 @@ def tile(A, reps):  # noqa: N803 (NumPy's name)
     >>> np.tile(cytape.constant([1.0, 2.0]), 2).numpy()
     array([1., 2., 1., 2.])
     """
-    return tile_op(A, reps=plain(reps))
+    reps = plain(reps)
+    if isinstance(reps, (list, np.ndarray)) and np.asarray(reps).dtype.kind in "iu":
+        reps = tuple(np.ravel(reps).tolist())
+    return tile_op(A, reps=reps)
 
 
 def repeat(a, repeats, axis=None):
@@ -207,6 +219,8 @@ def repeat(a, repeats, axis=None):
     if axis is None or ndim(a) == 0:
         a, axis = ravel(a), axis or 0
     if np.size(repeats) == 1:
+        if np.asarray(repeats).dtype.kind in "iu":
+            repeats = int(np.asarray(repeats).item())
         return repeat_op(a, repeats=repeats, axis=axis)
     axis = normalize_axis_index(axis, a.ndim)
     n = len(repeats) if a.shape[axis] is None else a.shape[axis]
@@ -224,6 +238,13 @@ def _along(axis, index):
 _COPYING_MODES = ("edge", "reflect", "symmetric", "wrap")
 
 
+def _inside(results, operands, *, pad_width):
+    if any(min(width) < 0 for width in pad_width):
+        raise ValueError("a width is negative")
+    within = zip(pad_width, operands[0].shape, strict=True)
+    yield results[0][tuple(slice(before, before + n) for (before, _), n in within)], operands[0]
+
+
 def _pad_vjp(op, g):
     widths, shape = op.attrs["pad_width"], op.input_specs[0].shape
     if None in shape:
@@ -231,13 +252,18 @@ def _pad_vjp(op, g):
     return g[tuple(slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True))]
 
 
-pad_op = general(
-    "Pad",
+pad_op = structural(
+    "Pad", lambda x, pad_width: np.pad(x, pad_width), _inside, _pad_vjp,
+    batched=lambda x, pad_width: pad_op(x, pad_width=((0, 0), *pad_width)),
+    shape_rule=shape_rules.pad,
+)  # fmt: skip
+pad_with_op = general(  # with other numbers than zeros
+    "PadWith",
     forward=np.pad,
     vjp=_pad_vjp,
     jvp=lambda op, t: pad_op(t, pad_width=op.attrs["pad_width"]),
     saved_inputs=(),
-    batched=lambda op, t: pad_op(t, pad_width=np.vstack([(0, 0), op.attrs["pad_width"]])),
+    batched=lambda op, t: pad_op(t, pad_width=((0, 0), *op.attrs["pad_width"])),
     shape_rule=shape_rules.pad,
 )
 
@@ -272,7 +298,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
         return convert_to_tensor(array)
     widths = _pad_widths(pad_width, array.ndim)
     if mode == "constant":
-        return pad_op(array, pad_width=widths, **kwargs)
+        return pad_with_op(array, pad_width=widths, **kwargs) if kwargs else pad_op(
+            array, pad_width=widths)
     if mode not in _COPYING_MODES or kwargs.get("reflect_type", "even") != "even":
         raise ValueError(
             f"pad: mode {mode!r} with {kwargs} is not supported for tensors, which can be padded "
@@ -280,7 +307,6 @@ def pad(array, pad_width, mode="constant", **kwargs):
         )
     for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
         if n is None:
-            width = tuple(width.tolist())
             positions = padded_positions_op(array, axis=axis, width=width, mode=mode, **kwargs)
         else:
             positions = np.pad(np.arange(n), width, mode, **kwargs)
@@ -295,24 +321,32 @@ def _pad_widths(pad_width, ndim):
         for axis, width in pad_width.items():
             widths[axis] = width
         pad_width = widths
-    return np.broadcast_to(pad_width, (ndim, 2)).copy()
+    return tuple(map(tuple, np.broadcast_to(pad_width, (ndim, 2)).tolist()))
 
 
-# A vector is the rows of a square to tril and triu, hence the sum.
-tril_op = linear(
-    "Tril",
-    forward=np.tril,
-    transpose=lambda op, g: sum_to(tril(g, op.attrs["k"]), op.input_specs[0]),
+def _rows_of_triangle(columns):
+    """Return the pieces of a triangle: of each row, the columns that are kept."""
+
+    def pieces(results, operands, *, k):
+        whole, x = results[0], np.broadcast_to(operands[0], results[0].shape)
+        for row in range(whole.shape[-2]):
+            kept = columns(row, k)
+            yield whole[..., row, kept], x[..., row, kept]
+
+    return pieces
+
+
+# A vector is the rows of a square to tril and triu.
+tril_op = structural(
+    "Tril", np.tril, _rows_of_triangle(lambda row, k: slice(max(row + k + 1, 0))), transposed,
     batched=lambda m, k: tril(m, k) if m.ndim > 2 else NotImplemented,
     shape_rule=shape_rules.triangle,
-)
-triu_op = linear(
-    "Triu",
-    forward=np.triu,
-    transpose=lambda op, g: sum_to(triu(g, op.attrs["k"]), op.input_specs[0]),
+)  # fmt: skip
+triu_op = structural(
+    "Triu", np.triu, _rows_of_triangle(lambda row, k: slice(max(row + k, 0), None)), transposed,
     batched=lambda m, k: triu(m, k) if m.ndim > 2 else NotImplemented,
     shape_rule=shape_rules.triangle,
-)
+)  # fmt: skip
 
 
 def tril(m, k=0):
@@ -341,38 +375,18 @@ def triu(m, k=0):
     return triu_op(m, k=k)
 
 
-def _embed_diagonal(elements, *, shape, offset, axis1, axis2):
-    if None in shape:  # a square that just holds it
-        shape = (elements.shape[-1] + abs(offset),) * 2
-    result = np.zeros(shape, elements.dtype)
-    matrices = np.moveaxis(result, (axis1, axis2), (-2, -1))
-    rows = np.arange(elements.shape[-1])
-    matrices[..., rows + max(-offset, 0), rows + max(offset, 0)] = elements
-    return result
-
-
-def _diagonal_of_embedded(op, g):
-    return diagonal(g, *(op.attrs[name] for name in ("offset", "axis1", "axis2")))
-
-
-def _embedded(op, g):
-    if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
-    return embed_diagonal_op(g, shape=op.input_specs[0].shape, **op.attrs)
-
-
-diagonal_op = linear(
-    "Diagonal",
-    forward=np.diagonal,
-    transpose=_embedded,
+diagonal_op = structural(
+    "Diagonal", np.diagonal, None, transposed,
     batched=lambda x, offset, axis1, axis2: diagonal(
         x, offset, *axis_in_batch((axis1, axis2), x.ndim)
     ),
     shape_rule=shape_rules.diagonal,
-)
-embed_diagonal_op = linear(
-    "EmbedDiagonal", forward=_embed_diagonal, transpose=_diagonal_of_embedded,
-    shape_rule=lambda elements, *, shape, **_: symbolic_spec(shape, elements.dtype),
+)  # fmt: skip
+# The matrix of a diagonal.
+diag_op = structural(
+    "Diag", lambda v, k: np.diag(v, k),
+    lambda results, operands, *, k: [(np.diagonal(results[0], k), operands[0])], transposed,
+    shape_rule=lambda v, k: symbolic_spec((shape_rules.total((v.shape[0], abs(k))),) * 2, v.dtype),
 )  # fmt: skip
 
 
@@ -401,8 +415,7 @@ def diag(v, k=0):
     if not is_tensor(v):
         return np.diag(v, k)
     if ndim(v) == 1:
-        n = None if v.size is None else v.size + abs(k)
-        return embed_diagonal_op(v, shape=(n, n), offset=k, axis1=0, axis2=1)
+        return diag_op(v, k=k)
     if v.ndim == 2:
         return diagonal(v, k)
     raise ValueError("Input must be 1- or 2-d.")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cytape.ops import rearranging as ops
+from cytape.ops.deferred import transposed_op
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 
@@ -24,12 +25,14 @@ def pads(shape, pad_width, **kwargs):
     return case(shape, pad_width=pad_width, **kwargs)
 
 
-def embedded(elements, shape, offset, axis1, axis2):
-    result = np.zeros(shape, elements.dtype)
-    for i in range(elements.shape[-1]):
-        rows = np.moveaxis(result, (axis1, axis2), (0, 1))
-        rows[i + max(-offset, 0), i + max(offset, 0)] = elements[..., i]
-    return result
+def moved_back(x, of, shapes, attrs):
+    """What NumPy makes of the adjoints of some ops."""
+    return {
+        "Tile": lambda: x.reshape(2, 2, 2, 3).sum((0, 2)),
+        "BroadcastTo": lambda: x.sum((0, 1)),
+        "Concatenate": lambda: (x[:2], x[2:]),
+        "Flip": lambda: x,
+    }[of]()
 
 
 SPECS = [
@@ -53,6 +56,8 @@ SPECS = [
                         case((3,), np.array([1, 0, 2])), case((2, 3), repeats=1.5)]),
     record("Pad", "pad", [
         pads((2, 3), 1), pads((2, 3), [(1, 0), (0, 2)]), pads((0,), 2),
+    ]),
+    record("PadWith", "pad", [
         pads((2, 3), (1, 2), constant_values=3.0),
         pads((2, 3), ((0, 1),), constant_values=((1.0, 2.0), (3.0, 4.0))),
     ]),
@@ -71,10 +76,16 @@ SPECS = [
         diagonals((3, 4)), diagonals((3, 4), 1), diagonals((3, 4), -2), diagonals((3, 4), 5),
         diagonals((2, 3, 4), 1, 1, 2), diagonals((2, 3, 4), -1, -1, 0),
     ]),
-    OpSpec("EmbedDiagonal", ops.embed_diagonal_op, embedded, [
-        case((2,), shape=(3, 3), offset=1, axis1=0, axis2=1),
-        case((4, 2), shape=(3, 4, 2), offset=0, axis1=2, axis2=0),
-    ]),
+    OpSpec("Diag", ops.diag_op, np.diag, [
+        case((2,), k=1), case((3,), k=0), case((2,), k=-3), case((0,), k=2),
+    ], dtypes=FLOATS_AND_COMPLEX),
+    OpSpec("Transposed", transposed_op, moved_back, [
+        case((4, 6), of="Tile", shapes=((2, 3),), attrs=(("reps", 2),)),
+        case((3, 2, 3), of="BroadcastTo", shapes=((3,),), attrs=(("shape", (3, 2, 3)),)),
+        case((5,), of="Concatenate", shapes=((2,), (3,)),
+             attrs=(("axis", 0), ("dtype", None), ("casting", "same_kind"))),
+        case((2, 0), of="Flip", shapes=((2, 0),), attrs=(("axis", None),)),
+    ], dtypes=FLOATS_AND_COMPLEX),
     composed("diag", [case((3,)), case((2,), k=-1), case((3, 4), k=1), case((0,))]),
     composed("trace", [case((3, 4)), case((2, 3, 4), offset=1, axis1=2, axis2=0),
                        case((3, 3), dtype=np.complex128)]),

@@ -14,10 +14,10 @@ cdef class StructuralOp(GeneralOp):
     cdef list recent       # Moves, specs and attributes of the last calls
     # None where NumPy has to see to it: mixed dtypes, errors, what is not a matter of regions.
     cdef Moves moves_of(self, tuple layout, dict attrs)
-    cdef Moves moves_of_values(self, list values, dict attrs)  # may put values in C order
+    cdef Moves moves_of_values(self, list values, dict attrs)
     cdef Moves new_moves(self, tuple layout, dict attrs)
     cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs)
-    cdef tuple call_many(self, Moves moves, list values, dict attrs)
+    cdef tuple call_many(self, Moves moves, list read, list values, dict attrs)
     cdef dict attrs_to_keep(self, dict attrs)
     cdef int record_joined(self, list values, Value out, dict attrs) except -1
     cdef list moved_tangents(self, list inputs, list tangents, dict attrs, bint batched)

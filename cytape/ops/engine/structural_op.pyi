@@ -6,13 +6,14 @@ from cytape.ops.engine.general_op import GeneralOp
 @final
 class StructuralOp(GeneralOp):
     @property
-    def pieces(self) -> Callable[..., Any]: ...
+    def pieces(self) -> Callable[..., Any] | None: ...
     def __init__(
         self,
         name: str,
         forward: Callable[..., Any],
-        pieces: Callable[..., Any],
+        pieces: Callable[..., Any] | None,
         transpose: Callable[..., Any],
         batched: Callable[..., Any] | None = None,
         shape_rule: Callable[..., Any] | None = None,
     ) -> None: ...
+    def move(self, *arrays: Any, **attrs: Any) -> tuple[Any, ...]: ...

@@ -5,7 +5,7 @@ from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport can_sum
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.spec cimport Spec, spec_of
 from cytape.tensor.state cimport Counts, Recorder, accumulating, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, is_exclusive, value_of_array
@@ -31,6 +31,7 @@ cdef enum:
     MANY = 16            # operands: more are not on the fastest way
 
 cdef Counts* recorders = counts()
+cdef dict structural_ops = {}  # by name
 
 
 @cython.final
@@ -39,24 +40,26 @@ cdef class StructuralOp(GeneralOp):
         GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces
+        structural_ops[name] = self
         self.known = {}
         self.recent = [None] * RECENT
 
     def __call__(self, *inputs, **attrs):
-        cdef list values = None
+        cdef list values = None, read
         cdef Value out
         cdef Moves moves = None
         if not (recorders.symbolic and graph_for(inputs) is not None):
-            values = values_if_any(inputs)
+            values = read = values_if_any(inputs)
         if values is not None:
             moves = self.moves_of_values(values, attrs)
-        if moves is None:
-            return GeneralOp.__call__(self, *inputs, **attrs)
-        if moves.sums and not can_sum(moves.targets[0]):
+            if moves is None and not all_in_order(values):
+                read = [in_c_order(value) for value in values]
+                moves = self.moves_of_values(read, attrs)
+        if moves is None or moves.sums and not can_sum(moves.targets[0]):
             return GeneralOp.__call__(self, *inputs, **attrs)
         if len(moves.targets) > 1:
-            return self.call_many(moves, values, attrs)
-        out = moves.target(0, values, -1)
+            return self.call_many(moves, read, values, attrs)
+        out = moves.target(0, read, -1)
         tensor = new_tensor(out)
         if recorders.entered and out.spec.trainable:
             attrs = self.attrs_to_keep(attrs)
@@ -68,8 +71,17 @@ cdef class StructuralOp(GeneralOp):
                 self.follow_in_c(values, out, attrs)
         return tensor
 
-    cdef tuple call_many(self, Moves moves, list values, dict attrs):
-        cdef list outputs = [moves.target(i, values, -1) for i in range(len(moves.targets))]
+    def move(self, *arrays, **attrs) -> tuple:
+        """Return what the moves make of arrays, of a dtype that can be summed."""
+        cdef list values = [in_c_order(value_of_array(array)) for array in arrays]
+        cdef Moves moves = self.moves_of_values(values, attrs)
+        if moves is None:
+            raise ValueError(f"op {self.name!r} cannot move arrays of shapes "
+                             f"{[array.shape for array in arrays]}")
+        return tuple([array_of(moves.target(i, values, -1)) for i in range(len(moves.targets))])
+
+    cdef tuple call_many(self, Moves moves, list read, list values, dict attrs):
+        cdef list outputs = [moves.target(i, read, -1) for i in range(len(moves.targets))]
         tensors = tuple([new_tensor(value) for value in outputs])
         if recorders.entered and (<Spec>moves.targets[0]).trainable:
             attrs = self.attrs_to_keep(attrs)
@@ -115,7 +127,6 @@ cdef class StructuralOp(GeneralOp):
         return 0
 
     cdef Moves moves_of_values(self, list values, dict attrs):
-        cdef Moves moves
         cdef PyObject* specs[MANY]
         cdef Py_ssize_t i, n = len(values)
         cdef bint in_order = True
@@ -126,12 +137,7 @@ cdef class StructuralOp(GeneralOp):
                 specs[i] = <PyObject*>value.spec
         if in_order and n <= MANY:
             return self.moves_in_order(specs, n, attrs)
-        moves = self.moves_of(layout_of(values), attrs)
-        if moves is None and not in_order:
-            for i, value in enumerate(values):  # what is out of line may have to be copied first
-                values[i] = in_c_order(value)
-            moves = self.moves_of(layout_of(values), attrs)
-        return moves
+        return self.moves_of(layout_of(values), attrs)
 
     cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs):
         """The moves of operands in C order; those of the last calls are found by address."""
@@ -178,6 +184,8 @@ cdef class StructuralOp(GeneralOp):
                 return None
             if spec.dtype.hasobject:
                 return None
+        if self.pieces is None:
+            return None if len(layout) > n else transposed_moves(specs[0], attrs["of"], attrs["shapes"], attrs["attrs"])
         strides = layout[n + 1:] if len(layout) > n else [None] * n
         try:
             targets = self.shape_rule(*specs, **attrs)
@@ -221,6 +229,8 @@ cdef class StructuralOp(GeneralOp):
                 inputs, [None if x is None else value_of_array(x) for x in tangents], attrs,
                 batched)
         if found is None:
+            if batched and self.batched is None:
+                return NotImplemented
             return GeneralOp.tangents(self, inputs, outputs, attrs, tangents, plain, batched)
         return tuple([array_of(value) for value in found])
 
@@ -267,6 +277,14 @@ cdef class StructuralOp(GeneralOp):
         return True
 
 
+cdef Moves transposed_moves(Spec like, of, shapes, attrs):
+    """The moves of an op for inputs of some shapes, turned round."""
+    cdef StructuralOp op = structural_ops[of]
+    cdef Moves moves = op.moves_of(
+        tuple([spec_of(shape, like.dtype) for shape in shapes]), dict(attrs))
+    return None if moves is None else moves.transpose()
+
+
 cdef list values_if_any(tuple inputs):
     """The values of operands, None if there is no tensor among them."""
     cdef list values = []
@@ -296,17 +314,21 @@ cdef tuple objects_of(PyObject** row, Py_ssize_t n):
 
 cdef tuple layout_of(list values):
     cdef Value value
-    cdef list parts = []
-    cdef bint in_order = True
-    for value in values:
-        parts.append(value.spec)
-        in_order &= value.contiguous
-    if in_order:
+    cdef list parts = [(<Value>value).spec for value in values]
+    if all_in_order(values):
         return tuple(parts)
     parts.append(None)
     for value in values:
         parts.append(None if value.contiguous else (<object>value.owner).strides)
     return tuple(parts)
+
+
+cdef bint all_in_order(list values) except -1:
+    cdef Value value
+    for value in values:
+        if not value.contiguous:
+            return False
+    return True
 
 
 cdef Value in_c_order(Value value):

@@ -315,7 +315,7 @@ def pad(x, pad_width, **_):
     """Tell the spec of what has elements added at the ends."""
     shape = shape_of(x, "pad")
     return symbolic_spec(
-        [total((n, *width)) for n, width in zip(shape, pad_width.tolist(), strict=True)], x.dtype
+        [total((n, *width)) for n, width in zip(shape, pad_width, strict=True)], x.dtype
     )
 
 

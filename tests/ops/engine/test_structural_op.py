@@ -1,0 +1,167 @@
+"""StructuralOp: everything follows from the pieces, for operands of every layout."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph import Graph, Session
+from cytape.ops.deferred import transposed
+from cytape.ops.engine.declare import structural
+from cytape.tensor.spec import Spec
+
+
+def _mirrored(results, operands):
+    """Everything twice: as it is, and the other way round; the middle is read twice, and kept."""
+    x = operands[0]
+    yield results[0][: len(x)], x
+    yield results[0][len(x) :], x[::-1]
+
+
+def mirror(x):
+    return np.concatenate([x, x[::-1]])
+
+
+mirror_op = structural(
+    "DeclaredMirror", mirror, _mirrored, transposed,
+    shape_rule=lambda x: Spec.of((2 * x.shape[0], *x.shape[1:]), x.dtype))
+ends_op = structural(  # two results, with zeros in them; the inner part of the input is left out
+    "DeclaredEnds", lambda x: (np.append(x[:1], 0), np.append(0, x[-1:])),
+    lambda results, operands: [(results[0][:1], operands[0][:1]),
+                               (results[1][1:], operands[0][-1:])],
+    transposed, shape_rule=lambda x: (Spec.of((2,), x.dtype),) * 2)
+sum_op = structural(  # written more than once: a sum
+    "DeclaredSumOfRows", lambda x: x.sum(0),
+    lambda results, operands: [(np.broadcast_to(results[0], operands[0].shape), operands[0])],
+    transposed, shape_rule=lambda x: Spec.of(x.shape[1:], x.dtype))
+
+DTYPES = ["float16", "float32", "float64", "complex64", "complex128", "longdouble"]
+
+
+def layouts(dtype):
+    """Give the same numbers in several layouts of memory."""
+    x = np.arange(12).reshape(4, 3).astype(dtype)
+    wide = np.zeros((8, 6), dtype)
+    wide[::2, ::2] = x
+    return {"C": x, "F": np.asfortranarray(x), "strided": wide[::2, ::2],
+            "turned": x[::-1, ::-1].copy()[::-1, ::-1]}
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "turned"])
+@pytest.mark.parametrize("dtype", [*DTYPES, "int64", "bool"])
+def test_every_layout_and_dtype(dtype, layout):
+    x = layouts(dtype)[layout]
+    result = mirror_op(cytape.constant(x)).numpy()
+    np.testing.assert_array_equal(result, mirror(x))
+    assert result.dtype == x.dtype
+
+
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "turned"])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_both_modes_to_second_order(dtype, layout):
+    x = layouts(dtype)[layout]
+    weights = np.linspace(-1, 1, 24).reshape(8, 3).astype(dtype)
+
+    def f(x):
+        return np.sum(mirror_op(x) ** 2 * weights).real
+
+    both = weights[:4] + weights[:3:-1]
+    tolerance = 2e-2 if dtype == "float16" else 1e-5
+    np.testing.assert_allclose(cytape.grad(f)(x), np.conj(2 * x * both), tolerance, tolerance)
+    t = np.ones_like(x)
+    _, tangent = cytape.jvp(mirror_op, (x,), (t,))
+    np.testing.assert_array_equal(tangent, mirror(t))
+    if not dtype.startswith("c") and dtype not in ("float16", "longdouble"):
+        hvp = cytape.hessian_vector_product(f)(x, t)
+        np.testing.assert_allclose(hvp, 2 * both, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (40, 30)])
+def test_what_is_out_of_line_is_followed_under_its_own_id(shape):
+    """What has to be copied before it can be moved is still the tensor that was passed."""
+    x = cytape.constant(np.asfortranarray(np.arange(float(np.prod(shape))).reshape(shape)))
+    with cytape.GradientTape() as outer, cytape.ForwardAccumulator(x, x) as accumulator:
+        outer.watch(x)
+        y = cnp.reshape(cnp.transpose(x), (-1,)) * cnp.reshape(x, (-1,))
+    swapped = x.numpy().T.reshape(-1), x.numpy().reshape(-1)
+    np.testing.assert_array_equal(y.numpy(), swapped[0] * swapped[1])
+    np.testing.assert_array_equal(accumulator.jvp(y).numpy(), 2 * swapped[0] * swapped[1])
+    expected = swapped[0].reshape(shape) + swapped[1].reshape(shape[::-1]).T
+    np.testing.assert_array_equal(outer.gradient(y, x).numpy(), expected)
+
+
+def test_batches_of_tangents():
+    x = np.arange(3.0)
+    expected = mirror(np.eye(3))
+    np.testing.assert_array_equal(cytape.jacfwd(mirror_op)(x), expected)
+    np.testing.assert_array_equal(cytape.jacfwd(lambda x: ends_op(x)[1])(x), [[0] * 3, [0, 0, 1]])
+    traced = cytape.function(cytape.jacfwd(mirror_op))
+    np.testing.assert_array_equal(np.asarray(traced(x)), expected)
+
+
+def test_many_results_some_of_them_zero():
+    x = np.arange(1.0, 5.0)
+    first, last = ends_op(cytape.constant(x))
+    np.testing.assert_array_equal(first.numpy(), [1, 0])
+    np.testing.assert_array_equal(last.numpy(), [0, 4])
+    gradient = cytape.grad(lambda x: np.sum(ends_op(x)[0] * 3) + np.sum(ends_op(x)[1] ** 2))(x)
+    np.testing.assert_array_equal(gradient, [3, 0, 0, 8])
+    only_one = cytape.grad(lambda x: np.sum(ends_op(x)[1] ** 2))(x)
+    np.testing.assert_array_equal(only_one, [0, 0, 0, 8])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
+def test_what_is_written_twice_is_summed(dtype):
+    x = np.full((3000, 2), 1.0, dtype)
+    if dtype != "float16":  # whose sums NumPy rounds at every step
+        np.testing.assert_array_equal(sum_op(cytape.constant(x)).numpy(), [3000, 3000])
+    assert cytape.grad(lambda x: np.sum(sum_op(x) * 2).real)(x).tolist() == [[2, 2]] * 3000
+
+
+def test_many_halves_are_summed_in_single_precision():
+    x = np.ones(2, "float16")
+    gradient = cytape.grad(lambda x: np.sum(np.broadcast_to(x, (5000, 2))).astype("float32"))(x)
+    np.testing.assert_array_equal(gradient, [5000, 5000])
+
+
+@pytest.mark.parametrize("shape", [(0,), (1,), (5,)])
+def test_in_graphs_without_python(shape):
+    graph = Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", shape)
+        y = mirror_op(x)
+        gradient = cytape.gradients(y * np.arange(2.0 * shape[0]), x)[0]
+    data = np.arange(1.0, shape[0] + 1)
+    with Session(graph) as session:
+        for _ in range(2):
+            a, b = session.run([y, gradient], {x: data})
+    np.testing.assert_array_equal(a, mirror(data))
+    weights = np.arange(2.0 * shape[0])
+    np.testing.assert_array_equal(b, weights[: shape[0]] + weights[shape[0] :][::-1])
+
+
+def test_an_attribute_that_is_equal_but_not_the_same_has_moves_of_its_own():
+    x = cytape.constant(np.ones((2, 3)))
+    assert cnp.reshape(x, (3, 2)).shape == (3, 2)
+    with pytest.raises(TypeError):
+        cnp.reshape(x, (3.0, 2.0))
+    assert cnp.stack([x, x], 1).shape == cnp.stack([x, x], True).shape
+
+
+def test_layouts_are_forgotten_when_there_are_many():
+    for n in range(1, 1500):
+        assert cnp.flip(cytape.constant(np.arange(float(n)))).numpy()[0] == n - 1
+
+
+def test_a_large_view_shares_memory_and_a_small_one_does_not():
+    large, small = (cytape.constant(np.zeros((n, n))) for n in (100, 3))
+    assert np.shares_memory(large.numpy(), cnp.transpose(large).numpy())
+    assert not np.shares_memory(small.numpy(), cnp.transpose(small).numpy())
+    assert not np.shares_memory(large.numpy(), cnp.concatenate([large, large]).numpy())
+
+
+def test_an_array_beside_a_tensor_is_copied():
+    x, array = cytape.constant(np.zeros(2)), np.ones(2)
+    joined = cnp.concatenate([x, array])
+    array[:] = 5
+    np.testing.assert_array_equal(joined.numpy(), [0, 0, 1, 1])
