@@ -8,8 +8,9 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from cytape.ops.deferred import transposed
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.engine.declare import general, nondifferentiable, structural
+from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.ops.shaping import ndim, ravel
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import plain_array
@@ -308,10 +309,28 @@ def pad(array, pad_width, mode="constant", **kwargs):
     for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
         if n is None:
             positions = padded_positions_op(array, axis=axis, width=width, mode=mode, **kwargs)
-        else:
-            positions = np.pad(np.arange(n), width, mode, **kwargs)
-        array = array[_along(axis, positions)]
+            array = array[_along(axis, positions)]
+        elif any(width):
+            array = _taken(array, axis, np.pad(np.arange(n), width, mode, **kwargs).tolist())
     return array
+
+
+def _taken(array, axis, positions):
+    """Take slices along an axis, by runs of positions with equal steps."""
+    parts, start = [], 0
+    while start < len(positions):
+        first, stop = positions[start], start + 1
+        step = positions[stop] - first if stop < len(positions) else 0
+        while stop < len(positions) and positions[stop] - positions[stop - 1] == step:
+            stop += 1
+        if step == 0:
+            part = array[_along(axis, slice(first, first + 1))]
+            parts.append(repeat(part, stop - start, axis))
+        else:
+            end = positions[stop - 1] + step
+            parts.append(array[_along(axis, slice(first, None if end < 0 else end, step))])
+        start = stop
+    return concatenate(parts, axis)
 
 
 def _pad_widths(pad_width, ndim):

@@ -159,6 +159,8 @@ def reshape(a, /, shape, order="C", *, copy=None):
         return reshape_unknown(a, shape, order)
     if _holds_symbol(shape):
         return _reshape_dynamically(a, shape, order)
+    if order == "F" and is_tensor(a):
+        return transpose(reshape(transpose(a), shape if np.ndim(shape) == 0 else shape[::-1]))
     return reshape_op(a, shape=shape, order=order)
 
 
