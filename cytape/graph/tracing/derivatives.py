@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from cytape.ops.creation import constant_op
 from cytape.ops.engine.general_op import GradientIfNeeded, record_custom
 from cytape.ops.shared.python_call import missing_op
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.state import HIGHER_ORDER, building_into
+from cytape.tensor.state import HIGHER_ORDER, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor, restored, without_handle
 
 __all__ = ["Derivatives"]
@@ -94,6 +95,7 @@ class Derivatives:
         # last but for inputs: an input that is returned is the caller's tensor.
         places = [*function.input_symbols, *function.output_symbols, *saved]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
+        self._partial_jvps: dict[tuple[bool, ...], Any] = {}
         self._executable: Executable | None = None
         self._report: Callable[[], None] | None = None
 
@@ -117,11 +119,18 @@ class Derivatives:
                 gradients = [None if i in uncertain else x for i, x in enumerate(gradients)]
             return self._trace(body, seeds, gradients)
 
-    def _trace_jvp(self) -> Any:
+    def _trace_jvp(self, moving: Iterable[bool] = itertools.repeat(True)) -> Any:
+        """Trace the tangents; those of inputs that stand still are not there, rather than zero.
+
+        Zero times what is not finite is NaN, as where the exponent of a negative number stands still.
+        """
         graph = self._function.graph
         body = DerivativeGraph(f"{self._function.name}_jvp", graph)
         with building_into(body):
-            tangents = self._seeds(body, self._function.input_symbols)
+            tangents = [
+                tangent if moves else None
+                for tangent, moves in zip(
+                    self._seeds(body, self._function.input_symbols), moving, strict=False)]
             results = symbolic_tangents(
                 graph, self._function.input_symbols, tangents, self._targets)
             return self._trace(body, tangents, results)
@@ -157,11 +166,24 @@ class Derivatives:
 
     def _traces(self) -> list[Any]:
         uncertain = [self._backward_of_uncertain] if self._uncertain else []
-        return [self._backward, self._jvp, *uncertain]
+        return [self._backward, self._jvp, *self._partial_jvps.values(), *uncertain]
 
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
         return [*self._traces(), *executable]
+
+    def _jvp_for(self, moving: tuple[bool, ...]) -> Any:
+        """Return the trace of tangents for those inputs that have one."""
+        graph, inputs = self._function.graph, self._function.input_symbols
+        if all(moves or not graph.spec_of(symbol).trainable
+               for moves, symbol in zip(moving, inputs, strict=True)):
+            return self._jvp
+        if moving not in self._partial_jvps:
+            with unrecorded():
+                trace = self._trace_jvp(moving)
+            trace.report_plans(self._report)
+            self._partial_jvps[moving] = trace
+        return self._partial_jvps[moving]
 
     def call(self, inputs: list) -> list:
         """Compute the function's outputs, as the outputs of one op that recorders follow."""
@@ -197,9 +219,10 @@ class Derivatives:
             return found
 
         def jvp(*tangents: Any) -> list:
-            return derivative(self._jvp, [t for t in tangents if t is not None])
+            moving = tuple(t is not None for t in tangents)
+            return derivative(self._jvp_for(moving), [t for t in tangents if t is not None])
 
-        record_custom(function.name, outputs, inputs, backward, jvp)
+        record_custom(function.name, outputs, inputs, backward, jvp, optional_tangents=True)
         return outputs[: len(function.output_symbols)]
 
 

@@ -91,4 +91,5 @@ def record_custom(
     inputs: Sequence[Tensor],
     backward: Callable[..., Any],
     jvp: Callable[..., Any] | None = None,
+    optional_tangents: bool = False,
 ) -> None: ...

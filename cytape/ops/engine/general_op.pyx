@@ -473,9 +473,11 @@ cdef class CustomOp(Op):
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
         cdef Value value
+        fill = not attrs["optional_tangents"]
         return attrs["jvp"](*[
-            zeros_like(value, tangents, False, False) if tangent is None and value.spec.trainable
-            else tangent if tangent is None else convert_to_tensor(tangent)
+            convert_to_tensor(tangent) if tangent is not None
+            else zeros_like(value, tangents, False, False) if fill and value.spec.trainable
+            else None
             for value, tangent in zip(inputs, tangents)])
 
     cdef int backward(self, BackwardCall* call) except -1:
@@ -520,14 +522,17 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
     return outputs
 
 
-def record_custom(str name, outputs, inputs, backward, jvp=None):
-    """Record what has just been computed as the outputs of one op, as `custom_call` does."""
+def record_custom(str name, outputs, inputs, backward, jvp=None, bint optional_tangents=False):
+    """Record what has just been computed as the outputs of one op, as `custom_call` does.
+
+    optional_tangents: the jvp takes tangents that are zero as None.
+    """
     cdef CustomOp op
     cdef Tensor output
     if not is_followed(inputs):
         return
     op = custom_op(name, jvp is not None)
-    attrs = {"backward": backward, "jvp": jvp}
+    attrs = {"backward": backward, "jvp": jvp, "optional_tangents": optional_tangents}
     in_values = [value_of(x, True) for x in inputs]
     out_values = [output.held for output in outputs]
     op.record_call(in_values, out_values, attrs)

@@ -98,3 +98,21 @@ def test_batches_of_tangents():
         y = f(x)
     slope = np.sin(x.numpy()) + x.numpy() * np.cos(x.numpy())
     np.testing.assert_allclose(accumulator.jvp(y), batch * slope, rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")  # of the logarithm, which nobody reads
+@pytest.mark.parametrize("exponent", [cytape.constant(3.0), cytape.constant(np.float16(3.0))])
+def test_inputs_that_stand_still_have_no_tangents(exponent):
+    """The derivative in an exponent is NaN at negative numbers, and so is zero times that."""
+    power = cytape.function(lambda x: x**exponent)
+    x, t = np.array([-1.0, 2.0]), np.array([1.0, 0.5])
+    for _ in range(2):
+        np.testing.assert_allclose(cytape.jvp(power, (x,), (t,))[1], 3 * x**2 * t)
+        total = cytape.hessian_vector_product(lambda x: np.sum(power(x)))
+        np.testing.assert_allclose(total(x, t), 6 * x * t)
+        assert np.isnan(cytape.jvp(lambda y: x**y, (np.array([3.0, 3.0]),), (t,))[1][0])
+    both = cytape.function(lambda x, y: x**y)
+    y = cytape.constant(np.array([3.0, 3.0]))
+    np.testing.assert_allclose(cytape.jvp(lambda x: both(x, y), (x,), (t,))[1], 3 * x**2 * t)
+    tangent = cytape.jvp(both, (x[1:], y.numpy()[1:]), (t[1:], t[1:]))[1]
+    np.testing.assert_allclose(tangent, 3 * 4 * 0.5 + 8 * np.log(2) * 0.5)
