@@ -80,7 +80,7 @@ SPECS = [
         case((2,), k=1), case((3,), k=0), case((2,), k=-3), case((0,), k=2),
     ], dtypes=FLOATS_AND_COMPLEX),
     OpSpec("Transposed", transposed_op, moved_back, [
-        case((4, 6), of="Tile", shapes=((2, 3),), attrs=(("reps", 2),)),
+        case((4, 6), of="Tile", shapes=((2, 3),), attrs=(("reps", (2, 2)),)),
         case((3, 2, 3), of="BroadcastTo", shapes=((3,),), attrs=(("shape", (3, 2, 3)),)),
         case((5,), of="Concatenate", shapes=((2,), (3,)),
              attrs=(("axis", 0), ("dtype", None), ("casting", "same_kind"))),

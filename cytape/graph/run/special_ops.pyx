@@ -46,12 +46,13 @@ cdef enum Special:
     SELECT
     MAXIMUM
     MINIMUM
+    ADD_N
 
 cdef dict SPECIAL_NAMES = {
     "Placeholder": PLACEHOLDER, "Constant": OF_CONSTANT, "Identity": IDENTITY,
     "StopGradient": IDENTITY, "BroadcastToLike": BROADCAST,
     "SumTo": SUM_TO, "SumToLike": SUM_TO, "IndexAdd": INDEX_ADD, "Cast": CAST, "Where": SELECT,
-    "Max": MAXIMUM, "Min": MINIMUM,
+    "Max": MAXIMUM, "Min": MINIMUM, "AddN": ADD_N,
 }
 cdef dict special = {}  # op -> Special
 cdef Kernel add_kernel = kernel_of(np.add)
@@ -111,6 +112,8 @@ cdef bint emit_special(Code code, int32_t node, Op op) except -1:
         return extremum(code, node, maximum_kernel)
     if what == MINIMUM:
         return extremum(code, node, minimum_kernel)
+    if what == ADD_N:
+        return add_n(code, node)
     if type(op) is IndexOp:
         return get_item(code, node)
     if type(op) is SumOp:
@@ -357,6 +360,37 @@ cdef int add_up(Code code, int32_t node, npy_intp* strides, bint is_mean) except
             result.size, spec.itemsize, spec.itemsize, spec.size // result.size)
         instruction.work = 2 * result.nbytes
     return 0
+
+
+cdef bint add_n(Code code, int32_t node) except -1:
+    """The sum of terms of one spec, from left to right."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t out = row.first_output, symbol, i
+    cdef Spec spec = code.spec(out)
+    cdef uint64_t[3] addresses
+    cdef Walk walk
+    if row.n_inputs < 2 or not spec.known or spec.type_num >= N_TYPES or (
+            add_kernel.loops[spec.type_num].function == NULL):
+        return False
+    for i in range(row.inputs, row.inputs + row.n_inputs):
+        symbol = code.graph.args[i]
+        if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not spec:
+            return False
+    code.place_output(out)
+    if spec.size == 0:
+        return True
+    symbol = code.graph.args[row.inputs]
+    for i in range(row.inputs + 1, row.inputs + row.n_inputs):
+        plan(&walk, spec)
+        code.join_place(&walk, symbol)
+        code.join_place(&walk, code.graph.args[i])
+        code.join_place(&walk, out)
+        addresses[0] = code.layout.places[symbol].address
+        addresses[1] = code.layout.places[code.graph.args[i]].address
+        addresses[2] = code.layout.places[out].address
+        code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], 0, addresses)
+        symbol = out
+    return True
 
 
 cdef bint product(Code code, int32_t node) except -1:

@@ -207,7 +207,10 @@ def structural(
     """
     if pieces is None:
         def pieces(results, operands, **attrs):
-            return [(results[0], forward(operands[0], **attrs))]
+            part = forward(operands[0], **attrs)
+            # Of a 0-d array NumPy may return a number, which is no part of it.
+            scalar = results[0].ndim == operands[0].ndim == 0
+            return [(results[0], operands[0] if scalar else part)]
 
     return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule))
 

@@ -266,13 +266,13 @@ cdef class GeneralOp(Op):
 
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1:
-        """The backward pass, in C, of a linear op of one input, with one accumulator."""
+        """The backward pass, in C, of a linear op of one input and output, with one accumulator."""
         cdef BackwardCall alone = call[0], of_tangent
         cdef Value tangent
         cdef void* result = NULL
         cdef void* nothing = NULL
         cdef void* seed
-        if not self.linear or call.n_inputs > 1:
+        if not self.linear or call.n_inputs > 1 or call.n_outputs > 1:
             return False
         tangent = tangent_value(accumulator, dense_value(<object>call.output_gradients[0]))
         seed = <void*>tangent

@@ -57,7 +57,7 @@ cdef class StructuralOp(GeneralOp):
                 moves = self.moves_of_values(read, attrs)
         if moves is None or moves.sums and not can_sum(moves.targets[0]):
             return GeneralOp.__call__(self, *inputs, **attrs)
-        if len(moves.targets) > 1:
+        if moves.in_tuple:
             return self.call_many(moves, read, values, attrs)
         out = moves.target(0, read, -1)
         tensor = new_tensor(out)
@@ -189,9 +189,10 @@ cdef class StructuralOp(GeneralOp):
         strides = layout[n + 1:] if len(layout) > n else [None] * n
         try:
             targets = self.shape_rule(*specs, **attrs)
-            if type(targets) is Spec:
+            in_tuple = type(targets) is not Spec
+            if not in_tuple:
                 targets = (targets,)
-            if not targets:
+            elif not targets:
                 return None
             for spec in targets:
                 if spec.type_num != (<Spec>specs[0]).type_num:
@@ -199,7 +200,8 @@ cdef class StructuralOp(GeneralOp):
             for spec, each in zip(specs, strides):
                 sources.append(outline(spec, each))
             targets = [outline(spec) for spec in targets]
-            return MovesOf(targets, sources, self.pieces(targets, sources, **attrs))
+            return MovesOf(
+                targets, sources, self.pieces(targets, sources, **attrs), in_tuple=in_tuple)
         except Exception:
             return None  # NumPy will say what is wrong
 

@@ -34,6 +34,7 @@ cdef class Moves:
     cdef bint fills               # each element of each target is written once
     cdef readonly bint sums       # an element of a target is written more often
     cdef readonly bint are_views  # each target is one region of a source, in its order
+    cdef bint in_tuple            # the targets are handed out in one
     cdef Moves transposed         # once somebody asked for it
     cdef int allocate(self, int n) except -1
     cdef int shape_move(self, Move* move, int ndim) except -1

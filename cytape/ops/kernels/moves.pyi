@@ -21,4 +21,5 @@ class Moves:
         targets: Sequence[np.ndarray[Any, Any]],
         sources: Sequence[np.ndarray[Any, Any]],
         pieces: Iterable[tuple[Any, Any]],
+        in_tuple: bool = False,
     ) -> None: ...

@@ -46,6 +46,8 @@ cdef class Moves:
         What `outline` returned.
     pieces : iterable
         Pairs of a part of a target and of a source, the latter broadcast to the former.
+    in_tuple : bool, optional
+        Whether the targets are handed out in a tuple, even if there is one.
 
     Raises
     ------
@@ -53,13 +55,14 @@ cdef class Moves:
         If a piece is no part of an outline.
     """
 
-    def __init__(self, targets, sources, pieces):
+    def __init__(self, targets, sources, pieces, bint in_tuple=False):
         cdef Py_ssize_t n = 0
         cdef Move* move
         cdef ndarray written, read
         cdef int axis
         pieces = [(part, np.broadcast_to(of, part.shape)) for part, of in pieces if part.size]
         self.allocate(len(pieces))
+        self.in_tuple = in_tuple
         self.targets = tuple([spec_of(x.shape, x.dtype) for x in targets])
         self.sources = tuple([spec_of(x.shape, x.dtype) for x in sources])
         target_places, source_places = places_of(targets), places_of(sources)
@@ -131,6 +134,7 @@ cdef class Moves:
             other = Moves.__new__(Moves)
             other.allocate(self.n_moves)
             other.targets, other.sources = self.sources, self.targets
+            other.in_tuple = len(other.targets) > 1
             for i in range(self.n_moves):
                 move = &other.moves[i]
                 other.shape_move(move, self.moves[i].ndim)
