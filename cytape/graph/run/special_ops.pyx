@@ -12,6 +12,7 @@ from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.sum_op cimport SumOp, axes_of
 from cytape.ops.kernels.loops cimport N_TYPES, Kernel, Loop, kernel_of
 from cytape.ops.kernels.products cimport product_loop
+from cytape.ops.kernels.selection cimport select_loop
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
@@ -21,8 +22,7 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
 from .instructions cimport (
-    ACCUMULATE, FUSED, LOOP, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop, mean_loop,
-    select_loop)
+    ACCUMULATE, FUSED, LOOP, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop, mean_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
 
 import numpy as np

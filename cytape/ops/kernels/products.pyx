@@ -23,7 +23,7 @@ cdef extern from *:
         CYTAPE_ROUNDED static void name(char **data, const npy_intp *dimensions, \\
                                         const npy_intp *strides, void *extra) { \\
             CYTAPE_ROUND \\
-            /* A single column is gone through as a single row: the inner loop is the long one. */ \\
+            /* A single column is gone through as a row: the inner loop is the long one. */ \\
             const int turned = dimensions[3] == 1; \\
             const npy_intp rows = dimensions[turned ? 3 : 1]; \\
             const npy_intp columns = dimensions[turned ? 1 : 3]; \\
