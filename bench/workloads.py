@@ -96,6 +96,11 @@ def logistic_loss(np, weights, points, labels):
     return np.mean(np.log(1 + np.exp(-labels * (points @ weights))))
 
 
+def logistic_regression(np, points, weights, bias, labels):
+    """The same with a bias; the points may be what is differentiated, too."""
+    return np.mean(np.log(1 + np.exp(-labels * (points @ weights + bias))))
+
+
 def rosenbrock(np, x):
     return np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
 
@@ -219,6 +224,14 @@ def workloads(small=False):
                         [rng.normal(size=n_features) / 10], (points, labels),
                         at_most=2.5, jvp_at_most=2.5, hvp_at_most=5.0, function_at_most=2.2)
 
+    def regression_workload(n_points, n_features):
+        points = rng.normal(size=(n_points, n_features))
+        labels = numpy.sign(points @ rng.normal(size=n_features) + rng.normal(size=n_points))
+        return Workload(f"logistic loss, {n_points}x{n_features}, gradient in all three arguments",
+                        logistic_regression,
+                        [points, rng.normal(size=n_features) / 10, numpy.array(0.1)], (labels,),
+                        at_most=3.3)
+
     def rosenbrock_workload(n):
         return Workload(f"Rosenbrock with slices, n = {n}", rosenbrock, [rng.normal(size=n)],
                         at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0, function_at_most=2.0)
@@ -227,14 +240,15 @@ def workloads(small=False):
                     "function_at_most": 2.5}
     return small_array_workloads(small) + (
         [mlp_workload(rng, 3, 4, 2, **of_small_mlp), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
-         elementwise_workload(100), logistic_workload(20, 3), rosenbrock_workload(10)]
+         elementwise_workload(100), logistic_workload(20, 3), rosenbrock_workload(10),
+         regression_workload(20, 3)]
         if small else
         [mlp_workload(rng, 8, 8, 4, **of_small_mlp),
          mlp_workload(rng, 6, 128, 64, at_most=3.0, jvp_at_most=2.8, hvp_at_most=7.0,
                       batch_at_most=12.0),
          mlp_workload(rng, 3, 1024, 256, at_most=2.95),
          lstm_workload(40, 64, 8), fan_in_workload(300, 1000), elementwise_workload(2_000_000),
-         logistic_workload(5000, 54), rosenbrock_workload(100)]
+         logistic_workload(5000, 54), rosenbrock_workload(100), regression_workload(5000, 54)]
     )
 
 

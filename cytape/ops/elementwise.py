@@ -23,8 +23,9 @@ import math
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, only_numpy
-from cytape.ops.engine.declare import elementwise, general, linear, nondifferentiable
+from cytape.ops.engine.declare import elementwise, enter, general, linear, nondifferentiable
 from cytape.ops.engine.dispatch import conform, install_conform
+from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.conform import broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.shared.grouping import together
@@ -205,10 +206,12 @@ def _where_batched(op, _, dx, dy):
     return where(op.inputs[0], dx, dy)
 
 
-_where = general(
-    "Where", np.where, _where_vjp, _where_jvp,
-    saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
-    shape_rule=shape_rules.where,
+_where = enter(
+    WhereOp(
+        "Where", np.where, _where_vjp, _where_jvp,
+        saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
+        shape_rule=shape_rules.where,
+    )
 )  # fmt: skip
 
 

@@ -51,4 +51,3 @@ cdef int direct_op(Kernel kernel) except -2       # its position among the direc
 cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op
 cdef const Loop* mean_loop(int type_num) noexcept  # divides by the stride of a third operand
 cdef const Loop* cast_loop(int from_type, int to_type) noexcept  # NULL: there is none
-cdef const Loop* select_loop(int itemsize) noexcept  # numpy.where; NULL: there is none

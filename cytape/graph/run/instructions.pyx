@@ -86,28 +86,14 @@ cdef extern from *:
         { cytape_longlong_double, cytape_longlong_float },
         { cytape_double_double, cytape_double_float },
         { cytape_float_double, cytape_float_float } };
-    #define CYTAPE_SELECT(type) \\
-        static void cytape_select_##type(char **data, const npy_intp *n, const npy_intp *strides, \\
-                                         void *extra) { \\
-            npy_intp i, count = *n; \\
-            for (i = 0; i < count; i++) { \\
-                *(type *)(data[3] + i * strides[3]) = *(npy_bool *)(data[0] + i * strides[0]) \\
-                    ? *(type *)(data[1] + i * strides[1]) : *(type *)(data[2] + i * strides[2]); \\
-            } \\
-        }
-    CYTAPE_SELECT(npy_int32)
-    CYTAPE_SELECT(npy_int64)
     """
     void* cytape_direct_loops[2][7]
     void* cytape_cast_loops[6][2]
-    void cytape_select_npy_int32() noexcept
-    void cytape_select_npy_int64() noexcept
 
 cdef Loop direct_loops[2][N_DIRECT + 1]
 cdef int[6] cast_from = [
     cnp.NPY_BOOL, cnp.NPY_INT, cnp.NPY_LONG, cnp.NPY_LONGLONG, cnp.NPY_DOUBLE, cnp.NPY_FLOAT]
 cdef Loop cast_loops[6][2]
-cdef Loop select_loops[2]
 cdef list direct_kernels = [
     kernel_of(ufunc)
     for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.negative, np.square)]
@@ -124,8 +110,6 @@ cdef void enter_loops() noexcept:
         for j in range(2):
             cast_loops[i][j].function = <loop_t>cytape_cast_loops[i][j]
             cast_loops[i][j].data = NULL
-    select_loops[0].function = <loop_t><void*>cytape_select_npy_int32
-    select_loops[1].function = <loop_t><void*>cytape_select_npy_int64
 
 
 enter_loops()
@@ -155,10 +139,6 @@ cdef const Loop* cast_loop(int from_type, int to_type) noexcept:
         if cast_from[i] == from_type:
             return &cast_loops[i][to_type == cnp.NPY_FLOAT]
     return NULL
-
-
-cdef const Loop* select_loop(int itemsize) noexcept:
-    return &select_loops[itemsize == 8] if itemsize == 8 or itemsize == 4 else NULL
 
 
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,

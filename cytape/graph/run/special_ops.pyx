@@ -13,6 +13,8 @@ from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.engine.sum_op cimport SumOp, axes_of
 from cytape.ops.kernels.loops cimport N_TYPES, Kernel, Loop, copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Moves, Region, can_sum
+from cytape.ops.kernels.products cimport product_loop
+from cytape.ops.kernels.selection cimport select_loop
 from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
 from cytape.tensor.spec cimport Spec
@@ -23,8 +25,7 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
 from .instructions cimport (
-    ACCUMULATE, FUSED, LOOP, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop, mean_loop,
-    select_loop)
+    ACCUMULATE, FUSED, LOOP, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop, mean_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
 
 import numpy as np
@@ -56,7 +57,6 @@ cdef dict SPECIAL_NAMES = {
 }
 cdef dict special = {}  # op -> Special
 cdef Kernel add_kernel = kernel_of(np.add)
-cdef Kernel matmul_kernel = kernel_of(np.matmul)
 cdef Kernel maximum_kernel = kernel_of(np.maximum)
 cdef Kernel minimum_kernel = kernel_of(np.minimum)
 
@@ -396,7 +396,8 @@ cdef bint add_n(Code code, int32_t node) except -1:
 cdef bint product(Code code, int32_t node) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, i, symbol, copy
-    cdef Spec spec
+    cdef Spec spec, left
+    cdef bint outer
     cdef npy_intp geometry[13]
     cdef npy_intp strides[MAX_AXES]
     cdef uint64_t addresses[2]
@@ -410,6 +411,9 @@ cdef bint product(Code code, int32_t node) except -1:
                 or not 1 <= spec.ndim <= 2 or spec.size == 0 or not is_plain_float(spec)
                 or spec.type_num != code.spec(out).type_num):
             return False
+    left = code.spec(code.graph.args[row.inputs])
+    # Of the left operand the last axis is summed over; outer products take any strides.
+    outer = left.dims[left.ndim - 1] == 1
     code.place_output(out)
     geometry[0] = 1
     geometry[4] = geometry[5] = geometry[6] = 0
@@ -420,7 +424,7 @@ cdef bint product(Code code, int32_t node) except -1:
             code.settle(symbol)
         code.strides_of(symbol, strides)
         addresses[i] = code.layout.places[symbol].address
-        if not suits_products(spec, strides):
+        if not outer and not suits_products(spec, strides):
             copy = code.new_temporary(spec)
             addresses[i] = code.layout.places[copy].address
             code.emit_copy(node, &code.layout.places[symbol], spec, addresses[i])
@@ -441,7 +445,7 @@ cdef bint product(Code code, int32_t node) except -1:
     instruction.data[0] = <char*>addresses[0]
     instruction.data[1] = <char*>addresses[1]
     instruction.data[2] = <char*>code.layout.places[out].address
-    instruction.loop = &matmul_kernel.loops[spec.type_num]
+    instruction.loop = product_loop(spec.type_num, geometry[2])
     instruction.work = (geometry[1] * geometry[3] + geometry[2] * geometry[3] + (
         geometry[1] * geometry[2])) * spec.itemsize
     instruction.geometry = code.push(geometry, 13)

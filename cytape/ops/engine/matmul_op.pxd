@@ -1,6 +1,7 @@
 # MatMulOp: the matrix product. Matrices and vectors of float32 or float64 go straight to the loop
 # behind numpy.matmul, that is to BLAS, which reads transposed operands in place; so do the two
-# products of the backward pass. All else is left to the rules declared in linalg.
+# products of the backward pass. Outer products have a loop of their own, which can add to what has
+# arrived. All else is left to the rules declared in linalg.
 
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value

@@ -1,23 +1,23 @@
 cimport cython
 cimport numpy as cnp
+from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport effort_so_far
 from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
-from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Loop
+from cytape.ops.kernels.products cimport add_outer_loop, product_loop
 from cytape.ops.kernels.sums cimport add_sum
 from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport new_value
+from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, new_value
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
 from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
 from .forward cimport tangent_value
 from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
-
-import numpy as np
 
 from cytape.ops.engine.dispatch import conform
 
@@ -30,7 +30,6 @@ cdef extern from "<fenv.h>" nogil:
 
 cdef Counts* recorders = counts()
 cdef int64_t* effort = effort_so_far()
-cdef Kernel matmul_kernel = kernel_of(np.matmul)
 
 
 @cython.final
@@ -138,7 +137,7 @@ cdef class MatMulOp(GeneralOp):
             ndim += 1
         out = new_value(spec_of_dims(ndim, dims, a.spec.dtype))
         feclearexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
-        multiply(a.spec.type_num, &left, &right, out)
+        multiply(&left, &right, out, False)
         if fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW):
             return None  # NumPy will say what was wrong, as it is set up to
         return out
@@ -175,13 +174,24 @@ cdef class MatMulOp(GeneralOp):
 
     cdef bint backward_in_c(self, BackwardCall* call) except -1:
         cdef Value g = dense_value(<object>call.output_gradients[0])
-        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2]
+        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2], gradient
+        cdef int i, first, position
+        if not g.contiguous:
+            g = copy_of_array(array_of(g))  # BLAS cannot read what a sum repeats
         if not fits(g, <Spec>call.refs[0], a, b):
             return False
-        if call.needed[0]:
-            call.input_gradients[0] = owned(left_gradient(g, a, b))
-        if call.needed[1]:
-            call.input_gradients[1] = owned(right_gradient(g, a, b))
+        # An outer product comes last: writing it drives out of the cache what the other one reads.
+        first = 1 if b.spec.ndim == 1 else 0
+        for position in range(2):
+            i = first ^ position
+            if not call.needed[i]:
+                continue
+            if i == 0:
+                gradient = left_gradient(g, a, b, own_total(call, 0, a))
+            else:
+                gradient = right_gradient(g, a, b, own_total(call, 1, b))
+            if gradient is not None:
+                call.input_gradients[i] = owned(gradient)
         return True
 
     cdef bint backward_with_tangents(self, BackwardCall* call,
@@ -228,21 +238,39 @@ cdef bint fits(Value g, Spec out, Value a, Value b) noexcept:
             and g.contiguous and as_matrix(a, False, &matrix) and as_matrix(b, False, &matrix))
 
 
-cdef Value left_gradient(Value g, Value a, Value b):
-    cdef Value out = new_value(a.spec)
+cdef Value own_total(BackwardCall* call, int i, Value operand):
+    """What arrived for an operand, if its memory is the tape's own; else None."""
+    cdef void* arrived = call.arrived[i]
+    if arrived == NULL or call.refs[1] == call.refs[2]:  # one tensor's two are summed first
+        return None
+    if not is_exclusive(<PyObject*>arrived) or (<Value>arrived).spec is not operand.spec:
+        return None
+    return <Value>arrived
+
+
+cdef Value left_gradient(Value g, Value a, Value b, Value total=None):
+    """The gradient of the left operand; None if it was added to a total, as outer products are."""
     cdef Matrix left, right, upstream
     describe(g, a, b, &left, &right, &upstream)
     transpose(&right)
-    multiply(g.spec.type_num, &upstream, &right, out)
-    return out
+    return product_or_sum(&upstream, &right, a.spec, total)
 
 
-cdef Value right_gradient(Value g, Value a, Value b):
-    cdef Value out = new_value(b.spec)
+cdef Value right_gradient(Value g, Value a, Value b, Value total=None):
+    """The same of the right operand."""
     cdef Matrix left, right, upstream
     describe(g, a, b, &left, &right, &upstream)
     transpose(&left)
-    multiply(g.spec.type_num, &left, &upstream, out)
+    return product_or_sum(&left, &upstream, b.spec, total)
+
+
+cdef Value product_or_sum(Matrix* a, Matrix* b, Spec spec, Value total):
+    cdef Value out
+    if total is not None and a.columns == 1:
+        multiply(a, b, total, True)
+        return None
+    out = new_value(spec)
+    multiply(a, b, out, False)
     return out
 
 
@@ -294,12 +322,15 @@ cdef void transpose(Matrix* matrix) noexcept nogil:
     matrix.row_stride, matrix.column_stride = matrix.column_stride, matrix.row_stride
 
 
-cdef void multiply(int type_num, Matrix* a, Matrix* b, Value out) noexcept:
-    cdef Loop* loop = &matmul_kernel.loops[type_num]
+cdef void multiply(Matrix* a, Matrix* b, Value out, bint add) noexcept:
+    """Write a product; or add it to what is there, if it is an outer product."""
+    cdef Loop* loop = product_loop(out.spec.type_num, a.columns)
     cdef char* data[3]
     cdef npy_intp dimensions[4]
     cdef npy_intp nbytes
     cdef npy_intp strides[9]  # of the outer loop, then of the operands, row by column
+    if add:
+        loop = add_outer_loop(out.spec.type_num)
     data[0] = a.data
     data[1] = b.data
     data[2] = out.data

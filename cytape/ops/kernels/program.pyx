@@ -6,6 +6,7 @@ from libc.stdlib cimport free, malloc
 from numpy cimport npy_intp
 
 from .loops cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
+from .selection cimport select_loop
 from .sums cimport add_to
 from .vector_math cimport vector_loop
 from .walk cimport Walk, begin, join, plan, proceed
@@ -451,7 +452,8 @@ cdef void run_step(const Step* step, int type_num, npy_intp length, char** regis
     elif step.n_inputs == 1:
         widen(type_num, length, arguments[0], arguments[1])
     else:
-        select(type_num, length, arguments, argument_strides)
+        argument_strides[0] = 1  # of the condition
+        select_loop(4 if which else 8).function(arguments, &length, argument_strides, NULL)
 
 
 cdef void widen(int type_num, npy_intp n, char* booleans, char* numbers) noexcept nogil:
@@ -461,16 +463,3 @@ cdef void widen(int type_num, npy_intp n, char* booleans, char* numbers) noexcep
             (<double*>numbers)[i] = booleans[i]
         else:
             (<float*>numbers)[i] = booleans[i]
-
-
-cdef void select(int type_num, npy_intp n, char** data, npy_intp* strides) noexcept nogil:
-    cdef npy_intp i
-    cdef char* x = data[1]
-    cdef char* y = data[2]
-    for i in range(n):
-        if type_num == cnp.NPY_DOUBLE:
-            (<double*>data[3])[i] = (<double*>x if data[0][i] else <double*>y)[0]
-        else:
-            (<float*>data[3])[i] = (<float*>x if data[0][i] else <float*>y)[0]
-        x += strides[1]
-        y += strides[2]

@@ -1,5 +1,6 @@
 """The matrix product by NumPy's own loop: every layout, rank and dtype, there and back."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.ops.engine.declare import OPS
 from cytape.tensor.tensor import tensor_of
 from cytape.testing import check_grads
+from tests.ops.forward_mode import followed
 
 SHAPES = [
     ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 4)), ((2, 3), (3, 4)), ((1, 3), (3, 1)),
@@ -30,6 +32,10 @@ LAYOUTS = {
 def draw(shape, dtype="float64", seed=0):
     values, imaginary = np.random.default_rng(seed).normal(size=(2, *shape))
     return (values + 1j * imaginary if np.dtype(dtype).kind == "c" else values).astype(dtype)
+
+
+def as_columns(x):
+    return x if x.ndim == 2 else x[:, None]
 
 
 def gradients(function, *tensors, recorded=False):
@@ -159,3 +165,115 @@ def test_there_is_one_op_for_the_operator_and_the_function():
     for product in (lambda: x @ x, lambda: np.matmul(x, x), lambda: cnp.matmul(x, x)):
         np.testing.assert_array_equal(product().numpy(), np.eye(2))
     assert type(cnp.matmul(np.eye(2), np.eye(2))) is np.ndarray
+
+
+# -- outer products: of an inner axis of one element ---------------------------------------------
+
+OUTER = [((1,), (1,)), ((1,), (1, 5)), ((7, 1), (1,)), ((7, 1), (1, 5)), ((300, 1), (1, 40)),
+         ((1, 1), (1, 9)), ((9, 1), (1, 1)), ((0, 1), (1, 4)), ((4, 1), (1, 0)),
+         ((5000,), (5000, 1)), ((1, 9), (9,))]
+WITH_VECTORS = [((50, 54), (54,)), ((50,), (50, 54)), ((1, 54), (54,)), ((54,), (54, 1)),
+                ((50, 1), (1,)), ((1,), (1, 50)), ((30,), (30,)), ((50, 1), (1, 54)),
+                ((1, 54), (54, 1)), ((1, 1), (1, 1)), ((0, 3), (3,)), ((3, 0), (0,)),
+                ((0,), (0, 3))]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64"])
+@pytest.mark.parametrize("left, right", OUTER)
+def test_outer_products_of_every_layout(left, right, dtype):
+    a, b = draw(left, dtype), draw(right, dtype, 1)
+    expected = a @ b
+    rtol = {"float16": 1e-2, "float32": 1e-4, "complex64": 1e-4}.get(dtype, 1e-12)
+    for of_left, of_right in itertools.product(LAYOUTS.values(), repeat=2):
+        found = (tensor_of(of_left(a)) @ tensor_of(of_right(b))).numpy()
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol, rtol)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64"])
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("left, right", WITH_VECTORS)
+def test_gradients_meet_what_has_arrived(left, right, recorded, dtype):
+    """A product added to a gradient that is there, and one that is there when others come."""
+    x, y = cytape.constant(draw(left, dtype)), cytape.constant(draw(right, dtype, 1))
+
+    def several(order):
+        def function(x, y):
+            terms = [lambda: cnp.sum(x @ y * 2), lambda: cnp.sum(x * x) + cnp.sum(y * y),
+                     lambda: cnp.sum(cnp.sin(x @ y))]
+            return sum(terms[i]() for i in order)
+        return function
+
+    rtol = {"float16": 5e-2, "float32": 1e-4, "complex64": 1e-4}.get(dtype, 1e-12)
+    g = 2 + np.cos(x.numpy() @ y.numpy()).conj()
+    a, b = np.atleast_2d(x.numpy()), as_columns(y.numpy())
+    g = g.reshape(len(a), b.shape[1])
+    by_x = (g @ b.T.conj()).reshape(left) + 2 * x.numpy().conj()
+    by_y = (a.T.conj() @ g).reshape(right) + 2 * y.numpy().conj()
+    for order in [(0, 1, 2), (1, 0, 2), (2, 0, 1)]:
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch([x, y])
+            z = several(order)(x, y)
+            if recorded:
+                found = tape.gradient(z, [x, y])
+        if not recorded:
+            found = tape.gradient(z, [x, y])
+        for ours, theirs, source in zip(found, (by_x, by_y), (x, y), strict=True):
+            assert ours.spec is source.spec
+            np.testing.assert_allclose(ours.numpy(), theirs, rtol, rtol)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_gradient_that_is_handed_out_is_not_added_to(dtype):
+    x, w = cytape.constant(draw((50, 54), dtype)), cytape.constant(draw((54,), dtype, 1))
+    seed = draw((50, 54), dtype, 2)
+    kept = seed.copy()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        z = [x @ w, x + 0.0]  # the sum's gradient is what the user gave
+    gradient = tape.gradient(z, x, output_gradients=[None, seed])
+    np.testing.assert_allclose(gradient.numpy(), kept + np.ones((50, 1)) * w.numpy(), 1e-5)
+    np.testing.assert_array_equal(seed, kept)
+
+
+def test_one_tensor_as_both_operands_of_an_outer_product():
+    x = cytape.constant([[3.0]])
+    (gradient,) = gradients(lambda x: x @ x + x * x, x)
+    np.testing.assert_allclose(gradient.numpy(), draw((1, 1), seed=9) * 12)
+    y = cytape.constant([3.0])
+    (gradient,) = gradients(lambda y: y @ y + cnp.sum(y * y), y)
+    np.testing.assert_allclose(gradient.numpy(), draw((), seed=9).reshape(1) * 12)
+
+
+@pytest.mark.parametrize("left, right", WITH_VECTORS)
+def test_a_gradient_that_a_sum_repeats(left, right):
+    a, b = draw(left), draw(right, seed=1)
+    x, y = cytape.constant(a), cytape.constant(b)
+    with cytape.GradientTape() as tape:
+        tape.watch([x, y])
+        z = cnp.sum(x @ y)
+    by_x, by_y = tape.gradient(z, [x, y])
+    a, b = np.atleast_2d(a), as_columns(b)
+    ones = np.ones((len(a), b.shape[1]))
+    np.testing.assert_allclose(by_x.numpy(), (ones @ b.T).reshape(left), 1e-12, 1e-12)
+    np.testing.assert_allclose(by_y.numpy(), (a.T @ ones).reshape(right), 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("left, right", WITH_VECTORS)
+def test_derivatives_of_products_with_vectors(left, right):
+    check_grads(lambda x, y: cnp.sin(x @ y), [draw(left), draw(right, seed=1)], order=2)
+    tangents = [draw((4, *left), seed=2), draw((4, *right), seed=3)]
+    x, y = cytape.constant(draw(left)), cytape.constant(draw(right, seed=1))
+    _, (tangent,) = followed(cnp.matmul, [x, y], tangents, use_batch=True)
+    expected = [dx @ y.numpy() + x.numpy() @ dy for dx, dy in zip(*tangents, strict=True)]
+    np.testing.assert_allclose(tangent.numpy(), expected, 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize("how", ["warn", "raise"])
+def test_an_outer_product_that_overflows_is_reported(how):
+    a, b = cytape.constant([[1e200], [1.0]]), cytape.constant([[1e200, 1.0]])
+    with np.errstate(over=how), pytest.raises(
+            FloatingPointError if how == "raise" else RuntimeWarning, match="overflow"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            a @ b

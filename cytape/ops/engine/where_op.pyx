@@ -1,0 +1,186 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport PyObject
+from cytape.core.trace cimport trace_knows
+from cytape.core.typedefs cimport NO_ID, id_t
+from cytape.ops.kernels.loops cimport clear_trouble, trouble
+from cytape.ops.kernels.selection cimport select_loop, selected
+from cytape.ops.kernels.sums cimport sum_to
+from cytape.tensor.spec cimport boolean_spec, broadcast_spec
+from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
+from cytape.tensor.tensor cimport new_tensor
+from cytape.tensor.value cimport is_exclusive
+from numpy cimport ndarray
+
+from .dispatch cimport dense_value, is_followed, owned, tensor_value, value_of
+from .elementwise_op cimport weak_scalar
+from .forward cimport aligned, spec_of_tangent, tangent_value
+from .symbolic cimport NO_ATTRS, graph_for
+
+cnp.import_array()
+
+cdef Counts* recorders = counts()
+
+
+@cython.final
+cdef class WhereOp(GeneralOp):
+    def __call__(self, *inputs, **attrs):
+        if len(inputs) == 3 and not attrs and not (
+                recorders.symbolic and graph_for(inputs) is not None):
+            result = self.call3(inputs[0], inputs[1], inputs[2])
+            if result is not None:
+                return result
+        return GeneralOp.__call__(self, *inputs, **attrs)
+
+    cdef object call3(self, condition, x, y):
+        """None where NumPy has to see to it."""
+        cdef Value c = tensor_value(condition), a = tensor_value(x), b = tensor_value(y), out
+        cdef Spec spec
+        if c is None and a is None and b is None:
+            return None
+        if c is None and type(condition) is ndarray and (
+                cnp.PyArray_TYPE(condition) == cnp.NPY_BOOL):
+            c = value_of(condition, False)
+        if a is None:
+            a = plain_operand(x, b)
+        if b is None:
+            b = plain_operand(y, a)
+            if a is None and b is not None:
+                a = plain_operand(x, b)
+        if a is None or b is None or c is None:
+            return None
+        if trouble():  # a number that is too large for the dtype
+            clear_trouble()
+            return None
+        spec = spec_of_result(c, a, b)
+        if spec is None:
+            return None
+        out = selected(c, a, b, spec, None, True)
+        if out is None:
+            return None
+        tensor = new_tensor(out)
+        if recorders.entered and is_followed((x, y)):
+            if type(condition) is ndarray:
+                c = value_of(condition, True)
+            self.record_selection(c, a, b, out)
+            if recorders.accumulators.count:
+                self.follow_in_c([c, a, b], out, NO_ATTRS)
+        return tensor
+
+    cdef int record_selection(self, Value condition, Value a, Value b, Value out) except -1:
+        """What `GeneralOp.record_call` does, faster."""
+        cdef Recorder recorder
+        cdef id_t ids[4]
+        cdef void* refs[6]
+        ids[0], ids[1], ids[2], ids[3] = NO_ID, a.id, b.id, out.id
+        for recorder in recording() or ():
+            if trace_knows(recorder, a.id) or trace_knows(recorder, b.id):
+                refs[0], refs[1] = owned(out.spec), owned(condition)
+                refs[2], refs[3] = owned(a.spec), owned(b.spec)
+                refs[4], refs[5] = owned(None), owned(NO_ATTRS)
+                try:
+                    recorder.record_op(&self.op_type.kind, ids, 3, ids + 3, 1, refs, 6)
+                except BaseException:
+                    self.op_type.kind.release(refs, 6, recorder.keeper)
+                    raise
+        return 0
+
+    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+        cdef Spec spec = spec_of_result(inputs[0], inputs[1], inputs[2])
+        cdef Value dx = tangents[1], dy = tangents[2]
+        cdef int ndim
+        if spec is None:
+            return None
+        if batched:
+            ndim = spec.ndim
+            spec = spec_of_tangent(spec, (dy if dx is None else dx).spec.dims[0])
+            dx = None if dx is None else aligned(dx, ndim)
+            dy = None if dy is None else aligned(dy, ndim)
+        return selected(inputs[0], dx, dy, spec, None, False)
+
+    cdef bint in_c(self, BackwardCall* call) except -1:
+        return self.suits(call)
+
+    cdef bint suits(self, BackwardCall* call) except -1:
+        """Whether the gradients of a call can be selected here."""
+        cdef Spec out = <Spec>call.refs[0], spec
+        cdef int i
+        if (type(<object>call.refs[1]) is not Value or select_loop(out.itemsize) == NULL
+                or (<Value>call.refs[1]).spec.type_num != cnp.NPY_BOOL):
+            return False
+        for i in range(1, 3):
+            spec = <Spec>call.refs[1 + i]
+            if spec.type_num != out.type_num or spec is not out and (
+                    spec.type_num == cnp.NPY_FLOAT16):  # halves are summed as floats
+                return False
+        return True
+
+    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+        cdef bint spare = is_exclusive(<PyObject*>call.output_gradients[0])
+        cdef Value g = dense_value(<object>call.output_gradients[0])
+        cdef Value condition
+        cdef Spec spec
+        cdef int i, last = 2 if call.needed[2] else 1
+        if not self.suits(call) or g.spec is not <Spec>call.refs[0]:
+            return False
+        condition = <Value>call.refs[1]
+        for i in range(1, last + 1):
+            spec = <Spec>call.refs[1 + i]
+            if not call.needed[i]:
+                continue
+            if spare and i == last and spec is g.spec:  # nobody else will read the gradient
+                part_taken(g, condition, spec, i == 1, g)
+                call.input_gradients[i] = call.output_gradients[0]
+                call.output_gradients[0] = NULL
+            else:
+                call.input_gradients[i] = owned(part_taken(g, condition, spec, i == 1, None))
+        return True
+
+    cdef bint backward_with_tangents(self, BackwardCall* call,
+                                     TangentRecorder accumulator) except -1:
+        cdef Value g = dense_value(<object>call.output_gradients[0]), condition, gradient
+        cdef Value of_g = tangent_value(accumulator, g)
+        cdef int i
+        if not self.suits(call) or g.spec is not <Spec>call.refs[0] or (
+                of_g is not None and of_g.spec is not g.spec):
+            return False
+        condition = <Value>call.refs[1]
+        for i in range(1, 3):
+            if call.needed[i]:
+                gradient = part_taken(g, condition, <Spec>call.refs[1 + i], i == 1, None)
+                call.input_gradients[i] = owned(gradient)
+                if of_g is not None:
+                    accumulator.store(gradient.id, owned(
+                        part_taken(of_g, condition, <Spec>call.refs[1 + i], i == 1, None)))
+        return True
+
+
+cdef Value plain_operand(x, Value other):
+    """The value of a plain array of floats, or of a number beside one; None: NumPy must decide."""
+    if type(x) is ndarray:
+        return value_of(x, False) if is_float(cnp.PyArray_TYPE(x)) else None
+    return None if other is None else weak_scalar(x, other.spec)
+
+
+cdef bint is_float(int type_num) noexcept:
+    return cnp.PyTypeNum_ISFLOAT(type_num) or cnp.PyTypeNum_ISCOMPLEX(type_num)
+
+
+cdef Spec spec_of_result(Value condition, Value a, Value b):
+    """None where NumPy has to see to it: other dtypes, and shapes that do not fit."""
+    cdef Spec spec = a.spec
+    if (spec.type_num != b.spec.type_num or not spec.trainable
+            or condition.spec.type_num != cnp.NPY_BOOL):
+        return None
+    if spec is not b.spec and b.spec.ndim:
+        spec = b.spec if spec.ndim == 0 else broadcast_spec(spec, b.spec)
+    if spec is None or condition.spec.ndim == 0 or condition.spec is boolean_spec(spec):
+        return spec
+    return broadcast_spec(spec, condition.spec)
+
+
+cdef Value part_taken(Value g, Value condition, Spec spec, bint first, Value into):
+    """The gradient of the first operand or the other: what is taken, summed to its spec."""
+    cdef Value terms = selected(condition, g if first else None, None if first else g, g.spec,
+                                into, False)
+    return terms if spec is g.spec else sum_to(terms, spec)
