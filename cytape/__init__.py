@@ -25,7 +25,6 @@ from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
 from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
-from cytape.core.workers import get_num_threads, set_num_threads
 from cytape.ops.creation import identity
 from cytape.ops.engine.declare import disable_gradient, register_gradient, register_jvp
 from cytape.ops.indexing import gather
@@ -94,7 +93,6 @@ __all__ = [
     "function",
     "gather",
     "get_default_graph",
-    "get_num_threads",
     "get_variable",
     "grad",
     "gradients",
@@ -125,7 +123,6 @@ __all__ = [
     "register_gradient",
     "register_jvp",
     "register_structure",
-    "set_num_threads",
     "stop_gradient",
     "stop_recording",
     "testing",

@@ -19,29 +19,13 @@ from .memory cimport grow, release, resize
 from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace, new_slot
 from .typedefs cimport NO_INDEX, id_t, index_t
 from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace
-from .workers cimport Task, num_threads, start
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
-
-from queue import SimpleQueue
 
 from cytape.errors import TapeStateError
 
 cdef enum:
     NOT_NEEDED = -1          # State.missing of an op that no target depends on
-    STARTED = -2             # ... of one whose backward function had its turn
-    DONE = -3                # ... and of one whose gradients were handed on, too
-
-cdef struct Hand:
-    # One op's backward call.
-    index_t op
-    BackwardCall call
-    void** row               # the op's refs, gradients of outputs and inputs, what arrived
-    index_t row_begin, row_end  # where in it gradients are; none are left there between ops
-    index_t row_capacity
-    char* needed             # which inputs want a gradient
-    index_t needed_capacity
-    bint busy
 
 cdef struct State:
     OpTable table            # taken from the trace (consume), or a copy of its ops and args
@@ -53,11 +37,14 @@ cdef struct State:
     int32_t* missing         # per op: outputs with uses pending
     index_t* ready           # binary heap, the largest op on top
     index_t n_ready
-    index_t unfinished       # all needed ops after this one are done
     Arrivals arrivals
     TensorState* tensors     # of the arrivals
-    Hand* hands              # one per thread; the first is this thread's own
-    int n_hands, n_busy
+    BackwardCall call        # of the op whose turn it is
+    void** row               # its refs, gradients of outputs and inputs, what arrived
+    index_t row_begin, row_end  # where in it gradients are; none are left there between ops
+    index_t row_capacity
+    char* needed             # which of its inputs want a gradient
+    index_t needed_capacity
 
 
 cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize_t n_targets,
@@ -75,7 +62,7 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
         begin(trace, &state, targets, n_targets, sources, n_sources, consume)
         prepare(&state, n_targets)
         if consume:
-            release_all(trace, &state, NOT_NEEDED)
+            release_ops(trace, &state, False)
         seed(trace, vspace, &state, n_targets, seeds, infos)
         sweep(trace, vspace, &state, build_zeros)
         for i in range(n_sources):
@@ -95,6 +82,7 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
             if seeds[i] != NULL:
                 vspace.release(seeds[i])
                 seeds[i] = NULL
+        release_row(vspace, &state)
         for slot in range(state.n_slots):
             drop_gradients(vspace, &state.arrivals, slot)
         end(trace, &state, targets, n_targets, sources, n_sources)
@@ -144,12 +132,7 @@ cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targ
         state.table.n_ops = table.n_ops
         trace.readers += 1
         state.reading = True
-    resize(<void**>&state.hands, num_threads(), sizeof(Hand))
     # Nothing fails from here on.
-    state.n_hands = num_threads()
-    state.arrivals.by_sender = state.n_hands > 1
-    memset(state.hands, 0, state.n_hands * sizeof(Hand))
-    state.unfinished = table.n_ops - 1
     state.arrivals.free_extra = NO_INDEX
     memset(state.missing, 0xff, table.n_ops * sizeof(int32_t))  # NOT_NEEDED
     memset(state.tensors, 0, trace.n_slots * sizeof(TensorState))
@@ -173,7 +156,7 @@ cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targe
     cdef index_t first_doomed = trace.n_doomed
     cdef Op* entry
     if state.consume:
-        release_all(trace, state, DONE)
+        release_ops(trace, state, True)
         for op in range(state.table.n_ops):
             entry = &state.table.ops[op]
             for arg in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
@@ -197,19 +180,17 @@ cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targe
     release_arrivals(&state.arrivals)
     release(state.missing)
     release(state.ready)
-    for i in range(state.n_hands):
-        release(state.hands[i].row)
-        release(state.hands[i].needed)
-    release(state.hands)
+    release(state.row)
+    release(state.needed)
     trace.pinned -= state.pinning
     trace.end_sweep()
 
 
-cdef void release_all(Trace trace, State* state, int32_t missing) noexcept:
+cdef void release_ops(Trace trace, State* state, bint all_left) noexcept:
     """Release the consumed ops that are not needed (or, at the end, all that are left)."""
     cdef index_t op
     for op in range(state.table.n_ops):
-        if missing == DONE or state.missing[op] == missing:
+        if all_left or state.missing[op] == NOT_NEEDED:
             release_consumed(trace, state, op)
 
 
@@ -281,7 +262,7 @@ cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, vo
                 gradient = vspace.ones(infos[target])
             else:
                 continue  # no op leads to this target
-        deliver(vspace, &state.arrivals, slot, gradient, state.table.n_ops, True)
+        deliver(vspace, &state.arrivals, slot, gradient)
     return 0
 
 
@@ -291,27 +272,16 @@ cdef inline void** refs_of(Trace trace, State* state) noexcept nogil:
 
 cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) except -1:
     cdef index_t op
-    cdef Hand* hand = &state.hands[0]
     cdef int64_t* effort = effort_so_far()
-    cdef object done = SimpleQueue() if state.n_hands > 1 else None
-    try:
-        while state.n_ready or state.n_busy:
-            spend(effort, OP_EFFORT)
-            if state.n_busy and (state.n_ready == 0 or not done.empty()):
-                finish_task(trace, vspace, state, done.get())
-                continue
-            hand.op = pop_ready(state)
-            state.missing[hand.op] = STARTED
-            if prepare_call(trace, vspace, state, hand, build_zeros):
-                if (done is not None and state.n_busy < state.n_hands - 1
-                        and state.n_ready + state.n_busy and vspace.worth_a_thread(&hand.call)
-                        and start_task(vspace, state, hand, done)):
-                    continue
-                vspace.backward(&hand.call)
-            finish(trace, vspace, state, hand)
-    finally:
-        wait_for_workers(vspace, state, done)
-        release_row(vspace, hand)
+    while state.n_ready:
+        spend(effort, OP_EFFORT)
+        op = pop_ready(state)
+        if prepare_call(trace, vspace, state, op, build_zeros):
+            vspace.backward(&state.call)
+        if state.consume:
+            release_consumed(trace, state, op)
+        hand_on(vspace, state, op)
+        release_row(vspace, state)
     for op in range(state.table.n_ops):
         if state.missing[op] > 0:
             raise TapeStateError("ops on the tape depend on each other in a circle: an op was "
@@ -319,150 +289,53 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
     return 0
 
 
-cdef int wait_for_workers(VSpace vspace, State* state, done) except -1:
-    """Throw away what is still on its way; workers use memory that goes with this gradient."""
-    interrupt = None
-    while state.n_busy:
-        try:
-            task = done.get()
-        except BaseException as error:  # whatever a signal's handler raises
-            interrupt = error
-            continue
-        put_down(vspace, state, &state.hands[(<Task>task).hand])
-    if interrupt is not None:
-        raise interrupt
-    return 0
-
-
-cdef bint start_task(VSpace vspace, State* state, Hand* hand, done) except -1:
-    """Have the call at hand run on another thread, if there is one; the hand is free then."""
-    cdef int i = 1
-    cdef bint started
-    while state.hands[i].busy:
-        i += 1
-    exchange(&state.hands[i], hand)
-    # What arrives for the inputs meanwhile must not be disturbed.
-    memset(state.hands[i].call.arrived, 0, state.hands[i].call.n_inputs * sizeof(void*))
-    state.hands[i].busy = True
-    state.n_busy += 1
-    try:
-        started = start(vspace, &state.hands[i].call, i, done)
-    except BaseException:
-        put_down(vspace, state, &state.hands[i])
-        raise
-    if not started:
-        state.hands[i].busy = False
-        state.n_busy -= 1
-        exchange(&state.hands[i], hand)
-    return started
-
-
-cdef void exchange(Hand* a, Hand* b) noexcept:
-    cdef Hand held = a[0]
-    a[0] = b[0]
-    b[0] = held
-
-
-cdef int finish_task(Trace trace, VSpace vspace, State* state, Task task) except -1:
-    cdef Hand* hand = &state.hands[task.hand]
-    try:
-        if task.error is not None:
-            raise task.error
-        finish(trace, vspace, state, hand)
-    finally:
-        put_down(vspace, state, hand)
-    return 0
-
-
-cdef void put_down(VSpace vspace, State* state, Hand* hand) noexcept:
-    release_row(vspace, hand)
-    hand.busy = False
-    state.n_busy -= 1
-
-
-cdef inline int finish(Trace trace, VSpace vspace, State* state, Hand* hand) except -1:
-    """Hand on the gradients that a backward call left, and find the ops that are ready now."""
-    cdef Op* entry = &state.table.ops[hand.op]
-    cdef TensorState* tensor
-    cdef index_t slot, i, upstream
-    cdef void* gradient
-    cdef bint in_order
-    if state.consume:
-        release_consumed(trace, state, hand.op)
-    if state.n_hands > 1:
-        while (state.missing[state.unfinished] == DONE
-               or state.missing[state.unfinished] == NOT_NEEDED):
-            state.unfinished -= 1
-    in_order = state.n_hands == 1 or hand.op == state.unfinished
-    for i in range(entry.n_inputs):
-        slot = state.table.args[entry.args + i]
-        if slot == NO_INDEX:
-            continue
-        tensor = &state.tensors[slot]
-        upstream = tensor.producer
-        gradient = hand.call.input_gradients[i]
-        if gradient != NULL and (upstream != NO_INDEX or tensor.is_source and tensor.known):
-            hand.call.input_gradients[i] = NULL
-            deliver(vspace, &state.arrivals, slot, gradient, hand.op, in_order)
-        tensor.pending -= 1
-        if tensor.pending == 0 and upstream != NO_INDEX:
-            state.missing[upstream] -= 1
-            if state.missing[upstream] == 0:
-                push_ready(state, upstream)
-    state.missing[hand.op] = DONE
-    release_row(vspace, hand)
-    return 0
-
-
-cdef bint prepare_call(Trace trace, VSpace vspace, State* state, Hand* hand,
+cdef bint prepare_call(Trace trace, VSpace vspace, State* state, index_t op,
                        bint build_zeros) except -1:
-    """Fill the hand's row; False if no gradient arrived, so that there is nothing to call."""
-    cdef Op* op = &state.table.ops[hand.op]
-    cdef BackwardCall* call = &hand.call
+    """Fill the call and its row; False if no gradient arrived, so that there is nothing to call."""
+    cdef Op* entry = &state.table.ops[op]
+    cdef BackwardCall* call = &state.call
     cdef TensorState* tensor
     cdef index_t slot, i
-    cdef index_t n = op.n_refs + op.n_outputs + 2 * op.n_inputs
-    cdef index_t* inputs = state.table.args + op.args
-    cdef index_t* outputs = inputs + op.n_inputs
+    cdef index_t n = entry.n_refs + entry.n_outputs + 2 * entry.n_inputs
+    cdef index_t* inputs = state.table.args + entry.args
+    cdef index_t* outputs = inputs + entry.n_inputs
     cdef void** refs
     cdef void* gradient
     cdef bint any_gradient = False
-    if n > hand.row_capacity:
-        grow(<void**>&hand.row, &hand.row_capacity, n, sizeof(void*))
-    if op.n_inputs > hand.needed_capacity:
-        grow(<void**>&hand.needed, &hand.needed_capacity, op.n_inputs, sizeof(char))
-    call.kind = op.kind
-    call.refs = hand.row
-    call.n_refs = op.n_refs
-    call.n_outputs = op.n_outputs
-    call.n_inputs = op.n_inputs
-    call.output_gradients = hand.row + op.n_refs
-    call.needed = hand.needed
-    call.input_gradients = call.output_gradients + op.n_outputs
-    call.arrived = call.input_gradients + op.n_inputs
-    refs = refs_of(trace, state) + op.refs
-    for i in range(op.n_refs):
+    if n > state.row_capacity:
+        grow(<void**>&state.row, &state.row_capacity, n, sizeof(void*))
+    if entry.n_inputs > state.needed_capacity:
+        grow(<void**>&state.needed, &state.needed_capacity, entry.n_inputs, sizeof(char))
+    call.kind = entry.kind
+    call.refs = state.row
+    call.n_refs = entry.n_refs
+    call.n_outputs = entry.n_outputs
+    call.n_inputs = entry.n_inputs
+    call.output_gradients = state.row + entry.n_refs
+    call.needed = state.needed
+    call.input_gradients = call.output_gradients + entry.n_outputs
+    call.arrived = call.input_gradients + entry.n_inputs
+    refs = refs_of(trace, state) + entry.refs
+    for i in range(entry.n_refs):
         call.refs[i] = refs[i]
-    for i in range(op.n_outputs):
+    for i in range(entry.n_outputs):
         call.output_gradients[i] = NULL
-    for i in range(op.n_inputs):
+    for i in range(entry.n_inputs):
         slot = inputs[i]
-        hand.needed[i] = 0
+        state.needed[i] = 0
         call.input_gradients[i] = call.arrived[i] = NULL
         if slot == NO_INDEX:
             continue
         tensor = &state.tensors[slot]
         if tensor.known:
-            hand.needed[i] = WANTED if tensor.is_source else NEEDED
-            # What came before its turn is summed after what this op sends.
-            if tensor.count == 1 and state.n_busy == 0 and (
-                    tensor.sender > hand.op or state.n_hands == 1):
+            state.needed[i] = WANTED if tensor.is_source else NEEDED
+            if tensor.count == 1:
                 call.arrived[i] = tensor.gradient
         elif tensor.is_source:
-            hand.needed[i] = NEEDED
-    hand.row_begin = op.n_refs
-    hand.row_end = n - op.n_inputs
-    for i in range(op.n_outputs):
+            state.needed[i] = NEEDED
+    state.row_begin = entry.n_refs
+    state.row_end = n - entry.n_inputs
+    for i in range(entry.n_outputs):
         slot = outputs[i]
         if slot == NO_INDEX or state.tensors[slot].count == 0:
             continue
@@ -474,18 +347,42 @@ cdef bint prepare_call(Trace trace, VSpace vspace, State* state, Hand* hand,
             state.tensors[slot].count = 0
         call.output_gradients[i] = gradient
     if any_gradient:
-        for i in range(op.n_outputs if build_zeros else 0):
+        for i in range(entry.n_outputs if build_zeros else 0):
             if call.output_gradients[i] == NULL and (
-                    i >= 64 or not op.kind.optional_gradients >> i & 1):
+                    i >= 64 or not entry.kind.optional_gradients >> i & 1):
                 call.output_gradients[i] = vspace.zeros(call.refs[i])
     return any_gradient
 
 
-cdef void release_row(VSpace vspace, Hand* hand) noexcept:
+cdef inline int hand_on(VSpace vspace, State* state, index_t op) except -1:
+    """Give the gradients that a backward call left to the inputs, and find what is ready now."""
+    cdef Op* entry = &state.table.ops[op]
+    cdef TensorState* tensor
+    cdef index_t slot, i, upstream
     cdef void* gradient
-    while hand.row_begin < hand.row_end:
-        gradient = hand.row[hand.row_begin]
-        hand.row_begin += 1
+    for i in range(entry.n_inputs):
+        slot = state.table.args[entry.args + i]
+        if slot == NO_INDEX:
+            continue
+        tensor = &state.tensors[slot]
+        upstream = tensor.producer
+        gradient = state.call.input_gradients[i]
+        if gradient != NULL and (upstream != NO_INDEX or tensor.is_source and tensor.known):
+            state.call.input_gradients[i] = NULL
+            deliver(vspace, &state.arrivals, slot, gradient)
+        tensor.pending -= 1
+        if tensor.pending == 0 and upstream != NO_INDEX:
+            state.missing[upstream] -= 1
+            if state.missing[upstream] == 0:
+                push_ready(state, upstream)
+    return 0
+
+
+cdef void release_row(VSpace vspace, State* state) noexcept:
+    cdef void* gradient
+    while state.row_begin < state.row_end:
+        gradient = state.row[state.row_begin]
+        state.row_begin += 1
         if gradient != NULL:
             vspace.release(gradient)
 

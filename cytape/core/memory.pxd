@@ -1,6 +1,11 @@
-# All growth and shrinking of all C arrays. A pointer is replaced only when the allocation
-# succeeded, so that a MemoryError leaves its owner valid; the owner updates its capacity last and
-# releases in __dealloc__.
+# Memory: all growth and shrinking of all C arrays, and the place where memory is kept for reuse.
+#
+# The first touch of fresh memory, page by page, costs more than recording ten ops on a page, or
+# most operations on an array. So what large arrays leave, those of tapes and those of values, is
+# kept for the next of about the size.
+#
+# A pointer is replaced only when the allocation succeeded, so that a MemoryError leaves its owner
+# valid; the owner updates its capacity last and releases in __dealloc__.
 
 from .typedefs cimport index_t
 
@@ -19,3 +24,50 @@ cdef bint has_grown(void** memory, index_t* capacity, Py_ssize_t at_least,
 cdef void shrink(void** memory, index_t* capacity, Py_ssize_t used, size_t item_size) noexcept
 
 cdef void release(void* memory) noexcept
+
+# ---- blocks: memory that is not resized
+
+cdef enum:
+    BLOCKS = 64              # kept at most, ...
+    KEPT_BYTES = 1 << 28     # ... of this much memory altogether
+
+cdef struct Block:
+    void* memory
+    size_t nbytes
+
+cdef struct Keeper:
+    size_t nbytes
+    int n
+    Block[BLOCKS] blocks  # those given back last stand last
+
+cdef Keeper keeper
+
+# The same as below, for blocks of up to `at_most` bytes, and where there is no room for one more.
+cdef void* another_block(size_t* nbytes, size_t at_most) noexcept
+cdef void keep_instead(void* memory, size_t nbytes) noexcept
+cdef size_t release_blocks() noexcept  # all that are kept; returns how many bytes that were
+
+
+cdef inline void* take_block(size_t* nbytes) noexcept:
+    """A block that begins at a cache line; NULL: there is no memory.
+
+    One that was kept may hold a little more than was asked for; nbytes becomes what it holds.
+    """
+    cdef size_t at_most = nbytes[0] + nbytes[0] // 8
+    cdef Block* last = &keeper.blocks[keeper.n - 1]  # the likeliest to be in the cache
+    if keeper.n == 0 or last.nbytes < nbytes[0] or last.nbytes > at_most:
+        return another_block(nbytes, at_most)
+    keeper.n -= 1
+    keeper.nbytes -= last.nbytes
+    nbytes[0] = last.nbytes
+    return last.memory
+
+
+cdef inline void give_back_block(void* memory, size_t nbytes) noexcept:
+    if keeper.n == BLOCKS or keeper.nbytes + nbytes > KEPT_BYTES:
+        keep_instead(memory, nbytes)
+        return
+    keeper.blocks[keeper.n].memory = memory
+    keeper.blocks[keeper.n].nbytes = nbytes
+    keeper.nbytes += nbytes
+    keeper.n += 1

@@ -1,125 +1,191 @@
 from libc.limits cimport INT_MAX
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy
 
 cdef extern from *:
     """
     #include <stdlib.h>
-    #include <string.h>
     #if defined(__linux__)
     #include <malloc.h>
     #include <sys/mman.h>
-    /* The first touch of a page costs more than recording ten ops on it. So what a dead tape leaves
-       is kept for the next one (CYTAPE_KEPT bytes at most); arrays larger than a huge page are
-       mapped, ask for huge pages, and grow without being copied. */
+    #endif
     #define CYTAPE_HUGE_PAGE ((size_t)1 << 21)
-    #define CYTAPE_WORTH_KEEPING ((size_t)1 << 15)
-    #define CYTAPE_KEPT ((size_t)1 << 23)
-    #define CYTAPE_BLOCKS 48
-    typedef struct { void *memory; size_t n_bytes; } cytape_block;
-    static cytape_block cytape_kept[CYTAPE_BLOCKS], cytape_mapped[CYTAPE_BLOCKS];
-    static size_t cytape_kept_bytes = 0;
+    #define CYTAPE_CACHE_LINE ((size_t)64)
 
-    static cytape_block *cytape_find(cytape_block *blocks, void *memory) {
+    /* Large memory in huge pages, as NumPy asks for it: fewer faults, fewer misses of the TLB. */
+    static void *cytape_allocate(size_t n_bytes) {
+    #if defined(_MSC_VER)
+        return malloc(n_bytes);
+    #else
+        void *memory;
+        int huge = n_bytes >= 2 * CYTAPE_HUGE_PAGE;
+        if (posix_memalign(&memory, huge ? CYTAPE_HUGE_PAGE : CYTAPE_CACHE_LINE, n_bytes)) {
+            return NULL;
+        }
+    #if defined(__linux__)
+        if (huge) { madvise(memory, n_bytes, MADV_HUGEPAGE); }
+    #endif
+        return memory;
+    #endif
+    }
+
+    #if defined(__linux__)
+    /* Arrays of tapes that are larger than a huge page are mapped, ask for huge pages, and grow
+       without being copied. */
+    #define CYTAPE_MAPS 1
+    #define CYTAPE_MAPPED 48
+    typedef struct { void *memory; size_t n_bytes; } cytape_mapping;
+    static cytape_mapping cytape_mapped[CYTAPE_MAPPED];
+
+    static cytape_mapping *cytape_find(void *memory) {
         int i;
-        for (i = 0; i < CYTAPE_BLOCKS; i++) {
-            if (blocks[i].memory == memory) { return &blocks[i]; }
+        for (i = 0; i < CYTAPE_MAPPED; i++) {
+            if (cytape_mapped[i].memory == memory) { return &cytape_mapped[i]; }
         }
         return NULL;
     }
 
-    static cytape_block *cytape_find_mapped(void *memory) {
+    static cytape_mapping *cytape_find_mapped(void *memory) {
         /* Most can be told at a glance: mapped memory begins with a page. */
-        return memory == NULL || (size_t)memory % 4096 ? NULL : cytape_find(cytape_mapped, memory);
+        return memory == NULL || (size_t)memory % 4096 ? NULL : cytape_find(memory);
     }
 
-    static void cytape_free(void *memory) {
-        cytape_block *block;
-        size_t n_bytes;
-        if (memory == NULL) { return; }
-        block = cytape_find_mapped(memory);
-        if (block != NULL) {
-            munmap(memory, block->n_bytes);
-            block->memory = NULL;
-            return;
-        }
-        n_bytes = malloc_usable_size(memory);
-        if (n_bytes >= CYTAPE_WORTH_KEEPING && cytape_kept_bytes + n_bytes <= CYTAPE_KEPT) {
-            block = cytape_find(cytape_kept, NULL);
-            if (block != NULL) {
-                block->memory = memory;
-                block->n_bytes = n_bytes;
-                cytape_kept_bytes += n_bytes;
-                return;
-            }
-        }
-        free(memory);
-    }
-
-    /* What a block holds; the allocator knows only those that are its own. */
-    static size_t cytape_size(void *memory) {
-        cytape_block *block = cytape_find_mapped(memory);
-        return memory == NULL ? 0 : block == NULL ? malloc_usable_size(memory) : block->n_bytes;
-    }
-
-    static void *cytape_moved(void *memory, void *to, size_t n_bytes) {
-        size_t held = cytape_size(memory);
-        if (memory != NULL) {
-            memcpy(to, memory, held < n_bytes ? held : n_bytes);
-            cytape_free(memory);
-        }
-        return to;
-    }
-
+    /* Resize what is mapped, or map something new for NULL; NULL: as it was. */
     static void *cytape_map(void *memory, size_t n_bytes) {
-        cytape_block *block = cytape_find_mapped(memory);
+        cytape_mapping *mapping = cytape_find(memory);
         void *mapped;
+        if (mapping == NULL) { return NULL; }
         n_bytes = (n_bytes + CYTAPE_HUGE_PAGE - 1) & ~(CYTAPE_HUGE_PAGE - 1);
-        if (block != NULL) {
-            mapped = mremap(memory, block->n_bytes, n_bytes, MREMAP_MAYMOVE);
+        if (memory != NULL) {
+            mapped = mremap(memory, mapping->n_bytes, n_bytes, MREMAP_MAYMOVE);
         } else {
-            block = cytape_find(cytape_mapped, NULL);
-            if (block == NULL) { return realloc(memory, n_bytes); }
             mapped = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                           -1, 0);
         }
         if (mapped == MAP_FAILED) { return NULL; }
         madvise(mapped, n_bytes, MADV_HUGEPAGE);
-        if (block->memory == NULL) { cytape_moved(memory, mapped, n_bytes); }
-        block->memory = mapped;
-        block->n_bytes = n_bytes;
+        mapping->memory = mapped;
+        mapping->n_bytes = n_bytes;
         return mapped;
     }
 
-    static void *cytape_reallocate(void *memory, size_t n_bytes) {
-        void *moved = NULL;
-        size_t held;
-        int i;
-        if (n_bytes >= CYTAPE_HUGE_PAGE) { return cytape_map(memory, n_bytes); }
-        if (n_bytes < CYTAPE_WORTH_KEEPING && cytape_find_mapped(memory) == NULL) {
-            return realloc(memory, n_bytes);
-        }
-        for (i = 0; i < CYTAPE_BLOCKS && moved == NULL; i++) {
-            held = cytape_kept[i].memory == NULL ? 0 : cytape_kept[i].n_bytes;
-            if (held >= n_bytes && held <= 2 * n_bytes) {
-                moved = cytape_kept[i].memory;
-                cytape_kept[i].memory = NULL;
-                cytape_kept_bytes -= held;
-            }
-        }
-        if (moved == NULL) { moved = malloc(n_bytes); }
-        return moved == NULL ? NULL : cytape_moved(memory, moved, n_bytes);
+    static int cytape_unmap(void *memory) {
+        cytape_mapping *mapping = cytape_find_mapped(memory);
+        if (mapping == NULL) { return 0; }
+        munmap(memory, mapping->n_bytes);
+        mapping->memory = NULL;
+        return 1;
     }
-    #else
-    #define cytape_reallocate realloc
-    #define cytape_free free
+
+    /* What memory holds that is mapped; 0: it is not. */
+    static size_t cytape_mapped_size(void *memory) {
+        cytape_mapping *mapping = cytape_find_mapped(memory);
+        return mapping == NULL ? 0 : mapping->n_bytes;
+    }
+    #else  /* the C library does it all, and need not know what memory holds */
+    #define CYTAPE_MAPS 0
+    #define cytape_map(memory, n_bytes) NULL
+    #define cytape_unmap(memory) 0
+    #define cytape_mapped_size(memory) ((size_t)0)
+    #define malloc_usable_size(memory) ((size_t)0)
     #endif
     """
-    void* cytape_reallocate(void* memory, size_t n_bytes) noexcept nogil
-    void cytape_free(void* memory) noexcept nogil
+    const bint MAPS "CYTAPE_MAPS"
+    const size_t HUGE_PAGE "CYTAPE_HUGE_PAGE"
+    const size_t CACHE_LINE "CYTAPE_CACHE_LINE"
+    void* cytape_allocate(size_t n_bytes) noexcept
+    void* cytape_map(void* memory, size_t n_bytes) noexcept
+    bint cytape_unmap(void* memory) noexcept
+    size_t cytape_mapped_size(void* memory) noexcept
+    size_t malloc_usable_size(void* memory) noexcept
 
 cdef enum:
     INITIAL_CAPACITY = 64
     LARGE = 1 << 16
     TOO_LARGE = 8  # times as large as what is used
+    WORTH_KEEPING = 1 << 15  # bytes of an array
+
+
+# ---- blocks
+
+cdef void* another_block(size_t* nbytes, size_t at_most) noexcept:
+    """Take the one that fits best, and of these the last; or a new one."""
+    cdef size_t wanted = nbytes[0]
+    cdef int place, best = -1
+    for place in range(keeper.n - 1, -1, -1):
+        if wanted <= keeper.blocks[place].nbytes <= at_most:
+            best = place
+            if keeper.blocks[place].nbytes == wanted:
+                break
+            at_most = keeper.blocks[place].nbytes - 1
+    if best < 0:
+        return cytape_allocate(wanted)
+    nbytes[0] = keeper.blocks[best].nbytes
+    return removed(best)
+
+
+cdef void keep_instead(void* memory, size_t nbytes) noexcept:
+    """Keep a block instead of those that have waited longest."""
+    if nbytes > KEPT_BYTES:
+        free(memory)
+        return
+    while keeper.n == BLOCKS or keeper.nbytes + nbytes > KEPT_BYTES:
+        free(removed(0))
+    give_back_block(memory, nbytes)
+
+
+cdef void* removed(int place) noexcept:
+    cdef void* memory = keeper.blocks[place].memory
+    keeper.n -= 1
+    keeper.nbytes -= keeper.blocks[place].nbytes
+    for place in range(place, keeper.n):
+        keeper.blocks[place] = keeper.blocks[place + 1]
+    return memory
+
+
+cdef size_t release_blocks() noexcept:
+    cdef size_t released = keeper.nbytes
+    while keeper.n:
+        free(removed(keeper.n - 1))
+    return released
+
+
+# ---- arrays
+
+cdef void* reallocated(void* memory, size_t nbytes) noexcept:
+    """Do what `realloc` does with memory that may be mapped, or a block that holds more."""
+    cdef size_t held = cytape_mapped_size(memory), size = nbytes
+    cdef void* moved
+    if held:
+        if nbytes >= HUGE_PAGE:
+            return cytape_map(memory, nbytes)
+    elif not MAPS or nbytes < WORTH_KEEPING:
+        return realloc(memory, nbytes)
+    else:
+        held = malloc_usable_size(memory)
+        if nbytes <= held <= 2 * nbytes:
+            return memory
+    if nbytes < HUGE_PAGE:
+        moved = another_block(&size, 2 * nbytes)
+    else:
+        moved = cytape_map(NULL, nbytes)
+        if moved == NULL:  # so much is mapped already, or there is no memory
+            return realloc(memory, nbytes)
+    if moved != NULL and memory != NULL:
+        memcpy(moved, memory, min(held, nbytes))
+        release(memory)
+    return moved
+
+
+cdef void release(void* memory) noexcept:
+    cdef size_t held
+    if memory == NULL or cytape_unmap(memory):
+        return
+    held = malloc_usable_size(memory)
+    if held >= WORTH_KEEPING and <size_t>memory % CACHE_LINE == 0:  # realloc's need not begin there
+        give_back_block(memory, held)
+    else:
+        free(memory)
 
 
 cdef bint resized(void** memory, size_t count, size_t item_size) noexcept:
@@ -127,7 +193,7 @@ cdef bint resized(void** memory, size_t count, size_t item_size) noexcept:
     cdef void* moved
     if item_size and n_bytes // item_size != count:
         return False
-    moved = cytape_reallocate(memory[0], n_bytes if n_bytes else 1)
+    moved = reallocated(memory[0], n_bytes if n_bytes else 1)
     if moved == NULL:
         return False
     memory[0] = moved
@@ -169,7 +235,3 @@ cdef void shrink(void** memory, index_t* capacity, Py_ssize_t used, size_t item_
         return
     if resized(memory, wanted, item_size):
         capacity[0] = <index_t>wanted
-
-
-cdef void release(void* memory) noexcept:
-    cytape_free(memory)

@@ -46,7 +46,6 @@ cdef class VSpace:
     cdef void* ones(self, void* info) except NULL
     cdef void* zeros(self, void* info) except NULL
     cdef int backward(self, BackwardCall* call) except -1
-    cdef bint worth_a_thread(self, BackwardCall* call) except -1  # and safe to run on another one
     # The gradient in a form that a tape knows by its id; takes over the reference.
     cdef void* as_target(self, void* gradient) except NULL
     cdef id_t id_of(self, void* gradient) except -1

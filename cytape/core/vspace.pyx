@@ -284,9 +284,6 @@ cdef class VSpace:
                 call.input_gradients[i] = new_reference(gradients[i])
         return 0
 
-    cdef bint worth_a_thread(self, BackwardCall* call) except -1:
-        return False
-
     cdef void* as_target(self, void* gradient) except NULL:
         return gradient
 

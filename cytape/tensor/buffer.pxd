@@ -1,5 +1,4 @@
-# Buffer: memory for one array. What a dead one leaves is kept for the next of about its size: the
-# first touch of fresh memory, page by page, costs more than most operations on it.
+# Buffer: memory for one array. What a dead one leaves is kept for the next (see core/memory.pxd).
 
 cdef class Buffer:
     cdef char* data

@@ -43,7 +43,6 @@ cdef void release_saved(void** refs, int32_t n_refs, object keeper) noexcept:
 
 cdef class Scalars(VSpace):
     cdef public double fails_at  # an output gradient that the backward function does not take
-    cdef public bint on_workers  # whether every op is worth a thread
 
     cdef int64_t size(self, void* gradient) except -1:
         return 1
@@ -73,9 +72,6 @@ cdef class Scalars(VSpace):
         drop(call.output_gradients[0])
         call.output_gradients[0] = NULL
         return 0
-
-    cdef bint worth_a_thread(self, BackwardCall* call) except -1:
-        return self.on_workers
 
     cdef int retain(self, void* gradient) except -1:
         (<Scalar*>gradient).holders += 1

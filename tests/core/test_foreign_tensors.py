@@ -179,32 +179,6 @@ def test_a_c_library_gets_everything_back(cython_core, scalars, persistent, how)
     assert scalars.alive() == (0, 0)
 
 
-@pytest.mark.threads
-@pytest.mark.parametrize("persistent", [False, True])
-@pytest.mark.parametrize("fails", [False, True])
-def test_an_error_on_another_thread_is_raised(cython_core, scalars, persistent, fails):
-    tape = cython_core.Tape(persistent)
-    tape.watch(0)
-    scalars.record(tape, 1, 0, 0, 5, 7)
-    scalars.record(tape, 2, 0, 0, 5, 7)
-    scalars.record(tape, 3, 1, 2, 2, 3)
-    space = scalars.Scalars()
-    space.on_workers = True
-    if fails:
-        space.fails_at = 3  # what op 2 gets, which goes to a worker: op 1 is ready, too
-    cytape.set_num_threads(2)
-    try:
-        if fails:
-            with pytest.raises(ArithmeticError, match="no gradient for 3"):
-                scalars.gradient(tape, space, 3, 0)
-        else:
-            assert scalars.gradient(tape, space, 3, 0) == (2 + 3) * (5 + 7)
-    finally:
-        cytape.set_num_threads(1)
-    del tape
-    assert scalars.alive() == (0, 0)
-
-
 def test_a_c_space_differentiates_a_million_ops(cython_core, scalars):
     tape = cython_core.Tape()
     tape.watch(0)

@@ -122,30 +122,6 @@ def test_an_interrupted_tape_that_is_not_persistent_has_served(timer):
     assert live_tensors() == before
 
 
-@pytest.mark.threads
-def test_workers_have_stopped_when_an_interrupt_is_raised(timer):
-    """They write into memory that goes with the gradient."""
-    x = cytape.constant(np.ones(200_000))
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        y = np.sum(sum(np.sin(x * float(i)) * np.cos(x) for i in range(60)))
-    whole = tape.gradient(y, x).numpy()
-    cytape.set_num_threads(3)
-    try:
-        came = 0
-        for i in range(40):
-            timer.start(0.0005 * (i + 1))
-            try:
-                tape.gradient(y, x)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-            except timer.error:
-                came += 1
-        assert came > 5
-        np.testing.assert_array_equal(tape.gradient(y, x).numpy(), whole)
-    finally:
-        cytape.set_num_threads(1)
-
-
 # ---- graphs
 
 

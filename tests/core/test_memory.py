@@ -7,7 +7,11 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import cytape
+from cytape.tensor.buffer import release_kept
 
 MEGABYTE = 1 << 20
 
@@ -61,6 +65,67 @@ def test_a_tape_that_takes_over_memory_finds_nothing_of_the_old_one(cython_core)
         assert tape.num_ops == n_ops
         assert tape.usages() == {0: 1, **{i: 2 for i in range(1, n_ops)}, n_ops: 1}
         assert not tape.is_known(n_ops + 1)
+
+
+# -- what is kept ---------------------------------------------------------------------------------
+
+needs_linux = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="elsewhere tapes keep nothing")
+
+
+@pytest.fixture
+def nothing_kept():
+    gc.collect()
+    release_kept()
+    yield
+    release_kept()
+
+
+@needs_linux
+def test_what_dead_tapes_and_dead_arrays_leave_is_given_back_in_one_call(cython_core, nothing_kept):
+    tape = chain(cython_core, 10_000)
+    release_kept()  # what its arrays grew out of
+    held = tape.nbytes
+    del tape
+    of_tape = release_kept()
+    assert held / 2 < of_tape < 2 * held
+    x, tape = cytape.constant(np.ones(100_000)) * 2.0, chain(cython_core, 10_000)
+    release_kept()
+    del x, tape
+    assert release_kept() >= of_tape + 800_000
+    assert release_kept() == 0
+
+
+@needs_linux
+def test_a_tape_takes_what_the_last_one_left(cython_core, nothing_kept):
+    chain(cython_core, 10_000)
+    once = release_kept()
+    for _ in range(8):
+        chain(cython_core, 10_000)
+    assert release_kept() <= 1.5 * once
+
+
+@needs_linux
+def test_arrays_and_tapes_take_memory_from_each_other(cython_core, nothing_kept):
+    """There is one limit for both: the arrays that died last have driven out what a tape left."""
+    chain(cython_core, 10_000)
+    alive = [cytape.constant(np.ones(10_000)) * 2.0 for _ in range(64)]
+    while alive:
+        del alive[0]
+    assert release_kept() == 64 * 80_000
+
+
+def test_a_taken_block_is_large_enough_and_counts_no_more(nothing_kept):
+    """A block of less or of much more is left alone."""
+    small = cytape.constant(np.ones(30_000)) * 2.0
+    large = cytape.constant(np.ones(40_000)) * 2.0
+    del small, large
+    taken = cytape.constant(np.ones(31_000)) * 2.0
+    np.testing.assert_array_equal(taken.numpy(), np.full(31_000, 2.0))
+    assert release_kept() == 8 * 70_000
+    assert release_kept() == 0
+    del taken
+    assert release_kept() == 8 * 31_000
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")

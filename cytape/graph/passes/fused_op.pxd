@@ -34,6 +34,7 @@ cdef class FusedOp(Op):
     cdef readonly tuple results       # values: operands first, then one per call
     cdef readonly Py_ssize_t nbytes   # that are gone through, in and out
     cdef readonly Spec shape          # of every step, of the floats' dtype
+    cdef readonly Spec scratch        # memory that a run works in
     cdef list kernels                 # keeps what the loops point to
     cdef Step* steps
     cdef int32_t* sum_results         # per sum: the position of the result
@@ -41,6 +42,7 @@ cdef class FusedOp(Op):
     cdef readonly int32_t n_registers  # operands and results among them
     cdef int32_t n_steps, n_operands, n_written, n_sums
     cdef readonly npy_intp block      # elements that are done at a time
+    cdef npy_intp spacing             # bytes from one temporary register to the next
     cdef npy_intp size                # elements in one run: all, unless an operand is broadcast
     cdef int n_axes                   # to go along between runs
     cdef npy_intp extents[MAX_AXES]
@@ -50,6 +52,7 @@ cdef class FusedOp(Op):
     cdef char* may_clear              # per step: its loop may clear floating point flags
     cdef int compile(self) except -1
     # Compute the results from the operands, all addresses of contiguous data, without the GIL.
-    # Returns NO_MEMORY, or INTERRUPTED by a signal's handler. As after any kernel
-    # trouble() may be raised; `report` then does the calls one by one, for NumPy's warnings.
-    cdef int run(self, char** operands, char** results) noexcept nogil
+    # Whoever runs the op brings `scratch` along, so that nothing is allocated meanwhile. Returns
+    # INTERRUPTED by a signal's handler, or 0. As after any kernel trouble() may be raised; `report`
+    # then does the calls one by one, for NumPy's warnings.
+    cdef int run(self, char** operands, char** results, char* scratch) noexcept nogil

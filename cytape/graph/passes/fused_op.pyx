@@ -1,6 +1,6 @@
 cimport cython
 cimport numpy as cnp
-from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, raise_failure, spend_without_gil
+from cytape.core.interrupts cimport INTERRUPTED, raise_failure, spend_without_gil
 from cytape.core.vspace cimport OpType
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp, warn
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, kernel_of, loop_t, trouble
@@ -19,16 +19,6 @@ from cytape.ops.engine.declare import OPS
 
 cnp.import_array()
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define CYTAPE_EXCHANGE(place, value) __atomic_exchange_n(place, value, __ATOMIC_ACQ_REL)
-    #else  /* nothing is kept */
-    #define CYTAPE_EXCHANGE(place, value) (value)
-    #endif
-    """
-    void* exchange "CYTAPE_EXCHANGE"(void** place, void* value) noexcept nogil
-
 cdef extern from "<fenv.h>":
     int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
     int fetestexcept(int excepts) noexcept nogil
@@ -38,11 +28,9 @@ cdef enum:
     L1_BYTES = 1 << 15         # what the registers of a block may take together,
     LEAST_BLOCK = 128          # though a block has so many elements at least,
     MOST_BLOCK = 2048          # and so many at most
-    STACK_BYTES = 1 << 13      # registers that take less need no memory of their own
     LINE = 64                  # bytes of a cache line
     PAGE = 4096
     APART = 1600               # bytes
-    SPARE_BYTES = 1 << 18      # memory kept between runs
     PARTIAL_SUMS = 48          # enough for 2**48 blocks
 
 cdef Op where_op = None
@@ -153,7 +141,9 @@ cdef class FusedOp(Op):
         """Compute the results from arrays of the operands' specs."""
         cdef list outputs = [np.empty(spec.shape, spec.dtype) for spec in self.result_specs]
         cdef list operands = [np.ascontiguousarray(x) for x in arrays]
-        cdef char** data = <char**>malloc((len(arrays) + len(outputs) + 1) * sizeof(char*))
+        cdef Py_ssize_t n_data = len(arrays) + len(outputs)
+        cdef char** data = <char**>malloc(n_data * sizeof(char*) + self.scratch.nbytes)
+        cdef char* scratch = <char*>(data + n_data)
         cdef int i, failed
         if data == NULL:
             raise MemoryError()
@@ -167,10 +157,10 @@ cdef class FusedOp(Op):
             for i, x in enumerate(outputs):
                 data[self.n_operands + i] = <char*>cnp.PyArray_DATA(<ndarray>x)
             if self.nbytes < WORTH_THE_GIL:
-                failed = self.run(data, data + self.n_operands)
+                failed = self.run(data, data + self.n_operands, scratch)
             else:
                 with nogil:
-                    failed = self.run(data, data + self.n_operands)
+                    failed = self.run(data, data + self.n_operands, scratch)
             if failed:
                 raise_failure(failed)
         finally:
@@ -186,35 +176,21 @@ cdef class FusedOp(Op):
             values.append(op.forward(*[values[i] for i in inputs], **attrs))
         return tuple([values[i] for i in self.results])
 
-    cdef int run(self, char** operands, char** results) noexcept nogil:
-        cdef char on_stack[STACK_BYTES]
-        cdef char* memory = on_stack
-        cdef char* aligned
-        cdef char** registers
-        cdef double* partial_sums
+    cdef int run(self, char** operands, char** results, char* scratch) noexcept nogil:
+        cdef double* partial_sums = <double*>scratch
+        cdef char** registers = <char**>(partial_sums + self.n_sums * PARTIAL_SUMS)
+        cdef size_t temporaries = <size_t>(registers + self.n_registers)
         cdef npy_intp position[MAX_AXES]
         cdef npy_intp itemsize = self.shape.itemsize
-        cdef npy_intp n_bytes, offset
+        cdef npy_intp offset
         cdef npy_intp counts = 0, done = 0
         cdef int32_t first_temporary = self.n_operands + self.n_written, i
         cdef int64_t effort = 0
         cdef int axis
         cdef int met = 0, found = 0
-        # A processor that has just stored takes a load a little further on, modulo 4 KiB, for one
-        # that has to wait: registers lie apart by what keeps them out of each other's way.
-        cdef npy_intp pages = (self.block * itemsize - APART + PAGE - 1) // PAGE
-        cdef npy_intp spacing = max(pages, 0) * PAGE + APART
-        n_bytes = (self.n_registers * sizeof(char*) + self.n_sums * PARTIAL_SUMS * sizeof(double)
-                   + (self.n_registers - first_temporary) * spacing + LINE)
-        if n_bytes > STACK_BYTES:
-            memory = <char*>borrowed_memory(n_bytes)
-            if memory == NULL:
-                return NO_MEMORY
-        partial_sums = <double*>memory
-        registers = <char**>(partial_sums + self.n_sums * PARTIAL_SUMS)
-        aligned = <char*>(((<size_t>(registers + self.n_registers)) + LINE - 1) // LINE * LINE)
+        temporaries = (temporaries + LINE - 1) // LINE * LINE
         for i in range(first_temporary, self.n_registers):
-            registers[i] = aligned + (i - first_temporary) * spacing
+            registers[i] = <char*>temporaries + (i - first_temporary) * self.spacing
         for axis in range(self.n_axes):
             position[axis] = 0
         while True:
@@ -245,26 +221,9 @@ cdef class FusedOp(Op):
                 break
         for i in range(self.n_sums if found == 0 else 0):
             store_sum(self, partial_sums + i * PARTIAL_SUMS, counts, results[self.sum_results[i]])
-        if memory != on_stack:
-            give_back(memory, n_bytes)
         if met:
             feraiseexcept(met)
         return found
-
-
-# SPARE_BYTES that no run uses: fresh memory would come from the system page by page.
-cdef void* spare = NULL
-
-
-cdef void* borrowed_memory(npy_intp n_bytes) noexcept nogil:
-    cdef void* memory = NULL
-    if n_bytes <= SPARE_BYTES:
-        memory = exchange(&spare, NULL)
-    return malloc(max(n_bytes, SPARE_BYTES)) if memory == NULL else memory
-
-
-cdef void give_back(void* memory, npy_intp n_bytes) noexcept nogil:
-    free(exchange(&spare, memory) if n_bytes <= SPARE_BYTES else memory)
 
 
 cdef int run_blocks(FusedOp op, char** registers, double* partial_sums,
@@ -490,6 +449,7 @@ cdef class Compiler:
         cdef FusedOp op = self.op
         cdef Spec spec, shape = op.shape
         cdef int32_t value, n_live = op.n_registers
+        cdef npy_intp pages, n_bytes
         cdef list specs = []
         op.nbytes = 0
         for value in op.results:
@@ -506,6 +466,14 @@ cdef class Compiler:
         self.lay_out()
         self.lay_out_steps()
         op.block = min(op.block, op.size)
+        # A processor that has just stored takes a load a little further on, modulo 4 KiB, for one
+        # that has to wait: registers lie apart by what keeps them out of each other's way.
+        pages = (op.block * shape.itemsize - APART + PAGE - 1) // PAGE
+        op.spacing = max(pages, 0) * PAGE + APART
+        n_bytes = (op.n_registers * <npy_intp>sizeof(char*)
+                   + op.n_sums * PARTIAL_SUMS * <npy_intp>sizeof(double)
+                   + (op.n_registers - op.n_operands - op.n_written) * op.spacing + LINE)
+        op.scratch = Spec.of((n_bytes,), np.uint8)
         return 0
 
     cdef int lay_out_steps(self) except -1:

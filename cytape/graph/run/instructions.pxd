@@ -25,8 +25,8 @@ cdef enum Kind:
     COPY
     COPY_WALK
     ZERO
-    FUSED         # `loop` is a FusedOp, of `geometry` operands and results;
-    ACCUMULATE    # an AccumulateOp;
+    FUSED         # `loop` is a FusedOp; `geometry` operands, results and memory to work in
+    ACCUMULATE    # ... an AccumulateOp; operands and result
     OPERANDS      # follows one of these: what has no room there
     CALL          # of Python
 

@@ -210,7 +210,7 @@ cdef int run_op(const Instruction* at) noexcept nogil:
     for i in range(n):
         data[i] = <char*>at[i // N_OPERANDS].data[i % N_OPERANDS]
     if at.kind == FUSED:
-        failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands)
+        failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands, data[n - 1])
     else:
         failed = (<AccumulateOp>op).run(data, data[n - 1])
     if data != on_stack:

@@ -470,12 +470,12 @@ cdef bint own_loop(Code code, int32_t node, Op op, int kind, tuple operand_specs
     cdef Node* row = &code.graph.nodes[node]
     cdef Instruction* instruction = NULL
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
-    cdef int32_t symbol, i, n = row.n_inputs + row.n_outputs
+    cdef int32_t symbol, i
     cdef npy_intp work = 0
     for i, symbol in enumerate(symbols):
         if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not operand_specs[i]:
             return False
-    if sum([code.layout.places[<int32_t>one].strides >= 0 for one in symbols]) > N_TEMPORARIES:
+    if sum([code.layout.places[<int32_t>one].strides >= 0 for one in symbols]) >= N_TEMPORARIES:
         return False
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
@@ -486,12 +486,14 @@ cdef bint own_loop(Code code, int32_t node, Op op, int kind, tuple operand_specs
         symbols.append(symbol)
     for symbol in symbols:
         work += code.spec(symbol).nbytes
-    for i in range(n):
+    if kind == FUSED:
+        symbols.append(code.new_temporary((<FusedOp>op).scratch))
+    for i in range(len(symbols)):
         if i % N_OPERANDS == 0:
             instruction = code.next(node, OPERANDS if i else kind)
             if i == 0:
                 instruction.loop = <const Loop*><PyObject*>op
-                instruction.geometry = n
+                instruction.geometry = len(symbols)
                 instruction.work = work
         instruction.data[i % N_OPERANDS] = <char*>code.layout.places[<int32_t>symbols[i]].address
     code.release_temporaries()

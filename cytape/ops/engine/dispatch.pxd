@@ -18,7 +18,6 @@ cdef class Op(Operator):
     # What the outputs of a call of symbolic values will be: Specs, packed as forward packs them.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
-    cdef bint in_c(self, BackwardCall* call) except -1  # whether this one of floats runs no Python
     # The same call for whoever has no fast path of his own; inputs and outputs are Values.
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs)  # what an entry keeps of it
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1

@@ -109,9 +109,6 @@ cdef class Op(Operator):
     cdef object infer(self, list inputs, dict attrs):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
 
-    cdef bint in_c(self, BackwardCall* call) except -1:
-        return False
-
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
 

@@ -6,7 +6,7 @@ from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.sums cimport add_sum, plus
 from cytape.tensor.operators cimport op_add
 from cytape.tensor.spec cimport Spec
-from cytape.tensor.state cimport Recorder, accumulating, building, observed, recording
+from cytape.tensor.state cimport Recorder, accumulating, building, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, new_tensor
 from cytape.tensor.value cimport (
     Value, is_exclusive, is_symbolic, new_value, symbol_of, value_of_array)
@@ -26,9 +26,6 @@ from cytape.ops.engine.dispatch import conform
 from cytape.tensor.state import building_into
 
 cnp.import_array()
-
-cdef enum:
-    WORTH_A_THREAD = 1 << 19  # bytes of an output's gradient
 
 cdef object aggregate_indexed_slices = None
 
@@ -132,16 +129,6 @@ cdef class TensorVSpace(VSpace):
             call.output_gradients[0] = NULL
             return 0
         return (<Op>call.kind.owner).backward(call)
-
-    cdef bint worth_a_thread(self, BackwardCall* call) except -1:
-        cdef Spec spec
-        if (call.kind.owner == NULL or observed()
-                or type(<object>call.output_gradients[0]) is not Value):
-            return False
-        spec = (<Value>call.output_gradients[0]).spec
-        return spec.nbytes >= WORTH_A_THREAD and (
-            spec.type_num == cnp.NPY_DOUBLE or spec.type_num == cnp.NPY_FLOAT) and (
-            (<Op>call.kind.owner).in_c(call))
 
     cdef id_t id_of(self, void* gradient) except -1:
         if type(<object>gradient) is Value:

@@ -115,13 +115,6 @@ cdef class IndexOp(GeneralOp):
         return selected(tangent, spec_of_dims(region.ndim, region.dims, tangent.spec.dtype),
                         &region)
 
-    cdef bint in_c(self, BackwardCall* call) except -1:
-        cdef Region region
-        try:
-            return locate((<dict>call.refs[3])["index"], NULL, <Spec>call.refs[1], &region)
-        except Exception:
-            return False
-
     cdef bint backward_in_c(self, BackwardCall* call) except -1:
         cdef Value gradient = dense_value(<object>call.output_gradients[0]), total
         cdef Spec spec = <Spec>call.refs[1]

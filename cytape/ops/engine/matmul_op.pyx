@@ -166,12 +166,6 @@ cdef class MatMulOp(GeneralOp):
                 graph.value_at(append2(graph, self, left, gradient, b.spec)))
         return True
 
-    cdef bint in_c(self, BackwardCall* call) except -1:
-        cdef Matrix matrix
-        return (as_matrix(<Value>call.refs[1], False, &matrix)
-                and as_matrix(<Value>call.refs[2], False, &matrix)
-                and (<Value>call.refs[1]).spec.type_num == (<Value>call.refs[2]).spec.type_num)
-
     cdef bint backward_in_c(self, BackwardCall* call) except -1:
         cdef Value g = dense_value(<object>call.output_gradients[0])
         cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2], gradient

@@ -49,16 +49,6 @@ cdef class PartialsOp(Op):
         self.programs = tuple(programs)
         return 0
 
-    cdef bint in_c(self, BackwardCall* call) except -1:
-        cdef int i
-        if self.programs is None:
-            return False
-        for i in range(call.n_inputs):
-            if self.has_partial[i] and (self.programs[i] is None or spec_of_ref(
-                    <object>call.refs[1 + i]).type_num != (<Spec>call.refs[0]).type_num):
-                return False
-        return True
-
     cdef int backward(self, BackwardCall* call) except -1:
         cdef Value gradient
         cdef bint spare

@@ -110,13 +110,6 @@ cdef class SumOp(GeneralOp):
         call.input_gradients[0] = owned(graph.value_at(gradient))
         return True
 
-    cdef bint in_c(self, BackwardCall* call) except -1:
-        cdef uint64_t axes
-        try:
-            return axes_of((<dict>call.refs[3])["axis"], <Spec>call.refs[1], &axes)
-        except Exception:
-            return False
-
     cdef bint backward_in_c(self, BackwardCall* call) except -1:
         cdef Value gradient = dense_value(<object>call.output_gradients[0]), repeated
         cdef Spec spec = <Spec>call.refs[1]

@@ -7,6 +7,7 @@ import pytest
 
 from cytape.graph.passes.fused_op import FusedOp
 from cytape.ops.engine.declare import OPS
+from cytape.tensor.buffer import release_kept
 from cytape.tensor.spec import Spec
 
 # Around the numbers of elements of a run worth vectors, of a block in both dtypes, and of several.
@@ -231,6 +232,16 @@ def test_the_op_tells_what_it_consists_of():
     assert op.operand_specs == op.result_specs == (spec_of(x),)
     assert op.results == (2,)
     assert [c[0].name for c in op.calls] == ["Negative", "Exp"]
+
+
+def test_nothing_is_kept_between_runs():
+    x = np.linspace(-1, 1, 10_000)
+    calls = [call("Exp", 0), call("Sin", 0), call("Multiply", 1, 2), call("Sum", 3, axis=None)]
+    op = made(spec_of(x), [x], calls, [4])
+    release_kept()
+    op.forward(x)
+    assert release_kept() == 0
+    assert op.scratch.nbytes > 2 * 8 * op.block  # brought along by whoever runs it
 
 
 @pytest.mark.threads
