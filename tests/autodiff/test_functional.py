@@ -438,3 +438,14 @@ def test_with_scipy_optimisers():
 
     solution = optimize.minimize(cytape.value_and_grad(rosenbrock), np.zeros(4), jac=True)
     np.testing.assert_allclose(solution.x, np.ones(4), atol=1e-4)
+
+
+@pytest.mark.parametrize("signature", [None, [cytape.Spec.of((None,), float)]])
+def test_no_warning_of_slices_that_nobody_asked_for(signature, monkeypatch, recwarn):
+    for axis in None, 0:  # without an axis, one more op comes between
+        gradient = cytape.grad(lambda a: cnp.sum(cnp.take(a, [0, 1], axis) ** 2))  # noqa: B023
+        traced = cytape.function(gradient, input_signature=signature)
+        np.testing.assert_array_equal(traced(np.ones(3)), [2, 2, 0])
+    monkeypatch.setattr("cytape.ops.sparse.MANY_ELEMENTS", 1)
+    np.testing.assert_array_equal(gradient(np.ones(3)), [2, 2, 0])
+    assert not recwarn.list
