@@ -238,7 +238,7 @@ class _Run:
         gradients = compute_gradients(self._recorder, outputs, self._sources, seeds, keep)
         self._report_unconnected([gradient is not None for gradient in gradients])
         dense = [
-            zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
+            zeros(source.spec.extents, source.dtype) if gradient is None else densify(gradient)
             for gradient, source in zip(gradients, self._sources, strict=True)
         ]
         return nest.pack_sequence_as(self._selected, dense)
