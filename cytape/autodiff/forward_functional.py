@@ -301,7 +301,7 @@ def _pushed(
     kwargs: dict | None = None,
 ) -> tuple:
     """Call a function with tangents for chosen arguments; return value, tangents and aux."""
-    selected, sources, args = replace_arguments(fun, args, argnums)
+    selected, sources, args = replace_arguments(fun, args, argnums, kwargs or ())
     require_same_structure(selected, tangents)
     pairs = [
         (source, tangent)
@@ -326,7 +326,7 @@ def _pushed(
 
 def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     arrays_out = not has_tensors((args, kwargs))
-    selected, sources, _ = replace_arguments(fun, args, argnums)
+    selected, sources, _ = replace_arguments(fun, args, argnums, kwargs)
     for source in sources:
         shape_rules.shape_of(source.spec, "a Jacobian")
     units = nest.pack_sequence_as(selected, _units(sources))
@@ -373,7 +373,7 @@ def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: in
 def _ggnvp(
     f: Callable, args: tuple, kwargs: dict, gradient_of_g: Callable, argnum: int, use_batch: bool
 ) -> Callable:
-    selected, sources, _ = replace_arguments(f, args, argnum)
+    selected, sources, _ = replace_arguments(f, args, argnum, kwargs)
     specs = [source.spec for source in sources]
     argnum %= len(args)
 
