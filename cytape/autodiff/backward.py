@@ -62,5 +62,7 @@ def zeros(shape: tuple, dtype: np.dtype) -> Tensor:
 
 
 def densify(gradient: Tensor | IndexedSlices) -> Tensor:
-    """Make a gradient a dense tensor."""
-    return gradient.to_tensor() if isinstance(gradient, IndexedSlices) else gradient
+    """Make a gradient a dense tensor, as whoever asked for it expects."""
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices._densify(gradient, expected=True)
+    return gradient

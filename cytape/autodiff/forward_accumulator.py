@@ -13,6 +13,7 @@ from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.gradients import tensor_vspace
 from cytape.ops.joining import stack
 from cytape.ops.shapes.shape_rules import may_fit
+from cytape.ops.shared.batches import zeros_in_batch
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import TangentRecorder, enter_recording, leave_recording
@@ -141,6 +142,8 @@ class ForwardAccumulator:
             if tangent is not None
         ]
         self._batch_shape = _batch_shape([t for _, t in followed]) if use_batch else ()
+        # Tangents are not to outlive their primals; but there may be no other way to tell how many.
+        self._a_batch = followed[0][1] if None in self._batch_shape else None
         self._recorder = TangentRecorder(tensor_vspace, use_batch)
         for primal, tangent in followed:
             self._recorder.watch(primal.id, tangent)
@@ -206,6 +209,11 @@ class ForwardAccumulator:
         if tangent is None and unconnected is UnconnectedGradients.ZERO:
             if not self._batch_shape:
                 return zeros(primal.spec.extents, primal.dtype)
+            if not primal.spec.known or None in self._batch_shape:
+                batch = self._a_batch
+                if batch is None:
+                    batch = zeros(self._batch_shape, primal.dtype)
+                return zeros_in_batch(batch, primal)
             return zeros(self._batch_shape + primal.shape, primal.dtype)
         return tangent
 

@@ -30,8 +30,11 @@ from cytape.autodiff.functional import (
     report_unconnected,
     vjp,
 )
+from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
-from cytape.ops.shaping import moveaxis, reshape
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import extents, moveaxis, reshape, size
+from cytape.ops.shared.batches import unit_directions_op
 from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
 
@@ -298,7 +301,7 @@ def _pushed(
     kwargs: dict | None = None,
 ) -> tuple:
     """Call a function with tangents for chosen arguments; return value, tangents and aux."""
-    selected, sources, args = replace_arguments(fun, args, argnums)
+    selected, sources, args = replace_arguments(fun, args, argnums, kwargs or ())
     require_same_structure(selected, tangents)
     pairs = [
         (source, tangent)
@@ -323,23 +326,31 @@ def _pushed(
 
 def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     arrays_out = not has_tensors((args, kwargs))
-    selected, sources, _ = replace_arguments(fun, args, argnums)
+    selected, sources, _ = replace_arguments(fun, args, argnums, kwargs)
+    for source in sources:
+        shape_rules.shape_of(source.spec, "a Jacobian")
     units = nest.pack_sequence_as(selected, _units(sources))
     _, columns, _ = _pushed(fun, args, argnums, units, use_batch=True, kwargs=kwargs)
 
     def jacobian_of(batch: Tensor) -> Any:
         parts, start = [], 0
         for source in sources:
-            part = moveaxis(batch[start : start + source.size], 0, -1)
-            parts.append(reshape(part, part.shape[:-1] + source.shape))
-            start += source.size
+            stop = start + size(source)
+            # Where that is a tensor, a slice would be of an extent that is not known.
+            part = moveaxis(batch[start:stop] if len(sources) > 1 else batch, 0, -1)
+            if source.ndim != 1:
+                part = reshape(part, extents(part)[:-1] + extents(source))
+            parts.append(part)
+            start = stop
         return nest.pack_sequence_as(selected, parts)
 
     return export(nest.map_structure(jacobian_of, columns), arrays_out)
 
 
-def _units(sources: list[Tensor]) -> list[np.ndarray]:
+def _units(sources: list[Tensor]) -> list:
     """Return, for all elements of all tensors, the direction that moves it alone."""
+    if not all([source.spec.known for source in sources]):
+        return [unit_directions_op(*sources, place=i) for i in range(len(sources))]
     total = sum(source.size for source in sources)
     units, start = [], 0
     for source in sources:
@@ -362,7 +373,7 @@ def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: in
 def _ggnvp(
     f: Callable, args: tuple, kwargs: dict, gradient_of_g: Callable, argnum: int, use_batch: bool
 ) -> Callable:
-    selected, sources, _ = replace_arguments(f, args, argnum)
+    selected, sources, _ = replace_arguments(f, args, argnum, kwargs)
     specs = [source.spec for source in sources]
     argnum %= len(args)
 
@@ -378,9 +389,15 @@ def _ggnvp(
         _, curved, _ = _pushed(gradient_of_g, (value,), 0, pushed, False, use_batch)
         if not use_batch:
             return export(pull_back(curved)[0], arrays_out)
+        n_directions = nest.flatten(pushed)[0].shape[0]
+        if n_directions is None:
+            raise SymbolicTensorError(
+                "the product takes one vector of a batch after the other, and how many there are "
+                "is known only when the graph runs: give the vectors a known first extent"
+            )
         products = [
             pull_back(nest.map_structure(lambda batch, k=k: batch[k], curved))[0]
-            for k in range(nest.flatten(pushed)[0].shape[0])
+            for k in range(n_directions)
         ]
         if not products:
             products = [zeros((0, *spec.shape), spec.dtype) for spec in specs]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -216,7 +216,7 @@ class _Run:
     ) -> None:
         self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
         self._fun = fun
-        self._selected, self._sources, args = replace_arguments(fun, args, argnums)
+        self._selected, self._sources, args = replace_arguments(fun, args, argnums, kwargs)
         by_number = [(argnums, self._selected)]
         if not isinstance(argnums, int):
             by_number = list(zip(argnums, self._selected, strict=True))
@@ -238,7 +238,7 @@ class _Run:
         gradients = compute_gradients(self._recorder, outputs, self._sources, seeds, keep)
         self._report_unconnected([gradient is not None for gradient in gradients])
         dense = [
-            zeros(source.shape, source.dtype) if gradient is None else densify(gradient)
+            zeros(source.spec.extents, source.dtype) if gradient is None else densify(gradient)
             for gradient, source in zip(gradients, self._sources, strict=True)
         ]
         return nest.pack_sequence_as(self._selected, dense)
@@ -357,11 +357,19 @@ def checked_argnums(argnums: Any) -> int | tuple[int, ...]:
     return argnums
 
 
-def replace_arguments(fun: Callable, args: tuple, argnums: int | tuple) -> tuple:
+def replace_arguments(
+    fun: Callable, args: tuple, argnums: int | tuple, kwargs: Iterable[str] = ()
+) -> tuple:
     """Return the chosen arguments, their leaves as new tensors, and all arguments with these."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     positions = [number + len(args) if number < 0 else number for number in numbers]
     if len(set(positions)) < len(positions) or any(not 0 <= i < len(args) for i in positions):
+        if kwargs and len(set(positions)) == len(positions):
+            raise ValueError(
+                f"argnums {argnums} count positional arguments, of which {name_of(fun)} got "
+                f"{len(args)}: pass what is to be differentiated by position, not by name "
+                f"({', '.join(kwargs)})"
+            )
         raise ValueError(
             f"argnums {argnums} must be different positions among the {len(args)} positional "
             f"arguments of {name_of(fun)}"
@@ -369,11 +377,36 @@ def replace_arguments(fun: Callable, args: tuple, argnums: int | tuple) -> tuple
     new_args = list(args)
     sources = []
     for i in positions:
-        new = [new_source(fun, i, leaf) for leaf in nest.flatten(args[i])]
+        new = []
+        for leaf in nest.flatten(args[i]):
+            try:
+                new.append(new_source(fun, i, leaf))
+            except (TypeError, ValueError) as error:
+                place = _place(args[i], len(new))
+                if not place:
+                    raise
+                message = str(error).replace(f"argument {i} of", f"argument {i}{place} of", 1)
+                raise type(error)(message) from error
         new_args[i] = nest.pack_sequence_as(args[i], new)
         sources += new
     selected = args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions)
     return selected, sources, new_args
+
+
+def _place(structure: Any, number: int) -> str:
+    """Say where a structure has its leaf of a number, as an index of it."""
+    numbered = nest.pack_sequence_as(structure, list(range(len(nest.flatten(structure)))))
+
+    def find(part: Any, place: str) -> str | None:
+        if not isinstance(part, (list, tuple, dict)):
+            return place if part == number else None
+        for key, child in part.items() if isinstance(part, dict) else enumerate(part):
+            found = find(child, f"{place}[{key!r}]")
+            if found is not None:
+                return found
+        return None
+
+    return find(numbered, "") or ""
 
 
 def new_tensor(fun: Callable, position: int, value: Any) -> Tensor:
@@ -383,9 +416,23 @@ def new_tensor(fun: Callable, position: int, value: Any) -> Tensor:
     try:
         return convert_to_tensor(value)
     except (TypeError, ValueError) as error:
+        what = str(error)
+        if _is_object(value):
+            what = (
+                f"it is an object of class {type(value).__name__}, not an array, a number or a "
+                "list, tuple or dict of them. Pass its arrays, say in a dict, and make the object "
+                f"of them inside of {name_of(fun)}"
+            )
         raise type(error)(
-            f"argument {position} of {name_of(fun)} cannot be differentiated: {error}"
+            f"argument {position} of {name_of(fun)} cannot be differentiated: {what}"
         ) from error
+
+
+def _is_object(value: Any) -> bool:
+    """Tell whether something is an object to NumPy, other than an array of them."""
+    return not isinstance(value, np.ndarray) and not hasattr(value, "__array__") and (
+        np.asarray(value, object).ndim == 0
+    )
 
 
 def new_source(fun: Callable, position: int, value: Any) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -10,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import convert_output_gradients, densify, zeros
-from cytape.errors import TapeStateError
+from cytape.errors import SymbolicTensorError, TapeStateError
 from cytape.ops.engine.gradients import compute_gradients
 from cytape.ops.joining import stack
-from cytape.ops.shaping import reshape
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import extents, reshape
+from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor import nest, state
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import Recorder, enter_recording, leave_recording
@@ -292,6 +293,13 @@ class GradientTape:
         unconnected = self._check_jacobian_call(unconnected_gradients, experimental_use_pfor)
         _require_tensor("target", target)
         flat_sources = self._flat_sources(sources)
+        if target.size is None:
+            raise SymbolicTensorError(
+                "jacobian takes one backward pass for each element of the target, and of a target "
+                f"of shape {target.shape} their number is known only when the graph runs. "
+                "cytape.jacfwd, in forward mode, does not need to know it; or take the Jacobian "
+                "outside of the traced function, or give the arguments shapes that are known"
+            )
         units = _unit_seeds(target, range(target.size), target.size)
         jacobians = [
             _stack_rows(rows, source, target.shape, axis=0, unconnected=unconnected)
@@ -353,12 +361,20 @@ class GradientTape:
         _require_tensor("target", target)
         _require_tensor("source", source)
         self._flat_sources(source)
-        if target.ndim < 2 or source.ndim < 2 or target.shape[0] != source.shape[0]:
+        shapes = [shape_rules.shape_of(x.spec, "batch_jacobian") for x in (target, source)]
+        if min(map(len, shapes)) < 2 or shape_rules.differ(shapes[0][0], shapes[1][0]):
             raise ValueError(
                 "target and source need at least two dimensions and the same first one, "
                 f"got shapes {target.shape} and {source.shape}"
             )
-        row_size = math.prod(target.shape[1:])
+        row_size = shape_rules.product(target.shape[1:])
+        if row_size is None:
+            raise SymbolicTensorError(
+                "batch_jacobian takes one backward pass for each element of target[0], and of a "
+                f"target of shape {target.shape} their number is known only when the graph runs: "
+                "give the arguments shapes that are known but for the first extent, or take the "
+                "Jacobian outside of the traced function"
+            )
         units = _unit_seeds(target, [slice(i, None, row_size) for i in range(row_size)], row_size)
         (rows,) = self._rows(target, [source], units)
         return _stack_rows(rows, source, target.shape, axis=1, unconnected=unconnected)
@@ -460,6 +476,11 @@ def _require_tensor(role: str, value: Any) -> None:
 def _unit_seeds(target: Tensor, ones: Iterable, n_seeds: int) -> Iterable[Tensor]:
     """Yield seeds of zeros with ones at the given flat positions; at least one seed."""
     for where in ones if n_seeds else [slice(0, 0)]:
+        if not target.spec.known:  # but for its first extent, along which seeds are all the same
+            row = np.zeros(target.shape[1:], target.dtype)
+            row.reshape(-1)[where] = 1
+            yield broadcast_to(tensor_of(row), target.spec.extents)
+            continue
         seed = np.zeros(target.shape, target.dtype)
         seed.reshape(-1)[where] = 1
         yield tensor_of(seed)
@@ -469,6 +490,8 @@ def _stack_rows(
     rows: tuple, source: Tensor, target_shape: tuple, axis: int, unconnected: UnconnectedGradients
 ) -> Tensor | None:
     """Put gradients of single elements of the target together, along the target's axes >= axis."""
+    if None in target_shape or not source.spec.known:
+        return _stack_unknown_rows(rows, source, target_shape, axis, unconnected)
     shape = target_shape + source.shape[axis:]
     if all(row is None for row in rows):
         return None if unconnected is UnconnectedGradients.NONE else zeros(shape, source.dtype)
@@ -476,3 +499,20 @@ def _stack_rows(
         return zeros(shape, source.dtype)
     dense = [zeros(source.shape, source.dtype) if row is None else densify(row) for row in rows]
     return reshape(stack(dense, axis=axis), shape)
+
+
+def _stack_unknown_rows(
+    rows: tuple, source: Tensor, target_shape: tuple, axis: int, unconnected: UnconnectedGradients
+) -> Tensor | None:
+    """Do the same in a graph that does not know all extents of the source."""
+    if all(row is None for row in rows) and unconnected is UnconnectedGradients.NONE:
+        return None
+    shape_rules.shape_of(source.spec, "a Jacobian")
+    blank = zeros(source.spec.extents, source.dtype)
+    dense = [blank if row is None else densify(row) for row in rows]
+    stacked = stack(dense, axis=axis)
+    known = target_shape if axis == 0 else target_shape[1:]
+    if not rows or 0 in known:
+        stacked = stacked[(slice(None),) * axis + (slice(0, 0),)]
+    before, after = extents(source)[:axis], extents(source)[axis:]
+    return reshape(stacked, before + known + after)

@@ -27,6 +27,7 @@ from cytape.ops.engine.declare import elementwise, enter, general, linear, nondi
 from cytape.ops.engine.dispatch import conform, install_conform
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
+from cytape.ops.shared.batches import broadcast_batch_like, is_known
 from cytape.ops.shared.conform import broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.shared.grouping import together
 
@@ -201,8 +202,12 @@ def _where_jvp(op, _, dx, dy):
 
 
 def _where_batched(op, _, dx, dy):
-    shape = op.output_specs[0].shape
-    dx, dy = (0 if t is None else broadcast_batch_to(t, shape) for t in (dx, dy))
+    out = op.output_specs[0]
+    known = out.known and all([t is None or is_known(t) for t in (dx, dy)])
+    dx, dy = (
+        0 if t is None else broadcast_batch_to(t, out.shape) if known
+        else broadcast_batch_like(t, out) for t in (dx, dy)
+    )  # fmt: skip
     return where(op.inputs[0], dx, dy)
 
 

@@ -12,6 +12,7 @@ from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.index_op import IndexOp, index_in_batch, static
 from cytape.ops.shapes import index_shapes, shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.ops.shared.batches import batch_outline, is_known
 from cytape.ops.shared.conform import stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -50,6 +51,9 @@ def _add_items(values, *, index, shape):
     index = index_in_batch(index)
     if index is None:
         return NotImplemented
+    if not is_known(values):
+        like = batch_outline(values, symbolic_spec(tuple(shape), values.dtype))
+        return dynamic_index_add_op(values, like, index=index)
     return index_add_op(values, index=index, shape=values.shape[:1] + tuple(shape))
 
 
@@ -164,6 +168,11 @@ def _dynamic_spec(x, *specs, index):
     return symbolic_spec(index_shapes.indexed_shape(shape, _filled_in(index, specs)), x.dtype)
 
 
+def _dynamic_batch(op, get_or_add):
+    index = index_in_batch(op.attrs["index"])  # what stands for a tensor counts as an array
+    return NotImplemented if index is None else get_or_add(index)
+
+
 dynamic_get_item_op = general(
     "DynamicGetItem",
     _dynamic_get_item,
@@ -173,6 +182,8 @@ dynamic_get_item_op = general(
     ),
     jvp=lambda op, t, *_: dynamic_get_item_op(t, *op.inputs[1:], **op.attrs),
     saved_inputs=tuple(range(1, 64)),
+    batched=lambda op, t, *_: _dynamic_batch(
+        op, lambda index: dynamic_get_item_op(t, *op.inputs[1:], index=index)),
     shape_rule=_dynamic_spec,
 )
 dynamic_index_add_op = general(
@@ -186,6 +197,9 @@ dynamic_index_add_op = general(
     jvp=lambda op, t, *_: dynamic_index_add_op(t, *op.inputs[1:], **op.attrs),
     optional_tangents=range(1, 64),
     saved_inputs=tuple(range(1, 64)),
+    batched=lambda op, t, *_: _dynamic_batch(
+        op, lambda index: dynamic_index_add_op(
+            t, batch_outline(t, op.inputs[1]), *op.inputs[2:], index=index)),
     shape_rule=lambda values, like, *_, index: shape_rules.like_second(values, like),
 )
 install_conform(
@@ -260,6 +274,9 @@ scatter_add_like_op = general(
     _scatter_add_like,
     vjp=lambda op, g: (gather_op(g, op.inputs[1], **op.attrs), None, None),
     jvp=lambda op, t, *_: scatter_add_like_op(t, *op.inputs[1:], **op.attrs),
+    batched=lambda op, t, *_: scatter_add_like_op(
+        t, op.inputs[1], batch_outline(t, op.inputs[2]),
+        **{**op.attrs, "axis": op.attrs["axis"] + 1}),
     saved_inputs=(1, 2),
     optional_tangents=(1, 2),
     shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like),

@@ -24,6 +24,7 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
+from cytape.ops.shared.batches import is_known
 from cytape.ops.shared.conform import sum_to, widened
 from cytape.ops.shared.grouping import together
 from cytape.tensor.spec import symbolic_spec
@@ -95,6 +96,9 @@ def _matmul_vjp(op, g):
 def _matmul_batched(op, a_tangents, b_tangents):
     """Multiply stacks of matrices that all have as many axes as a batch of the product needs."""
     a_spec, b_spec = op.input_specs
+    if not (a_spec.known and b_spec.known and all(
+            [t is None or is_known(t) for t in (a_tangents, b_tangents)])):
+        return _matmul_batched_unknown(op, a_tangents, b_tangents)
     ndim = max(a_spec.ndim, b_spec.ndim, 2)
 
     def matrices(x, spec, shape_of_vector):
@@ -108,6 +112,29 @@ def _matmul_batched(op, a_tangents, b_tangents):
 
     tangents = bilinear_jvp(op, product, a_tangents, b_tangents)
     return reshape(tangents, tangents.shape[:1] + op.output_specs[0].shape)
+
+
+def _matmul_batched_unknown(op, a_tangents, b_tangents):
+    """Do the same by axes of length one, for operands whose extents are not all known."""
+    a_spec, b_spec = op.input_specs
+    if a_spec.ndim < 0 or b_spec.ndim < 0:
+        return NotImplemented
+    ndim = max(a_spec.ndim, b_spec.ndim, 2)
+
+    def matrices(x, spec, vector):
+        index = (Ellipsis,) if spec.ndim > 1 else vector
+        ones = (None,) * (ndim - max(spec.ndim, 2))
+        return x[(slice(None),) * (x.ndim - spec.ndim) + ones + index]
+
+    def product(a, b):
+        return matmul_op(
+            matrices(a, a_spec, (None, Ellipsis)), matrices(b, b_spec, (Ellipsis, None)))
+
+    tangents = bilinear_jvp(op, product, a_tangents, b_tangents)
+    row = () if a_spec.ndim > 1 else (0,)
+    column = () if b_spec.ndim > 1 else (0,)
+    rest = () if column or not row else (slice(None),)
+    return tangents[(Ellipsis, *row, *rest, *column)] if row or column else tangents
 
 
 matmul_op = enter(

@@ -33,6 +33,7 @@ _REDUCTIONS = {
     np.logical_and: reductions.all,
     np.logical_or: reductions.any,
 }
+_ACCUMULATIONS = {np.add: reductions.cumsum, np.multiply: reductions.cumprod}
 # What they return has no derivative to lose: dtypes, whether memory is shared, and text.
 _OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
 _OF_DATA = (
@@ -69,6 +70,12 @@ def _without_gradient(name, function, args, arguments):
             "`u += x`, and make arrays with cytape.numpy.stack, concatenate or pad instead of "
             "filling them; or pass tensor.numpy() if the derivative should stop here"
         )
+    elif function is np.copyto:  # by which NumPy fills arrays, too
+        advice = (
+            "An array cannot hold the derivative of a tensor: make one filled with a tensor's "
+            "value with cytape.numpy.full or full_like; or pass tensor.numpy() if the derivative "
+            "should stop here"
+        )
     for x in nest.flatten((args, arguments)):
         if isinstance(x, np.ndarray):
             plain_array(x)
@@ -82,8 +89,10 @@ def _without_gradient(name, function, args, arguments):
     except SymbolicTensorError as error:
         raise SymbolicTensorError(
             f"{name} has no version in cytape, and a symbolic tensor has no value yet to call it "
-            "with. Write it with functions that have one (docs/functions.md), or call it by "
-            "cytape.numpy_function, when the graph runs"
+            + ("with. Make a filled array with cytape.numpy.full or full_like"
+               if function is np.copyto else
+               "with. Write it with functions that have one (docs/functions.md), or call it by "
+               "cytape.numpy_function, when the graph runs")
         ) from error
 
 
@@ -92,7 +101,10 @@ def array_ufunc(ufunc, method, inputs, arguments):
     ours = NUMPY_FUNCTIONS.get(ufunc)
     if method == "at":
         raise TypeError(
-            f"numpy.{ufunc.__name__}.at changes its argument, and tensors are immutable")
+            f"numpy.{ufunc.__name__}.at changes an array in place: that cannot hold the derivative "
+            "of a tensor, and tensors are immutable. Sums of what belongs to the same index are "
+            "cytape.IndexedSlices(values, indices, shape).to_tensor(); or pass tensor.numpy() if "
+            "the derivative should stop here")
     if arguments.get("out") is None:
         if method == "__call__" and ours is not None:
             return ours(*inputs, **arguments)
@@ -100,9 +112,9 @@ def array_ufunc(ufunc, method, inputs, arguments):
             # A ufunc reduces along its first axis unless told otherwise.
             axis = inputs[1] if len(inputs) > 1 else arguments.pop("axis", 0)
             return _REDUCTIONS[ufunc](inputs[0], axis=axis, **arguments)
-        if method == "accumulate" and ufunc is np.add:
+        if method == "accumulate" and ufunc in _ACCUMULATIONS:
             axis = inputs[1] if len(inputs) > 1 else arguments.pop("axis", 0)
-            return reductions.cumsum(inputs[0], axis=axis, **arguments)
+            return _ACCUMULATIONS[ufunc](inputs[0], axis=axis, **arguments)
         if method == "outer" and ours is not None:
             x, y = inputs
             return ours(shaping.reshape(x, np.shape(x) + (1,) * np.ndim(y)), y, **arguments)

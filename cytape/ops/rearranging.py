@@ -303,8 +303,8 @@ def pad(array, pad_width, mode="constant", **kwargs):
             array, pad_width=widths)
     if mode not in _COPYING_MODES or kwargs.get("reflect_type", "even") != "even":
         raise ValueError(
-            f"pad: mode {mode!r} with {kwargs} is not supported for tensors, which can be padded "
-            f"in the modes constant, {', '.join(_COPYING_MODES)}"
+            f"pad: mode {mode!r}{f' with {kwargs}' if kwargs else ''} is not supported for "
+            f"tensors, which can be padded in the modes constant, {', '.join(_COPYING_MODES)}"
         )
     for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
         if n is None:

@@ -232,7 +232,7 @@ def _prod_vjp(op, g):
 
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
-        return deferred_jvp(op, t)
+        return deferred_jvp(op, t) if t.ndim == op.input_specs[0].ndim else NotImplemented
     return _summed(op, _times(t, _prod_partials(op), t == 0))
 
 

@@ -7,6 +7,7 @@ from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, te
 from cytape.ops.engine.declare import general, nondifferentiable, structural
 from cytape.ops.engine.dispatch import conform, install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shared.batches import reshape_batch
 from cytape.ops.shared.conform import broadcast_to_like_op, broadcast_to_op, count_op, reshape_like
 from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
 
@@ -89,6 +90,11 @@ def _size_unknown(a, axis):
     return count_op(a, axis=axes, dtype=np.dtype(np.intp), at_least=0)
 
 
+def extents(a):
+    """Return the shape of a tensor, with a tensor for each extent that is not known."""
+    return tuple([size(a, axis) for axis in range(ndim(a))])
+
+
 def outline(tensor):
     """Return an array of the tensor's shape and of no memory, for NumPy to check arguments on."""
     return np.broadcast_to(np.empty((), bool), tensor.shape)
@@ -113,18 +119,25 @@ def _transpose(x, axes):
 
 
 def _reshape_batch(x, shape, order, **options):
+    if is_tensor(x) and x.shape[0] is None:
+        return reshape_batch(x, shape_rules.as_shape(shape), order)
     if order == "F":  # then the directions go last
         shape = (*np.atleast_1d(shape), len(x))
         return moveaxis(reshape(moveaxis(x, 0, -1), shape, order), -1, 0)
     return reshape(x, (len(x), *np.atleast_1d(shape)))
 
 
-def _reshaping(name, forward, shape_rule, batched=None):
-    """Declare an op that changes the shape, to what `forward` makes of the shape alone."""
+def _reshaping(name, forward, shape_rule, batched=None, unknown=None):
+    """Declare an op that changes the shape, to what `forward` makes of the shape alone.
+
+    `unknown` does the same to a batch of tensors whose extents are not all known.
+    """
 
     def reshape_each(x, **attrs):
+        if None in x.shape[1:]:
+            return NotImplemented if unknown is None else unknown(x, **attrs)
         one = np.broadcast_to(np.empty((), bool), x.shape[1:])
-        return reshape(x, x.shape[:1] + forward(one, **attrs).shape)
+        return _reshape_batch(x, forward(one, **attrs).shape, "C")
 
     return structural(
         name, forward, None, transpose=_reshape_back, batched=batched or reshape_each,
@@ -133,8 +146,13 @@ def _reshaping(name, forward, shape_rule, batched=None):
 
 
 reshape_op = _reshaping("Reshape", _reshape, fast_shapes.reshape, _reshape_batch)
-squeeze_op = _reshaping("Squeeze", np.squeeze, shape_rules.squeeze)
-expand_dims_op = _reshaping("ExpandDims", np.expand_dims, fast_shapes.expand_dims)
+squeeze_op = _reshaping(
+    "Squeeze", np.squeeze, shape_rules.squeeze,
+    unknown=lambda x, axis: (
+        NotImplemented if axis is None else squeeze(x, axis_in_batch(axis, x.ndim))))
+expand_dims_op = _reshaping(
+    "ExpandDims", np.expand_dims, fast_shapes.expand_dims,
+    unknown=lambda x, axis: expand_dims(x, axis_in_batch(axis, x.ndim + np.size(axis))))
 atleast_1d_op = _reshaping("AtLeast1D", np.atleast_1d, shape_rules.at_least(1))
 atleast_2d_op = _reshaping("AtLeast2D", np.atleast_2d, shape_rules.at_least(2))
 atleast_3d_op = _reshaping("AtLeast3D", np.atleast_3d, shape_rules.at_least(3))

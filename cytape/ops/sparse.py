@@ -1,7 +1,6 @@
 """Sums of sparse gradients."""
 
 import math
-import warnings
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from cytape.ops.creation import astype
 from cytape.ops.indexing import gather, scatter_add
 from cytape.ops.joining import concatenate
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.notices import warn
 from cytape.tensor.spec import UnknownShape
 
 __all__ = ["aggregate_indexed_slices", "densify"]
@@ -16,10 +16,11 @@ __all__ = ["aggregate_indexed_slices", "densify"]
 MANY_ELEMENTS = 100_000_000
 
 
-def densify(slices):
+def densify(slices, expected=False):
     """Return the dense tensor of `slices`, which may be nested.
 
     Slices of the same index are summed. The result is differentiable with respect to the values.
+    If it has very many elements a warning says so, unless it is `expected` to be dense.
 
     Examples
     --------
@@ -34,12 +35,11 @@ def densify(slices):
         raise ValueError(
             f"IndexedSlices of dense_shape {shape} cannot be made dense: pass the whole shape"
         )
-    if None in shape or math.prod(shape) >= MANY_ELEMENTS:
+    if not expected and (None in shape or math.prod(shape) >= MANY_ELEMENTS):
         count = "an unknown number of" if None in shape else math.prod(shape)
-        warnings.warn(
+        warn(
             f"IndexedSlices of {count} elements are being made a dense tensor, which may take "
-            "much memory",
-            stacklevel=3,
+            "much memory"
         )
     slices = _flatten(slices)
     return scatter_add(slices.values, slices.indices, slices.dense_shape)

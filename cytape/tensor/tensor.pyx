@@ -544,7 +544,9 @@ cdef int known_extent(Value value) except -1:
     if value.spec.ndim < 0 or value.spec.dims[0] < 0:
         raise SymbolicTensorError(
             f"{value.owner.describe(symbol_of(value))} has an unknown first extent: it has no "
-            "length, and cannot be iterated over, while its graph is built")
+            "length, and cannot be iterated over, while its graph is built. "
+            "cytape.numpy.size(tensor, 0) is its length, as a tensor; instead of a loop use "
+            "functions of whole arrays, or cytape.while_loop")
     return 0
 
 
@@ -585,9 +587,9 @@ cdef ndarray converted(Tensor tensor):
     if is_recorded(tensor):
         raise DetachedError(
             "a tensor that is being recorded was about to become a plain array or number, which "
-            "would lose its gradient. Use cytape.numpy (or a NumPy function that takes tensors) "
-            "instead, also for functions of the math module; make an array of tensors in a list "
-            "with cytape.numpy.array or stack, not by assigning to its elements; print it with "
+            "would lose its gradient. Make one tensor of those in a list with cytape.numpy.stack "
+            "or array, not by assigning to elements of an array; use cytape.numpy (or a NumPy "
+            "function that takes tensors), also for functions of the math module; print it with "
             "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")
     return array
 
@@ -696,9 +698,15 @@ cdef int require_plain_at(x, int depth) except -1:
             f"an array of class {type(x).__name__} cannot be combined with tensors, which would "
             "lose what the class adds to its data. Pass numpy.asarray(array) if the data are all "
             "that is meant")
-    elif not (cnp.PyArray_CheckAnyScalar(x) or isinstance(x, (ndarray, Tensor))) and (
-            hasattr(x, "__array__")):
-        require_plain_at(np.asanyarray(x), depth)
+    elif not (cnp.PyArray_CheckAnyScalar(x) or isinstance(x, (ndarray, Tensor))):
+        if hasattr(x, "__array__"):
+            require_plain_at(np.asanyarray(x), depth)
+        elif type(x).__module__.startswith("scipy.sparse"):  # an object, to NumPy
+            raise TypeError(
+                f"a sparse {type(x).__name__} of SciPy cannot be combined with tensors. Pass "
+                "matrix.toarray() if that is small enough; or wrap the product with "
+                "cytape.custom_gradient: matrix @ cytape.stop_gradient(x).numpy(), whose gradient "
+                "is matrix.T @ dy")
     return 0
 
 

@@ -323,7 +323,7 @@ def test_D_3_12_batches_that_do_not_fit(tangents, message):
         ((True,), (1.0,), TypeError, "argument 0 of wave has dtype bool"),
         (("text",), (1.0,), TypeError, "argument 0 of wave has dtype <U4"),
         ((None,), (1.0,), TypeError, "argument 0 of wave cannot be differentiated"),
-        (([1.0, object()],), ([1.0, 1.0],), TypeError, "argument 0 of wave cannot be differen"),
+        (([1.0, object()],), ([1.0, 1.0],), TypeError, r"argument 0\[1\] of wave cannot be"),
     ],
 )
 def test_primals_and_tangents_that_jvp_cannot_take(primals, tangents, error, message):
@@ -450,7 +450,7 @@ def test_integer_arguments_have_no_jacobian():
     for transform in (cytape.jacfwd, cytape.hessian):
         with pytest.raises(TypeError, match="argument 0 of cube has dtype int64"):
             transform(cube)(2)
-        with pytest.raises(TypeError, match="argument 1 of <lambda> has dtype"):
+        with pytest.raises(TypeError, match=r"argument 1\[1\] of <lambda> has dtype"):
             transform(lambda x, y: x * y, (0, 1))(2.0, [1.0, 2])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import CytapeError, InvalidGradientError, TapeStateError
+from cytape.errors import CytapeError, InvalidGradientError, SymbolicTensorError, TapeStateError
 from cytape.tensor.tensor import live_tensors
 
 # -- watching, scopes, lifetime --------------------------------------------------------------------
@@ -963,3 +963,41 @@ def test_threads_recording_at_the_same_time():
             for _ in range(k + 1):
                 y = np.sin(y) * v
         np.testing.assert_allclose(results[k], n_rounds * tape.gradient(y, v).numpy())
+
+
+def _batch_jacobian(x):
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x**2 * np.sum(x, axis=1, keepdims=True)
+    return tape.batch_jacobian(y, x)
+
+
+def _jacobian(x):
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x[0] ** 2 * x[1:3]
+    return tape.jacobian(y, x)
+
+
+def test_jacobians_of_arguments_of_unknown_extents():
+    x = np.arange(6.0).reshape(3, 2)
+    traced = cytape.function(
+        _batch_jacobian, input_signature=[cytape.Spec.of((None, 2), float)])
+    np.testing.assert_allclose(traced(x), _batch_jacobian(cytape.constant(x)))
+    with pytest.raises(SymbolicTensorError, match="known but for the first extent"):
+        cytape.function(_batch_jacobian, input_signature=[cytape.Spec.of((None, None), float)])(x)
+    traced = cytape.function(_jacobian, input_signature=[cytape.Spec.of((3, None), float)])
+    with pytest.raises(SymbolicTensorError, match=r"cytape\.jacfwd"):
+        traced(x)
+
+
+def test_jacobians_of_known_extents_in_arguments_of_unknown_ones():
+    def jacobian(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = np.stack([np.sum(x**2), np.sum(x) ** 2])
+        return tape.jacobian(y, x)
+
+    x = np.arange(6.0).reshape(3, 2)
+    traced = cytape.function(jacobian, input_signature=[cytape.Spec.of((None, None), float)])
+    np.testing.assert_allclose(traced(x), jacobian(cytape.constant(x)))

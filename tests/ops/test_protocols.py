@@ -228,7 +228,7 @@ LOSSES = {
     "method of ndarray": lambda y: np.ones((2, 3)).dot(y),
     "ufunc without rule": lambda y: np.spacing(y),
     "reduce without rule": lambda y: np.logaddexp.reduce(y),
-    "accumulate without rule": lambda y: np.multiply.accumulate(y),
+    "accumulate without rule": lambda y: np.maximum.accumulate(y),
     "reduceat": lambda y: np.add.reduceat(y, [0, 1]),
     "sort": np.sort,
     "fft": np.fft.fft,
@@ -440,3 +440,49 @@ def test_what_is_made_of_ops_builds_them(call, symbol):
     assert (y.graph, y.shape, y.dtype) == (graph, expected.shape, expected.dtype)
     (found,) = run(graph, [graph.symbol_of(y)], {graph.symbol_of(symbol): V3})
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("call, advice", [
+    (lambda t: np.add.at(np.zeros(3), [0, 1, 1], t), r"IndexedSlices\(values, indices, shape\)"),
+    (lambda t: np.full_like(np.ones(2), t[0]), r"cytape\.numpy\.full "),
+    (lambda t: np.sum([t, t]), r"gradient\. Make one tensor .* cytape\.numpy\.stack"),
+    (lambda t: np.sum(t, where=[True, False, True]), r"x\[mask\]"),
+    (lambda t: np.sum(t, where=True, initial=1.0), "initial, where are not supported.*Combine"),
+    (lambda t: np.pad(t, 1, mode="linear_ramp"), "mode 'linear_ramp' is not supported"),
+])
+def test_an_error_names_the_way_out(call, advice):
+    with pytest.raises((TypeError, ValueError), match=advice):
+        cytape.grad(lambda t: np.sum(call(t)))(np.ones(3))
+    if "full" in advice:
+        with pytest.raises(TypeError, match=advice):
+            cytape.function(call)(np.ones(3))
+
+
+def test_multiply_accumulate_is_a_cumulative_product():
+    x = np.array([[1.0, 2.0], [3.0, 0.0]])
+    for axis in 0, 1:
+        np.testing.assert_array_equal(
+            cytape.grad(lambda x: np.sum(np.multiply.accumulate(x, axis)))(x),  # noqa: B023
+            cytape.grad(lambda x: np.sum(np.cumprod(x, axis)))(x))  # noqa: B023
+
+
+def test_sparse_matrices_of_scipy_are_refused_by_name():
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_array(np.eye(3))
+    for call in (lambda t: t @ matrix, lambda t: t * matrix, lambda t: np.dot(matrix, t)):
+        with pytest.raises(TypeError, match="sparse csr_array of SciPy.*custom_gradient"):
+            call(cytape.constant([1.0, 2.0, 3.0]))
+
+    @cytape.custom_gradient
+    def product(x):  # what the error advises
+        return matrix @ cytape.stop_gradient(x).numpy(), lambda dy: matrix.T @ dy
+
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(product(x) ** 2))(x), 2 * x)
+
+
+def test_the_length_of_what_has_an_unknown_one():
+    signature = [cytape.Spec.of((None,), float)]
+    for f in (len, lambda x: sum(a for a in x)):
+        with pytest.raises(TypeError, match=r"cytape\.numpy\.size\(tensor, 0\)"):
+            cytape.function(f, input_signature=signature)(np.ones(3))

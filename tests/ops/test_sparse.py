@@ -87,3 +87,10 @@ def test_slices_say_what_they_are():
     assert one.dtype == np.float64
     assert one.shape == (4,)
     assert "dense_shape=(4,)" in repr(one)
+
+
+def test_a_warning_of_many_elements_points_at_the_user(monkeypatch):
+    monkeypatch.setattr("cytape.ops.sparse.MANY_ELEMENTS", 4)
+    with pytest.warns(UserWarning, match="4 elements") as caught:
+        slices([1.0], [0]).to_tensor()
+    assert caught[0].filename == __file__

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -131,6 +133,7 @@ class Function:
         functools.update_wrapper(self, f, updated=())
         self.name: str = str(name or getattr(f, "__name__", type(f).__name__))
         self._input_signature = None if input_signature is None else tuple(input_signature)
+        self._places = _places(self._input_signature)
         self._reduce_retracing = reduce_retracing
         self._gradients = {"grad_func": grad_func, "python_grad_func": python_grad_func}
         for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):
@@ -245,7 +248,7 @@ class Function:
                     f"{i} is {tensor.dtype} of shape {tensor.shape}"
                 )
             tensors.append(tensor)
-        return key, tensors, objects
+        return key, [tensors[place] for place in self._places], objects
 
     def _trace(self, key: tuple, objects: list, args: tuple, kwargs: dict) -> ConcreteFunction:
         """Return a new trace, or one of more extents."""
@@ -330,6 +333,18 @@ def _variables(objects: list, places: tuple[int, ...]) -> list[Variable]:
     """Return some of the variables among objects."""
     variables = [x for x in objects if isinstance(x, Variable)]
     return [variables[place] for place in places]
+
+
+def _places(signature: tuple | None) -> list[int]:
+    """Return where tensors are, in the order that a trace takes them, when flattened.
+
+    Flattening goes by the sorted keys of dicts, a trace by the order that these have.
+    """
+    places: list[int] = []
+    numbered = [np.intp(i) for i in range(len(nest.flatten(signature)))]
+    if signature is not None:
+        with_tensors(nest.pack_sequence_as(signature, numbered), lambda i: places.append(int(i)))
+    return places
 
 
 def _no() -> bool:

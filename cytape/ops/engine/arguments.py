@@ -10,6 +10,15 @@ def is_tensor(value):
     return isinstance(value, (Tensor, Variable))
 
 
+_INSTEAD = {
+    "initial": "Combine the result with the initial value: by +, * or cytape.numpy.maximum",
+    "mean": "Leave out the mean, which is computed",
+    "out": "Use what is returned: tensors are immutable, and arrays hold no derivatives",
+    "where": "Take the elements first, by x[mask], or put neutral ones in the place of the others "
+    "by cytape.numpy.where(mask, x, 0)",
+}
+
+
 def only_numpy(function, inputs, **parameters):
     """Return those of `parameters` that are given, for NumPy to handle: tensors cannot.
 
@@ -21,7 +30,11 @@ def only_numpy(function, inputs, **parameters):
         if value is not None and value is not np._NoValue
     }
     if given and any(map(is_tensor, (*inputs, *given.values()))):
-        raise TypeError(f"{function}: {', '.join(given)} is not supported for tensors")
+        instead = ". ".join([_INSTEAD[name] for name in given if name in _INSTEAD])
+        raise TypeError(
+            f"{function}: {', '.join(given)} {'are' if len(given) > 1 else 'is'} not supported for "
+            "tensors" + (f". {instead}" if instead else "")
+        )
     return given
 
 

@@ -156,7 +156,11 @@ cdef object restored(x, bint plain):
 cdef Tensor dense(gradient):
     if type(gradient) is Value:
         return another_handle(gradient)
-    return gradient if type(gradient) is Tensor else gradient.to_tensor()
+    if type(gradient) is Tensor:
+        return gradient
+    # An op on the way takes no slices. Of an unknown number of elements most are few.
+    shape = gradient.dense_shape
+    return IndexedSlices._densify(gradient, shape is not None and None in shape)
 
 
 cdef Value dense_value(gradient):

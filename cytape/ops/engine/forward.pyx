@@ -15,7 +15,7 @@ from .node_store cimport NodeStore
 
 import numpy as np
 
-from cytape.errors import InvalidGradientError
+from cytape.errors import InvalidGradientError, SymbolicTensorError
 from cytape.ops.engine.dispatch import conform
 from cytape.tensor.indexed_slices import IndexedSlices
 
@@ -81,9 +81,10 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
                 elif tangent is not None and plain:
                     tangents[i] = array_of((<Tensor>tangent).held)
             results = NotImplemented
-            if not accumulator.use_batch or (op.takes_batches() and n_directions(tangents) > 0):
-                results = op.tangents(inputs, outputs, attrs, tangents, plain,
-                                      accumulator.use_batch)
+            if not accumulator.use_batch:
+                results = op.tangents(inputs, outputs, attrs, tangents, plain, False)
+            elif op.takes_batches() and n_directions(tangents) != 0:
+                results = batch_of_tangents(op, inputs, outputs, attrs, tangents, plain)
             if results is NotImplemented:
                 results = each_direction(accumulator, op, inputs, outputs, attrs, tangents, False,
                                          plain)
@@ -115,6 +116,17 @@ cdef TangentRecorder sole_accumulator():
     accumulator = accumulators[0]
     plain = not accumulator.use_batch and not accumulator.by_transposition
     return accumulator if plain and accumulator.rule is None else None
+
+
+cdef object batch_of_tangents(Op op, list inputs, list outputs, dict attrs, list tangents,
+                              bint plain):
+    """All directions at once; NotImplemented if the op needs extents for that which are unknown."""
+    if building() is None:
+        return op.tangents(inputs, outputs, attrs, tangents, plain, True)
+    try:
+        return op.tangents(inputs, outputs, attrs, tangents, plain, True)
+    except SymbolicTensorError:
+        return NotImplemented
 
 
 cdef bint all_none(list tangents) except -1:
@@ -155,8 +167,9 @@ cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list t
         result = another_handle(result)
     shape = spec.shape
     if accumulator.use_batch:
-        shape = None if shape is None else (n_directions(tangents), *shape)
-        fits = np.shape(result) == shape or not spec.known and may_be(
+        n = n_directions(tangents)
+        shape = None if shape is None else (None if n < 0 else n, *shape)
+        fits = np.shape(result) == shape or (n < 0 or not spec.known) and may_be(
             result, symbolic_spec(shape, spec.dtype))
     else:
         fits = may_be(result, spec)
@@ -174,10 +187,12 @@ cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list t
     return value
 
 
-cdef npy_intp n_directions(list tangents) except -1:
+cdef npy_intp n_directions(list tangents) except? -2:
+    """How many there are; -1 if that is known only when the graph runs."""
     for tangent in tangents:
         if tangent is not None:
-            return (<Value>tangent).spec.shape[0] if type(tangent) is Value else tangent.shape[0]
+            shape = (<Value>tangent).spec.shape if type(tangent) is Value else tangent.shape
+            return -1 if shape is None or shape[0] is None else shape[0]
 
 
 cdef list each_direction(TangentRecorder accumulator, Op op, list inputs, list outputs, dict attrs,
@@ -188,6 +203,12 @@ cdef list each_direction(TangentRecorder accumulator, Op op, list inputs, list o
     cdef Recorder op_tape = recorded_alone(op, inputs, outputs, attrs) if transposed else None
     if not accumulator.use_batch:
         return one_direction(accumulator, op, inputs, outputs, attrs, tangents, op_tape, plain)
+    if n_directions(tangents) < 0:
+        raise SymbolicTensorError(
+            f"op {op.name!r} takes one direction after the other here, and how many there are is "
+            "known only when the graph runs. Differentiate a traced function instead of tracing "
+            "the derivative, as cytape.hessian(cytape.function(f)) does, or give the arguments "
+            "shapes that are known")
     for j in range(n_directions(tangents)):
         spend(effort_so_far(), OP_EFFORT)
         one = []

@@ -65,7 +65,10 @@ class GeneralOp(Op):
     ) -> None: ...
     def __call__(self, *inputs: Any, **attrs: Any) -> Any: ...
     def define(
-        self, vjp: Callable[..., Any] | None = None, jvp: Callable[..., Any] | None = None
+        self,
+        vjp: Callable[..., Any] | None = None,
+        jvp: Callable[..., Any] | None = None,
+        batched: Callable[..., Any] | None = None,
     ) -> None: ...
 
 @final

@@ -8,7 +8,7 @@ from cytape.core.vspace cimport Backward, OpType, release_backward
 from cytape.tensor.spec cimport symbolic_spec
 from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
-from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
+from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array, is_symbolic, value_of_array
 from libc.stdint cimport int32_t
 
@@ -122,8 +122,10 @@ cdef class GeneralOp(Op):
         self.differentiable = differentiable
         self.shape_rule = shape_rule
 
-    def define(self, vjp=None, jvp=None):
+    def define(self, vjp=None, jvp=None, batched=None):
         """Give the op a rule that its declaration left out."""
+        if batched is not None:
+            self.batched = batched
         if vjp is not None:
             self.vjp = vjp
         if jvp is not None:
@@ -409,12 +411,16 @@ cdef object by_example(GeneralOp op, list inputs, dict attrs):
 
 cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
     cdef tuple shape
-    if not value.spec.known:
-        return conform["broadcast_to"](
-            new_tensor(value_of_array(np.zeros((), value.spec.dtype))), value.spec.shape)
-    shape = value.spec.shape
     if batched:
-        shape = [tangent.shape[:1] for tangent in tangents if tangent is not None][0] + shape
+        moving = [tangent for tangent in tangents if tangent is not None][0]
+        if not value.spec.known or moving.shape[0] is None:
+            return conform["zeros_in_batch"](moving, another_handle(value))
+        shape = moving.shape[:1] + value.spec.shape
+    elif not value.spec.known:
+        return conform["broadcast_to"](
+            new_tensor(value_of_array(np.zeros((), value.spec.dtype))), value.spec.extents)
+    else:
+        shape = value.spec.shape
     zeros = np.zeros(shape, value.spec.dtype)
     return zeros if plain else new_tensor(value_of_array(zeros))
 

@@ -281,6 +281,8 @@ cdef class PartialsOp(Op):
                 continue
             if batched:
                 directions = tangent.shape[:1]
+                if not out.spec.known or directions[0] is None:
+                    return unknown_batch(self, output, inputs, out, tangents)
                 shape = directions + out.spec.shape
                 tangent = tangent.reshape(
                     directions + (1,) * (len(shape) - tangent.ndim) + tangent.shape[1:])
@@ -444,3 +446,24 @@ cdef void* arrived_for(BackwardCall* call, int i) noexcept:
                 type(<object>call.refs[1 + i]) is Value):
             return call.input_gradients[j] if j < i else NULL
     return call.arrived[i]
+
+
+cdef object unknown_batch(PartialsOp op, output, list inputs, Value out, list tangents):
+    """The batch of tangents of a symbolic output, of unknown extents or number."""
+    total = None
+    fits = False  # whether an input that moves is known to have the output's shape
+    for partial, tangent, x in zip(op.partials, tangents, inputs):
+        if tangent is None or partial is None:
+            continue
+        if out.spec.shape is None or tangent.ndim is None:
+            return NotImplemented
+        fits |= x.spec.extents is out.spec.extents or x.spec.known and x.shape == out.spec.shape
+        if tangent.ndim <= out.spec.ndim:
+            aligned_one = conform["broadcast_batch_like"](tangent, restored(out, False))
+        else:
+            aligned_one = tangent
+        term = times(aligned_one, partial(output, *inputs))
+        total = term if total is None else total + term
+    if total is None or fits:
+        return total
+    return conform["broadcast_batch_like"](total, restored(out, False))

@@ -174,9 +174,20 @@ def as_shape(shape):
 # -- shapes ----------------------------------------------------------------------------------------
 
 
+def known_extents(shape, what):
+    """Return a shape that is asked for as a tuple of integers, or raise if it has a None."""
+    shape = as_shape(shape)
+    if None in shape:
+        raise SymbolicTensorError(
+            f"{what} shape {shape}: an extent that is known only when the graph runs is None in "
+            "tensor.shape; pass cytape.numpy.size(tensor, axis) for it, which is a tensor"
+        )
+    return shape
+
+
 def broadcast_to(x, shape):
     """Tell the spec of what is broadcast to a shape."""
-    shape = as_shape(shape)
+    shape = known_extents(shape, "broadcast_to")
     if x.shape is not None:
         lead = len(shape) - len(x.shape)
         if lead < 0 or any(
@@ -188,12 +199,12 @@ def broadcast_to(x, shape):
 
 def to_shape(x, shape):
     """Tell the spec of what is summed to a shape."""
-    return symbolic_spec(shape, x.dtype)
+    return symbolic_spec(known_extents(shape, "sum to"), x.dtype)
 
 
 def reshape(x, shape, order="C", **_):
     """Tell the spec of the same elements in another shape."""
-    shape = as_shape(shape)
+    shape = known_extents(shape, "reshape to")
     size = None if x.shape is None else product(x.shape)
     if -1 in shape:
         rest = product(n for n in shape if n != -1)

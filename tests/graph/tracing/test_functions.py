@@ -270,6 +270,15 @@ def test_an_input_signature_is_traced_once_for_all_extents():
             f(*arguments)
 
 
+@pytest.mark.parametrize("words", [("w", "s"), ("s", "w")])
+def test_an_input_signature_with_a_dict_in_any_order(words):
+    given = {"w": np.arange(6.0).reshape(2, 3), "s": np.float64(2.0)}
+    specs = {"w": cytape.Spec.of((2, None), float), "s": cytape.Spec.of((), float)}
+    f = cytape.function(
+        lambda b: cnp.sum(b["w"]) * b["s"], input_signature=[{word: specs[word] for word in words}])
+    assert f(given).item() == f(dict(reversed(given.items()))).item() == 30.0
+
+
 def test_an_input_signature_of_a_method_and_by_keyword():
     class Scale:
         def __init__(self, factor):
