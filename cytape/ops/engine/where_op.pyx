@@ -98,9 +98,6 @@ cdef class WhereOp(GeneralOp):
             dy = None if dy is None else aligned(dy, ndim)
         return selected(inputs[0], dx, dy, spec, None, False)
 
-    cdef bint in_c(self, BackwardCall* call) except -1:
-        return self.suits(call)
-
     cdef bint suits(self, BackwardCall* call) except -1:
         """Whether the gradients of a call can be selected here."""
         cdef Spec out = <Spec>call.refs[0], spec
