@@ -34,7 +34,7 @@ from cytape.ops.shared.python_call import (
     specs_by_example,
 )
 from cytape.tensor import nest, state
-from cytape.tensor.state import building_into, current_graph
+from cytape.tensor.state import anybody_records, building_into, current_graph
 from cytape.tensor.tensor import Tensor, convert_to_tensor
 from cytape.tensor.variable import Variable
 
@@ -146,7 +146,8 @@ class _CustomGradient:
         with building_into(graph):
             args = nest.map_structure(value_of, args)
         leaves = nest.flatten(args)
-        if graph is not None or followed(list(filter(is_tensor, leaves))):
+        # Which variables f reads by other ways, its gradient being asked for, is not known yet.
+        if graph is not None or anybody_records():
             args, kwargs = kept((args, kwargs))
             leaves = nest.flatten(args)
         if graph is None:

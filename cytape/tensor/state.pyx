@@ -742,6 +742,11 @@ def possible_gradient_types(tensors) -> int:
     return min(order, 2)
 
 
+def anybody_records() -> bool:
+    """Whether this thread has entered a recorder, whatever that follows."""
+    return recording() is not None or accumulating() is not None
+
+
 def is_recorded(id_t id) -> bool:
     """Whether a recorder of this thread follows the tensor with this id now."""
     return bool(followers_of(id, id, False))

@@ -193,6 +193,33 @@ def test_arrays_count_as_they_were_at_the_call(place, f):
     assert np.asarray(dy).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize("wrap", [cytape.custom_gradient, cytape.recompute_grad])
+def test_arrays_count_as_at_the_call_if_only_a_variable_in_a_closure_is_followed(wrap, mode, given):
+    v = cytape.Variable(2.0)
+
+    def f(a, *, b):
+        return v * a * b
+
+    def with_gradient(a, *, b):
+        return v * a * b, lambda dy, variables: (None, [cnp.sum(dy * a * b)])
+
+    call = wrap(f if wrap is cytape.recompute_grad else with_gradient)
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 100.0])
+    if mode == "reverse":
+        with cytape.GradientTape(watch_accessed_variables=given) as tape:
+            tape.watch(v)
+            y = call(a, b=b)
+            a[:] = b[:] = 0.0
+        assert float(tape.gradient(y, v)) == 321.0
+    else:
+        with cytape.ForwardAccumulator(v, 1.0) as accumulator:
+            y = call(a, b=b)
+            a[:] = b[:] = 0.0
+        assert accumulator.jvp(y).numpy().tolist() == [1.0, 20.0, 300.0]
+
+
 def test_arrays_are_handed_on_as_they_are_where_nobody_records():
     seen = []
 
