@@ -23,7 +23,7 @@ cdef extern from "Python.h":
     object PyContextVar_Set(object var, object value)
 
 NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
-MOST_DETACHED = 64  # tensors that a recorder notes
+MOST_DETACHED = 16  # tensors that a recorder notes, which stay alive with all that led to them
 
 cdef Counts* the_counts = counts()
 cdef object innermost = ContextVar("cytape_innermost", default=None)  # Entry, of this context
