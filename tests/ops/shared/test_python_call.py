@@ -89,6 +89,25 @@ def test_structures_and_dtypes_of_examples():
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("returned", [
+    lambda x: [x[i] for i in range(min(3, len(x)))],
+    lambda x: {str(i): x[i] for i in range(min(3, len(x)))},
+    lambda x: x if len(x) < 3 else [x, x, x],
+    lambda x: [x, x] if len(x) < 3 else [x, [x, x]],
+])
+def test_an_example_may_be_too_small_for_all_results(returned):
+    _, specs = specs_by_example("f", returned, [cytape.Spec.of((None,), float)])
+    assert len(specs) == 3
+
+
+@pytest.mark.parametrize("returned", [
+    lambda x: [x[i] for i in range(len(x))], lambda x: [x] if len(x) < 30 else (x,),
+    lambda x: {str(len(x)): x}])
+def test_results_whose_number_is_not_known_say_what_to_do(returned):
+    with pytest.raises(SymbolicTensorError, match="numpy_function.*another structure for other"):
+        specs_by_example("f", returned, [cytape.Spec.of((None,), float)])
+
+
 def test_examples_that_fail_say_what_to_do():
     def fails(x):
         raise KeyError("no such thing")
