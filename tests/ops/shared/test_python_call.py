@@ -223,6 +223,53 @@ def test_trying_out_does_not_change_variables(method):
     assert v.item() != 1.0
 
 
+def made_meanwhile(x):
+    count = cytape.Variable(0.0, trainable=False)
+    for _ in range(3):
+        count.assign_add(1.0)
+    count.assign(count * 2.0)
+    return cytape.constant(x.numpy() * count.item())
+
+
+def test_variables_that_are_part_of_what_is_tried_out_may_change():
+    assert specs_by_example("f", made_meanwhile, [FLOATS])[1][0].shape == (2, 3)
+    f = cytape.custom_gradient(
+        lambda x: (made_meanwhile(cytape.stop_gradient(x)), lambda dy: 6.0 * dy))
+    traced = cytape.function(lambda x: f(x))
+    for _ in range(2):
+        assert traced(cytape.constant(2.0)).numpy() == 12.0
+
+    kept = []
+
+    def keeping(x):
+        kept.append(cytape.Variable(0.0))
+        kept[0].assign(1.0)  # another call's from the second on
+        return cytape.constant(x.numpy())
+
+    with pytest.raises(SymbolicTensorError, match="made up"):
+        specs_by_example("f", keeping, [cytape.Spec.of((None,), float)])
+
+
+def test_trials_within_trials():
+    v = cytape.Variable(1.0)
+
+    def outer(x):
+        own = cytape.Variable(0.0)
+        own.assign(1.0)
+        for variable in own, v:
+            with pytest.raises(SymbolicTensorError, match="made up"):
+                specs_by_example("f", lambda x: variable.assign(x.numpy().sum()), [FLOATS])
+        specs_by_example("f", made_meanwhile, [FLOATS])
+        own.assign(2.0)
+        with pytest.raises(RuntimeError, match="made up"):
+            v.assign(2.0)
+        return x
+
+    specs_by_example("f", outer, [FLOATS])
+    assert v.item() == 1.0
+    v.assign(2.0)
+
+
 @pytest.mark.parametrize("make", [
     lambda rule: cytape.custom_gradient(rule),
     lambda rule: cytape.custom_jvp(lambda x: rule(x)[0])])
