@@ -224,11 +224,12 @@ def test_trying_out_does_not_change_variables(method):
 
 
 def made_meanwhile(x):
+    array = x.numpy()
     count = cytape.Variable(0.0, trainable=False)
     for _ in range(3):
         count.assign_add(1.0)
     count.assign(count * 2.0)
-    return cytape.constant(x.numpy() * count.item())
+    return cytape.constant(array * count.item())
 
 
 def test_variables_that_are_part_of_what_is_tried_out_may_change():
