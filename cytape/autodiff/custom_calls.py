@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ __all__ = [
     "is_plain_tensor",
     "is_tensor",
     "kept",
+    "lending",
+    "lent",
     "name_of",
     "own_leaf",
     "record",
@@ -93,9 +96,41 @@ def kept(structure: Any) -> Any:
 
 def _kept_leaf(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
-        leaf = leaf.copy()
+        leaf = leaf.copy(order="K")
         leaf.setflags(write=False)
     return leaf
+
+
+def lent(structure: Any) -> Any:
+    """Return arguments that were kept as a function may have them that writes to its arrays."""
+    return nest.map_structure(
+        lambda leaf: leaf.copy(order="K") if isinstance(leaf, np.ndarray) else leaf, structure)
+
+
+@contextmanager
+def lending(structure: Any) -> Iterator[Any]:
+    """Return arguments with arrays that only who gets them writes to, now and for ever.
+
+    What has been written to them by the end of the block is handed on to the caller's arrays.
+    """
+    loans: dict[int, tuple] = {}  # also those that are there twice are one
+
+    def lend(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        if id(leaf) not in loans:
+            copy = leaf.copy(order="K")
+            copy.setflags(write=leaf.flags.writeable)
+            loans[id(leaf)] = leaf, copy, leaf.copy(order="K") if leaf.flags.writeable else None
+        return loans[id(leaf)][1]
+
+    try:
+        yield nest.map_structure(lend, structure)
+    finally:
+        for array, copy, before in loans.values():
+            # Only then: others may have written to the caller's meanwhile.
+            if before is not None and copy.tobytes() != before.tobytes():
+                np.copyto(array, copy)
 
 
 def followed(values: list) -> bool:

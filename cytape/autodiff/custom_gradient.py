@@ -6,6 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from cytape.autodiff.custom_calls import (
@@ -16,6 +17,8 @@ from cytape.autodiff.custom_calls import (
     is_plain_tensor,
     is_tensor,
     kept,
+    lending,
+    lent,
     name_of,
     own_leaf,
     record,
@@ -34,7 +37,7 @@ from cytape.ops.shared.python_call import (
     specs_by_example,
 )
 from cytape.tensor import nest, state
-from cytape.tensor.state import building_into, current_graph
+from cytape.tensor.state import anybody_records, building_into, current_graph
 from cytape.tensor.tensor import Tensor, convert_to_tensor
 from cytape.tensor.variable import Variable
 
@@ -96,6 +99,9 @@ def custom_gradient(f: Callable) -> Callable:
     as far as it is written in functions that have a gradient: what it gets from elsewhere, say with
     ``dy.numpy()``, has no tangent. `custom_jvp` is for such functions.
 
+    Arrays count as they are at the call: while a tape or an accumulator is entered, `f` gets copies
+    of those among its arguments. What it writes to them is in the caller's when it returns.
+
     In a graph or a trace, `f` and `grad_fn` are built into it when `f` is called, as far as they
     are written in functions that cytape knows. Where they ask for the values of tensors, they
     become ops that call them whenever the graph runs. To find out the shapes and dtypes that `f`
@@ -146,12 +152,14 @@ class _CustomGradient:
         with building_into(graph):
             args = nest.map_structure(value_of, args)
         leaves = nest.flatten(args)
-        if graph is not None or followed(list(filter(is_tensor, leaves))):
+        if graph is None:
+            # Which variables f reads by other ways, its gradient being asked for, is not known yet.
+            with lending((args, kwargs)) if anybody_records() else nullcontext((args, kwargs)) as (
+                    args, kwargs):
+                called = call_and_watch(f, args, kwargs)
+        else:
             args, kwargs = kept((args, kwargs))
             leaves = nest.flatten(args)
-        if graph is None:
-            called = call_and_watch(f, args, kwargs)
-        else:
             called = attempted(graph, lambda: call_and_watch(f, args, kwargs))
             if called is NotImplemented:
                 with building_into(graph):
@@ -288,9 +296,9 @@ def recompute_grad(f: Callable) -> Callable:
 
         def call_anew(*tensors: Tensor) -> list:
             remaining = iter(tensors)
-            args, kwargs = nest.pack_sequence_as(
+            args, kwargs = lent(nest.pack_sequence_as(
                 structure, [next(remaining) if is_plain_tensor(leaf) else leaf for leaf in leaves]
-            )
+            ))
             return [convert_to_tensor(leaf) for leaf in nest.flatten(f(*args, **kwargs))]
 
         def backward(*output_gradients: Tensor) -> list:

@@ -17,6 +17,7 @@ from cytape.autodiff.custom_calls import (
     graph_around,
     is_tensor,
     kept,
+    lent,
     name_of,
     own_leaf,
     record,
@@ -221,8 +222,8 @@ class _JvpCall(PythonCall):
         rule = self._function._rule
         assert rule is not None
         returned = rule(
-            self._arguments.packed(values), self._arguments.packed(tangents, _still),
-            **self._kwargs)
+            lent(self._arguments.packed(values)), self._arguments.packed(tangents, _still),
+            **lent(self._kwargs))
         if not (isinstance(returned, tuple) and len(returned) == 2):
             raise TypeError(
                 f"the JVP rule of {self.name} must return a pair, the outputs and their tangents"

@@ -249,30 +249,46 @@ class _Run:
             return
         reached = {i for i, found in zip(self._argument_of, connected, strict=True) if found}
         lost = set(self._argument_of) - reached
-        left = self._arguments_that_left([i for i, found in enumerate(connected) if not found])
+        left, certain = self._arguments_that_left(
+            [i for i, found in enumerate(connected) if not found])
         detached = bool(lost & left if lost else left)
         what = "argument " + " and ".join(map(str, sorted(lost & left or lost)))
-        report_unconnected(self._fun, what, bool(lost), detached)
+        report_unconnected(self._fun, what, bool(lost), detached, not certain)
 
-    def _arguments_that_left(self, places: list[int]) -> set[Any]:
-        """Return on which of some sources' arguments values depend that left their tensors."""
-        noted = self._recorder.detached or {}
-        found: list[Any] = [None] * len(places)
-        if len(noted) == MOST_DETACHED:
-            found = places  # there may be more
-        elif noted:
-            sources = [self._sources[i] for i in places]
-            try:
-                with unrecorded():
-                    found = compute_gradients(
-                        self._recorder, list(noted.values()), sources, None, True)
-            except Exception:  # one of an op that the result does not need: nobody can tell
-                found = places
+    def _arguments_that_left(self, places: list[int]) -> tuple[set[Any], bool]:
+        """Return on which of some sources' arguments values depend that left their tensors.
+
+        And whether these are certain to be all.
+        """
+        noted = list((self._recorder.detached or {}).values())
+        sources = [self._sources[i] for i in places]
+        if noted and len(sources) == len(self._sources):  # what is noted depends on one of them
+            left = self._connected(noted, sources) or [True] * len(sources)
+            return {self._argument_of[i] for i, of_it in zip(places, left, strict=True)
+                    if of_it}, True
+        found, certain = [False] * len(places), len(noted) < MOST_DETACHED
+        together = self._connected(noted, sources)
+        for one in [together] if together else [self._connected([x], sources) for x in noted]:
+            if one is None:
+                certain = False
+            else:
+                found = [a or b for a, b in zip(found, one, strict=True)]
         return {self._argument_of[i] for i, of_it in zip(places, found, strict=True)
-                if of_it is not None}
+                if of_it}, certain
+
+    def _connected(self, targets: list, sources: list) -> list[bool] | None:
+        """Return on which sources targets depend, None if an op fails that nobody has asked for."""
+        try:
+            with unrecorded():
+                found = compute_gradients(self._recorder, targets, sources, None, True)
+        except Exception:
+            return None
+        return [gradient is not None for gradient in found]
 
 
-def report_unconnected(fun: Callable, what: str, wholly: bool, detached: bool) -> None:
+def report_unconnected(
+    fun: Callable, what: str, wholly: bool, detached: bool, unsure: bool = False
+) -> None:
     """Raise or warn because a function's result does not depend on what it is differentiated in.
 
     Parameters
@@ -284,6 +300,8 @@ def report_unconnected(fun: Callable, what: str, wholly: bool, detached: bool) -
         Whether it depends on no part of them.
     detached : bool
         Whether a value that depends on them was taken out of a tensor.
+    unsure : bool, optional
+        Whether it cannot be told of some value that was.
     """
     left = "a value left its tensor by numpy(), item() or tolist()"
     advice = (
@@ -298,10 +316,11 @@ def report_unconnected(fun: Callable, what: str, wholly: bool, detached: bool) -
     if wholly and not isinstance(fun, Transformed):  # that of a derivative may well vanish
         warn(
             f"the result of {name_of(fun)} does not depend on {what} by differentiable functions: "
-            "the derivative is zero",
+            "the derivative is zero" + (
+                f", unless it was lost where {left}. {advice}" if unsure else ""),
             UnconnectedGradientWarning,
         )
-    elif detached:
+    elif detached or unsure:
         warn(
             f"some derivatives of {name_of(fun)} are zero, and on the way {left}: were they lost "
             f"there? {advice}",

@@ -118,6 +118,7 @@ cdef class VSpace:
     """
 
     def __cinit__(self, *_, **__):
+        # Once, for release is called very often, and the call would cost more than all else there.
         self.deletes = type(self).delete_gradient is not VSpace.delete_gradient
 
     def num_elements(self, gradient):
@@ -237,6 +238,9 @@ cdef class VSpace:
 
     def delete_gradient(self, gradient):
         """Be told that the tape drops a gradient.
+
+        Whether there is such a method is looked up when the `VSpace` is made, for there are many
+        gradients: it is to be in the class by then, not given to an object or to the class later.
 
         Parameters
         ----------

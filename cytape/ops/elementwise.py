@@ -393,8 +393,17 @@ def sign(x, /, **kwargs):
     if _is_complex_tensor(x):
         infinite = isinf(x)  # divided by its magnitude it would be NaN
         finite = where(infinite, 1, x)
-        return where(infinite, _sign(x), divide(finite, _divisor(absolute(finite)), **kwargs))
+        quotient = divide(finite, _divisor(absolute(finite)), **kwargs)
+        return _complex_sign_op(quotient, _sign(x, **kwargs))
     return _sign(x, **kwargs)
+
+
+# The quotient has the derivative, but is not the value where the magnitude is subnormal.
+_complex_sign_op = general(
+    "ComplexSign", lambda quotient, value: value, vjp=lambda op, g: (g, None),
+    jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
+    shape_rule=lambda quotient, value: value,
+)  # fmt: skip
 
 
 # Conjugated, as partials are conjugated centrally: the gradient of a complex |z| is g * sign(z).

@@ -23,7 +23,7 @@ cdef extern from "Python.h":
     object PyContextVar_Set(object var, object value)
 
 NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
-MOST_DETACHED = 64  # tensors that a recorder notes
+MOST_DETACHED = 16  # tensors that a recorder notes, which stay alive with all that led to them
 
 cdef Counts* the_counts = counts()
 cdef object innermost = ContextVar("cytape_innermost", default=None)  # Entry, of this context
@@ -740,6 +740,11 @@ def possible_gradient_types(tensors) -> int:
                 order += 1 if accumulator.rule is None else 2
                 break
     return min(order, 2)
+
+
+def anybody_records() -> bool:
+    """Whether this thread has entered a recorder, whatever that follows."""
+    return recording() is not None or accumulating() is not None
 
 
 def is_recorded(id_t id) -> bool:

@@ -24,7 +24,7 @@ cdef Counts* recorders = counts()
 cdef void release_spec(void** refs, int32_t n_refs, object keeper) noexcept:
     Py_DECREF(<object>refs[0])
 
-cdef dict trials = {}  # thread -> how many `assignments_refused` it is in
+cdef dict trials = {}  # thread -> an id at the entry to the innermost `assignments_refused`
 
 # Reading is an op from the variable to its value; the gradient goes through it unchanged.
 cdef OpKind read_kind
@@ -219,15 +219,20 @@ cdef class Variable(Tensor):
 
 @contextmanager
 def assignments_refused():
-    """Have variables refuse to be assigned in this thread, which tries a function out."""
+    """Have variables refuse to be assigned in this thread, which tries a function out.
+
+    Those that the function makes itself belong to the trial, and may be.
+    """
     thread = get_ident()
-    trials[thread] = trials.get(thread, 0) + 1
+    around = trials.get(thread)
+    trials[thread] = new_id()
     try:
         yield
     finally:
-        trials[thread] -= 1
-        if not trials[thread]:
+        if around is None:
             del trials[thread]
+        else:
+            trials[thread] = around
 
 
 cdef object detached_array(value, dtype):
@@ -241,7 +246,7 @@ cdef object detached_array(value, dtype):
 cdef int replace(Variable variable, array) except -1:
     """Make a copy of an array the new value, in the variable's dtype."""
     cdef Value old = variable.held, new
-    if trials and get_ident() in trials:
+    if trials and variable.variable_id < trials.get(get_ident(), 0):
         raise RuntimeError(
             f"variable {variable.name!r} was about to be assigned something made up, by a function "
             "that is only tried out to learn what it returns. Say so by "

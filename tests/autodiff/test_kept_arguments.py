@@ -193,6 +193,33 @@ def test_arrays_count_as_they_were_at_the_call(place, f):
     assert np.asarray(dy).tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+@pytest.mark.parametrize("wrap", [cytape.custom_gradient, cytape.recompute_grad])
+def test_arrays_count_as_at_the_call_if_only_a_variable_in_a_closure_is_followed(wrap, mode, given):
+    v = cytape.Variable(2.0)
+
+    def f(a, *, b):
+        return v * a * b
+
+    def with_gradient(a, *, b):
+        return v * a * b, lambda dy, variables: (None, [cnp.sum(dy * a * b)])
+
+    call = wrap(f if wrap is cytape.recompute_grad else with_gradient)
+    a, b = np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 100.0])
+    if mode == "reverse":
+        with cytape.GradientTape(watch_accessed_variables=given) as tape:
+            tape.watch(v)
+            y = call(a, b=b)
+            a[:] = b[:] = 0.0
+        assert float(tape.gradient(y, v)) == 321.0
+    else:
+        with cytape.ForwardAccumulator(v, 1.0) as accumulator:
+            y = call(a, b=b)
+            a[:] = b[:] = 0.0
+        assert accumulator.jvp(y).numpy().tolist() == [1.0, 20.0, 300.0]
+
+
 def test_arrays_are_handed_on_as_they_are_where_nobody_records():
     seen = []
 
@@ -203,3 +230,126 @@ def test_arrays_are_handed_on_as_they_are_where_nobody_records():
     a, b = np.zeros(2), np.zeros(3)
     cytape.custom_gradient(f)(cytape.constant(1.0), a, b=b)
     assert seen[0] is a and seen[1] is b
+
+
+# ---- arrays that are written to ----------------------------------------------------------------
+
+
+def tripled(x, out):
+    np.multiply(x.numpy(), 3.0, out=out)
+    return cytape.constant(out.copy())
+
+
+@cytape.custom_gradient
+def writing_with_gradient(x, *, out):
+    y = tripled(cytape.stop_gradient(x), out)
+    return y, lambda dy: dy * out / x
+
+
+@cytape.custom_gradient
+def writing_for_a_gradient(x, *, out):
+    def grad_fn(dy):
+        np.multiply(dy.numpy(), 3.0, out=out)
+        return out.copy()
+
+    return tripled(cytape.stop_gradient(x), out), grad_fn
+
+
+@cytape.custom_jvp
+def writing_with_jvp(x, out):
+    return tripled(x, out)
+
+
+@writing_with_jvp.defjvp
+def rule_that_writes(primals, tangents):
+    (x, out), (dx, _) = primals, tangents
+    return tripled(x, out), 3.0 * dx
+
+
+@cytape.recompute_grad
+def writing_when_recomputed(x, out):
+    np.multiply(cytape.stop_gradient(x).numpy(), 2.0, out=out)
+    return x * out * 0.75
+
+
+WRITING = [
+    writing_with_gradient, writing_for_a_gradient, writing_with_jvp, writing_when_recomputed]
+
+
+@pytest.mark.parametrize("f", WRITING, ids=["gradient", "in gradient", "jvp", "recomputed"])
+@pytest.mark.parametrize("recorded", ["no", "tape", "both"])
+def test_functions_may_write_to_their_arrays(recorded, f):
+    x, out = cytape.constant([2.0, 2.0]), np.zeros(2)
+    factor = 2.0 if f is writing_when_recomputed else 3.0
+    with cytape.GradientTape(persistent=True) as tape:
+        if recorded != "no":
+            tape.watch(x)
+        y = f(x, out=out)
+        assert y.numpy().tolist() == [6.0, 6.0]
+        assert out.tolist() == [2.0 * factor] * 2
+        if recorded == "both":
+            out[:] = 50.0
+    for _ in range(2):
+        gradient = tape.gradient(y, x)
+        if recorded == "no":
+            assert gradient is None
+        else:
+            assert np.asarray(gradient).tolist() == [3.0, 3.0]
+    assert out.tolist() == ([50.0] * 2 if recorded == "both" else [2.0 * factor] * 2)
+
+
+def under_a_tape(f, *args, **kwargs):
+    x = cytape.constant(1.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        return cytape.custom_gradient(lambda x, *args, **kwargs: (
+            f(*args, **kwargs), lambda dy: None))(x, *args, **kwargs)
+
+
+def test_what_was_written_is_there_after_an_error():
+    def f(a):
+        a[0] = 5.0
+        raise KeyError
+
+    a = np.zeros(2)
+    with pytest.raises(KeyError):
+        under_a_tape(f, a)
+    assert a.tolist() == [5.0, 0.0]
+
+
+def test_one_array_at_two_places_is_one():
+    def f(a, c, *, b):
+        assert a is b and c is not a and c.tolist() == [1.0, 0.0]
+        a[0] = b[0] + 1.0
+        a[1] = -0.0
+        return a.sum()
+
+    a, c = np.zeros(2), np.array([1.0, 0.0])
+    assert float(under_a_tape(f, a, c, b=a)) == 1.0
+    assert a.tolist() == [1.0, 0.0] and np.signbit(a[1])
+
+
+def test_arrays_that_others_write_to_meanwhile_are_left_alone():
+    a, nan = np.zeros(2), np.full(2, np.nan)
+
+    def f(x, y):
+        a[:] = 7.0
+        nan[0] = 7.0
+        return x.sum()
+
+    under_a_tape(f, a, nan)
+    assert a.tolist() == [7.0, 7.0]
+    assert nan[0] == 7.0 and np.isnan(nan[1])
+
+
+def test_arrays_that_cannot_be_written_to_stay_so_and_order_is_kept():
+    def f(a, b, c):
+        assert not a.flags.writeable and b.flags.writeable
+        assert b.flags.f_contiguous and not b.flags.c_contiguous
+        c[:] = [None, a]
+        return 0.0
+
+    a, b, c = np.zeros(2), np.zeros((2, 3), order="F"), np.array([1, "a"], dtype=object)
+    a.setflags(write=False)
+    under_a_tape(f, a, b, c)
+    assert c[0] is None and c[1].tolist() == [0.0, 0.0]

@@ -165,20 +165,63 @@ def test_a_part_beside_one_that_left_draws_no_warning_of_its_own():
     assert gradients == {"w": 2.0, "b": 0.0}
 
 
-def test_where_it_cannot_be_told_what_left_it_is_an_error():
-    def of_many(p, q):
-        for i in range(MOST_DETACHED):
+@cytape.custom_gradient
+def without_gradient(p):
+    def backward(g):
+        raise KeyError("no gradient")
+
+    return p * 1.0, backward
+
+
+def taking(n, result):
+    def f(p, q):
+        for i in range(n):
             (p * float(i)).item()
-        return p * 2
+        return result(p, q)
 
-    @cytape.custom_gradient
-    def without_gradient(p):
-        def backward(g):
-            raise KeyError("no gradient")
+    return f
 
-        return p * 1.0, backward
 
-    for f in (of_many, lambda p, q: (without_gradient(p).item(), p * 2)[1]):
+UNTOLD = [
+    taking(MOST_DETACHED, lambda p, q: p * 2),
+    taking(10 * MOST_DETACHED, lambda p, q: p * 2),
+    taking(MOST_DETACHED, lambda p, q: p * 2 * q.item()),
+    lambda p, q: (without_gradient(p).item(), p * 2)[1],
+    lambda p, q: (without_gradient(p).item(), p.item(), p * 2)[2],
+]
+
+
+@pytest.mark.parametrize("f", UNTOLD)
+def test_where_it_cannot_be_told_what_left_a_warning_says_so(f):
+    with pytest.warns(UnconnectedGradientWarning, match="argument 1 by .* unless it was lost"):
+        assert cytape.grad(f, (0, 1))(1.0, 1.0) == (2.0, 0.0)
+    with pytest.warns(UnconnectedGradientWarning, match="were they lost there"):
+        gradients = cytape.grad(lambda pq: f(*pq))((1.0, 1.0))
+    assert gradients == (2.0, 0.0)
+
+
+@pytest.mark.parametrize("n", [0, 1, MOST_DETACHED - 1])
+def test_how_often_values_left_makes_no_difference(n):
+    with pytest.warns(UnconnectedGradientWarning, match="argument 1 by .* zero$"):
+        cytape.grad(taking(n, lambda p, q: p * 2), (0, 1))(1.0, 2.0)
+    with pytest.raises(DetachedError, match="argument 1, but"):
+        cytape.grad(taking(n, lambda p, q: p * q.item()), (0, 1))(1.0, 2.0)
+
+
+@pytest.mark.parametrize("f", [
+    *[taking(n, lambda p, q: 2.0 * q) for n in (1, MOST_DETACHED, 10 * MOST_DETACHED)],
+    lambda p, q: (without_gradient(p).item(), 2.0 * q)[1],
+    lambda p, q: (without_gradient(p).item(), p.item(), 2.0 * q)[2]])
+def test_what_left_depends_on_the_only_argument(f):
+    with pytest.raises(DetachedError, match="argument 0, but"):
+        cytape.grad(f)(1.0, 2.0)
+
+
+def test_one_that_left_for_sure_is_an_error_whatever_else_did():
+    for f in (
+        lambda p, q: (q.item(), taking(MOST_DETACHED, lambda p, q: p * 2)(p, q))[1],
+        lambda p, q: (without_gradient(p).item(), q.item(), p * 2)[2],
+    ):
         with pytest.raises(DetachedError, match="argument 1, but"):
             cytape.grad(f, (0, 1))(1.0, 2.0)
 

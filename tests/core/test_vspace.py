@@ -21,6 +21,31 @@ def test_hooks_do_nothing_unless_overridden(core):
     assert vspace.delete_gradient(1) is None
 
 
+@pytest.mark.parametrize("inherited", [False, True])
+def test_a_class_is_told_of_what_is_dropped(core, record, inherited):
+    dropped = []
+
+    class Telling(core.VSpace):
+        def ones_like(self, info):
+            return "ones"
+
+        def call_backward_function(self, op_type, backward, unneeded_gradients, output_gradients):
+            return ["kept", "dropped"]
+
+        def delete_gradient(self, gradient):
+            dropped.append(gradient)
+
+    class Heir(Telling):
+        pass
+
+    tape = core.Tape()
+    tape.watch(1)
+    tape.watch(2)
+    record(tape, "Op", [1, 2], [3], "backward")
+    assert tape.compute_gradient((Heir if inherited else Telling)(), [3], [1]) == ["kept"]
+    assert "dropped" in dropped
+
+
 def test_the_host_is_asked_in_its_own_terms(core, record):
     asked = []
 

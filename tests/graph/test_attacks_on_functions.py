@@ -530,6 +530,73 @@ def test_what_an_object_caches_does_not_change_what_it_is():
     assert float(f(Area(1.0), np.float64(2.0))) == 2.0
 
 
+class Steps(list):
+    @functools.cached_property
+    def scale(self):
+        return self.n
+
+
+def test_what_an_object_has_cached_counts_though_it_does_not_follow_any_more():
+    a, b, f = Steps(), Steps(), cytape.function(lambda x, steps: x * steps.scale)
+    a.n = 1.0
+    assert a.scale == 1.0
+    a.n = b.n = 2.0
+    for _ in range(2):
+        assert (float(f(np.float64(1.0), b)), float(f(np.float64(1.0), a))) == (2.0, 1.0)
+    a.scale = 7.0
+    assert float(f(np.float64(1.0), a)) == 7.0
+    area, other, g = Area(3.0), Area(3.0), cytape.function(lambda area, x: x * area.squared)
+    other.__dict__["squared"] = 5.0
+    for _ in range(2):
+        assert (float(g(area, np.float64(1.0))), float(g(other, np.float64(1.0)))) == (9.0, 5.0)
+    assert g.experimental_get_tracing_count() == 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    size: int
+
+    @functools.cached_property
+    def members(self):
+        return [(self, i) for i in range(self.size)]
+
+    @functools.cached_property
+    def weights(self):
+        return np.ones(self.size)
+
+    @functools.cached_property
+    def variable(self):
+        return cytape.Variable(float(self.size))
+
+
+@pytest.mark.parametrize("signature", [False, True])
+def test_a_trace_that_has_properties_cached_is_found_again(signature):
+    specs = {"input_signature": [cytape.Spec.of((), float)] * 2} if signature else {}
+    f = cytape.function(lambda family, x, y: x * len(family.members) - y * family.weights[1], **specs)
+    family, x, y = Family(3), np.float64(2.0), np.float64(1.0)
+    for _ in range(3):
+        assert float(f(family, x, y)) == 5.0
+        assert float(f(Family(3), x, y)) == 5.0
+    for _ in range(3):
+        assert float(f(family, y=y, x=x)) == 5.0
+    assert f.experimental_get_tracing_count() == 1 if signature else 2
+    family.weights[:] = 2.0  # the same array, as ever when an array is part of an object
+    assert float(f(family, x, y)) == 5.0
+    del family.__dict__["weights"], family, _
+    gc.collect()
+    assert float(f(Family(3), x, y)) == 5.0
+
+
+def test_variables_that_properties_cache_are_not_mistaken_for_others():
+    v = cytape.Variable(10.0)
+    for family in Family(3), Family(4):
+        f = cytape.function(lambda family, v, x: x * v + family.variable)
+        if family.size == 4:
+            assert float(family.variable) == 4.0
+        for _ in range(3):
+            assert float(f(family, v, np.float64(2.0))) == 20.0 + family.size
+
+
 @pytest.mark.parametrize("value, other", [
     (np.str_("a"), np.str_("b")), (np.bytes_(b"a"), np.bytes_(b"b")),
     (np.datetime64("2020-01-01"), np.datetime64("2021-01-01")),

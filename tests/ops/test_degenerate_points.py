@@ -266,6 +266,18 @@ def test_the_sign_of_a_complex_infinity_is_that_of_numpy(dtype, place):
     np.testing.assert_allclose(gradient, [0, 0, 0.128 + 0.096j, 0], rtol=1e-6)
 
 
+@places
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "clongdouble"])
+def test_the_sign_of_complex_numbers_is_that_of_numpy_to_the_bit(dtype, place):
+    parts = [0.0, -0.0, 5e-324, -5e-324, 3e-320, 4e-320, 1e-308, 1e-40, 3.0, -2.5, 1e300, inf, nan]
+    x = np.empty((len(parts), len(parts)), dtype)
+    with np.errstate(all="ignore"):
+        x.real, x.imag = np.meshgrid(parts, parts)
+        expected = np.sign(x)
+        sign = cytape.function(cnp.sign)(x) if "function" in place else cnp.sign(cytape.constant(x))
+    np.testing.assert_array_equal(sign, expected)
+
+
 @pytest.mark.parametrize("x", [[nan, 1.0], [nan, inf]])
 def test_logsumexp_of_nan_is_nan(x):
     assert np.isnan(cytape.grad(lambda x: cytape.nn.logsumexp(x))(np.array(x))).any()

@@ -15,6 +15,7 @@ from cytape.ops.engine.gradients import tensor_vspace
 from cytape.tensor.state import (
     Recorder,
     TangentRecorder,
+    anybody_records,
     is_recorded,
     stop_recording,
     suspended,
@@ -75,6 +76,18 @@ def test_a_recorder_records_while_it_is_entered(x):
     results.append(results[1] * 2.0)
     recorder.pop()
     assert recorder.num_ops == 2
+
+
+def test_whether_anybody_records(x):
+    assert not anybody_records()
+    for entered in Recorder(), TangentRecorder(tensor_vspace):
+        entered.push()
+        assert anybody_records()
+        assert not in_thread(anybody_records)
+        with stop_recording():
+            assert not anybody_records()
+        entered.pop()
+    assert not anybody_records()
 
 
 def test_entering_twice_and_leaving_twice_are_errors(recorder):

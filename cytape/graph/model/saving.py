@@ -7,7 +7,7 @@ A file is a container (see `cytape.graph.model.container`) with a program in JSO
 - ``scopes``: full names, each with a slash at the end; the first is ""
 - ``contexts``: what nodes are built under: ``scope``, by number; ``controls``, a list of nodes;
   ``device``; ``overrides``, pairs of an op type and a name; ``original``, a node or -1;
-  ``recorded``, whether recorders are to follow
+  ``recorded``, whether recorders are to follow; they are where an older file does not say
 - ``nodes``, in the order of their making: ``op``, its type; ``name``, in full, and whether it was
   ``named`` by the user; ``inputs``, a list of symbols; ``attrs``, encoded as
   `cytape.graph.model.encoding` says; ``outputs``, pairs of dtype and shape; ``context``, by number;
@@ -239,7 +239,7 @@ class _Loader:
             _field(code, "device", str),
             tuple(self.override(pair) for pair in _field(code, "overrides", list)),
             original,
-            _field(code, "recorded", bool),
+            _field({"recorded": True, **code}, "recorded", bool),
         )
 
     def override(self, pair: Any) -> tuple[str, str]:

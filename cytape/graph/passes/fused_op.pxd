@@ -24,6 +24,7 @@ cdef enum FusedKind:
     WIDEN_STEP       # a cast of booleans to floats
     SUM_STEP         # of all elements
 
+cdef bint is_fused_type(int type_num) noexcept  # of floats; besides there are booleans
 cdef int fused_kind(Op op) except -1      # what steps a call of an op may be made of
 # Whether a call can be a step where floats have this type: one of them or booleans come in and out.
 cdef bint has_step(Op op, int type_num, int n_inputs, int* input_types, int output_type) except -1

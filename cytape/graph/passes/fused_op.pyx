@@ -44,6 +44,10 @@ cdef int find_ops() except -1:
     return 0
 
 
+cdef bint is_fused_type(int type_num) noexcept:
+    return type_num == cnp.NPY_DOUBLE or type_num == cnp.NPY_FLOAT
+
+
 cdef int fused_kind(Op op) except -1:
     if type(op) is ElementwiseOp:
         return NOT_FUSED if (<ElementwiseOp>op).kernel is None else LOOP_STEP
@@ -342,7 +346,7 @@ cdef class Compiler:
     cdef int take_operands(self) except -1:
         cdef FusedOp op = self.op
         cdef Spec spec, shape = op.shape
-        if shape.type_num != cnp.NPY_DOUBLE and shape.type_num != cnp.NPY_FLOAT:
+        if not is_fused_type(shape.type_num):
             raise ValueError(f"only ops of float64 or float32 can be fused, not of {shape.dtype}")
         for spec in op.operand_specs:
             if broadcast_spec(shape, spec) is not shape:

@@ -1,6 +1,8 @@
 cimport cython
 cimport numpy as cnp
-from cytape.graph.passes.fused_op cimport LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step
+from cytape.graph.passes.fused_op cimport (
+    LOOP_STEP, NOT_FUSED, SUM_STEP, fused_kind, has_step, is_fused_type,
+)
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.node_store cimport Node
 from cytape.tensor.spec cimport boolean_spec
@@ -102,7 +104,7 @@ cdef class Fusion:
         if not out.known or out.size < (
                 min(self.least, LEAST_FAST) if self.fast[node] else self.least):
             return NULL
-        if out.type_num == cnp.NPY_DOUBLE or out.type_num == cnp.NPY_FLOAT:
+        if is_fused_type(out.type_num):
             full = out
         elif out.type_num != cnp.NPY_BOOL:
             return NULL
@@ -111,8 +113,8 @@ cdef class Fusion:
             spec = spec_at(self.source, symbol)
             types[i] = spec.type_num
             all_bool &= spec.type_num == cnp.NPY_BOOL
-            if full is None and spec.type_num != cnp.NPY_BOOL and spec.known and (
-                    boolean_spec(spec) is out):
+            if full is None and is_fused_type(spec.type_num) and spec.known and (
+                    boolean_spec(spec) is out):  # it compares
                 full = spec
         if full is None and all_bool:  # booleans go with the numbers that they come from
             for i in range(found.n_inputs):

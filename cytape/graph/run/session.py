@@ -21,6 +21,7 @@ from cytape.graph.run.trace_events import RunTrace
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.references import TensorReference
+from cytape.tensor.spec import UnknownShape
 from cytape.tensor.state import building_into, unrecorded
 from cytape.tensor.tensor import constant
 from cytape.tensor.variable import Variable
@@ -187,10 +188,13 @@ class _Wanted:
         if isinstance(fetch, Variable):
             return lambda arrays: fetch.numpy().copy()[()]
         if isinstance(fetch, IndexedSlices):
+            shape = fetch.dense_shape
             values, indices = self.add(fetch.values), self.add(fetch.indices)
+            # Only a run knows the shape then: that of a tensor.
+            like = self.add(shape.tensor()) if isinstance(shape, UnknownShape) else None
             return lambda arrays: IndexedSlices(
-                constant(values(arrays)), constant(indices(arrays)), fetch.dense_shape
-            )
+                constant(values(arrays)), constant(indices(arrays)),
+                shape if like is None else np.shape(like(arrays)))
         element = self._graph.as_graph_element(fetch)
         if isinstance(element, Operation):
             self.nodes[element.node] = None

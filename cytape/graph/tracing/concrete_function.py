@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
@@ -24,6 +24,7 @@ from cytape.ops.engine.general_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.spec import UnknownShape
 from cytape.tensor.state import (
     NO_GRADIENTS,
     building_into,
@@ -323,10 +324,12 @@ class _Results:
             for leaf in nest.flatten(structure)
         ]
         symbols = []
-        self._places: list[int] = []  # of leaves that are tensors, one or two symbols each
+        self._places: list[int] = []  # of leaves that are tensors, up to three symbols each
         for place, leaf in enumerate(leaves):
             if isinstance(leaf, _Slices):
                 tensors: list[Any] = [leaf.values, leaf.indices]
+                if leaf.like is not None:
+                    tensors.append(leaf.like)
             elif isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex, int)) and (
                 not isinstance(leaf, bool)
             ):
@@ -348,9 +351,7 @@ class _Results:
         for place in self._places:
             leaf = leaves[place]
             leaves[place] = (
-                IndexedSlices(next(remaining), next(remaining), leaf.dense_shape)
-                if isinstance(leaf, _Slices) else next(remaining)
-            )
+                leaf.pack(remaining) if isinstance(leaf, _Slices) else next(remaining))
         return leaves[0] if self._single else nest.pack_sequence_as(self._structure, leaves)
 
 
@@ -358,5 +359,13 @@ class _Slices:
     """Where in a structure there are indexed slices."""
 
     def __init__(self, slices: IndexedSlices) -> None:
+        shape = slices.dense_shape
         self.values, self.indices = slices.values, slices.indices
-        self.dense_shape = slices.dense_shape
+        # Only a run knows the shape then: that of a tensor.
+        self.like = shape.tensor() if isinstance(shape, UnknownShape) else None
+        self.dense_shape = shape if self.like is None else None
+
+    def pack(self, results: Iterator[Any]) -> IndexedSlices:
+        values, indices = next(results), next(results)
+        shape = self.dense_shape if self.like is None else next(results).spec.extents
+        return IndexedSlices(values, indices, shape)

@@ -33,7 +33,7 @@ import numpy as np
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
-__all__ = ["Draws", "call_traced"]
+__all__ = ["Draws", "call_traced", "state_of"]
 
 MOST_VALUES = 1000  # that are looked at
 MOST_ITEMS = 64     # of a container
@@ -89,6 +89,7 @@ class Draws:
     def __init__(self, f: Callable, arguments: tuple[Any, ...] = ()) -> None:
         self._functions: list[tuple[FunctionType, dict[str, Any]]] = []  # with names known besides
         self._generators = {id(_numpy_global): _numpy_global}
+        self._reached: set[int] = set()
         # Of attributes and globals in what has been looked at, and those looked up in a class.
         self._names = {"__call__"}
         self._known: dict[int, set[str]] = {}
@@ -103,7 +104,8 @@ class Draws:
             if type(value) not in _PLAIN and id(value) not in seen:
                 seen.add(id(value))
                 values += self._look_at(value)
-        self._before = {place: _state(x) for place, x in self._generators.items()}
+        self._modules = {id(value) for value in (np, np.random, random) if id(value) in seen}
+        self._before = {place: state_of(x) for place, x in self._generators.items()}
 
     def __enter__(self) -> Draws:
         _tracing.draws.append(self)
@@ -115,7 +117,7 @@ class Draws:
     def warn(self, name: str) -> None:
         """Warn if any generator has drawn since, at the line where that happened."""
         for place, generator in self._generators.items():
-            before, now = self._before[place], _state(generator)
+            before, now = self._before[place], state_of(generator)
             if now != before:
                 for around in _tracing.draws:  # which would say it once more
                     if around._before.get(place) == before:
@@ -130,11 +132,28 @@ class Draws:
                     "call, or draw outside and pass an array",
                     UserWarning, file, line, registry=_registry_of(self._functions))
 
+    def generators(self) -> list[Any]:
+        """List the generators that the function may draw from; those of modules in any case."""
+        return [x for place, x in self._generators.items() if place != id(_python_global)] + [
+            _python_global]
+
+    def names(self, generator: Any) -> bool:
+        """Tell whether the function was seen to have a way to one of these."""
+        if generator not in (_numpy_global, _python_global) or id(generator) in self._reached:
+            return True
+        imported = {name for function, _ in self._functions if not _is_ours(function)
+                    for name in _imported_in(function.__code__)}
+        if generator is _python_global:
+            return id(random) in self._modules or "random" in imported
+        return id(np.random) in self._modules or "numpy.random" in imported or (
+            "random" in self._names and (id(np) in self._modules or "numpy" in imported))
+
     def _look_at(self, value: Any) -> Iterable[Any]:
         """Take note of a generator or a function; return what can be reached from a value."""
         kind = type(value)  # isinstance would ask a proxy what it is
         if issubclass(kind, _GENERATORS):
             self._generators[id(value)] = value
+            self._reached.add(id(value))
             return ()
         if issubclass(kind, ModuleType):
             if value is random:
@@ -213,7 +232,7 @@ class Draws:
         return "<unknown>", 0
 
 
-def _state(generator: Any) -> tuple:
+def state_of(generator: Any) -> tuple:
     """Return what changes with every draw: the object's memory, much faster than to ask for it."""
     if isinstance(generator, random.Random):
         # What Python adds to the type of the C module is no state but for this.
@@ -260,6 +279,14 @@ def _names_in(code: CodeType) -> tuple[str, ...]:
         names = tuple({name: None for inner in _codes(code) for name in inner.co_names})
         _names_of_codes[id(code)] = known = code, names
     return known[1]
+
+
+def _imported_in(code: CodeType) -> Iterator[str]:
+    """List the modules that a function and those that it makes import themselves."""
+    for inner in _codes(code):
+        for instruction in dis.get_instructions(inner):
+            if instruction.opname == "IMPORT_NAME":
+                yield instruction.argval
 
 
 def _reachable(function: FunctionType) -> list[Any]:

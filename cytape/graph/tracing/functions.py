@@ -19,6 +19,7 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.keys import describe_arguments
 from cytape.graph.tracing.signature import (
     difference,
+    differs_in_caches,
     generalised,
     is_object,
     shapes_agree,
@@ -253,13 +254,14 @@ class Function:
     def _trace(self, key: tuple, objects: list, args: tuple, kwargs: dict) -> ConcreteFunction:
         """Return a new trace, or one of more extents."""
         kept_as = key
+        if not self._keyword_order_counts:
+            kwargs = {word: kwargs[word] for word in sorted(kwargs)}
+        described = args, kwargs
         if self._input_signature is not None:
             signature = self._input_signature
             n_before = max(len(args) + len(kwargs) - len(signature), 0)
             args, kwargs = (*args[:n_before], *signature), {}
         else:
-            if not self._keyword_order_counts:
-                kwargs = {word: kwargs[word] for word in sorted(kwargs)}
             for other in list(self._traces.by_key) if self._reduce_retracing else ():
                 general = generalised(key, other)
                 if general is not None:
@@ -274,7 +276,23 @@ class Function:
         self._traces.add(kept_as, trace, objects)
         if kept_as is not key:
             self._traces.add_alias(key, trace)
+        self._allow_for_caches(key, objects, *described, trace)
         return trace
+
+    def _allow_for_caches(
+        self, key: tuple, objects: list, args: tuple, kwargs: dict, trace: ConcreteFunction
+    ) -> None:
+        """Find a trace again whose making had properties of the arguments cached."""
+        if self._input_signature is None:
+            args, kwargs = structures_of_specs((args, kwargs), key)  # tensors need no description
+        else:
+            args, kwargs = args[:len(args) + len(kwargs) - len(self._input_signature)], {}
+        later, _, more = describe_arguments(args, kwargs, self._keyword_order_counts)
+        if differs_in_caches(key, later):
+            known = set(map(id, objects))
+            more = [x for x in more if id(x) not in known]
+            if not any(isinstance(x, Variable) for x in more):  # which a call passes by place
+                self._traces.add_alias(later, trace, more)
 
     def _trace_anew(
         self, key: tuple, objects: list, args: tuple, kwargs: dict

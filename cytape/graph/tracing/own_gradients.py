@@ -8,7 +8,9 @@ not refer to its tensors, which would be a cycle that Python cannot collect.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from types import BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,8 @@ from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
 
 __all__: list[str] = []
+
+_UNSET = object()
 
 
 class _TracedGradient(PythonCall):
@@ -113,10 +117,26 @@ def _is_ours(file: str) -> bool:
 
 
 def _copy_of(error: Exception) -> Exception:
-    """Return an error to be raised, so that no traceback grows on the one that is kept."""
-    fresh = type(error).__new__(type(error), *error.args)
-    fresh.args = error.args
-    fresh.__dict__.update(error.__dict__)
+    """Return an error to be raised, so that no traceback grows on the one that is kept.
+
+    Nothing of a user's is called: what an error is made of need not be what it was made from.
+    """
+    classes = type(error).__mro__
+    new: Any = next(
+        vars(cls)["__new__"] for cls in classes
+        if isinstance(vars(cls).get("__new__"), BuiltinFunctionType))
+    try:
+        fresh = new(type(error), *error.args)
+        fresh.args = error.args
+        for slot in _slots_of(classes):
+            value = _in_slot(slot, error)
+            # A None may stand for nothing, and is not to be put there.
+            if value is not _UNSET and value is not _in_slot(slot, fresh):
+                with suppress(AttributeError, TypeError):  # it cannot be written to
+                    slot.__set__(fresh, value)
+        fresh.__dict__.update(error.__dict__)
+    except Exception:  # of a class of another library's, written in C
+        return error.with_traceback(None)
     if hasattr(error, "__notes__"):
         fresh.__notes__ = list(error.__notes__)
     fresh.__cause__, fresh.__context__ = error.__cause__, error.__context__
@@ -124,12 +144,35 @@ def _copy_of(error: Exception) -> Exception:
     return fresh
 
 
+def _slots_of(classes: Sequence[type]) -> Iterator[Any]:
+    """List where objects of some classes keep what is not in their dict, as a file's name."""
+    for cls in classes:
+        if cls is not BaseException:
+            for name, slot in vars(cls).items():
+                if isinstance(slot, (MemberDescriptorType, GetSetDescriptorType)) and (
+                        name not in ("__dict__", "__weakref__")):
+                    yield slot
+
+
+def _in_slot(slot: Any, error: Exception) -> Any:
+    try:
+        return slot.__get__(error)
+    except AttributeError:
+        return _UNSET
+
+
 def _without_frames(error: Exception) -> Exception:
     """Return an error that does not keep the tensors alive that its frames refer to."""
-    cause: BaseException | None = error
-    while cause is not None:
-        cause.__traceback__ = None
-        cause = cause.__cause__ or cause.__context__
+    seen: set[int] = set()
+    related: list[BaseException | None] = [error]
+    while related:
+        each = related.pop()
+        if each is not None and id(each) not in seen:
+            seen.add(id(each))
+            each.__traceback__ = None
+            related += [each.__cause__, each.__context__]
+            if isinstance(each, BaseExceptionGroup):
+                related += each.exceptions
     return error
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cytape.graph.tracing.frozen_draws import Draws
+from cytape.graph.tracing.frozen_draws import Draws, state_of
 from cytape.ops.shared.python_call import install_saved_draws
 
 __all__ = ["saved_draws"]
@@ -25,7 +25,8 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
     Returns
     -------
     callable
-        Has them continue from here.
+        Has those continue from here that have moved. What other threads draw from them meanwhile
+        they draw once more, so the global streams are left alone if the call does not name them.
 
     Examples
     --------
@@ -36,12 +37,14 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
     >>> rng.normal() == first
     True
     """
-    found = {id(random._inst): random._inst, **Draws(function, arguments)._generators}
-    restorers = list(map(_restorer, found.values()))
+    draws = Draws(function, arguments)
+    saved = [(x, state_of(x), _restorer(x)) for x in draws.generators()]
 
     def restore() -> None:
-        for each in restorers:
-            each()
+        # A stream of a module, of which the call knows nothing, was moved by another thread.
+        for generator, before, restored in saved:
+            if state_of(generator) != before and draws.names(generator):
+                restored()
 
     return restore
 

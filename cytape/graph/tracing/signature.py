@@ -7,12 +7,19 @@ dict's items, the bits of floats. ``==`` does not: 1 == True, 0.0 == -0.0, and {
 from __future__ import annotations
 
 import struct
+import threading
 from array import array
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from enum import Enum
 from functools import cached_property, partial
-from types import BuiltinMethodType, MappingProxyType, MethodType, MethodWrapperType
+from types import (
+    BuiltinMethodType,
+    MappingProxyType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+)
 from typing import Any
 from weakref import ref
 
@@ -29,6 +36,7 @@ __all__ = [
     "describe_attributes",
     "describe_value",
     "difference",
+    "differs_in_caches",
     "double_bits",
     "generalised",
     "is_array",
@@ -50,7 +58,8 @@ class _Mark:
         return self._name
 
 
-OBJECT, ATTRIBUTES = _Mark("object"), _Mark("attributes")
+OBJECT, ATTRIBUTES, CACHED = _Mark("object"), _Mark("attributes"), _Mark("cached")
+_within = threading.local()  # the objects whose cached properties are being described
 _ATOMS = frozenset({int, bool, str, bytes, type(None), type(...), type(NotImplemented)})
 _UNSET = object()
 # Modules of Python's own whose objects are what pickle would write, and never change.
@@ -173,14 +182,17 @@ def _is_value(kind: type) -> bool:
 def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     """Append the names of the attributes that an object has of its own, and their values."""
     kind = type(x)
-    attributes = {
-        name: value for name, value in getattr(x, "__dict__", {}).items()
-        # These follow from the rest, and are not there before they are asked for.
-        if not isinstance(getattr(kind, name, None), cached_property)}
+    attributes, cached = {}, {}
+    for name, value in getattr(x, "__dict__", {}).items():
+        is_cached = isinstance(getattr(kind, name, None), cached_property)
+        (cached if is_cached else attributes)[name] = value
     for cls in kind.__mro__:
-        declared = cls.__dict__.get("__attrs_attrs__")  # its slots keep what follows from them, too
-        slots = cls.__dict__.get("__slots__", ()) if declared is None else (
-            [attribute.name for attribute in declared])
+        declared = cls.__dict__.get("__attrs_attrs__")
+        slots = cls.__dict__.get("__slots__", ())
+        if declared is not None:  # the other slots are for what is cached
+            names = [attribute.name for attribute in declared]
+            cached.update(_in_slots(x, cls, [slot for slot in slots if slot not in names]))
+            slots = names
         for name in (slots,) if isinstance(slots, str) else slots:
             if name.startswith("__") and not name.endswith("__"):
                 name = f"_{cls.__name__.lstrip('_')}{name}"
@@ -190,6 +202,53 @@ def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None
     key.append((ATTRIBUTES, *attributes))
     for value in attributes.values():
         describe_value(value, key, objects)
+    if cached:
+        _describe_cached(x, cached, key, objects)
+
+
+def _in_slots(x: Any, cls: type, names: Sequence[str]) -> dict[str, Any]:
+    """Return what is in slots, without having computed what is not there."""
+    found = {}
+    for name in names:
+        slot = cls.__dict__.get(name)
+        if isinstance(slot, MemberDescriptorType) and not name.startswith("_attrs_"):
+            try:
+                found[name] = slot.__get__(x)
+            except AttributeError:
+                continue
+    return found
+
+
+def _describe_cached(
+    x: Any, cached: dict[str, Any], key: list[Hashable], objects: list[Any]
+) -> None:
+    """Append what cached properties keep, which need not follow from the other attributes any more.
+
+    Each is one part of the key, so that it can be told that nothing else is new. It may refer to
+    the object in its turn, which is described once.
+    """
+    within = _within.__dict__.setdefault("objects", set())
+    if id(x) in within:
+        return
+    within.add(id(x))
+    try:
+        for name, value in cached.items():
+            parts: list[Hashable] = []
+            describe_value(value, parts, objects)
+            key.append((CACHED, name, tuple(parts)))
+    finally:
+        within.discard(id(x))
+
+
+def differs_in_caches(key: tuple, later: tuple) -> bool:
+    """Tell whether all that a later key has more than one is what properties cached meanwhile."""
+    i = 0
+    for part in later:
+        if i < len(key) and part == key[i]:
+            i += 1
+        elif not (isinstance(part, tuple) and part and part[0] is CACHED):
+            return False
+    return i == len(key) < len(later)
 
 
 # ---- keys compared

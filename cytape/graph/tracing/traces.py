@@ -80,13 +80,17 @@ class Traces:
             trace.report_plans(partial(_make_room, weakref.ref(self), weakref.ref(trace)))
         self.make_room(trace)
 
-    def add_alias(self, key: tuple, trace: ConcreteFunction) -> None:
-        """Find a trace under one more key."""
+    def add_alias(
+        self, key: tuple, trace: ConcreteFunction, objects: Sequence[Any] = ()
+    ) -> None:
+        """Find a trace under one more key, while the objects live that only this knows."""
         entry = self._entries.get(trace)
         if entry is None:  # it went in the meantime
             return
         self._remove(key)
         entry.keys.append(key)
+        forget = partial(_forget_key, weakref.ref(self), key)
+        entry.references += [_reference(x, forget) for x in objects]
         self.by_key[key] = trace
         if len(entry.keys) > MOST_ALIASES:
             self.by_key.pop(entry.keys.pop(1), None)  # the first is what it was traced for
@@ -162,6 +166,13 @@ def _forget(
     of_function, dead = traces(), trace()
     if of_function is not None and dead is not None:
         of_function.discard(dead)
+
+
+def _forget_key(traces: weakref.ref[Traces], key: tuple, _: Any) -> None:
+    """Forget one key of a trace, one of whose objects is dying."""
+    of_function = traces()
+    if of_function is not None:
+        of_function._remove(key)
 
 
 def _make_room(traces: weakref.ref[Traces], trace: weakref.ref[ConcreteFunction]) -> None:

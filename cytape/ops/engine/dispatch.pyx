@@ -173,11 +173,13 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     if gradient is None or not call.needed[i]:
         return 0
     if isinstance(gradient, IndexedSlices):
-        if gradient.dense_shape is not None and gradient.dense_shape != spec.shape:
+        if not shape_may_be(gradient.dense_shape, spec):
             raise InvalidGradientError(
                 f"the gradient of op {op.op_type.name!r} with respect to its input {i} has "
                 f"dense_shape {gradient.dense_shape}, but the input has shape {spec.shape}")
-        if not isinstance(gradient.values, IndexedSlices):
+        if isinstance(gradient.values, IndexedSlices):
+            gradient = IndexedSlices(gradient.values, gradient.indices, spec.shape)
+        else:
             gradient = IndexedSlices(convert_to_tensor(gradient.values, spec.dtype),
                                      convert_to_tensor(gradient.indices), spec.shape)
     else:
@@ -204,7 +206,12 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
 
 cdef bint may_be(found, Spec spec) except -1:
     """Whether something may have the shape of a spec, as far as both are known."""
-    shape = (<Tensor>found).held.spec.shape if isinstance(found, Tensor) else np.shape(found)
+    return shape_may_be(
+        (<Tensor>found).held.spec.shape if isinstance(found, Tensor) else np.shape(found), spec)
+
+
+cdef bint shape_may_be(shape, Spec spec) except -1:
+    """The same of a shape, with None for what is not known."""
     if shape == spec.shape or shape is None or spec.shape is None:
         return True
     if len(shape) != spec.ndim:

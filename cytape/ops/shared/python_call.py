@@ -245,6 +245,8 @@ def specs_by_example(
                         "it depends on a tensor of the graph that is not among its arguments"
                     )
                 example = list(map(convert_to_tensor, leaves))
+                if examples and not _alike(returned, result):
+                    raise TypeError("what it returns has another structure for other extents")
         except Exception as error:
             if extent == SMALL_EXTENT:  # too few for this function
                 break
@@ -267,6 +269,14 @@ def specs_by_example(
         shape = tuple(each.pop() if len(each) == 1 else None for each in extents)
         found.append(symbolic_spec(shape, several[0].dtype))
     return result, found
+
+
+def _alike(structure: Any, other: Any) -> bool:
+    try:
+        nest.assert_same_structure(structure, other)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _example(spec: Spec, unknown: int) -> np.ndarray:

@@ -228,6 +228,18 @@ def test_unknown_ops_are_named(file, monkeypatch):
         cytape.Graph.load(file)
 
 
+def test_files_from_before_contexts_said_whether_they_are_recorded(tmp_path, program):
+    program, arrays = program
+    for context in program["contexts"]:
+        assert context.pop("recorded") is True
+    graph = loaded(tmp_path, program, arrays)
+    assert graph.listing() == some_graph().listing()
+    assert all(context.recorded for context in graph.contexts)
+    program["contexts"][0]["recorded"] = None
+    with pytest.raises(GraphFileError, match="'recorded'"):
+        loaded(tmp_path, program, arrays)
+
+
 def node_of(program, op):
     [node] = [code for code in program["nodes"] if code["op"] == op]
     return node

@@ -61,6 +61,38 @@ def test_what_reads_the_same_is_done_together():
     assert groups(lambda x: [cnp.sin(x), cnp.exp(x)], X) == ({}, [2])
 
 
+@pytest.mark.parametrize("dtype", "?bBhHiIlLqQefdgFDG")
+def test_comparisons_of_any_dtype(dtype):
+    x = np.arange(70).astype(dtype)
+    chain = groups(lambda x: (x > 0) & (x < 5), x)
+    selection = groups(lambda x, y: cnp.where((x > 0) & (x < 5), y, 0.0), x, X)
+    # What a group computes besides booleans is float32 or float64.
+    assert chain[1] == ([3] if dtype in "fd" else [])
+    assert sum(selection[0].values()) + sum(selection[1]) == 4
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint8", "float16", "longdouble", "complex64"])
+def test_functions_that_compare_what_is_not_fused(dtype):
+    x, labels = cytape.constant(np.ones(5000)), cytape.constant(np.ones(5000, dtype))
+    f = cytape.function(lambda x, n: cnp.where((n > 0) & (n < 5), x, 0.0).sum())
+    for _ in range(3):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x, labels)
+        assert float(y) == 5000.0
+        assert tape.gradient(y, x).numpy().tolist() == [1.0] * 5000
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: cnp.maximum(x, 2.0), lambda x: cnp.clip(x, -1.0, 2.0), cnp.abs])
+def test_gradients_of_half_precision_that_compare(function):
+    x = cytape.constant(np.linspace(-5, 5, 5000).astype("float16"))
+    expected = cytape.grad(lambda x: cnp.sum(function(x)))(x)
+    f = cytape.function(cytape.grad(lambda x: cnp.sum(function(x))))
+    for _ in range(3):
+        np.testing.assert_array_equal(f(x), expected)
+
+
 def test_what_has_nothing_in_common_is_not_fused():
     found, sizes = groups(lambda x, y: [cnp.sin(x), cnp.exp(y)], X, X)
     assert (found, sizes) == ({"Sin": 1, "Exp": 1}, [])

@@ -104,6 +104,18 @@ def test_indexed_slices_are_fetched_as_such(graph, session):
     assert result.dense_shape == (3, 1)
 
 
+def test_a_run_tells_the_dense_shape_of_indexed_slices(graph, session):
+    x = graph.placeholder("float64", (None, 2))
+    table = x * 1.0
+    for source in x, table:
+        slices = cytape.gradients(cytape.gather(source, [0, 0]), source)[0]
+        assert isinstance(slices, cytape.IndexedSlices)
+        for n in 2, 3:
+            result = session.run(slices, {x: np.ones((n, 2))})
+            assert result.dense_shape == (n, 2)
+            np.testing.assert_array_equal(result.to_tensor()[:2], [[2.0, 2.0], [0.0, 0.0]])
+
+
 def test_results_are_the_callers_own(graph, session):
     c = graph.constant([1.0, 2.0])
     x = graph.placeholder("float64", (2,))

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
+from cytape.tensor.tensor import convert_to_tensor
 
 X = np.array([0.5, -2.0])
 
@@ -22,6 +23,40 @@ def test_what_it_is():
     assert [t.shape for t in trace.inputs] == [(2,), (), ()]
     product, (same, none) = trace.structured_outputs
     assert product.op.type == "Multiply" and same.op.type == "Placeholder" and none is None
+
+
+ROWS = [lambda x: cytape.gather(x, [0, 0]), lambda x: cnp.take(x, np.array([0, 0]), axis=0)]
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize("shape", [(None,), (None, 2), (None, None), (3, None)])
+def test_sparse_gradients_of_arguments_with_unknown_extents(shape, rows):
+    f = cytape.function(
+        lambda x: cnp.sum(rows(x) ** 2), input_signature=[cytape.Spec.of(shape, float)])
+    for n in 2, 3:
+        table = np.arange(1.0, 7.0).reshape(3, 2)[:, :len(shape)]
+        x = cytape.constant(table[:n if shape[0] is None else 3].reshape(-1, *[2][len(shape) == 1:]))
+        expected = np.zeros(x.shape)
+        expected[0] = 4.0 * x.numpy()[0]
+        np.testing.assert_array_equal(cytape.grad(f)(x), expected)
+        with cytape.GradientTape() as outer:
+            outer.watch(x)
+            with cytape.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            gradient = convert_to_tensor(tape.gradient(y, x))
+        second = np.zeros(x.shape)
+        second[0] = 4.0
+        np.testing.assert_array_equal(outer.gradient(gradient, x), second)
+        sparse = cytape.function(
+            lambda x: cytape.gradients_function(lambda x: cnp.sum(rows(x) ** 2))(x)[0],
+            input_signature=[cytape.Spec.of(shape, float)])
+        dense = cytape.function(lambda x: convert_to_tensor(sparse(x)))
+        for g in sparse, cytape.function(sparse), dense:
+            gradient = g(x)
+            if isinstance(gradient, cytape.IndexedSlices):
+                assert gradient.dense_shape == x.shape
+            np.testing.assert_array_equal(convert_to_tensor(gradient), expected)
 
 
 def test_inputs_that_are_returned_and_results_that_are_returned_twice():

@@ -9,6 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
+from cytape.graph.tracing import own_gradients
 from cytape.tensor.tensor import live_tensors
 
 
@@ -245,3 +246,128 @@ def test_nothing_is_left_of_traces_that_are_dropped(f, differentiated):
     gc.collect()
     assert live_tensors() == before
     assert [graph() for graph in graphs] == [None, None, None]
+
+
+class ByKeyword(Exception):
+    def __new__(cls, *, reason):
+        return super().__new__(cls)
+
+    def __init__(self, *, reason):
+        super().__init__(f"it was {reason}")
+        self.reason = reason
+
+
+class Slotted(ValueError):
+    __slots__ = ("axis", "_empty")
+
+    def __init__(self, axis):
+        self.axis = axis
+
+    def __str__(self):
+        return f"axis {self.axis}"
+
+
+class NeverTwice(OSError):
+    made = 0
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args)
+        self.made += 1
+
+    def __setattr__(self, name, value):
+        if hasattr(self, name) and name == "number":
+            raise RuntimeError(name)
+        super().__setattr__(name, value)
+
+
+def opened():
+    open("/there/is/no/such/file")
+
+
+def decoded():
+    b"abc\xff".decode()
+
+
+def imported():
+    import cytape.there_is_no_such_module
+
+
+def compiled():
+    compile("a b", "some.py", "exec")
+
+
+def raised(error):
+    raise error
+
+
+ERRORS = [
+    opened, decoded, imported, compiled, lambda: raised(ByKeyword(reason="late")),
+    lambda: raised(Slotted(3)), lambda: raised(np.exceptions.AxisError(5, 2)),
+    lambda: raised(NeverTwice(2, "m", "file")), lambda: {}["key"], lambda: cytape.no_such_name,
+    lambda: raised(OSError(2, "m", "one", None, "two")), lambda: next(iter([])),
+    lambda: raised(ExceptionGroup("both", [ValueError(1), KeyError(2)])),
+    lambda: raised(InvalidGradientError("text")), lambda: raised(UnicodeEncodeError(
+        "ascii", "text", 1, 2, "why")),
+]
+MEMBERS = [
+    "args", "filename", "filename2", "errno", "strerror", "reason", "start", "end", "object",
+    "encoding", "name", "path", "msg", "lineno", "text", "axis", "ndim", "value", "obj",
+    "exceptions", "message", "made", "__notes__", "__cause__", "__suppress_context__"]
+
+
+@pytest.mark.parametrize("fail", ERRORS)
+def test_an_error_of_a_gradient_function_loses_nothing(fail):
+    original = None
+
+    def grad_fn(g):
+        nonlocal original
+        try:
+            fail()
+        except Exception as error:
+            original = error
+            raise
+
+    f = cytape.custom_gradient(lambda x: (x * 1.0, grad_fn))
+    trace = cytape.function(lambda x: f(x))
+    errors = []
+    for _ in range(3):
+        with pytest.raises(type(original) if original else Exception) as info:
+            cytape.grad(trace)(1.0)
+        errors.append(info.value)
+    assert len(set(map(id, errors))) == 3 and original not in errors
+    assert original.__traceback__ is None
+    for error in errors:
+        assert type(error) is type(original)
+        assert str(error) == str(original)
+        assert repr(error) == repr(original)
+        for name in MEMBERS:
+            mine, theirs = getattr(error, name, None), getattr(original, name, None)
+            assert mine is theirs or mine == theirs, name
+        assert len(error.__notes__) == 1
+
+
+def test_an_error_that_cannot_be_copied_is_raised_itself():
+    error = ValueError(1)
+    assert own_gradients._copy_of(error) is not error
+
+    class Odd(Exception):
+        @property
+        def __dict__(self):
+            raise TypeError
+
+    error = Odd(1)
+    assert own_gradients._copy_of(error) is error
+
+
+def test_errors_that_belong_to_an_error_keep_no_frames_either():
+    def failed(error):
+        try:
+            raise error
+        except Exception as caught:
+            return caught
+
+    first, second, third = map(failed, [KeyError(1), ValueError(2), TypeError(3)])
+    group = failed(ExceptionGroup("", [third]))
+    second.__cause__, second.__context__, first.__context__ = first, group, second
+    own_gradients._without_frames(second)
+    assert [e.__traceback__ for e in (first, second, third, group)] == [None] * 4

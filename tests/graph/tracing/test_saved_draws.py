@@ -1,6 +1,8 @@
 """Calls that are made only to try a function do not move the user's random streams."""
 
+import functools
 import random
+import threading
 import warnings
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph.tracing import saved_draws as saved_draws_module
+from cytape.graph.tracing.saved_draws import saved_draws
 
 rng = np.random.default_rng(0)
 legacy = np.random.RandomState(0)
@@ -128,3 +132,74 @@ def test_streams_continue_after_a_call_that_failed():
     with pytest.raises(cytape.errors.SymbolicTensorError):
         cytape.function(lambda x: f(x))(X)
     assert rng.normal() == expected
+
+
+def imports_random(x):
+    import random
+
+    return random.gauss(x, 1.0)
+
+
+def imports_numpy(x):
+    import numpy
+
+    return numpy.random.normal(x)
+
+
+def imports_from_numpy(x):
+    from numpy.random import normal
+
+    return normal(x)
+
+
+class Layer:
+    def call(self, x):
+        return self.noise(x)
+
+    def noise(self, x):
+        return x + np.random.normal()
+
+
+@pytest.mark.parametrize("draw", [
+    imports_random, imports_numpy, imports_from_numpy, Layer().call, lambda x: random.random(),
+    lambda x: np.random.rand(), functools.partial(np.random.uniform, 0.0)])
+def test_global_streams_by_whatever_name(draw):
+    seed()
+    restore = saved_draws(draw, ())
+    first = draw(1.0)
+    restore()
+    assert draw(1.0) == first
+
+
+def test_streams_that_other_threads_draw_from_are_left_alone():
+    drawn = []
+
+    def called(x):
+        thread = threading.Thread(target=lambda: drawn.append((np.random.rand(), random.random())))
+        thread.start()
+        thread.join()
+        return x
+
+    for quiet in (cnp.exp, lambda x: np.exp(x), lambda x: x * random_number):
+        seed()
+        restore = saved_draws(quiet, (X,))
+        called(1.0)
+        restore()
+        called(1.0)
+        (first, other), (second, another) = drawn[-2:]
+        assert first != second and other != another
+
+
+random_number = 4.0
+
+
+def test_streams_that_a_call_did_not_move_are_not_touched():
+    calls = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(saved_draws_module, "_restorer", lambda x: lambda: calls.append(x))
+        restore = saved_draws(DRAWS["np.random"], (rng,))
+        restore()
+        assert calls == []
+        np.random.rand(), random.random()
+        restore()
+    assert calls == [np.random.mtrand._rand]

@@ -1,11 +1,15 @@
 """How keys are compared, and arguments rebuilt."""
 
+import functools
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from cytape.graph.tracing.keys import describe_arguments
 from cytape.graph.tracing.signature import (
     difference,
+    differs_in_caches,
     generalised,
     shapes_agree,
     spec_of_part,
@@ -45,3 +49,49 @@ def test_the_difference_is_said():
         "a float64 tensor of shape (4,) where it was a float64 tensor of shape (3,) before")
     assert difference(key_of(np.zeros(3), 2)[0], keys) == "2 where it was 1 before"
     assert "structure" in difference(key_of([X, X])[0], keys)
+
+
+class Lazy(tuple):
+    @functools.cached_property
+    def total(self):
+        return sum(self)
+
+    @functools.cached_property
+    def me(self):
+        return self
+
+
+def test_what_is_cached_is_a_part_of_its_own():
+    lazy = Lazy([1, 2])
+    lazy.name = "a"
+    before = key_of(lazy, 5)[0]
+    assert (lazy.total, lazy.me) == (3, lazy)
+    after = key_of(lazy, 5)[0]
+    assert len(after) == len(before) + 2
+    assert differs_in_caches(before, after)
+    assert not differs_in_caches(before, before)
+    assert not differs_in_caches(after, before)
+    assert not differs_in_caches(before, key_of(lazy, 6)[0])
+    assert not differs_in_caches(before, after[:-1])
+    assert differs_in_caches(before[:-1], after[:-1])
+    lazy.total = 4
+    assert not differs_in_caches(after, key_of(lazy, 5)[0])
+    assert not differs_in_caches(before, (*before, SimpleNamespace))
+
+
+def test_slots_in_which_attrs_has_properties_cached():
+    class Declared:
+        __attrs_attrs__ = (SimpleNamespace(name="n"),)
+        __slots__ = ("n", "scale", "_attrs_cached_hash", "__weakref__")
+
+        def __hash__(self):
+            return 1
+
+        def __getattr__(self, name):
+            raise AttributeError if name == "__dict__" else AssertionError(name)
+
+    x, y = Declared(), Declared()
+    x.n = y.n = 2
+    assert key_of(x) == key_of(y)
+    y.scale = y._attrs_cached_hash = 4
+    assert differs_in_caches(key_of(x)[0], key_of(y)[0])

@@ -89,6 +89,25 @@ def test_structures_and_dtypes_of_examples():
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("returned", [
+    lambda x: [x[i] for i in range(min(3, len(x)))],
+    lambda x: {str(i): x[i] for i in range(min(3, len(x)))},
+    lambda x: x if len(x) < 3 else [x, x, x],
+    lambda x: [x, x] if len(x) < 3 else [x, [x, x]],
+])
+def test_an_example_may_be_too_small_for_all_results(returned):
+    _, specs = specs_by_example("f", returned, [cytape.Spec.of((None,), float)])
+    assert len(specs) == 3
+
+
+@pytest.mark.parametrize("returned", [
+    lambda x: [x[i] for i in range(len(x))], lambda x: [x] if len(x) < 30 else (x,),
+    lambda x: {str(len(x)): x}])
+def test_results_whose_number_is_not_known_say_what_to_do(returned):
+    with pytest.raises(SymbolicTensorError, match="numpy_function.*another structure for other"):
+        specs_by_example("f", returned, [cytape.Spec.of((None,), float)])
+
+
 def test_examples_that_fail_say_what_to_do():
     def fails(x):
         raise KeyError("no such thing")
@@ -202,6 +221,54 @@ def test_trying_out_does_not_change_variables(method):
     assert (v.item(), others.tolist()) == (1.0, [1.0, 1.0])
     getattr(v, method)(5.0)
     assert v.item() != 1.0
+
+
+def made_meanwhile(x):
+    array = x.numpy()
+    count = cytape.Variable(0.0, trainable=False)
+    for _ in range(3):
+        count.assign_add(1.0)
+    count.assign(count * 2.0)
+    return cytape.constant(array * count.item())
+
+
+def test_variables_that_are_part_of_what_is_tried_out_may_change():
+    assert specs_by_example("f", made_meanwhile, [FLOATS])[1][0].shape == (2, 3)
+    f = cytape.custom_gradient(
+        lambda x: (made_meanwhile(cytape.stop_gradient(x)), lambda dy: 6.0 * dy))
+    traced = cytape.function(lambda x: f(x))
+    for _ in range(2):
+        assert traced(cytape.constant(2.0)).numpy() == 12.0
+
+    kept = []
+
+    def keeping(x):
+        kept.append(cytape.Variable(0.0))
+        kept[0].assign(1.0)  # another call's from the second on
+        return cytape.constant(x.numpy())
+
+    with pytest.raises(SymbolicTensorError, match="made up"):
+        specs_by_example("f", keeping, [cytape.Spec.of((None,), float)])
+
+
+def test_trials_within_trials():
+    v = cytape.Variable(1.0)
+
+    def outer(x):
+        own = cytape.Variable(0.0)
+        own.assign(1.0)
+        for variable in own, v:
+            with pytest.raises(SymbolicTensorError, match="made up"):
+                specs_by_example("f", lambda x: variable.assign(x.numpy().sum()), [FLOATS])
+        specs_by_example("f", made_meanwhile, [FLOATS])
+        own.assign(2.0)
+        with pytest.raises(RuntimeError, match="made up"):
+            v.assign(2.0)
+        return x
+
+    specs_by_example("f", outer, [FLOATS])
+    assert v.item() == 1.0
+    v.assign(2.0)
 
 
 @pytest.mark.parametrize("make", [
