@@ -29,7 +29,8 @@ def extensions(build_dir, **options):
         Extension(".".join(path.with_suffix("").parts), [path.as_posix()], define_macros=MACROS,
                   include_dirs=[numpy.get_include()],
                   libraries=[] if os.name == "nt" else ["m"],
-                  extra_compile_args=["-O3"])
+                  # Debug symbols would be two thirds of the wheel.
+                  extra_compile_args=["-O3"] if DEBUG or os.name == "nt" else ["-O3", "-g0"])
         for path in sorted(Path("cytape").rglob("*.pyx"))
     ]
     return cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
