@@ -392,13 +392,20 @@ def sign(x, /, **kwargs):
     """
     if _is_complex_tensor(x):
         infinite = isinf(x)  # divided by its magnitude it would be NaN
-        finite = where(infinite, 1, x)
+        finite = where(infinite, 1, x) * _scale_of_subnormal(x)
         quotient = divide(finite, _divisor(absolute(finite)), **kwargs)
         return _complex_sign_op(quotient, _sign(x, **kwargs))
     return _sign(x, **kwargs)
 
 
-# The quotient has the derivative, but is not the value where the magnitude is subnormal.
+def _scale_of_subnormal(x):
+    """Return a power of two where the reciprocal of a complex number overflows, 1 elsewhere."""
+    limits = np.finfo(x.dtype)
+    real = limits.dtype.type
+    return where(absolute(x) < limits.tiny, real(2.0**(limits.nmant + 10)), real(1))
+
+
+# The quotient has the derivative, but need not be NumPy's value in the last bit.
 _complex_sign_op = general(
     "ComplexSign", lambda quotient, value: value, vjp=lambda op, g: (g, None),
     jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),

@@ -572,7 +572,8 @@ class Family:
 @pytest.mark.parametrize("signature", [False, True])
 def test_a_trace_that_has_properties_cached_is_found_again(signature):
     specs = {"input_signature": [cytape.Spec.of((), float)] * 2} if signature else {}
-    f = cytape.function(lambda family, x, y: x * len(family.members) - y * family.weights[1], **specs)
+    f = cytape.function(
+        lambda family, x, y: x * len(family.members) - y * family.weights[1], **specs)
     family, x, y = Family(3), np.float64(2.0), np.float64(1.0)
     for _ in range(3):
         assert float(f(family, x, y)) == 5.0

@@ -4,6 +4,8 @@ Roots of sums of squares at zero, and where only rounding keeps them from it; co
 precision cannot hold and sums it would round off; products of infinities with what stands still.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -276,6 +278,22 @@ def test_the_sign_of_complex_numbers_is_that_of_numpy_to_the_bit(dtype, place):
         expected = np.sign(x)
         sign = cytape.function(cnp.sign)(x) if "function" in place else cnp.sign(cytape.constant(x))
     np.testing.assert_array_equal(sign, expected)
+
+
+@places
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_the_sign_of_complex_numbers_of_any_magnitude_has_its_derivative(dtype, place):
+    limits = np.finfo(dtype)
+    powers = np.array([limits.minexp - 5, limits.minexp + 2, -3, 0, limits.maxexp // 2], float)
+    x = np.array([3 - 4j, 1j], dtype)[:, None] * np.exp2(powers).astype(limits.dtype)
+    steps = np.exp2(powers - 10).astype(limits.dtype)  # what is taken times 2**10 / |x|
+    assert not np.isinf(1 / np.abs(x[:, 1:])).any()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        (gradient,) = derivatives(
+            "reverse", place, lambda x: cnp.real(cnp.sign(x)) * steps, [x], None)
+    expected = np.array([0.128 + 0.096j, 1.0]) * 2.0**-10
+    np.testing.assert_allclose(gradient, np.broadcast_to(expected[:, None], x.shape), rtol=1e-5)
 
 
 @pytest.mark.parametrize("x", [[nan, 1.0], [nan, inf]])

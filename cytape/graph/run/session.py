@@ -191,7 +191,9 @@ class _Wanted:
             shape = fetch.dense_shape
             values, indices = self.add(fetch.values), self.add(fetch.indices)
             # Only a run knows the shape then: that of a tensor.
-            like = self.add(shape.tensor()) if isinstance(shape, UnknownShape) else None
+            like = (
+                self.add(shape.tensor())
+                if isinstance(shape, UnknownShape) and shape.tensor is not None else None)
             return lambda arrays: IndexedSlices(
                 constant(values(arrays)), constant(indices(arrays)),
                 shape if like is None else np.shape(like(arrays)))

@@ -362,7 +362,9 @@ class _Slices:
         shape = slices.dense_shape
         self.values, self.indices = slices.values, slices.indices
         # Only a run knows the shape then: that of a tensor.
-        self.like = shape.tensor() if isinstance(shape, UnknownShape) else None
+        self.like: Any = None
+        if isinstance(shape, UnknownShape) and shape.tensor is not None:
+            self.like = shape.tensor()
         self.dense_shape = shape if self.like is None else None
 
     def pack(self, results: Iterator[Any]) -> IndexedSlices:

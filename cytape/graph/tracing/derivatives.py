@@ -122,7 +122,7 @@ class Derivatives:
     def _trace_jvp(self, moving: Iterable[bool] = itertools.repeat(True)) -> Any:
         """Trace the tangents; those of inputs that stand still are not there, rather than zero.
 
-        Zero times what is not finite is NaN, as where the exponent of a negative number stands still.
+        Zero times what is not finite is NaN: where the exponent of a negative number stands still.
         """
         graph = self._function.graph
         body = DerivativeGraph(f"{self._function.name}_jvp", graph)

@@ -49,6 +49,8 @@ class FunctionGraph(Graph):
         self.starts: list[tuple[Tensor, int]] = []
         self.may_make_variables: Callable[[], bool] = lambda: True
         self.n_variables_made = 0
+        # Per attempt: variables made in it, and those that had been assigned before.
+        self._attempts: list[tuple[list[Variable], dict[int, Variable]]] = []
         self.graphs_asked: list[Any] = []
 
     def argument(self, shape: tuple | None, dtype: DTypeLike) -> Tensor:
@@ -91,6 +93,9 @@ class FunctionGraph(Graph):
 
     def variable_made(self, variable: Variable) -> None:
         """Take note of a variable that was made, unless that is an error by now."""
+        if self._attempts:
+            self._attempts[-1][0].append(variable)
+            return
         if self.finalized or not self.may_make_variables():
             raise GraphError(
                 f"{self.name} made a variable, {variable.name!r}, but not for the first time: each "
@@ -100,6 +105,19 @@ class FunctionGraph(Graph):
         self.n_variables_made += 1
         if isinstance(self.outer_graph, FunctionGraph):
             self.outer_graph.variable_made(variable)
+
+    def begin_attempt(self) -> None:
+        """Have variables that are made from here on count when the attempt has succeeded."""
+        self._attempts.append(([], dict(self.assigned)))
+
+    def end_attempt(self, succeeded: bool) -> None:
+        """Take note of them; or forget them, which belong to calls that will be made later."""
+        made, assigned = self._attempts.pop()
+        if not succeeded:
+            self.assigned = assigned
+            return
+        for variable in made:
+            self.variable_made(variable)
 
     def initial_value(self, tensor: Tensor) -> Any:
         """Return the value of what does not depend on arguments, itself for all else."""

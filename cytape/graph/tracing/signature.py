@@ -182,7 +182,8 @@ def _is_value(kind: type) -> bool:
 def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     """Append the names of the attributes that an object has of its own, and their values."""
     kind = type(x)
-    attributes, cached = {}, {}
+    attributes: dict[str, Any] = {}
+    cached: dict[str, Any] = {}
     for name, value in getattr(x, "__dict__", {}).items():
         is_cached = isinstance(getattr(kind, name, None), cached_property)
         (cached if is_cached else attributes)[name] = value

@@ -48,6 +48,12 @@ cdef class SymbolicGraph(NodeStore):
     def variable_made(self, variable):
         """Take note of a variable that was made while this graph was being built."""
 
+    def begin_attempt(self):
+        """Have what is built from here on count only when the attempt has succeeded."""
+
+    def end_attempt(self, succeeded):
+        """Say how the attempt went that was begun last."""
+
     def initial_value(self, tensor):
         """Return a tensor with a value for one of this graph, itself if it has none yet."""
         return tensor

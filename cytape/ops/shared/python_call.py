@@ -232,6 +232,7 @@ def specs_by_example(
             f"{advice}. It was not tried out because the number of axes of an argument is not known"
         )
     examples: list[list] = []
+    result: Any = None
     restore_draws = _saved_draws(function, arguments)
     extents_tried = (*UNKNOWN_EXTENTS, SMALL_EXTENT)
     for extent in extents_tried if any(not spec.known for spec in specs) else (0,):
@@ -306,12 +307,18 @@ def attempted(graph: Any, function: Callable[[], Any], arguments: tuple = ()) ->
     """
     n_stateful = len(graph.stateful)
     restore_draws = _saved_draws(function, arguments)
+    succeeded = False
+    graph.begin_attempt()
     try:
-        return function()
+        result = function()
+        succeeded = True
     except LEAVES_CYTAPE:
         del graph.stateful[n_stateful:]  # nobody uses what was built: it must not run
         restore_draws()
         return NotImplemented
+    finally:
+        graph.end_attempt(succeeded)
+    return result
 
 
 # ---- derivatives

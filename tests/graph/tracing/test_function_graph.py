@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.errors import GraphError
 from cytape.graph.run.reference import run
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.state import building_into
@@ -59,3 +60,34 @@ def test_a_complete_trace_takes_no_more_ops(graph):
         with pytest.raises(RuntimeError, match="trace of body, which is complete"):
             attempt()
         assert graph.n_nodes == n_nodes
+
+
+def test_variables_made_in_attempts_count_when_these_succeed():
+    outer = FunctionGraph("outer", None)
+    graph = FunctionGraph("f", outer)
+    v, w = cytape.Variable(1.0), cytape.Variable(2.0)
+    graph.begin_attempt()
+    graph.variable_made(v)
+    graph.assigned[w.id] = w
+    graph.end_attempt(False)
+    assert (graph.n_variables_made, graph.assigned) == (0, {})
+    graph.begin_attempt()
+    graph.begin_attempt()
+    graph.variable_made(v)
+    graph.assigned[w.id] = w
+    graph.end_attempt(True)
+    assert graph.n_variables_made == outer.n_variables_made == 0
+    graph.end_attempt(True)
+    assert graph.n_variables_made == outer.n_variables_made == 1
+    assert list(graph.assigned) == [w.id]
+    graph.may_make_variables = lambda: False
+    graph.begin_attempt()
+    graph.variable_made(v)
+    with pytest.raises(GraphError, match="made a variable"):
+        graph.end_attempt(True)
+
+
+def test_variables_that_a_function_with_a_derivative_makes_in_each_trace_are_an_error():
+    f = cytape.custom_gradient(lambda x: (cytape.Variable(2.0, trainable=False) * x, lambda dy: dy))
+    with pytest.raises(GraphError, match="made a variable"):
+        cytape.function(lambda x: f(x))(cytape.constant(1.0))

@@ -224,8 +224,8 @@ def test_trying_out_does_not_change_variables(method):
 
 
 def made_meanwhile(x):
-    array = x.numpy()
     count = cytape.Variable(0.0, trainable=False)
+    array = x.numpy()
     for _ in range(3):
         count.assign_add(1.0)
     count.assign(count * 2.0)
@@ -237,8 +237,12 @@ def test_variables_that_are_part_of_what_is_tried_out_may_change():
     f = cytape.custom_gradient(
         lambda x: (made_meanwhile(cytape.stop_gradient(x)), lambda dy: 6.0 * dy))
     traced = cytape.function(lambda x: f(x))
-    for _ in range(2):
-        assert traced(cytape.constant(2.0)).numpy() == 12.0
+    branch = cytape.function(lambda x: cytape.cond(x > 0, lambda: f(x), lambda: x * 1.0))
+    for x in 2.0, 2.0, np.float32(2.0):
+        for call in f, traced, branch, cytape.function(traced):
+            assert call(cytape.constant(x)).numpy() == 12.0
+            assert cytape.grad(call)(x) == 6.0
+    assert traced.experimental_get_tracing_count() == 2
 
     kept = []
 
@@ -259,7 +263,7 @@ def test_trials_within_trials():
         own.assign(1.0)
         for variable in own, v:
             with pytest.raises(SymbolicTensorError, match="made up"):
-                specs_by_example("f", lambda x: variable.assign(x.numpy().sum()), [FLOATS])
+                specs_by_example("f", lambda x, v=variable: v.assign(x.numpy().sum()), [FLOATS])
         specs_by_example("f", made_meanwhile, [FLOATS])
         own.assign(2.0)
         with pytest.raises(RuntimeError, match="made up"):
