@@ -117,7 +117,11 @@ def try_out(tree, mutant):
     names = tree.failed_tests()
     if not names:
         return "broken", "pytest failed, but none of the tests"
-    if tree.pytest(names[0].split("::")[:1], "--last-failed") != PASSED:
+    try:
+        passes = tree.pytest(names[0].split("::")[:1], "--last-failed") == PASSED
+    except subprocess.TimeoutExpired:
+        passes = False
+    if not passes:
         return "broken", f"{names[0]} fails without the fault, too"
     return "killed", f"by {names[0]}"
 

@@ -5,11 +5,12 @@ from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport can_sum
+from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.spec cimport Spec, spec_of
 from cytape.tensor.state cimport Counts, Recorder, accumulating, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, is_exclusive, value_of_array
-from numpy cimport ndarray, npy_intp
+from numpy cimport npy_intp
 
 from .dispatch cimport dense_value, frozen, owned, tensor_value
 from .forward cimport follow
@@ -107,7 +108,7 @@ cdef class StructuralOp(GeneralOp):
         if n > MANY:
             return self.record_call(values, [out], attrs)
         for recorder in recording() or ():
-            for i, value in enumerate(values):
+            for value in values:
                 if trace_knows(recorder, value.id):
                     break
             else:
@@ -179,13 +180,12 @@ cdef class StructuralOp(GeneralOp):
         cdef list sources = []
         n = layout.index(None) if None in layout else len(layout)
         specs = layout[:n]
-        for i, spec in enumerate(specs):
-            if not spec.known or spec.type_num != (<Spec>specs[0]).type_num:
-                return None
-            if spec.dtype.hasobject:
+        for spec in specs:
+            if not spec.known or spec.type_num != (<Spec>specs[0]).type_num or spec.dtype.hasobject:
                 return None
         if self.pieces is None:
-            return None if len(layout) > n else transposed_moves(specs[0], attrs["of"], attrs["shapes"], attrs["attrs"])
+            return None if len(layout) > n else transposed_moves(
+                specs[0], attrs["of"], attrs["shapes"], attrs["attrs"])
         strides = layout[n + 1:] if len(layout) > n else [None] * n
         try:
             targets = self.shape_rule(*specs, **attrs)
@@ -218,9 +218,13 @@ cdef class StructuralOp(GeneralOp):
             return None
         tangents = [tangent if tangent is None or tangent.contiguous else in_c_order(tangent)
                     for tangent in tangents]
-        for tangent in tangents if batched else ():
-            if tangent is not None:
-                n_batch = tangent.spec.dims[0]
+        if batched:
+            for i in range(moves.n_moves):
+                if moves.moves[i].ndim == MAX_AXES:
+                    return None  # there is no room for one axis more
+            for tangent in tangents:
+                if tangent is not None:
+                    n_batch = tangent.spec.dims[0]
         return [moves.target(i, tangents, n_batch) for i in range(len(moves.targets))]
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,

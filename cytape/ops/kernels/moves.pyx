@@ -1,8 +1,6 @@
 cimport numpy as cnp
-from cytape.core.interrupts cimport effort_so_far
 from cytape.tensor.spec cimport spec_of
-from cytape.tensor.value cimport array_of, new_value, strided_value, value_of_array
-from libc.stdint cimport int64_t
+from cytape.tensor.value cimport new_value, strided_value
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray
@@ -17,8 +15,6 @@ cnp.import_array()
 
 cdef enum:
     COPIED_BYTES = 512  # what is smaller is copied rather than shown: what reads it is faster then
-
-cdef int64_t* effort = effort_so_far()
 
 
 def outline(Spec spec not None, strides=None) -> np.ndarray:
@@ -155,7 +151,7 @@ cdef class Moves:
         cdef npy_intp strides[MAX_AXES + 1]
         cdef Value out, source
         cdef Move* move
-        cdef int i, lead = n_batch >= 0
+        cdef int lead = n_batch >= 0
         if self.are_views and (spec.nbytes > COPIED_BYTES or n_batch > 1):
             move = &self.moves[target]
             source = sources[move.source]

@@ -99,6 +99,15 @@ def test_batches_of_tangents():
     np.testing.assert_array_equal(np.asarray(traced(x)), expected)
 
 
+def test_as_many_axes_as_there_can_be():
+    """A tile has two axes for each of its operand's, and a batch of tangents has one more."""
+    x = np.arange(4.0).reshape((2, 2) + (1,) * 30)
+    reps = (2,) + (1,) * 31
+    expected = np.tile(np.eye(4).reshape(x.shape + (4,)), (*reps, 1))
+    result = cytape.jacfwd(lambda v: np.tile(np.reshape(v, x.shape), reps).ravel())(x.ravel())
+    np.testing.assert_array_equal(result, expected.reshape(8, 4))
+
+
 def test_many_results_some_of_them_zero():
     x = np.arange(1.0, 5.0)
     first, last = ends_op(cytape.constant(x))
