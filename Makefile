@@ -5,6 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CYTHON_SOURCES := $(shell find cytape -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 INSTALLED := $(VENV)/cytape-installed
+TOOLS := $(VENV)/tools-installed
 BUILT := $(VENV)/cytape-built
 HINTS := build/lint/no-hints
 TRACED := build/coverage
@@ -23,22 +24,22 @@ build: $(BUILT)  ## compile the extension modules in place
 demo: $(BUILT)  ## train a network on handwritten digits
 	$(RUN) examples/digits.py
 
-test: $(BUILT)  ## run the tests and the doctests, on all cores
+test: $(BUILT) $(TOOLS)  ## run the tests and the doctests, on all cores
 	$(RUN) -m pytest $(ON_ALL_CORES)
 
-test-all: $(BUILT)  ## the same with the whole of the tables that `test` takes samples of
+test-all: $(BUILT) $(TOOLS)  ## the same with the whole of the tables that `test` takes samples of
 	$(RUN) -m pytest $(ON_ALL_CORES) -m ''
 
-mutants: $(BUILT)  ## see that the tests notice planted faults; ONLY='core/* ops/...' for some
+mutants: $(BUILT) $(TOOLS)  ## see that the tests notice planted faults; ONLY='core/* ops/...' for some
 	$(RUN) -m tests.mutants $(foreach pattern,$(ONLY),'$(pattern)')
 
-random-programs: $(BUILT)  ## differentiate 200,000 random programs of mixed dtypes (20 minutes)
+random-programs: $(BUILT) $(TOOLS)  ## differentiate 200,000 random programs of mixed dtypes (20 minutes)
 	$(RUN) -m tests.ops.mixed_programs --count 200000
 
-bench: $(BUILT)  ## compare the Cython tape with the plain-Python one
+bench: $(BUILT) $(TOOLS)  ## compare the Cython tape with the plain-Python one
 	$(RUN) -m bench
 
-bench-smoke: $(BUILT)  ## run every benchmark once, at its smallest size
+bench-smoke: $(BUILT) $(TOOLS)  ## run every benchmark once, at its smallest size
 	$(RUN) -m bench --smoke
 
 bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*
@@ -48,12 +49,12 @@ bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries
 bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind; fail if they are more than before
 	$(RUN) -m bench.instructions --check
 
-lint: $(BUILT) $(HINTS)  ## ruff, mypy, cython-lint, and Cython's own warnings and performance hints
+lint: $(BUILT) $(TOOLS) $(HINTS)  ## ruff, mypy, cython-lint, and Cython's own warnings and performance hints
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape  # it looks for pycodestyle there
 
-coverage: $(BUILT)  ## test a line tracing build in build/coverage; report .py and .pyx lines
+coverage: $(BUILT) $(TOOLS)  ## test a line tracing build in build/coverage; report .py and .pyx lines
 	mkdir -p $(TRACED)
 	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.so' --exclude=__pycache__ . \
 	    | tar -xf - -C $(TRACED)
@@ -75,7 +76,12 @@ $(INSTALLED): pyproject.toml setup.py | $(RUN)
 	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
 	    | xargs $(RUN) -m pip install -q --disable-pip-version-check
 	$(RUN) -m pip install -q --disable-pip-version-check --no-build-isolation \
-	    -e '.[test,bench,examples,lint]'
+	    -e '.[examples]'
+	touch $@
+
+$(TOOLS): $(INSTALLED)
+	$(RUN) -c 'import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; print(*extras["test"], *extras["bench"], *extras["lint"], sep="\n")' \
+	    | xargs $(RUN) -m pip install -q --disable-pip-version-check
 	touch $@
 
 # The same Python and NumPy's stable ABI: the modules that are built in place serve here, too.
