@@ -13,6 +13,7 @@ from cytape.ops.creation import zeros_like
 from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import OPS, enter, general
+from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -162,3 +163,6 @@ def transposed(op, *gradients):
         *gradients, of=op.type, shapes=tuple(spec.shape for spec in op.input_specs),
         attrs=tuple(op.attrs.items()),
     )  # fmt: skip
+
+
+install_conform(transposed=transposed)

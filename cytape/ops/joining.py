@@ -391,6 +391,8 @@ def unstack(x, /, *, axis=0):
         return np.unstack(x, axis=axis)
     if ndim(x) == 0:
         raise ValueError("Input array must be at least 1-d.")
+    if isinstance(axis, tuple):
+        (axis,) = axis
     return unstack_op(x, axis=axis)
 
 

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from cytape.ops.deferred import transposed
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.engine.declare import general, nondifferentiable, structural
 from cytape.ops.joining import concatenate
@@ -42,7 +41,7 @@ def _rolled(results, operands, *, shift, axis):
     shifts = np.broadcast(shift, normalize_axis_tuple(axis, x.ndim, allow_duplicate=True))
     total = dict.fromkeys(range(x.ndim), 0)
     for step, along in shifts:
-        total[along] += step
+        total[along] += int(step)
     for along, step in total.items():
         n = x.shape[along]
         step = step % n if n else 0
@@ -54,25 +53,25 @@ def _rolled(results, operands, *, shift, axis):
 
 
 flip_op = structural(
-    "Flip", np.flip, None, transposed,
+    "Flip", np.flip, None,
     batched=lambda m, axis: flip(m, axis_in_batch(axis, m.ndim)),
     shape_rule=shape_rules.flip,
 )  # fmt: skip
 fliplr_op = structural(
-    "FlipLR", np.fliplr, None, transposed, batched=lambda m: flip(m, 2),
+    "FlipLR", np.fliplr, None, batched=lambda m: flip(m, 2),
     shape_rule=lambda m: shape_rules.flip(m, 1),
 )  # fmt: skip
 flipud_op = structural(
-    "FlipUD", np.flipud, None, transposed, batched=lambda m: flip(m, 1),
+    "FlipUD", np.flipud, None, batched=lambda m: flip(m, 1),
     shape_rule=lambda m: shape_rules.flip(m, 0),
 )  # fmt: skip
 rot90_op = structural(
-    "Rot90", np.rot90, None, transposed,
+    "Rot90", np.rot90, None,
     batched=lambda m, k, axes: rot90(m, k, axis_in_batch(axes, m.ndim)),
     shape_rule=shape_rules.rot90,
 )  # fmt: skip
 roll_op = structural(
-    "Roll", np.roll, _rolled, transposed,
+    "Roll", np.roll, _rolled,
     batched=lambda a, shift, axis: (
         NotImplemented if axis is None else roll(a, shift, axis_in_batch(axis, a.ndim))
     ),
@@ -165,9 +164,9 @@ def _repeated(results, operands, *, repeats, axis):
                np.expand_dims(x, axis + 1))
 
 
-tile_op = structural("Tile", np.tile, _tiled, transposed, shape_rule=shape_rules.tile)
+tile_op = structural("Tile", np.tile, _tiled, shape_rule=shape_rules.tile)
 repeat_op = structural(
-    "Repeat", np.repeat, _repeated, transposed,
+    "Repeat", np.repeat, _repeated,
     batched=lambda a, repeats, axis: repeat(a, repeats, axis_in_batch(axis, a.ndim)),
     shape_rule=shape_rules.repeat,
 )  # fmt: skip
@@ -254,7 +253,7 @@ def _pad_vjp(op, g):
 
 
 pad_op = structural(
-    "Pad", lambda x, pad_width: np.pad(x, pad_width), _inside, _pad_vjp,
+    "Pad", lambda x, pad_width: np.pad(x, pad_width), _inside, transpose=_pad_vjp,
     batched=lambda x, pad_width: pad_op(x, pad_width=((0, 0), *pad_width)),
     shape_rule=shape_rules.pad,
 )  # fmt: skip
@@ -348,6 +347,9 @@ def _rows_of_triangle(columns):
 
     def pieces(results, operands, *, k):
         whole, x = results[0], np.broadcast_to(operands[0], results[0].shape)
+        if k != int(k):
+            raise ValueError("a distance that is no integer")
+        k = int(k)
         for row in range(whole.shape[-2]):
             kept = columns(row, k)
             yield whole[..., row, kept], x[..., row, kept]
@@ -357,12 +359,12 @@ def _rows_of_triangle(columns):
 
 # A vector is the rows of a square to tril and triu.
 tril_op = structural(
-    "Tril", np.tril, _rows_of_triangle(lambda row, k: slice(max(row + k + 1, 0))), transposed,
+    "Tril", np.tril, _rows_of_triangle(lambda row, k: slice(max(row + k + 1, 0))),
     batched=lambda m, k: tril(m, k) if m.ndim > 2 else NotImplemented,
     shape_rule=shape_rules.triangle,
 )  # fmt: skip
 triu_op = structural(
-    "Triu", np.triu, _rows_of_triangle(lambda row, k: slice(max(row + k, 0), None)), transposed,
+    "Triu", np.triu, _rows_of_triangle(lambda row, k: slice(max(row + k, 0), None)),
     batched=lambda m, k: triu(m, k) if m.ndim > 2 else NotImplemented,
     shape_rule=shape_rules.triangle,
 )  # fmt: skip
@@ -395,7 +397,7 @@ def triu(m, k=0):
 
 
 diagonal_op = structural(
-    "Diagonal", np.diagonal, None, transposed,
+    "Diagonal", np.diagonal, None,
     batched=lambda x, offset, axis1, axis2: diagonal(
         x, offset, *axis_in_batch((axis1, axis2), x.ndim)
     ),
@@ -404,7 +406,7 @@ diagonal_op = structural(
 # The matrix of a diagonal.
 diag_op = structural(
     "Diag", lambda v, k: np.diag(v, k),
-    lambda results, operands, *, k: [(np.diagonal(results[0], k), operands[0])], transposed,
+    lambda results, operands, *, k: [(np.diagonal(results[0], k), operands[0])],
     shape_rule=lambda v, k: symbolic_spec((shape_rules.total((v.shape[0], abs(k))),) * 2, v.dtype),
 )  # fmt: skip
 

@@ -95,3 +95,21 @@ def test_the_gradient_of_an_element_is_the_sum_over_its_copies():
 
 def test_a_number_has_an_axis_0_to_repeat_along_as_in_numpy():
     assert ops.repeat(cytape.constant(2.0), 2, axis=0).shape == (2,)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: np.roll(x, 1.5), lambda x: np.tril(x, 1.0), lambda x: np.triu(x, -1.0),
+])
+def test_distances_that_are_floats(function):
+    x = np.arange(12.0).reshape(3, 4) + 1
+    np.testing.assert_array_equal(function(cytape.constant(x)).numpy(), function(x))
+    gradient = cytape.grad(lambda x: np.sum(function(x) ** 2))(x)
+    np.testing.assert_array_equal(gradient, 2 * np.where(np.isin(x, function(x)), x, 0))
+
+
+def test_a_gradient_that_there_is_none_of():
+    """NumPy's triangles of distances between integers are no triangles."""
+    x = np.ones((3, 4))
+    np.testing.assert_array_equal(np.triu(cytape.constant(x), 1.5).numpy(), np.triu(x, 1.5))
+    with pytest.raises(ValueError, match=r"op 'Triu' is no matter of regions .*'k': 1.5"):
+        cytape.grad(lambda x: np.sum(np.triu(x, 1.5)))(x)

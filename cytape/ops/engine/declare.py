@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cytape.errors import NotDifferentiableError
+from cytape.ops.engine.dispatch import conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.structural_op import StructuralOp
@@ -159,8 +160,8 @@ def structural(
     name: str,
     forward: Callable,
     pieces: Callable | None,
-    transpose: Callable,
     shape_rule: Callable,
+    transpose: Callable | None = None,
     batched: Callable | None = None,
 ) -> StructuralOp:
     """Declare an op that only moves numbers, repeats them, or leaves some out.
@@ -177,10 +178,11 @@ def structural(
         result and a part of an input, which is broadcast to the former. Parts are views; nothing is
         in the arrays. What no piece covers is zero. None: the result is a view of the one input,
         which the forward function returns.
-    transpose : callable
-        As for `linear`; called where gradients are recorded or extents are not known.
     shape_rule : callable
         As for `linear`.
+    transpose : callable, optional
+        As for `linear`; called where gradients are recorded or extents are not known. Without it
+        one op reads where the pieces write and writes where they read.
     batched : callable, optional
         As for `linear`; called where tangents are recorded.
 
@@ -201,7 +203,7 @@ def structural(
     ...     "DoctestSwapHalves", lambda x: np.concatenate([x[2:], x[:2]]),
     ...     lambda results, operands: [(results[0][:2], operands[0][2:]),
     ...                                (results[0][2:], operands[0][:2])],
-    ...     transpose=lambda op, g: swap(g), shape_rule=lambda x: x)
+    ...     shape_rule=lambda x: x)
     >>> cytape.grad(lambda x: np.sum(swap(x) * np.arange(4)))(np.ones(4))
     array([2., 3., 0., 1.])
     """
@@ -211,6 +213,11 @@ def structural(
             # Of a 0-d array NumPy may return a number, which is no part of it.
             scalar = results[0].ndim == operands[0].ndim == 0
             return [(results[0], operands[0] if scalar else part)]
+
+        pieces.__module__ = forward.__module__ or "cytape."
+    if transpose is None:
+        def transpose(op, *gradients):
+            return conform["transposed"](op, *gradients)
 
     return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule))
 

@@ -10,6 +10,8 @@ from .general_op cimport GeneralOp
 
 cdef class StructuralOp(GeneralOp):
     cdef readonly object pieces
+    cdef bint is_own       # cytape's: where its pieces fail NumPy's function says why
+    cdef object failure    # of a user's pieces, until it is known whether the call fails as well
     cdef dict known        # a layout, as a tuple, and attributes -> Moves, None if there are none
     cdef list recent       # Moves, specs and attributes of the last calls
     # None where NumPy has to see to it: mixed dtypes, errors, what is not a matter of regions.

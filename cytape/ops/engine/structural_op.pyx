@@ -16,6 +16,8 @@ from .dispatch cimport dense_value, frozen, owned, tensor_value
 from .forward cimport follow
 from .symbolic cimport graph_for
 
+from itertools import chain
+
 from cytape.ops.kernels.moves import Moves as MovesOf
 from cytape.ops.kernels.moves import outline
 
@@ -41,6 +43,7 @@ cdef class StructuralOp(GeneralOp):
         GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces
+        self.is_own = pieces is None or pieces.__module__.startswith("cytape.")
         structural_ops[name] = self
         self.known = {}
         self.recent = [None] * RECENT
@@ -57,7 +60,12 @@ cdef class StructuralOp(GeneralOp):
                 read = [in_c_order(value) for value in values]
                 moves = self.moves_of_values(read, attrs)
         if moves is None or moves.sums and not can_sum(moves.targets[0]):
-            return GeneralOp.__call__(self, *inputs, **attrs)
+            result = GeneralOp.__call__(self, *inputs, **attrs)
+            if self.failure is not None:
+                error, self.failure = self.failure, None
+                raise ValueError(f"the pieces or the shape rule of op {self.name!r} fail where its "
+                                 "forward function does not") from error
+            return result
         if moves.in_tuple:
             return self.call_many(moves, read, values, attrs)
         out = moves.target(0, read, -1)
@@ -77,8 +85,9 @@ cdef class StructuralOp(GeneralOp):
         cdef list values = [in_c_order(value_of_array(array)) for array in arrays]
         cdef Moves moves = self.moves_of_values(values, attrs)
         if moves is None:
-            raise ValueError(f"op {self.name!r} cannot move arrays of shapes "
-                             f"{[array.shape for array in arrays]}")
+            raise ValueError(
+                f"op {attrs.get('of', self.name)!r} is no matter of regions with the attributes "
+                f"{dict(attrs.get('attrs', attrs))}, and so has no gradient")
         return tuple([array_of(moves.target(i, values, -1)) for i in range(len(moves.targets))])
 
     cdef tuple call_many(self, Moves moves, list read, list values, dict attrs):
@@ -148,26 +157,27 @@ cdef class StructuralOp(GeneralOp):
         cdef Py_ssize_t i = 0, at = 0
         cdef PyObject* name
         cdef PyObject* attr
-        if before is not None and PyTuple_GET_SIZE(before) == n + len(attrs) + 1:
+        if before is not None and PyTuple_GET_SIZE(before) == 1 + n + 2 * len(attrs):
             moves = <Moves>PyTuple_GET_ITEM(before, 0)
             while i < n and PyTuple_GET_ITEM(before, 1 + i) == specs[i]:
                 i += 1
             while i >= n and PyDict_Next(attrs, &at, &name, &attr) and (
-                    PyTuple_GET_ITEM(before, 1 + i) == attr):
-                i += 1
-            if i == n + len(attrs):
+                    PyTuple_GET_ITEM(before, 1 + i) == name
+                    and PyTuple_GET_ITEM(before, 2 + i) == attr):
+                i += 2
+            if i == n + 2 * len(attrs):
                 return moves
         layout = objects_of(specs, n)
         moves = self.moves_of(layout, attrs)
         if moves is not None and all([is_plain(x) for x in attrs.values()]):
-            self.recent[place] = (moves,) + layout + tuple(attrs.values())
+            self.recent[place] = (moves,) + layout + tuple(chain.from_iterable(attrs.items()))
         return moves
 
     cdef Moves moves_of(self, tuple layout, dict attrs):
         for attr in attrs.values():
             if not is_plain(attr):
                 return self.new_moves(layout, attrs)
-        key = layout + tuple(attrs.values())
+        key = layout + tuple(attrs.items())
         moves = self.known.get(key, self)
         if moves is self:
             if len(self.known) >= MOST_LAYOUTS:
@@ -202,7 +212,9 @@ cdef class StructuralOp(GeneralOp):
             targets = [outline(spec) for spec in targets]
             return MovesOf(
                 targets, sources, self.pieces(targets, sources, **attrs), in_tuple=in_tuple)
-        except Exception:
+        except Exception as error:
+            if not self.is_own:
+                self.failure = error
             return None  # NumPy will say what is wrong
 
     cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):

@@ -6,7 +6,6 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph, Session
-from cytape.ops.deferred import transposed
 from cytape.ops.engine.declare import structural
 from cytape.tensor.spec import Spec
 
@@ -23,17 +22,17 @@ def mirror(x):
 
 
 mirror_op = structural(
-    "DeclaredMirror", mirror, _mirrored, transposed,
+    "DeclaredMirror", mirror, _mirrored,
     shape_rule=lambda x: Spec.of((2 * x.shape[0], *x.shape[1:]), x.dtype))
 ends_op = structural(  # two results, with zeros in them; the inner part of the input is left out
     "DeclaredEnds", lambda x: (np.append(x[:1], 0), np.append(0, x[-1:])),
     lambda results, operands: [(results[0][:1], operands[0][:1]),
                                (results[1][1:], operands[0][-1:])],
-    transposed, shape_rule=lambda x: (Spec.of((2,), x.dtype),) * 2)
+    shape_rule=lambda x: (Spec.of((2,), x.dtype),) * 2)
 sum_op = structural(  # written more than once: a sum
     "DeclaredSumOfRows", lambda x: x.sum(0),
     lambda results, operands: [(np.broadcast_to(results[0], operands[0].shape), operands[0])],
-    transposed, shape_rule=lambda x: Spec.of(x.shape[1:], x.dtype))
+    shape_rule=lambda x: Spec.of(x.shape[1:], x.dtype))
 
 DTYPES = ["float16", "float32", "float64", "complex64", "complex128", "longdouble"]
 
@@ -155,6 +154,43 @@ def test_an_attribute_that_is_equal_but_not_the_same_has_moves_of_its_own():
     with pytest.raises(TypeError):
         cnp.reshape(x, (3.0, 2.0))
     assert cnp.stack([x, x], 1).shape == cnp.stack([x, x], True).shape
+
+
+def test_attributes_of_other_names_have_moves_of_their_own():
+    part = structural(
+        "DeclaredPart",
+        lambda x, *, first=None, last=None: x[:first] if last is None else x[-last:],
+        None, shape_rule=lambda x, *, first=None, last=None: Spec.of((first or last,), x.dtype))
+    cut = structural(
+        "DeclaredCut", lambda x, *, start, stop: x[start:stop], None,
+        shape_rule=lambda x, *, start, stop: Spec.of((max(stop - start, 0),), x.dtype))
+    x = cytape.constant(np.arange(10.0))
+    for _ in range(2):
+        assert part(x, first=2).numpy().tolist() == [0, 1]
+        assert part(x, last=2).numpy().tolist() == [8, 9]
+        assert cut(x, start=2, stop=5).numpy().tolist() == [2, 3, 4]
+        assert cut(x, stop=2, start=5).numpy().tolist() == []
+        assert cut(x, stop=5, start=2).numpy().tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("pieces, shape_rule", [
+    (lambda results, operands: [(results[0], no_such_name)], lambda x: x),  # noqa: F821
+    (lambda results, operands: [(results[0], operands[0].copy())], lambda x: x),
+    (lambda results, operands: None, lambda x: x),
+    (None, lambda x: x.no_such_attribute),
+])
+@pytest.mark.filterwarnings("ignore:an op named")  # there is one for each case
+def test_a_declaration_that_fails_is_no_secret(pieces, shape_rule):
+    op = structural("DeclaredWrongly", lambda x: x[::-1], pieces, shape_rule=shape_rule)
+    x = cytape.constant(np.arange(3.0))
+    with pytest.raises(ValueError, match="the pieces or the shape rule of op 'DeclaredWrongly'"):
+        op(x)
+
+
+def test_the_error_of_the_forward_function_comes_first():
+    op = structural("DeclaredOfMatrices", lambda x: x[:, 0], None, shape_rule=lambda x: x[0])
+    with pytest.raises(IndexError):
+        op(cytape.constant(np.arange(3.0)))
 
 
 def test_layouts_are_forgotten_when_there_are_many():

@@ -132,6 +132,15 @@ def test_recorders_follow_what_is_built(graph):
         np.testing.assert_allclose(actual, e, rtol=1e-14)
 
 
+def test_recorders_follow_a_captured_tensor_under_its_id(graph):
+    x = cytape.constant(3.0)
+    with graph.as_default(), cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+        gradient = tape.gradient(y, x)
+    assert run(graph, [graph.symbol_of(gradient)], {}) == [6.0]
+
+
 def test_the_base_alone():
     graph = SymbolicGraph()
     with pytest.raises(NotImplementedError):
