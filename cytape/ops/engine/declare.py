@@ -214,12 +214,12 @@ def structural(
             scalar = results[0].ndim == operands[0].ndim == 0
             return [(results[0], operands[0] if scalar else part)]
 
-        pieces.__module__ = forward.__module__ or "cytape."
     if transpose is None:
         def transpose(op, *gradients):
             return conform["transposed"](op, *gradients)
 
-    return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule))
+    is_own = _declares_own(sys._getframe(1))
+    return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule, is_own))
 
 
 def general(

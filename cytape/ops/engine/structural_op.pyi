@@ -15,5 +15,6 @@ class StructuralOp(GeneralOp):
         transpose: Callable[..., Any],
         batched: Callable[..., Any] | None = None,
         shape_rule: Callable[..., Any] | None = None,
+        is_own: bool = True,
     ) -> None: ...
     def move(self, *arrays: Any, **attrs: Any) -> tuple[Any, ...]: ...

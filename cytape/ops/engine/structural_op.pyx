@@ -39,11 +39,12 @@ cdef dict structural_ops = {}  # by name
 
 @cython.final
 cdef class StructuralOp(GeneralOp):
-    def __init__(self, str name, forward, pieces, transpose, batched=None, shape_rule=None):
+    def __init__(self, str name, forward, pieces, transpose, batched=None, shape_rule=None,
+                 bint is_own=True):
         GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces
-        self.is_own = pieces is None or pieces.__module__.startswith("cytape.")
+        self.is_own = is_own
         structural_ops[name] = self
         self.known = {}
         self.recent = [None] * RECENT
