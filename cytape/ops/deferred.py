@@ -14,7 +14,7 @@ from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import OPS, enter, general
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.engine.structural_op import StructuralOp
+from cytape.ops.engine.structural_op import StructuralOp, structural_op
 from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import symbolic_spec
@@ -138,7 +138,7 @@ def _specs_of_inputs(*gradients, of, shapes, attrs):
 transposed_op = enter(
     StructuralOp(
         "Transposed", _moved_back, None, shape_rule=_specs_of_inputs,
-        transpose=lambda op, *gs: OPS[op.attrs["of"]](*gs, **dict(op.attrs["attrs"])),
+        transpose=lambda op, *gs: structural_op(op.attrs["of"])(*gs, **dict(op.attrs["attrs"])),
     )
 )  # fmt: skip
 
@@ -160,7 +160,7 @@ def transposed(op, *gradients):
     if not all(spec.known for spec in op.input_specs):
         return deferred_vjp(op, *gradients)
     return transposed_op(
-        *gradients, of=op.type, shapes=tuple(spec.shape for spec in op.input_specs),
+        *gradients, of=op.op.key, shapes=tuple(spec.shape for spec in op.input_specs),
         attrs=tuple(op.attrs.items()),
     )  # fmt: skip
 

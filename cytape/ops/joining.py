@@ -67,8 +67,9 @@ def _concatenate_batches(*batches, axis, **options):
     return concatenate(batches, axis_in_batch(axis, batches[0].ndim), **options)
 
 
-def _side_by_side(results, operands, *, axis, **_):
+def _side_by_side(results, operands, *, axis, casting, **_):
     """Tell the part of the whole that each array becomes."""
+    np.can_cast(results[0].dtype, results[0].dtype, casting)  # there is such a word
     whole = np.moveaxis(results[0], axis or 0, 0)
     stop = 0
     for x in operands:
@@ -77,7 +78,8 @@ def _side_by_side(results, operands, *, axis, **_):
         yield whole[start:stop], x
 
 
-def _upon_each_other(results, operands, *, axis, **_):
+def _upon_each_other(results, operands, *, axis, casting, **_):
+    np.can_cast(results[0].dtype, results[0].dtype, casting)
     yield from zip(np.moveaxis(results[0], axis, 0), operands, strict=True)
 
 
@@ -129,7 +131,8 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     array([[1., 2.],
            [3., 4.]])
     """
-    arrays = tuple(arrays)
+    # NumPy makes arrays of numbers first: they are not weak here.
+    arrays = tuple([np.asarray(a) if isinstance(a, (int, float, complex)) else a for a in arrays])
     if out is not None and only_numpy("stack", arrays, out=out):
         return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
     return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting)

@@ -1,6 +1,7 @@
 """Ops that move elements about: in another order, repeated, padded, along a diagonal."""
 
 import itertools
+import sys
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -35,6 +36,8 @@ __all__ = [
 
 def _rolled(results, operands, *, shift, axis):
     whole, x = results[0], operands[0]
+    if np.ndim(shift) > 1:
+        raise ValueError("shifts in more than one dimension")
     if axis is None:
         whole, x, axis = whole.reshape(-1), x.reshape(-1), 0
     ways = [[(slice(None), slice(None))] for _ in range(x.ndim)]  # where to, where from
@@ -157,6 +160,8 @@ def _tiled(results, operands, *, reps):
 
 def _repeated(results, operands, *, repeats, axis):
     whole, x = results[0], operands[0]
+    if np.ndim(repeats) > 1:
+        raise ValueError("repeats in more than one dimension")
     axis = normalize_axis_index(axis, x.ndim)
     if whole.size:
         n = whole.shape[axis] // x.shape[axis]
@@ -219,7 +224,7 @@ def repeat(a, repeats, axis=None):
     if axis is None or ndim(a) == 0:
         a, axis = ravel(a), axis or 0
     if np.size(repeats) == 1:
-        if np.asarray(repeats).dtype.kind in "iu":
+        if np.asarray(repeats).dtype.kind in "iu" and np.ndim(repeats) < 2:
             repeats = int(np.asarray(repeats).item())
         return repeat_op(a, repeats=repeats, axis=axis)
     axis = normalize_axis_index(axis, a.ndim)
@@ -347,8 +352,8 @@ def _rows_of_triangle(columns):
 
     def pieces(results, operands, *, k):
         whole, x = results[0], np.broadcast_to(operands[0], results[0].shape)
-        if k != int(k):
-            raise ValueError("a distance that is no integer")
+        if k != int(k) or abs(k) > sys.maxsize:
+            raise ValueError("a distance that is no integer of NumPy's")
         k = int(k)
         for row in range(whole.shape[-2]):
             kept = columns(row, k)

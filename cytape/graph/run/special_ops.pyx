@@ -511,8 +511,8 @@ cdef bint select(Code code, int32_t node) except -1:
         return False
     for i in range(3):
         if code.layout.places[code.graph.args[row.inputs + i]].kind != PLACED or (
-                code.spec(code.graph.args[row.inputs + i]).type_num != (
-                    spec.type_num if i else cnp.NPY_BOOL)):
+                code.spec(code.graph.args[row.inputs + i]).dtype != spec.dtype if i else
+                code.spec(code.graph.args[row.inputs + i]).type_num != cnp.NPY_BOOL):
             return False
     code.place_output(out)
     if not plan(&walk, spec):

@@ -9,7 +9,7 @@ from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.spec cimport Spec, spec_of
 from cytape.tensor.state cimport Counts, Recorder, accumulating, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
-from cytape.tensor.value cimport array_of, is_exclusive, value_of_array
+from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, value_of_array
 from numpy cimport npy_intp
 
 from .dispatch cimport dense_value, frozen, owned, tensor_value
@@ -45,7 +45,10 @@ cdef class StructuralOp(GeneralOp):
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces
         self.is_own = is_own
-        structural_ops[name] = self
+        self.key = name
+        while self.key in structural_ops:  # one that is replaced keeps its moves
+            self.key += "'"
+        structural_ops[self.key] = self
         self.known = {}
         self.recent = [None] * RECENT
 
@@ -53,6 +56,7 @@ cdef class StructuralOp(GeneralOp):
         cdef list values = None, read
         cdef Value out
         cdef Moves moves = None
+        cdef int i
         if not (recorders.symbolic and graph_for(inputs) is not None):
             values = read = values_if_any(inputs)
         if values is not None:
@@ -60,6 +64,12 @@ cdef class StructuralOp(GeneralOp):
             if moves is None and not all_in_order(values):
                 read = [in_c_order(value) for value in values]
                 moves = self.moves_of_values(read, attrs)
+        if moves is not None and moves.are_views:
+            for i in range(moves.n_moves):
+                if tensor_value(inputs[moves.moves[i].source]) is None:  # an array, that may change
+                    read = values = [copy_of_array(array_of(value)) for value in values]
+                    moves = self.moves_of_values(values, attrs)
+                    break
         if moves is None or moves.sums and not can_sum(moves.targets[0]):
             result = GeneralOp.__call__(self, *inputs, **attrs)
             if self.failure is not None:
@@ -192,7 +202,8 @@ cdef class StructuralOp(GeneralOp):
         n = layout.index(None) if None in layout else len(layout)
         specs = layout[:n]
         for spec in specs:
-            if not spec.known or spec.type_num != (<Spec>specs[0]).type_num or spec.dtype.hasobject:
+            if not spec.known or not may_move(spec) or (
+                    spec.type_num != (<Spec>specs[0]).type_num):
                 return None
         if self.pieces is None:
             return None if len(layout) > n else transposed_moves(
@@ -296,6 +307,11 @@ cdef class StructuralOp(GeneralOp):
         return True
 
 
+def structural_op(key):
+    """Return the structural op that has a key: its name, and more if it was declared again."""
+    return structural_ops[key]
+
+
 cdef Moves transposed_moves(Spec like, of, shapes, attrs):
     """The moves of an op for inputs of some shapes, turned round."""
     cdef StructuralOp op = structural_ops[of]
@@ -321,6 +337,11 @@ cdef list values_if_any(tuple inputs):
             if values[i] is None:
                 values[i] = value_of_array(as_ndarray(x))
     return values
+
+
+cdef inline bint may_move(Spec spec) noexcept:
+    """Whether it is a number: other items may be of any size, or differ in what they mean."""
+    return spec.type_num <= cnp.NPY_CLONGDOUBLE or spec.type_num == cnp.NPY_FLOAT16
 
 
 cdef tuple objects_of(PyObject** row, Py_ssize_t n):

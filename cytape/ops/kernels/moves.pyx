@@ -65,6 +65,8 @@ cdef class Moves:
         for written, read in pieces:
             move = &self.moves[n]
             self.shape_move(move, cnp.PyArray_NDIM(written))
+            if written.dtype != targets[0].dtype or read.dtype != targets[0].dtype:
+                raise ValueError(f"pieces of {written.dtype} and {read.dtype} of {targets[0].dtype}")
             move.target, move.write_offset = place_of(target_places, written)
             move.source, move.read_offset = place_of(source_places, read)
             for axis in range(move.ndim):
@@ -248,11 +250,18 @@ cdef int count(Move* move, ndarray counts, npy_intp itemsize) except -1:
     cdef npy_intp position[MAX_AXES]
     cdef unsigned char* at = <unsigned char*>cnp.PyArray_DATA(counts)
     cdef npy_intp place = move.write_offset // itemsize
+    cdef npy_intp i, length = move.dims[move.ndim - 1] if move.ndim else 1
+    cdef npy_intp step = move.write_strides[move.ndim - 1] // itemsize if move.ndim else 0
     cdef int axis
     memset(position, 0, sizeof(position))
     while True:
-        at[place] += at[place] < 2
-        axis = move.ndim - 1
+        if step == 1:
+            for i in range(length):
+                at[place + i] += at[place + i] < 2
+        else:
+            for i in range(length):
+                at[place + i * step] += at[place + i * step] < 2
+        axis = move.ndim - 2
         while axis >= 0:
             position[axis] += 1
             place += move.write_strides[axis] // itemsize
@@ -277,7 +286,10 @@ cdef list places_of(outlines):
 cdef tuple place_of(list places, ndarray part):
     """Which outline a part lies in, and where."""
     address = <size_t>cnp.PyArray_DATA(part)
+    reaches = [(n - 1) * stride for n, stride in zip((<object>part).shape, (<object>part).strides)]
+    first = address + sum([reach for reach in reaches if reach < 0])
+    last = address + sum([reach for reach in reaches if reach > 0]) + part.itemsize
     for i, (start, data, end) in enumerate(places):
-        if start <= address < end:
+        if start <= first and last <= end:
             return i, address - data
-    raise ValueError("a piece is no part of what it should be a part of, but a copy")
+    raise ValueError("a piece is no part of what it should be a part of, or a copy")

@@ -8,7 +8,8 @@ cnp.import_array()
 
 cdef extern from *:
     """
-    /* A product that is added is rounded first, as it is where it gets memory of its own. */
+    /* A product that is added is rounded first, as it is where it gets memory of its own. Like every
+       sum of products of BLAS it begins with a zero, beside which -0.0 is 0.0. */
     #if defined(__clang__)
     #define CYTAPE_ROUNDED
     #define CYTAPE_ROUND _Pragma("STDC FP_CONTRACT OFF")
@@ -38,10 +39,10 @@ cdef extern from *:
                     const type x = *(const type *)(a + i * down); \\
                     if (along == sizeof(type)) { \\
                         const type *y = (const type *)b; \\
-                        for (j = 0; j < columns; j++) { out[j] assign x * y[j]; } \\
+                        for (j = 0; j < columns; j++) { out[j] assign x * y[j] + (type)0; } \\
                     } else { \\
                         for (j = 0; j < columns; j++) { \\
-                            out[j] assign x * *(const type *)(b + j * along); \\
+                            out[j] assign x * *(const type *)(b + j * along) + (type)0; \\
                         } \\
                     } \\
                     out += columns; \\

@@ -122,3 +122,15 @@ def test_complex_and_half_precision():
         plan = assert_as_reference(
             graph, [x], [np.sum(x * x[0], axis=0), x.T + 1.0, np.sin(x[::-1])], [array])
         assert plan.n_calls == 0
+
+
+@pytest.mark.parametrize("x, y", [
+    (np.array([b"aaaa", b"bb"]), np.array([b"cccccccc", b"d"])),
+    (np.array([1, 2], "M8[D]"), np.array([1, 2], "M8[s]")),
+])
+def test_selections_among_items_of_different_dtypes(x, y):
+    condition = np.array([True, False])
+    function = cytape.function(np.where)
+    for _ in range(2):
+        result = function(*map(cytape.constant, (condition, x, y))).numpy()
+        np.testing.assert_array_equal(result, np.where(condition, x, y))

@@ -277,3 +277,10 @@ def test_an_outer_product_that_overflows_is_reported(how):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             a @ b
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_zeros_of_outer_products_have_numpys_signs(dtype):
+    x, y = np.array([[0.0], [-2.0]], dtype), np.array([[-2.0, 0.0, -0.0]], dtype)
+    result = (cytape.constant(x) @ cytape.constant(y)).numpy()
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(x @ y))

@@ -210,3 +210,70 @@ def test_an_array_beside_a_tensor_is_copied():
     joined = cnp.concatenate([x, array])
     array[:] = 5
     np.testing.assert_array_equal(joined.numpy(), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("x, y", [
+    (np.array(["abcdefghij"]), np.array(["abcdefghij", "k"])),
+    (np.array([b"abc"] * 40), np.array([b"abcde"])),
+    (np.array([1, 2], "M8[s]"), np.array([1], "M8[D]")),
+    (np.array([1], "m8[D]"), np.array([1], "m8[s]")),
+    (np.array([True]), np.array([2])),
+])
+def test_items_that_are_no_numbers_are_numpys(x, y):
+    for function in (lambda x, y: np.concatenate([x, y]), lambda x, y: np.flip(y),
+                     lambda x, y: np.reshape(y, (1, -1)), lambda x, y: np.roll(y, 1)):
+        expected = function(x, y)
+        traced = cytape.function(function)
+        for call in (function, traced, traced):
+            result = call(cytape.constant(x), cytape.constant(y)).numpy()
+            np.testing.assert_array_equal(result, expected)
+            assert result.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("n", [3, 1000])
+def test_a_join_of_nothing_and_an_array_does_not_show_the_array(n):
+    w, array, nothing = cytape.constant(np.ones(n)), np.arange(float(n)), np.empty(0)
+    with cytape.GradientTape() as tape:
+        tape.watch(w)
+        y = np.sum(w * np.hstack([cytape.constant(nothing), array]))
+    array[:] = -1
+    np.testing.assert_array_equal(tape.gradient(y, w).numpy(), np.arange(float(n)))
+
+
+@pytest.mark.filterwarnings("ignore:an op named")
+def test_what_is_declared_again_keeps_its_moves():
+    def part(start):
+        return structural("DeclaredTwo", lambda x: x[start : start + 2], None,
+                          shape_rule=lambda x: Spec.of((2,), x.dtype))
+
+    def twice(op):
+        x = cytape.constant(np.arange(4.0))
+        with cytape.GradientTape() as outer:
+            outer.watch(x)
+            with cytape.GradientTape() as inner:
+                inner.watch(x)
+                y = np.sum(op(x) ** 2)
+            return inner.gradient(y, x).numpy().tolist()
+
+    first = part(0)
+    assert twice(first) == [0, 2, 0, 0]
+    second = part(2)
+    assert twice(second) == [0, 0, 4, 6] and twice(first) == [0, 2, 0, 0]
+
+
+def test_numbers_are_not_weak_in_a_stack():
+    x = cytape.constant(np.float32(1.5))
+    for function in (cnp.stack, cytape.function(cnp.stack)):
+        assert function([x, 1, 2.5]).dtype == np.stack([np.float32(1.5), 1, 2.5]).dtype
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.concatenate([x, x], casting="bogus"), lambda x: np.roll(x, [[1], [2]], 0),
+    lambda x: np.repeat(x, [[2]], 0), lambda x: np.tril(x, 10**20),
+])
+def test_what_numpy_refuses_is_refused(call):
+    x = np.ones((2, 3))
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        call(x)
+    with pytest.raises(type(expected.value)):
+        call(cytape.constant(x))

@@ -31,8 +31,18 @@ def test_what_is_covered(pieces, are_views, sums):
 
 
 def test_a_copy_is_no_piece():
-    with pytest.raises(ValueError, match="but a copy"):
+    with pytest.raises(ValueError, match="or a copy"):
         moves_of((6,), (2, 3), lambda t, s: [(t, s.T.reshape(6))])
+
+
+@pytest.mark.parametrize("pieces", [
+    lambda t, s: [(t, np.lib.stride_tricks.as_strided(s, (100,), (8,)))],
+    lambda t, s: [(np.lib.stride_tricks.as_strided(t, (101,), (8,)), s[0, 0:1])],
+    lambda t, s: [(t.view("f4"), s[0, :1].view("f4")[:1])],
+])
+def test_memory_beyond_an_outline_is_no_piece(pieces):
+    with pytest.raises(ValueError, match="pieces? "):
+        moves_of((100,), (2, 3), pieces)
 
 
 @pytest.mark.parametrize("strides", [(24, 8), (8, 16), (-24, -8), (0, 8), (48, -16)])
