@@ -66,7 +66,8 @@ cdef class Moves:
             move = &self.moves[n]
             self.shape_move(move, cnp.PyArray_NDIM(written))
             if written.dtype != targets[0].dtype or read.dtype != targets[0].dtype:
-                raise ValueError(f"pieces of {written.dtype} and {read.dtype} of {targets[0].dtype}")
+                raise ValueError(
+                    f"pieces of {written.dtype} and {read.dtype} of {targets[0].dtype}")
             move.target, move.write_offset = place_of(target_places, written)
             move.source, move.read_offset = place_of(source_places, read)
             for axis in range(move.ndim):

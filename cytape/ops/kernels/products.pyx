@@ -8,8 +8,8 @@ cnp.import_array()
 
 cdef extern from *:
     """
-    /* A product that is added is rounded first, as it is where it gets memory of its own. Like every
-       sum of products of BLAS it begins with a zero, beside which -0.0 is 0.0. */
+    /* A product that is added is rounded first, as it is where it gets memory of its own. Like
+       all sums of products of BLAS it begins with a zero, beside which -0.0 is 0.0. */
     #if defined(__clang__)
     #define CYTAPE_ROUNDED
     #define CYTAPE_ROUND _Pragma("STDC FP_CONTRACT OFF")
