@@ -34,6 +34,14 @@ __all__ = [
 ]
 
 
+_NUMBERS = {bool, int, float, complex}
+
+
+def tensor_or_array(x):
+    """Return a tensor as it is, anything else as an array."""
+    return x if is_tensor(x) else np.asarray(x)
+
+
 # -- joining ---------------------------------------------------------------------------------------
 
 
@@ -131,8 +139,11 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     array([[1., 2.],
            [3., 4.]])
     """
-    # NumPy makes arrays of numbers first: they are not weak here.
-    arrays = tuple([np.asarray(a) if isinstance(a, (int, float, complex)) else a for a in arrays])
+    arrays = tuple(arrays)
+    for x in arrays:
+        if type(x) in _NUMBERS:  # NumPy makes arrays of them first: they are not weak here
+            arrays = tuple(map(tensor_or_array, arrays))
+            break
     if out is not None and only_numpy("stack", arrays, out=out):
         return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
     return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting)

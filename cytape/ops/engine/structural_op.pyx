@@ -234,10 +234,17 @@ cdef class StructuralOp(GeneralOp):
         return None if found is None else found[0]
 
     cdef list moved_tangents(self, list inputs, list tangents, dict attrs, bint batched):
-        cdef Moves moves = self.moves_of(tuple([(<Value>value).spec for value in inputs]), attrs)
-        cdef Value tangent
+        cdef PyObject* specs[MANY]
+        cdef Moves moves
+        cdef Value value, tangent
         cdef npy_intp n_batch = -1
-        cdef int i
+        cdef Py_ssize_t i, n = len(inputs)
+        if n <= MANY:
+            for i, value in enumerate(inputs):
+                specs[i] = <PyObject*>value.spec
+            moves = self.moves_in_order(specs, n, attrs)
+        else:
+            moves = self.moves_of(tuple([(<Value>x).spec for x in inputs]), attrs)
         if moves is None or moves.sums and not can_sum(moves.targets[0]):
             return None
         tangents = [tangent if tangent is None or tangent.contiguous else in_c_order(tangent)
