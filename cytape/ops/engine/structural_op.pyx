@@ -34,7 +34,7 @@ cdef enum:
     MANY = 16            # operands: more are not on the fastest way
 
 cdef Counts* recorders = counts()
-cdef dict structural_ops = {}  # by name
+cdef dict structural_ops = {}  # by key
 
 
 @cython.final
@@ -57,6 +57,7 @@ cdef class StructuralOp(GeneralOp):
         cdef Value out
         cdef Moves moves = None
         cdef int i
+        self.failure = None
         if not (recorders.symbolic and graph_for(inputs) is not None):
             values = read = values_if_any(inputs)
         if values is not None:
@@ -67,7 +68,9 @@ cdef class StructuralOp(GeneralOp):
         if moves is not None and moves.are_views:
             for i in range(moves.n_moves):
                 if tensor_value(inputs[moves.moves[i].source]) is None:  # an array, that may change
-                    read = values = [copy_of_array(array_of(value)) for value in values]
+                    read = values = [
+                        value if tensor_value(x) is not None else copy_of_array(array_of(value))
+                        for x, value in zip(inputs, values)]
                     moves = self.moves_of_values(values, attrs)
                     break
         if moves is None or moves.sums and not can_sum(moves.targets[0]):
@@ -193,7 +196,9 @@ cdef class StructuralOp(GeneralOp):
         if moves is self:
             if len(self.known) >= MOST_LAYOUTS:
                 self.known.clear()
-            moves = self.known[key] = self.new_moves(layout, attrs)
+            moves = self.new_moves(layout, attrs)
+            if self.failure is None:  # else each call is to say so
+                self.known[key] = moves
         return moves
 
     cdef Moves new_moves(self, tuple layout, dict attrs):
