@@ -2,7 +2,7 @@ from .idtable cimport idtable_add, idtable_free, idtable_init, idtable_remove
 from .memory cimport grow, release
 from .tape cimport taken
 from .trace cimport Op, check_id
-from .vspace cimport WANTED, BackwardCall
+from .vspace cimport WANTED, BackwardCall, takes_none
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -374,7 +374,7 @@ cdef class ForwardAccumulator:
             try:
                 for i in range(n_outputs):
                     if not trainable[i]:
-                        if i >= 64 or not op.kind.optional_gradients >> i & 1:
+                        if not takes_none(op.kind, i):
                             call.output_gradients[i] = vspace.zeros(call.refs[i])
                         continue
                     call.output_gradients[i] = vspace.ones(call.refs[i])

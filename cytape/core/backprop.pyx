@@ -18,7 +18,7 @@ from .interrupts cimport OP_EFFORT, effort_so_far, spend
 from .memory cimport grow, release, resize
 from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace, new_slot
 from .typedefs cimport NO_INDEX, id_t, index_t
-from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace
+from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace, takes_none
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
@@ -348,8 +348,7 @@ cdef bint prepare_call(Trace trace, VSpace vspace, State* state, index_t op,
         call.output_gradients[i] = gradient
     if any_gradient:
         for i in range(entry.n_outputs if build_zeros else 0):
-            if call.output_gradients[i] == NULL and (
-                    i >= 64 or not entry.kind.optional_gradients >> i & 1):
+            if call.output_gradients[i] == NULL and not takes_none(entry.kind, i):
                 call.output_gradients[i] = vspace.zeros(call.refs[i])
     return any_gradient
 

@@ -40,7 +40,10 @@ def is_trainable(dtype):
 
 
 class OpType:
-    """The name of an op, and the positions of outputs whose gradient may stay None."""
+    """The name of an op, and the positions of outputs whose gradient may stay None.
+
+    Where all of the first 64 are given, so are all beyond.
+    """
 
     def __init__(self, name, optional_gradients=()):
         self.name = name
@@ -367,7 +370,8 @@ class _Sweep:
             return [None] * len(op.input_ids)
         for position, gradient in enumerate(output_gradients):
             if (gradient is None and build_zeros
-                    and position not in op.op_type.optional_gradients):
+                    and position not in op.op_type.optional_gradients
+                    and not op.op_type.optional_gradients.issuperset(range(64))):
                 output_gradients[position] = self.vspace.zeros_like(op.infos[position])
         for tensor_id in op.output_ids:
             if tensor_id not in self.sources:

@@ -11,9 +11,18 @@ ctypedef void (*release_t)(void** refs, int32_t n_refs, object keeper) noexcept
 
 cdef struct OpKind:
     # What all entries of one op type share. Lives as long as any entry: embedded in an OpType.
-    uint64_t optional_gradients  # bit i: backward takes NULL for output i, no zeros need be built
+    uint64_t optional_gradients  # see takes_none
     release_t release            # lets go of the refs of one entry; called exactly once
     void* owner                  # the OpType (borrowed); the host finds its rule through it
+
+cdef inline bint takes_none(OpKind* kind, Py_ssize_t output) noexcept nogil:
+    """Whether backward takes NULL for an output, so that no zeros need be built.
+
+    Each of the first 64 outputs has a bit; the others are optional if all of these are.
+    """
+    if output >= 64:
+        return not ~kind.optional_gradients
+    return kind.optional_gradients >> output & 1
 
 cdef class OpType:
     cdef OpKind kind

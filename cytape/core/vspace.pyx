@@ -44,7 +44,8 @@ cdef class OpType:
         Named in error messages and handed to `VSpace.call_backward_function`.
     optional_gradients : iterable of int, optional
         Positions of outputs (0 to 63) whose gradient the backward function takes as ``None`` when
-        none arrived. For every other output the tape builds zeros.
+        none arrived. If all 64 are given, so are all outputs beyond. For every other output the
+        tape builds zeros.
 
     Raises
     ------

@@ -88,6 +88,7 @@ def test_D_1A_09_no_zeros_for_an_op_that_is_not_called(core, numbers, record):
     ("SparseSoftmaxCrossEntropyWithLogits", 2, (1,)),
     ("FusedBatchNorm", 5, (1, 2, 3, 4)),
     ("Any", 70, (1, 63)),
+    ("Any", 70, range(64)),  # and so all others
     ("Any", 3, ()),
 ])
 def test_D_1A_10_gradients_that_an_op_declares_optional_stay_none(
@@ -101,7 +102,8 @@ def test_D_1A_10_gradients_that_an_op_declares_optional_stay_none(
         assert tape.compute_gradient(numbers, [1], [0], None, None, build_zeros) == [7]
         assert numbers.calls[-1] == name
         assert numbers.output_gradients[-1] == [1] + [
-            0 if build_zeros and i not in optional else None for i in range(1, n_outputs)]
+            0 if build_zeros and i not in optional and len(optional) < 64 else None
+            for i in range(1, n_outputs)]
 
 
 def test_D_1A_10_a_plain_name_gets_zeros_whatever_it_is(core, numbers, record):

@@ -190,7 +190,7 @@ def closed(
         Which of the arguments the body takes.
     """
     outputs = [in_graph(graph, x) for x in outputs]
-    needed = set(needed_nodes(graph, list(map(graph.symbol_of, outputs)), ()))
+    needed = set(needed_nodes(graph, list(map(graph.symbol_of, outputs)), (), graph.stateful))
     used = [
         i for i, argument in enumerate(arguments)
         if graph.node_of(graph.symbol_of(argument)) in needed

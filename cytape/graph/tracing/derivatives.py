@@ -48,6 +48,17 @@ class _Ends(NamedTuple):
     output_symbols: tuple[int, ...]
 
 
+class _Backward(NamedTuple):
+    """The trace of a backward pass; apart, the gradients that depend on unknown derivatives."""
+
+    trace: Any
+    uncertain: dict[int, int]  # place among the gradients -> place among those of `of_uncertain`
+    of_uncertain: Any
+
+    def traces(self) -> list[Any]:
+        return [self.trace] if self.of_uncertain is None else [self.trace, self.of_uncertain]
+
+
 class Derivatives:
     """A trace that also returns the intermediates that its derivatives need; and these.
 
@@ -77,11 +88,11 @@ class Derivatives:
         saved: list[int] = []
         while True:
             self._targets = [*function.output_symbols, *(saved if order == HIGHER_ORDER else ())]
-            self._backward = self._trace_backward()
-            self._jvp = self._trace_jvp()
+            backward = self._trace_backward()
+            jvp = self._trace_jvp()
             needed = [
                 graph.symbol_of(tensor)
-                for trace in (self._backward, self._jvp)
+                for trace in (backward.trace, jvp)
                 for tensor in trace.captured_inputs
                 if tensor.graph is graph
             ]
@@ -95,7 +106,9 @@ class Derivatives:
         # last but for inputs: an input that is returned is the caller's tensor.
         places = [*function.input_symbols, *function.output_symbols, *saved]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
-        self._partial_jvps: dict[tuple[bool, ...], Any] = {}
+        # By the outputs that a gradient has reached, and by the inputs that have a tangent.
+        self._backward_from = {self._trainable(self._targets): backward}
+        self._jvp_of = {self._trainable(function.input_symbols): jvp}
         self._executable: Executable | None = None
         self._report: Callable[[], None] | None = None
 
@@ -103,21 +116,28 @@ class Derivatives:
         specs = map(self._function.graph.spec_of, symbols)
         return [body.argument(spec.shape, spec.dtype) if spec.trainable else None for spec in specs]
 
-    def _trace_backward(self) -> Any:
-        """Trace the backward pass, apart what depends on a derivative that is not known."""
+    def _trainable(self, symbols: Iterable[int]) -> tuple[bool, ...]:
+        return tuple(self._function.graph.spec_of(symbol).trainable for symbol in symbols)
+
+    def _trace_backward(self, reached: Iterable[bool] = itertools.repeat(True)) -> _Backward:
+        """Trace the backward pass, from those targets only that a gradient has reached.
+
+        As with tangents, zeros are not to be multiplied by what is not finite. Traced apart is what
+        depends on a derivative that is not known.
+        """
         graph = self._function.graph
         body = DerivativeGraph(f"{self._function.name}_grad", graph)
+        targets = list(itertools.compress(self._targets, reached))
+        of_uncertain = None
         with building_into(body):
-            seeds = self._seeds(body, self._targets)
-            gradients = symbolic_gradients(
-                graph, self._targets, self._function.input_symbols, seeds)
+            seeds = self._seeds(body, targets)
+            gradients = symbolic_gradients(graph, targets, self._function.input_symbols, seeds)
             uncertain = [i for i, x in enumerate(gradients) if x is not None and _lacks(body, x)]
-            self._uncertain = {place: k for k, place in enumerate(uncertain)}
             if uncertain:
-                self._backward_of_uncertain = self._trace(
-                    body, seeds, [gradients[i] for i in uncertain])
+                of_uncertain = self._trace(body, seeds, [gradients[i] for i in uncertain])
                 gradients = [None if i in uncertain else x for i, x in enumerate(gradients)]
-            return self._trace(body, seeds, gradients)
+            trace = self._trace(body, seeds, gradients)
+        return _Backward(trace, {place: k for k, place in enumerate(uncertain)}, of_uncertain)
 
     def _trace_jvp(self, moving: Iterable[bool] = itertools.repeat(True)) -> Any:
         """Trace the tangents; those of inputs that stand still are not there, rather than zero.
@@ -165,25 +185,29 @@ class Derivatives:
             trace.report_plans(report)
 
     def _traces(self) -> list[Any]:
-        uncertain = [self._backward_of_uncertain] if self._uncertain else []
-        return [self._backward, self._jvp, *self._partial_jvps.values(), *uncertain]
+        backward = [part.traces() for part in self._backward_from.values()]
+        return [*itertools.chain(*backward), *self._jvp_of.values()]
 
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
         return [*self._traces(), *executable]
 
+    def _backward_for(self, reached: tuple[bool, ...]) -> _Backward:
+        if reached not in self._backward_from:
+            with unrecorded():
+                backward = self._trace_backward(reached)
+            for trace in backward.traces():
+                trace.report_plans(self._report)
+            self._backward_from[reached] = backward
+        return self._backward_from[reached]
+
     def _jvp_for(self, moving: tuple[bool, ...]) -> Any:
-        """Return the trace of tangents for those inputs that have one."""
-        graph, inputs = self._function.graph, self._function.input_symbols
-        if all(moves or not graph.spec_of(symbol).trainable
-               for moves, symbol in zip(moving, inputs, strict=True)):
-            return self._jvp
-        if moving not in self._partial_jvps:
+        if moving not in self._jvp_of:
             with unrecorded():
                 trace = self._trace_jvp(moving)
             trace.report_plans(self._report)
-            self._partial_jvps[moving] = trace
-        return self._partial_jvps[moving]
+            self._jvp_of[moving] = trace
+        return self._jvp_of[moving]
 
     def call(self, inputs: list) -> list:
         """Compute the function's outputs, as the outputs of one op that recorders follow."""
@@ -199,7 +223,6 @@ class Derivatives:
         outputs, intermediates = results[:n_targets], results[n_targets:]
         # Not the handles: by their death a tape knows that nobody needs this call any more.
         saved = list(map(without_handle, outputs))
-        needs_gradient = [function.graph.spec_of(symbol).trainable for symbol in self._targets]
 
         def derivative(trace: Any, arguments: Iterable) -> list:
             known = values + list(map(restored, saved)) + intermediates
@@ -210,11 +233,12 @@ class Derivatives:
             ])
 
         def backward(*gradients: Any) -> list:
-            seeds = [g for g, needed in zip(gradients, needs_gradient, strict=True) if needed]
-            found = derivative(self._backward, seeds)
-            if self._uncertain:
-                compute = functools.cache(lambda: derivative(self._backward_of_uncertain, seeds))
-                for i, place in self._uncertain.items():
+            backward = self._backward_for(tuple(g is not None for g in gradients))
+            seeds = [g for g in gradients if g is not None]
+            found = derivative(backward.trace, seeds)
+            if backward.uncertain:
+                compute = functools.cache(lambda: derivative(backward.of_uncertain, seeds))
+                for i, place in backward.uncertain.items():
                     found[i] = GradientIfNeeded(functools.partial(_part, compute, place))
             return found
 
@@ -222,7 +246,7 @@ class Derivatives:
             moving = tuple(t is not None for t in tangents)
             return derivative(self._jvp_for(moving), [t for t in tangents if t is not None])
 
-        record_custom(function.name, outputs, inputs, backward, jvp, optional_tangents=True)
+        record_custom(function.name, outputs, inputs, backward, jvp, optional=True)
         return outputs[: len(function.output_symbols)]
 
 

@@ -73,7 +73,7 @@ class GeneralOp(Op):
 
 @final
 class CustomOp(Op):
-    def __init__(self, name: str) -> None: ...
+    def __init__(self, name: str, optional_gradients: Sequence[int] = ()) -> None: ...
 
 def install_custom_call(function: Callable[..., list[Tensor]]) -> None: ...
 
@@ -94,5 +94,5 @@ def record_custom(
     inputs: Sequence[Tensor],
     backward: Callable[..., Any],
     jvp: Callable[..., Any] | None = None,
-    optional_tangents: bool = False,
+    optional: bool = False,
 ) -> None: ...

@@ -24,6 +24,9 @@ from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.dispatch import conform
 from cytape.tensor.tensor import convert_to_tensor
 
+cdef enum:
+    ALL_OUTPUTS = 64  # if so many gradients of an op may be None, so may those of more
+
 cdef Counts* recorders = counts()
 cdef dict custom_ops = {}
 cdef object custom_call_in_graph = None
@@ -456,8 +459,8 @@ class GradientIfNeeded:
 
 @cython.final
 cdef class CustomOp(Op):
-    def __init__(self, str name):
-        self.op_type = OpType(name)
+    def __init__(self, str name, optional_gradients=()):
+        self.op_type = OpType(name, optional_gradients)
         self.op_type.kind.release = release_custom
         self.op_type.kind.owner = <void*>self
 
@@ -479,7 +482,7 @@ cdef class CustomOp(Op):
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
         cdef Value value
-        fill = not attrs["optional_tangents"]
+        fill = not attrs["optional"]
         return attrs["jvp"](*[
             convert_to_tensor(tangent) if tangent is not None
             else zeros_like(value, tangents, False, False) if fill and value.spec.trainable
@@ -528,26 +531,27 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
     return outputs
 
 
-def record_custom(str name, outputs, inputs, backward, jvp=None, bint optional_tangents=False):
+def record_custom(str name, outputs, inputs, backward, jvp=None, bint optional=False):
     """Record what has just been computed as the outputs of one op, as `custom_call` does.
 
-    optional_tangents: the jvp takes tangents that are zero as None.
+    optional: gradients and tangents that are zero are handed over as None.
     """
     cdef CustomOp op
     cdef Tensor output
     if not is_followed(inputs):
         return
-    op = custom_op(name, jvp is not None)
-    attrs = {"backward": backward, "jvp": jvp, "optional_tangents": optional_tangents}
+    op = custom_op(name, jvp is not None, optional)
+    attrs = {"backward": backward, "jvp": jvp, "optional": optional}
     in_values = [value_of(x, True) for x in inputs]
     out_values = [output.held for output in outputs]
     op.record_call(in_values, out_values, attrs)
     follow(op, in_values, out_values, attrs)
 
 
-cdef CustomOp custom_op(str name, bint with_jvp):
-    cdef CustomOp op = custom_ops.get((name, with_jvp))
+cdef CustomOp custom_op(str name, bint with_jvp, bint optional):
+    cdef CustomOp op = custom_ops.get((name, with_jvp, optional))
     if op is None:
-        op = custom_ops[name, with_jvp] = CustomOp(name)
+        op = custom_ops[name, with_jvp, optional] = CustomOp(
+            name, range(ALL_OUTPUTS if optional else 0))
         op.with_jvp = with_jvp
     return op

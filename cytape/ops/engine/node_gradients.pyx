@@ -1,4 +1,5 @@
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from cytape.core cimport vspace
 from cytape.core.vspace cimport NEEDED, BackwardCall
 from cytape.tensor.state cimport building
 from cytape.tensor.tensor cimport another_handle
@@ -131,4 +132,4 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
 
 def takes_none(Op op not None, int position) -> bool:
     """Return whether a gradient function takes None for an output whose gradient is zero."""
-    return position < 64 and bool(op.op_type.kind.optional_gradients >> position & 1)
+    return vspace.takes_none(&op.op_type.kind, position)
