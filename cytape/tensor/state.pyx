@@ -742,6 +742,29 @@ def possible_gradient_types(tensors) -> int:
     return min(order, 2)
 
 
+def possible_modes() -> tuple:
+    """Tell by which modes this thread may ask for derivatives of what it computes next.
+
+    Returns
+    -------
+    (bool, bool)
+        Whether gradients of it may be asked for, and whether tangents.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.GradientTape():
+    ...     possible_modes()
+    (True, False)
+    """
+    cdef TangentRecorder accumulator
+    cdef bint reverse = recording() is not None, forward = False
+    for accumulator in accumulating() or ():
+        forward = True
+        reverse |= accumulator.by_transposition or accumulator.rule is not None
+    return reverse, forward
+
+
 def anybody_records() -> bool:
     """Whether this thread has entered a recorder, whatever that follows."""
     return recording() is not None or accumulating() is not None

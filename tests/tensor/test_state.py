@@ -17,6 +17,7 @@ from cytape.tensor.state import (
     TangentRecorder,
     anybody_records,
     is_recorded,
+    possible_modes,
     stop_recording,
     suspended,
 )
@@ -88,6 +89,20 @@ def test_whether_anybody_records(x):
             assert not anybody_records()
         entered.pop()
     assert not anybody_records()
+
+
+def test_the_modes_that_may_be_asked_for():
+    recorder = Recorder()
+    accumulators = [TangentRecorder(tensor_vspace), TangentRecorder(tensor_vspace, False, True)]
+    assert possible_modes() == (False, False)
+    found = []
+    for entered in ([recorder], accumulators[:1], accumulators[1:], [recorder, *accumulators]):
+        for each in entered:
+            each.push()
+        found.append(possible_modes())
+        for each in reversed(entered):
+            each.pop()
+    assert found == [(True, False), (False, True), (True, True), (True, True)]
 
 
 def test_entering_twice_and_leaving_twice_are_errors(recorder):

@@ -30,6 +30,7 @@ from cytape.tensor.state import (
     building_into,
     current_graph,
     possible_gradient_types,
+    possible_modes,
     unrecorded,
 )
 from cytape.tensor.tensor import Tensor, convert_to_tensor
@@ -91,7 +92,7 @@ class ConcreteFunction:
         self._grad_func = grad_func
         self._python_grad_func = python_grad_func
         self._executable: Executable | None = None
-        self._derivatives: dict[int, Derivatives] = {}
+        self._derivatives: dict[tuple, Derivatives] = {}
         self._report: Callable[[], None] | None = None
         self.last_use = 0  # whoever keeps several says
         graph.finalize()
@@ -240,11 +241,12 @@ class ConcreteFunction:
         return self.executable.run(inputs)
 
     def _derivatives_of(self, order: int) -> Derivatives:
-        if order not in self._derivatives:
-            derivatives = Derivatives(self, ConcreteFunction, order)
+        modes = possible_modes()
+        if (order, modes) not in self._derivatives:
+            derivatives = Derivatives(self, ConcreteFunction, order, *modes)
             derivatives.report_plans(self._report)
-            self._derivatives[order] = derivatives
-        return self._derivatives[order]
+            self._derivatives[order, modes] = derivatives
+        return self._derivatives[order, modes]
 
     def _inlined(self, graph: Any, inputs: list) -> list:
         """Build the body in another graph."""

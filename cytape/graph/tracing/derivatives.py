@@ -74,10 +74,12 @@ class Derivatives:
         Makes a `ConcreteFunction`.
     order : {FIRST_ORDER, HIGHER_ORDER}
         Which derivatives may be asked for, see `possible_gradient_types`.
+    reverse, forward : bool
+        By which modes, see `possible_modes`.
     """
 
     def __init__(
-        self, function: Any, new_trace: Callable[..., Any], order: int
+        self, function: Any, new_trace: Callable[..., Any], order: int, reverse: bool, forward: bool
     ) -> None:
         # Not the function itself, which keeps this: they would be a cycle.
         self._function = function = _Ends(
@@ -88,11 +90,16 @@ class Derivatives:
         saved: list[int] = []
         while True:
             self._targets = [*function.output_symbols, *(saved if order == HIGHER_ORDER else ())]
-            backward = self._trace_backward()
-            jvp = self._trace_jvp()
+            # By the outputs that a gradient has reached, and by the inputs that have a tangent.
+            self._backward_from: dict[tuple[bool, ...], _Backward] = {}
+            self._jvp_of: dict[tuple[bool, ...], Any] = {}
+            if reverse:
+                self._backward_from[self._trainable(self._targets)] = self._trace_backward()
+            if forward:
+                self._jvp_of[self._trainable(function.input_symbols)] = self._trace_jvp()
             needed = [
                 graph.symbol_of(tensor)
-                for trace in (backward.trace, jvp)
+                for trace in self._traces()
                 for tensor in trace.captured_inputs
                 if tensor.graph is graph
             ]
@@ -106,9 +113,6 @@ class Derivatives:
         # last but for inputs: an input that is returned is the caller's tensor.
         places = [*function.input_symbols, *function.output_symbols, *saved]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
-        # By the outputs that a gradient has reached, and by the inputs that have a tangent.
-        self._backward_from = {self._trainable(self._targets): backward}
-        self._jvp_of = {self._trainable(function.input_symbols): jvp}
         self._executable: Executable | None = None
         self._report: Callable[[], None] | None = None
 

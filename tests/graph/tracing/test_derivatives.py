@@ -46,7 +46,7 @@ def test_what_is_prepared_depends_on_who_follows(persistent, order):
     with cytape.GradientTape(persistent=persistent) as tape:
         tape.watch(x)
         y = f(x)
-    assert list(derivatives_of(f)) == [order]
+    assert list(derivatives_of(f)) == [(order, (True, False))]
     np.testing.assert_allclose(
         float(tape.gradient(y, x)), 3 * np.sin(0.5) ** 2 * np.cos(0.5), rtol=1e-15)
 
@@ -134,3 +134,13 @@ def test_outputs_that_no_gradient_reaches_have_none(n_others):
     square, grad = cytape.value_and_grad(cytape.function(lambda x: f(x)[0]))(0.0)
     assert (square, grad) == (0.0, 0.0)
 
+
+
+def test_only_the_modes_that_may_be_asked_for_are_prepared():
+    f = cytape.function(lambda x: cnp.sin(x) ** 3)
+    x = cytape.constant(0.5)
+    cytape.grad(f)(x)
+    cytape.jvp(f, (x,), (1.0,))
+    cytape.jvp(cytape.grad(f), (x,), (1.0,))
+    made = [(bool(x._backward_from), bool(x._jvp_of)) for x in derivatives_of(f).values()]
+    assert made == [(True, False), (False, True), (True, True)]
