@@ -3,12 +3,12 @@ cimport numpy as cnp
 from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 from cpython.ref cimport PyObject
 
+from .deaths cimport Counts, counts, handle_died, handle_revived
 from .operators cimport (
     functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem, op_greater,
     op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative, op_not_equal,
     op_positive, op_power, op_remainder, op_square, op_subtract)
-from .state cimport (
-    Counts, building, counts, followers_of, handle_died, handle_revived, note_detachment)
+from .state cimport building, followers_of, note_detachment
 from .value cimport array_of, copy_of_array, is_symbolic, symbol_of, value_of_array
 
 import numpy as np

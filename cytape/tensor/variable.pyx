@@ -5,9 +5,8 @@ from cytape.core.vspace cimport OpKind
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
-from .state cimport (
-    Counts, Recorder, TangentRecorder, accumulating, building, counts, handle_died, recording,
-    value_died)
+from .deaths cimport Counts, counts, handle_died, value_died
+from .state cimport Recorder, TangentRecorder, accumulating, building, recording
 from .tensor cimport another_handle, as_ndarray, hold
 from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
