@@ -1,4 +1,4 @@
-# What ``with`` statements enter that are not recorders: graphs, scopes of graphs, and suspensions of
+# What ``with`` statements enter besides recorders: graphs, scopes of graphs, and suspensions of
 # recorders. `threads.pxd` says what entering is.
 
 from libc.stdint cimport int32_t

@@ -1,13 +1,16 @@
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.trace cimport trace_knows
 
-# The rest of what is known as `cytape.tensor.state`.
-from cytape.tensor.blocks import (
-    building_into, building_under, stop_recording, suspended, unrecorded)
-from cytape.tensor.recorders import enter_recording, leave_recording
-from cytape.tensor.threads import current_graph
+import cytape.tensor.blocks as blocks
+import cytape.tensor.recorders as recorders
+import cytape.tensor.threads as threads
 
-globals().update(Recorder=Recorder, TangentRecorder=TangentRecorder)  # cimported: not for Python
+# What else Python knows under this module's name.
+for module, names in (
+        (blocks, "building_into building_under stop_recording suspended unrecorded"),
+        (recorders, "Recorder TangentRecorder enter_recording leave_recording"),
+        (threads, "current_graph")):
+    globals().update({name: getattr(module, name) for name in names.split()})
 
 NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
 MOST_DETACHED = 16  # tensors that a recorder notes, which stay alive with all that led to them
