@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops import nn
+from cytape.ops import cross_entropy, nn
 
 
-def test_it_has_the_functions_of_the_op_family_and_nothing_else():
-    assert sorted(cytape.nn.__all__) == sorted(nn.__all__)
+def test_it_has_the_functions_of_the_op_families_and_nothing_else():
+    assert sorted(cytape.nn.__all__) == sorted(nn.__all__ + cross_entropy.__all__)
     for name in cytape.nn.__all__:
-        assert getattr(cytape.nn, name) is getattr(nn, name)
+        family = cross_entropy if name in cross_entropy.__all__ else nn
+        assert getattr(cytape.nn, name) is getattr(family, name)
     public = {name for name in vars(cytape.nn) if not name.startswith("_")}
     assert public == set(cytape.nn.__all__)
 

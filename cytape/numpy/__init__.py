@@ -16,9 +16,11 @@ from cytape.ops.indexing import *  # noqa: F403
 from cytape.ops.joining import *  # noqa: F403
 from cytape.ops.linalg import *  # noqa: F403
 from cytape.ops.ordering import *  # noqa: F403
+from cytape.ops.products import *  # noqa: F403
 from cytape.ops.rearranging import *  # noqa: F403
 from cytape.ops.reductions import *  # noqa: F403
 from cytape.ops.shaping import *  # noqa: F403
+from cytape.ops.steps import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:

@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.deferred import deferred_vjp
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
 from cytape.ops.linalg import bilinear_jvp, conj_if_complex
 from cytape.ops.shapes import nn_shapes, shape_rules
 from cytape.ops.shaping import ravel, reshape, shape, transpose
+from cytape.ops.shared.deferred import deferred_vjp
 
 __all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
 

@@ -1,15 +1,24 @@
-"""Tensors from tensors: conversions of dtype, nested lists, and constants shaped like another."""
+"""Tensors from tensors: dtypes, nested lists, constants shaped like another, coordinate grids."""
 
 import numpy as np
 
 from cytape.core import is_trainable
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, tensors_if_any
 from cytape.ops.engine.declare import linear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import may_fit
-from cytape.ops.shaping import broadcast_to, expand_dims, ndim
+from cytape.ops.shaping import (
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    ndim,
+    ravel,
+    reshape,
+    shape_of_any,
+    size,
+)
 from cytape.ops.shared.conform import cast_op
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor, nest
@@ -24,6 +33,7 @@ __all__ = [
     "empty_like",
     "full",
     "full_like",
+    "meshgrid",
     "ones_like",
     "zeros_like",
 ]
@@ -258,11 +268,47 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     return broadcast_to(array(fill_value, dtype), shape)
 
 
+# -- coordinate grids ------------------------------------------------------------------------------
+
+
+def _grids(xi, swapped):
+    """Return each of several vectors along an axis of its own."""
+    ndim = len(xi)
+    order = [1, 0, *range(2, ndim)] if swapped and ndim > 1 else range(ndim)
+    return tuple(
+        expand_dims(ravel(x), tuple([i for i in range(ndim) if i != axis]))
+        for x, axis in zip(xi, order, strict=True)
+    )
+
+
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Coordinate grids from coordinate vectors, as `numpy.meshgrid`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x, y = np.meshgrid(cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0, 5.0]))
+    >>> x.shape
+    (3, 2)
+    """
+    if not any(map(is_tensor, xi)):
+        return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
+    if any([None in shape_of_any(x) for x in xi]):
+        grids = _grids(tensors_if_any(xi), swapped=indexing == "xy")
+        return grids if sparse else broadcast_arrays(*grids)
+    outlines = np.meshgrid(*(np.empty(size(x)) for x in xi), sparse=True, indexing=indexing)
+    grids = tuple(
+        reshape(x, outline.shape) for x, outline in zip(tensors_if_any(xi), outlines, strict=True)
+    )
+    return grids if sparse else broadcast_arrays(*grids)
+
+
 NUMPY_FUNCTIONS = {
     np.astype: astype,
     np.copy: copy,
     np.empty_like: empty_like,
     np.full_like: full_like,
+    np.meshgrid: meshgrid,
     np.ones_like: ones_like,
     np.zeros_like: zeros_like,
 }

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from cytape.ops.draws import random_in_shape_of
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.shared.draws import random_in_shape_of
 
 __all__ = ["dropout"]
 

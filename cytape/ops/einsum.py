@@ -15,13 +15,13 @@ import string
 
 import numpy as np
 
-from cytape.ops.deferred import deferred_vjp
 from cytape.ops.engine.arguments import is_tensor, only_numpy
 from cytape.ops.engine.declare import general
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, reshape
 from cytape.ops.shared.conform import fit_like
+from cytape.ops.shared.deferred import deferred_vjp
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["einsum"]

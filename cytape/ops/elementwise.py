@@ -11,8 +11,7 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
   are, the first.
 - `clip`: where the array equals a bound it gets the whole gradient, a bound that is NaN likewise.
 - `logaddexp(x, -inf)` has derivative 1 in `x`, also where `x` is -inf.
-- Step functions (`floor`, `round`, `sign`, comparisons, `floor_divide`, ...) are not connected:
-  their gradient is None, not zero.
+- `sign` is not connected: its gradient is None, not zero. So are the functions in `steps`.
 
 The gradient of a complex input is that of the output times the conjugate of the partial. `sign` and
 `angle` of complex numbers, which are not holomorphic, are put together from other functions.
@@ -23,30 +22,26 @@ import math
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, only_numpy
-from cytape.ops.engine.declare import elementwise, enter, general, linear, nondifferentiable
+from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.dispatch import conform, install_conform
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
 from cytape.ops.shared.conform import broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.shared.grouping import together
+from cytape.ops.steps import floor_divide, isfinite, isinf, real_sign, rint
 
 # fmt: off
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "allclose", "angle", "arccos", "arccosh",
-    "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "around", "array_equal", "asin",
-    "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "ceil", "clip",
-    "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees", "divide", "divmod",
-    "equal", "exp", "exp2", "expm1", "fabs", "fix", "float_power", "floor", "floor_divide",
-    "fmax", "fmin", "fmod", "frexp", "greater", "greater_equal", "heaviside", "hypot", "imag",
-    "invert", "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
-    "isreal", "ldexp", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2",
-    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "maximum", "minimum", "mod", "modf", "multiply", "nan_to_num", "negative", "not_equal",
+    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin",
+    "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh",
+    "cbrt", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees",
+    "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power", "fmax", "fmin",
+    "fmod", "frexp", "hypot", "imag", "ldexp", "log", "log10", "log1p", "log2", "logaddexp",
+    "logaddexp2", "maximum", "minimum", "mod", "modf", "multiply", "nan_to_num", "negative",
     "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
-    "right_shift", "rint", "round", "sign", "signbit", "sin", "sinc", "sinh", "sqrt", "square",
-    "subtract", "tan", "tanh", "true_divide", "trunc", "where",
+    "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
+    "true_divide", "where",
 ]
 # fmt: on
 
@@ -394,8 +389,8 @@ def sign(x, /, **kwargs):
         infinite = isinf(x)  # divided by its magnitude it would be NaN
         finite = where(infinite, 1, x) * _scale_of_subnormal(x)
         quotient = divide(finite, _divisor(absolute(finite)), **kwargs)
-        return _complex_sign_op(quotient, _sign(x, **kwargs))
-    return _sign(x, **kwargs)
+        return _complex_sign_op(quotient, real_sign(x, **kwargs))
+    return real_sign(x, **kwargs)
 
 
 def _scale_of_subnormal(x):
@@ -464,72 +459,5 @@ modf = general(
     lambda op, dx: (dx, None),
     saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(None),
 )  # fmt: skip
-
-# ---- step functions: no gradient -------------------------------------------------------------
-
-
-def _step(name, ufunc):
-    """Declare a ufunc without partials, which keeps it on the fast path of the others."""
-    return elementwise(name, ufunc, *[None] * ufunc.nin)
-
-
-def _plain_step(name, function):
-    return nondifferentiable(name, function, shape_rule=shape_rules.elementwise(function))
-
-
-_sign = _step("Sign", np.sign)
-
-floor = _step("Floor", np.floor)
-ceil = _step("Ceil", np.ceil)
-trunc = _step("Trunc", np.trunc)
-fix = _plain_step("Fix", lambda x: np.trunc(x))  # numpy.fix itself is deprecated
-rint = _step("Rint", np.rint)
-_round = _plain_step("Round", np.round)
-
-
-def round(a, decimals=0, out=None):
-    """Round to a number of decimals, as `numpy.round`.
-
-    Examples
-    --------
-    >>> import cytape.numpy as np
-    >>> np.round(1.25, 1)
-    np.float64(1.2)
-    """
-    return _round(a, decimals=decimals, **only_numpy("round", [a], out=out))
-
-
-around = round
-floor_divide = _step("FloorDivide", np.floor_divide)
-heaviside = elementwise("Heaviside", np.heaviside, None, lambda z, x, y: x == 0)
-
-equal = _step("Equal", np.equal)
-not_equal = _step("NotEqual", np.not_equal)
-less = _step("Less", np.less)
-less_equal = _step("LessEqual", np.less_equal)
-greater = _step("Greater", np.greater)
-greater_equal = _step("GreaterEqual", np.greater_equal)
-isfinite = _step("Isfinite", np.isfinite)
-isinf = _step("Isinf", np.isinf)
-isnan = _step("Isnan", np.isnan)
-signbit = _step("Signbit", np.signbit)
-isposinf = _plain_step("Isposinf", np.isposinf)
-isneginf = _plain_step("Isneginf", np.isneginf)
-isreal = _plain_step("Isreal", np.isreal)
-iscomplex = _plain_step("Iscomplex", np.iscomplex)
-isclose = _plain_step("Isclose", np.isclose)
-allclose = nondifferentiable("Allclose", np.allclose, shape_rule=shape_rules.truth)
-array_equal = nondifferentiable("ArrayEqual", np.array_equal, shape_rule=shape_rules.truth)
-
-logical_and = _step("LogicalAnd", np.logical_and)
-logical_or = _step("LogicalOr", np.logical_or)
-logical_xor = _step("LogicalXor", np.logical_xor)
-logical_not = _step("LogicalNot", np.logical_not)
-bitwise_and = _step("BitwiseAnd", np.bitwise_and)
-bitwise_or = _step("BitwiseOr", np.bitwise_or)
-bitwise_xor = _step("BitwiseXor", np.bitwise_xor)
-invert = bitwise_not = bitwise_invert = _step("Invert", np.invert)
-left_shift = bitwise_left_shift = _step("LeftShift", np.left_shift)
-right_shift = bitwise_right_shift = _step("RightShift", np.right_shift)
 
 NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}

@@ -9,10 +9,12 @@ import cytape.ops.indexing as indexing
 import cytape.ops.joining as joining
 import cytape.ops.linalg as linalg
 import cytape.ops.ordering as ordering
+import cytape.ops.products as products
 import cytape.ops.rearranging as rearranging
 import cytape.ops.reductions as reductions
 import cytape.ops.shaping as shaping
 import cytape.ops.sparse as sparse
+import cytape.ops.steps as steps
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
@@ -20,20 +22,20 @@ from cytape.tensor.operators import install
 from cytape.tensor.tensor import Tensor, data_of, install_methods, plain_array
 
 _FAMILIES = (
-    creation, einsum, elementwise, indexing, joining, linalg, ordering, rearranging, reductions,
-    shaping)
+    creation, einsum, elementwise, indexing, joining, linalg, ordering, products, rearranging,
+    reductions, shaping, steps)
 NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }
 _REDUCTIONS = {
     np.add: reductions.sum,
-    np.multiply: reductions.prod,
+    np.multiply: products.prod,
     np.maximum: reductions.max,
     np.minimum: reductions.min,
     np.logical_and: reductions.all,
     np.logical_or: reductions.any,
 }
-_ACCUMULATIONS = {np.add: reductions.cumsum, np.multiply: reductions.cumprod}
+_ACCUMULATIONS = {np.add: products.cumsum, np.multiply: products.cumprod}
 # What they return has no derivative to lose: dtypes, whether memory is shared, and text.
 _OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
 _OF_DATA = (
@@ -152,13 +154,10 @@ install(
     operators={
         "matmul": linalg.matmul_op,
         "getitem": indexing.get_item_op,
-        **{
-            name: getattr(elementwise, name)
-            for name in (
-                "add subtract multiply divide power floor_divide remainder negative positive "
-                "absolute square less less_equal equal not_equal greater greater_equal"
-            ).split()
-        },
+        **_functions(
+            "add subtract multiply divide power floor_divide remainder negative positive "
+            "absolute square less less_equal equal not_equal greater greater_equal"
+        ),
     },
     others={
         **_functions(

@@ -11,7 +11,10 @@ parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative, and gra
 
 import numpy as np
 
-from cytape.ops.draws import (
+from cytape.ops.indexing import take
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shapes.shape_rules import as_shape
+from cytape.ops.shared.draws import (
     binomial_op,
     draw,
     draw_shaped,
@@ -27,9 +30,6 @@ from cytape.ops.draws import (
     size_of,
     uniform_op,
 )
-from cytape.ops.indexing import take
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shapes.shape_rules import as_shape
 from cytape.tensor.making import convert_to_tensor
 
 __all__ = [

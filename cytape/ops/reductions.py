@@ -1,14 +1,10 @@
-"""Reductions: sum, mean, product, extrema, variance, and the cumulative sum and product.
+"""Reductions: sum, mean, extrema, variance, counts and truth values; `products` has the others.
 
 Where a derivative is not unique, these values are taken:
 
 - `max` and `min`: elements that tie share the gradient equally (TensorFlow's and JAX's choice);
 - `std` of elements that are all equal: 0, where the formula would give NaN. What counts is that
   they are equal, not whether NumPy's `std` is 0: the rounding of the mean may keep it from that.
-
-`prod` and `cumprod` never divide by an element, so zeros among them are no special case, whatever
-the order of the derivative. An element that stands still adds nothing to a tangent, even if the
-product of the others is infinite; nor does a gradient of zero.
 
 Half precision is widened to single precision where elements are counted or many of them summed.
 """
@@ -18,25 +14,19 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.creation import astype, ones_like, stop_gradient_op, zeros_like
-from cytape.ops.deferred import deferred_jvp, deferred_vjp
-from cytape.ops.elementwise import conj, isfinite, maximum, real, sqrt, where
+from cytape.ops.creation import astype, stop_gradient_op
+from cytape.ops.elementwise import conj, maximum, real, sqrt, where
 from cytape.ops.engine.arguments import axis_in_batch, only_numpy, wide
-from cytape.ops.engine.declare import enter, general, linear, nondifferentiable
+from cytape.ops.engine.declare import enter, general, nondifferentiable
 from cytape.ops.engine.sum_op import SumOp
-from cytape.ops.joining import concatenate
-from cytape.ops.rearranging import flip
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
     broadcast_to,
     expand_dims,
-    moveaxis,
-    ndim,
-    ravel,
     reshape,
-    transpose,
 )
-from cytape.ops.shared.conform import count, countable, widely
+from cytape.ops.shared.conform import count, countable
+from cytape.ops.shared.deferred import deferred_jvp, deferred_vjp
 
 __all__ = [
     "all",
@@ -46,12 +36,9 @@ __all__ = [
     "argmax",
     "argmin",
     "count_nonzero",
-    "cumprod",
-    "cumsum",
     "max",
     "mean",
     "min",
-    "prod",
     "std",
     "sum",
     "var",
@@ -60,7 +47,7 @@ __all__ = [
 _NoValue = np._NoValue
 
 
-def _axes(op):
+def reduced_axes(op):
     """Return the axes that `op` reduces, as a tuple of non-negative integers."""
     axis, ndim = op.attrs["axis"], op.input_specs[0].ndim
     if axis is None or ndim == 0:  # NumPy lets a 0-d array have an axis 0
@@ -74,15 +61,16 @@ def _count(op, at_least=0):
     """Return how many elements go into one element of the output; a tensor if it is not known."""
     spec = op.input_specs[0]
     if not spec.known:
-        return count(spec, None if op.attrs["axis"] is None else _axes(op), at_least)
-    return countable(math.prod(spec.shape[axis] for axis in _axes(op)) or at_least, spec.dtype)
+        return count(spec, None if op.attrs["axis"] is None else reduced_axes(op), at_least)
+    n = math.prod(spec.shape[axis] for axis in reduced_axes(op))
+    return countable(n or at_least, spec.dtype)
 
 
-def _keepdims(op, reduced):
+def kept(op, reduced):
     """Give what has the output's shape one that broadcasts against the input."""
     if op.attrs["keepdims"] or op.attrs["axis"] is None:
         return reduced
-    axes = _axes(op)
+    axes = reduced_axes(op)
     if not op.input_specs[0].known:
         return expand_dims(reduced, axes)
     shape = op.input_specs[0].shape
@@ -91,31 +79,22 @@ def _keepdims(op, reduced):
 
 def _expand(op, reduced):
     """Repeat along the reduced axes, to the input's shape."""
-    return broadcast_to(_keepdims(op, reduced), op.input_specs[0].extents)
+    return broadcast_to(kept(op, reduced), op.input_specs[0].extents)
 
 
-def _operand(op):
+def operand(op):
     """Return the input in the result's precision, at least in single precision."""
     x = op.inputs[0]
     dtype = wide(np.result_type(x.dtype, op.output_specs[0].dtype))
     return x if x.dtype == dtype else astype(x, dtype)
 
 
-def _times(moving, factor, still):
-    """Multiply a tangent or gradient by a factor; where it stands still 0 * inf is 0."""
-    return where(still & ~isfinite(factor), 0, moving * factor)
-
-
-def _conj(x):
-    return conj(x) if x.dtype.kind == "c" else x
-
-
 def _inner(op, a, b):
     """Sum `a * b`, or where complex the real part of `conj(a) * b`, over the reduced axes."""
-    return _summed(op, real(conj(a) * b) if a.dtype.kind == "c" else a * b)
+    return summed(op, real(conj(a) * b) if a.dtype.kind == "c" else a * b)
 
 
-def _summed(op, terms):
+def summed(op, terms):
     """Sum over the reduced axes what has the input's shape, or is a batch of that."""
     axis = op.attrs["axis"]
     if terms.ndim > op.input_specs[0].ndim:
@@ -193,91 +172,25 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
     return mean_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 
 
-# -- product ---------------------------------------------------------------------------------------
-
-
-def _products_of_others(row):
-    """Return for each element the product of all the others along the last axis.
-
-    Elements are multiplied in pairs, and pairs of pairs, up a tree; then each node hands down to
-    one child what it got from above times the other child.
-    """
-    n = row.shape[-1]
-    if n < 2:
-        return ones_like(row)
-    half = n // 2
-    left, right, odd = row[..., :half], row[..., half : 2 * half], row[..., 2 * half :]
-    above = _products_of_others(concatenate([left * right, odd], axis=-1))
-    pairs, odd = above[..., :half], above[..., half:]
-    return concatenate([pairs * right, pairs * left, odd], axis=-1)
-
-
-def _prod_partials(op):
-    """Return the partial derivative of a product in each element of the input."""
-    shape, reduced = op.input_specs[0].shape, _axes(op)
-    kept = tuple(i for i in range(len(shape)) if i not in reduced)
-    order = kept + reduced
-    rows = transpose(_operand(op), order)
-    size = math.prod(shape[i] for i in reduced)
-    partials = _products_of_others(reshape(rows, (*[shape[i] for i in kept], size)))
-    return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
-
-
-def _prod_vjp(op, g):
-    if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
-    g = _keepdims(op, g)
-    return _times(g, _conj(_prod_partials(op)), g == 0)
-
-
-def _prod_jvp(op, t):
-    if not op.input_specs[0].known:
-        return deferred_jvp(op, t) if t.ndim == op.input_specs[0].ndim else NotImplemented
-    return _summed(op, _times(t, _prod_partials(op), t == 0))
-
-
-prod_op = general(
-    "Prod",
-    forward=np.prod,
-    vjp=_prod_vjp,
-    jvp=_prod_jvp,
-    batched=_prod_jvp,
-    shape_rule=shape_rules.reduction(np.prod),
-)
-
-
-def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
-    """Multiply the elements over the given axes, as `numpy.prod`.
-
-    Examples
-    --------
-    >>> from cytape import grad
-    >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
-    array([6., 0., 0.])
-    """
-    options = only_numpy("prod", [a], out=out, initial=initial, where=where)
-    return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
-
-
 # -- extrema ---------------------------------------------------------------------------------------
 
 
 def _shares(op):
     """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
     x = op.inputs[0]
-    chosen = astype(x == _keepdims(op, op.outputs[0]), wide(x.dtype))
+    chosen = astype(x == kept(op, op.outputs[0]), wide(x.dtype))
     return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
 
 
 def _extremum_jvp(op, t):
-    return _summed(op, t * _shares(op))
+    return summed(op, t * _shares(op))
 
 
 def _extremum(name, forward):
     return general(
         name,
         forward=forward,
-        vjp=lambda op, g: _keepdims(op, g) * _shares(op),
+        vjp=lambda op, g: kept(op, g) * _shares(op),
         jvp=_extremum_jvp,
         saved_outputs=(0,),
         batched=_extremum_jvp,
@@ -327,8 +240,8 @@ def _deviations(op):
     Whatever constant is subtracted first makes no difference, but for rounding. Less the first one,
     equal elements are zeros, and close ones have exact differences.
     """
-    x = _operand(op)
-    axes = _axes(op)
+    x = operand(op)
+    axes = reduced_axes(op)
     first = x[tuple([slice(0, 1) if i in axes else slice(None) for i in range(x.ndim)])]
     x = x - stop_gradient_op(first)
     return x - mean(x, op.attrs["axis"], keepdims=True)
@@ -355,7 +268,7 @@ def _std_partials(op):
 def _var_vjp(op, g):
     if op.input_specs[0].ndim < 0:
         return deferred_vjp(op, g)
-    return _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op)
+    return kept(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op)
 
 
 def _var_jvp(op, t):
@@ -367,7 +280,7 @@ def _var_jvp(op, t):
 def _std_vjp(op, g):
     if op.input_specs[0].ndim < 0:
         return deferred_vjp(op, g)
-    return _keepdims(op, g) * _std_partials(op)
+    return kept(op, g) * _std_partials(op)
 
 
 def _std_jvp(op, t):
@@ -454,112 +367,6 @@ def std(
     options = only_numpy("std", [a], out=out, where=where, mean=mean)
     ddof = _ddof(ddof, correction)
     return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
-
-
-# -- cumulative sum and product --------------------------------------------------------------------
-
-
-def _cumsum_transpose(op, g):
-    axis = op.attrs["axis"]
-    return widely(lambda g: flip(cumsum_op(flip(g, axis), axis=axis, dtype=None), axis), g)
-
-
-cumsum_op = linear(
-    "Cumsum",
-    forward=np.cumsum,
-    transpose=_cumsum_transpose,
-    batched=lambda x, *, axis, **options: cumsum_op(x, axis=axis_in_batch(axis, x.ndim), **options),
-    shape_rule=shape_rules.accumulation(np.cumsum),
-)
-
-
-def _doubling_steps(row):
-    """Return the (shift, row) pairs that lead to the cumulative product along the last axis.
-
-    Each step multiplies every element by the one `shift` places before it, in the row that the
-    step before has made; the shift doubles each time.
-    """
-    steps, shift = [], 1
-    while shift < row.shape[-1]:
-        steps.append((shift, row))
-        product = row[..., shift:] * row[..., :-shift]
-        row = concatenate([row[..., :shift], product], axis=-1)
-        shift *= 2
-    return steps
-
-
-def _cumprod_vjp(op, g):
-    axis = op.attrs["axis"]
-    if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
-    g = moveaxis(g, axis, -1)
-    still = g == 0
-    for shift, row in reversed(_doubling_steps(moveaxis(_conj(_operand(op)), axis, -1))):
-        first, rest, at_rest = g[..., :shift], g[..., shift:], still[..., shift:]
-        to_later = concatenate([first, _times(rest, row[..., :-shift], at_rest)], axis=-1)
-        to_earlier = concatenate(
-            [_times(rest, row[..., shift:], at_rest), zeros_like(first)], axis=-1
-        )
-        g = to_later + to_earlier
-        earlier = concatenate([at_rest, ones_like(still[..., :shift])], axis=-1)
-        still = still & earlier
-    return moveaxis(g, -1, axis)
-
-
-def _cumprod_jvp(op, t):
-    axis = op.attrs["axis"]
-    if not op.input_specs[0].known:
-        return deferred_jvp(op, t)
-    t = moveaxis(t, axis, -1)
-    still = t == 0
-    for shift, row in _doubling_steps(moveaxis(_operand(op), axis, -1)):
-        later, earlier = still[..., shift:], still[..., :-shift]
-        product = _times(t[..., shift:], row[..., :-shift], later) + (
-            _times(t[..., :-shift], row[..., shift:], earlier)
-        )
-        t = concatenate([t[..., :shift], product], axis=-1)
-        still = concatenate([still[..., :shift], later & earlier], axis=-1)
-    return moveaxis(t, -1, axis)
-
-
-cumprod_op = general(
-    "Cumprod",
-    forward=np.cumprod,
-    vjp=_cumprod_vjp,
-    jvp=_cumprod_jvp,
-    shape_rule=shape_rules.accumulation(np.cumprod),
-)
-
-
-def _cumulative(op, a, axis, dtype, options):
-    """Apply `op` along `axis`, or to the flattened array where `axis` is None."""
-    if axis is None or ndim(a) == 0:
-        a, axis = ravel(a), axis or 0
-    return op(a, axis=axis, dtype=dtype, **options)
-
-
-def cumsum(a, axis=None, dtype=None, out=None):
-    """Return the cumulative sum along an axis, as `numpy.cumsum`.
-
-    Examples
-    --------
-    >>> from cytape import grad
-    >>> grad(lambda x: np.cumsum(x).sum())(np.array([1.0, 2.0, 3.0]))
-    array([3., 2., 1.])
-    """
-    return _cumulative(cumsum_op, a, axis, dtype, only_numpy("cumsum", [a], out=out))
-
-
-def cumprod(a, axis=None, dtype=None, out=None):
-    """Return the cumulative product along an axis, as `numpy.cumprod`.
-
-    Examples
-    --------
-    >>> from cytape import grad
-    >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
-    array([6., 0., 0.])
-    """
-    return _cumulative(cumprod_op, a, axis, dtype, only_numpy("cumprod", [a], out=out))
 
 
 # -- reductions to integers and truth values: nothing to differentiate -----------------------------
@@ -649,12 +456,9 @@ NUMPY_FUNCTIONS = {
     np.argmax: argmax,
     np.argmin: argmin,
     np.count_nonzero: count_nonzero,
-    np.cumprod: cumprod,
-    np.cumsum: cumsum,
     np.max: max,
     np.mean: mean,
     np.min: min,
-    np.prod: prod,
     np.std: std,
     np.sum: sum,
     np.var: var,

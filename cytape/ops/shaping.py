@@ -4,12 +4,18 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
-from cytape.ops.engine.declare import general, nondifferentiable, structural
+from cytape.ops.engine.declare import general, structural
 from cytape.ops.engine.dispatch import conform, install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shared.batches import reshape_batch
-from cytape.ops.shared.conform import broadcast_to_like_op, broadcast_to_op, count_op, reshape_like
-from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
+from cytape.ops.shared.conform import (
+    broadcast_outline_op,
+    broadcast_to_like_op,
+    broadcast_to_op,
+    count_op,
+    reshape_like,
+)
+from cytape.tensor.spec import UnknownShape, symbolic_spec
 
 __all__ = [
     "atleast_1d",
@@ -19,7 +25,6 @@ __all__ = [
     "broadcast_to",
     "expand_dims",
     "matrix_transpose",
-    "meshgrid",
     "moveaxis",
     "ndim",
     "permute_dims",
@@ -429,15 +434,6 @@ def broadcast_to(array, shape, subok=False):
     return broadcast_to_op(array, shape=shape, **options)
 
 
-broadcast_outline_op = nondifferentiable(
-    "BroadcastOutline",
-    lambda *arrays: np.broadcast_to(False, np.broadcast_shapes(*[a.shape for a in arrays])),
-    shape_rule=lambda *specs: spec_like(
-        shape_rules.broadcast_specs(specs, "broadcast_arrays"), np.dtype(bool)
-    ),
-)
-
-
 def broadcast_arrays(*args, subok=False):
     """Broadcast against each other, as `numpy.broadcast_arrays`.
 
@@ -456,38 +452,6 @@ def broadcast_arrays(*args, subok=False):
     return tuple(broadcast_to(a, common) for a in tensors_if_any(args))
 
 
-def _grids(xi, swapped):
-    """Return each of several vectors along an axis of its own."""
-    ndim = len(xi)
-    order = [1, 0, *range(2, ndim)] if swapped and ndim > 1 else range(ndim)
-    return tuple(
-        expand_dims(ravel(x), tuple([i for i in range(ndim) if i != axis]))
-        for x, axis in zip(xi, order, strict=True)
-    )
-
-
-def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
-    """Coordinate grids from coordinate vectors, as `numpy.meshgrid`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> x, y = np.meshgrid(cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0, 5.0]))
-    >>> x.shape
-    (3, 2)
-    """
-    if not any(map(is_tensor, xi)):
-        return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
-    if any([None in shape_of_any(x) for x in xi]):
-        grids = _grids(tensors_if_any(xi), swapped=indexing == "xy")
-        return grids if sparse else broadcast_arrays(*grids)
-    outlines = np.meshgrid(*(np.empty(size(x)) for x in xi), sparse=True, indexing=indexing)
-    grids = tuple(
-        reshape(x, outline.shape) for x, outline in zip(tensors_if_any(xi), outlines, strict=True)
-    )
-    return grids if sparse else broadcast_arrays(*grids)
-
-
 NUMPY_FUNCTIONS = {
     np.atleast_1d: atleast_1d,
     np.atleast_2d: atleast_2d,
@@ -496,7 +460,6 @@ NUMPY_FUNCTIONS = {
     np.broadcast_to: broadcast_to,
     np.expand_dims: expand_dims,
     np.matrix_transpose: matrix_transpose,
-    np.meshgrid: meshgrid,
     np.moveaxis: moveaxis,
     np.ndim: ndim,
     np.ravel: ravel,

@@ -1,11 +1,11 @@
-# Ways out of the sight of tapes and graphs, and who stands there. A tensor is an object to functions
-# here, which get the value that it holds as well.
+# Ways out of the sight of tapes and graphs, and who stands there. A tensor is an object to the
+# functions here, which get the value that it holds as well.
 
 from numpy cimport ndarray
 
 from .value cimport Value
 
-cdef bint is_variable(tensor) noexcept
+cdef object variable_type  # the subclass of tensors whose values can be replaced
 # Data: for somebody who asked for them (those who followed them take note); for a decision, which
 # has no derivative, but must not be made for a whole graph; and for somebody who may not know that
 # they are a tensor's, which is an error if a recorder follows it.

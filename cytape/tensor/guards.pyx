@@ -6,7 +6,7 @@ from .value cimport array_of, is_symbolic, symbol_of
 from cytape.errors import DetachedError, SymbolicTensorError
 
 cdef Counts* recorders = counts()
-cdef object variable_type = None
+variable_type = None
 
 
 def install_variable(type variable):
@@ -30,10 +30,6 @@ cdef int known_extent(Value value) except -1:
             "cytape.numpy.size(tensor, 0) is its length, as a tensor; instead of a loop use "
             "functions of whole arrays, or cytape.while_loop")
     return 0
-
-
-cdef bint is_variable(tensor) noexcept:
-    return type(tensor) is variable_type
 
 
 cdef bint is_read_on_its_own(tensor) except -1:

@@ -4,7 +4,7 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 from cpython.ref cimport PyObject
 
 from .deaths cimport Counts, counts, handle_died, handle_revived
-from .guards cimport converted, detached, examined, graph_of, is_variable, known_extent
+from .guards cimport converted, detached, examined, graph_of, known_extent, variable_type
 from .operators cimport (
     functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem, op_greater,
     op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative, op_not_equal,
@@ -77,7 +77,7 @@ cdef class Tensor:
     __pandas_priority__ = 10_000
 
     def __cinit__(self, *_, **__):
-        if not making and not is_variable(self):
+        if not making and type(self) is not variable_type:
             raise TypeError("make tensors with cytape.constant or cytape.convert_to_tensor")
 
     def __dealloc__(self):

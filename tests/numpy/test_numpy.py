@@ -9,7 +9,7 @@ import cytape.numpy as cnp
 
 FAMILIES = [
     "creation", "einsum", "elementwise", "indexing", "joining", "linalg", "ordering",
-    "rearranging", "reductions", "shaping",
+    "products", "rearranging", "reductions", "shaping", "steps",
 ]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from cytape.ops import convolution, nn
 from cytape.ops.convolution import Window
+from cytape.ops.cross_entropy import softmax_cross_entropy_op, sparse_softmax_cross_entropy_op
 from tests.ops.op_specs import (
     FLOATS,
     SINGLE_AND_DOUBLE,
@@ -166,7 +167,7 @@ SPECS = [
     ),
     OpSpec(
         "SoftmaxCrossEntropyWithLogits",
-        nn.softmax_cross_entropy_op,
+        softmax_cross_entropy_op,
         cross_entropy,
         [
             case((3, 4), (3, 4), axis=-1),
@@ -178,7 +179,7 @@ SPECS = [
     ),
     OpSpec(
         "SparseSoftmaxCrossEntropyWithLogits",
-        nn.sparse_softmax_cross_entropy_op,
+        sparse_softmax_cross_entropy_op,
         sparse_cross_entropy,
         [
             case((3, 4), np.array([0, 3, 3]), axis=-1),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops import reductions as ops
+import cytape.numpy as ops
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, uniform
 
 AXES = [None, 0, -1, (0, 2), (-1, 1), (), (2, 0, 1)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops import shaping as ops
+import cytape.numpy as ops
 from cytape.ops.shared import conform
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 

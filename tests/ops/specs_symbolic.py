@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from cytape.ops import deferred, indexing, joining, linalg, rearranging, shaping
-from cytape.ops.shared import conform
+from cytape.ops import indexing, joining, linalg, rearranging, shaping
+from cytape.ops.shared import conform, deferred
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, uniform
 
 FIRST_ONLY = (True, False)

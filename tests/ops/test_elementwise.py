@@ -124,11 +124,6 @@ def test_D_2_18_where_takes_the_gradient_of_the_branch_taken():
     assert gradients(f, 50.0) == [100.0]
 
 
-@pytest.mark.parametrize("f", [cnp.floor, cnp.round, cnp.sign, lambda x: x > 1, cnp.isnan])
-def test_D_2_18_step_functions_are_not_connected(f):
-    assert gradients(f, 3.3) == [None]
-
-
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_integer_powers_at_zero_to_any_order(n):
     f = lambda x: x**n  # noqa: E731

@@ -5,9 +5,9 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+import cytape.numpy as ops
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
-from cytape.ops import shaping as ops
 
 
 def same_error(name, x, *args, **kwargs):

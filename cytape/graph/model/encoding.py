@@ -23,7 +23,7 @@ import numpy as np
 
 from cytape.errors import GraphFileError
 from cytape.ops.convolution import Window
-from cytape.ops.draws import Stream
+from cytape.ops.shared.draws import Stream
 from cytape.tensor.tensor import Tensor, tensor_of_copy
 from cytape.tensor.variable import Variable
 

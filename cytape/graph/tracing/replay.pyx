@@ -10,7 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from contextlib import nullcontext
 
-from cytape.ops.draws import new_stream
+from cytape.ops.shared.draws import new_stream
 from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.gradients import compute_gradients, tensor_vspace
 from cytape.tensor.state import stop_recording, unrecorded

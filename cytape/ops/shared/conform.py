@@ -9,7 +9,7 @@ from cytape.ops.engine.declare import general, linear, nondifferentiable, struct
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.tensor.making import constant
-from cytape.tensor.spec import UnknownShape, symbolic_spec
+from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
 from cytape.tensor.tensor import Tensor
 
 
@@ -87,6 +87,11 @@ reshape_like_op = general(
     jvp=lambda op, t, _: reshape_like_op(t, op.inputs[1], order=op.attrs["order"]),
     saved_inputs=(1,), optional_tangents=(1,),
     shape_rule=lambda x, like, order: shape_rules.like_second(x, like))
+broadcast_outline_op = nondifferentiable(
+    "BroadcastOutline",
+    lambda *arrays: np.broadcast_to(False, np.broadcast_shapes(*[a.shape for a in arrays])),
+    shape_rule=lambda *specs: spec_like(
+        shape_rules.broadcast_specs(specs, "broadcast_arrays"), np.dtype(bool)))
 count_op = nondifferentiable(
     "Count", _count, shape_rule=lambda x, dtype, **_: symbolic_spec((), dtype))
 cast_op = linear(

@@ -10,7 +10,7 @@ import cytape
 from cytape.errors import GraphFileError
 from cytape.graph.model.encoding import Decoder, Encoder, brief
 from cytape.ops.convolution import Window
-from cytape.ops.draws import Stream
+from cytape.ops.shared.draws import Stream
 
 
 def round_trip(value):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as ops
 from cytape.errors import GraphError
 from cytape.graph.model.graph import Graph
 from cytape.graph.run.executor import ValueOp
-from cytape.ops import elementwise as ops
 from cytape.ops.engine.declare import general
 from cytape.tensor.spec import Spec
 from tests.graph.plans import plan_of

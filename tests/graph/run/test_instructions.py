@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+import cytape.numpy as ops
 from cytape.graph.model.graph import Graph
-from cytape.ops import elementwise as ops
 from tests.graph.plans import plan_of
 
 ODD = [0.0, -0.0, 1.0, -1.5, 1e-310, -1e308, 1e308, np.inf, -np.inf, np.nan, 0.1, 3.0, 7.0]

@@ -8,7 +8,7 @@ import pytest
 import cytape
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
-from cytape.ops import draws
+from cytape.ops.shared import draws
 
 
 def test_draws_are_stateful():

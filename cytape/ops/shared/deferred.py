@@ -9,13 +9,12 @@ tape, and returns the gradients: what an eager program does. It is slower than a
 
 from functools import partial
 
-from cytape.ops.creation import zeros_like
 from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import OPS, enter, general
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.structural_op import StructuralOp, structural_op
-from cytape.ops.shared.conform import broadcast_to
+from cytape.ops.shared.conform import broadcast_to, fill_like
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import constant
 from cytape.tensor.spec import symbolic_spec
@@ -44,7 +43,7 @@ def _gradients(*tensors, of, attrs, n_inputs, needs):
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     found = gradients.compute_gradients(recorder, outputs, wanted, list(seeds))
     return tuple(
-        zeros_like(x) if g is None else g.to_tensor() if isinstance(g, IndexedSlices) else g
+        fill_like(x, 0) if g is None else g.to_tensor() if isinstance(g, IndexedSlices) else g
         for g, x in zip(found, wanted, strict=True)
     )
 

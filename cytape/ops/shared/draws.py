@@ -6,7 +6,7 @@ from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import as_shape, broadcast
-from cytape.ops.shaping import broadcast_outline_op
+from cytape.ops.shared.conform import broadcast_outline_op
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import current_graph

@@ -1,0 +1,210 @@
+"""Products, and the cumulative sum and product.
+
+`prod` and `cumprod` never divide by an element, so zeros among them are no special case, whatever
+the order of the derivative. An element that stands still adds nothing to a tangent, even if the
+product of the others is infinite; nor does a gradient of zero.
+"""
+
+import math
+
+import numpy as np
+
+from cytape.ops.creation import ones_like, zeros_like
+from cytape.ops.elementwise import conj, isfinite, where
+from cytape.ops.engine.arguments import axis_in_batch, only_numpy
+from cytape.ops.engine.declare import general, linear
+from cytape.ops.joining import concatenate
+from cytape.ops.rearranging import flip
+from cytape.ops.reductions import kept, operand, reduced_axes, summed
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
+from cytape.ops.shared.conform import widely
+from cytape.ops.shared.deferred import deferred_jvp, deferred_vjp
+
+__all__ = ["cumprod", "cumsum", "prod"]
+
+_NoValue = np._NoValue
+
+
+def _times(moving, factor, still):
+    """Multiply a tangent or gradient by a factor; where it stands still 0 * inf is 0."""
+    return where(still & ~isfinite(factor), 0, moving * factor)
+
+
+def _conj(x):
+    return conj(x) if x.dtype.kind == "c" else x
+
+
+# -- product ---------------------------------------------------------------------------------------
+
+
+def _products_of_others(row):
+    """Return for each element the product of all the others along the last axis.
+
+    Elements are multiplied in pairs, and pairs of pairs, up a tree; then each node hands down to
+    one child what it got from above times the other child.
+    """
+    n = row.shape[-1]
+    if n < 2:
+        return ones_like(row)
+    half = n // 2
+    left, right, odd = row[..., :half], row[..., half : 2 * half], row[..., 2 * half :]
+    above = _products_of_others(concatenate([left * right, odd], axis=-1))
+    pairs, odd = above[..., :half], above[..., half:]
+    return concatenate([pairs * right, pairs * left, odd], axis=-1)
+
+
+def _prod_partials(op):
+    """Return the partial derivative of a product in each element of the input."""
+    shape, reduced = op.input_specs[0].shape, reduced_axes(op)
+    kept = tuple(i for i in range(len(shape)) if i not in reduced)
+    order = kept + reduced
+    rows = transpose(operand(op), order)
+    size = math.prod(shape[i] for i in reduced)
+    partials = _products_of_others(reshape(rows, (*[shape[i] for i in kept], size)))
+    return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
+
+
+def _prod_vjp(op, g):
+    if not op.input_specs[0].known:
+        return deferred_vjp(op, g)
+    g = kept(op, g)
+    return _times(g, _conj(_prod_partials(op)), g == 0)
+
+
+def _prod_jvp(op, t):
+    if not op.input_specs[0].known:
+        return deferred_jvp(op, t) if t.ndim == op.input_specs[0].ndim else NotImplemented
+    return summed(op, _times(t, _prod_partials(op), t == 0))
+
+
+prod_op = general(
+    "Prod",
+    forward=np.prod,
+    vjp=_prod_vjp,
+    jvp=_prod_jvp,
+    batched=_prod_jvp,
+    shape_rule=shape_rules.reduction(np.prod),
+)
+
+
+def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
+    """Multiply the elements over the given axes, as `numpy.prod`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
+    array([6., 0., 0.])
+    """
+    options = only_numpy("prod", [a], out=out, initial=initial, where=where)
+    return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+
+
+# -- cumulative sum and product --------------------------------------------------------------------
+
+
+def _cumsum_transpose(op, g):
+    axis = op.attrs["axis"]
+    return widely(lambda g: flip(cumsum_op(flip(g, axis), axis=axis, dtype=None), axis), g)
+
+
+cumsum_op = linear(
+    "Cumsum",
+    forward=np.cumsum,
+    transpose=_cumsum_transpose,
+    batched=lambda x, *, axis, **options: cumsum_op(x, axis=axis_in_batch(axis, x.ndim), **options),
+    shape_rule=shape_rules.accumulation(np.cumsum),
+)
+
+
+def _doubling_steps(row):
+    """Return the (shift, row) pairs that lead to the cumulative product along the last axis.
+
+    Each step multiplies every element by the one `shift` places before it, in the row that the
+    step before has made; the shift doubles each time.
+    """
+    steps, shift = [], 1
+    while shift < row.shape[-1]:
+        steps.append((shift, row))
+        product = row[..., shift:] * row[..., :-shift]
+        row = concatenate([row[..., :shift], product], axis=-1)
+        shift *= 2
+    return steps
+
+
+def _cumprod_vjp(op, g):
+    axis = op.attrs["axis"]
+    if not op.input_specs[0].known:
+        return deferred_vjp(op, g)
+    g = moveaxis(g, axis, -1)
+    still = g == 0
+    for shift, row in reversed(_doubling_steps(moveaxis(_conj(operand(op)), axis, -1))):
+        first, rest, at_rest = g[..., :shift], g[..., shift:], still[..., shift:]
+        to_later = concatenate([first, _times(rest, row[..., :-shift], at_rest)], axis=-1)
+        to_earlier = concatenate(
+            [_times(rest, row[..., shift:], at_rest), zeros_like(first)], axis=-1
+        )
+        g = to_later + to_earlier
+        earlier = concatenate([at_rest, ones_like(still[..., :shift])], axis=-1)
+        still = still & earlier
+    return moveaxis(g, -1, axis)
+
+
+def _cumprod_jvp(op, t):
+    axis = op.attrs["axis"]
+    if not op.input_specs[0].known:
+        return deferred_jvp(op, t)
+    t = moveaxis(t, axis, -1)
+    still = t == 0
+    for shift, row in _doubling_steps(moveaxis(operand(op), axis, -1)):
+        later, earlier = still[..., shift:], still[..., :-shift]
+        product = _times(t[..., shift:], row[..., :-shift], later) + (
+            _times(t[..., :-shift], row[..., shift:], earlier)
+        )
+        t = concatenate([t[..., :shift], product], axis=-1)
+        still = concatenate([still[..., :shift], later & earlier], axis=-1)
+    return moveaxis(t, -1, axis)
+
+
+cumprod_op = general(
+    "Cumprod",
+    forward=np.cumprod,
+    vjp=_cumprod_vjp,
+    jvp=_cumprod_jvp,
+    shape_rule=shape_rules.accumulation(np.cumprod),
+)
+
+
+def _cumulative(op, a, axis, dtype, options):
+    """Apply `op` along `axis`, or to the flattened array where `axis` is None."""
+    if axis is None or ndim(a) == 0:
+        a, axis = ravel(a), axis or 0
+    return op(a, axis=axis, dtype=dtype, **options)
+
+
+def cumsum(a, axis=None, dtype=None, out=None):
+    """Return the cumulative sum along an axis, as `numpy.cumsum`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.cumsum(x).sum())(np.array([1.0, 2.0, 3.0]))
+    array([3., 2., 1.])
+    """
+    return _cumulative(cumsum_op, a, axis, dtype, only_numpy("cumsum", [a], out=out))
+
+
+def cumprod(a, axis=None, dtype=None, out=None):
+    """Return the cumulative product along an axis, as `numpy.cumprod`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
+    array([6., 0., 0.])
+    """
+    return _cumulative(cumprod_op, a, axis, dtype, only_numpy("cumprod", [a], out=out))
+
+
+NUMPY_FUNCTIONS = {np.cumprod: cumprod, np.cumsum: cumsum, np.prod: prod}

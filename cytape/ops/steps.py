@@ -1,0 +1,89 @@
+"""Step functions, comparisons, logic and bits: they are not connected.
+
+Their gradient is None, not zero. `heaviside` has one in its second operand.
+"""
+
+import numpy as np
+
+from cytape.ops.engine.arguments import only_numpy
+from cytape.ops.engine.declare import elementwise, nondifferentiable
+from cytape.ops.shapes import shape_rules
+
+# fmt: off
+__all__ = [
+    "allclose", "around", "array_equal", "bitwise_and", "bitwise_invert",
+    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "ceil", "equal", "fix", "floor", "floor_divide", "greater", "greater_equal",
+    "heaviside", "invert", "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf",
+    "isposinf", "isreal", "left_shift", "less", "less_equal", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "not_equal", "right_shift", "rint", "round", "signbit",
+    "trunc",
+]
+# fmt: on
+
+
+def _step(name, ufunc):
+    """Declare a ufunc without partials, which keeps it on the fast path of the others."""
+    return elementwise(name, ufunc, *[None] * ufunc.nin)
+
+
+def _plain_step(name, function):
+    return nondifferentiable(name, function, shape_rule=shape_rules.elementwise(function))
+
+
+real_sign = _step("Sign", np.sign)
+
+floor = _step("Floor", np.floor)
+ceil = _step("Ceil", np.ceil)
+trunc = _step("Trunc", np.trunc)
+fix = _plain_step("Fix", lambda x: np.trunc(x))  # numpy.fix itself is deprecated
+rint = _step("Rint", np.rint)
+_round = _plain_step("Round", np.round)
+
+
+def round(a, decimals=0, out=None):
+    """Round to a number of decimals, as `numpy.round`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.round(1.25, 1)
+    np.float64(1.2)
+    """
+    return _round(a, decimals=decimals, **only_numpy("round", [a], out=out))
+
+
+around = round
+floor_divide = _step("FloorDivide", np.floor_divide)
+heaviside = elementwise("Heaviside", np.heaviside, None, lambda z, x, y: x == 0)
+
+equal = _step("Equal", np.equal)
+not_equal = _step("NotEqual", np.not_equal)
+less = _step("Less", np.less)
+less_equal = _step("LessEqual", np.less_equal)
+greater = _step("Greater", np.greater)
+greater_equal = _step("GreaterEqual", np.greater_equal)
+isfinite = _step("Isfinite", np.isfinite)
+isinf = _step("Isinf", np.isinf)
+isnan = _step("Isnan", np.isnan)
+signbit = _step("Signbit", np.signbit)
+isposinf = _plain_step("Isposinf", np.isposinf)
+isneginf = _plain_step("Isneginf", np.isneginf)
+isreal = _plain_step("Isreal", np.isreal)
+iscomplex = _plain_step("Iscomplex", np.iscomplex)
+isclose = _plain_step("Isclose", np.isclose)
+allclose = nondifferentiable("Allclose", np.allclose, shape_rule=shape_rules.truth)
+array_equal = nondifferentiable("ArrayEqual", np.array_equal, shape_rule=shape_rules.truth)
+
+logical_and = _step("LogicalAnd", np.logical_and)
+logical_or = _step("LogicalOr", np.logical_or)
+logical_xor = _step("LogicalXor", np.logical_xor)
+logical_not = _step("LogicalNot", np.logical_not)
+bitwise_and = _step("BitwiseAnd", np.bitwise_and)
+bitwise_or = _step("BitwiseOr", np.bitwise_or)
+bitwise_xor = _step("BitwiseXor", np.bitwise_xor)
+invert = bitwise_not = bitwise_invert = _step("Invert", np.invert)
+left_shift = bitwise_left_shift = _step("LeftShift", np.left_shift)
+right_shift = bitwise_right_shift = _step("RightShift", np.right_shift)
+
+NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}

@@ -1,0 +1,71 @@
+"""Cross-entropies: extreme values, impossible classes, bad labels."""
+
+import numpy as np
+import pytest
+from scipy import special
+
+import cytape
+from cytape import nn
+from cytape.testing import check_grads
+
+EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, 1e4]])
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()
+
+
+@pytest.mark.parametrize("one_hot", [np.eye(3), np.eye(3, dtype=int)], ids=["float", "int"])
+def test_both_cross_entropies_agree_and_are_stable(one_hot):
+    classes = np.array([0, 1, 2])
+    logs = special.log_softmax(EXTREME, axis=-1)
+    dense = nn.softmax_cross_entropy_with_logits(one_hot, EXTREME)
+    sparse = nn.sparse_softmax_cross_entropy_with_logits(classes, EXTREME)
+    np.testing.assert_allclose(dense, -logs[np.arange(3), classes])
+    np.testing.assert_allclose(sparse, dense)
+    expected = special.softmax(EXTREME, axis=-1) - one_hot
+    for loss, labels in [
+        (nn.softmax_cross_entropy_with_logits, one_hot),
+        (nn.sparse_softmax_cross_entropy_with_logits, classes),
+    ]:
+        result = gradient(lambda x, loss=loss, labels=labels: loss(labels, x), EXTREME)
+        np.testing.assert_allclose(result, expected, atol=1e-15)
+
+
+def test_an_impossible_class_without_a_label_costs_nothing():
+    logits, labels = np.array([0.0, -np.inf, 0.0]), np.array([0.5, 0.0, 0.5])
+    np.testing.assert_allclose(nn.softmax_cross_entropy_with_logits(labels, logits), np.log(2))
+    np.testing.assert_array_equal(
+        gradient(lambda x: nn.softmax_cross_entropy_with_logits(labels, x), logits), np.zeros(3)
+    )
+
+
+def test_cross_entropies_have_a_second_derivative(rng):
+    logits = rng.normal(size=(2, 3))
+    labels = special.softmax(rng.normal(size=(2, 3)), axis=-1)
+    check_grads(nn.softmax_cross_entropy_with_logits, [labels, logits], order=3)
+    check_grads(lambda x: nn.sparse_softmax_cross_entropy_with_logits([0, 2], x), [logits], order=3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error"),
+    [
+        ([0, 3], ValueError),
+        ([0, -1], ValueError),
+        ([0], ValueError),
+        ([[0, 1]], ValueError),
+        ([0.0, 1.0], TypeError),
+    ],
+)
+def test_bad_classes_are_errors_that_name_the_labels(labels, error):
+    with pytest.raises(error, match="labels"):
+        nn.sparse_softmax_cross_entropy_with_logits(labels, np.zeros((2, 3)))
+
+
+def test_labels_of_another_shape_are_an_error():
+    with pytest.raises(ValueError, match="labels and logits"):
+        nn.softmax_cross_entropy_with_logits(np.zeros(3), np.zeros((2, 3)))

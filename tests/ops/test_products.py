@@ -1,0 +1,73 @@
+"""Special cases of products and of cumulative functions: zeros, overflow, bad arguments."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as ops
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()
+
+
+def hessian_times(function, x, vector):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as outer:
+        outer.watch(x)
+        with cytape.GradientTape() as inner:
+            inner.watch(x)
+            y = function(x)
+        slope = inner.gradient(y, x)
+    return outer.gradient(slope, x, output_gradients=cytape.constant(vector)).numpy()
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        ([2.0, 0.0, 3.0], [0, 6, 0]),
+        ([0.0, 0.0, 3.0], [0, 0, 0]),
+        ([2.0, 5.0, 3.0], [15, 6, 10]),
+        ([4.0], [1]),
+        ([], []),
+    ],
+)
+def test_gradient_of_prod_needs_no_division(x, expected):
+    np.testing.assert_array_equal(gradient(ops.prod, x), expected)
+    np.testing.assert_array_equal(gradient(lambda t: ops.cumprod(t)[-1:], x), expected)
+
+
+@pytest.mark.parametrize("product", [ops.prod, lambda t: ops.cumprod(t)[-1]])
+def test_second_derivative_of_prod_at_zeros(product):
+    x = np.array([0.0, 0.0, 3.0, 2.0])
+    np.testing.assert_array_equal(hessian_times(product, x, [1.0, 0, 0, 0]), [0, 6, 0, 0])
+    np.testing.assert_array_equal(hessian_times(product, x, [0, 0, 1.0, 0]), [0, 0, 0, 0])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_prod_does_not_overflow_where_the_gradient_does_not():
+    np.testing.assert_array_equal(gradient(ops.prod, [1e200, 1e200, 0.0]), [0, 0, np.inf])
+    np.testing.assert_array_equal(gradient(ops.prod, [1e-200, 1e-200]), [1e-200, 1e-200])
+
+
+def test_prod_of_complex_numbers_follows_the_conjugate_convention():
+    z = np.array([1 + 2j, 3 - 1j])
+    np.testing.assert_allclose(gradient(ops.prod, z), np.conj(z[::-1]))
+
+
+def same_error(function, numpy_function, x, *args, **kwargs):
+    """Check that a tensor raises what NumPy raises on the array."""
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        numpy_function(x, *args, **kwargs)
+    with pytest.raises(type(expected.value)) as actual:
+        function(cytape.constant(x), *args, **kwargs)
+    assert str(actual.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_bad_axis_of_a_cumulative_function_raises_numpys_error(name):
+    same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=2)
