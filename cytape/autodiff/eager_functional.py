@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cytape.autodiff.functional import Transformed, name_of, new_tensor, require_result
 from cytape.autodiff.gradient_tape import GradientTape
+from cytape.autodiff.transformed import Transformed, name_of, new_tensor, require_result
 from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor

@@ -17,18 +17,16 @@ from cytape.autodiff.forward_accumulator import (
     has_detached,
     require_same_structure,
 )
-from cytape.autodiff.functional import (
+from cytape.autodiff.functional import grad, report_unconnected, vjp
+from cytape.autodiff.transformed import (
     Transformed,
     call_followed,
     checked_argnums,
     export,
-    grad,
     has_tensors,
     name_of,
     output_of,
     replace_arguments,
-    report_unconnected,
-    vjp,
 )
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack

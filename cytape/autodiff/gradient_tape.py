@@ -6,19 +6,15 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
-from cytape.autodiff.backward import convert_output_gradients, densify, zeros
+from cytape.autodiff.backward import convert_output_gradients, zeros
+from cytape.autodiff.jacobian_rows import stack_rows, unit_seeds
 from cytape.errors import SymbolicTensorError, TapeStateError
 from cytape.ops.engine.gradients import compute_gradients
-from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import extents, reshape
-from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor import nest, state
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import Recorder, enter_recording, leave_recording
-from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
     parse_unconnected,
@@ -300,9 +296,9 @@ class GradientTape:
                 "cytape.jacfwd, in forward mode, does not need to know it; or take the Jacobian "
                 "outside of the traced function, or give the arguments shapes that are known"
             )
-        units = _unit_seeds(target, range(target.size), target.size)
+        units = unit_seeds(target, range(target.size), target.size)
         jacobians = [
-            _stack_rows(rows, source, target.shape, axis=0, unconnected=unconnected)
+            stack_rows(rows, source, target.shape, axis=0, unconnected=unconnected)
             for source, rows in zip(
                 flat_sources, self._rows(target, flat_sources, units), strict=True
             )
@@ -375,9 +371,9 @@ class GradientTape:
                 "give the arguments shapes that are known but for the first extent, or take the "
                 "Jacobian outside of the traced function"
             )
-        units = _unit_seeds(target, [slice(i, None, row_size) for i in range(row_size)], row_size)
+        units = unit_seeds(target, [slice(i, None, row_size) for i in range(row_size)], row_size)
         (rows,) = self._rows(target, [source], units)
-        return _stack_rows(rows, source, target.shape, axis=1, unconnected=unconnected)
+        return stack_rows(rows, source, target.shape, axis=1, unconnected=unconnected)
 
     def _usable_recorder(self, entered: bool = False) -> Recorder:
         if self._recorder is None:
@@ -471,48 +467,3 @@ def _checked_leaf(role: str, leaf: Any) -> Tensor:
 def _require_tensor(role: str, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"the {role} must be one tensor, got {type(value).__name__}")
-
-
-def _unit_seeds(target: Tensor, ones: Iterable, n_seeds: int) -> Iterable[Tensor]:
-    """Yield seeds of zeros with ones at the given flat positions; at least one seed."""
-    for where in ones if n_seeds else [slice(0, 0)]:
-        if not target.spec.known:  # but for its first extent, along which seeds are all the same
-            row = np.zeros(target.shape[1:], target.dtype)
-            row.reshape(-1)[where] = 1
-            yield broadcast_to(tensor_of(row), target.spec.extents)
-            continue
-        seed = np.zeros(target.shape, target.dtype)
-        seed.reshape(-1)[where] = 1
-        yield tensor_of(seed)
-
-
-def _stack_rows(
-    rows: tuple, source: Tensor, target_shape: tuple, axis: int, unconnected: UnconnectedGradients
-) -> Tensor | None:
-    """Put gradients of single elements of the target together, along the target's axes >= axis."""
-    if None in target_shape or not source.spec.known:
-        return _stack_unknown_rows(rows, source, target_shape, axis, unconnected)
-    shape = target_shape + source.shape[axis:]
-    if all(row is None for row in rows):
-        return None if unconnected is UnconnectedGradients.NONE else zeros(shape, source.dtype)
-    if 0 in shape:
-        return zeros(shape, source.dtype)
-    dense = [zeros(source.shape, source.dtype) if row is None else densify(row) for row in rows]
-    return reshape(stack(dense, axis=axis), shape)
-
-
-def _stack_unknown_rows(
-    rows: tuple, source: Tensor, target_shape: tuple, axis: int, unconnected: UnconnectedGradients
-) -> Tensor | None:
-    """Do the same in a graph that does not know all extents of the source."""
-    if all(row is None for row in rows) and unconnected is UnconnectedGradients.NONE:
-        return None
-    shape_rules.shape_of(source.spec, "a Jacobian")
-    blank = zeros(source.spec.extents, source.dtype)
-    dense = [blank if row is None else densify(row) for row in rows]
-    stacked = stack(dense, axis=axis)
-    known = target_shape if axis == 0 else target_shape[1:]
-    if not rows or 0 in known:
-        stacked = stacked[(slice(None),) * axis + (slice(0, 0),)]
-    before, after = extents(source)[:axis], extents(source)[axis:]
-    return reshape(stacked, before + known + after)

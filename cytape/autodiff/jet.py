@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import zeros
-from cytape.autodiff.functional import (
+from cytape.autodiff.functional import report_unconnected
+from cytape.autodiff.transformed import (
     call_followed,
     export,
     has_tensors,
     new_source,
     output_of,
-    report_unconnected,
     require_result,
 )
 from cytape.ops.creation import identity_op

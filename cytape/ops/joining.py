@@ -10,7 +10,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.engine.declare import general, structural
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.grouping import together
@@ -107,7 +107,7 @@ stack_op = structural(
     batched=lambda *batches, axis, **options: stack(
         batches, axis + 1 if axis >= 0 else axis, **options
     ),
-    shape_rule=shape_rules.stack,
+    shape_rule=joining_shapes.stack,
 )
 
 
@@ -239,7 +239,7 @@ split_op = structural(
     ),
     transpose=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
     batched=lambda a, sizes, axis: split_op(a, sizes=sizes, axis=axis_in_batch(axis, a.ndim)),
-    shape_rule=shape_rules.split,
+    shape_rule=joining_shapes.split,
 )
 # Into parts of the shapes of tensors, of which some are not known while a graph is built.
 split_like_op = general(
@@ -260,7 +260,7 @@ unstack_op = structural(
     ),
     transpose=lambda op, *gs: stack(gs, op.attrs["axis"]),
     batched=lambda x, axis, count=None: unstack_op(x, axis=axis_in_batch(axis, x.ndim)),
-    shape_rule=shape_rules.unstack,
+    shape_rule=joining_shapes.unstack,
 )
 
 
@@ -291,7 +291,7 @@ def _even_parts(a, *, sections, axis):
     sizes = (None,) * sections
     if extent is not None:
         sizes = [len(part) for part in np.array_split(range(extent), sections)]
-    return shape_rules.split(a, sizes=sizes, axis=axis)
+    return joining_shapes.split(a, sizes=sizes, axis=axis)
 
 
 split_evenly_op = general(

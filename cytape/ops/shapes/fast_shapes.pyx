@@ -2,7 +2,7 @@ from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.spec cimport Spec, spec_of_dims
 from numpy cimport npy_intp
 
-from cytape.ops.shapes import shape_rules
+from cytape.ops.shapes import joining_shapes, shape_rules
 
 
 def reshape(Spec x not None, shape, order="C", **options):
@@ -82,19 +82,19 @@ def concatenate(*specs, axis=0, dtype=None, **options):
     cdef int i, place
     if type(axis) is not int or dtype is not None or not first.known or first.ndim > MAX_AXES or (
             not -first.ndim <= axis < first.ndim):
-        return shape_rules.concatenate(*specs, axis=axis, dtype=dtype)
+        return joining_shapes.concatenate(*specs, axis=axis, dtype=dtype)
     place = axis if axis >= 0 else axis + first.ndim
     for i in range(first.ndim):
         dims[i] = first.dims[i]
     dims[place] = 0
     for spec in specs:
         if not spec.known or spec.ndim != first.ndim or spec.dtype is not first.dtype:
-            return shape_rules.concatenate(*specs, axis=axis, dtype=dtype)
+            return joining_shapes.concatenate(*specs, axis=axis, dtype=dtype)
         for i in range(first.ndim):
             if i == place:
                 dims[i] += spec.dims[i]
             elif dims[i] != spec.dims[i]:
-                return shape_rules.concatenate(*specs, axis=axis, dtype=dtype)
+                return joining_shapes.concatenate(*specs, axis=axis, dtype=dtype)
     return spec_of_dims(first.ndim, dims, first.dtype)
 
 

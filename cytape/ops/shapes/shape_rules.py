@@ -349,69 +349,6 @@ def diagonal(x, offset, axis1, axis2):
     return symbolic_spec([*rest, length], x.dtype)
 
 
-# -- joining and splitting -------------------------------------------------------------------------
-
-
-def _joined_dtype(specs, dtype):
-    return np.result_type(*[spec.dtype for spec in specs]) if dtype is None else np.dtype(dtype)
-
-
-def concatenate(*specs, axis=0, dtype=None, **_):
-    """Tell the spec of what is joined along an axis."""
-    shapes = [shape_of(spec, "concatenate") for spec in specs]
-    dtype = _joined_dtype(specs, dtype)
-    if axis is None:
-        return symbolic_spec([total(map(product, shapes))], dtype)
-    if not shapes[0]:
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    axis = normalize_axis_index(axis, len(shapes[0]))
-    result = list(shapes[0])
-    for shape in shapes[1:]:
-        if len(shape) != len(result) or any(
-            differ(n, m) for i, (n, m) in enumerate(zip(shape, result, strict=True)) if i != axis
-        ):
-            given = " and ".join(map(str, shapes))
-            raise ValueError(
-                f"concatenate along axis {axis}: shapes {given} differ along another axis"
-            )
-        result = [m if n is None else n for n, m in zip(shape, result, strict=True)]
-    result[axis] = total(shape[axis] for shape in shapes)
-    return symbolic_spec(result, dtype)
-
-
-def stack(*specs, axis=0, dtype=None, **_):
-    """Tell the spec of what is joined along a new axis."""
-    shapes = [shape_of(spec, "stack") for spec in specs]
-    result = list(shapes[0])
-    for shape in shapes[1:]:
-        if not may_fit(shape, result):
-            raise ValueError(
-                f"stack: all shapes must be the same, got {' and '.join(map(str, shapes))}"
-            )
-        result = [m if n is None else n for n, m in zip(shape, result, strict=True)]
-    result.insert(normalize_axis_index(axis, len(result) + 1), len(specs))
-    return symbolic_spec(result, _joined_dtype(specs, dtype))
-
-
-def split(a, *, sizes, axis):
-    """Tell the specs of parts along an axis."""
-    shape = shape_of(a, "split")
-    axis = normalize_axis_index(axis, len(shape))
-    return tuple(symbolic_spec((*shape[:axis], n, *shape[axis + 1 :]), a.dtype) for n in sizes)
-
-
-def unstack(x, *, axis, count=None):
-    """Tell the specs of the slices along an axis."""
-    shape = shape_of(x, "unstack")
-    axis = normalize_axis_index(axis, len(shape))
-    count = shape[axis] if count is None else count
-    if count is None:
-        raise SymbolicTensorError(
-            f"unstack along axis {axis} of shape {shape}: into how many parts is not known"
-        )
-    return (symbolic_spec(shape[:axis] + shape[axis + 1 :], x.dtype),) * count
-
-
 # -- reductions ------------------------------------------------------------------------------------
 
 
