@@ -12,8 +12,9 @@ from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import UnknownShape
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+from cytape.tensor.tensor import Tensor, tensor_of
 
 
 def convert_output_gradients(targets: list[Tensor], output_gradients: Any) -> list | None:

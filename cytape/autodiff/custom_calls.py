@@ -11,8 +11,9 @@ import numpy as np
 from cytape.ops.engine.general_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import Recorder, current_graph, is_recorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = [

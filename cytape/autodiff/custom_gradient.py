@@ -37,8 +37,9 @@ from cytape.ops.shared.python_call import (
     specs_by_example,
 )
 from cytape.tensor import nest, state
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import anybody_records, building_into, current_graph
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = ["custom_gradient", "recompute_grad", "stop_gradient"]

@@ -39,8 +39,9 @@ from cytape.ops.shared.python_call import (
     transposed,
 )
 from cytape.tensor import nest, state
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph
-from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of
+from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["custom_jvp"]

@@ -13,9 +13,10 @@ from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.errors import DetachedError
 from cytape.ops.shared.python_call import PythonCall, checked_results, described, python_call_op
 from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import Recorder, building_into
-from cytape.tensor.tensor import Tensor, convert_to_tensor, data_of, tensor_of
+from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
 __all__ = ["EagerCall"]
 

@@ -10,8 +10,8 @@ from cytape.autodiff.functional import Transformed, name_of, new_tensor, require
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import warn
-from cytape.tensor.tensor import convert_to_tensor
 
 __all__ = [
     "gradients_function",

@@ -16,8 +16,9 @@ from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.batches import zeros_in_batch
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import TangentRecorder, enter_recording, leave_recording
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
 
 __all__ = ["ForwardAccumulator"]

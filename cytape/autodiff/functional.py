@@ -18,9 +18,10 @@ from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradien
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.gradients import compute_gradients
 from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import warn
 from cytape.tensor.state import MOST_DETACHED, Recorder, unrecorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 
 __all__ = ["grad", "value_and_grad", "vjp"]
 

@@ -44,8 +44,9 @@ from cytape.ops.engine.gradients import tensor_vspace
 from cytape.ops.engine.partials_op import operands
 from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import TangentRecorder
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 
 __all__ = ["jet"]
 

@@ -1,4 +1,5 @@
-# Tape: a trace that can be differentiated. This is the class to cimport or subclass.
+# Tape: a trace with a face in Python, which can be differentiated. This is the class to cimport or
+# subclass.
 
 from .trace cimport Trace
 from .typedefs cimport id_t

@@ -1,9 +1,25 @@
 from .backprop cimport backpropagate
-from .trace cimport check_id
+from .idtable cimport idtable_nbytes
+from .trace cimport CONSUMER, UNTRACED, Op, Slot, check_id, trace_knows
+from .typedefs cimport NO_ID, NO_INDEX, index_t
+from .vspace cimport Backward, OpType
 from cpython.ref cimport Py_DECREF, PyObject
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 
-from cytape.errors import InvalidGradientError
+from cytape.core.vspace import is_trainable
+from cytape.errors import InvalidGradientError, InvalidIdError
+
+cdef dict op_types_by_name = {}
+
+
+cdef OpType as_op_type(op_type):
+    """The OpType itself, or the one OpType of a plain name (without optional gradients)."""
+    if isinstance(op_type, OpType):
+        return op_type
+    found = op_types_by_name.get(op_type)
+    if found is None:
+        found = op_types_by_name[op_type] = OpType(op_type)
+    return found
 
 
 cdef class Tape(Trace):
@@ -40,6 +56,181 @@ cdef class Tape(Trace):
 
     def __init__(self, bint persistent=False):
         self.persistent = persistent
+
+    def watch(self, id_t id):
+        """Follow a tensor from here on.
+
+        Watching twice, or watching what an op on this tape produced, changes nothing.
+
+        Parameters
+        ----------
+        id : int
+            The tensor's id, at least 0.
+
+        Raises
+        ------
+        InvalidIdError
+            If the id is negative.
+        """
+        check_id(id)
+        self.watch_id(id)
+
+    def should_record(self, ids, dtypes) -> bool:
+        """Whether an op with these inputs would be recorded.
+
+        Parameters
+        ----------
+        ids : sequence of int
+            Ids of the inputs.
+        dtypes : sequence
+            Their dtypes, as `is_trainable` takes them.
+
+        Returns
+        -------
+        bool
+            True if at least one input is both known to the tape and trainable.
+
+        Raises
+        ------
+        ValueError
+            If the sequences differ in length.
+        """
+        if len(ids) != len(dtypes):
+            raise ValueError(f"every id needs a dtype: got {len(ids)} ids and {len(dtypes)} dtypes")
+        for id, dtype in zip(ids, dtypes):
+            if trace_knows(self, id) and is_trainable(dtype):
+                return True
+        return False
+
+    def record(self, op_type not None, outputs, input_ids, input_dtypes, backward_getter,
+               deleter=None) -> bool:
+        """Record one op, if any of its inputs is on the tape and trainable.
+
+        Parameters
+        ----------
+        op_type : OpType or str
+            A plain name stands for an OpType without optional gradients.
+        outputs : sequence
+            One info per output: its id, or an object with that id as attribute ``id``. Infos are
+            handed to `VSpace.ones_like` and `VSpace.zeros_like`.
+        input_ids : sequence of int
+        input_dtypes : sequence
+        backward_getter : callable
+            Called without arguments, and only if the op is recorded; returns the backward object.
+        deleter : callable, optional
+            Called with the backward object, exactly once, when the tape lets go of it.
+
+        Returns
+        -------
+        bool
+            Whether the op was recorded.
+
+        Raises
+        ------
+        InvalidIdError
+            If an id is negative, an output is listed twice, or an output is its own input.
+        ValueError
+            If `input_ids` and `input_dtypes` differ in length.
+        """
+        if not self.should_record(input_ids, input_dtypes):
+            return False
+        cdef OpType kind = as_op_type(op_type)
+        cdef list infos = list(outputs)
+        cdef list output_ids = infos.copy()
+        cdef Py_ssize_t n_inputs = len(input_ids), n_outputs = len(infos), i
+        # No list comprehension: Cython 3.3's releases an item twice where the list cannot grow.
+        for i in range(n_outputs):
+            if not isinstance(infos[i], int):
+                output_ids[i] = infos[i].id
+        for id in input_ids:
+            check_id(id)
+        for id in output_ids:
+            check_id(id)
+            if id in input_ids or output_ids.count(id) > 1:
+                raise InvalidIdError(f"output {id} of op {kind.name!r} is listed twice or is its "
+                                     "own input; give every output an id of its own")
+        cdef Backward backward = Backward()
+        backward.op_type = kind
+        backward.infos = infos
+        backward.function = backward_getter()
+        backward.deleter = deleter
+        cdef void** refs = <void**>malloc((n_inputs + 2 * n_outputs + 1) * sizeof(void*))
+        if refs == NULL:
+            raise MemoryError()
+        cdef id_t* ids = <id_t*>&refs[n_outputs + 1]
+        try:
+            for i in range(n_inputs):
+                ids[i] = input_ids[i]
+            for i in range(n_outputs):
+                ids[n_inputs + i] = output_ids[i]
+                refs[i] = <void*><PyObject*>infos[i]
+            refs[n_outputs] = <void*>backward
+            self.keeper.add(backward)
+            self.record_op(&kind.kind, ids, n_inputs, ids + n_inputs, n_outputs, refs,
+                           n_outputs + 1)
+        except BaseException:
+            self.keeper.discard(backward)
+            raise
+        finally:
+            free(refs)
+        return True
+
+    def delete_trace(self, id_t id):
+        """Say that the handle of a tensor is gone.
+
+        Ops whose outputs have no use left are released, and so on upstream, producers first.
+        While a gradient is being computed this waits until it is done. Unknown ids are ignored.
+
+        Parameters
+        ----------
+        id : int
+        """
+        if self.unlink(id):
+            self.release_doomed()
+
+    def is_known(self, id_t id) -> bool:
+        """Whether the id is watched or was produced by an op on this tape."""
+        return trace_knows(self, id)
+
+    def usages(self) -> dict:
+        """Return the number of uses left of every id that a live op has as input or output."""
+        cdef index_t op, i, slot
+        cdef Op* entry
+        uses = {}
+        for op in range(self.table.n_ops):
+            entry = &self.table.ops[op]
+            if entry.kind != NULL:
+                for i in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
+                    slot = self.table.args[i]
+                    if slot != NO_INDEX:
+                        uses[self.slots[slot].id] = (self.slots[slot].uses // CONSUMER
+                                                     + self.slots[slot].uses % CONSUMER)
+        return uses
+
+    @property
+    def num_ops(self) -> int:
+        """Number of ops on the tape."""
+        return self.n_live_ops
+
+    @property
+    def num_known(self) -> int:
+        """Number of ids that are watched or were produced on this tape."""
+        cdef index_t slot
+        known = 0
+        for slot in range(self.n_slots):
+            known += self.slots[slot].id != NO_ID and self.slots[slot].op != UNTRACED
+        return known
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of bookkeeping the tape has allocated; what ops saved is not counted."""
+        return (idtable_nbytes(&self.ids)
+                + self.slot_capacity * sizeof(Slot)
+                + self.table.op_capacity * sizeof(Op)
+                + self.doomed_capacity * sizeof(index_t)
+                + self.table.arg_capacity * sizeof(index_t)
+                + self.table.ref_capacity * sizeof(void*)
+                + self.postponed_capacity * sizeof(id_t))
 
     cdef int gradient(self, VSpace vspace, const id_t* targets, Py_ssize_t n_targets, void** seeds,
                       void** infos, const id_t* sources, Py_ssize_t n_sources, bint build_zeros,

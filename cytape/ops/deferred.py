@@ -17,9 +17,10 @@ from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.structural_op import StructuralOp, structural_op
 from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import constant
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import Recorder, building_into, unrecorded
-from cytape.tensor.tensor import Tensor, constant, tensor_of
+from cytape.tensor.tensor import Tensor, tensor_of
 
 __all__ = ["deferred_jvp", "deferred_vjp", "transposed"]
 

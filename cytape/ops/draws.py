@@ -7,9 +7,10 @@ from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import as_shape, broadcast
 from cytape.ops.shaping import broadcast_outline_op
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import current_graph
-from cytape.tensor.tensor import convert_to_tensor, data_of, tensor_of
+from cytape.tensor.tensor import data_of, tensor_of
 
 __all__ = ["Stream", "draw", "draw_shaped", "seed"]
 

@@ -30,7 +30,7 @@ from cytape.ops.draws import (
 from cytape.ops.indexing import take
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import as_shape
-from cytape.tensor.tensor import convert_to_tensor
+from cytape.tensor.making import convert_to_tensor
 
 __all__ = [
     "binomial",

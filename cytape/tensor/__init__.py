@@ -1,8 +1,9 @@
 """Arrays with an identity: specs, tensors, variables, and who records what happens to them."""
 
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import constant, convert_to_tensor, from_dlpack
 from cytape.tensor.spec import Spec
-from cytape.tensor.tensor import Tensor, constant, convert_to_tensor, from_dlpack
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = [

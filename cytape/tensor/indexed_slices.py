@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 if TYPE_CHECKING:
     from cytape.tensor.tensor import Tensor

@@ -63,3 +63,86 @@ cdef Operator as_operator(function):
     operator = FunctionOperator()
     operator.function = function
     return operator
+
+
+# ---- methods that take their arguments in more ways than the functions of the same names
+
+def reshape(self, *shape, order="C", copy=None):
+    """Return the tensor with another shape; see numpy.reshape.
+
+    Parameters
+    ----------
+    *shape : int or tuple of int
+        The extents; one may be -1 and follows from the others.
+    order : {"C", "F", "A"}, optional
+        In which order the elements are read and placed.
+    copy : bool, optional
+        As numpy.reshape takes it.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the new shape has another number of elements.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.constant([1, 2, 3, 4]).reshape(2, -1)
+    Tensor([[1, 2],
+            [3, 4]], dtype=int64)
+    """
+    new_shape = shape[0] if len(shape) == 1 else shape
+    return functions["reshape"](self, new_shape, order=order, copy=copy)
+
+
+def transpose(self, *axes):
+    """Return the tensor with its axes permuted; see numpy.transpose.
+
+    Parameters
+    ----------
+    *axes : int or tuple of int
+        For each axis of the result the axis it is taken from; by default all are reversed.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ValueError
+        If the axes are no permutation.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.constant([[1, 2, 3]]).transpose().shape
+    (3, 1)
+    """
+    return functions["transpose"](self, (axes[0] if len(axes) == 1 else axes) if axes else None)
+
+
+def astype(self, dtype, **arguments):
+    """Return the tensor with another dtype; see numpy.ndarray.astype.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Gradients flow through the cast if this and the tensor's own are floating or complex.
+    **arguments
+        As numpy.ndarray.astype takes them.
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.constant([1, 2]).astype("float32")
+    Tensor([1., 2.], dtype=float32)
+    """
+    return functions["astype"](self, dtype, **arguments)

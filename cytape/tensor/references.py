@@ -55,3 +55,20 @@ class TensorReference:
 
     def __repr__(self) -> str:
         return f"<reference to {self._tensor!r}>"
+
+
+def reference_to(tensor: Any) -> TensorReference:
+    """Return a hashable reference, equal to all references to this tensor.
+
+    Returns
+    -------
+    TensorReference
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant(1.0)
+    >>> {x.ref(): "x"}[x.ref()], x.ref().deref() is x
+    ('x', True)
+    """
+    return TensorReference(tensor)

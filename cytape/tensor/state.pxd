@@ -1,121 +1,18 @@
-# Who is recording, and which graph is built. Each thread has a stack of what it entered: tapes and
-# accumulators (recorders) in the order of entering, graphs, and scopes of graphs.
+# What may be asked about recorders: who follows which tensors, what derivatives may be asked for.
 #
-# a. What is entered is an Entry, in front of the one entered before it. The innermost is the value
-#    of a context variable, so every asyncio task has a stack of its own, which begins as that of
-#    the task that started it, and generators share their caller's.
-# b. Entries are never taken off, but marked as left: in any order, by any task, in any thread. One
-#    that was left is passed by in every stack that it is on.
-# c. What follows from the stack is kept in the thread's state, for ops to look at: the tapes that
-#    record now, and so on. It is worked out anew when CPython's version of the thread's context
-#    says that the context is another one. Entries of other threads count for nothing: a context
-#    may be copied to another thread.
-# d. A recorder that computes (an accumulator a tangent) is not disturbed by what it computes, nor
-#    are those entered after it: meanwhile they are off the stack, and contexts are not looked at.
+# The room above has all that it needs of who records and what is built from here: the stacks of
+# threads (`threads.pxd`), the recorders that stand on them (`recorders.pxd`), and the counters that
+# ops look at first (`deaths.pxd`).
 
-from cpython.ref cimport PyObject
-from cytape.core.accumulator cimport ForwardAccumulator
-from cytape.core.tape cimport Tape
 from cytape.core.typedefs cimport id_t
-from libc.stdint cimport int32_t, uint64_t
 
-from .deaths cimport (
-    Counts, counts, handle_died, handle_revived, register, unregister, value_died)
+from .deaths cimport Counts, counts
+from .recorders cimport (
+    Recorder, TangentRecorder, begin_computing, begin_recording_alone, end_computing)
+from .threads cimport (
+    ThreadState, accumulating, building, observed, recording, this_thread)
 
-cdef extern from "Python.h":
-    ctypedef struct PyThreadState:
-        uint64_t context_ver
-    PyThreadState* PyThreadState_Get() noexcept
-
-cdef enum:
-    NO_VERSION = 0  # of a context
-
-cdef enum:  # kinds of entries, and what `what` is
-    RECORDER    # a tape or accumulator
-    GRAPH       # a graph to build, or None: to compute
-    CUT         # nothing: recorders entered before are off the stack
-    SUSPENSION  # the entries of recorders that do not record
-    SCOPE       # a graph that is built under the context of a number
-
-cdef class Entry:
-    cdef ThreadState thread
-    cdef Entry outer        # what was entered before it
-    cdef int kind
-    cdef int32_t number, number_before  # of a scope, and of what is to be put back
-    cdef object what
-    cdef Entry beneath      # for graphs and scopes: which it replaced
-    cdef object before      # what is to be put back, if all is left in order
-    cdef bint left
-
-cdef class Recorder(Tape):
-    cdef readonly bint watch_accessed_variables
-    cdef Entry entry             # where this recorder stands on a stack, or None
-    cdef dict watched            # variables by id, in order of first watch
-    cdef int suspensions         # by threads that have not entered it
-    cdef bint registered
-    # Tensors that it follows whose values left by numpy(), item() or tolist(), by id: the first
-    # MOST_DETACHED of them. None: nobody wants to know.
-    cdef public dict detached
-    cdef int watch_variable_of(self, object variable, id_t id) except -1
-
-cdef class TangentRecorder(ForwardAccumulator):
-    cdef Entry entry
-    cdef int suspensions
-    cdef bint registered
-    cdef bint outermost          # on its stack: nobody records what it computes
-    cdef readonly bint detached  # a value that it follows left by numpy(), item() or tolist()
-    cdef readonly bint by_transposition
-    cdef readonly object rule
-
-cdef class ThreadState:
-    cdef list recorders          # the entered ones, innermost last
-    cdef list suspended          # entries of those of them that do not record
-    cdef list active             # the tapes that record; None if there are none
-    cdef list accumulating       # the accumulators that follow; None if there are none
-    cdef Entry building          # the innermost of graphs
-    cdef object graph            # what ops are added to, also those of tensors with values; or None
-    cdef dict scopes             # graph -> the innermost of its scopes
-    cdef PyThreadState* own
-    cdef uint64_t version        # of the context that all this is about
-    cdef int held                # how many reasons there are not to look at contexts now
-    cdef bint disturbed          # something was entered or left meanwhile
-    cdef int update(self) except -1
-    cdef int follow_context(self) except -1
-    cdef int follow_recorders(self) except -1
-    cdef int release_hold(self) except -1
-
-cdef class Keeper:
-    cdef ThreadState state
-
-cdef class Block:
-    cdef list entries            # of those ``with`` statements that have not been left
-    cdef object value            # what they hand out
-    cdef Entry enter(self, ThreadState thread)
-    cdef int leave(self, Entry entry) except -1
-
-cdef class building_into(Block):
-    pass
-
-cdef class building_under(Block):
-    cdef object graph
-    cdef int32_t number
-
-cdef class unrecorded(Block):
-    pass
-
-cdef class suspended(Block):
-    cdef tuple recorders         # None: all that are entered
-
-cdef ThreadState this_thread()
-cdef list recording()     # the tapes of this thread that record now, innermost last; or None
-cdef list accumulating()  # its accumulators that follow ops now, innermost last; or None
-cdef object building()    # the graph that this thread builds, or None
-cdef bint observed()      # whether any of these sees what ops do: a value alone is not enough
-# Which of them follow a tensor by its id or its value's, or will as soon as an op reads it.
+# Which recorders of this thread follow a tensor by its id or its value's, or will as soon as an op
+# reads it.
 cdef list followers_of(id_t id, id_t value, bint trainable_variable)
 cdef int note_detachment(tensor, id_t id, id_t value, bint trainable_variable) except -1
-# Leave only those recorders on this thread's stack that were entered before one, or one that was
-# not entered; put back a stack.
-cdef int begin_computing(TangentRecorder recorder) except -1
-cdef int begin_recording_alone(Recorder recorder) except -1
-cdef int end_computing(list recorders) except -1

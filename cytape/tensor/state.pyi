@@ -1,67 +1,48 @@
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Self, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
-from cytape.core.accumulator import ForwardAccumulator
-from cytape.core.tape import Tape
-from cytape.core.vspace import VSpace
-from cytape.tensor.tensor import Tensor
-from cytape.tensor.variable import Variable
+from cytape.tensor.blocks import (
+    building_into,
+    building_under,
+    stop_recording,
+    suspended,
+    unrecorded,
+)
+from cytape.tensor.recorders import (
+    Recorder,
+    TangentRecorder,
+    enter_recording,
+    leave_recording,
+)
+from cytape.tensor.threads import current_graph
 
-_Entered = TypeVar("_Entered")
-
-class Recorder(Tape):
-    detached: dict[int, Tensor] | None
-    @property
-    def watch_accessed_variables(self) -> bool: ...
-    @property
-    def active(self) -> bool: ...
-    @property
-    def variables(self) -> list[Variable]: ...
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None: ...
-    def push(self) -> None: ...
-    def pop(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exception: Any) -> None: ...
-    def watch_variable(self, variable: Variable) -> None: ...
-
-class TangentRecorder(ForwardAccumulator):
-    @property
-    def active(self) -> bool: ...
-    @property
-    def detached(self) -> bool: ...
-    @property
-    def by_transposition(self) -> bool: ...
-    @property
-    def rule(self) -> Callable[..., Sequence[Any]] | None: ...
-    def __init__(
-        self,
-        vspace: VSpace,
-        use_batch: bool = False,
-        by_transposition: bool = False,
-        rule: Callable[..., Sequence[Any]] | None = None,
-    ) -> None: ...
-    def push(self) -> None: ...
-    def pop(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exception: Any) -> None: ...
+__all__ = [
+    "FIRST_ORDER",
+    "HIGHER_ORDER",
+    "MOST_DETACHED",
+    "NO_GRADIENTS",
+    "Recorder",
+    "TangentRecorder",
+    "anybody_records",
+    "building_into",
+    "building_under",
+    "current_graph",
+    "enter_recording",
+    "is_recorded",
+    "leave_recording",
+    "possible_gradient_types",
+    "possible_modes",
+    "stop_recording",
+    "suspended",
+    "unrecorded",
+]
 
 NO_GRADIENTS: int
 FIRST_ORDER: int
 HIGHER_ORDER: int
 MOST_DETACHED: int
 
-def current_graph() -> Any: ...
-def building_into(graph: Any) -> AbstractContextManager[Any]: ...
-def building_under(
-    graph: Any, number: int, value: Any = None
-) -> AbstractContextManager[Any]: ...
-def unrecorded() -> AbstractContextManager[None]: ...
-def enter_recording(self: _Entered) -> _Entered: ...
-def leave_recording(self: Any, *exception: Any) -> None: ...
 def possible_gradient_types(tensors: Sequence[Any]) -> int: ...
-def stop_recording() -> AbstractContextManager[None]: ...
-def suspended(*recorders: Recorder | TangentRecorder) -> AbstractContextManager[None]: ...
 def possible_modes() -> tuple[bool, bool]: ...
 def anybody_records() -> bool: ...
 def is_recorded(id: int) -> bool: ...

@@ -1,8 +1,8 @@
 # Tensor: the handle that users hold. It names a value; several handles may name the same one. When
 # the last goes, the trace of the value's id goes from every tape, whatever else keeps the value.
 
+from .plain_arrays cimport as_ndarray, require_plain
 from .value cimport Value
-from numpy cimport ndarray
 
 cdef class Tensor:
     cdef Value held
@@ -11,5 +11,3 @@ cdef class Tensor:
 cdef Tensor new_tensor(Value value)       # the first handle of a new value
 cdef void hold(Tensor tensor, Value value) noexcept
 cdef Tensor another_handle(Value value)   # one of a value that had handles before
-cdef ndarray as_ndarray(x)                # of array-likes that are not tensors; no object arrays
-cdef int require_plain(x) except -1       # neither masked arrays nor matrices, nor their like

@@ -9,8 +9,8 @@ from cytape.core.interrupts cimport effort_so_far
 from libc.stdint cimport int64_t
 
 from .buffer cimport Buffer, new_buffer
+from .deaths cimport Counts, counts, value_died
 from .spec cimport spec_of_array
-from .state cimport Counts, counts, value_died
 
 import sys
 

@@ -5,10 +5,12 @@ from cytape.core.vspace cimport OpKind
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
-from .state cimport (
-    Counts, Recorder, TangentRecorder, accumulating, building, counts, handle_died, recording,
-    value_died)
-from .tensor cimport another_handle, as_ndarray, hold
+from .deaths cimport Counts, counts, handle_died, value_died
+from .recorders cimport Recorder, TangentRecorder
+from .tensor cimport another_handle, hold
+from .threads cimport accumulating, building, recording
+from .guards cimport require_unrecorded
+from .plain_arrays cimport as_ndarray
 from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
 from contextlib import contextmanager
@@ -16,8 +18,9 @@ from threading import get_ident
 
 import numpy as np
 
-from cytape.tensor.state import building_into
-from cytape.tensor.tensor import install_variable, plain_array, require_unrecorded
+from cytape.tensor.blocks import building_into
+from cytape.tensor.guards import install_variable
+from cytape.tensor.plain_arrays import plain_array
 
 cdef Counts* recorders = counts()
 
@@ -84,7 +87,7 @@ cdef class Variable(Tensor):
         if isinstance(value, Tensor) and is_symbolic((<Tensor>value).held):
             value = value.graph.initial_value(value)
         if isinstance(value, Tensor):
-            require_unrecorded(value, "cytape.Variable")
+            require_unrecorded(value, (<Tensor>value).held, "cytape.Variable")
         hold(self, copy_of_array(detached_array(value, dtype)))
         self.variable_id = new_id()
         self.trainable = trainable

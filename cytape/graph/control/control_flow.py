@@ -16,8 +16,9 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
+from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor, constant, convert_to_tensor, tensor_of
+from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["cond", "while_loop"]

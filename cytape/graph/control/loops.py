@@ -36,9 +36,10 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import enter
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = ["Loop"]

@@ -11,9 +11,10 @@ from cytape.graph.differentiation.places import Place, Places
 from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, building_under, current_graph
 from cytape.tensor.structures import flatten_structure, is_structure, pack_structure
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
     parse_unconnected,

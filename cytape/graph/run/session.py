@@ -20,10 +20,10 @@ from cytape.graph.run.reference import needed_nodes
 from cytape.graph.run.trace_events import RunTrace
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import constant
 from cytape.tensor.references import TensorReference
 from cytape.tensor.spec import UnknownShape
 from cytape.tensor.state import building_into, unrecorded
-from cytape.tensor.tensor import constant
 from cytape.tensor.variable import Variable
 
 __all__ = ["Session"]

@@ -24,6 +24,7 @@ from cytape.ops.engine.general_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import UnknownShape
 from cytape.tensor.state import (
     NO_GRADIENTS,
@@ -33,7 +34,7 @@ from cytape.tensor.state import (
     possible_modes,
     unrecorded,
 )
-from cytape.tensor.tensor import Tensor, convert_to_tensor
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = ["ConcreteFunction"]

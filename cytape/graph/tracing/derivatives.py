@@ -16,8 +16,9 @@ from cytape.ops.creation import constant_op
 from cytape.ops.engine.general_op import GradientIfNeeded, record_custom
 from cytape.ops.shared.python_call import missing_op
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import HIGHER_ORDER, building_into, unrecorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor, restored, without_handle
+from cytape.tensor.tensor import Tensor, restored, without_handle
 
 __all__ = ["Derivatives"]
 

@@ -28,9 +28,10 @@ from cytape.graph.tracing.signature import (
 )
 from cytape.graph.tracing.traces import CacheInfo, Traces
 from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor, plain_array
+from cytape.tensor.tensor import Tensor, plain_array
 from cytape.tensor.variable import Variable
 
 __all__ = ["Function", "function"]

@@ -15,7 +15,7 @@ from cytape.graph.tracing.signature import (
     is_array,
 )
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.tensor import convert_to_tensor
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.variable import Variable
 
 cdef extern from "Python.h":

@@ -23,9 +23,10 @@ from cytape.ops.engine.general_op import install_custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import broadcast_to
 from cytape.ops.shared.python_call import PythonCall, given_results_op, transposed
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import PACKAGE
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor, convert_to_tensor, tensor_of
+from cytape.tensor.tensor import Tensor, tensor_of
 
 __all__: list[str] = []
 

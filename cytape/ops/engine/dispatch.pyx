@@ -14,7 +14,7 @@ import numpy as np
 
 from cytape.errors import InvalidGradientError, NotDifferentiableError
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.tensor import convert_to_tensor
+from cytape.tensor.making import convert_to_tensor
 
 conform = {}   # cast, sum_to, broadcast_to, where: installed by the modules that have them
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.dispatch import conform
-from cytape.tensor.tensor import convert_to_tensor
+from cytape.tensor.making import convert_to_tensor
 
 cdef enum:
     ALL_OUTPUTS = 64  # if so many gradients of an op may be None, so may those of more

@@ -21,8 +21,9 @@ from cytape.ops.shared.conform import (
     sum_to_like_op,
     sum_to_op,
 )
+from cytape.tensor.making import constant
 from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.tensor import Tensor, constant
+from cytape.tensor.tensor import Tensor
 
 
 def _outline(batch, like, *, lead=0):

@@ -8,8 +8,9 @@ from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import general, linear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.tensor.making import constant
 from cytape.tensor.spec import UnknownShape, symbolic_spec
-from cytape.tensor.tensor import Tensor, constant
+from cytape.tensor.tensor import Tensor
 
 
 def _sum_to(x, shape):

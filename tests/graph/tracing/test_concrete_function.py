@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
-from cytape.tensor.tensor import convert_to_tensor
+from cytape.tensor.making import convert_to_tensor
 
 X = np.array([0.5, -2.0])
 

@@ -1,0 +1,29 @@
+# What ``with`` statements enter besides recorders: graphs, scopes of graphs, and suspensions of
+# recorders. `threads.pxd` says what entering is.
+
+from libc.stdint cimport int32_t
+
+from .deaths cimport Counts, counts
+from .recorders cimport entry_of, suspend
+from .threads cimport (
+    CUT, GRAPH, SCOPE, SUSPENSION, Entry, ThreadState, innermost_entry, leave_entry, new_entry,
+    put_back, this_thread)
+
+cdef class Block:
+    cdef list entries            # of those ``with`` statements that have not been left
+    cdef object value            # what they hand out
+    cdef Entry enter(self, ThreadState thread)
+    cdef int leave(self, Entry entry) except -1
+
+cdef class building_into(Block):
+    pass
+
+cdef class building_under(Block):
+    cdef object graph
+    cdef int32_t number
+
+cdef class unrecorded(Block):
+    pass
+
+cdef class suspended(Block):
+    cdef tuple recorders         # None: all that are entered

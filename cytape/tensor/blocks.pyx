@@ -1,0 +1,213 @@
+cimport cython
+
+from cytape.errors import TapeStateError
+
+cdef Counts* the_counts = counts()
+
+
+cdef class Block:
+    """What ``with`` statements enter; they may be left in any order, by any task, in any thread."""
+
+    def __cinit__(self, *_, **__):
+        self.entries = []
+
+    def __enter__(self):
+        self.entries.append(self.enter(this_thread()))
+        return self.value
+
+    def __exit__(self, *exception):
+        # Tasks may share a block: each leaves what it has entered itself.
+        cdef Entry entry = innermost_entry()
+        while entry is not None and entry not in self.entries:
+            entry = entry.outer
+        if entry is None:
+            if not self.entries:
+                raise RuntimeError(
+                    f"a {type(self).__name__} block was left that has not been entered")
+            entry = self.entries[len(self.entries) - 1]
+        self.entries.remove(entry)
+        self.leave(entry)
+
+    cdef Entry enter(self, ThreadState thread):
+        raise NotImplementedError
+
+    cdef int leave(self, Entry entry) except -1:
+        raise NotImplementedError
+
+
+cdef bint pass_by(Entry entry) noexcept:
+    """Look beneath an entry for one that has not been left; False: it is what it was."""
+    cdef bint changed = False
+    while entry.beneath is not None and entry.beneath.left:
+        entry.number_before = entry.beneath.number_before
+        entry.beneath = entry.beneath.beneath
+        changed = True
+    return changed
+
+
+@cython.final
+cdef class building_into(Block):
+    """Add the ops of this thread to a graph (None: compute them) for the length of a block.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph or None
+    """
+
+    def __init__(self, graph):
+        self.value = graph
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef Entry entry = new_entry(thread, GRAPH, self.value)
+        entry.before = thread.graph
+        entry.beneath = thread.building
+        thread.building = entry
+        thread.graph = self.value
+        the_counts.symbolic += 1
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        the_counts.symbolic -= 1
+        leave_entry(entry)
+        before, entry.before = entry.before, None
+        if pass_by(entry):  # others were left before it, though they were entered later
+            before = None if entry.beneath is None else entry.beneath.what
+        if entry.thread.building is entry:
+            entry.thread.building = entry.beneath
+            entry.thread.graph = before
+        return 0
+
+
+@cython.final
+cdef class building_under(Block):
+    """Build a graph under another of its contexts for the length of a block.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    number : int
+        The context.
+    value : object, optional
+        What the ``with`` statement hands out.
+    """
+
+    def __init__(self, graph, int32_t number, value=None):
+        self.graph = graph
+        self.number = number
+        self.value = value
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef Entry entry = new_entry(thread, SCOPE, self.graph)
+        entry.number = self.number
+        entry.beneath = thread.scopes.get(self.graph)
+        entry.number_before = self.graph.enter_context(self.number)
+        thread.scopes[self.graph] = entry
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        cdef dict scopes = entry.thread.scopes
+        leave_entry(entry)
+        pass_by(entry)
+        if scopes.get(self.graph) is entry:
+            self.graph.enter_context(entry.number_before)
+            if entry.beneath is None:
+                del scopes[self.graph]
+            else:
+                scopes[self.graph] = entry.beneath
+        return 0
+
+
+@cython.final
+cdef class unrecorded(Block):
+    """Take the recorders that this thread has entered off its stack for the length of a block."""
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef Entry entry = new_entry(thread, CUT, None)
+        entry.before = thread.recorders
+        thread.recorders = []
+        thread.update()
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        recorders, entry.before = entry.before, None
+        leave_entry(entry)
+        return put_back(entry.thread, recorders)
+
+
+@cython.final
+cdef class suspended(Block):
+    """Suspend some recorders, whichever thread they are on, for the length of a block.
+
+    Parameters
+    ----------
+    *recorders : Recorder or TangentRecorder
+    """
+
+    def __init__(self, *recorders):
+        self.recorders = recorders
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef list entries = [], elsewhere = []
+        cdef Entry entry
+        cdef building_under marking = None
+        if self.recorders is None:
+            entries = thread.recorders
+            if thread.graph is not None:
+                # Those who record calls of what is traced are to pass by its nodes as well.
+                marking = building_under(thread.graph, thread.graph.unrecorded_context())
+                marking.__enter__()
+        else:
+            for recorder in self.recorders:
+                entry = entry_of(recorder)
+                if entry is None or entry.thread is not thread:
+                    elsewhere.append(recorder)
+                elif thread.graph is not None and entry not in thread.recorders:
+                    raise TapeStateError(
+                        "this tape was entered outside of the function that is being traced, "
+                        "whose later calls other tapes may record: to keep ops of the function "
+                        "from all of them, use cytape.stop_recording() or cytape.stop_gradient")
+                else:
+                    entries.append(entry)
+        entry = new_entry(thread, SUSPENSION, entries)
+        entry.before = thread.suspended, elsewhere, marking
+        thread.suspended = thread.suspended + entries
+        thread.update()
+        for recorder in elsewhere:
+            suspend(recorder, 1)
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        before, elsewhere, marking = entry.before
+        entry.before = None
+        leave_entry(entry)
+        if marking is not None:
+            marking.__exit__(None, None, None)
+        for recorder in elsewhere:
+            suspend(recorder, -1)
+        entry.thread.suspended = before
+        return put_back(entry.thread, entry.thread.recorders)
+
+
+def stop_recording():
+    """Suspend the recorders that this thread has entered; one entered inside records.
+
+    In a function that is being traced it holds for those, too, that record its calls later.
+
+    Returns
+    -------
+    context manager
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant(3.0)
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     with stop_recording():
+    ...         y = x * x
+    >>> tape.gradient(y, x) is None
+    True
+    """
+    cdef suspended block = suspended()
+    block.recorders = None
+    return block

@@ -1,0 +1,20 @@
+# Ways out of the sight of tapes and graphs, and who stands there. A tensor is an object to functions
+# here, which get the value that it holds as well.
+
+from numpy cimport ndarray
+
+from .value cimport Value
+
+cdef bint is_variable(tensor) noexcept
+# Data: for somebody who asked for them (those who followed them take note); for a decision, which
+# has no derivative, but must not be made for a whole graph; and for somebody who may not know that
+# they are a tensor's, which is an error if a recorder follows it.
+cdef ndarray detached(tensor, Value held)
+cdef ndarray examined(tensor, Value held)
+cdef ndarray converted(tensor, Value held)
+# Raise a DetachedError if a tensor is being recorded, of which a function is to make something that
+# will not be.
+cdef int require_unrecorded(tensor, Value held, str maker) except -1
+# Raise if it is not known how many elements a symbolic tensor has along its first axis.
+cdef int known_extent(Value value) except -1
+cdef object graph_of(Value held, str attribute)  # of a symbolic tensor, whose attribute this is

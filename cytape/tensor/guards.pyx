@@ -1,0 +1,87 @@
+from .deaths cimport Counts, counts
+from .state cimport followers_of, note_detachment
+from .threads cimport building
+from .value cimport array_of, is_symbolic, symbol_of
+
+from cytape.errors import DetachedError, SymbolicTensorError
+
+cdef Counts* recorders = counts()
+cdef object variable_type = None
+
+
+def install_variable(type variable):
+    """Tell which subclass of tensors has values that can be replaced."""
+    global variable_type
+    variable_type = variable
+
+
+cdef object graph_of(Value held, str attribute):
+    if not is_symbolic(held):
+        raise AttributeError(f"a tensor with a value has no {attribute!r}: only symbolic tensors, "
+                             "of a graph, have")
+    return held.owner
+
+
+cdef int known_extent(Value value) except -1:
+    if value.spec.ndim < 0 or value.spec.dims[0] < 0:
+        raise SymbolicTensorError(
+            f"{value.owner.describe(symbol_of(value))} has an unknown first extent: it has no "
+            "length, and cannot be iterated over, while its graph is built. "
+            "cytape.numpy.size(tensor, 0) is its length, as a tensor; instead of a loop use "
+            "functions of whole arrays, or cytape.while_loop")
+    return 0
+
+
+cdef bint is_variable(tensor) noexcept:
+    return type(tensor) is variable_type
+
+
+cdef bint is_read_on_its_own(tensor) except -1:
+    """Whether tapes that watch the variables that are read would follow this one."""
+    return type(tensor) is variable_type and tensor.trainable
+
+
+cdef ndarray detached(tensor, Value held):
+    cdef ndarray array = array_of(held)
+    if recorders.entered and held.spec.trainable:
+        note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor))
+    return array
+
+
+cdef ndarray examined(tensor, Value held):
+    cdef ndarray array = array_of(held)
+    if type(tensor) is variable_type and building() is not None:
+        raise SymbolicTensorError(
+            f"variable {tensor.name!r} was about to become a plain array or number, or to decide "
+            "about a branch, while a graph is built, which would keep its present value for ever. "
+            "Use cytape's functions instead (cytape.cond for a branch); or say variable.numpy() "
+            "if the present value is meant")
+    return array
+
+
+cdef bint is_recorded(tensor, Value held) except -1:
+    """Whether a recorder of this thread follows a tensor."""
+    return recorders.entered and held.spec.trainable and bool(
+        followers_of(tensor.id, held.id, is_read_on_its_own(tensor)))
+
+
+cdef ndarray converted(tensor, Value held):
+    cdef ndarray array = examined(tensor, held)
+    if is_recorded(tensor, held):
+        raise DetachedError(
+            "a tensor that is being recorded was about to become a plain array or number, which "
+            "would lose its gradient. Make one tensor of those in a list with cytape.numpy.stack "
+            "or array, not by assigning to elements of an array; use cytape.numpy (or a NumPy "
+            "function that takes tensors), also for functions of the math module; print it with "
+            "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")
+    return array
+
+
+cdef int require_unrecorded(tensor, Value held, str maker) except -1:
+    if is_recorded(tensor, held):
+        raise DetachedError(
+            f"{maker} was called with a tensor that is being recorded, but what it makes starts "
+            "without a history, which would lose the gradient. Use cytape.convert_to_tensor or "
+            "cytape.identity, which keep it; or say cytape.stop_gradient(tensor) or "
+            "tensor.numpy() if the gradient should stop here")
+    return 0

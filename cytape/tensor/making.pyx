@@ -1,0 +1,123 @@
+from .guards cimport examined, require_unrecorded
+from .operators cimport functions
+from .plain_arrays cimport as_ndarray, require_plain
+from .tensor cimport Tensor
+from .threads cimport building
+
+import numpy as np
+
+from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.tensor import tensor_of, tensor_of_copy
+
+
+def constant(value, dtype=None, name=None) -> Tensor:
+    """Return a new tensor with a copy of the given data.
+
+    Parameters
+    ----------
+    value : array_like
+        Numbers, nested sequences of numbers, an array or a tensor.
+    dtype : dtype, optional
+        By default NumPy's choice: Python floats become float64.
+    name : str, optional
+        Of the operation, where a graph is being built.
+
+    Returns
+    -------
+    Tensor
+        Where a graph is being built it is an output of that.
+
+    Raises
+    ------
+    TypeError
+        If the data are Python objects without a numeric type.
+    ValueError
+        If nested sequences are ragged.
+    DetachedError
+        If the value is a tensor that is being recorded, whose gradient would be lost.
+    SymbolicTensorError
+        If it has no value yet, or is a variable and a graph is being built.
+
+    See Also
+    --------
+    convert_to_tensor : Keeps the gradient of a tensor.
+
+    Examples
+    --------
+    >>> constant([[1, 2], [3, 4]], dtype="float32")
+    Tensor([[1., 2.],
+            [3., 4.]], dtype=float32)
+    """
+    if isinstance(value, Tensor):
+        array = examined(value, (<Tensor>value).held)
+        require_unrecorded(value, (<Tensor>value).held, "cytape.constant")
+        value = array
+    tensor = tensor_of_copy(plain_array(value, dtype))
+    graph = building()
+    return tensor if graph is None else graph.constant(tensor, name)
+
+
+def convert_to_tensor(value, dtype=None) -> Tensor:
+    """Return the value as a tensor: a tensor as it is, a variable as it reads now, data as a copy.
+
+    Parameters
+    ----------
+    value : Tensor, Variable or array_like
+        Nested sequences may contain tensors; the result is then connected to them.
+    dtype : dtype, optional
+        What the result is cast to.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    TypeError
+        If the data are Python objects without a numeric type.
+    ValueError
+        If nested sequences are ragged.
+
+    Examples
+    --------
+    >>> x = constant(1.0)
+    >>> convert_to_tensor(x) is x
+    True
+    """
+    if type(value) is Tensor:
+        return value if dtype is None or value.dtype == dtype else functions["astype"](value, dtype)
+    if isinstance(value, Tensor):
+        return convert_to_tensor(value.value(), dtype)
+    if isinstance(value, (list, tuple)):
+        array = functions["asarray"](value, dtype=dtype)
+        return array if isinstance(array, Tensor) else tensor_of(as_ndarray(array))
+    if hasattr(value, "to_tensor"):
+        return convert_to_tensor(value.to_tensor(), dtype)
+    return constant(value, dtype)
+
+
+def from_dlpack(exporter) -> Tensor:
+    """Return a tensor with a copy of the data of any object that speaks DLPack.
+
+    Parameters
+    ----------
+    exporter : object with ``__dlpack__`` and ``__dlpack_device__``
+        An array of another library, say, in the memory of this machine's processor.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    BufferError or RuntimeError
+        If the data cannot be exported, or are on another device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from_dlpack(np.arange(3.0))
+    Tensor([0., 1., 2.])
+    """
+    require_plain(exporter)
+    return tensor_of_copy(np.from_dlpack(exporter))

@@ -1,0 +1,114 @@
+cimport numpy as cnp
+
+import numpy as np
+
+cnp.import_array()
+
+cdef type tensor_type = None
+
+
+def install_tensor(type tensor):
+    """Tell which objects are tensors."""
+    global tensor_type
+    tensor_type = tensor
+
+
+NO_MASKS = (
+    "a masked array cannot be combined with tensors, which would lose its mask. Pass array.data "
+    "and choose by the mask, as in cytape.numpy.where(array.mask, 0.0, x); or pass "
+    "array.filled(value)")
+
+cdef enum:
+    MOST_AXES = 64  # NumPy's limit
+cdef tuple HARMLESS = (ndarray, np.memmap)  # their data are all there is to them
+
+
+cdef int require_plain(x) except -1:
+    """Raise for an array, also in a list, whose class gives its data another meaning."""
+    return require_plain_at(x, 0)
+
+
+cdef int require_plain_at(x, int depth) except -1:
+    if type(x) is list or type(x) is tuple:
+        if depth == MOST_AXES:  # or it holds itself, and there is no end to it
+            raise ValueError(f"lists are nested more deeply than the {MOST_AXES} axes that an "
+                             "array can have")
+        for item in x:
+            if type(item) is not float and type(item) is not int:
+                require_plain_at(item, depth + 1)
+    elif isinstance(x, ndarray) and type(x) not in HARMLESS:
+        if isinstance(x, np.ma.MaskedArray):
+            raise TypeError(NO_MASKS)
+        if isinstance(x, np.matrix):
+            raise TypeError(
+                "a numpy.matrix cannot be combined with tensors, for which `*` is no matrix "
+                "product. Pass numpy.asarray(matrix), and multiply with `@`")
+        raise TypeError(
+            f"an array of class {type(x).__name__} cannot be combined with tensors, which would "
+            "lose what the class adds to its data. Pass numpy.asarray(array) if the data are all "
+            "that is meant")
+    elif not (cnp.PyArray_CheckAnyScalar(x) or isinstance(x, (ndarray, tensor_type))):
+        if hasattr(x, "__array__"):
+            require_plain_at(np.asanyarray(x), depth)
+        elif type(x).__module__.startswith("scipy.sparse"):  # an object, to NumPy
+            raise TypeError(
+                f"a sparse {type(x).__name__} of SciPy cannot be combined with tensors. Pass "
+                "matrix.toarray() if that is small enough; or wrap the product with "
+                "cytape.custom_gradient: matrix @ cytape.stop_gradient(x).numpy(), whose gradient "
+                "is matrix.T @ dy")
+    return 0
+
+
+def refuse_masks(tensor):
+    """What operators and functions of masked arrays ask their other operand's `_data` for.
+
+    No AttributeError, which says that there is no such attribute (`hasattr` would be False):
+    numpy.ma takes that for leave to convert the tensor, and to drop its gradient.
+    """
+    raise TypeError(
+        "the operators of masked arrays and the functions of numpy.ma take no tensors. Call "
+        f"the function of cytape.numpy of the same name; {NO_MASKS}")
+
+
+def plain_array(x, dtype=None):
+    """Return what converts to an ndarray as one, but nothing that would lose its meaning by that.
+
+    Parameters
+    ----------
+    x : array_like
+    dtype : dtype, optional
+
+    Returns
+    -------
+    numpy.ndarray
+
+    Raises
+    ------
+    TypeError
+        For masked arrays, matrices and the like.
+    DetachedError
+        For a tensor that is being recorded.
+
+    Examples
+    --------
+    >>> plain_array([1, 2], float)
+    array([1., 2.])
+    """
+    if type(x) is ndarray:
+        return np.asarray(x, dtype=dtype)
+    if isinstance(x, (list, tuple, ndarray)):
+        require_plain(x)
+    array = np.asanyarray(x, dtype=dtype)
+    if type(array) is not ndarray:  # an object may convert to what would not have been taken itself
+        require_plain(array)
+    return np.asarray(array)
+
+
+cdef ndarray as_ndarray(x):
+    if type(x) is ndarray and cnp.PyArray_ISNUMBER(x) and cnp.PyArray_ISNOTSWAPPED(x):
+        return x
+    array = plain_array(x)
+    if array.dtype.hasobject or array.dtype.names is not None:
+        raise TypeError("a tensor holds numbers (or booleans, strings, dates), "
+                        f"not {array.dtype} data; got {type(x).__name__}")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

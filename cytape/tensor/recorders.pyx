@@ -1,0 +1,278 @@
+cimport cython
+
+cdef Counts* the_counts = counts()
+
+
+cdef Entry entry_of(recorder):
+    if type(recorder) is TangentRecorder:
+        return (<TangentRecorder>recorder).entry
+    return (<Recorder?>recorder).entry
+
+
+cdef int suspend(recorder, int change) except -1:
+    cdef Entry entry = entry_of(recorder)
+    if type(recorder) is TangentRecorder:
+        (<TangentRecorder>recorder).suspensions += change
+    else:
+        (<Recorder>recorder).suspensions += change
+    if entry is not None:
+        entry.thread.update()
+    return 0
+
+
+cdef Entry entry_for(ThreadState thread, recorder):
+    """An entry, which is not on a stack yet."""
+    cdef Entry entry = Entry.__new__(Entry)
+    entry.thread = thread
+    entry.kind = RECORDER
+    entry.what = recorder
+    if type(recorder) is TangentRecorder:
+        entry.suspensions = &(<TangentRecorder>recorder).suspensions
+        entry.outermost = &(<TangentRecorder>recorder).outermost
+    else:
+        entry.suspensions = &(<Recorder>recorder).suspensions
+    return entry
+
+
+# ---- what tapes and accumulators do alike: these are methods of both classes
+
+def is_active(self) -> bool:
+    """Whether this recorder is on a thread's stack."""
+    return entry_of(self) is not None
+
+
+def push(self):
+    """Enter this thread's stack of recorders.
+
+    Raises
+    ------
+    ValueError
+        If it is on a stack already.
+    """
+    cdef Entry entry
+    if entry_of(self) is not None:
+        raise ValueError(f"this {kind_of(self)} is recording already")
+    entry = entry_for(this_thread(), self)
+    if type(self) is TangentRecorder:
+        (<TangentRecorder>self).entry = entry
+    else:
+        (<Recorder>self).entry = entry
+        (<Recorder>self).hear_of_deaths()
+    enter_entry(entry)
+    entry.thread.recorders = entry.thread.recorders + [entry]
+    entry.thread.update()
+    the_counts.entered += 1
+
+
+def pop(self):
+    """Leave the stack.
+
+    Raises
+    ------
+    ValueError
+        If it is on none.
+    """
+    cdef Entry entry = entry_of(self)
+    if entry is None:
+        raise ValueError(f"this {kind_of(self)} is not recording")
+    if type(self) is TangentRecorder:
+        (<TangentRecorder>self).entry = None
+    else:
+        (<Recorder>self).entry = None
+    leave_entry(entry)
+    entry.thread.recorders = still_entered(entry.thread.recorders)
+    entry.thread.update()
+    the_counts.entered -= 1
+
+
+def entered(self):
+    """Enter this thread's stack of recorders for the length of a block."""
+    self.push()
+    return self
+
+
+def left(self, *exception):
+    """Leave the stack, if that was not done in the block."""
+    if entry_of(self) is not None:
+        self.pop()
+
+
+cdef str kind_of(recorder):
+    return "accumulator" if type(recorder) is TangentRecorder else "tape"
+
+
+# ---- the two kinds
+
+cdef class Recorder(Tape):
+    """A tape that can stand on a thread's stack of recorders.
+
+    Parameters
+    ----------
+    persistent : bool, optional
+        Whether more than one gradient can be computed.
+    watch_accessed_variables : bool, optional
+        Whether trainable variables are watched when an op reads them.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> v = cytape.Variable(2.0)
+    >>> recorder = Recorder()
+    >>> recorder.push()
+    >>> y = v * v
+    >>> recorder.pop()
+    >>> recorder.variables
+    [Variable(2.)]
+    >>> recorder.is_known(y.id)
+    True
+    """
+
+    active = property(is_active)
+    push = push
+    pop = pop
+    __enter__ = entered
+    __exit__ = left
+
+    def __init__(self, bint persistent=False, bint watch_accessed_variables=True):
+        Tape.__init__(self, persistent)
+        self.watch_accessed_variables = watch_accessed_variables
+        self.watched = {}
+
+    def __dealloc__(self):
+        if self.registered:
+            unregister(&the_counts.tapes, <PyObject*>self)
+
+    @property
+    def variables(self) -> list:
+        """The variables watched so far, in order of first watch."""
+        return list(self.watched.values())
+
+    def watch_variable(self, variable):
+        """Watch a variable, trainable or not.
+
+        Parameters
+        ----------
+        variable : Variable
+        """
+        self.watch_variable_of(variable, variable.id)
+
+    cdef int hear_of_deaths(self) except -1:
+        if not self.registered:
+            register(&the_counts.tapes, <PyObject*>self)
+            self.registered = True
+        return 0
+
+    cdef int watch_variable_of(self, object variable, id_t id) except -1:
+        if id not in self.watched:
+            self.watch_id(id)
+            self.watched[id] = variable
+        return 0
+
+
+@cython.final
+cdef class TangentRecorder(ForwardAccumulator):
+    """An accumulator that can stand on a thread's stack of recorders.
+
+    Parameters
+    ----------
+    vspace : VSpace
+    use_batch : bool, optional
+        Whether tangents have a leading axis of directions.
+    by_transposition : bool, optional
+        Whether to derive the tangents of every op from its backward function, also if it has a
+        forward rule of its own.
+    rule : callable, optional
+        What to compute for each op instead of tangents. Called with the op, its inputs and outputs
+        (tensors), what is stored for each input (None: nothing) and the attributes; returns what to
+        store for each output.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.engine.forward import fetch
+    >>> from cytape.ops.engine.gradients import tensor_vspace
+    >>> x = cytape.constant(3.0)
+    >>> recorder = TangentRecorder(tensor_vspace)
+    >>> recorder.watch(x.id, cytape.constant(10.0))
+    >>> recorder.push()
+    >>> y = x * x
+    >>> recorder.pop()
+    >>> fetch(recorder, y.id)
+    Tensor(60.)
+    """
+
+    active = property(is_active)
+    push = push
+    pop = pop
+    __enter__ = entered
+    __exit__ = left
+
+    def __init__(self, vspace, use_batch=False, bint by_transposition=False, rule=None):
+        self.by_transposition = by_transposition
+        self.rule = rule
+
+    def __cinit__(self, *arguments, **named):
+        register(&the_counts.accumulators, <PyObject*>self)
+        self.registered = True
+
+    def __dealloc__(self):
+        if self.registered:
+            unregister(&the_counts.accumulators, <PyObject*>self)
+
+    cdef Tape begin_forwarding(self):
+        cdef Recorder tape = Recorder(False, False)
+        tape.push()
+        return tape
+
+    cdef int end_forwarding(self, Tape tape) except -1:
+        (<Recorder>tape).pop()
+        return 0
+
+
+# The methods `__enter__` and `__exit__` of what users enter to have its `_recorder` record. They
+# are not in Python, where an interrupt might come between the recorder's entering and the beginning
+# of the block, which then would never be left.
+
+def enter_recording(self):
+    """Have the recorder of a tape or accumulator record."""
+    recorder = self._recorder
+    if recorder is None:  # it has served
+        recorder = self._recorder = self._new_recorder()
+    self._entered = True
+    recorder.push()
+    return self
+
+
+def leave_recording(self, *exception):
+    """Have it record no more."""
+    recorder = self._recorder
+    if recorder is not None and entry_of(recorder) is not None:
+        recorder.pop()
+
+
+# ---- what a recorder computes is for those alone that were entered before it
+
+cdef int begin_computing(TangentRecorder recorder) except -1:
+    cdef ThreadState thread = this_thread()
+    thread.held += 1
+    thread.recorders = thread.recorders[:thread.recorders.index(recorder.entry)]
+    return thread.update()
+
+
+cdef int begin_recording_alone(Recorder recorder) except -1:
+    cdef ThreadState thread = this_thread()
+    thread.held += 1
+    thread.recorders = [entry_for(thread, recorder)]
+    return thread.update()
+
+
+cdef int end_computing(list recorders) except -1:
+    cdef ThreadState thread = this_thread()
+    cdef Entry entry
+    for entry in recorders:
+        if entry.left:  # while it was off the stack
+            recorders = still_entered(recorders)
+            break
+    thread.recorders = recorders
+    thread.release_hold()
+    return thread.update()
