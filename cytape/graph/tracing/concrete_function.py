@@ -6,7 +6,6 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from cytape.graph.model.variables import assigned_variables
 from cytape.graph.run.executable import Executable
 from cytape.graph.tracing.derivatives import Derivatives
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.replay import inline
+from cytape.graph.tracing.replay import inline, kept_by
 from cytape.graph.tracing.signature import shapes_agree
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.general_op import custom_call
@@ -95,6 +94,7 @@ class ConcreteFunction:
         self._derivatives: dict[tuple, Derivatives] = {}
         self._report: Callable[[], None] | None = None
         self.last_use = 0  # whoever keeps several says
+        self._n_constant_bytes, self._bodies = kept_by(graph, ConcreteFunction)
         graph.finalize()
 
     def __repr__(self) -> str:
@@ -199,20 +199,7 @@ class ConcreteFunction:
     @property
     def nbytes(self) -> int:
         """The size of these: constants, instructions and the memory that plans work in."""
-        return self._kept[0] + sum(part.nbytes for part in self._parts())
-
-    @cached_property
-    def _kept(self) -> tuple[int, list[ConcreteFunction]]:
-        """The bytes of constants, and the bodies of branches and loops."""
-        n_bytes, bodies = 0, []
-        for attrs in filter(None, self.graph.attrs):  # most calls have none
-            for value in attrs.values():
-                if type(value) is Tensor:  # a constant's
-                    n_bytes += value.spec.nbytes
-                elif type(value) is tuple or isinstance(value, ConcreteFunction):
-                    found = value if type(value) is tuple else (value,)
-                    bodies += [body for body in found if isinstance(body, ConcreteFunction)]
-        return n_bytes, bodies
+        return self._n_constant_bytes + sum(part.nbytes for part in self._parts())
 
     def executables(self) -> list[Executable]:
         """List all that have these plans."""
@@ -230,7 +217,7 @@ class ConcreteFunction:
             part.report_plans(report)
 
     def _traces(self) -> list[Any]:
-        return [*self._derivatives.values(), *self._kept[1]]
+        return [*self._derivatives.values(), *self._bodies]
 
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
