@@ -199,7 +199,10 @@ class ConcreteFunction:
     @property
     def nbytes(self) -> int:
         """The size of these: constants, instructions and the memory that plans work in."""
-        return self._n_constant_bytes + sum(part.nbytes for part in self._parts())
+        n_bytes = self._n_constant_bytes
+        for part in self._parts():
+            n_bytes += part.nbytes
+        return n_bytes
 
     def executables(self) -> list[Executable]:
         """List all that have these plans."""
@@ -220,8 +223,10 @@ class ConcreteFunction:
         return [*self._derivatives.values(), *self._bodies]
 
     def _parts(self) -> list[Any]:
-        executable = [] if self._executable is None else [self._executable]
-        return [*executable, *self._traces()]
+        parts = self._traces()
+        if self._executable is not None:
+            parts.append(self._executable)
+        return parts
 
     def run(self, inputs: list) -> list:
         """Compute the outputs, whoever records."""

@@ -20,14 +20,14 @@ _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 
 
 def place_of_draw(
-    functions: list[tuple[FunctionType, dict[str, Any]]], generator: Any
+    functions: list[tuple[FunctionType, tuple[Any, ...]]], generator: Any
 ) -> tuple[str, int, Any]:
     """Return the file and the line of a draw, of the function where none can be seen.
 
     Parameters
     ----------
-    functions : list of (function, dict of str to Any)
-        Which may have drawn, with the values of names that are known besides those from outside.
+    functions : list of (function, tuple)
+        Which may have drawn, with the first of their arguments as far as they are known.
     generator : Generator, RandomState or Random
 
     Returns
@@ -37,14 +37,14 @@ def place_of_draw(
     registry : dict
         Where Python keeps which warnings have been shown, so that each is shown once.
     """
-    functions = [(function, known) for function, known in functions if not is_of_cytape(function)]
+    functions = [item for item in functions if not is_of_cytape(item[0])]
     if not functions:
         return "<unknown>", 0, {}
     first, _ = functions[0]
     registry = first.__globals__.setdefault("__warningregistry__", {})
     for line_of in (_line, _likely_line):
-        for function, known in functions:
-            line = line_of(function.__code__, _names(function, known), generator)
+        for function, arguments in functions:
+            line = line_of(function.__code__, _names(function, arguments), generator)
             if line is not None:
                 return function.__code__.co_filename, line, registry
     return first.__code__.co_filename, first.__code__.co_firstlineno, registry
@@ -58,15 +58,16 @@ def imported_in(code: CodeType) -> Iterator[str]:
                 yield instruction.argval
 
 
-def _names(function: FunctionType, known: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of the names that a function has from outside, as far as they are known."""
-    names = dict(known)
+def _names(function: FunctionType, arguments: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the values of the names that a function has, as far as they are known."""
+    names = {**function.__globals__,
+             **dict(zip(function.__code__.co_varnames, arguments, strict=False))}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             names[name] = cell.cell_contents
         except ValueError:  # nothing is in it yet
             continue
-    return {**function.__globals__, **names}
+    return names
 
 
 def _line(code: CodeType, names: dict[str, Any], generator: Any) -> int | None:

@@ -6,7 +6,7 @@ numpy_global: Any
 python_global: Any
 
 class Reachable:
-    functions: list[tuple[FunctionType, dict[str, Any]]]
+    functions: list[tuple[FunctionType, tuple[Any, ...]]]
     generators: dict[int, Any]
     seen: set[int]
     names: set[str]

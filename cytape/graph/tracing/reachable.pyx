@@ -1,5 +1,8 @@
 cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.function cimport PyFunction_GetClosure, PyFunction_GetCode, PyFunction_GetGlobals
+from cpython.long cimport PyLong_FromVoidPtr
+from cpython.object cimport PyObject_GenericGetAttr
 from cpython.ref cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 from cytape.tensor.tensor cimport Tensor
@@ -27,9 +30,19 @@ cdef enum:
     MOST_ITEMS = 64     # of a container
     MOST_CODES = 1000   # whose names are remembered
 
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX < 0x030C0000
+    #define PyType_GetDict(type) Py_XNewRef((type)->tp_dict)
+    #endif
+    """
+    ctypedef struct PyTypeObject:
+        Py_ssize_t tp_basicsize
+        PyObject* tp_mro
+    dict PyType_GetDict(PyTypeObject* kind)
+
 cdef Py_ssize_t HEADER = object.__basicsize__
 cdef Py_ssize_t PYTHON_BYTES = random.Random.__base__.__basicsize__ - HEADER
-cdef object NO_CODE = (lambda: None).__code__
 cdef dict names_of_codes = {}  # by id, with the code: hashes of codes are slow
 cdef object generator_type = np.random.Generator, legacy_type = np.random.RandomState
 cdef object python_type = random.Random
@@ -38,8 +51,7 @@ cdef object builtin_method_type = BuiltinMethodType, member_type = MemberDescrip
 cdef object code_type = CodeType, partial_type = functools.partial, variable = Variable
 cdef object nothing = type(None)
 cdef tuple sequences = (list, tuple, set, frozenset, deque)
-cdef object attribute_of = object.__getattribute__  # which no class can have overridden
-cdef object classes_of = type.__dict__["__mro__"].__get__
+cdef object unset = object()
 
 numpy_global = np.random.mtrand._rand
 python_global = random._inst
@@ -59,8 +71,8 @@ cdef class Reachable:
 
     Attributes
     ----------
-    functions : list of (function, dict of str to Any)
-        With the values of names that are known besides those that it has from outside.
+    functions : list of (function, tuple)
+        With the first of its arguments, as far as they are known; the nearest function first.
     generators : dict of int to Any
         The random generators, by id; NumPy's global one in any case.
     seen : set of int
@@ -84,15 +96,18 @@ cdef class Reachable:
         self.seen = set()
         self.values = list(arguments)
         if type(f) is function_type:
-            self.add(f, dict(zip(f.__code__.co_varnames, arguments)))
+            self.add(f, arguments)
         else:
             self.values.append(f)
         cdef Py_ssize_t i = 0
         while i < len(self.values) and len(self.seen) < MOST_VALUES:
             value = self.values[i]
             i += 1
-            if not is_plain(type(value)) and id(value) not in self.seen:
-                self.seen.add(id(value))
+            if is_plain(type(value)):
+                continue
+            place = PyLong_FromVoidPtr(<PyObject*>value)  # its id, which calls no function
+            if place not in self.seen:
+                self.seen.add(place)
                 self.look_at(value)
         self.values = None
 
@@ -100,23 +115,25 @@ cdef class Reachable:
         """Take note of a generator or a function, and of what can be reached from a value."""
         kind = type(value)  # isinstance would ask a proxy what it is
         if kind is function_type:
-            return self.add(value, {})
+            return self.add(value, ())
         if PyType_IsSubtype(kind, module_type):
             if value is random:
                 self.generators[id(python_global)] = python_global
         elif is_generator(kind):
             self.generators[id(value)] = value
         elif kind is method_type:
-            function = value.__func__
-            if type(function) is function_type:
-                names = function.__code__.co_varnames
-                self.values.append(value.__self__)
-                return self.add(function, {names[0]: value.__self__} if names else {})
-            self.values += (function, value.__self__)
+            self.values.append(value.__self__)
+            if type(value.__func__) is function_type:
+                return self.add(value.__func__, (value.__self__,))
+            self.values.append(value.__func__)
         elif kind is builtin_method_type:
             self.values.append(value.__self__)
         elif kind is partial_type:
             self.values += (value.func, *value.args, *value.keywords.values())
+        elif kind is list:
+            self.values += (<list>value)[:MOST_ITEMS]
+        elif kind is tuple:
+            self.values += (<tuple>value)[:MOST_ITEMS]
         elif PyType_IsSubtype(kind, dict):
             return self.add_items(value, dict.values(value), dict)
         else:
@@ -143,50 +160,56 @@ cdef class Reachable:
 
     cdef int look_at_classes(self, value, kind) except -1:
         cdef set known = self.looked_up.setdefault(id(kind), set()), new
+        cdef dict attributes
         while len(known) < len(self.names):  # methods that are found may name others
             new = self.names - known
             known |= new
             for cls in classes_of(kind):
                 if cls is object or is_made_by_cytape(cls):
                     continue
-                attributes = vars(cls)
-                for name in new & attributes.keys():
-                    x = attributes[name]
-                    if type(x) is member_type:
+                attributes = dict_of(cls)
+                for name in new:
+                    x = attributes.get(name, unset)
+                    if x is unset or type(x) is member_type:
                         continue
                     if type(x) is property:
                         x = x.fget
                     elif type(x) is staticmethod or type(x) is classmethod:
                         x = x.__func__
-                    if type(x) is function_type and x.__code__.co_varnames:
-                        self.add(x, {x.__code__.co_varnames[0]: value})
+                    if type(x) is function_type:
+                        self.add(x, (value,))
                     else:
                         self.values.append(x)
         return 0
 
-    cdef int add(self, function, dict known) except -1:
+    cdef int add(self, function, tuple arguments) except -1:
         """Take note of a function and of what it names: globals, what they have, and closures."""
-        self.functions.append((function, known))
-        if function.__defaults__:
+        self.functions.append((function, arguments))
+        if function.__defaults__ is not None:
             self.values += function.__defaults__
-        for cell in function.__closure__ or ():
-            try:
-                self.values.append(cell.cell_contents)
-            except ValueError:  # nothing is in it yet
-                continue
+        cdef PyObject* closure = PyFunction_GetClosure(function)
+        if closure != NULL:
+            for cell in <tuple>closure:
+                try:
+                    self.values.append(cell.cell_contents)
+                except ValueError:  # nothing is in it yet
+                    continue
         if is_of_cytape(function):
             return 0
-        cdef tuple names = names_in(function.__code__)
-        cdef dict there, around = function.__globals__
+        cdef tuple names = names_in(<object>PyFunction_GetCode(function))
+        cdef dict there, around = globals_of(function)
         self.names.update(names)
         for name in names:
-            if name not in around:
+            value = around.get(name, unset)
+            if value is unset:
                 continue
-            value = around[name]
             self.values.append(value)
             if PyType_IsSubtype(type(value), module_type) and value is not np:
                 there = contents(value)
-                self.values += [there[name] for name in names if name in there]
+                for inner in names:
+                    x = there.get(inner, unset)
+                    if x is not unset:
+                        self.values.append(x)
         return 0
 
 
@@ -207,7 +230,8 @@ cdef bytes memory_of(x, Py_ssize_t nbytes):
 
 
 cdef bytes whole_memory_of(x):
-    return memory_of(x, type(x).__basicsize__ - HEADER)
+    kind = type(x)
+    return memory_of(x, (<PyTypeObject*>kind).tp_basicsize - HEADER)
 
 
 def codes(code) -> list:
@@ -219,20 +243,35 @@ def codes(code) -> list:
     return found
 
 
-def contents(module) -> dict:
+cpdef dict contents(module):
     """Return a module's globals; one that is lazy is not loaded."""
-    return attribute_of(module, "__dict__")
+    return PyObject_GenericGetAttr(module, "__dict__")
 
 
-def is_of_cytape(function) -> bool:
+cpdef bint is_of_cytape(function) except -1:
     """Tell whether a function is one of this package."""
-    name = function.__globals__.get("__name__")
-    return type(name) is str and (name == "cytape" or name.startswith("cytape."))
+    name = globals_of(function).get("__name__")
+    return type(name) is str and (name == "cytape" or (<str>name).startswith("cytape."))
+
+
+cdef inline dict globals_of(function):
+    return <dict>PyFunction_GetGlobals(function)
 
 
 cdef bint is_made_by_cytape(cls) except -1:
-    name = vars(cls).get("__module__")
-    return type(name) is str and name.startswith("cytape.")
+    name = dict_of(cls).get("__module__")
+    return type(name) is str and (<str>name).startswith("cytape.")
+
+
+# Of a class, without asking its own class:
+
+cdef inline tuple classes_of(cls):
+    """What it inherits from, itself first."""
+    return <tuple>(<PyTypeObject*>cls).tp_mro
+
+
+cdef inline dict dict_of(cls):
+    return PyType_GetDict(<PyTypeObject*>cls)
 
 
 cdef inline bint is_generator(kind) noexcept:
@@ -261,12 +300,13 @@ cdef tuple names_in(code):
 cdef list own_attributes(value):
     """The values of an object's attributes, without asking it."""
     cdef list found = []
+    cdef dict attributes
     try:
-        found = list((<dict>attribute_of(value, "__dict__")).values())
+        found = list((<dict>PyObject_GenericGetAttr(value, "__dict__")).values())
     except AttributeError:
         pass
     for cls in classes_of(type(value)):
-        attributes = vars(cls)
+        attributes = dict_of(cls)
         if "__slots__" in attributes:
             for slot in list(attributes.values()):
                 if type(slot) is member_type:

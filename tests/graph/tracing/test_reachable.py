@@ -110,10 +110,10 @@ def test_containers_may_contain_themselves():
 
 def test_functions_are_listed_with_what_is_known_of_their_arguments():
     f = lambda x: drawn(x)  # noqa: E731
-    (first, known), (second, _) = Reachable(f, (5,)).functions
-    assert (first, known, second) == (f, {"x": 5}, drawn)
+    (first, arguments), (second, _) = Reachable(f, (5,)).functions
+    assert (first, arguments, second) == (f, (5,), drawn)
     method = Holder(rng).draw
-    assert Reachable(method).functions[0] == (Holder.draw, {"self": method.__self__})
+    assert Reachable(method).functions[0] == (Holder.draw, (method.__self__,))
 
 
 @pytest.mark.parametrize("generator, draw", [
