@@ -317,23 +317,23 @@ class _Results:
             _Slices(leaf) if isinstance(leaf, IndexedSlices) else leaf
             for leaf in nest.flatten(structure)
         ]
-        symbols = []
-        self._places: list[int] = []  # of leaves that are tensors, up to three symbols each
+        tensors: list[Any] = []
+        self._places: list[int] = []  # of leaves that are tensors, up to three each
         for place, leaf in enumerate(leaves):
             if isinstance(leaf, _Slices):
-                tensors: list[Any] = [leaf.values, leaf.indices]
+                tensors += (leaf.values, leaf.indices)
                 if leaf.like is not None:
                     tensors.append(leaf.like)
             elif isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex, int)) and (
                 not isinstance(leaf, bool)
             ):
-                tensors, leaves[place] = [leaf], None
+                tensors.append(leaf)
+                leaves[place] = None
             else:
                 continue
-            symbols += [
-                graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors]
             self._places.append(place)
-        self.symbols = tuple(symbols)
+        self.symbols = tuple([
+            graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors])
         self._leaves = leaves
         self._single = len(leaves) == 1 and not isinstance(structure, (list, tuple, dict))
         self._structure = nest.pack_sequence_as(structure, [None] * len(leaves))
