@@ -83,7 +83,7 @@ cdef class Reachable:
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> reachable = Reachable(lambda x: x * rng.normal())
+    >>> reachable = Reachable(rng.normal)
     >>> rng in reachable.generators.values()
     True
     """
