@@ -35,6 +35,9 @@ from cytape.ops.engine.declare import OPS
 
 cnp.import_array()
 
+cdef enum:
+    FEW = 16  # operands of a structural op
+
 cdef enum Special:
     NONE = 0
     PLACEHOLDER
@@ -157,6 +160,8 @@ cdef bint moved(Code code, int32_t node, StructuralOp op) except -1:
     cdef list operands = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
     cdef list strided = [x for x in operands if code.layout.places[<int32_t>x].strides >= 0]
     cdef dict attrs = code.graph.attrs[node]
+    cdef PyObject* specs[FEW]
+    cdef Spec spec
     cdef Moves moves
     cdef int32_t symbol, i
     for symbol in operands:
@@ -165,7 +170,13 @@ cdef bint moved(Code code, int32_t node, StructuralOp op) except -1:
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
-    moves = op.moves_of(layout_of_places(code, operands), attrs)
+    if strided or not 0 < row.n_inputs <= FEW:
+        moves = op.moves_of(layout_of_places(code, operands, len(strided) > 0), attrs)
+    else:
+        for i, symbol in enumerate(operands):
+            spec = code.spec(symbol)  # which the graph keeps
+            specs[i] = <PyObject*>spec
+        moves = op.moves_in_order(specs, row.n_inputs, attrs)
     if moves is None and strided and len(strided) <= N_TEMPORARIES:
         moves = op.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
         if moves is not None:
@@ -189,18 +200,22 @@ cdef bint moved(Code code, int32_t node, StructuralOp op) except -1:
     return True
 
 
-cdef tuple layout_of_places(Code code, list operands):
-    """The specs of operands, then their strides where they are not in C order."""
+cdef tuple layout_of_places(Code code, list operands, bint strided):
+    """The specs of operands, then, if some are strided, the strides of these and None for others.
+    """
     cdef npy_intp strides[MAX_AXES]
     cdef int32_t symbol
-    cdef list specs = [], all_strides = []
-    for symbol in operands:
-        specs.append(code.spec(symbol))
-        code.strides_of(symbol, strides)
-        all_strides.append(
-            tuple([strides[axis] for axis in range(code.spec(symbol).ndim)])
-            if code.layout.places[symbol].strides >= 0 else None)
-    return tuple(specs) if all_strides.count(None) == len(specs) else (*specs, None, *all_strides)
+    cdef int axis
+    cdef list layout = [code.spec(symbol) for symbol in operands]
+    if strided:
+        layout.append(None)
+        for symbol in operands:
+            if code.layout.places[symbol].strides < 0:
+                layout.append(None)
+                continue
+            code.strides_of(symbol, strides)
+            layout.append(tuple([strides[axis] for axis in range(code.spec(symbol).ndim)]))
+    return tuple(layout)
 
 
 cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t operand) except -1:

@@ -6,14 +6,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cytape.graph.tracing.keys import describe_arguments
+from cytape.graph.tracing.keys import describe_arguments, structures_of_specs
 from cytape.graph.tracing.signature import (
     difference,
     differs_in_caches,
     generalised,
     shapes_agree,
     spec_of_part,
-    structures_of_specs,
 )
 
 
