@@ -211,7 +211,7 @@ def _where_batched(op, _, dx, dy):
     return where(op.inputs[0], dx, dy)
 
 
-_where = enter(
+where_op = enter(
     WhereOp(
         "Where", np.where, _where_vjp, _where_jvp,
         saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
@@ -220,7 +220,7 @@ _where = enter(
 )  # fmt: skip
 
 
-install_conform(where=_where)
+install_conform(where=where_op)
 
 
 def where(condition, /, *x_and_y):
@@ -248,7 +248,7 @@ def where(condition, /, *x_and_y):
     array([1., 0.])
     """
     if x_and_y:
-        return _where(condition, *x_and_y)
+        return where_op(condition, *x_and_y)
     if is_tensor(condition) and condition.graph is not None:
         return conform["nonzero"](condition)
     return np.nonzero(condition.numpy() if is_tensor(condition) else condition)

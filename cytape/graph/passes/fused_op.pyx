@@ -13,9 +13,13 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 from numpy cimport ndarray
 
+cdef Op cast_op, sum_op, sum_to_op, where_op
+
 import numpy as np
 
-from cytape.ops.engine.declare import OPS
+from cytape.ops.elementwise import where_op
+from cytape.ops.reductions import sum_op
+from cytape.ops.shared.conform import cast_op, sum_to_op
 
 cnp.import_array()
 
@@ -33,16 +37,6 @@ cdef enum:
     APART = 1600               # bytes
     PARTIAL_SUMS = 48          # enough for 2**48 blocks
 
-cdef Op where_op = None
-cdef Op cast_op, sum_op, sum_to_op
-
-
-cdef int find_ops() except -1:
-    global where_op, cast_op, sum_op, sum_to_op
-    cast_op, sum_op, sum_to_op = OPS["Cast"], OPS["Sum"], OPS["SumTo"]
-    where_op = OPS["Where"]
-    return 0
-
 
 cdef bint is_fused_type(int type_num) noexcept:
     return type_num == cnp.NPY_DOUBLE or type_num == cnp.NPY_FLOAT
@@ -51,8 +45,6 @@ cdef bint is_fused_type(int type_num) noexcept:
 cdef int fused_kind(Op op) except -1:
     if type(op) is ElementwiseOp:
         return NOT_FUSED if (<ElementwiseOp>op).kernel is None else LOOP_STEP
-    if where_op is None:
-        find_ops()
     if op is where_op:
         return SELECT_STEP
     if op is cast_op:

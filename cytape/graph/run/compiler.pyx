@@ -15,7 +15,7 @@ from numpy cimport npy_intp
 from .code cimport Span
 from .instructions cimport CALL, COPY_WALK, FUSED, PRODUCT, Instruction
 from .layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, external_address
-from .special_ops cimport emit_special, is_read, learn_ops
+from .special_ops cimport emit_special, is_read
 
 from cytape.errors import GraphError
 
@@ -35,7 +35,6 @@ cdef int compile(Code code, tuple keep) except -1:
         graph.checked_symbol(i)
     for i in keep:
         graph.checked_node(i)
-    learn_ops()
     needed = <char*>calloc(graph.n_nodes + 1, 1)
     if needed == NULL:
         raise MemoryError()

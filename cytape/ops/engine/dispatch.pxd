@@ -15,6 +15,9 @@ cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
     cdef readonly object forward  # the plain NumPy function
     cdef public bint stateful     # each call counts: results differ, or something is changed
+    # What rooms above know of the op, noted by them for the ops that they import; 0: nothing.
+    cdef int folding              # a Rule of graph/passes/folding
+    cdef void* emitter            # an Emitter of graph/run/special_ops
     # What the outputs of a call of symbolic values will be: Specs, packed as forward packs them.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
