@@ -24,7 +24,6 @@ import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, only_numpy
 from cytape.ops.engine.declare import elementwise, enter, general, linear, nondifferentiable
-from cytape.ops.engine.dispatch import conform, install_conform
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
@@ -220,9 +219,6 @@ where_op = enter(
 )  # fmt: skip
 
 
-install_conform(where=where_op)
-
-
 def where(condition, /, *x_and_y):
     """Take elements from `x` where the condition holds, from `y` elsewhere.
 
@@ -249,9 +245,8 @@ def where(condition, /, *x_and_y):
     """
     if x_and_y:
         return where_op(condition, *x_and_y)
-    if is_tensor(condition) and condition.graph is not None:
-        return conform["nonzero"](condition)
-    return np.nonzero(condition.numpy() if is_tensor(condition) else condition)
+    known = is_tensor(condition) and condition.graph is None
+    return np.nonzero(condition.numpy() if known else condition)
 
 
 def _extremum(name, ufunc, is_first):

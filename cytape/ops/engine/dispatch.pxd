@@ -32,6 +32,16 @@ cdef class Op(Operator):
     cdef bint has_jvp(self) noexcept
     cdef bint takes_batches(self) noexcept
 
+# What this room needs of floors above it: those who have it put it here, by `install_conform`.
+cdef class Conforming:
+    cdef public object cast, sum_to, broadcast_to            # tensors made to fit a dtype or spec
+    cdef public object broadcast_batch_like, zeros_in_batch  # the same of batches of tangents
+    cdef public object getitem                               # of an index that holds symbols
+    cdef public object transposed                            # the vjp of ops that move numbers
+    cdef public Op broadcast_to_op, constant_op, index_add_op, sum_to_op, transpose_op
+
+cdef Conforming conform
+
 cdef str documentation(Op op)
 cdef Value value_of(x, bint copy)
 cdef ndarray_of(x)
