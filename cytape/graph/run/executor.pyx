@@ -17,7 +17,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from .code cimport Span
-from .instructions cimport COPY_WALK, N_OPERANDS, OPERANDS, run_span
+from .instructions cimport N_OPERANDS, OPERANDS, run_span
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, UNKNOWN, Place, external_number, memory_of, offset_of)
 from .special_ops cimport is_read
@@ -211,7 +211,7 @@ cdef class Frame:
                 continue
             if trace is not None:
                 begun = time.perf_counter()
-            if code.code[i].work > 1 << 16 or code.code[i].kind == COPY_WALK:
+            if code.code[i].work > 1 << 16:
                 with nogil:
                     failed = run_span(self.instructions, i, i + 1, code.pool)
             else:

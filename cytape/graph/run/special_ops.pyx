@@ -179,9 +179,9 @@ cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t opera
     moves.join(&walk, move, NULL, NULL, moves.sums)
     if moves.sums:
         addresses[0], addresses[1], addresses[2] = write, read, write
-        return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), 0, addresses)
+        return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), addresses)
     addresses[0], addresses[1] = read, write
-    return code.emit_walk(node, &walk, copy_loop(code.spec(out).itemsize), 0, addresses)
+    return code.emit_walk(node, &walk, copy_loop(code.spec(out).itemsize), addresses)
 
 
 cdef bint broadcast(Code code, int32_t node, Op op) except -1:
@@ -319,7 +319,7 @@ cdef int add_up(Code code, int32_t node, npy_intp* strides, bint is_mean) except
     join_memory(&walk, NULL, strides)
     code.join_place(&walk, x)
     join_memory(&walk, NULL, strides)
-    code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], 0, addresses)
+    code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], addresses)
     if is_mean:
         instruction = code.next(node, LOOP)
         instruction.data[0] = instruction.data[1] = <char*>addresses[0]
@@ -356,7 +356,7 @@ cdef bint add_n(Code code, int32_t node, Op op) except -1:
         addresses[0] = code.layout.places[symbol].address
         addresses[1] = code.layout.places[code.graph.args[i]].address
         addresses[2] = code.layout.places[out].address
-        code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], 0, addresses)
+        code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], addresses)
         symbol = out
     return True
 
@@ -493,7 +493,7 @@ cdef bint select(Code code, int32_t node, Op op) except -1:
         addresses[i] = code.layout.places[code.graph.args[row.inputs + i]].address
     code.join_place(&walk, out)
     addresses[3] = code.layout.places[out].address
-    return code.emit_walk(node, &walk, select_loop(spec.itemsize), 0, addresses) == 0
+    return code.emit_walk(node, &walk, select_loop(spec.itemsize), addresses) == 0
 
 
 cdef bint extremum(Code code, int32_t node, Op op) except -1:
@@ -529,13 +529,13 @@ cdef bint extremum(Code code, int32_t node, Op op) except -1:
     join_memory(&walk, NULL, strides)
     addresses[0] = addresses[1] = code.layout.places[x].address
     addresses[1] = addresses[2] = code.layout.places[out].address
-    code.emit_walk(node, &walk, NULL, spec.itemsize, addresses)
+    code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
     plan(&walk, spec)
     join_memory(&walk, NULL, strides)
     code.join_place(&walk, x)
     join_memory(&walk, NULL, strides)
     addresses[0], addresses[1] = addresses[1], addresses[0]
-    return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], 0, addresses) == 0
+    return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], addresses) == 0
 
 
 cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:

@@ -2,15 +2,15 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.sums cimport add_loop_of, zeros
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, proceed, run
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
 from cytape.tensor.spec cimport Spec, spec_of_dims
 from cytape.tensor.state cimport Counts, building, counts
 from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, symbol_of
 from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport conform, dense_value, owned, tensor_value
@@ -272,20 +272,5 @@ cdef Value selected(Value value, Spec spec, Region* region):
         join_memory(&walk, value.data + region.offset, region.strides)
         join(&walk, out)
         begin(&walk)
-        copy_runs(&walk, spec.itemsize)
+        run(copy_loop(spec.itemsize), &walk, spec.nbytes)
     return out
-
-
-cdef void copy_runs(Walk* walk, npy_intp itemsize) noexcept:
-    cdef npy_intp i
-    while True:
-        if walk.steps[0] == itemsize:
-            memcpy(walk.data[1], walk.data[0], walk.length * itemsize)
-        elif itemsize == sizeof(double):
-            for i in range(walk.length):
-                (<double*>walk.data[1])[i] = (<double*>(walk.data[0] + i * walk.steps[0]))[0]
-        else:
-            for i in range(walk.length):
-                memcpy(walk.data[1] + i * itemsize, walk.data[0] + i * walk.steps[0], itemsize)
-        if not walk.n_axes or not proceed(walk):
-            break
