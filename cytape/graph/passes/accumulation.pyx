@@ -104,8 +104,9 @@ cdef class Accumulation:
             self.source.nodes[made_by].n_inputs) else ABSENT
         if self.is_of_part(symbol):
             return inner, (<dict>self.source.attrs[made_by])["index"]
-        if <Op>self.source.ops[made_by] is broadcast_to_op and not self.rewriting.pinned[made_by] and (
-                is_part(None, spec_at(self.source, inner), spec_at(self.source, symbol), &region)):
+        if <Op>self.source.ops[made_by] is broadcast_to_op and (
+                not self.rewriting.pinned[made_by]) and is_part(
+                None, spec_at(self.source, inner), spec_at(self.source, symbol), &region):
             return inner, None
         return symbol, None
 

@@ -268,8 +268,8 @@ cdef class Fusion:
             if not self.rewriting.live[node] or (
                     self.kinds[node] != NULL and not self.is_last[node]):
                 continue
-            if <Op>self.source.ops[node] is broadcast_to_op and not self.rewriting.pinned[node] and (
-                    not self.fetched[node]):
+            if <Op>self.source.ops[node] is broadcast_to_op and (
+                    not self.rewriting.pinned[node] and not self.fetched[node]):
                 continue  # whoever has a use for it asks for it
             self.emit(node)
         return 0

@@ -418,7 +418,8 @@ cdef class Code:
         join_memory(walk, NULL, strides)
         return 0
 
-    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop, uint64_t* addresses) except -1:
+    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop,
+                       uint64_t* addresses) except -1:
         cdef Instruction* instruction
         cdef npy_intp numbers[3 + N_OPERANDS]
         cdef npy_intp n = 1
