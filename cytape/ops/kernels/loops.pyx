@@ -98,10 +98,11 @@ enter_copy_loops()
 
 
 cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL:
-    cdef Loop loop = copy_loops[0]
+    cdef Loop loop
     if itemsize <= MAX_ITEMSIZE:
         return &copy_loops[itemsize]
     if itemsize not in long_loops:
+        loop = copy_loops[0]
         loop.data = <void*>itemsize
         long_loops[itemsize] = (<char*>&loop)[:sizeof(Loop)]
     return <Loop*><char*>(<bytes>long_loops[itemsize])
