@@ -9,7 +9,7 @@ from cytape.ops.creation import array
 from cytape.ops.engine.arguments import is_tensor, only_numpy, plain, wide
 from cytape.ops.engine.declare import enter, general, linear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.engine.index_op import IndexOp, index_in_batch, static
+from cytape.ops.engine.index_op import IndexOp, holds_symbol, index_in_batch, is_symbol, static
 from cytape.ops.shapes import index_shapes, shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.ops.shared.batches import batch_outline, is_known
@@ -17,8 +17,6 @@ from cytape.ops.shared.conform import stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import UnknownShape, symbolic_spec
-from cytape.tensor.state import current_graph
-from cytape.tensor.variable import Variable
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
 
@@ -108,11 +106,11 @@ def _getitem_in_graph(x, index):
     def template(part):
         if isinstance(part, slice):
             bounds = (part.start, part.stop, part.step)
-            return slice(*[template(bound) if _is_symbol(bound) else whole(bound)
+            return slice(*[template(bound) if is_symbol(bound) else whole(bound)
                            for bound in bounds])
-        if isinstance(part, list) and _holds_symbol(part):
+        if isinstance(part, list) and holds_symbol(part):
             part = array(part)
-        if _is_symbol(part):
+        if is_symbol(part):
             tensors.append(part)
             return f"@{len(tensors) - 1}"
         return static(part)
@@ -121,21 +119,6 @@ def _getitem_in_graph(x, index):
     if tensors:
         return dynamic_get_item_op(x, *tensors, index=parts)
     return get_item_op(x, index=parts)
-
-
-def _is_symbol(part):
-    """Return whether something is a tensor whose value is known when a graph runs only."""
-    if isinstance(part, Variable):
-        return current_graph() is not None
-    return is_tensor(part) and part.graph is not None
-
-
-def _holds_symbol(index):
-    if isinstance(index, tuple | list):
-        return any(map(_holds_symbol, index))
-    if isinstance(index, slice):
-        return any(map(_is_symbol, (index.start, index.stop, index.step)))
-    return _is_symbol(index)
 
 
 def _filled_in(index, values):
@@ -202,8 +185,7 @@ dynamic_index_add_op = general(
             t, batch_outline(t, op.inputs[1]), *op.inputs[2:], index=index)),
     shape_rule=lambda values, like, *_, index: shape_rules.like_second(values, like),
 )
-install_conform(
-    getitem=_getitem_in_graph, holds_symbol=_holds_symbol, index_add_op=index_add_op)
+install_conform(getitem=_getitem_in_graph, index_add_op=index_add_op)
 
 
 # -- slices along one axis -----------------------------------------------------------------------
@@ -354,7 +336,7 @@ def _positions(x):
 
 def _must_wait(index, x):
     """Return whether it takes a graph's run to tell what an index means for a tensor."""
-    return _is_symbol(index) or (_is_symbol(x) and not x.spec.known)
+    return is_symbol(index) or (is_symbol(x) and not x.spec.known)
 
 
 def _along_axis_spec(arr, indices, *, axis):

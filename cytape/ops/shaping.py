@@ -5,7 +5,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
 from cytape.ops.engine.declare import general, nondifferentiable, structural
-from cytape.ops.engine.dispatch import conform, install_conform
+from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shared.batches import reshape_batch
 from cytape.ops.shared.conform import broadcast_to_like_op, broadcast_to_op, count_op, reshape_like
@@ -201,7 +201,7 @@ def _reshape_dynamically(a, shape, order):
     """Arrange the elements in a shape with extents that are known when a graph runs only."""
     if isinstance(shape, tuple | list):
         extents = tuple([None if _is_symbol(n) or n == -1 else int(n) for n in shape])
-        shape = conform["stack"]([n if is_tensor(n) else np.asarray(n) for n in shape])
+        shape = np.stack([n if is_tensor(n) else np.asarray(n) for n in shape])
     elif shape.ndim == 0:
         extents = (None,)
     else:

@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cytape.errors import NotDifferentiableError
-from cytape.ops.engine.dispatch import conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.structural_op import StructuralOp
@@ -213,10 +212,6 @@ def structural(
             # Of a 0-d array NumPy may return a number, which is no part of it.
             scalar = results[0].ndim == operands[0].ndim == 0
             return [(results[0], operands[0] if scalar else part)]
-
-    if transpose is None:
-        def transpose(op, *gradients):
-            return conform["transposed"](op, *gradients)
 
     is_own = _declares_own(sys._getframe(1))
     return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule, is_own))

@@ -13,15 +13,14 @@ from cytape.tensor.value cimport array_of, copy_of_array, is_symbolic, value_of_
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
-    dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed, ndarray_of,
-    opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
+    conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
+    ndarray_of, opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
 from .forward cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport SymbolicGraph, build, graph_for
 
 import numpy as np
 
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.ops.engine.dispatch import conform
 from cytape.tensor.making import convert_to_tensor
 
 cdef enum:
@@ -417,10 +416,10 @@ cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
     if batched:
         moving = [tangent for tangent in tangents if tangent is not None][0]
         if not value.spec.known or moving.shape[0] is None:
-            return conform["zeros_in_batch"](moving, another_handle(value))
+            return conform.zeros_in_batch(moving, another_handle(value))
         shape = moving.shape[:1] + value.spec.shape
     elif not value.spec.known:
-        return conform["broadcast_to"](
+        return conform.broadcast_to(
             new_tensor(value_of_array(np.zeros((), value.spec.dtype))), value.spec.extents)
     else:
         shape = value.spec.shape
