@@ -41,6 +41,7 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.general_op import CustomOp, custom_call
 from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.partials_op import operands
 from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
@@ -49,13 +50,8 @@ from cytape.tensor.tensor import Tensor, convert_to_tensor
 
 __all__ = ["jet"]
 
-# Linear in each operand, the others held fixed.
-_MULTILINEAR = {
-    "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Einsum", "MatMul", "Multiply",
-    "Tensordot",
-}  # fmt: skip
-# Linear in these operands together, the others being indices or conditions.
-_LINEAR_IN = {"Gather": {0}, "ScatterAdd": {0}, "Where": {1, 2}}
+# Linear in these operands together, the others being conditions.
+_LINEAR_IN = {"Where": {1, 2}}
 
 
 def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
@@ -267,7 +263,7 @@ class _Rule:
     ) -> list[_Series]:
         # What a user's gradient function reads may be any tensor, its op's own outputs included.
         known: dict[int, Any] = dict(self.alive) if isinstance(op, CustomOp) else {}
-        if op.name in _MULTILINEAR:
+        if op.name == "Multiply" or isinstance(op, MultilinearOp) and len(outputs) == 1:
             derivatives = [_product(op, inputs, outputs[0], stored, attrs)]
         elif op.name == "Divide":
             derivatives = [_quotient(inputs[1], outputs[0], *stored)]
@@ -312,6 +308,8 @@ def _followed(
 
 def _product(op: Any, inputs: list, output: Tensor, stored: list, attrs: dict) -> Callable:
     """Differentiate what is linear in each input, by Leibniz' rule."""
+    if isinstance(op, MultilinearOp):  # other inputs stand still
+        stored = [of_x if op.is_linear_in(i) else None for i, of_x in enumerate(stored)]
 
     def derivative(series: _Series, order: int) -> Any:
         total = None

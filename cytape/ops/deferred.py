@@ -58,9 +58,10 @@ def _shape_rule(*specs, of, attrs, n_inputs, needs):
     return tuple(spec for spec, needed in zip(specs, needs, strict=False) if needed)
 
 
-def _vjp(op, *seeds):
-    results = iter(_node(op, _inputs(op), seeds, op.needs))
-    return tuple(next(results) if needed else None for needed in op.needs)
+def _vjp(op, *seeds, needs=None):
+    needs = op.needs if needs is None else needs
+    results = iter(_node(op, _inputs(op), seeds, needs))
+    return tuple(next(results) if needed else None for needed in needs)
 
 
 def _inputs(op):
@@ -165,4 +166,4 @@ def transposed(op, *gradients):
     )  # fmt: skip
 
 
-install_conform(transposed=transposed)
+install_conform(transposed=transposed, deferred=_vjp)
