@@ -50,9 +50,6 @@ from cytape.tensor.tensor import Tensor, convert_to_tensor
 
 __all__ = ["jet"]
 
-# Linear in these operands together, the others being conditions.
-_LINEAR_IN = {"Where": {1, 2}}
-
 
 def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     """Compute a function and its derivatives up to some order along a curve (Taylor mode).
@@ -269,7 +266,7 @@ class _Rule:
             derivatives = [_quotient(inputs[1], outputs[0], *stored)]
         elif isinstance(op, ElementwiseOp):
             derivatives = [_chain(op, inputs, outputs[0], stored)]
-        elif op.name in _LINEAR_IN or getattr(op, "linear", False):
+        elif op.name == "Where" or getattr(op, "linear", False):
             derivatives = _linear(op, inputs, outputs, stored, attrs)
         else:
             derivatives = _by_forward_rule(op, inputs, outputs, stored, attrs, known)
@@ -371,7 +368,7 @@ def _chain(op: ElementwiseOp, inputs: list, output: Tensor, stored: list) -> Cal
 
 
 def _linear(op: Any, inputs: list, outputs: list, stored: list, attrs: dict) -> list[Callable]:
-    moving = _LINEAR_IN.get(op.name, range(len(inputs)))
+    moving = range(op.name == "Where", len(inputs))  # a condition stands still
 
     def at(order: int) -> list:
         if all(_at(None, stored[i], order) is None for i in moving):

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.deferred import deferred_vjp
 from cytape.ops.engine.declare import general, linear, multilinear
 from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
 from cytape.ops.shapes import nn_shapes, shape_rules
@@ -180,11 +179,6 @@ def _conv2d(image, filters, *, window):
 def _with_batch(image_shape, g):
     """Return the shape of images, of which the first extent may be left to be as that of g."""
     return (len(g), *image_shape[1:]) if image_shape[0] is None else image_shape
-
-
-def _size_known(spec):
-    """Return whether all but the number of the images is known."""
-    return None not in spec.shape[1:]
 
 
 def _conv2d_input_gradient(filters, g, *, window, image_shape):
@@ -367,9 +361,10 @@ def _avg_pool_gradient(g, *, window, image_shape):
 
 
 def _avg_pool_back(op, g):
-    if not _size_known(op.input_specs[0]):
-        return deferred_vjp(op, g)
-    return avg_pool_gradient_op(g, image_shape=op.input_specs[0].shape, **op.attrs)
+    image_shape = op.input_specs[0].shape
+    if None in image_shape[1:]:
+        return NotImplemented
+    return avg_pool_gradient_op(g, image_shape=image_shape, **op.attrs)
 
 
 avg_pool_op = linear(

@@ -2,7 +2,7 @@
 
 `transposed` reads the regions of a structural op where it writes them, and the other way round.
 
-`deferred_vjp` builds one node, whose forward function calls the op on the values it gets, under a
+Where a vjp returns NotImplemented one node is built, whose forward function calls the op on the values it gets, under a
 tape, and returns the gradients: what an eager program does. It is slower than a rule made of nodes
 (the op runs again), and right for every op and shape. Its own derivative is made in the same way.
 """
@@ -21,7 +21,7 @@ from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import Recorder, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, constant, tensor_of
 
-__all__ = ["deferred_jvp", "deferred_vjp", "transposed"]
+__all__ = ["deferred_jvp", "transposed"]
 
 NAME = "DeferredVjp"
 
@@ -58,10 +58,17 @@ def _shape_rule(*specs, of, attrs, n_inputs, needs):
     return tuple(spec for spec, needed in zip(specs, needs, strict=False) if needed)
 
 
-def _vjp(op, *seeds, needs=None):
-    needs = op.needs if needs is None else needs
-    results = iter(_node(op, _inputs(op), seeds, needs))
-    return tuple(next(results) if needed else None for needed in needs)
+def _deferred(op, gradients, seeds):
+    """Return gradients, with those that a rule has left to the run as outputs of one node."""
+    late = [
+        gradient is NotImplemented and needed
+        for gradient, needed in zip(gradients, op.needs, strict=True)
+    ]
+    results = iter(_node(op, _inputs(op), seeds, late) if any(late) else ())
+    return [
+        next(results) if deferred else None if gradient is NotImplemented else gradient
+        for gradient, deferred in zip(gradients, late, strict=True)
+    ]
 
 
 def _inputs(op):
@@ -81,25 +88,9 @@ def _node(op, inputs, seeds, needs):
     )
 
 
-deferred_vjp_op = general(NAME, _forward, vjp=_vjp, shape_rule=_shape_rule)
-
-
-def deferred_vjp(op, *seeds):
-    """Return the gradients of an op's inputs as one node, which does what an eager program does.
-
-    Parameters
-    ----------
-    op : OpCall
-    *seeds : Tensor
-        The gradients of the outputs.
-
-    Returns
-    -------
-    Tensor or tuple of Tensor
-        As a vjp returns it.
-    """
-    gradients_of_inputs = _vjp(op, *seeds)
-    return gradients_of_inputs[0] if len(gradients_of_inputs) == 1 else gradients_of_inputs
+deferred_vjp_op = general(
+    NAME, _forward, vjp=lambda op, *seeds: NotImplemented, shape_rule=_shape_rule
+)
 
 
 def deferred_jvp(op, *tangents):
@@ -159,11 +150,11 @@ def transposed(op, *gradients):
         As a vjp returns it.
     """
     if not all(spec.known for spec in op.input_specs):
-        return deferred_vjp(op, *gradients)
+        return NotImplemented
     return transposed_op(
         *gradients, of=op.op.key, shapes=tuple(spec.shape for spec in op.input_specs),
         attrs=tuple(op.attrs.items()),
     )  # fmt: skip
 
 
-install_conform(transposed=transposed, deferred=_vjp)
+install_conform(transposed=transposed, deferred=_deferred)

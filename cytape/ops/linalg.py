@@ -2,6 +2,7 @@
 
 import math
 import operator
+from functools import partial
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -103,27 +104,22 @@ def matmul(x1, x2, /, out=None, **kwargs):
 # -- tensordot -----------------------------------------------------------------------------------
 
 
+def _tensordot_transpose(i, op, *factors):
+    axes, free = op.attrs["axes"], _free_axes(op)
+    split, n_axes = len(free[0]), len(free[0]) + len(free[1])
+    summed = [(tuple(range(split, n_axes)), free[1]), (free[0], tuple(range(split)))][i]
+    gradient = tensordot_op(*factors, axes=summed)
+    # The axes of the other operand that are left come in the order they have there.
+    left = [axes[i][k] for k in np.argsort(axes[1 - i])]
+    return transpose(gradient, tuple(np.argsort([*free[0], *left] if i == 0 else [*left, *free[1]])))
+
+
 def _free_axes(op):
     """Return the axes of each operand that are not summed."""
     return [
         tuple([axis for axis in range(spec.ndim) if axis not in axes])
         for spec, axes in zip(op.input_specs, op.attrs["axes"], strict=True)
     ]
-
-
-def _tensordot_left(op, g, b):
-    (a_axes, b_axes), (a_free, b_free) = op.attrs["axes"], _free_axes(op)
-    gradient = tensordot_op(g, b, axes=(tuple(range(len(a_free), g.ndim)), b_free))
-    # The axes of `b` that are left come in the order they have in `b`.
-    order = [*a_free, *[a_axes[k] for k in np.argsort(b_axes)]]
-    return transpose(gradient, tuple(np.argsort(order)))
-
-
-def _tensordot_right(op, a, g):
-    (a_axes, b_axes), (a_free, b_free) = op.attrs["axes"], _free_axes(op)
-    gradient = tensordot_op(a, g, axes=(a_free, tuple(range(len(a_free)))))
-    order = [*[b_axes[k] for k in np.argsort(a_axes)], *b_free]
-    return transpose(gradient, tuple(np.argsort(order)))
 
 
 def _tensordot_batched(op, position, a, b):
@@ -134,7 +130,7 @@ def _tensordot_batched(op, position, a, b):
 
 
 tensordot_op = multilinear(
-    "Tensordot", np.tensordot, _tensordot_left, _tensordot_right,
+    "Tensordot", np.tensordot, partial(_tensordot_transpose, 0), partial(_tensordot_transpose, 1),
     batched=_tensordot_batched, shape_rule=shape_rules.tensordot,
 )  # fmt: skip
 
@@ -259,21 +255,11 @@ def kron(a, b):
     """
     a, b = together(a, b)
     length = max(ndim(a), ndim(b))
-    if None in (*shape(a), *shape(b)):
-        return _kron_unknown(a, b, length)
-    a_shape = (1,) * (length - ndim(a)) + shape(a)
-    b_shape = (1,) * (length - ndim(b)) + shape(b)
-    a = reshape(a, [size for n in a_shape for size in (n, 1)])
-    b = reshape(b, [size for n in b_shape for size in (1, n)])
-    return reshape(multiply(a, b), [n * m for n, m in zip(a_shape, b_shape, strict=True)])
-
-
-def _kron_unknown(a, b, length):
-    """Do the same with new axes instead of new shapes, but for the last step."""
     lead_a, lead_b = length - ndim(a), length - ndim(b)
-    a = expand_dims(a, tuple([*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)]))
-    b = expand_dims(b, tuple([*range(2 * lead_b), *range(2 * lead_b, 2 * length, 2)]))
-    return merge_pairs_op(multiply(a, b))
+    a = expand_dims(a, (*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)))
+    b = expand_dims(b, (*range(2 * lead_b), *range(2 * lead_b, 2 * length, 2)))
+    product = multiply(a, b)
+    return merge_pairs_op(product) if None in shape(product) else _merge_pairs(product)
 
 
 def _merge_pairs(x):

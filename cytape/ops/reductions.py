@@ -19,7 +19,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import astype, ones_like, stop_gradient_op, zeros_like
-from cytape.ops.deferred import deferred_jvp, deferred_vjp
+from cytape.ops.deferred import deferred_jvp
 from cytape.ops.elementwise import conj, isfinite, maximum, real, sqrt, where
 from cytape.ops.engine.arguments import axis_in_batch, only_numpy, wide
 from cytape.ops.engine.declare import enter, general, linear, nondifferentiable
@@ -225,7 +225,7 @@ def _prod_partials(op):
 
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
+        return NotImplemented
     g = _keepdims(op, g)
     return _times(g, _conj(_prod_partials(op)), g == 0)
 
@@ -354,7 +354,7 @@ def _std_partials(op):
 
 def _var_vjp(op, g):
     if op.input_specs[0].ndim < 0:
-        return deferred_vjp(op, g)
+        return NotImplemented
     return _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op)
 
 
@@ -366,7 +366,7 @@ def _var_jvp(op, t):
 
 def _std_vjp(op, g):
     if op.input_specs[0].ndim < 0:
-        return deferred_vjp(op, g)
+        return NotImplemented
     return _keepdims(op, g) * _std_partials(op)
 
 
@@ -491,7 +491,7 @@ def _doubling_steps(row):
 def _cumprod_vjp(op, g):
     axis = op.attrs["axis"]
     if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
+        return NotImplemented
     g = moveaxis(g, axis, -1)
     still = g == 0
     for shift, row in reversed(_doubling_steps(moveaxis(_conj(_operand(op)), axis, -1))):

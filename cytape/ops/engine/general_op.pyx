@@ -371,9 +371,16 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
     view.attrs = refs[call.n_refs - 1]
     view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
-    gradients = rule(view, *gradients_of_outputs(call, view.plain))
-    if not isinstance(gradients, (tuple, list)):
+    seeds = gradients_of_outputs(call, view.plain)
+    gradients = rule(view, *seeds)
+    if gradients is NotImplemented:
+        gradients = (gradients,) * n_in
+    elif not isinstance(gradients, (tuple, list)):
         gradients = (gradients,)
+    for gradient in gradients:
+        if gradient is NotImplemented:
+            gradients = conform["deferred"](view, gradients, seeds)
+            break
     return give_all(op, call, gradients)
 
 

@@ -89,11 +89,6 @@ def gradients_of_factors(OpCall op not None, *gradients) -> list:
                 was_broadcast(op.input_specs[i], np.shape(gradient))):
             gradient = conform["sum_to"](gradient, op.input_specs[i])
         results[i] = gradient
-    needs = [gradient is NotImplemented for gradient in results]
-    if any(needs):
-        found = conform["deferred"](op, *gradients, needs=needs)
-        results = [late if needed else gradient
-                   for gradient, late, needed in zip(results, found, needs)]
     return results
 
 
