@@ -212,22 +212,15 @@ def _output_gradient(op, image, filters):
 
 
 conv2d_op = multilinear(
-    "Conv2D", _conv2d, _image_gradient, _filter_gradient, shape_rule=nn_shapes.conv2d
-)
+    "Conv2D", _conv2d, _image_gradient, _filter_gradient, shape_rule=nn_shapes.conv2d)
 conv2d_input_gradient_op = multilinear(
-    "Conv2DBackpropInput",
-    _conv2d_input_gradient,
-    _filter_gradient,
-    lambda op, filters, image: _output_gradient(op, image, filters),
-    shape_rule=nn_shapes.conv2d_input_gradient,
-)
+    "Conv2DBackpropInput", _conv2d_input_gradient,
+    _filter_gradient, lambda op, filters, image: _output_gradient(op, image, filters),
+    shape_rule=nn_shapes.conv2d_input_gradient)
 conv2d_filter_gradient_op = multilinear(
-    "Conv2DBackpropFilter",
-    _conv2d_filter_gradient,
-    lambda op, filters, g: _image_gradient(op, g, filters),
-    _output_gradient,
-    shape_rule=nn_shapes.conv2d_filter_gradient,
-)
+    "Conv2DBackpropFilter", _conv2d_filter_gradient,
+    lambda op, filters, g: _image_gradient(op, g, filters), _output_gradient,
+    shape_rule=nn_shapes.conv2d_filter_gradient)
 
 
 def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):

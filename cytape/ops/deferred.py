@@ -1,14 +1,17 @@
 """Derivatives that no rule says: of structural ops, and those that need extents not known before.
 
-`transposed` reads the regions of a structural op where it writes them, and the other way round.
+`Transposed` reads the regions of a structural op where it writes them, and the other way round.
 
-Where a vjp returns NotImplemented one node is built, whose forward function calls the op on the values it gets, under a
-tape, and returns the gradients: what an eager program does. It is slower than a rule made of nodes
-(the op runs again), and right for every op and shape. Its own derivative is made in the same way.
+Where a vjp returns NotImplemented one node is built, whose forward function calls the op on the
+values it gets, under a tape, and returns the gradients: what an eager program does. It is slower
+than a rule made of nodes (the op runs again), and right for every op and shape. Its own derivative
+is made in the same way, and so is the tangent of an op whose jvp returns NotImplemented: the vjp,
+which is linear, transposed.
 """
 
 from functools import partial
 
+from cytape.errors import InvalidGradientError
 from cytape.ops.creation import zeros_like
 from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
@@ -20,8 +23,6 @@ from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import Recorder, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, constant, tensor_of
-
-__all__ = ["deferred_jvp", "transposed"]
 
 NAME = "DeferredVjp"
 
@@ -64,6 +65,11 @@ def _deferred(op, gradients, seeds):
         gradient is NotImplemented and needed
         for gradient, needed in zip(gradients, op.needs, strict=True)
     ]
+    if op.type != NAME and any(late) and all(spec.known for spec in op.input_specs):
+        raise InvalidGradientError(
+            f"the gradient function of op {op.type!r} returned NotImplemented, but all extents of "
+            "the inputs are known"
+        )
     results = iter(_node(op, _inputs(op), seeds, late) if any(late) else ())
     return [
         next(results) if deferred else None if gradient is NotImplemented else gradient
@@ -93,29 +99,6 @@ deferred_vjp_op = general(
 )
 
 
-def deferred_jvp(op, *tangents):
-    """Return the tangent of an op's only output as nodes: the vjp, which is linear, transposed.
-
-    Parameters
-    ----------
-    op : OpCall
-    *tangents : Tensor or None
-
-    Returns
-    -------
-    Tensor
-    """
-    inputs = _inputs(op)
-    seed = _filled(op.output_specs[0])
-    needs = [tangent is not None for tangent in tangents]
-    first = {"of": op.op.name, "attrs": op.attrs, "n_inputs": len(inputs), "needs": tuple(needs)}
-    (tangent,) = deferred_vjp_op(
-        *inputs, seed, *[tangent for tangent in tangents if tangent is not None],
-        of=NAME, attrs=first, n_inputs=len(inputs) + 1, needs=(False,) * len(inputs) + (True,),
-    )  # fmt: skip
-    return tangent
-
-
 def _moved_back(*arrays, **attrs):
     results = transposed_op.move(*[x.astype(wide(x.dtype), copy=False) for x in arrays], **attrs)
     results = tuple(x.astype(arrays[0].dtype, copy=False) for x in results)
@@ -135,20 +118,8 @@ transposed_op = enter(
 )  # fmt: skip
 
 
-def transposed(op, *gradients):
-    """Return the gradients of a structural op's inputs.
-
-    Parameters
-    ----------
-    op : OpCall
-    *gradients : Tensor or ndarray
-        Those of the outputs.
-
-    Returns
-    -------
-    Tensor or ndarray, or tuple of them
-        As a vjp returns it.
-    """
+def _transposed(op, *gradients):
+    """Return the gradients of a structural op's inputs."""
     if not all(spec.known for spec in op.input_specs):
         return NotImplemented
     return transposed_op(
@@ -157,4 +128,4 @@ def transposed(op, *gradients):
     )  # fmt: skip
 
 
-install_conform(transposed=transposed, deferred=_deferred)
+install_conform(transposed=_transposed, deferred=_deferred)

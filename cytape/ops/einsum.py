@@ -134,12 +134,9 @@ def _batched(op, position, *factors):
 
 
 einsum_op = multilinear(
-    "Einsum",
-    _einsum,
+    "Einsum", _einsum,
     *[partial(_transpose, i) for i in range(64)],  # more operands NumPy does not take
-    batched=_batched,
-    shape_rule=_einsum_spec,
-)
+    batched=_batched, shape_rule=_einsum_spec)
 
 
 def einsum(*operands, out=None, optimize=False, **kwargs):

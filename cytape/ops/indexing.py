@@ -232,16 +232,12 @@ gather_op = multilinear(
     lambda params, indices, *, axis, mode: np.take(params, indices, axis=axis, mode=mode),
     _gather_transpose,
     batched=lambda op, _, t, indices: gather_op(t, indices, **_along_later_axis(op)),
-    shape_rule=index_shapes.gather,
-)
-
+    shape_rule=index_shapes.gather)
 scatter_add_op = multilinear(
-    "ScatterAdd",
-    _scatter_add,
+    "ScatterAdd", _scatter_add,
     lambda op, g, indices: gather_op(g, indices, axis=op.attrs["axis"], mode=op.attrs["mode"]),
     batched=lambda op, _, t, indices: scatter_add_op(t, indices, **_along_later_axis(op)),
-    shape_rule=index_shapes.scatter_add,
-)
+    shape_rule=index_shapes.scatter_add)
 
 
 def _scatter_add_like(values, indices, like, *, axis, mode):
@@ -249,13 +245,11 @@ def _scatter_add_like(values, indices, like, *, axis, mode):
 
 
 scatter_add_like_op = multilinear(
-    "ScatterAddLike",
-    _scatter_add_like,
+    "ScatterAddLike", _scatter_add_like,
     lambda op, g, indices, _: gather_op(g, indices, **op.attrs),
     batched=lambda op, _, t, indices, like: scatter_add_like_op(
         t, indices, batch_outline(t, like), **_along_later_axis(op)),
-    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like),
-)
+    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like))
 
 
 def scatter_add(values, indices, shape):

@@ -81,12 +81,9 @@ def _matmul_batched(op, position, *factors):
     return matmul_op(*matrices)[..., row, column]
 
 
-matmul_op = enter(
-    MatMulOp(
-        "MatMul", np.matmul, (_matmul_left, _matmul_right), core=(2, 2), batched=_matmul_batched,
-        shape_rule=shape_rules.matmul,
-    )
-)  # fmt: skip
+matmul_op = enter(MatMulOp(
+    "MatMul", np.matmul, (_matmul_left, _matmul_right), core=(2, 2), batched=_matmul_batched,
+    shape_rule=shape_rules.matmul))
 
 
 def matmul(x1, x2, /, out=None, **kwargs):
@@ -111,7 +108,8 @@ def _tensordot_transpose(i, op, *factors):
     gradient = tensordot_op(*factors, axes=summed)
     # The axes of the other operand that are left come in the order they have there.
     left = [axes[i][k] for k in np.argsort(axes[1 - i])]
-    return transpose(gradient, tuple(np.argsort([*free[0], *left] if i == 0 else [*left, *free[1]])))
+    order = [*free[0], *left] if i == 0 else [*left, *free[1]]
+    return transpose(gradient, tuple(np.argsort(order)))
 
 
 def _free_axes(op):
@@ -131,8 +129,7 @@ def _tensordot_batched(op, position, a, b):
 
 tensordot_op = multilinear(
     "Tensordot", np.tensordot, partial(_tensordot_transpose, 0), partial(_tensordot_transpose, 1),
-    batched=_tensordot_batched, shape_rule=shape_rules.tensordot,
-)  # fmt: skip
+    batched=_tensordot_batched, shape_rule=shape_rules.tensordot)
 
 
 def tensordot(a, b, axes=2):

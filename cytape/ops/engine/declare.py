@@ -305,7 +305,8 @@ def general(
         Takes the inputs as positional, the attributes as keyword arguments.
     vjp : callable, optional
         Called with an `OpCall` and one gradient per output; returns the gradient of the input
-        (several inputs: a tuple, None where there is none).
+        (several inputs: a tuple, None where there is none), or NotImplemented as a transpose of
+        `multilinear` does.
     jvp : callable, optional
         Called with an `OpCall` and one tangent per input (zeros where it has none, None where it
         can have none, say an integer); returns the tangent of the output (several outputs: a

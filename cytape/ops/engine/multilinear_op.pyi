@@ -9,12 +9,8 @@ class MultilinearOp(GeneralOp):
     @property
     def core(self) -> tuple[int, ...] | None: ...
     def __init__(
-        self,
-        name: str,
-        forward: Callable[..., Any],
-        transposes: Sequence[Callable[..., Any] | None],
-        core: Sequence[int] | None = None,
-        batched: Callable[..., Any] | None = None,
-        shape_rule: Callable[..., Any] | None = None,
-    ) -> None: ...
+        self, name: str, forward: Callable[..., Any],
+        transposes: Sequence[Callable[..., Any] | None], core: Sequence[int] | None = None,
+        batched: Callable[..., Any] | None = None, shape_rule: Callable[..., Any] | None = None,
+    ) -> None: ...  # fmt: skip
     def is_linear_in(self, i: int) -> bool: ...

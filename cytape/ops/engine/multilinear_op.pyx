@@ -86,7 +86,7 @@ def gradients_of_factors(OpCall op not None, *gradients) -> list:
             raise InvalidGradientError(f"the transpose of op {product.name!r} in its input {i} "
                                        "returned None, not a gradient")
         if product.core is not None and gradient is not NotImplemented and (
-                was_broadcast(op.input_specs[i], np.shape(gradient))):
+                was_broadcast(op.input_specs[i], getattr(gradient, "shape", ()))):
             gradient = conform["sum_to"](gradient, op.input_specs[i])
         results[i] = gradient
     return results

@@ -262,6 +262,9 @@ def test_wrong_declarations():
             op = declare(lambda op, g, y, result=result: result, own, core=core)
             with pytest.raises(InvalidGradientError, match=message):
                 cytape.grad(lambda x, op=op: np.sum(op(x, 2.0)))(np.ones(2))
+    never = declare(lambda op, g, y: NotImplemented, own)
+    with pytest.raises(InvalidGradientError, match="all extents of the inputs are known"):
+        cytape.grad(lambda x: np.sum(never(x, 2.0)))(np.ones(2))
     with pytest.raises(ValueError, match="by cytape itself"):
         multilinear("MatMul", np.matmul, own, own)
     with pytest.raises(ValueError, match="has a jvp already"):
