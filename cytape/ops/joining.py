@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
-from cytape.ops.engine.declare import general, structural
+from cytape.ops.engine.declare import general, linear, structural
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
 from cytape.ops.shared.conform import stand_in
@@ -290,14 +290,10 @@ def _even_parts(a, *, sections, axis):
     return shape_rules.split(a, sizes=sizes, axis=axis)
 
 
-split_evenly_op = general(
-    "SplitEvenly",
-    _split_evenly,
-    vjp=lambda op, *gs: _joined_back(op, gs),
-    jvp=lambda op, t: split_evenly_op(t, **op.attrs),
-    saved_inputs=(),
+split_evenly_op = linear(
+    "SplitEvenly", _split_evenly, transpose=lambda op, *gs: _joined_back(op, gs),
     shape_rule=_even_parts,
-)
+)  # fmt: skip
 
 
 def _split_at_tensor(ary, indices, axis):

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import astype, ones_like, stop_gradient_op, zeros_like
-from cytape.ops.deferred import deferred_jvp, deferred_vjp
 from cytape.ops.elementwise import conj, isfinite, maximum, real, sqrt, where
 from cytape.ops.engine.arguments import axis_in_batch, only_numpy, wide
 from cytape.ops.engine.declare import enter, general, linear, nondifferentiable
@@ -225,14 +224,14 @@ def _prod_partials(op):
 
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
+        return NotImplemented
     g = _keepdims(op, g)
     return _times(g, _conj(_prod_partials(op)), g == 0)
 
 
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
-        return deferred_jvp(op, t) if t.ndim == op.input_specs[0].ndim else NotImplemented
+        return NotImplemented
     return _summed(op, _times(t, _prod_partials(op), t == 0))
 
 
@@ -354,25 +353,25 @@ def _std_partials(op):
 
 def _var_vjp(op, g):
     if op.input_specs[0].ndim < 0:
-        return deferred_vjp(op, g)
+        return NotImplemented
     return _keepdims(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op)
 
 
 def _var_jvp(op, t):
     if op.input_specs[0].ndim < 0:
-        return deferred_jvp(op, t)
+        return NotImplemented
     return 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op)
 
 
 def _std_vjp(op, g):
     if op.input_specs[0].ndim < 0:
-        return deferred_vjp(op, g)
+        return NotImplemented
     return _keepdims(op, g) * _std_partials(op)
 
 
 def _std_jvp(op, t):
     if op.input_specs[0].ndim < 0:
-        return deferred_jvp(op, t)
+        return NotImplemented
     return _inner(op, _std_partials(op), t)
 
 
@@ -491,7 +490,7 @@ def _doubling_steps(row):
 def _cumprod_vjp(op, g):
     axis = op.attrs["axis"]
     if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
+        return NotImplemented
     g = moveaxis(g, axis, -1)
     still = g == 0
     for shift, row in reversed(_doubling_steps(moveaxis(_conj(_operand(op)), axis, -1))):
@@ -509,7 +508,7 @@ def _cumprod_vjp(op, g):
 def _cumprod_jvp(op, t):
     axis = op.attrs["axis"]
     if not op.input_specs[0].known:
-        return deferred_jvp(op, t)
+        return NotImplemented
     t = moveaxis(t, axis, -1)
     still = t == 0
     for shift, row in _doubling_steps(moveaxis(_operand(op), axis, -1)):

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
-from cytape.ops.engine.declare import general, nondifferentiable, structural
+from cytape.ops.engine.declare import multilinear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shared.batches import reshape_batch
@@ -209,12 +209,10 @@ def _reshape_dynamically(a, shape, order):
     return dynamic_reshape_op(a, shape, extents=extents, order=order)
 
 
-dynamic_reshape_op = general(
+dynamic_reshape_op = multilinear(
     "DynamicReshape",
     lambda x, shape, *, extents, order: x.reshape(shape.tolist(), order=order),
-    vjp=lambda op, g: (reshape(g, op.input_specs[0].extents, op.attrs["order"]), None),
-    jvp=lambda op, t, _: dynamic_reshape_op(t, op.inputs[1], **op.attrs),
-    saved_inputs=(1,),
+    lambda op, g, _: reshape(g, op.input_specs[0].extents, op.attrs["order"]),
     shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype),
 )
 

@@ -225,10 +225,14 @@ cdef list each_direction(TangentRecorder accumulator, Op op, list inputs, list o
 
 cdef list one_direction(TangentRecorder accumulator, Op op, list inputs, list outputs, dict attrs,
                         list tangents, Recorder op_tape, bint plain):
-    if op_tape is not None:
-        return transpose(accumulator, op_tape, outputs, tangents)
-    results = op.tangents(inputs, outputs, attrs, tangents, plain, False)
-    return list(results) if isinstance(results, (tuple, list)) else [results]
+    if op_tape is None:
+        results = op.tangents(inputs, outputs, attrs, tangents, plain, False)
+        if results is not NotImplemented:
+            return list(results) if isinstance(results, (tuple, list)) else [results]
+        op_tape = recorded_alone(op, inputs, outputs, attrs)
+        if plain:
+            tangents = [None if x is None else value_of_array(x) for x in tangents]
+    return transpose(accumulator, op_tape, outputs, tangents)
 
 
 cdef object stacked(tuple results, bint plain):

@@ -17,6 +17,7 @@ from numpy cimport ndarray
 
 from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
 from .forward cimport tangent_value
+from .general_op cimport GeneralOp
 from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
 
 from cytape.ops.engine.dispatch import conform
@@ -33,7 +34,7 @@ cdef int64_t* effort = effort_so_far()
 
 
 @cython.final
-cdef class MatMulOp(GeneralOp):
+cdef class MatMulOp(MultilinearOp):
     def __call__(self, *inputs, **attrs):
         if len(inputs) == 2 and not attrs:
             product = self.call2(inputs[0], inputs[1])
