@@ -378,7 +378,7 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
         gradients = (gradients,)
     for gradient in gradients:
         if gradient is NotImplemented:
-            gradients = conform["deferred"](view, gradients, seeds)
+            gradients = conform.deferred(view, gradients, seeds)
             break
     return give_all(op, call, gradients)
 

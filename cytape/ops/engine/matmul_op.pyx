@@ -15,12 +15,10 @@ from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, new_valu
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
-from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
+from .dispatch cimport (
+    conform, dense_value, is_followed, opts_out, owned, tensor_value, value_of)
 from .forward cimport tangent_value
-from .general_op cimport GeneralOp
 from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
-
-from cytape.ops.engine.dispatch import conform
 
 cnp.import_array()
 
@@ -158,11 +156,11 @@ cdef class MatMulOp(MultilinearOp):
             return False
         attrs = {"axes": None}
         if call.needed[0]:
-            right = append1(graph, conform["transpose_op"], attrs, right, transposed(b.spec))
+            right = append1(graph, conform.transpose_op, attrs, right, transposed(b.spec))
             call.input_gradients[0] = owned(
                 graph.value_at(append2(graph, self, gradient, right, a.spec)))
         if call.needed[1]:
-            left = append1(graph, conform["transpose_op"], attrs, left, transposed(a.spec))
+            left = append1(graph, conform.transpose_op, attrs, left, transposed(a.spec))
             call.input_gradients[1] = owned(
                 graph.value_at(append2(graph, self, left, gradient, b.spec)))
         return True

@@ -1,13 +1,12 @@
 from cytape.tensor.spec cimport Spec
 
-from .dispatch cimport restored
+from .dispatch cimport conform, restored
 
 import sys
 
 import numpy as np
 
 from cytape.errors import InvalidGradientError
-from cytape.ops.engine.dispatch import conform
 
 
 cdef class MultilinearOp(GeneralOp):
@@ -87,7 +86,7 @@ def gradients_of_factors(OpCall op not None, *gradients) -> list:
                                        "returned None, not a gradient")
         if product.core is not None and gradient is not NotImplemented and (
                 was_broadcast(op.input_specs[i], getattr(gradient, "shape", ()))):
-            gradient = conform["sum_to"](gradient, op.input_specs[i])
+            gradient = conform.sum_to(gradient, op.input_specs[i])
         results[i] = gradient
     return results
 
