@@ -41,6 +41,7 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.general_op import CustomOp, custom_call
 from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.partials_op import operands
 from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
@@ -49,14 +50,6 @@ from cytape.tensor.state import TangentRecorder
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["jet"]
-
-# Linear in each operand, the others held fixed.
-_MULTILINEAR = {
-    "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput", "Einsum", "MatMul", "Multiply",
-    "Tensordot",
-}  # fmt: skip
-# Linear in these operands together, the others being indices or conditions.
-_LINEAR_IN = {"Gather": {0}, "ScatterAdd": {0}, "Where": {1, 2}}
 
 
 def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
@@ -268,13 +261,13 @@ class _Rule:
     ) -> list[_Series]:
         # What a user's gradient function reads may be any tensor, its op's own outputs included.
         known: dict[int, Any] = dict(self.alive) if isinstance(op, CustomOp) else {}
-        if op.name in _MULTILINEAR:
+        if op.name == "Multiply" or isinstance(op, MultilinearOp) and len(outputs) == 1:
             derivatives = [_product(op, inputs, outputs[0], stored, attrs)]
         elif op.name == "Divide":
             derivatives = [_quotient(inputs[1], outputs[0], *stored)]
         elif isinstance(op, ElementwiseOp):
             derivatives = [_chain(op, inputs, outputs[0], stored)]
-        elif op.name in _LINEAR_IN or getattr(op, "linear", False):
+        elif op.name == "Where" or getattr(op, "linear", False):
             derivatives = _linear(op, inputs, outputs, stored, attrs)
         else:
             derivatives = _by_forward_rule(op, inputs, outputs, stored, attrs, known)
@@ -313,6 +306,8 @@ def _followed(
 
 def _product(op: Any, inputs: list, output: Tensor, stored: list, attrs: dict) -> Callable:
     """Differentiate what is linear in each input, by Leibniz' rule."""
+    if isinstance(op, MultilinearOp):  # other inputs stand still
+        stored = [of_x if op.is_linear_in(i) else None for i, of_x in enumerate(stored)]
 
     def derivative(series: _Series, order: int) -> Any:
         total = None
@@ -374,7 +369,7 @@ def _chain(op: ElementwiseOp, inputs: list, output: Tensor, stored: list) -> Cal
 
 
 def _linear(op: Any, inputs: list, outputs: list, stored: list, attrs: dict) -> list[Callable]:
-    moving = _LINEAR_IN.get(op.name, range(len(inputs)))
+    moving = range(op.name == "Where", len(inputs))  # a condition stands still
 
     def at(order: int) -> list:
         if all(_at(None, stored[i], order) is None for i in moving):

@@ -2,6 +2,6 @@
 
 from cytape.ops import protocols  # noqa: F401  (they install themselves)
 from cytape.ops.engine.declare import OPS
-from cytape.ops.shared import batches, conform  # noqa: F401  (they install themselves)
+from cytape.ops.shared import batches, conform, deferred  # noqa: F401  (they install themselves)
 
 __all__ = ["OPS"]

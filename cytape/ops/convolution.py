@@ -5,8 +5,8 @@ one offset, the outputs that see the image there and the pixels they see are two
 (`Window.taps`). Padding is never stored, it is what the slices leave out.
 
 - A convolution copies what the outputs see into the rows of a matrix, and multiplies by the
-  filters once. It is linear in the image and in the filters; its two adjoints and itself are each
-  other's derivatives, which is all that any order needs.
+  filters once. It is linear in the image and in the filters; its two transposes and itself are
+  each other's, which is all that any order needs.
 - Max pooling also returns where each maximum came from, and is a gather from there.
 """
 
@@ -16,12 +16,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.declare import general, linear, multilinear
 from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
-from cytape.ops.linalg import bilinear_jvp, conj_if_complex
 from cytape.ops.shapes import nn_shapes, shape_rules
 from cytape.ops.shaping import ravel, reshape, shape, transpose
-from cytape.ops.shared.deferred import deferred_vjp
 
 __all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
 
@@ -183,11 +181,6 @@ def _with_batch(image_shape, g):
     return (len(g), *image_shape[1:]) if image_shape[0] is None else image_shape
 
 
-def _size_known(spec):
-    """Return whether all but the number of the images is known."""
-    return None not in spec.shape[1:]
-
-
 def _conv2d_input_gradient(filters, g, *, window, image_shape):
     image_shape = _with_batch(image_shape, g)
     columns = _as_matrix(g) @ _as_matrix(filters).T
@@ -203,70 +196,31 @@ def _conv2d_filter_gradient(image, g, *, window):
     return filters.reshape(*window.kernel, image.shape[-1], g.shape[-1])
 
 
-def _conv2d_vjp(op, g):
-    window = op.attrs["window"]
-    if not _size_known(op.input_specs[0]):
-        return deferred_vjp(op, g)
-    g_image = g_filters = None
-    if op.needs[0]:
-        g_image = conv2d_input_gradient_op(
-            conj_if_complex(op.inputs[1]), g, window=window, image_shape=op.input_specs[0].shape
-        )
-    if op.needs[1]:
-        g_filters = conv2d_filter_gradient_op(conj_if_complex(op.inputs[0]), g, window=window)
-    return g_image, g_filters
+def _image_gradient(op, g, filters):
+    shape = op.input_specs[0].shape
+    if None in shape[1:]:
+        return NotImplemented
+    return conv2d_input_gradient_op(filters, g, window=op.attrs["window"], image_shape=shape)
 
 
-def _conv2d_input_gradient_vjp(op, g):
-    window = op.attrs["window"]
-    g_filters = g_output = None
-    if op.needs[0]:
-        g_filters = conv2d_filter_gradient_op(g, conj_if_complex(op.inputs[1]), window=window)
-    if op.needs[1]:
-        g_output = conv2d_op(g, conj_if_complex(op.inputs[0]), window=window)
-    return g_filters, g_output
+def _filter_gradient(op, image, g):
+    return conv2d_filter_gradient_op(image, g, window=op.attrs["window"])
 
 
-def _conv2d_filter_gradient_vjp(op, g):
-    window = op.attrs["window"]
-    if not _size_known(op.input_specs[0]):
-        return deferred_vjp(op, g)
-    g_image = g_output = None
-    if op.needs[0]:
-        g_image = conv2d_input_gradient_op(
-            g, conj_if_complex(op.inputs[1]), window=window, image_shape=op.input_specs[0].shape
-        )
-    if op.needs[1]:
-        g_output = conv2d_op(conj_if_complex(op.inputs[0]), g, window=window)
-    return g_image, g_output
+def _output_gradient(op, image, filters):
+    return conv2d_op(image, filters, window=op.attrs["window"])
 
 
-conv2d_op = general(
-    "Conv2D",
-    forward=_conv2d,
-    vjp=_conv2d_vjp,
-    jvp=lambda op, image, filters: bilinear_jvp(op, conv2d_op, image, filters),
-    optional_tangents=(0, 1),
-    shape_rule=nn_shapes.conv2d,
-)
-
-conv2d_input_gradient_op = general(
-    "Conv2DBackpropInput",
-    forward=_conv2d_input_gradient,
-    vjp=_conv2d_input_gradient_vjp,
-    jvp=lambda op, filters, g: bilinear_jvp(op, conv2d_input_gradient_op, filters, g),
-    optional_tangents=(0, 1),
-    shape_rule=nn_shapes.conv2d_input_gradient,
-)
-
-conv2d_filter_gradient_op = general(
-    "Conv2DBackpropFilter",
-    forward=_conv2d_filter_gradient,
-    vjp=_conv2d_filter_gradient_vjp,
-    jvp=lambda op, image, g: bilinear_jvp(op, conv2d_filter_gradient_op, image, g),
-    optional_tangents=(0, 1),
-    shape_rule=nn_shapes.conv2d_filter_gradient,
-)
+conv2d_op = multilinear(
+    "Conv2D", _conv2d, _image_gradient, _filter_gradient, shape_rule=nn_shapes.conv2d)
+conv2d_input_gradient_op = multilinear(
+    "Conv2DBackpropInput", _conv2d_input_gradient,
+    _filter_gradient, lambda op, filters, image: _output_gradient(op, image, filters),
+    shape_rule=nn_shapes.conv2d_input_gradient)
+conv2d_filter_gradient_op = multilinear(
+    "Conv2DBackpropFilter", _conv2d_filter_gradient,
+    lambda op, filters, g: _image_gradient(op, g, filters), _output_gradient,
+    shape_rule=nn_shapes.conv2d_filter_gradient)
 
 
 def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):
@@ -400,9 +354,10 @@ def _avg_pool_gradient(g, *, window, image_shape):
 
 
 def _avg_pool_back(op, g):
-    if not _size_known(op.input_specs[0]):
-        return deferred_vjp(op, g)
-    return avg_pool_gradient_op(g, image_shape=op.input_specs[0].shape, **op.attrs)
+    image_shape = op.input_specs[0].shape
+    if None in image_shape[1:]:
+        return NotImplemented
+    return avg_pool_gradient_op(g, image_shape=image_shape, **op.attrs)
 
 
 avg_pool_op = linear(

@@ -12,16 +12,15 @@ operand need more than that:
 """
 
 import string
+from functools import partial
 
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, only_numpy
-from cytape.ops.engine.declare import general
-from cytape.ops.linalg import conj_if_complex
+from cytape.ops.engine.declare import multilinear
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, reshape
 from cytape.ops.shared.conform import fit_like
-from cytape.ops.shared.deferred import deferred_vjp
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["einsum"]
@@ -75,18 +74,6 @@ def _einsum_spec(*specs, subscripts, optimize):
     return symbolic_spec([sizes.get(letter, 1) for letter in output], dtype)
 
 
-def _einsum_vjp(op, g):
-    terms, output = _spell_out(op.attrs["subscripts"], [spec.ndim for spec in op.input_specs])
-    if not all([spec.known for spec in op.input_specs]) and any(
-        _is_intricate(terms, output, position) for position, needed in enumerate(op.needs) if needed
-    ):
-        return deferred_vjp(op, g)
-    return tuple(
-        _operand_gradient(op, g, position, terms, output) if needed else None
-        for position, needed in enumerate(op.needs)
-    )
-
-
 def _is_intricate(terms, output, position):
     """Return whether a letter of an operand is on a diagonal, or occurs nowhere else."""
     others = "".join([*terms[:position], *terms[position + 1 :], output])
@@ -94,16 +81,15 @@ def _is_intricate(terms, output, position):
     return len(set(term)) < len(term) or not set(term) <= set(others)
 
 
-def _operand_gradient(op, g, position, terms, output):
-    operands, spec = op.inputs, op.input_specs[position]
-    shape = spec.shape
-    factors, factor_terms = [g], [output]
-    for other, term in enumerate(terms):
-        if other != position:
-            factors.append(conj_if_complex(operands[other]))
-            factor_terms.append(term)
-
-    if not all([spec.known for spec in op.input_specs]):
+def _transpose(position, op, *factors):
+    terms, output = _spell_out(op.attrs["subscripts"], [spec.ndim for spec in op.input_specs])
+    spec, shape = op.input_specs[position], op.input_specs[position].shape
+    known = all([spec.known for spec in op.input_specs])
+    if not known and _is_intricate(terms, output, position):
+        return NotImplemented
+    factors = [factors[position], *factors[:position], *factors[position + 1 :]]
+    factor_terms = [output, *terms[:position], *terms[position + 1 :]]
+    if not known:
         subscripts = f"{','.join(factor_terms)}->{terms[position]}"
         return fit_like(einsum_op(*factors, subscripts=subscripts, optimize=_optimize(op)), spec)
     term = ""
@@ -111,7 +97,7 @@ def _operand_gradient(op, g, position, terms, output):
     for letter, size in zip(terms[position], shape, strict=True):
         if letter in term:
             fresh = next(fresh_letters)
-            factors.append(np.eye(size, dtype=g.dtype))
+            factors.append(np.eye(size, dtype=factors[0].dtype))
             factor_terms.append(letter + fresh)
             letter = fresh
         term += letter
@@ -137,24 +123,20 @@ def _optimize(op):
     return optimize if isinstance(optimize, bool | str) else True
 
 
-def _einsum_jvp(op, *tangents):
-    operands, total = op.inputs, None
-    for position, tangent in enumerate(tangents):
-        if tangent is not None:
-            factors = [*operands[:position], tangent, *operands[position + 1 :]]
-            term = einsum_op(*factors, **op.attrs)
-            total = term if total is None else total + term
-    return total
+def _batched(op, position, *factors):
+    terms, output = _spell_out(op.attrs["subscripts"], [spec.ndim for spec in op.input_specs])
+    letter = _unused_letters(output + "".join(terms))[:1]
+    if not letter:
+        return NotImplemented
+    terms[position] = letter + terms[position]
+    subscripts = f"{','.join(terms)}->{letter}{output}"
+    return einsum_op(*factors, subscripts=subscripts, optimize=_optimize(op))
 
 
-einsum_op = general(
-    "Einsum",
-    forward=_einsum,
-    vjp=_einsum_vjp,
-    jvp=_einsum_jvp,
-    optional_tangents=range(64),  # more operands NumPy does not take
-    shape_rule=_einsum_spec,
-)
+einsum_op = multilinear(
+    "Einsum", _einsum,
+    *[partial(_transpose, i) for i in range(64)],  # more operands NumPy does not take
+    batched=_batched, shape_rule=_einsum_spec)
 
 
 def einsum(*operands, out=None, optimize=False, **kwargs):

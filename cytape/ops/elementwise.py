@@ -23,7 +23,6 @@ import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, only_numpy
 from cytape.ops.engine.declare import elementwise, enter, general, linear
-from cytape.ops.engine.dispatch import conform, install_conform
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
@@ -206,16 +205,13 @@ def _where_batched(op, _, dx, dy):
     return where(op.inputs[0], dx, dy)
 
 
-_where = enter(
+where_op = enter(
     WhereOp(
         "Where", np.where, _where_vjp, _where_jvp,
         saved_inputs=(0,), optional_tangents=(0, 1, 2), batched=_where_batched,
         shape_rule=shape_rules.where,
     )
 )  # fmt: skip
-
-
-install_conform(where=_where)
 
 
 def where(condition, /, *x_and_y):
@@ -243,10 +239,9 @@ def where(condition, /, *x_and_y):
     array([1., 0.])
     """
     if x_and_y:
-        return _where(condition, *x_and_y)
-    if is_tensor(condition) and condition.graph is not None:
-        return conform["nonzero"](condition)
-    return np.nonzero(condition.numpy() if is_tensor(condition) else condition)
+        return where_op(condition, *x_and_y)
+    known = is_tensor(condition) and condition.graph is None
+    return np.nonzero(condition.numpy() if known else condition)
 
 
 def _extremum(name, ufunc, is_first):

@@ -7,9 +7,9 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import array
 from cytape.ops.engine.arguments import is_tensor, only_numpy, plain, wide
-from cytape.ops.engine.declare import enter, general, linear, nondifferentiable
+from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.engine.index_op import IndexOp, index_in_batch, static
+from cytape.ops.engine.index_op import IndexOp, holds_symbol, index_in_batch, is_symbol, static
 from cytape.ops.shapes import index_shapes, shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.ops.shared.batches import batch_outline, is_known
@@ -17,8 +17,6 @@ from cytape.ops.shared.conform import stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import UnknownShape, symbolic_spec
-from cytape.tensor.state import current_graph
-from cytape.tensor.variable import Variable
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
 
@@ -108,11 +106,11 @@ def _getitem_in_graph(x, index):
     def template(part):
         if isinstance(part, slice):
             bounds = (part.start, part.stop, part.step)
-            return slice(*[template(bound) if _is_symbol(bound) else whole(bound)
+            return slice(*[template(bound) if is_symbol(bound) else whole(bound)
                            for bound in bounds])
-        if isinstance(part, list) and _holds_symbol(part):
+        if isinstance(part, list) and holds_symbol(part):
             part = array(part)
-        if _is_symbol(part):
+        if is_symbol(part):
             tensors.append(part)
             return f"@{len(tensors) - 1}"
         return static(part)
@@ -121,21 +119,6 @@ def _getitem_in_graph(x, index):
     if tensors:
         return dynamic_get_item_op(x, *tensors, index=parts)
     return get_item_op(x, index=parts)
-
-
-def _is_symbol(part):
-    """Return whether something is a tensor whose value is known when a graph runs only."""
-    if isinstance(part, Variable):
-        return current_graph() is not None
-    return is_tensor(part) and part.graph is not None
-
-
-def _holds_symbol(index):
-    if isinstance(index, tuple | list):
-        return any(map(_holds_symbol, index))
-    if isinstance(index, slice):
-        return any(map(_is_symbol, (index.start, index.stop, index.step)))
-    return _is_symbol(index)
 
 
 def _filled_in(index, values):
@@ -173,59 +156,44 @@ def _dynamic_batch(op, get_or_add):
     return NotImplemented if index is None else get_or_add(index)
 
 
-dynamic_get_item_op = general(
+dynamic_get_item_op = multilinear(
     "DynamicGetItem",
     _dynamic_get_item,
-    vjp=lambda op, g: (
-        dynamic_index_add_op(g, stand_in(op.input_specs[0]), *op.inputs[1:], **op.attrs),
-        *[None] * (len(op.input_specs) - 1),
+    lambda op, g, *values: dynamic_index_add_op(
+        g, stand_in(op.input_specs[0]), *values, **op.attrs
     ),
-    jvp=lambda op, t, *_: dynamic_get_item_op(t, *op.inputs[1:], **op.attrs),
-    saved_inputs=tuple(range(1, 64)),
-    batched=lambda op, t, *_: _dynamic_batch(
-        op, lambda index: dynamic_get_item_op(t, *op.inputs[1:], index=index)),
+    batched=lambda op, _, t, *values: _dynamic_batch(
+        op, lambda index: dynamic_get_item_op(t, *values, index=index)),
     shape_rule=_dynamic_spec,
 )
-dynamic_index_add_op = general(
+dynamic_index_add_op = multilinear(
     "DynamicIndexAdd",
     lambda values, like, *others, index: _index_add(
         values, index=_filled_in(index, others), shape=like.shape
     ),
-    vjp=lambda op, g: (
-        dynamic_get_item_op(g, *op.inputs[2:], **op.attrs), *[None] * (len(op.input_specs) - 1)
-    ),
-    jvp=lambda op, t, *_: dynamic_index_add_op(t, *op.inputs[1:], **op.attrs),
-    optional_tangents=range(1, 64),
-    saved_inputs=tuple(range(1, 64)),
-    batched=lambda op, t, *_: _dynamic_batch(
-        op, lambda index: dynamic_index_add_op(
-            t, batch_outline(t, op.inputs[1]), *op.inputs[2:], index=index)),
+    lambda op, g, _, *others: dynamic_get_item_op(g, *others, **op.attrs),
+    batched=lambda op, _, t, like, *others: _dynamic_batch(
+        op, lambda index: dynamic_index_add_op(t, batch_outline(t, like), *others, index=index)),
     shape_rule=lambda values, like, *_, index: shape_rules.like_second(values, like),
 )
-install_conform(
-    getitem=_getitem_in_graph, holds_symbol=_holds_symbol, index_add_op=index_add_op)
+install_conform(getitem=_getitem_in_graph, index_add_op=index_add_op)
 
 
 # -- slices along one axis -----------------------------------------------------------------------
 
 
-def _gather_vjp(op, g):
-    indices, attrs = op.inputs[1], op.attrs
-    if not (op.input_specs[0].known and op.input_specs[1].known):
-        return _gather_vjp_unknown(op, g, indices)
-    (shape, count) = op.input_specs[0].shape, op.input_specs[1].size
-    if attrs["axis"] == 0 and attrs["mode"] == "raise":
-        values = reshape(g, (count, *shape[1:]))
-        return IndexedSlices(values, reshape(indices, (count,)), shape), None
-    return scatter_add_op(g, indices, size=shape[attrs["axis"]], **attrs), None
-
-
-def _gather_vjp_unknown(op, g, indices):
-    shape, attrs = op.input_specs[0].extents, op.attrs
-    rest = shape[1:]
-    if attrs["axis"] == 0 and attrs["mode"] == "raise" and None not in rest and 0 not in rest:
-        return IndexedSlices(reshape(g, (-1, *rest)), reshape(indices, (-1,)), shape), None
-    return scatter_add_like_op(g, indices, stand_in(op.input_specs[0]), **attrs), None
+def _gather_transpose(op, g, indices):
+    attrs, axis = op.attrs, op.attrs["axis"]
+    by_slices = axis == 0 and attrs["mode"] == "raise"
+    if op.input_specs[0].known and op.input_specs[1].known:
+        shape, count = op.input_specs[0].shape, op.input_specs[1].size
+        if not by_slices:
+            return scatter_add_op(g, indices, size=shape[axis], **attrs)
+    else:
+        shape, count = op.input_specs[0].extents, -1
+        if not by_slices or None in shape[1:] or 0 in shape[1:]:
+            return scatter_add_like_op(g, indices, stand_in(op.input_specs[0]), **attrs)
+    return IndexedSlices(reshape(g, (count, *shape[1:])), reshape(indices, (count,)), shape)
 
 
 def _scatter_add(values, indices, *, axis, mode, size):
@@ -237,50 +205,33 @@ def _scatter_add(values, indices, *, axis, mode, size):
     return _added_at(shape, (slice(None),) * axis + (indices,), values)
 
 
-def _along_later_axis(op, product, t):
-    return product(t, op.inputs[1], **{**op.attrs, "axis": op.attrs["axis"] + 1})
+def _along_later_axis(op):
+    return {**op.attrs, "axis": op.attrs["axis"] + 1}
 
 
-gather_op = general(
+gather_op = multilinear(
     "Gather",
-    forward=lambda params, indices, *, axis, mode: np.take(params, indices, axis=axis, mode=mode),
-    vjp=_gather_vjp,
-    jvp=lambda op, t, _: gather_op(t, op.inputs[1], **op.attrs),
-    saved_inputs=(1,),
-    batched=lambda op, t, _: _along_later_axis(op, gather_op, t),
-    shape_rule=index_shapes.gather,
-)
-
-scatter_add_op = general(
-    "ScatterAdd",
-    forward=_scatter_add,
-    vjp=lambda op, g: (
-        gather_op(g, op.inputs[1], axis=op.attrs["axis"], mode=op.attrs["mode"]),
-        None,
-    ),
-    jvp=lambda op, t, _: scatter_add_op(t, op.inputs[1], **op.attrs),
-    saved_inputs=(1,),
-    batched=lambda op, t, _: _along_later_axis(op, scatter_add_op, t),
-    shape_rule=index_shapes.scatter_add,
-)
+    lambda params, indices, *, axis, mode: np.take(params, indices, axis=axis, mode=mode),
+    _gather_transpose,
+    batched=lambda op, _, t, indices: gather_op(t, indices, **_along_later_axis(op)),
+    shape_rule=index_shapes.gather)
+scatter_add_op = multilinear(
+    "ScatterAdd", _scatter_add,
+    lambda op, g, indices: gather_op(g, indices, axis=op.attrs["axis"], mode=op.attrs["mode"]),
+    batched=lambda op, _, t, indices: scatter_add_op(t, indices, **_along_later_axis(op)),
+    shape_rule=index_shapes.scatter_add)
 
 
 def _scatter_add_like(values, indices, like, *, axis, mode):
     return _scatter_add(values, indices, axis=axis, mode=mode, size=like.shape[axis])
 
 
-scatter_add_like_op = general(
-    "ScatterAddLike",
-    _scatter_add_like,
-    vjp=lambda op, g: (gather_op(g, op.inputs[1], **op.attrs), None, None),
-    jvp=lambda op, t, *_: scatter_add_like_op(t, *op.inputs[1:], **op.attrs),
-    batched=lambda op, t, *_: scatter_add_like_op(
-        t, op.inputs[1], batch_outline(t, op.inputs[2]),
-        **{**op.attrs, "axis": op.attrs["axis"] + 1}),
-    saved_inputs=(1, 2),
-    optional_tangents=(1, 2),
-    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like),
-)
+scatter_add_like_op = multilinear(
+    "ScatterAddLike", _scatter_add_like,
+    lambda op, g, indices, _: gather_op(g, indices, **op.attrs),
+    batched=lambda op, _, t, indices, like: scatter_add_like_op(
+        t, indices, batch_outline(t, like), **_along_later_axis(op)),
+    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like))
 
 
 def scatter_add(values, indices, shape):
@@ -354,7 +305,7 @@ def _positions(x):
 
 def _must_wait(index, x):
     """Return whether it takes a graph's run to tell what an index means for a tensor."""
-    return _is_symbol(index) or (_is_symbol(x) and not x.spec.known)
+    return is_symbol(index) or (is_symbol(x) and not x.spec.known)
 
 
 def _along_axis_spec(arr, indices, *, axis):

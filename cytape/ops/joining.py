@@ -8,8 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
-from cytape.ops.engine.declare import general, structural
-from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.engine.declare import general, linear, structural
 from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
 from cytape.ops.shared.conform import stand_in
@@ -147,9 +146,6 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     if out is not None and only_numpy("stack", arrays, out=out):
         return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
     return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting)
-
-
-install_conform(stack=stack)
 
 
 def vstack(tup, *, dtype=None, casting="same_kind"):
@@ -294,14 +290,10 @@ def _even_parts(a, *, sections, axis):
     return joining_shapes.split(a, sizes=sizes, axis=axis)
 
 
-split_evenly_op = general(
-    "SplitEvenly",
-    _split_evenly,
-    vjp=lambda op, *gs: _joined_back(op, gs),
-    jvp=lambda op, t: split_evenly_op(t, **op.attrs),
-    saved_inputs=(),
+split_evenly_op = linear(
+    "SplitEvenly", _split_evenly, transpose=lambda op, *gs: _joined_back(op, gs),
     shape_rule=_even_parts,
-)
+)  # fmt: skip
 
 
 def _split_at_tensor(ary, indices, axis):

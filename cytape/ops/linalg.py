@@ -2,6 +2,7 @@
 
 import math
 import operator
+from functools import partial
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -10,7 +11,7 @@ from cytape.ops import reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, multiply, real, sign, where
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, wide
-from cytape.ops.engine.declare import enter, general, linear
+from cytape.ops.engine.declare import enter, general, linear, multilinear
 from cytape.ops.engine.matmul_op import MatMulOp
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
@@ -24,24 +25,11 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
-from cytape.ops.shared.batches import is_known
-from cytape.ops.shared.conform import sum_to, widened
+from cytape.ops.shared.conform import widened
 from cytape.ops.shared.grouping import together
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"]
-
-
-def bilinear_jvp(op, product, left_tangent, right_tangent):
-    """Return the tangent of ``product(left, right)``, which is linear in each of the two."""
-    left = right = None
-    if left_tangent is not None:
-        left = product(left_tangent, op.inputs[1], **op.attrs)
-    if right_tangent is not None:
-        right = product(op.inputs[0], right_tangent, **op.attrs)
-    if left is None or right is None:
-        return right if left is None else left
-    return left + right
 
 
 def conj_if_complex(x):
@@ -56,98 +44,46 @@ def _transposed(matrix):
     return transpose(matrix) if matrix.ndim == 2 else swapaxes(matrix, -1, -2)
 
 
-def _matmul_left_gradient(op, g):
+def _matmul_left(op, g, b):
     a_spec, b_spec = op.input_specs
-    b = conj_if_complex(op.inputs[1])
     if b_spec.ndim == 1:
         return b * (g if a_spec.ndim == 1 else expand_dims(g, -1))
     if a_spec.ndim == 1 and b_spec.ndim > 2:
         g = expand_dims(g, -2)
-    return sum_to(matmul_op(g, _transposed(b)), a_spec)
+    return matmul_op(g, _transposed(b))
 
 
-def _matmul_right_gradient(op, g):
+def _matmul_right(op, a, g):
     a_spec, b_spec = op.input_specs
-    a = conj_if_complex(op.inputs[0])
     if a_spec.ndim == 1:
         return a * g if b_spec.ndim == 1 else expand_dims(a, -1) * expand_dims(g, -2)
     if a_spec.ndim > 2 and b_spec.ndim <= 2:  # one product instead of a sum of products
         if not (a_spec.known and b_spec.known):
-            return _matmul_right_gradient_unknown(a, g, b_spec)
+            axes = tuple(range(a_spec.ndim - 1))
+            return tensordot_op(a, g, axes=(axes, axes))
         rows = math.prod(a_spec.shape[:-1])
         a = reshape(a, (rows, a_spec.shape[-1]))
         g = reshape(g, (rows, *b_spec.shape[1:]))
-    return sum_to(matmul_op(_transposed(a), g), b_spec)
+    return matmul_op(_transposed(a), g)
 
 
-def _matmul_right_gradient_unknown(a, g, b_spec):
-    """Sum over all axes that the operands have before those of the matrices."""
-    a_axes = tuple(range(a.ndim - 1))
-    return sum_to(tensordot_op(a, g, axes=(a_axes, a_axes)), b_spec)
-
-
-def _matmul_vjp(op, g):
-    return (
-        _matmul_left_gradient(op, g) if op.needs[0] else None,
-        _matmul_right_gradient(op, g) if op.needs[1] else None,
-    )
-
-
-def _matmul_batched(op, a_tangents, b_tangents):
-    """Multiply stacks of matrices that all have as many axes as a batch of the product needs."""
-    a_spec, b_spec = op.input_specs
-    if not (a_spec.known and b_spec.known and all(
-            [t is None or is_known(t) for t in (a_tangents, b_tangents)])):
-        return _matmul_batched_unknown(op, a_tangents, b_tangents)
-    ndim = max(a_spec.ndim, b_spec.ndim, 2)
-
-    def matrices(x, spec, shape_of_vector):
-        shape = spec.shape if spec.ndim > 1 else shape_of_vector
-        lead = x.shape[: x.ndim - spec.ndim]
-        return reshape(x, lead + (1,) * (ndim - len(shape)) + shape)
-
-    def product(a, b):
-        row, column = (1, *a_spec.shape), (*b_spec.shape, 1)
-        return matmul_op(matrices(a, a_spec, row), matrices(b, b_spec, column))
-
-    tangents = bilinear_jvp(op, product, a_tangents, b_tangents)
-    return reshape(tangents, tangents.shape[:1] + op.output_specs[0].shape)
-
-
-def _matmul_batched_unknown(op, a_tangents, b_tangents):
-    """Do the same by axes of length one, for operands whose extents are not all known."""
-    a_spec, b_spec = op.input_specs
-    if a_spec.ndim < 0 or b_spec.ndim < 0:
+def _matmul_batched(op, position, *factors):
+    """Multiply stacks: a vector is a matrix of one row or column, which is dropped at the end."""
+    ndims = [spec.ndim for spec in op.input_specs]
+    if min(ndims) < 0:
         return NotImplemented
-    ndim = max(a_spec.ndim, b_spec.ndim, 2)
-
-    def matrices(x, spec, vector):
-        index = (Ellipsis,) if spec.ndim > 1 else vector
-        ones = (None,) * (ndim - max(spec.ndim, 2))
-        return x[(slice(None),) * (x.ndim - spec.ndim) + ones + index]
-
-    def product(a, b):
-        return matmul_op(
-            matrices(a, a_spec, (None, Ellipsis)), matrices(b, b_spec, (Ellipsis, None)))
-
-    tangents = bilinear_jvp(op, product, a_tangents, b_tangents)
-    row = () if a_spec.ndim > 1 else (0,)
-    column = () if b_spec.ndim > 1 else (0,)
-    rest = () if column or not row else (slice(None),)
-    return tangents[(Ellipsis, *row, *rest, *column)] if row or column else tangents
+    matrices = []
+    for i, vector in enumerate([(None, Ellipsis), (Ellipsis, None)]):
+        ones = (None,) * (max(*ndims, 2) - max(ndims[i], 2))
+        many = (slice(None), *ones) if i == position else ()
+        matrices.append(factors[i][(*many, *(vector if ndims[i] == 1 else (Ellipsis,)))])
+    row, column = [0 if ndim == 1 else slice(None) for ndim in ndims]
+    return matmul_op(*matrices)[..., row, column]
 
 
-matmul_op = enter(
-    MatMulOp(
-        "MatMul",
-        np.matmul,
-        vjp=_matmul_vjp,
-        jvp=lambda op, a, b: bilinear_jvp(op, matmul_op, a, b),
-        optional_tangents=(0, 1),
-        batched=_matmul_batched,
-        shape_rule=shape_rules.matmul,
-    )
-)
+matmul_op = enter(MatMulOp(
+    "MatMul", np.matmul, (_matmul_left, _matmul_right), core=(2, 2), batched=_matmul_batched,
+    shape_rule=shape_rules.matmul))
 
 
 def matmul(x1, x2, /, out=None, **kwargs):
@@ -165,34 +101,35 @@ def matmul(x1, x2, /, out=None, **kwargs):
 # -- tensordot -----------------------------------------------------------------------------------
 
 
-def _tensordot_vjp(op, g):
-    a_axes, b_axes = op.attrs["axes"]
-    a_spec, b_spec = op.input_specs
-    a_free = [axis for axis in range(a_spec.ndim) if axis not in a_axes]
-    b_free = [axis for axis in range(b_spec.ndim) if axis not in b_axes]
-    grad_a = grad_b = None
-    if op.needs[0]:
-        g_axes = tuple(range(len(a_free), g.ndim))
-        grad_a = tensordot_op(g, conj_if_complex(op.inputs[1]), axes=(g_axes, tuple(b_free)))
-        # The axes of `b` that are left come in the order they have in `b`.
-        order = a_free + [a_axes[k] for k in np.argsort(b_axes)]
-        grad_a = transpose(grad_a, tuple(np.argsort(order)))
-    if op.needs[1]:
-        g_axes = tuple(range(len(a_free)))
-        grad_b = tensordot_op(conj_if_complex(op.inputs[0]), g, axes=(tuple(a_free), g_axes))
-        order = [b_axes[k] for k in np.argsort(a_axes)] + b_free
-        grad_b = transpose(grad_b, tuple(np.argsort(order)))
-    return grad_a, grad_b
+def _tensordot_transpose(i, op, *factors):
+    axes, free = op.attrs["axes"], _free_axes(op)
+    split, n_axes = len(free[0]), len(free[0]) + len(free[1])
+    summed = [(tuple(range(split, n_axes)), free[1]), (free[0], tuple(range(split)))][i]
+    gradient = tensordot_op(*factors, axes=summed)
+    # The axes of the other operand that are left come in the order they have there.
+    left = [axes[i][k] for k in np.argsort(axes[1 - i])]
+    order = [*free[0], *left] if i == 0 else [*left, *free[1]]
+    return transpose(gradient, tuple(np.argsort(order)))
 
 
-tensordot_op = general(
-    "Tensordot",
-    forward=np.tensordot,
-    vjp=_tensordot_vjp,
-    jvp=lambda op, a, b: bilinear_jvp(op, tensordot_op, a, b),
-    optional_tangents=(0, 1),
-    shape_rule=shape_rules.tensordot,
-)
+def _free_axes(op):
+    """Return the axes of each operand that are not summed."""
+    return [
+        tuple([axis for axis in range(spec.ndim) if axis not in axes])
+        for spec, axes in zip(op.input_specs, op.attrs["axes"], strict=True)
+    ]
+
+
+def _tensordot_batched(op, position, a, b):
+    axes = list(op.attrs["axes"])
+    axes[position] = tuple([axis + 1 for axis in axes[position]])
+    product = tensordot_op(a, b, axes=tuple(axes))
+    return product if position == 0 else moveaxis(product, len(_free_axes(op)[0]), 0)
+
+
+tensordot_op = multilinear(
+    "Tensordot", np.tensordot, partial(_tensordot_transpose, 0), partial(_tensordot_transpose, 1),
+    batched=_tensordot_batched, shape_rule=shape_rules.tensordot)
 
 
 def tensordot(a, b, axes=2):
@@ -315,21 +252,11 @@ def kron(a, b):
     """
     a, b = together(a, b)
     length = max(ndim(a), ndim(b))
-    if None in (*shape(a), *shape(b)):
-        return _kron_unknown(a, b, length)
-    a_shape = (1,) * (length - ndim(a)) + shape(a)
-    b_shape = (1,) * (length - ndim(b)) + shape(b)
-    a = reshape(a, [size for n in a_shape for size in (n, 1)])
-    b = reshape(b, [size for n in b_shape for size in (1, n)])
-    return reshape(multiply(a, b), [n * m for n, m in zip(a_shape, b_shape, strict=True)])
-
-
-def _kron_unknown(a, b, length):
-    """Do the same with new axes instead of new shapes, but for the last step."""
     lead_a, lead_b = length - ndim(a), length - ndim(b)
-    a = expand_dims(a, tuple([*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)]))
-    b = expand_dims(b, tuple([*range(2 * lead_b), *range(2 * lead_b, 2 * length, 2)]))
-    return merge_pairs_op(multiply(a, b))
+    a = expand_dims(a, (*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)))
+    b = expand_dims(b, (*range(2 * lead_b), *range(2 * lead_b, 2 * length, 2)))
+    product = multiply(a, b)
+    return merge_pairs_op(product) if None in shape(product) else _merge_pairs(product)
 
 
 def _merge_pairs(x):

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.engine.declare import nondifferentiable
-from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import shape_rules
 from cytape.tensor.spec import spec_like, symbolic_spec
 
@@ -50,9 +49,6 @@ nonzero_op = nondifferentiable(
     shape_rule=lambda a: (symbolic_spec((None,), POSITIONS),)
     * len(shape_rules.shape_of(a, "nonzero")),
 )
-
-
-install_conform(nonzero=nonzero_op)
 
 
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None):

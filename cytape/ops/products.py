@@ -19,7 +19,6 @@ from cytape.ops.reductions import kept, operand, reduced_axes, summed
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
 from cytape.ops.shared.conform import widely
-from cytape.ops.shared.deferred import deferred_jvp, deferred_vjp
 
 __all__ = ["cumprod", "cumsum", "prod"]
 
@@ -67,14 +66,14 @@ def _prod_partials(op):
 
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
+        return NotImplemented
     g = kept(op, g)
     return _times(g, _conj(_prod_partials(op)), g == 0)
 
 
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
-        return deferred_jvp(op, t) if t.ndim == op.input_specs[0].ndim else NotImplemented
+        return NotImplemented
     return summed(op, _times(t, _prod_partials(op), t == 0))
 
 
@@ -136,7 +135,7 @@ def _doubling_steps(row):
 def _cumprod_vjp(op, g):
     axis = op.attrs["axis"]
     if not op.input_specs[0].known:
-        return deferred_vjp(op, g)
+        return NotImplemented
     g = moveaxis(g, axis, -1)
     still = g == 0
     for shift, row in reversed(_doubling_steps(moveaxis(_conj(operand(op)), axis, -1))):
@@ -154,7 +153,7 @@ def _cumprod_vjp(op, g):
 def _cumprod_jvp(op, t):
     axis = op.attrs["axis"]
     if not op.input_specs[0].known:
-        return deferred_jvp(op, t)
+        return NotImplemented
     t = moveaxis(t, axis, -1)
     still = t == 0
     for shift, row in _doubling_steps(moveaxis(operand(op), axis, -1)):

@@ -26,7 +26,6 @@ from cytape.ops.shaping import (
     reshape,
 )
 from cytape.ops.shared.conform import count, countable
-from cytape.ops.shared.deferred import deferred_jvp, deferred_vjp
 
 __all__ = [
     "all",
@@ -267,25 +266,25 @@ def _std_partials(op):
 
 def _var_vjp(op, g):
     if op.input_specs[0].ndim < 0:
-        return deferred_vjp(op, g)
+        return NotImplemented
     return kept(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op)
 
 
 def _var_jvp(op, t):
     if op.input_specs[0].ndim < 0:
-        return deferred_jvp(op, t)
+        return NotImplemented
     return 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op)
 
 
 def _std_vjp(op, g):
     if op.input_specs[0].ndim < 0:
-        return deferred_vjp(op, g)
+        return NotImplemented
     return kept(op, g) * _std_partials(op)
 
 
 def _std_jvp(op, t):
     if op.input_specs[0].ndim < 0:
-        return deferred_jvp(op, t)
+        return NotImplemented
     return _inner(op, _std_partials(op), t)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
-from cytape.ops.engine.declare import general, structural
-from cytape.ops.engine.dispatch import conform, install_conform
+from cytape.ops.engine.declare import multilinear, structural
+from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shared.batches import reshape_batch
 from cytape.ops.shared.conform import (
@@ -206,7 +206,7 @@ def _reshape_dynamically(a, shape, order):
     """Arrange the elements in a shape with extents that are known when a graph runs only."""
     if isinstance(shape, tuple | list):
         extents = tuple([None if _is_symbol(n) or n == -1 else int(n) for n in shape])
-        shape = conform["stack"]([n if is_tensor(n) else np.asarray(n) for n in shape])
+        shape = np.stack([n if is_tensor(n) else np.asarray(n) for n in shape])
     elif shape.ndim == 0:
         extents = (None,)
     else:
@@ -214,12 +214,10 @@ def _reshape_dynamically(a, shape, order):
     return dynamic_reshape_op(a, shape, extents=extents, order=order)
 
 
-dynamic_reshape_op = general(
+dynamic_reshape_op = multilinear(
     "DynamicReshape",
     lambda x, shape, *, extents, order: x.reshape(shape.tolist(), order=order),
-    vjp=lambda op, g: (reshape(g, op.input_specs[0].extents, op.attrs["order"]), None),
-    jvp=lambda op, t, _: dynamic_reshape_op(t, op.inputs[1], **op.attrs),
-    saved_inputs=(1,),
+    lambda op, g, _: reshape(g, op.input_specs[0].extents, op.attrs["order"]),
     shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype),
 )
 

@@ -185,7 +185,8 @@ class BuiltUnderContexts(Lookup):
         if device is None:
             device = present.device
         # No other context has this scope: there is none to look up.
-        self.contexts.append(present._replace(scope=scope, device=device, original=node))
+        self.contexts.append(Context(
+            scope, present.controls, device, present.overrides, node, present.recorded))
         return len(self.contexts) - 1
 
     def original_op(self, operation: Operation | None) -> AbstractContextManager[Any]:

@@ -8,17 +8,11 @@ from libc.stdlib cimport calloc, free
 
 from .rewriting cimport ABSENT, located_as, spec_at
 
-from cytape.ops.engine.declare import OPS
+cdef Op add, broadcast_to_op, index_add_op
 
-cdef Op add_op = None
-cdef Op index_add_op, broadcast_op
-
-
-cdef int find_ops() except -1:
-    global add_op, index_add_op, broadcast_op
-    index_add_op, broadcast_op = OPS["IndexAdd"], OPS["BroadcastTo"]
-    add_op = OPS["Add"]
-    return 0
+from cytape.ops.elementwise import add
+from cytape.ops.indexing import index_add_op
+from cytape.ops.shared.conform import broadcast_to_op
 
 
 @cython.final
@@ -73,7 +67,7 @@ cdef class Accumulation:
         cdef Spec spec
         cdef const int32_t* inputs
         for node in range(source.n_nodes):
-            if not self.rewriting.live[node] or <Op>source.ops[node] is not add_op or (
+            if not self.rewriting.live[node] or <Op>source.ops[node] is not add or (
                     self.rewriting.pinned[node]):
                 continue
             inputs = source.args + source.nodes[node].inputs
@@ -110,8 +104,9 @@ cdef class Accumulation:
             self.source.nodes[made_by].n_inputs) else ABSENT
         if self.is_of_part(symbol):
             return inner, (<dict>self.source.attrs[made_by])["index"]
-        if <Op>self.source.ops[made_by] is broadcast_op and not self.rewriting.pinned[made_by] and (
-                is_part(None, spec_at(self.source, inner), spec_at(self.source, symbol), &region)):
+        if <Op>self.source.ops[made_by] is broadcast_to_op and (
+                not self.rewriting.pinned[made_by]) and is_part(
+                None, spec_at(self.source, inner), spec_at(self.source, symbol), &region):
             return inner, None
         return symbol, None
 
@@ -188,8 +183,6 @@ def accumulated(subgraph):
     cdef Rewriting rewriting = Rewriting()
     cdef Accumulation accumulation
     cdef int32_t node, symbol
-    if add_op is None:
-        find_ops()
     if not any_parts(subgraph.graph):
         return subgraph
     rewriting.begin(subgraph)

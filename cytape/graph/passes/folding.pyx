@@ -1,5 +1,4 @@
 cimport numpy as cnp
-from cpython.object cimport PyObject
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.engine.node_store cimport Node
@@ -10,12 +9,20 @@ from libc.string cimport memcmp
 
 from .rewriting cimport ABSENT, RewrittenGraph, spec_at
 
+cdef Op broadcast_to_op, constant_op
+
 import warnings
 
 import numpy as np
 
 from cytape.graph.passes.rewriting import without_dead_code
-from cytape.ops.engine.declare import OPS
+from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
+from cytape.ops.elementwise import add, divide, multiply, negative, positive, subtract
+from cytape.ops.shaping import (
+    atleast_1d_op, atleast_2d_op, atleast_3d_op, expand_dims_op, reshape_op, squeeze_op,
+    transpose_op)
+from cytape.ops.shared.conform import (
+    broadcast_to_like_op, broadcast_to_op, cast_op, sum_to_like_op, sum_to_op)
 
 cnp.import_array()
 
@@ -34,50 +41,31 @@ cdef enum Rule:
 cdef enum:
     FOLDED_BYTES = 1 << 20  # a folded result may be so large, or as large as what it is made of
     SHARED_BYTES = 64       # folded results up to this size are made one where they are equal
-    RECENT = 256            # a power of two
-
-cdef struct RecentRule:
-    PyObject* op
-    int rule
-
-cdef dict rules = {}  # op -> Rule
-cdef RecentRule recent_rules[RECENT]
 
 
-cdef int fill_rules() except -1:
-    for name in ("AtLeast1D", "AtLeast2D", "AtLeast3D", "Cast", "ExpandDims", "Identity",
-                 "Positive", "Reshape", "Squeeze", "StopGradient", "SumTo", "SumToLike"):
-        if name in OPS:
-            rules[OPS[name]] = KEEPS_ELEMENTS
-    rules[OPS["BroadcastTo"]] = rules[OPS["BroadcastToLike"]] = BROADCAST
-    rules[OPS["Add"]] = ADD
-    rules[OPS["Subtract"]] = SUBTRACT
-    rules[OPS["Multiply"]] = MULTIPLY
-    rules[OPS["Divide"]] = DIVIDE
-    rules[OPS["Negative"]] = NEGATIVE
-    rules[OPS["Constant"]] = CONSTANT
-    rules[OPS["Transpose"]] = VIEW
+cdef int follow(Rule rule, tuple ops) except -1:
+    cdef Op op  # anything else is an error
+    for op in ops:
+        op.folding = rule
     return 0
 
 
-cdef int rule_of(object op) except -1:
-    """What is known of an op; those asked for lately are remembered, by address.
-
-    An op that dies takes no rule with it, so another one in its place finds the right answer.
-    """
-    cdef RecentRule* recent = &recent_rules[(<size_t><PyObject*>op >> 5) & (RECENT - 1)]
-    if recent.op != <PyObject*>op:
-        if not rules:
-            fill_rules()
-        found = rules.get(op)
-        recent.rule = NO_RULE if found is None else found
-        recent.op = <PyObject*>op
-    return recent.rule
+follow(KEEPS_ELEMENTS, (
+    atleast_1d_op, atleast_2d_op, atleast_3d_op, cast_op, expand_dims_op, identity_op, positive,
+    reshape_op, squeeze_op, stop_gradient_op, sum_to_op, sum_to_like_op))
+follow(BROADCAST, (broadcast_to_op, broadcast_to_like_op))
+follow(ADD, (add,))
+follow(SUBTRACT, (subtract,))
+follow(MULTIPLY, (multiply,))
+follow(DIVIDE, (divide,))
+follow(NEGATIVE, (negative,))
+follow(CONSTANT, (constant_op,))
+follow(VIEW, (transpose_op,))
 
 
 cdef Value constant_at(SymbolicGraph graph, int32_t symbol):
     cdef int32_t node = graph.symbols[symbol].node
-    if rule_of(graph.ops[node]) != CONSTANT:
+    if (<Op>graph.ops[node]).folding != CONSTANT:
         return None
     return (<Tensor>(<dict>graph.attrs[node])["value"]).held
 
@@ -85,7 +73,7 @@ cdef Value constant_at(SymbolicGraph graph, int32_t symbol):
 cdef Value uniform(SymbolicGraph graph, int32_t symbol):
     cdef int32_t node = graph.symbols[symbol].node
     cdef Value value
-    while rule_of(graph.ops[node]) == BROADCAST:
+    while (<Op>graph.ops[node]).folding == BROADCAST:
         node = graph.symbols[graph.args[graph.nodes[node].inputs]].node
     value = constant_at(graph, graph.nodes[node].first_output) if graph.nodes[node].n_outputs else (
         None)
@@ -118,7 +106,7 @@ cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2:
 
 
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2:
-    cdef int rule = rule_of(rewriting.source.ops[node])
+    cdef int rule = (<Op>rewriting.source.ops[node]).folding
     cdef Node* found = &rewriting.source.nodes[node]
     cdef SymbolicGraph target = rewriting.target
     cdef int32_t x, y, inner
@@ -160,13 +148,13 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
     cdef list values = []
     for i in range(found.n_inputs):  # most nodes are done with after the first
         symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
-        rule = rule_of(target.ops[target.symbols[symbol].node])
+        rule = (<Op>target.ops[target.symbols[symbol].node]).folding
         if rule != CONSTANT and (rule != BROADCAST or type(op) is not ElementwiseOp
                                  or uniform(target, symbol) is None):
             return ABSENT
         everywhere |= rule == BROADCAST
     spec = spec_at(rewriting.source, found.first_output)
-    if op.stateful or rewriting.pinned[node] or not spec.known or rule_of(op) == VIEW:
+    if op.stateful or rewriting.pinned[node] or not spec.known or op.folding == VIEW:
         return ABSENT
     for i in range(found.n_inputs):
         symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
@@ -181,7 +169,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
             return ABSENT
         return broadcast_symbol(rewriting.target, constant_symbol(rewriting.target, value), spec)
     if spec.nbytes > nbytes or (
-            rule_of(op) == BROADCAST and spec.size > (<Value>values[0]).spec.size):
+            op.folding == BROADCAST and spec.size > (<Value>values[0]).spec.size):
         return ABSENT  # to broadcast where the result is used costs nothing
     value = computed(op, values, rewriting.source.attrs[node], False)
     if value is None or value.spec is not spec:
@@ -211,7 +199,7 @@ cdef int32_t broadcast_symbol(RewrittenGraph target, int32_t symbol, Spec spec) 
     key = spec, symbol
     found = target.numbers.get(key)
     if found is None:
-        target.append(OPS["BroadcastTo"], {"shape": spec.shape}, &symbol, 1, 1)
+        target.append(broadcast_to_op, {"shape": spec.shape}, &symbol, 1, 1)
         found = target.numbers[key] = target.append_symbol(spec)
     return found
 
@@ -223,7 +211,7 @@ cdef int32_t constant_symbol(RewrittenGraph target, Value value) except -1:
         symbol = target.numbers.get(key)
         if symbol is not None:
             return symbol
-    target.append(OPS["Constant"], {"value": new_tensor(value)}, NULL, 0, 1)
+    target.append(constant_op, {"value": new_tensor(value)}, NULL, 0, 1)
     target.append_symbol(value.spec)
     if key is not None:
         target.numbers[key] = target.n_symbols - 1

@@ -11,7 +11,10 @@ from libc.string cimport memset
 
 from .rewriting cimport ABSENT, located_as, spec_at
 
-from cytape.ops.engine.declare import OPS
+cdef Op broadcast_to_op, cos, sin
+
+from cytape.ops.elementwise import cos, sin
+from cytape.ops.shared.conform import broadcast_to_op
 
 cnp.import_array()
 
@@ -19,16 +22,6 @@ cdef enum:
     LEAST_RUN = 64          # elements along which all operands go on, or stand still
     LEAST_FAST = 65         # elements for which the faster loop of sine and cosine pays
     NEVER = 0x7fffffff
-
-cdef Op broadcast_op = None
-cdef Op sin_op, cos_op
-
-
-cdef int find_ops() except -1:
-    global broadcast_op, sin_op, cos_op
-    sin_op, cos_op = OPS["Sin"], OPS["Cos"]
-    broadcast_op = OPS["BroadcastTo"]
-    return 0
 
 
 @cython.final
@@ -74,7 +67,7 @@ cdef class Fusion:
         """What is broadcast to a symbol, if it is that and may be used as it is."""
         cdef int32_t node = self.producer(symbol), inner
         cdef Spec spec
-        if node == ABSENT or <Op>self.source.ops[node] is not broadcast_op:
+        if node == ABSENT or <Op>self.source.ops[node] is not broadcast_to_op:
             return symbol
         inner = self.source.args[self.source.nodes[node].inputs]
         spec = spec_at(self.source, inner)
@@ -275,8 +268,8 @@ cdef class Fusion:
             if not self.rewriting.live[node] or (
                     self.kinds[node] != NULL and not self.is_last[node]):
                 continue
-            if <Op>self.source.ops[node] is broadcast_op and not self.rewriting.pinned[node] and (
-                    not self.fetched[node]):
+            if <Op>self.source.ops[node] is broadcast_to_op and (
+                    not self.rewriting.pinned[node] and not self.fetched[node]):
                 continue  # whoever has a use for it asks for it
             self.emit(node)
         return 0
@@ -436,7 +429,7 @@ cdef bint is_operand(Spec spec, Spec full) noexcept:
 cdef bint may_be_fast(SymbolicGraph graph, int32_t node) except -1:
     """Whether a node is a sine or cosine of a derivative alone, as eager programs compute them."""
     return graph.nodes[node].is_derivative and (
-        <Op>graph.ops[node] is sin_op or <Op>graph.ops[node] is cos_op)
+        <Op>graph.ops[node] is sin or <Op>graph.ops[node] is cos)
 
 
 cdef bint any_large(SymbolicGraph graph, Py_ssize_t least) except -1:
@@ -472,8 +465,6 @@ def fused(subgraph, Py_ssize_t least=4096):
     cdef Rewriting rewriting = Rewriting()
     cdef Fusion fusion
     cdef int32_t symbol
-    if broadcast_op is None:
-        find_ops()
     if not any_large(subgraph.graph, least):
         return subgraph
     rewriting.begin(subgraph)

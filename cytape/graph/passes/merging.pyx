@@ -9,27 +9,25 @@ from libc.string cimport memcmp, memcpy, memset
 
 from .rewriting cimport ABSENT
 
+cdef Op constant_op
+
 import numpy as np
 
-from cytape.ops.engine.declare import OPS
+from cytape.ops.creation import constant_op
 
 cdef enum:
     COMPARED_BYTES = 4096   # constants and arrays up to this size are equal by value
 
 cdef object PLAIN_TYPES = frozenset([int, bool, str, bytes, type, type(None)])
-cdef Op constant_op = None
 
 
 cdef bint may_merge(Rewriting rewriting, int32_t node) except -1:
     """Whether another node that does the same may take a node's place."""
-    global constant_op
     cdef Op op = <Op>rewriting.source.ops[node]
     if op.stateful or rewriting.pinned[node]:
         return False
     if rewriting.source.nodes[node].n_inputs:
         return True
-    if constant_op is None:
-        constant_op = OPS["Constant"]
     return op is constant_op  # others of no inputs may not mean their outputs' values
 
 

@@ -6,8 +6,9 @@ from cytape.ops.engine.symbolic cimport SymbolicGraph
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.subgraph import Subgraph
-from cytape.ops.engine.declare import OPS
+from cytape.ops.creation import constant_op
 from cytape.ops.engine.node_store import Whose
 
 
@@ -43,7 +44,7 @@ cdef class RewrittenGraph(SymbolicGraph):
         return f"{text} or {len(candidates) - 3} others" if len(candidates) > 3 else text
 
     def constant(self, tensor, name=None):
-        return self.build(OPS["Constant"], value=tensor)
+        return self.build(constant_op, value=tensor)
 
 
 cdef tuple where_built(SymbolicGraph graph, int32_t node):
@@ -170,13 +171,12 @@ cdef int32_t fed_symbol(Rewriting rewriting, int32_t symbol, Spec spec) except -
     """A symbol of the target for one that is fed: whatever made it in the source, nothing does."""
     cdef SymbolicGraph source = rewriting.source
     cdef RewrittenGraph target = rewriting.target
-    cdef Op placeholder = OPS["Placeholder"]
     cdef int32_t node = source.symbols[symbol].node
-    if <Op>source.ops[node] is placeholder:
+    if source.ops[node] is placeholder_op:
         node = target.copy_node(source, node, rewriting.mapping)
         set_spec(target, target.nodes[node].first_output, spec)
         return target.nodes[node].first_output
-    node = target.append(placeholder, {"shape": spec.shape, "dtype": spec.dtype}, NULL, 0, 1)
+    node = target.append(placeholder_op, {"shape": spec.shape, "dtype": spec.dtype}, NULL, 0, 1)
     return target.append_symbol(spec)
 
 

@@ -76,7 +76,7 @@ cdef class Code:
     cdef int32_t push(self, const npy_intp* numbers, int32_t n) except -1
     cdef int32_t linear(self, npy_intp n, npy_intp a, npy_intp b, npy_intp c) except -1
     cdef int join_place(self, Walk* walk, int32_t symbol) except -1
-    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop, npy_intp itemsize,
+    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop,
                        uint64_t* addresses) except -1
     cdef int emit_copy(self, int32_t node, Place* place, Spec spec, uint64_t target) except -1
     cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1

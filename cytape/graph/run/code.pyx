@@ -5,13 +5,13 @@
 cimport cython
 cimport numpy as cnp
 from cytape.core.memory cimport grow, release, resize
-from cytape.ops.kernels.loops cimport N_TYPES, kernel_of
+from cytape.ops.kernels.loops cimport N_TYPES, copy_loop, kernel_of
 from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
 from cytape.tensor.spec cimport spec_of_dims
 from libc.string cimport memcpy
 
 from .instructions cimport (
-    ADD_D, ADD_F, COPY, COPY_WALK, LOOP, N_OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op,
+    ADD_D, ADD_F, COPY, LOOP, N_OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op,
     short_loop)
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
@@ -171,7 +171,7 @@ cdef class Code:
             self.join_place(&walk, y)
         addresses[walk.n_operands] = self.layout.places[out].address
         self.join_place(&walk, out)
-        return self.emit_walk(node, &walk, loop, 0, addresses)
+        return self.emit_walk(node, &walk, loop, addresses)
 
     cdef int32_t converted(self, int32_t node, int32_t symbol, int type_num) except -1:
         """Write the conversion of an operand; return the temporary symbol that is its result."""
@@ -184,7 +184,7 @@ cdef class Code:
             addresses[1] = self.layout.places[temporary].address
             self.join_place(&walk, symbol)
             self.join_place(&walk, temporary)
-            self.emit_walk(node, &walk, cast_loop(spec.type_num, type_num), 0, addresses)
+            self.emit_walk(node, &walk, cast_loop(spec.type_num, type_num), addresses)
         return temporary
 
     cdef int32_t contiguous(self, int32_t node, int32_t symbol) except -1:
@@ -237,7 +237,7 @@ cdef class Code:
         join_memory(&walk, NULL, strides)
         self.join_place(&walk, place.source)
         join_memory(&walk, NULL, strides)
-        return self.emit_walk(node, &walk, loop, 0, addresses)
+        return self.emit_walk(node, &walk, loop, addresses)
 
     cdef int settle(self, int32_t symbol) except -1:
         """Compute what was put off."""
@@ -256,7 +256,7 @@ cdef class Code:
             addresses[1] = place.address + deferred.address
             self.join_place(&walk, deferred.source)
             join_memory(&walk, NULL, strides)
-            self.emit_walk(node, &walk, NULL, spec.itemsize, addresses)
+            self.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
         return self.release_claim(deferred.root)
 
     cdef Spec spec(self, int32_t symbol):
@@ -418,9 +418,8 @@ cdef class Code:
         join_memory(walk, NULL, strides)
         return 0
 
-    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop, npy_intp itemsize,
+    cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop,
                        uint64_t* addresses) except -1:
-        """Write the instruction for a walk by a loop (NULL: that copies items)."""
         cdef Instruction* instruction
         cdef npy_intp numbers[3 + N_OPERANDS]
         cdef npy_intp n = 1
@@ -428,12 +427,12 @@ cdef class Code:
         for axis in range(walk.n_axes):
             n *= walk.extents[axis]
         begin(walk)
-        instruction = self.next(node, COPY_WALK if loop == NULL else WALK)
+        instruction = self.next(node, WALK)
         for i in range(n_operands):
             instruction.data[i] = <char*>addresses[i]
         instruction.loop = loop
-        instruction.work = itemsize if loop == NULL else 8 * n * n_operands
-        if walk.n_axes == 0 and loop != NULL and n_operands < N_OPERANDS:
+        instruction.work = 8 * n * n_operands
+        if walk.n_axes == 0 and n_operands < N_OPERANDS:
             instruction.kind = LOOP
             instruction.geometry = self.linear(
                 walk.length, walk.steps[0], walk.steps[1], walk.steps[2] if n_operands == 3 else 0)
@@ -471,7 +470,7 @@ cdef class Code:
             stride *= spec.dims[axis]
         join_memory(&walk, NULL, strides)
         addresses[0], addresses[1] = place.address, target
-        return self.emit_walk(node, &walk, NULL, spec.itemsize, addresses)
+        return self.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
 
     cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1:
         cdef Instruction* instruction

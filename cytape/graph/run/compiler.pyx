@@ -13,9 +13,9 @@ from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
 from .code cimport Span
-from .instructions cimport CALL, COPY_WALK, FUSED, PRODUCT, Instruction
+from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, external_address
-from .special_ops cimport emit_special, is_read, learn_ops
+from .special_ops cimport emit_special, is_read
 
 from cytape.errors import GraphError
 
@@ -35,7 +35,6 @@ cdef int compile(Code code, tuple keep) except -1:
         graph.checked_symbol(i)
     for i in keep:
         graph.checked_node(i)
-    learn_ops()
     needed = <char*>calloc(graph.n_nodes + 1, 1)
     if needed == NULL:
         raise MemoryError()
@@ -212,14 +211,8 @@ cdef npy_intp effort_of(Code code, Instruction* instruction) noexcept:
     """How long an instruction takes, in bytes that could be gone through meanwhile."""
     cdef const npy_intp* geometry = code.pool + instruction.geometry
     cdef npy_intp effort = instruction.work
-    cdef int i
     if instruction.kind == PRODUCT:
         return max(effort, geometry[0] * geometry[1] * geometry[2] * geometry[3])
-    if instruction.kind == COPY_WALK:  # whose `work` is the size of an item
-        effort *= geometry[2]
-        for i in range(geometry[0]):
-            effort *= geometry[3 + geometry[1] + i]
-        return effort
     if instruction.kind == FUSED:
         return effort * (<FusedOp><PyObject*>instruction.loop).n_steps
     return effort

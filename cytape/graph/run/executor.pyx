@@ -17,7 +17,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from .code cimport Span
-from .instructions cimport COPY_WALK, N_OPERANDS, OPERANDS, run_span
+from .instructions cimport N_OPERANDS, OPERANDS, run_span
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, UNKNOWN, Place, external_number, memory_of, offset_of)
 from .special_ops cimport is_read
@@ -30,6 +30,7 @@ import numpy as np
 
 from cytape.errors import GraphError
 from cytape.graph.model.failures import note_operation, where_built
+from cytape.ops.shared.conform import cast_op
 
 cnp.import_array()
 
@@ -211,7 +212,7 @@ cdef class Frame:
                 continue
             if trace is not None:
                 begun = time.perf_counter()
-            if code.code[i].work > 1 << 16 or code.code[i].kind == COPY_WALK:
+            if code.code[i].work > 1 << 16:
                 with nogil:
                     failed = run_span(self.instructions, i, i + 1, code.pool)
             else:
@@ -391,7 +392,7 @@ cdef str name_in_numpy(op):
     """What NumPy calls an op in its warnings."""
     if isinstance(op.forward, np.ufunc):
         return op.forward.__name__
-    return "cast" if op.name == "Cast" else "reduce"
+    return "cast" if op is cast_op else "reduce"
 
 
 cdef Value own_copy(Value value, bint fed):

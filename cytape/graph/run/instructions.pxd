@@ -8,7 +8,6 @@
 #     LOOP      n, one stride per operand
 #     WALK      n_axes, n_operands, n, one stride per operand (the inner loop, as above); then
 #               n_axes extents, and n_axes strides per operand
-#     COPY_WALK the same
 #     PRODUCT   the dimensions and the strides of matmul's loop
 #     COPY, ZERO  nothing: `work` is how many bytes
 
@@ -23,7 +22,6 @@ cdef enum Kind:
     WALK
     PRODUCT
     COPY
-    COPY_WALK
     ZERO
     FUSED         # `loop` is a FusedOp; `geometry` operands, results and memory to work in
     ACCUMULATE    # ... an AccumulateOp; operands and result

@@ -179,14 +179,12 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             geometry = pool + at.geometry
             at.loop.function(data, geometry, geometry + 1, at.loop.data)
         elif kind == WALK:
-            walk(data, pool + at.geometry, at.loop, 0)
+            walk(data, pool + at.geometry, at.loop)
         elif kind == PRODUCT:
             geometry = pool + at.geometry
             at.loop.function(data, geometry, geometry + 4, at.loop.data)
         elif kind == COPY:
             memcpy(data[1], data[0], at.work)
-        elif kind == COPY_WALK:
-            walk(data, pool + at.geometry, NULL, at.work)
         elif kind == ZERO:
             memset(data[0], 0, at.work)
         elif kind == FUSED or kind == ACCUMULATE:
@@ -218,9 +216,8 @@ cdef int run_op(const Instruction* at) noexcept nogil:
     return failed
 
 
-cdef void walk(char** operands, const npy_intp* geometry, const Loop* loop,
-               npy_intp itemsize) noexcept nogil:
-    """Run a loop (NULL: copy items) on one run of elements after the other."""
+cdef void walk(char** operands, const npy_intp* geometry, const Loop* loop) noexcept nogil:
+    """Run a loop on one run of elements after the other."""
     cdef npy_intp n_axes = geometry[0], n_operands = geometry[1]
     cdef const npy_intp* steps = geometry + 3
     cdef const npy_intp* extents = steps + n_operands
@@ -232,10 +229,7 @@ cdef void walk(char** operands, const npy_intp* geometry, const Loop* loop,
     for i in range(n_operands):
         data[i] = operands[i]
     while True:
-        if loop != NULL:
-            loop.function(data, geometry + 2, steps, loop.data)
-        else:
-            copy_items(data[0], data[1], geometry[2], steps[0], steps[1], itemsize)
+        loop.function(data, geometry + 2, steps, loop.data)
         axis = n_axes - 1
         while axis >= 0:
             position[axis] += 1
@@ -249,19 +243,3 @@ cdef void walk(char** operands, const npy_intp* geometry, const Loop* loop,
             axis -= 1
         if axis < 0:
             return
-
-
-cdef void copy_items(char* source, char* target, npy_intp n, npy_intp step, npy_intp target_step,
-                     npy_intp itemsize) noexcept nogil:
-    cdef npy_intp i
-    if step == target_step == itemsize:
-        memcpy(target, source, n * itemsize)
-    elif itemsize == sizeof(double):
-        for i in range(n):
-            (<double*>(target + i * target_step))[0] = (<double*>(source + i * step))[0]
-    elif itemsize == sizeof(float):
-        for i in range(n):
-            (<float*>(target + i * target_step))[0] = (<float*>(source + i * step))[0]
-    else:
-        for i in range(n):
-            memcpy(target + i * target_step, source + i * step, itemsize)

@@ -3,6 +3,5 @@ from libc.stdint cimport int32_t, uint64_t
 
 from .code cimport Code
 
-cdef int learn_ops() except -1
-cdef bint is_read(Op op) except -1
+cdef bint is_read(Op op) noexcept
 cdef bint emit_special(Code code, int32_t node, Op op) except -1  # False: it has to be called

@@ -6,17 +6,15 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.engine.index_op cimport IndexOp, locate
-from cytape.ops.engine.matmul_op cimport MatMulOp
+from cytape.ops.engine.index_op cimport locate
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.ops.engine.sum_op cimport SumOp, axes_of
-from cytape.ops.kernels.loops cimport N_TYPES, Kernel, Loop, copy_loop, kernel_of
+from cytape.ops.kernels.loops cimport Loop, copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Moves, Region, can_sum
 from cytape.ops.kernels.products cimport product_loop
 from cytape.ops.kernels.selection cimport select_loop
 from cytape.ops.kernels.sums cimport add_loop_of
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, plan
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
@@ -25,110 +23,80 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
 from .instructions cimport (
-    ACCUMULATE, FUSED, LOOP, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop, mean_loop)
+    ACCUMULATE, FUSED, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
+from .sum_ops cimport add_n, broadcasts, extremum, sum_to, total
+
+cdef Op read_variable_op
 
 import numpy as np
 
 from cytape.errors import GraphError
-from cytape.ops.engine.declare import OPS
+from cytape.graph.model.graph import placeholder_op
+from cytape.graph.model.variables import read_variable_op
+from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
+from cytape.ops.elementwise import where_op
+from cytape.ops.indexing import get_item_op, index_add_op
+from cytape.ops.linalg import matmul_op
+from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
+from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
+from cytape.ops.shared.grouping import add_n_op
 
 cnp.import_array()
 
-cdef enum Special:
-    NONE = 0
-    PLACEHOLDER
-    OF_CONSTANT
-    IDENTITY
-    BROADCAST
-    SUM_TO
-    INDEX_ADD
-    CAST
-    SELECT
-    MAXIMUM
-    MINIMUM
-    ADD_N
+cdef enum:
+    FEW = 16  # operands of a structural op
 
-cdef dict SPECIAL_NAMES = {
-    "Placeholder": PLACEHOLDER, "Constant": OF_CONSTANT, "Identity": IDENTITY,
-    "StopGradient": IDENTITY, "BroadcastToLike": BROADCAST,
-    "SumTo": SUM_TO, "SumToLike": SUM_TO, "IndexAdd": INDEX_ADD, "Cast": CAST, "Where": SELECT,
-    "Max": MAXIMUM, "Min": MINIMUM, "AddN": ADD_N,
-}
-cdef dict special = {}  # op -> Special
-cdef Kernel add_kernel = kernel_of(np.add)
-cdef Kernel maximum_kernel = kernel_of(np.maximum)
-cdef Kernel minimum_kernel = kernel_of(np.minimum)
+ctypedef bint (*Emitter)(Code code, int32_t node, Op op) except -1
 
 
-cdef int learn_ops() except -1:
-    """Note the ops that are known by name, as far as they are declared by now."""
-    if len(special) < len(SPECIAL_NAMES):
-        for name, what in SPECIAL_NAMES.items():
-            if name in OPS:
-                special[OPS[name]] = what
-    return 0
-
-
-cdef bint is_read(Op op) except -1:
+cdef bint is_read(Op op) noexcept:
     """Whether an op reads a variable, which it knows; its input is not looked at."""
-    return op.stateful and op.op_type.name == "ReadVariable"
+    return op is read_variable_op
 
 
 cdef bint emit_special(Code code, int32_t node, Op op) except -1:
-    cdef int what = special.get(op, NONE)
+    cdef Emitter emitter = emitter_of(op)
     cdef Node* row = &code.graph.nodes[node]
-    cdef int32_t out = row.first_output, i
-    if code.layout.places[out].kind != NOWHERE:  # it is fed
-        return what != NONE or type(op) is StructuralOp and row.n_outputs == 1
+    cdef int32_t i
+    if emitter == NULL:
+        return False
+    if code.layout.places[row.first_output].kind != NOWHERE:  # it is fed
+        return row.n_outputs == 1
     for i in range(row.inputs, row.inputs + row.n_inputs):
         if code.layout.places[code.graph.args[i]].kind == DEFERRED:
             code.settle(code.graph.args[i])
-    if type(op) is FusedOp:
-        return own_loop(code, node, op, FUSED, (<FusedOp>op).operand_specs)
-    if type(op) is AccumulateOp:
-        return own_loop(code, node, op, ACCUMULATE, (<AccumulateOp>op).operand_specs)
-    if what == OF_CONSTANT:
-        return constant(code, out, (<Tensor?>code.graph.attrs[node]["value"]).held) == 0
-    if what == PLACEHOLDER:
-        raise GraphError(
-            f"{code.graph.describe(out)} has no value: it is a placeholder that is needed for "
-            "what is to be computed, so a value must be fed for it")
-    if what == IDENTITY:
-        return identity(code, node)
+    return emitter(code, node, op)
+
+
+cdef Emitter emitter_of(Op op) except *:
+    if op.emitter != NULL:
+        return <Emitter>op.emitter
     if type(op) is StructuralOp:
-        return moved(code, node, op)
-    if what == BROADCAST:
-        return broadcast(code, node)
-    if what == SUM_TO:
-        return sum_to(code, node)
-    if what == INDEX_ADD:
-        return index_add(code, node)
-    if what == CAST:
-        return cast(code, node)
-    if what == SELECT:
-        return select(code, node)
-    if what == MAXIMUM:
-        return extremum(code, node, maximum_kernel)
-    if what == MINIMUM:
-        return extremum(code, node, minimum_kernel)
-    if what == ADD_N:
-        return add_n(code, node)
-    if type(op) is IndexOp:
-        return get_item(code, node)
-    if type(op) is SumOp:
-        return total(code, node, (<SumOp>op).is_mean)
-    if type(op) is MatMulOp:
-        return product(code, node)
-    if what == NONE and isinstance(op.forward, np.ufunc) and not code.graph.attrs[node] and (
-            not op.stateful) and op.forward.nin == code.graph.nodes[node].n_inputs and (
-            op.forward.nout == 1):
-        return code.elementwise(node, kernel_of(op.forward))
-    return False
+        return moved
+    if type(op) is FusedOp or type(op) is AccumulateOp:
+        return own_loop
+    if isinstance(op.forward, np.ufunc) and not op.stateful:
+        return by_loop
+    return NULL
 
 
-cdef int constant(Code code, int32_t symbol, value) except -1:
-    cdef Value held = value
+cdef bint by_loop(Code code, int32_t node, Op op) except -1:
+    if code.graph.attrs[node] or op.forward.nin != code.graph.nodes[node].n_inputs or (
+            op.forward.nout != 1):
+        return False
+    return code.elementwise(node, kernel_of(op.forward))
+
+
+cdef bint no_value(Code code, int32_t node, Op op) except -1:
+    raise GraphError(
+        f"{code.graph.describe(code.graph.nodes[node].first_output)} has no value: it is a "
+        "placeholder that is needed for what is to be computed, so a value must be fed for it")
+
+
+cdef bint constant(Code code, int32_t node, Op op) except -1:
+    cdef int32_t symbol = code.graph.nodes[node].first_output
+    cdef Value held = (<Tensor?>code.graph.attrs[node]["value"]).held
     cdef Place* place = &code.layout.places[symbol]
     code.constants.append(held)
     place.kind = PLACED
@@ -139,10 +107,10 @@ cdef int constant(Code code, int32_t symbol, value) except -1:
     place.strides = -1
     if not held.contiguous:
         place.strides = code.push(cnp.PyArray_STRIDES(<ndarray>held.owner), held.spec.ndim)
-    return 0
+    return True
 
 
-cdef bint identity(Code code, int32_t node) except -1:
+cdef bint identity(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef npy_intp strides[MAX_AXES]
     if code.layout.places[x].kind != PLACED or code.graph.nodes[node].n_inputs != 1:
@@ -151,12 +119,15 @@ cdef bint identity(Code code, int32_t node) except -1:
     return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
 
 
-cdef bint moved(Code code, int32_t node, StructuralOp op) except -1:
+cdef bint moved(Code code, int32_t node, Op op) except -1:
     """Views of operands, or copies of their regions into the outputs."""
     cdef Node* row = &code.graph.nodes[node]
     cdef list operands = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
     cdef list strided = [x for x in operands if code.layout.places[<int32_t>x].strides >= 0]
     cdef dict attrs = code.graph.attrs[node]
+    cdef PyObject* specs[FEW]
+    cdef Spec spec
+    cdef StructuralOp moving = op
     cdef Moves moves
     cdef int32_t symbol, i
     for symbol in operands:
@@ -165,9 +136,15 @@ cdef bint moved(Code code, int32_t node, StructuralOp op) except -1:
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
-    moves = op.moves_of(layout_of_places(code, operands), attrs)
+    if strided or not 0 < row.n_inputs <= FEW:
+        moves = moving.moves_of(layout_of_places(code, operands, len(strided) > 0), attrs)
+    else:
+        for i, symbol in enumerate(operands):
+            spec = code.spec(symbol)  # which the graph keeps
+            specs[i] = <PyObject*>spec
+        moves = moving.moves_in_order(specs, row.n_inputs, attrs)
     if moves is None and strided and len(strided) <= N_TEMPORARIES:
-        moves = op.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
+        moves = moving.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
         if moves is not None:
             operands = [code.contiguous(node, symbol) for symbol in operands]
     elif moves is not None and moves.are_views:
@@ -189,18 +166,22 @@ cdef bint moved(Code code, int32_t node, StructuralOp op) except -1:
     return True
 
 
-cdef tuple layout_of_places(Code code, list operands):
-    """The specs of operands, then their strides where they are not in C order."""
+cdef tuple layout_of_places(Code code, list operands, bint strided):
+    """The specs of operands, then, if some are strided, the strides of these and None for others.
+    """
     cdef npy_intp strides[MAX_AXES]
     cdef int32_t symbol
-    cdef list specs = [], all_strides = []
-    for symbol in operands:
-        specs.append(code.spec(symbol))
-        code.strides_of(symbol, strides)
-        all_strides.append(
-            tuple([strides[axis] for axis in range(code.spec(symbol).ndim)])
-            if code.layout.places[symbol].strides >= 0 else None)
-    return tuple(specs) if all_strides.count(None) == len(specs) else (*specs, None, *all_strides)
+    cdef int axis
+    cdef list layout = [code.spec(symbol) for symbol in operands]
+    if strided:
+        layout.append(None)
+        for symbol in operands:
+            if code.layout.places[symbol].strides < 0:
+                layout.append(None)
+                continue
+            code.strides_of(symbol, strides)
+            layout.append(tuple([strides[axis] for axis in range(code.spec(symbol).ndim)]))
+    return tuple(layout)
 
 
 cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t operand) except -1:
@@ -212,12 +193,12 @@ cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t opera
     moves.join(&walk, move, NULL, NULL, moves.sums)
     if moves.sums:
         addresses[0], addresses[1], addresses[2] = write, read, write
-        return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), 0, addresses)
+        return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), addresses)
     addresses[0], addresses[1] = read, write
-    return code.emit_walk(node, &walk, copy_loop(code.spec(out).itemsize), 0, addresses)
+    return code.emit_walk(node, &walk, copy_loop(code.spec(out).itemsize), addresses)
 
 
-cdef bint broadcast(Code code, int32_t node) except -1:
+cdef bint broadcast(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(out)
@@ -232,7 +213,7 @@ cdef bint broadcast(Code code, int32_t node) except -1:
     return code.view(out, x, 0, strides) == 0
 
 
-cdef bint get_item(Code code, int32_t node) except -1:
+cdef bint get_item(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef npy_intp strides[MAX_AXES]
@@ -246,7 +227,7 @@ cdef bint get_item(Code code, int32_t node) except -1:
     return code.view(out, x, region.offset, region.strides) == 0
 
 
-cdef bint index_add(Code code, int32_t node) except -1:
+cdef bint index_add(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x)
@@ -271,129 +252,7 @@ cdef bint index_add(Code code, int32_t node) except -1:
     return True
 
 
-cdef bint total(Code code, int32_t node, bint is_mean) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef npy_intp strides[MAX_AXES]
-    cdef npy_intp stride
-    cdef dict attrs = code.graph.attrs[node]
-    cdef uint64_t axes
-    cdef int axis
-    if (not result.known or result.type_num != spec.type_num
-            or attrs.get("dtype") is not None or not axes_of(attrs["axis"], spec, &axes)
-            or is_mean and (spec.size == 0 or not is_plain_float(spec))):
-        return False
-    stride = spec.itemsize
-    for axis in range(spec.ndim - 1, -1, -1):
-        strides[axis] = 0
-        if not axes >> axis & 1:
-            strides[axis] = stride
-            stride *= spec.dims[axis]
-    return add_up(code, node, strides, is_mean) == 0 if can_add_up(code, x) else False
-
-
-cdef bint sum_to(Code code, int32_t node) except -1:
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef npy_intp strides[MAX_AXES]
-    cdef npy_intp stride
-    cdef int axis, lead
-    if (not can_add_up(code, x) or not broadcasts(result, spec)
-            or result.type_num != spec.type_num or spec.type_num == cnp.NPY_FLOAT16):
-        return False  # halves are summed as floats
-    stride = spec.itemsize
-    lead = spec.ndim - result.ndim
-    for axis in range(spec.ndim - 1, -1, -1):
-        strides[axis] = 0
-        if axis >= lead and result.dims[axis - lead] != 1:
-            strides[axis] = stride
-            stride *= result.dims[axis - lead]
-    return add_up(code, node, strides, False) == 0
-
-
-cdef bint broadcasts(Spec a, Spec b) noexcept:
-    """Whether one shape certainly broadcasts to the other; what does not is left to NumPy."""
-    cdef int axis, lead = b.ndim - a.ndim
-    if not (a.known and b.known) or lead < 0:
-        return False
-    for axis in range(a.ndim):
-        if a.dims[axis] != 1 and a.dims[axis] != b.dims[lead + axis]:
-            return False
-    return True
-
-
-cdef bint can_add_up(Code code, int32_t x) except -1:
-    cdef Spec spec = code.spec(x)
-    if not spec.known or not spec.trainable or spec.type_num >= N_TYPES or (
-            code.layout.places[x].kind == UNKNOWN):
-        return False
-    if code.layout.places[x].kind == DEFERRED:
-        code.settle(x)
-    return True
-
-
-cdef int add_up(Code code, int32_t node, npy_intp* strides, bint is_mean) except -1:
-    """Sum into an output that has such strides, 0 along the axes that are summed over."""
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef Instruction* instruction
-    cdef uint64_t addresses[3]
-    cdef Walk walk
-    code.place_output(out)
-    addresses[0] = addresses[2] = code.layout.places[out].address
-    addresses[1] = code.layout.places[x].address
-    code.emit_zero(node, addresses[0], result.nbytes)
-    if not plan(&walk, spec):
-        return 0
-    join_memory(&walk, NULL, strides)
-    code.join_place(&walk, x)
-    join_memory(&walk, NULL, strides)
-    code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], 0, addresses)
-    if is_mean:
-        instruction = code.next(node, LOOP)
-        instruction.data[0] = instruction.data[1] = <char*>addresses[0]
-        instruction.loop = mean_loop(spec.type_num)
-        instruction.geometry = code.linear(
-            result.size, spec.itemsize, spec.itemsize, spec.size // result.size)
-        instruction.work = 2 * result.nbytes
-    return 0
-
-
-cdef bint add_n(Code code, int32_t node) except -1:
-    """The sum of terms of one spec, from left to right."""
-    cdef Node* row = &code.graph.nodes[node]
-    cdef int32_t out = row.first_output, symbol, i
-    cdef Spec spec = code.spec(out)
-    cdef uint64_t[3] addresses
-    cdef Walk walk
-    if row.n_inputs < 2 or not spec.known or spec.type_num >= N_TYPES or (
-            add_kernel.loops[spec.type_num].function == NULL):
-        return False
-    for i in range(row.inputs, row.inputs + row.n_inputs):
-        symbol = code.graph.args[i]
-        if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not spec:
-            return False
-    code.place_output(out)
-    if spec.size == 0:
-        return True
-    symbol = code.graph.args[row.inputs]
-    for i in range(row.inputs + 1, row.inputs + row.n_inputs):
-        plan(&walk, spec)
-        code.join_place(&walk, symbol)
-        code.join_place(&walk, code.graph.args[i])
-        code.join_place(&walk, out)
-        addresses[0] = code.layout.places[symbol].address
-        addresses[1] = code.layout.places[code.graph.args[i]].address
-        addresses[2] = code.layout.places[out].address
-        code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], 0, addresses)
-        symbol = out
-    return True
-
-
-cdef bint product(Code code, int32_t node) except -1:
+cdef bint product(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, i, symbol, copy
     cdef Spec spec, left
@@ -453,20 +312,23 @@ cdef bint product(Code code, int32_t node) except -1:
     return True
 
 
-cdef bint cast(Code code, int32_t node) except -1:
+cdef bint cast(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef Spec spec = code.spec(x), result = code.spec(code.graph.nodes[node].first_output)
     if code.layout.places[x].kind != PLACED or not result.known or not spec.known:
         return False
     if spec.type_num == result.type_num:
-        return identity(code, node)
+        return identity(code, node, op)
     if cast_loop(spec.type_num, result.type_num) == NULL:
         return False
     return code.apply(node, -1, cast_loop(spec.type_num, result.type_num), x, x) == 0
 
 
-cdef bint own_loop(Code code, int32_t node, Op op, int kind, tuple operand_specs) except -1:
+cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     """An op that runs a loop of its own, over contiguous operands."""
+    cdef int kind = FUSED if type(op) is FusedOp else ACCUMULATE
+    cdef tuple operand_specs = ((<FusedOp>op).operand_specs if kind == FUSED
+                                else (<AccumulateOp>op).operand_specs)
     cdef Node* row = &code.graph.nodes[node]
     cdef Instruction* instruction = NULL
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
@@ -500,7 +362,7 @@ cdef bint own_loop(Code code, int32_t node, Op op, int kind, tuple operand_specs
     return True
 
 
-cdef bint select(Code code, int32_t node) except -1:
+cdef bint select(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, i
     cdef Spec spec = code.spec(out)
@@ -522,48 +384,7 @@ cdef bint select(Code code, int32_t node) except -1:
         addresses[i] = code.layout.places[code.graph.args[row.inputs + i]].address
     code.join_place(&walk, out)
     addresses[3] = code.layout.places[out].address
-    return code.emit_walk(node, &walk, select_loop(spec.itemsize), 0, addresses) == 0
-
-
-cdef bint extremum(Code code, int32_t node, Kernel kernel) except -1:
-    """The first elements along the axes, compared with all."""
-    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
-    cdef int32_t out = code.graph.nodes[node].first_output
-    cdef Spec spec = code.spec(x), result = code.spec(out)
-    cdef npy_intp strides[MAX_AXES]
-    cdef npy_intp own[MAX_AXES]
-    cdef npy_intp stride
-    cdef dict attrs = code.graph.attrs[node]
-    cdef uint64_t axes
-    cdef uint64_t addresses[3]
-    cdef Walk walk
-    cdef int axis
-    if (not can_add_up(code, x) or not result.known or result.type_num != spec.type_num
-            or len(attrs) > 2 or spec.size == 0 or not axes_of(attrs["axis"], spec, &axes)):
-        return False
-    code.place_output(out)
-    stride = spec.itemsize
-    for axis in range(spec.ndim - 1, -1, -1):
-        strides[axis] = 0
-        if not axes >> axis & 1:
-            strides[axis] = stride
-            stride *= spec.dims[axis]
-    plan(&walk, spec)
-    for axis in range(spec.ndim):
-        if axes >> axis & 1:
-            walk.extents[axis] = 1
-    code.strides_of(x, own)
-    join_memory(&walk, NULL, own)
-    join_memory(&walk, NULL, strides)
-    addresses[0] = addresses[1] = code.layout.places[x].address
-    addresses[1] = addresses[2] = code.layout.places[out].address
-    code.emit_walk(node, &walk, NULL, spec.itemsize, addresses)
-    plan(&walk, spec)
-    join_memory(&walk, NULL, strides)
-    code.join_place(&walk, x)
-    join_memory(&walk, NULL, strides)
-    addresses[0], addresses[1] = addresses[1], addresses[0]
-    return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], 0, addresses) == 0
+    return code.emit_walk(node, &walk, select_loop(spec.itemsize), addresses) == 0
 
 
 cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:
@@ -575,3 +396,27 @@ cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:
     if spec.ndim == 1:
         return True
     return strides[1] == spec.itemsize or strides[0] == spec.itemsize
+
+
+# ---- which op is emitted by what
+
+cdef int emit_by(Emitter emitter, tuple ops) except -1:
+    cdef Op op  # anything else is an error
+    for op in ops:
+        op.emitter = <void*>emitter
+    return 0
+
+
+emit_by(no_value, (placeholder_op,))
+emit_by(constant, (constant_op,))
+emit_by(identity, (identity_op, stop_gradient_op))
+emit_by(broadcast, (broadcast_to_like_op,))
+emit_by(sum_to, (sum_to_op, sum_to_like_op))
+emit_by(total, (sum_op, mean_op))
+emit_by(extremum, (max_op, min_op))
+emit_by(add_n, (add_n_op,))
+emit_by(product, (matmul_op,))
+emit_by(get_item, (get_item_op,))
+emit_by(index_add, (index_add_op,))
+emit_by(cast, (cast_op,))
+emit_by(select, (where_op,))

@@ -6,7 +6,6 @@ import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from cytape.graph.model.variables import assigned_variables
 from cytape.graph.run.executable import Executable
 from cytape.graph.tracing.derivatives import Derivatives
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.replay import inline
+from cytape.graph.tracing.replay import inline, kept_by
 from cytape.graph.tracing.signature import shapes_agree
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.general_op import custom_call
@@ -96,6 +95,7 @@ class ConcreteFunction:
         self._derivatives: dict[tuple, Derivatives] = {}
         self._report: Callable[[], None] | None = None
         self.last_use = 0  # whoever keeps several says
+        self._n_constant_bytes, self._bodies = kept_by(graph, ConcreteFunction)
         graph.finalize()
 
     def __repr__(self) -> str:
@@ -200,20 +200,10 @@ class ConcreteFunction:
     @property
     def nbytes(self) -> int:
         """The size of these: constants, instructions and the memory that plans work in."""
-        return self._kept[0] + sum(part.nbytes for part in self._parts())
-
-    @cached_property
-    def _kept(self) -> tuple[int, list[ConcreteFunction]]:
-        """The bytes of constants, and the bodies of branches and loops."""
-        n_bytes, bodies = 0, []
-        for attrs in filter(None, self.graph.attrs):  # most calls have none
-            for value in attrs.values():
-                if type(value) is Tensor:  # a constant's
-                    n_bytes += value.spec.nbytes
-                elif type(value) is tuple or isinstance(value, ConcreteFunction):
-                    found = value if type(value) is tuple else (value,)
-                    bodies += [body for body in found if isinstance(body, ConcreteFunction)]
-        return n_bytes, bodies
+        n_bytes = self._n_constant_bytes
+        for part in self._parts():
+            n_bytes += part.nbytes
+        return n_bytes
 
     def executables(self) -> list[Executable]:
         """List all that have these plans."""
@@ -231,11 +221,13 @@ class ConcreteFunction:
             part.report_plans(report)
 
     def _traces(self) -> list[Any]:
-        return [*self._derivatives.values(), *self._kept[1]]
+        return [*self._derivatives.values(), *self._bodies]
 
     def _parts(self) -> list[Any]:
-        executable = [] if self._executable is None else [self._executable]
-        return [*executable, *self._traces()]
+        parts = self._traces()
+        if self._executable is not None:
+            parts.append(self._executable)
+        return parts
 
     def run(self, inputs: list) -> list:
         """Compute the outputs, whoever records."""
@@ -326,23 +318,23 @@ class _Results:
             _Slices(leaf) if isinstance(leaf, IndexedSlices) else leaf
             for leaf in nest.flatten(structure)
         ]
-        symbols = []
-        self._places: list[int] = []  # of leaves that are tensors, up to three symbols each
+        tensors: list[Any] = []
+        self._places: list[int] = []  # of leaves that are tensors, up to three each
         for place, leaf in enumerate(leaves):
             if isinstance(leaf, _Slices):
-                tensors: list[Any] = [leaf.values, leaf.indices]
+                tensors += (leaf.values, leaf.indices)
                 if leaf.like is not None:
                     tensors.append(leaf.like)
             elif isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex, int)) and (
                 not isinstance(leaf, bool)
             ):
-                tensors, leaves[place] = [leaf], None
+                tensors.append(leaf)
+                leaves[place] = None
             else:
                 continue
-            symbols += [
-                graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors]
             self._places.append(place)
-        self.symbols = tuple(symbols)
+        self.symbols = tuple([
+            graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors])
         self._leaves = leaves
         self._single = len(leaves) == 1 and not isinstance(structure, (list, tuple, dict))
         self._structure = nest.pack_sequence_as(structure, [None] * len(leaves))

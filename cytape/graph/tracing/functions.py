@@ -16,15 +16,14 @@ import numpy as np
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.keys import describe_arguments
+from cytape.graph.tracing.keys import describe_arguments, structures_of_specs, with_tensors
 from cytape.graph.tracing.signature import (
     difference,
     differs_in_caches,
     generalised,
+    has_attributes,
     is_object,
     shapes_agree,
-    structures_of_specs,
-    with_tensors,
 )
 from cytape.graph.tracing.traces import CacheInfo, Traces
 from cytape.tensor import nest
@@ -277,7 +276,8 @@ class Function:
         self._traces.add(kept_as, trace, objects)
         if kept_as is not key:
             self._traces.add_alias(key, trace)
-        self._allow_for_caches(key, objects, *described, trace)
+        if has_attributes(key):
+            self._allow_for_caches(key, objects, *described, trace)
         return trace
 
     def _allow_for_caches(

@@ -1,6 +1,8 @@
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 def describe_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any], in_order: bool = True
 ) -> tuple[tuple[Hashable, ...], list[Any], list[Any]]: ...
+def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any: ...
+def structures_of_specs(structure: Any, key: tuple[Hashable, ...]) -> Any: ...

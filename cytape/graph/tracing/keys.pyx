@@ -13,9 +13,11 @@ from cytape.graph.tracing.signature import (
     describe_value,
     double_bits,
     is_array,
+    spec_of_part,
 )
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.nest import with_children
 from cytape.tensor.variable import Variable
 
 cdef extern from "Python.h":
@@ -145,3 +147,43 @@ cdef int describe_dict(x, list key, list tensors, list objects) except -1:
         describe_value(getattr(x, "default_factory", None), key, objects)
         describe_attributes(x, key, objects)
     return 0
+
+
+def with_tensors(x, replace):
+    """Return an argument with others in the place of its tensors, in order.
+
+    Parameters
+    ----------
+    x : Any
+    replace : callable
+        Takes a tensor, an array or what else is traced as one, or a `Spec`.
+
+    Returns
+    -------
+    Any
+
+    Examples
+    --------
+    >>> with_tensors({"x": np.ones(2), "n": 3}, lambda x: x.shape)
+    {'x': (2,), 'n': 3}
+    """
+    kind = type(x)
+    if kind is Tensor:
+        return replace(x)
+    if isinstance(x, (list, tuple, dict)):
+        Py_EnterRecursiveCall(b" in the arguments of a traced function")
+        try:
+            items = x.values() if isinstance(x, dict) else x
+            return with_children(x, [with_tensors(item, replace) for item in items])
+        finally:
+            Py_LeaveRecursiveCall()
+    if isinstance(x, IndexedSlices):
+        values, indices = with_tensors(x.values, replace), with_tensors(x.indices, replace)
+        return IndexedSlices(values, indices, x.dense_shape)
+    return replace(x) if is_array(x) else x
+
+
+def structures_of_specs(structure, tuple key not None):
+    """Return arguments with specs, those of a key, in the place of tensors."""
+    specs = iter([spec for spec in map(spec_of_part, key) if spec is not None])
+    return with_tensors(structure, lambda leaf: next(specs))

@@ -5,6 +5,7 @@ from cytape.ops.engine.forward cimport follow
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.state cimport Recorder, TangentRecorder
+from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
 from libc.stdint cimport int32_t, int64_t
 
@@ -197,3 +198,33 @@ def context_within(into, int32_t present, inner):
                                  recorded=outer.recorded and inner.recorded)
     finally:
         into.enter_context(before)
+
+
+def kept_by(SymbolicGraph graph not None, type body not None) -> tuple:
+    """Return what the nodes of a graph keep: the bytes of constants, and bodies.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    body : type
+        Of the bodies of branches and loops.
+
+    Returns
+    -------
+    n_bytes : int
+    bodies : list
+    """
+    cdef Py_ssize_t n_bytes = 0
+    cdef list bodies = []
+    cdef dict attrs
+    for attrs in graph.attrs:
+        if not attrs:  # most calls have none
+            continue
+        for value in attrs.values():
+            if type(value) is Tensor:  # a constant's
+                n_bytes += (<Tensor>value).held.spec.nbytes
+            elif isinstance(value, tuple):
+                bodies += [x for x in <tuple>value if isinstance(x, body)]
+            elif isinstance(value, body):
+                bodies.append(value)
+    return n_bytes, bodies

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cytape.graph.tracing.frozen_draws import Draws, state_of
+from cytape.graph.tracing.frozen_draws import Draws
+from cytape.graph.tracing.reachable import state_of
 from cytape.ops.shared.python_call import install_saved_draws
 
 __all__ = ["saved_draws"]

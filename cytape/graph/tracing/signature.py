@@ -25,8 +25,6 @@ from weakref import ref
 
 import numpy as np
 
-from cytape.tensor import nest
-from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
 
@@ -39,12 +37,11 @@ __all__ = [
     "differs_in_caches",
     "double_bits",
     "generalised",
+    "has_attributes",
     "is_array",
     "is_object",
     "shapes_agree",
     "spec_of_part",
-    "structures_of_specs",
-    "with_tensors",
 ]
 
 
@@ -78,18 +75,6 @@ def is_array(leaf: Any) -> bool:
     kind = type(leaf)
     return kind is Spec or hasattr(kind, "__array__") and kind is not Variable and not (
         issubclass(kind, _NOT_NUMBERS))
-
-
-def with_tensors(x: Any, replace: Callable[[Any], Any]) -> Any:
-    """Return an argument with others in the place of its tensors, in order."""
-    if isinstance(x, (list, tuple)):
-        return nest.with_children(x, [with_tensors(item, replace) for item in x])
-    if isinstance(x, dict):
-        return nest.with_children(x, [with_tensors(item, replace) for item in x.values()])
-    if isinstance(x, IndexedSlices):
-        values, indices = with_tensors(x.values, replace), with_tensors(x.indices, replace)
-        return IndexedSlices(values, indices, x.dense_shape)
-    return replace(x) if is_array(x) else x
 
 
 # ---- values that are part of the program
@@ -241,6 +226,11 @@ def _describe_cached(
         within.discard(id(x))
 
 
+def has_attributes(key: tuple) -> bool:
+    """Tell whether there are objects in a key that are described by their attributes."""
+    return any(type(part) is tuple and part[0] is ATTRIBUTES for part in key)
+
+
 def differs_in_caches(key: tuple, later: tuple) -> bool:
     """Tell whether all that a later key has more than one is what properties cached meanwhile."""
     i = 0
@@ -322,9 +312,3 @@ def _shown(part: Any) -> str:
         numbers = struct.unpack(f"={len(part[1]) // 8}d", part[1])
         return repr(part[0](*numbers))
     return repr(part[1]) if isinstance(part, tuple) and len(part) == 2 else repr(part)
-
-
-def structures_of_specs(structure: Any, key: tuple) -> Any:
-    """Return arguments with specs, those of a key, in the place of tensors."""
-    specs = iter([spec for spec in map(spec_of_part, key) if spec is not None])
-    return with_tensors(structure, lambda leaf: next(specs))

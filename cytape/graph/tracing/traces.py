@@ -36,13 +36,14 @@ class CacheInfo(NamedTuple):
 
 
 class _Entry:
-    """The keys of a trace, and references to the objects that these know by their ids."""
+    """The keys of a trace, references to the objects that these know by their ids, and its size."""
 
-    __slots__ = ("keys", "references")
+    __slots__ = ("keys", "nbytes", "references")
 
     def __init__(self, keys: list[tuple], references: list[Any]) -> None:
         self.keys = keys
         self.references = references
+        self.nbytes = 0  # when there was made room for it last
 
 
 class Traces:
@@ -73,11 +74,12 @@ class Traces:
     def add(self, key: tuple, trace: ConcreteFunction, objects: Sequence[Any]) -> None:
         """Keep a trace for as long as the objects live, in the place of what has the key."""
         self._remove(key)
-        forget = partial(_forget, weakref.ref(self), weakref.ref(trace))
+        here, there = weakref.ref(self), weakref.ref(trace)
+        forget = partial(_forget, here, there)
         self._entries[trace] = _Entry([key], [_reference(x, forget) for x in objects])
         self.by_key[key] = trace
         if self._max_bytes is not None:
-            trace.report_plans(partial(_make_room, weakref.ref(self), weakref.ref(trace)))
+            trace.report_plans(partial(_make_room, here, there))
         self.make_room(trace)
 
     def add_alias(
@@ -129,7 +131,11 @@ class Traces:
         if self._max_traces is not None:
             while len(self._entries) > self._max_traces:
                 self.discard(self._oldest(used))
-        if self._max_bytes is None:
+        entry = self._entries.get(used)
+        if self._max_bytes is None or entry is None:
+            return
+        entry.nbytes = used.nbytes  # the others make room for their plans themselves
+        if sum([each.nbytes for each in list(self._entries.values())]) <= self._max_bytes:
             return
         sizes = {trace: trace.nbytes for trace in list(self._entries)}
         while sum(sizes.values()) > self._max_bytes and len(sizes) > 1:

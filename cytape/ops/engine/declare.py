@@ -6,6 +6,7 @@ function. Reverse mode, forward mode and higher orders all follow from that one 
 - `elementwise`: one partial derivative per input, written as an expression of output and inputs.
 - `structural`: numbers are only moved; which parts of the results are which parts of the inputs.
 - `linear`: the forward function is its own derivative; only its transpose is given.
+- `multilinear`: products; a transpose for each operand.
 - `general`: a vjp and a jvp.
 - `nondifferentiable`: integers, comparisons, piecewise constants; gradients end here.
 - A user's own op may leave its rules to `register_gradient` and `register_jvp`.
@@ -22,9 +23,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cytape.errors import NotDifferentiableError
-from cytape.ops.engine.dispatch import conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.kernels.program import declare_partials
 
@@ -156,6 +157,65 @@ def linear(
     )
 
 
+def multilinear(
+    name: str,
+    forward: Callable,
+    *transposes: Callable | None,
+    core: Sequence[int] | None = None,
+    batched: Callable | None = None,
+    shape_rule: Callable | None = None,
+) -> MultilinearOp:
+    """Declare a product: an op that is linear in each of its inputs while the others stand still.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    forward : callable
+        Takes the inputs as positional, the attributes as keyword arguments.
+    *transposes : callable or None
+        One per input: called with an `OpCall` and the inputs, of which this one is replaced by the
+        output's gradient (several outputs: by a tuple) and others that are complex are conjugated;
+        returns the gradient of the input. For two inputs: ``left(op, g, y)``, ``right(op, x, g)``.
+        It may return NotImplemented where it needs extents that are known only when a graph runs;
+        then it is called there. None, or no more transposes: an input in which the op is not linear
+        (say indices), which has no gradient and is handed over as it is.
+    core : sequence of int, optional
+        For inputs that may be stacks, which broadcast against each other: per transpose how many
+        axes of the input are not of the stack. Gradients are summed over what was broadcast, and a
+        batch of tangents is a stack.
+    batched : callable, optional
+        Returns the product, with one more leading axis, where one input has such an axis, of
+        directions: called with an `OpCall`, the position of that input, and the inputs. Without it
+        and `core`, and where it returns NotImplemented, forward mode takes one direction of a batch
+        after the other.
+    shape_rule : callable, optional
+        As for `linear`.
+
+    Returns
+    -------
+    MultilinearOp
+
+    Raises
+    ------
+    TypeError
+        If there is no transpose, or one is not a function.
+    ValueError
+        If the name is that of an op of cytape's own, or `core` has not one number per transpose.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> cross = multilinear(
+    ...     "DoctestCross", np.cross, lambda op, g, y: cross(y, g), lambda op, x, g: cross(g, x),
+    ...     core=(1, 1))
+    >>> cytape.grad(lambda x: cross(x, np.array([0.0, 1.0, 0.0]))[2])(np.ones(3))
+    array([1., 0., 0.])
+    """
+    return enter(MultilinearOp(name, forward, transposes, core, batched, shape_rule))
+
+
 def structural(
     name: str,
     forward: Callable,
@@ -214,10 +274,6 @@ def structural(
             scalar = results[0].ndim == operands[0].ndim == 0
             return [(results[0], operands[0] if scalar else part)]
 
-    if transpose is None:
-        def transpose(op, *gradients):
-            return conform["transposed"](op, *gradients)
-
     is_own = _declares_own(sys._getframe(1))
     return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule, is_own))
 
@@ -244,7 +300,8 @@ def general(
         Takes the inputs as positional, the attributes as keyword arguments.
     vjp : callable, optional
         Called with an `OpCall` and one gradient per output; returns the gradient of the input
-        (several inputs: a tuple, None where there is none).
+        (several inputs: a tuple, None where there is none), or NotImplemented as a transpose of
+        `multilinear` does.
     jvp : callable, optional
         Called with an `OpCall` and one tangent per input (zeros where it has none, None where it
         can have none, say an integer); returns the tangent of the output (several outputs: a
@@ -328,7 +385,7 @@ def nondifferentiable(
 
 
 def _has_rule(op, mode):
-    if isinstance(op, ElementwiseOp) or not op.differentiable or op.linear:
+    if isinstance(op, ElementwiseOp | MultilinearOp) or not op.differentiable or op.linear:
         return True  # both modes follow from the declaration
     return getattr(op, mode) is not None
 

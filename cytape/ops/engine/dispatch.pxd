@@ -15,6 +15,9 @@ cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
     cdef readonly object forward  # the plain NumPy function
     cdef public bint stateful     # each call counts: results differ, or something is changed
+    # What rooms above know of the op, noted by them for the ops that they import; 0: nothing.
+    cdef int folding              # a Rule of graph/passes/folding
+    cdef void* emitter            # an Emitter of graph/run/special_ops
     # What the outputs of a call of symbolic values will be: Specs, packed as forward packs them.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1
@@ -28,6 +31,17 @@ cdef class Op(Operator):
                          bint batched)
     cdef bint has_jvp(self) noexcept
     cdef bint takes_batches(self) noexcept
+
+# What this room needs of floors above it: those who have it put it here, by `install_conform`.
+cdef class Conforming:
+    cdef public object cast, sum_to, broadcast_to            # tensors made to fit a dtype or spec
+    cdef public object broadcast_batch_like, zeros_in_batch  # the same of batches of tangents
+    cdef public object getitem                               # of an index that holds symbols
+    cdef public object transposed                            # the vjp of ops that move numbers
+    cdef public object deferred                              # gradients that only a run can tell
+    cdef public Op broadcast_to_op, constant_op, index_add_op, sum_to_op, transpose_op
+
+cdef Conforming conform
 
 cdef str documentation(Op op)
 cdef Value value_of(x, bint copy)

@@ -16,12 +16,20 @@ from cytape.errors import InvalidGradientError, NotDifferentiableError
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 
-conform = {}   # cast, sum_to, broadcast_to, where: installed by the modules that have them
+
+cdef class Conforming:
+    def __getitem__(self, str name):  # for modules that find it by Python, not as a C variable
+        return getattr(self, name)
+
+
+conform = Conforming()
+globals()["conform"] = conform
 
 
 def install_conform(**functions):
-    """Tell the dispatcher how gradients are made to fit their primals."""
-    conform.update(functions)
+    """Tell the engine of what is declared above it; a name that it does not ask for is an error."""
+    for name, function in functions.items():
+        setattr(conform, name, function)
 
 
 # ---- operands
@@ -199,7 +207,7 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
             if (<Value>gradient).spec is not spec or observed():
                 gradient = new_tensor(gradient)
         if type(gradient) is Tensor and (<Tensor>gradient).held.spec is not spec:
-            gradient = conform["cast"](gradient, spec.dtype)
+            gradient = conform.cast(gradient, spec.dtype)
     call.input_gradients[i] = owned(gradient)
     return 0
 

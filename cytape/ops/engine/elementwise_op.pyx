@@ -19,14 +19,13 @@ from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
-    documentation, is_followed, ndarray_of, opts_out, owned, owned_pointer, spec_of_ref,
-    tensor_value, value_of)
+    conform, documentation, is_followed, ndarray_of, opts_out, owned, owned_pointer,
+    spec_of_ref, tensor_value, value_of)
 from .symbolic cimport (
     NO_ATTRS, SymbolicGraph, append1, build, graph_for, graph_of, number, own_symbol, own_value)
 
 import numpy as np
 
-from cytape.ops.engine.dispatch import conform
 
 cnp.import_array()
 
@@ -87,7 +86,7 @@ cdef class ElementwiseOp(PartialsOp):
                     f"{self.op_type.name} of a tensor does not take the argument {argument!r}: "
                     "tensors are immutable; use cytape.numpy.where to select")
         if dtype is not None:
-            inputs = tuple([conform["cast"](x, dtype) for x in inputs])
+            inputs = tuple([conform.cast(x, dtype) for x in inputs])
         if recorders.symbolic:
             graph = graph_for(inputs)
             if graph is not None:
@@ -330,7 +329,7 @@ cdef class ElementwiseOp(PartialsOp):
             spec = spec_of_ref(<object>call.refs[1 + i])
             if <Spec>graph.symbols[results[i]].spec is not spec:
                 results[i] = append1(
-                    graph, conform["sum_to_op"], {"shape": spec.shape}, results[i], spec)
+                    graph, conform.sum_to_op, {"shape": spec.shape}, results[i], spec)
             call.input_gradients[i] = owned(graph.value_at(results[i]))
         return True
 

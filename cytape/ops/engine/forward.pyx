@@ -10,13 +10,12 @@ from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray
 from cytape.tensor.value cimport array_of, value_of_array
 from libc.stdlib cimport calloc, free
 
-from .dispatch cimport dense, may_be
+from .dispatch cimport conform, dense, may_be
 from .node_store cimport NodeStore
 
 import numpy as np
 
 from cytape.errors import InvalidGradientError, SymbolicTensorError
-from cytape.ops.engine.dispatch import conform
 from cytape.tensor.indexed_slices import IndexedSlices
 
 
@@ -179,11 +178,11 @@ cdef object fitted(TangentRecorder accumulator, Op op, result, Spec spec, list t
     if isinstance(result, Tensor):
         if type(result) is not Tensor:
             result = result.value()  # a variable may change, a tangent not
-        result = conform["cast"](result, spec.dtype)
+        result = conform.cast(result, spec.dtype)
         return result if observed() else (<Tensor>result).held
     value = value_of_array(as_ndarray(result))
     if value.spec.type_num != spec.type_num:
-        value = (<Tensor>conform["cast"](another_handle(value), spec.dtype)).held
+        value = (<Tensor>conform.cast(another_handle(value), spec.dtype)).held
     return value
 
 
@@ -226,10 +225,14 @@ cdef list each_direction(TangentRecorder accumulator, Op op, list inputs, list o
 
 cdef list one_direction(TangentRecorder accumulator, Op op, list inputs, list outputs, dict attrs,
                         list tangents, Recorder op_tape, bint plain):
-    if op_tape is not None:
-        return transpose(accumulator, op_tape, outputs, tangents)
-    results = op.tangents(inputs, outputs, attrs, tangents, plain, False)
-    return list(results) if isinstance(results, (tuple, list)) else [results]
+    if op_tape is None:
+        results = op.tangents(inputs, outputs, attrs, tangents, plain, False)
+        if results is not NotImplemented:
+            return list(results) if isinstance(results, (tuple, list)) else [results]
+        op_tape = recorded_alone(op, inputs, outputs, attrs)
+        if plain:
+            tangents = [None if x is None else value_of_array(x) for x in tangents]
+    return transpose(accumulator, op_tape, outputs, tangents)
 
 
 cdef object stacked(tuple results, bint plain):
@@ -239,7 +242,7 @@ cdef object stacked(tuple results, bint plain):
     if not shapes:
         return None
     results = tuple([np.zeros(shapes[0]) if result is None else result for result in results])
-    return np.stack(results) if plain else conform["stack"](results)
+    return np.stack(results)
 
 
 cdef Recorder recorded_alone(Op op, list inputs, list outputs, dict attrs):

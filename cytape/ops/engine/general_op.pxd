@@ -8,6 +8,8 @@ from cytape.tensor.value cimport Value
 from .dispatch cimport Op
 from .symbolic cimport SymbolicGraph
 
+cdef class OpCall
+
 cdef class GeneralOp(Op):
     # refs of an entry: output specs; per input its value or spec; per output its value or None; the
     # attributes.
@@ -30,6 +32,7 @@ cdef class GeneralOp(Op):
     # not to be done in C.
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
     cdef int backward_by_vjp(self, BackwardCall* call) except -1
+    cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain)
     cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1
 
 cdef class CustomOp(Op):

@@ -13,15 +13,14 @@ from cytape.tensor.value cimport array_of, copy_of_array, is_symbolic, value_of_
 from libc.stdint cimport int32_t
 
 from .dispatch cimport (
-    dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed, ndarray_of,
-    opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
+    conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
+    ndarray_of, opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
 from .forward cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport SymbolicGraph, build, graph_for
 
 import numpy as np
 
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.ops.engine.dispatch import conform
 from cytape.tensor.making import convert_to_tensor
 
 cdef enum:
@@ -320,7 +319,6 @@ cdef class GeneralOp(Op):
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
-        cdef OpCall view
         cdef Value value
         cdef Py_ssize_t i
         if not self.differentiable:
@@ -333,16 +331,22 @@ cdef class GeneralOp(Op):
         if self.linear:
             rule = self.batched if batched else self.forward if plain else self
             return rule(*tangents, **attrs)
-        view = OpCall.__new__(OpCall)
+        view = self.view_of(inputs, outputs, attrs, tangents, plain)
+        return (self.batched if batched else self.jvp)(view, *tangents)
+
+    cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain):
+        """A call as the rules of forward mode see it."""
+        cdef OpCall view = OpCall.__new__(OpCall)
+        cdef Value value
         view.op = self
         view.plain = plain
         view.input_refs = tuple(inputs)
         view.output_refs = tuple(outputs)
-        view.input_specs = tuple([(<Value>value).spec for value in inputs])
-        view.output_specs = tuple([(<Value>value).spec for value in outputs])
+        view.input_specs = tuple([value.spec for value in inputs])
+        view.output_specs = tuple([value.spec for value in outputs])
         view.attrs = attrs
         view.needs = tuple([tangent is not None for tangent in tangents])
-        return (self.batched if batched else self.jvp)(view, *tangents)
+        return view
 
     cdef bint has_jvp(self) noexcept:
         return self.linear or not self.differentiable or self.jvp is not None
@@ -366,9 +370,16 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
     view.attrs = refs[call.n_refs - 1]
     view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
-    gradients = rule(view, *gradients_of_outputs(call, view.plain))
-    if not isinstance(gradients, (tuple, list)):
+    seeds = gradients_of_outputs(call, view.plain)
+    gradients = rule(view, *seeds)
+    if gradients is NotImplemented:
+        gradients = (gradients,) * n_in
+    elif not isinstance(gradients, (tuple, list)):
         gradients = (gradients,)
+    for gradient in gradients:
+        if gradient is NotImplemented:
+            gradients = conform.deferred(view, gradients, seeds)
+            break
     return give_all(op, call, gradients)
 
 
@@ -417,10 +428,10 @@ cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
     if batched:
         moving = [tangent for tangent in tangents if tangent is not None][0]
         if not value.spec.known or moving.shape[0] is None:
-            return conform["zeros_in_batch"](moving, another_handle(value))
+            return conform.zeros_in_batch(moving, another_handle(value))
         shape = moving.shape[:1] + value.spec.shape
     elif not value.spec.known:
-        return conform["broadcast_to"](
+        return conform.broadcast_to(
             new_tensor(value_of_array(np.zeros((), value.spec.dtype))), value.spec.extents)
     else:
         shape = value.spec.shape

@@ -15,14 +15,13 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
-from .dispatch cimport Op, dense
+from .dispatch cimport Op, conform, dense
 from .elementwise_op cimport ElementwiseOp
 from .partials_op cimport PartialsOp
 from .symbolic cimport SymbolicGraph, number
 
 import numpy as np
 
-from cytape.ops.engine.dispatch import conform
 from cytape.tensor.state import building_into
 
 cnp.import_array()
@@ -167,7 +166,7 @@ cdef object filled(Spec spec, int content):
     graph = building()
     if graph is not None:
         value = (<SymbolicGraph>graph).value_at(number(graph, content, spec))
-        return conform["broadcast_to"](
+        return conform.broadcast_to(
             new_tensor(value), spec.shape if spec.known else spec.unknown)
     if spec.type_num == cnp.NPY_DOUBLE:
         value = new_value(spec)

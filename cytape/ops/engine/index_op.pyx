@@ -2,17 +2,18 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.sums cimport add_loop_of, zeros
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, proceed, run
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
 from cytape.tensor.spec cimport Spec, spec_of_dims
 from cytape.tensor.state cimport Counts, building, counts
 from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, symbol_of
+from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
-from .dispatch cimport dense_value, owned, tensor_value
+from .dispatch cimport conform, dense_value, owned, tensor_value
 from .symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
 
 import operator
@@ -21,7 +22,6 @@ from itertools import pairwise
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor
-from cytape.ops.engine.dispatch import conform
 from cytape.tensor.tensor import plain_array
 
 cnp.import_array()
@@ -42,9 +42,9 @@ cdef class IndexOp(GeneralOp):
         cdef Value value, out
         if recorders.symbolic:
             graph = graph_of(x, None)
-            if graph is not None or conform["holds_symbol"](index):
+            if graph is not None or holds_symbol(index):
                 tensor = None if graph is None else self.build(graph, x, index)
-                return conform["getitem"](x, index) if tensor is None else tensor
+                return conform.getitem(x, index) if tensor is None else tensor
         value = tensor_value(x)
         cdef Region region
         cdef Spec spec
@@ -91,7 +91,7 @@ cdef class IndexOp(GeneralOp):
         if gradient < 0 or (<Spec>graph.symbols[gradient].spec).type_num != spec.type_num:
             return False
         call.input_gradients[0] = owned(graph.value_at(append1(
-            graph, conform["index_add_op"], {"index": attrs["index"], "shape": spec.shape},
+            graph, conform.index_add_op, {"index": attrs["index"], "shape": spec.shape},
             gradient, spec)))
         return True
 
@@ -137,6 +137,22 @@ cdef class IndexOp(GeneralOp):
             begin(&walk)
             run(add_loop_of(spec), &walk, gradient.spec.nbytes)
         return True
+
+
+cpdef bint is_symbol(part) except -1:
+    """Whether something is a tensor whose value is known when a graph runs only."""
+    if isinstance(part, Variable):
+        return building() is not None
+    return is_tensor(part) and part.graph is not None
+
+
+cpdef bint holds_symbol(index) except -1:
+    """The same of parts of an index."""
+    if isinstance(index, (tuple, list)):
+        return any([holds_symbol(part) for part in index])
+    if isinstance(index, slice):
+        return is_symbol(index.start) or is_symbol(index.stop) or is_symbol(index.step)
+    return is_symbol(index)
 
 
 def static(index):
@@ -256,20 +272,5 @@ cdef Value selected(Value value, Spec spec, Region* region):
         join_memory(&walk, value.data + region.offset, region.strides)
         join(&walk, out)
         begin(&walk)
-        copy_runs(&walk, spec.itemsize)
+        run(copy_loop(spec.itemsize), &walk, spec.nbytes)
     return out
-
-
-cdef void copy_runs(Walk* walk, npy_intp itemsize) noexcept:
-    cdef npy_intp i
-    while True:
-        if walk.steps[0] == itemsize:
-            memcpy(walk.data[1], walk.data[0], walk.length * itemsize)
-        elif itemsize == sizeof(double):
-            for i in range(walk.length):
-                (<double*>walk.data[1])[i] = (<double*>(walk.data[0] + i * walk.steps[0]))[0]
-        else:
-            for i in range(walk.length):
-                memcpy(walk.data[1] + i * itemsize, walk.data[0] + i * walk.steps[0], itemsize)
-        if not walk.n_axes or not proceed(walk):
-            break

@@ -7,7 +7,7 @@ from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
 from numpy cimport npy_intp
 
-from .general_op cimport GeneralOp
+from .multilinear_op cimport MultilinearOp
 
 cdef struct Matrix:
     char* data
@@ -15,6 +15,6 @@ cdef struct Matrix:
     npy_intp row_stride, column_stride
     npy_intp count, stride  # of matrices, and from one to the next
 
-cdef class MatMulOp(GeneralOp):
+cdef class MatMulOp(MultilinearOp):
     cdef Value product(self, Value a, Value b, bint many_a, bint many_b)
     cdef int record_product(self, Value a, Value b, Value out) except -1

@@ -1,6 +1,6 @@
 from typing import final
 
-from cytape.ops.engine.general_op import GeneralOp
+from cytape.ops.engine.multilinear_op import MultilinearOp
 
 @final
-class MatMulOp(GeneralOp): ...
+class MatMulOp(MultilinearOp): ...

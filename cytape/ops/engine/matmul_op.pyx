@@ -15,11 +15,10 @@ from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, new_valu
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
-from .dispatch cimport dense_value, is_followed, opts_out, owned, tensor_value, value_of
+from .dispatch cimport (
+    conform, dense_value, is_followed, opts_out, owned, tensor_value, value_of)
 from .forward cimport tangent_value
 from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
-
-from cytape.ops.engine.dispatch import conform
 
 cnp.import_array()
 
@@ -33,18 +32,18 @@ cdef int64_t* effort = effort_so_far()
 
 
 @cython.final
-cdef class MatMulOp(GeneralOp):
+cdef class MatMulOp(MultilinearOp):
     def __call__(self, *inputs, **attrs):
         if len(inputs) == 2 and not attrs:
             product = self.call2(inputs[0], inputs[1])
             if product is not NotImplemented:
                 return product
-        return GeneralOp.__call__(self, *inputs, **attrs)
+        return MultilinearOp.__call__(self, *inputs, **attrs)
 
     cdef object call2(self, x, y):
         cdef Value a, b, out = None
         if recorders.symbolic and graph_for((x, y)) is not None:
-            return NotImplemented if opts_out(x) or opts_out(y) else GeneralOp.__call__(self, x, y)
+            return NotImplemented if opts_out(x) or opts_out(y) else MultilinearOp.__call__(self, x, y)
         a = tensor_value(x)
         b = tensor_value(y)
         if a is None and b is None:
@@ -56,7 +55,7 @@ cdef class MatMulOp(GeneralOp):
         if a is not None and b is not None:
             out = self.product(a, b, False, False)
         if out is None:
-            return NotImplemented if opts_out(x) or opts_out(y) else GeneralOp.__call__(self, x, y)
+            return NotImplemented if opts_out(x) or opts_out(y) else MultilinearOp.__call__(self, x, y)
         tensor = new_tensor(out)
         if recorders.entered and is_followed((x, y)):
             if type(x) is ndarray:
@@ -75,7 +74,7 @@ cdef class MatMulOp(GeneralOp):
         if (attrs or not a.known or not b.known or a.dtype is not b.dtype
                 or not 1 <= a.ndim <= 2 or not 1 <= b.ndim <= 2
                 or a.dims[a.ndim - 1] != b.dims[0]):
-            return GeneralOp.infer(self, inputs, attrs)
+            return MultilinearOp.infer(self, inputs, attrs)
         if a.ndim == 2:
             dims[ndim] = a.dims[0]
             ndim += 1
@@ -157,11 +156,11 @@ cdef class MatMulOp(GeneralOp):
             return False
         attrs = {"axes": None}
         if call.needed[0]:
-            right = append1(graph, conform["transpose_op"], attrs, right, transposed(b.spec))
+            right = append1(graph, conform.transpose_op, attrs, right, transposed(b.spec))
             call.input_gradients[0] = owned(
                 graph.value_at(append2(graph, self, gradient, right, a.spec)))
         if call.needed[1]:
-            left = append1(graph, conform["transpose_op"], attrs, left, transposed(a.spec))
+            left = append1(graph, conform.transpose_op, attrs, left, transposed(a.spec))
             call.input_gradients[1] = owned(
                 graph.value_at(append2(graph, self, left, gradient, b.spec)))
         return True

@@ -10,13 +10,13 @@ from cytape.tensor.state cimport accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport array_of, is_exclusive, is_symbolic, new_value
 
-from .dispatch cimport dense, dense_value, give, owned, release_objects, restored, spec_of_ref
+from .dispatch cimport (
+    conform, dense, dense_value, give, owned, release_objects, restored, spec_of_ref)
 from .forward cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
 
 import numpy as np
 
 from cytape.errors import TapeStateError
-from cytape.ops.engine.dispatch import conform
 from cytape.ops.kernels.program import trace, trace_gradient_tangent, trace_tangent
 
 cdef object NOT_TRACED = object()
@@ -185,7 +185,7 @@ cdef class PartialsOp(Op):
             if self.wants(call, i):
                 spec = spec_of_ref(<object>call.refs[1 + i])
                 product = times(gradient, conjugate(self.partials[i](output, *inputs)))
-                give(self, call, i, conform["sum_to"](product, spec))
+                give(self, call, i, conform.sum_to(product, spec))
         return 0
 
     # ---- forward mode
@@ -290,7 +290,7 @@ cdef class PartialsOp(Op):
             total = term if total is None else total + term
         if total is None or (out.spec.known and total.shape == shape):
             return total
-        return np.broadcast_to(total, shape) if plain else conform["broadcast_to"](total, shape)
+        return np.broadcast_to(total, shape) if plain else conform.broadcast_to(total, shape)
 
     cdef bint takes_batches(self) noexcept:
         return True
@@ -400,7 +400,7 @@ cdef object operand(x, Spec out, bint plain):
     if found is None or spec.type_num == out.type_num or (
             spec.dtype.kind == "c" and out.dtype.kind != "c"):
         return found
-    return found.astype(out.dtype) if plain else conform["cast"](found, out.dtype)
+    return found.astype(out.dtype) if plain else conform.cast(found, out.dtype)
 
 
 def operands(Tensor output not None, list inputs) -> list:
@@ -428,7 +428,7 @@ cdef object times(gradient, partial):
     if callable(partial):
         return partial(gradient)
     if getattr(partial, "dtype", None) == bool:
-        return conform["where"](partial, gradient, 0)
+        return np.where(partial, gradient, 0)
     return gradient * partial
 
 
@@ -459,11 +459,11 @@ cdef object unknown_batch(PartialsOp op, output, list inputs, Value out, list ta
             return NotImplemented
         fits |= x.spec.extents is out.spec.extents or x.spec.known and x.shape == out.spec.shape
         if tangent.ndim <= out.spec.ndim:
-            aligned_one = conform["broadcast_batch_like"](tangent, restored(out, False))
+            aligned_one = conform.broadcast_batch_like(tangent, restored(out, False))
         else:
             aligned_one = tangent
         term = times(aligned_one, partial(output, *inputs))
         total = term if total is None else total + term
     if total is None or fits:
         return total
-    return conform["broadcast_batch_like"](total, restored(out, False))
+    return conform.broadcast_batch_like(total, restored(out, False))

@@ -14,7 +14,7 @@ class StructuralOp(GeneralOp):
         name: str,
         forward: Callable[..., Any],
         pieces: Callable[..., Any] | None,
-        transpose: Callable[..., Any],
+        transpose: Callable[..., Any] | None,
         batched: Callable[..., Any] | None = None,
         shape_rule: Callable[..., Any] | None = None,
         is_own: bool = True,

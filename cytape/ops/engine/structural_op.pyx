@@ -12,7 +12,7 @@ from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, value_of_array
 from numpy cimport npy_intp
 
-from .dispatch cimport dense_value, frozen, owned, tensor_value
+from .dispatch cimport conform, dense_value, frozen, owned, tensor_value
 from .forward cimport follow
 from .symbolic cimport graph_for
 
@@ -37,10 +37,17 @@ cdef Counts* recorders = counts()
 cdef dict structural_ops = {}  # by key
 
 
+def transposed(op, *gradients):
+    """Call what gives the gradients of ops without a transpose of their own."""
+    return conform.transposed(op, *gradients)
+
+
 @cython.final
 cdef class StructuralOp(GeneralOp):
     def __init__(self, str name, forward, pieces, transpose, batched=None, shape_rule=None,
                  bint is_own=True):
+        if transpose is None:
+            transpose = transposed
         GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces

@@ -12,11 +12,10 @@ from cytape.tensor.value cimport is_exclusive, strided_value, strides_of
 from libc.stdint cimport int32_t, uint64_t
 from numpy cimport npy_intp
 
-from .dispatch cimport dense_value, owned, tensor_value
+from .dispatch cimport conform, dense_value, owned, tensor_value
 from .symbolic cimport SymbolicGraph, append1, graph_for, own_symbol
 
 from cytape.ops.engine.arguments import axis_in_batch
-from cytape.ops.engine.dispatch import conform
 
 cnp.import_array()
 
@@ -106,7 +105,7 @@ cdef class SumOp(GeneralOp):
             return False
         if spec.ndim:
             gradient = append1(
-                graph, conform["broadcast_to_op"], {"shape": spec.shape}, gradient, spec)
+                graph, conform.broadcast_to_op, {"shape": spec.shape}, gradient, spec)
         call.input_gradients[0] = owned(graph.value_at(gradient))
         return True
 

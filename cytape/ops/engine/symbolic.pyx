@@ -9,12 +9,11 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from .dispatch cimport frozen
+from .dispatch cimport conform, frozen
 from .forward cimport follow
 
 import numpy as np
 
-from cytape.ops.engine.dispatch import conform
 
 cnp.import_array()
 
@@ -143,7 +142,7 @@ cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1:
             value = copy_of_array(np.asarray(x, dtype))
         before, graph.context = graph.context, 0  # shared by all, wherever it occurs first
         try:
-            graph.append(conform["constant_op"], {"value": new_tensor(value)}, NULL, 0, 1)
+            graph.append(conform.constant_op, {"value": new_tensor(value)}, NULL, 0, 1)
             symbol = graph.numbers[key] = graph.append_symbol(value.spec)
         finally:
             graph.context = before

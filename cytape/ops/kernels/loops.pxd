@@ -41,4 +41,4 @@ cdef class Kernel:
     cdef Loop[N_TYPES] loops         # by the type number that all inputs share
 
 cdef Kernel kernel_of(ufunc)
-cdef Loop* copy_loop(int itemsize) noexcept  # one operand, of any dtype without references
+cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL  # of any dtype without references

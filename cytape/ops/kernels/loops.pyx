@@ -50,6 +50,7 @@ cdef enum:
     MAX_ITEMSIZE = 32  # of numbers
 
 cdef dict kernels = {}
+cdef dict long_loops = {}  # itemsize of text -> a Loop, in bytes
 cdef Loop[MAX_ITEMSIZE + 1] copy_loops
 
 
@@ -96,5 +97,12 @@ cdef void enter_copy_loops() noexcept:
 enter_copy_loops()
 
 
-cdef Loop* copy_loop(int itemsize) noexcept:
-    return &copy_loops[itemsize] if itemsize <= MAX_ITEMSIZE else NULL
+cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL:
+    cdef Loop loop
+    if itemsize <= MAX_ITEMSIZE:
+        return &copy_loops[itemsize]
+    if itemsize not in long_loops:
+        loop = copy_loops[0]
+        loop.data = <void*>itemsize
+        long_loops[itemsize] = (<char*>&loop)[:sizeof(Loop)]
+    return <Loop*><char*>(<bytes>long_loops[itemsize])

@@ -111,14 +111,14 @@ def reshape_batch(batch, shape, order="C"):
 
 
 def _of_like(function):
-    """Return the rule of an op by whose second input nothing moves."""
-    return lambda op, t, _: function(t, op.inputs[1])
+    """Return the rule of an op that only looks at the shape of its second input."""
+    return lambda op, _, t, like: function(t, like)
 
 
-def _reshape_like_batched(op, t, _):
+def _reshape_like_batched(op, _, t, like):
     if op.attrs["order"] != "C":
         return NotImplemented
-    return reshape_like_op(t, batch_outline(t, op.inputs[1]), order="C")
+    return reshape_like_op(t, batch_outline(t, like), order="C")
 
 
 def _to_shape(in_batch, like):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from cytape.ops.engine.arguments import wide
-from cytape.ops.engine.declare import general, linear, nondifferentiable, structural
+from cytape.ops.engine.declare import linear, multilinear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.tensor.making import constant
@@ -66,26 +66,19 @@ broadcast_to_op = structural(
     batched=lambda x, shape: broadcast_batch_to(x, np.atleast_1d(shape)),
     shape_rule=fast_shapes.broadcast_to)
 # The same where the shape is not known while a graph is built, but that of another tensor.
-sum_to_like_op = general(
+sum_to_like_op = multilinear(
     "SumToLike", lambda x, like: _sum_to(x, like.shape),
-    vjp=lambda op, g: (broadcast_to(g, op.input_specs[0].extents), None),
-    jvp=lambda op, t, _: sum_to_like_op(t, op.inputs[1]),
-    saved_inputs=(1,), optional_tangents=(1,), shape_rule=shape_rules.like_second)
-broadcast_to_like_op = general(
+    lambda op, g, _: broadcast_to(g, op.input_specs[0].extents),
+    shape_rule=shape_rules.like_second)
+broadcast_to_like_op = multilinear(
     "BroadcastToLike", lambda x, like: np.broadcast_to(x, like.shape),
-    vjp=lambda op, g: (sum_to(g, op.input_specs[0]), None),
-    jvp=lambda op, t, _: broadcast_to_like_op(t, op.inputs[1]),
-    saved_inputs=(1,), optional_tangents=(1,), shape_rule=shape_rules.like_second)
-fit_like_op = general(  # both at once, along whatever axes turn out to need it
+    lambda op, g, _: sum_to(g, op.input_specs[0]), shape_rule=shape_rules.like_second)
+fit_like_op = multilinear(  # both at once, along whatever axes turn out to need it
     "FitLike", lambda x, like: np.broadcast_to(_sum_extra(x, like.shape), like.shape),
-    vjp=lambda op, g: (fit_like(g, op.input_specs[0]), None),
-    jvp=lambda op, t, _: fit_like_op(t, op.inputs[1]),
-    saved_inputs=(1,), optional_tangents=(1,), shape_rule=shape_rules.like_second)
-reshape_like_op = general(
+    lambda op, g, _: fit_like(g, op.input_specs[0]), shape_rule=shape_rules.like_second)
+reshape_like_op = multilinear(
     "ReshapeLike", lambda x, like, order: x.reshape(like.shape, order=order),
-    vjp=lambda op, g: (reshape_like(g, op.input_specs[0].extents, op.attrs["order"]), None),
-    jvp=lambda op, t, _: reshape_like_op(t, op.inputs[1], order=op.attrs["order"]),
-    saved_inputs=(1,), optional_tangents=(1,),
+    lambda op, g, _: reshape_like(g, op.input_specs[0].extents, op.attrs["order"]),
     shape_rule=lambda x, like, order: shape_rules.like_second(x, like))
 broadcast_outline_op = nondifferentiable(
     "BroadcastOutline",

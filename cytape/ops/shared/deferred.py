@@ -1,14 +1,17 @@
 """Derivatives that no rule says: of structural ops, and those that need extents not known before.
 
-`transposed` reads the regions of a structural op where it writes them, and the other way round.
+`Transposed` reads the regions of a structural op where it writes them, and the other way round.
 
-`deferred_vjp` builds one node, whose forward function calls the op on the values it gets, under a
-tape, and returns the gradients: what an eager program does. It is slower than a rule made of nodes
-(the op runs again), and right for every op and shape. Its own derivative is made in the same way.
+Where a vjp returns NotImplemented one node is built, whose forward function calls the op on the
+values it gets, under a tape, and returns the gradients: what an eager program does. It is slower
+than a rule made of nodes (the op runs again), and right for every op and shape. Its own derivative
+is made in the same way, and so is the tangent of an op whose jvp returns NotImplemented: the vjp,
+which is linear, transposed.
 """
 
 from functools import partial
 
+from cytape.errors import InvalidGradientError
 from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import OPS, enter, general
@@ -20,8 +23,6 @@ from cytape.tensor.making import constant
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import Recorder, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, tensor_of
-
-__all__ = ["deferred_jvp", "deferred_vjp", "transposed"]
 
 NAME = "DeferredVjp"
 
@@ -58,9 +59,22 @@ def _shape_rule(*specs, of, attrs, n_inputs, needs):
     return tuple(spec for spec, needed in zip(specs, needs, strict=False) if needed)
 
 
-def _vjp(op, *seeds):
-    results = iter(_node(op, _inputs(op), seeds, op.needs))
-    return tuple(next(results) if needed else None for needed in op.needs)
+def _deferred(op, gradients, seeds):
+    """Return gradients, with those that a rule has left to the run as outputs of one node."""
+    late = [
+        gradient is NotImplemented and needed
+        for gradient, needed in zip(gradients, op.needs, strict=True)
+    ]
+    if op.type != NAME and any(late) and all(spec.known for spec in op.input_specs):
+        raise InvalidGradientError(
+            f"the gradient function of op {op.type!r} returned NotImplemented, but all extents of "
+            "the inputs are known"
+        )
+    results = iter(_node(op, _inputs(op), seeds, late) if any(late) else ())
+    return [
+        next(results) if deferred else None if gradient is NotImplemented else gradient
+        for gradient, deferred in zip(gradients, late, strict=True)
+    ]
 
 
 def _inputs(op):
@@ -80,48 +94,9 @@ def _node(op, inputs, seeds, needs):
     )
 
 
-deferred_vjp_op = general(NAME, _forward, vjp=_vjp, shape_rule=_shape_rule)
-
-
-def deferred_vjp(op, *seeds):
-    """Return the gradients of an op's inputs as one node, which does what an eager program does.
-
-    Parameters
-    ----------
-    op : OpCall
-    *seeds : Tensor
-        The gradients of the outputs.
-
-    Returns
-    -------
-    Tensor or tuple of Tensor
-        As a vjp returns it.
-    """
-    gradients_of_inputs = _vjp(op, *seeds)
-    return gradients_of_inputs[0] if len(gradients_of_inputs) == 1 else gradients_of_inputs
-
-
-def deferred_jvp(op, *tangents):
-    """Return the tangent of an op's only output as nodes: the vjp, which is linear, transposed.
-
-    Parameters
-    ----------
-    op : OpCall
-    *tangents : Tensor or None
-
-    Returns
-    -------
-    Tensor
-    """
-    inputs = _inputs(op)
-    seed = _filled(op.output_specs[0])
-    needs = [tangent is not None for tangent in tangents]
-    first = {"of": op.op.name, "attrs": op.attrs, "n_inputs": len(inputs), "needs": tuple(needs)}
-    (tangent,) = deferred_vjp_op(
-        *inputs, seed, *[tangent for tangent in tangents if tangent is not None],
-        of=NAME, attrs=first, n_inputs=len(inputs) + 1, needs=(False,) * len(inputs) + (True,),
-    )  # fmt: skip
-    return tangent
+deferred_vjp_op = general(
+    NAME, _forward, vjp=lambda op, *seeds: NotImplemented, shape_rule=_shape_rule
+)
 
 
 def _moved_back(*arrays, **attrs):
@@ -143,26 +118,14 @@ transposed_op = enter(
 )  # fmt: skip
 
 
-def transposed(op, *gradients):
-    """Return the gradients of a structural op's inputs.
-
-    Parameters
-    ----------
-    op : OpCall
-    *gradients : Tensor or ndarray
-        Those of the outputs.
-
-    Returns
-    -------
-    Tensor or ndarray, or tuple of them
-        As a vjp returns it.
-    """
+def _transposed(op, *gradients):
+    """Return the gradients of a structural op's inputs."""
     if not all(spec.known for spec in op.input_specs):
-        return deferred_vjp(op, *gradients)
+        return NotImplemented
     return transposed_op(
         *gradients, of=op.op.key, shapes=tuple(spec.shape for spec in op.input_specs),
         attrs=tuple(op.attrs.items()),
     )  # fmt: skip
 
 
-install_conform(transposed=transposed)
+install_conform(transposed=_transposed, deferred=_deferred)

@@ -20,11 +20,10 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.graph.tracing.keys import describe_arguments
+from cytape.graph.tracing.keys import describe_arguments, with_tensors
 from cytape.graph.tracing.signature import (
     is_array,
     is_object,
-    with_tensors,
 )
 
 

@@ -5,7 +5,13 @@ import pytest
 
 import cytape
 from cytape.graph import Graph
-from cytape.graph.tracing.replay import inline, symbolic_gradients, symbolic_tangents
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.replay import (
+    inline,
+    kept_by,
+    symbolic_gradients,
+    symbolic_tangents,
+)
 from cytape.tensor.state import building_into
 
 
@@ -59,3 +65,13 @@ def test_inlined_nodes_compute_the_same_and_tell_what_they_changed(program):
     assert changed == [("AssignVariable", {"variable": v})]
     result = cytape.Session(other).run(symbols[graph.symbol_of(y)], {fed: FED[0]})
     assert result == np.sum(np.sin(FED[0]) * np.array(FED[1]))
+
+
+def test_what_nodes_keep_is_counted():
+    table = np.ones(1000)
+    f = cytape.function(lambda x: cytape.cond(x[0] > 0, lambda: x * 2.0, lambda: x) + table)
+    graph = f.get_concrete_function(table).graph
+    n_bytes, bodies = kept_by(graph, ConcreteFunction)
+    assert n_bytes >= table.nbytes and len(bodies) == 2
+    assert all(type(body) is ConcreteFunction for body in bodies)
+    assert kept_by(cytape.Graph(), ConcreteFunction) == (0, [])

@@ -1,19 +1,20 @@
 """How keys are compared, and arguments rebuilt."""
 
+import dataclasses
 import functools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cytape.graph.tracing.keys import describe_arguments
+from cytape.graph.tracing.keys import describe_arguments, structures_of_specs
 from cytape.graph.tracing.signature import (
     difference,
     differs_in_caches,
     generalised,
+    has_attributes,
     shapes_agree,
     spec_of_part,
-    structures_of_specs,
 )
 
 
@@ -95,3 +96,13 @@ def test_slots_in_which_attrs_has_properties_cached():
     assert key_of(x) == key_of(y)
     y.scale = y._attrs_cached_hash = 4
     assert differs_in_caches(key_of(x)[0], key_of(y)[0])
+
+
+def test_keys_tell_of_objects_described_by_attributes():
+    assert has_attributes(key_of([functools.partial(int)], Frozen(1))[0])
+    assert not has_attributes(key_of(X, [1, 2.0], {"a": X}, object(), "word", np.float32)[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: int

@@ -9,7 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.declare import OPS
-from cytape.ops.engine.dispatch import Op
+from cytape.ops.engine.dispatch import Op, install_conform
 from cytape.ops.engine.general_op import GeneralOp, custom_call
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor
@@ -236,3 +236,10 @@ def test_a_gradient_of_another_shape_is_an_error_that_names_op_input_and_shapes(
                 tape.gradient(y, x)
     with pytest.raises(InvalidGradientError, match=words):
         tape.gradient(y, x)
+
+
+def test_only_what_the_engine_asks_for_is_installed():
+    with pytest.raises(AttributeError, match="sum_too"):
+        install_conform(sum_too=np.sum)
+    with pytest.raises(TypeError):
+        install_conform(sum_to_op=np.sum)

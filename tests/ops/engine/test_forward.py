@@ -33,6 +33,16 @@ def test_the_wrong_number_of_tangents(n):
         tangent_of(op, (V3, ONES))
 
 
+def test_a_rule_that_returns_not_implemented_leaves_it_to_the_vjp():
+    op = op_with(lambda op, t: NotImplemented, lambda op, g: 2 * g * op.inputs[0])
+    np.testing.assert_array_equal(cytape.jvp(op, (V3,), (ONES,))[1], 2 * V3)
+    np.testing.assert_array_equal(cytape.jacfwd(op)(V3), np.diag(2 * V3))
+    np.testing.assert_array_equal(
+        cytape.hessian(lambda x: np.sum(op(x)))(V3), 2 * np.eye(3))
+    traced = cytape.function(lambda x: cytape.jvp(op, (x,), (ONES,))[1])
+    np.testing.assert_array_equal(traced(V3), 2 * V3)
+
+
 @pytest.mark.parametrize("returned", [np.ones(2), np.ones((1, 3)), 1.0, cytape.constant([1.0])])
 @pytest.mark.parametrize("observed", [False, True])
 def test_a_tangent_of_the_wrong_shape(returned, observed):

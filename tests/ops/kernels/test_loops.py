@@ -151,3 +151,12 @@ def test_trouble_is_not_reported_twice_or_later():
     with pytest.warns(RuntimeWarning, match="divide by zero") as caught:
         1.0 / x
     assert len(caught) == 1
+
+
+def test_text_longer_than_any_number_is_copied():
+    text = np.array(["derivative", "of", "a", "sum"])
+    x = cytape.constant(text)
+    np.testing.assert_array_equal(x[::-2], text[::-2])
+    reversed_twice = cytape.function(lambda x: (x[::-1], x[::-2][:1]))
+    for found, expected in zip(reversed_twice(x), (text[::-1], text[:-2:-1]), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,183 @@
+cimport numpy as cnp
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.sum_op cimport SumOp, axes_of
+from cytape.ops.kernels.loops cimport N_TYPES, Kernel, copy_loop, kernel_of
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
+from libc.stdint cimport uint64_t
+from numpy cimport npy_intp
+
+from .instructions cimport LOOP, Instruction, mean_loop
+from .layout cimport DEFERRED, PLACED, UNKNOWN, is_plain_float
+
+cdef Op max_op
+
+import numpy as np
+
+from cytape.ops.reductions import max_op
+
+cdef Kernel add_kernel = kernel_of(np.add)
+
+
+cdef bint total(Code code, int32_t node, Op op) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp stride
+    cdef dict attrs = code.graph.attrs[node]
+    cdef uint64_t axes
+    cdef int axis
+    cdef bint is_mean = (<SumOp?>op).is_mean
+    if (not result.known or result.type_num != spec.type_num
+            or attrs.get("dtype") is not None or not axes_of(attrs["axis"], spec, &axes)
+            or is_mean and (spec.size == 0 or not is_plain_float(spec))):
+        return False
+    stride = spec.itemsize
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = 0
+        if not axes >> axis & 1:
+            strides[axis] = stride
+            stride *= spec.dims[axis]
+    return add_up(code, node, strides, is_mean) == 0 if can_add_up(code, x) else False
+
+
+cdef bint sum_to(Code code, int32_t node, Op op) except -1:
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp stride
+    cdef int axis, lead
+    if (not can_add_up(code, x) or not broadcasts(result, spec)
+            or result.type_num != spec.type_num or spec.type_num == cnp.NPY_FLOAT16):
+        return False  # halves are summed as floats
+    stride = spec.itemsize
+    lead = spec.ndim - result.ndim
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = 0
+        if axis >= lead and result.dims[axis - lead] != 1:
+            strides[axis] = stride
+            stride *= result.dims[axis - lead]
+    return add_up(code, node, strides, False) == 0
+
+
+cdef bint broadcasts(Spec a, Spec b) noexcept:
+    """Whether one shape certainly broadcasts to the other; what does not is left to NumPy."""
+    cdef int axis, lead = b.ndim - a.ndim
+    if not (a.known and b.known) or lead < 0:
+        return False
+    for axis in range(a.ndim):
+        if a.dims[axis] != 1 and a.dims[axis] != b.dims[lead + axis]:
+            return False
+    return True
+
+
+cdef bint can_add_up(Code code, int32_t x) except -1:
+    cdef Spec spec = code.spec(x)
+    if not spec.known or not spec.trainable or spec.type_num >= N_TYPES or (
+            code.layout.places[x].kind == UNKNOWN):
+        return False
+    if code.layout.places[x].kind == DEFERRED:
+        code.settle(x)
+    return True
+
+
+cdef int add_up(Code code, int32_t node, npy_intp* strides, bint is_mean) except -1:
+    """Sum into an output that has such strides, 0 along the axes that are summed over."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef Instruction* instruction
+    cdef uint64_t addresses[3]
+    cdef Walk walk
+    code.place_output(out)
+    addresses[0] = addresses[2] = code.layout.places[out].address
+    addresses[1] = code.layout.places[x].address
+    code.emit_zero(node, addresses[0], result.nbytes)
+    if not plan(&walk, spec):
+        return 0
+    join_memory(&walk, NULL, strides)
+    code.join_place(&walk, x)
+    join_memory(&walk, NULL, strides)
+    code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], addresses)
+    if is_mean:
+        instruction = code.next(node, LOOP)
+        instruction.data[0] = instruction.data[1] = <char*>addresses[0]
+        instruction.loop = mean_loop(spec.type_num)
+        instruction.geometry = code.linear(
+            result.size, spec.itemsize, spec.itemsize, spec.size // result.size)
+        instruction.work = 2 * result.nbytes
+    return 0
+
+
+cdef bint add_n(Code code, int32_t node, Op op) except -1:
+    """The sum of terms of one spec, from left to right."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t out = row.first_output, symbol, i
+    cdef Spec spec = code.spec(out)
+    cdef uint64_t[3] addresses
+    cdef Walk walk
+    if row.n_inputs < 2 or not spec.known or spec.type_num >= N_TYPES or (
+            add_kernel.loops[spec.type_num].function == NULL):
+        return False
+    for i in range(row.inputs, row.inputs + row.n_inputs):
+        symbol = code.graph.args[i]
+        if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not spec:
+            return False
+    code.place_output(out)
+    if spec.size == 0:
+        return True
+    symbol = code.graph.args[row.inputs]
+    for i in range(row.inputs + 1, row.inputs + row.n_inputs):
+        plan(&walk, spec)
+        code.join_place(&walk, symbol)
+        code.join_place(&walk, code.graph.args[i])
+        code.join_place(&walk, out)
+        addresses[0] = code.layout.places[symbol].address
+        addresses[1] = code.layout.places[code.graph.args[i]].address
+        addresses[2] = code.layout.places[out].address
+        code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], addresses)
+        symbol = out
+    return True
+
+
+cdef bint extremum(Code code, int32_t node, Op op) except -1:
+    """The first elements along the axes, compared with all."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp own[MAX_AXES]
+    cdef npy_intp stride
+    cdef dict attrs = code.graph.attrs[node]
+    cdef uint64_t axes
+    cdef uint64_t addresses[3]
+    cdef Kernel kernel = kernel_of(np.maximum if op is max_op else np.minimum)
+    cdef Walk walk
+    cdef int axis
+    if (not can_add_up(code, x) or not result.known or result.type_num != spec.type_num
+            or len(attrs) > 2 or spec.size == 0 or not axes_of(attrs["axis"], spec, &axes)):
+        return False
+    code.place_output(out)
+    stride = spec.itemsize
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = 0
+        if not axes >> axis & 1:
+            strides[axis] = stride
+            stride *= spec.dims[axis]
+    plan(&walk, spec)
+    for axis in range(spec.ndim):
+        if axes >> axis & 1:
+            walk.extents[axis] = 1
+    code.strides_of(x, own)
+    join_memory(&walk, NULL, own)
+    join_memory(&walk, NULL, strides)
+    addresses[0] = addresses[1] = code.layout.places[x].address
+    addresses[1] = addresses[2] = code.layout.places[out].address
+    code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
+    plan(&walk, spec)
+    join_memory(&walk, NULL, strides)
+    code.join_place(&walk, x)
+    join_memory(&walk, NULL, strides)
+    addresses[0], addresses[1] = addresses[1], addresses[0]
+    return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], addresses) == 0

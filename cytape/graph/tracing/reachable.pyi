@@ -1,0 +1,18 @@
+from collections.abc import Callable
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+numpy_global: Any
+python_global: Any
+
+class Reachable:
+    functions: list[tuple[FunctionType, tuple[Any, ...]]]
+    generators: dict[int, Any]
+    seen: set[int]
+    names: set[str]
+    def __init__(self, f: Callable[..., Any], arguments: tuple[Any, ...] = ()) -> None: ...
+
+def state_of(generator: Any) -> tuple[Any, ...]: ...
+def codes(code: CodeType) -> list[CodeType]: ...
+def contents(module: ModuleType) -> dict[str, Any]: ...
+def is_of_cytape(function: FunctionType) -> bool: ...

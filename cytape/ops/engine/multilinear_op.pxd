@@ -1,0 +1,9 @@
+# MultilinearOp: a product, linear in each operand that has a transpose while others stand still.
+
+from .general_op cimport GeneralOp, OpCall
+
+cdef class MultilinearOp(GeneralOp):
+    cdef readonly tuple transposes  # per operand a function, or None; operands beyond have none
+    cdef readonly object core       # per operand how many axes are not of a stack, or None
+    cpdef bint is_linear_in(self, Py_ssize_t i)
+    cdef object in_stack(self, OpCall op, Py_ssize_t i, list factors)

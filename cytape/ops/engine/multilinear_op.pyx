@@ -1,0 +1,106 @@
+from cytape.tensor.spec cimport Spec
+
+from .dispatch cimport conform, restored
+
+import sys
+
+import numpy as np
+
+from cytape.errors import InvalidGradientError
+
+
+cdef class MultilinearOp(GeneralOp):
+    def __init__(self, str name, forward, transposes, core=None, batched=None, shape_rule=None):
+        self.transposes = tuple(transposes)
+        self.core = None if core is None else tuple(core)
+        linear_in = [i for i, transpose in enumerate(self.transposes) if transpose is not None]
+        if not linear_in or not all([callable(self.transposes[i]) for i in linear_in]):
+            raise TypeError(f"op {name!r} needs a transpose, a function, for each operand in which "
+                            f"it is linear, None for others; got {self.transposes}")
+        if core is not None and len(self.core) != len(self.transposes):
+            raise ValueError(f"op {name!r} has {len(self.transposes)} transposes, but core tells "
+                             f"the axes of {len(self.core)} operands")
+        # Nothing reads the only operand that may move.
+        saved = range(1, sys.maxsize) if linear_in == [0] else None
+        GeneralOp.__init__(self, name, forward, gradients_of_factors, None, saved, batched=batched,
+                           shape_rule=shape_rule)
+
+    cpdef bint is_linear_in(self, Py_ssize_t i):
+        return i < len(self.transposes) and self.transposes[i] is not None
+
+    cdef bint has_jvp(self) noexcept:
+        return True
+
+    cdef bint takes_batches(self) noexcept:
+        return self.batched is not None or self.core is not None
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        """The product rule, for those operands that move."""
+        cdef OpCall view = self.view_of(inputs, outputs, attrs, tangents, plain)
+        cdef Py_ssize_t i
+        cdef list factors
+        total = None
+        for i, tangent in enumerate(tangents):
+            if tangent is None or not self.is_linear_in(i):
+                continue
+            factors = [restored(value, plain) for value in inputs]
+            factors[i] = tangent
+            if not batched:
+                term = self(*factors, **attrs)
+            elif self.batched is not None:
+                term = self.batched(view, i, *factors)
+            else:
+                term = self.in_stack(view, i, factors)
+            if term is NotImplemented:
+                return term
+            total = term if total is None else sum_of(total, term)
+        return total
+
+    cdef object in_stack(self, OpCall op, Py_ssize_t i, list factors):
+        """The product of a batch: a stack around those that the operands are, or may be."""
+        depths = [(<Spec>spec).ndim - core for spec, core in zip(op.input_specs, self.core)]
+        if min(depths) < 0:  # a number of axes is not known
+            return NotImplemented
+        factors[i] = factors[i][(slice(None),) + (None,) * (max(depths) - depths[i])]
+        return self(*factors, **op.attrs)
+
+
+def gradients_of_factors(OpCall op not None, *gradients) -> list:
+    """Return the gradients of a product's operands, made by the transposes."""
+    cdef MultilinearOp product = op.op
+    cdef Py_ssize_t i, j
+    cdef list factors, results = [None] * len(op.needs)
+    cdef tuple inputs = op.inputs
+    for i in range(len(results)):
+        if not op.needs[i] or not product.is_linear_in(i):
+            continue
+        factors = list(inputs)
+        factors[i] = gradients if len(gradients) > 1 else gradients[0]
+        for j, x in enumerate(inputs):
+            if j != i and product.is_linear_in(j) and x.dtype.kind == "c":
+                factors[j] = np.conj(x)
+        gradient = product.transposes[i](op, *factors)
+        if gradient is None:
+            raise InvalidGradientError(f"the transpose of op {product.name!r} in its input {i} "
+                                       "returned None, not a gradient")
+        if product.core is not None and gradient is not NotImplemented and (
+                was_broadcast(op.input_specs[i], getattr(gradient, "shape", ()))):
+            gradient = conform.sum_to(gradient, op.input_specs[i])
+        results[i] = gradient
+    return results
+
+
+cdef object sum_of(x, y):
+    if isinstance(x, (tuple, list)):
+        return [sum_of(a, b) for a, b in zip(x, y)]
+    return x + y
+
+
+cdef bint was_broadcast(Spec spec, shape) except -1:
+    """Whether what has a spec may have been broadcast to a shape, as far as that is known."""
+    if shape is None or spec.shape is None:
+        return True
+    return len(shape) >= spec.ndim and all([
+        n == m or n is None or m is None or m == 1
+        for n, m in zip(shape[len(shape) - spec.ndim:], spec.shape)])
