@@ -38,12 +38,14 @@ cdef class MatMulOp(MultilinearOp):
             product = self.call2(inputs[0], inputs[1])
             if product is not NotImplemented:
                 return product
-        return GeneralOp.__call__(self, *inputs, **attrs)
+        return MultilinearOp.__call__(self, *inputs, **attrs)
 
     cdef object call2(self, x, y):
         cdef Value a, b, out = None
         if recorders.symbolic and graph_for((x, y)) is not None:
-            return NotImplemented if opts_out(x) or opts_out(y) else GeneralOp.__call__(self, x, y)
+            if opts_out(x) or opts_out(y):
+                return NotImplemented
+            return MultilinearOp.__call__(self, x, y)
         a = tensor_value(x)
         b = tensor_value(y)
         if a is None and b is None:
@@ -55,7 +57,9 @@ cdef class MatMulOp(MultilinearOp):
         if a is not None and b is not None:
             out = self.product(a, b, False, False)
         if out is None:
-            return NotImplemented if opts_out(x) or opts_out(y) else GeneralOp.__call__(self, x, y)
+            if opts_out(x) or opts_out(y):
+                return NotImplemented
+            return MultilinearOp.__call__(self, x, y)
         tensor = new_tensor(out)
         if recorders.entered and is_followed((x, y)):
             if type(x) is ndarray:
@@ -74,7 +78,7 @@ cdef class MatMulOp(MultilinearOp):
         if (attrs or not a.known or not b.known or a.dtype is not b.dtype
                 or not 1 <= a.ndim <= 2 or not 1 <= b.ndim <= 2
                 or a.dims[a.ndim - 1] != b.dims[0]):
-            return GeneralOp.infer(self, inputs, attrs)
+            return MultilinearOp.infer(self, inputs, attrs)
         if a.ndim == 2:
             dims[ndim] = a.dims[0]
             ndim += 1
