@@ -12,7 +12,7 @@ operand need more than that:
 """
 
 import string
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from cytape.tensor.spec import symbolic_spec
 __all__ = ["einsum"]
 
 
+@lru_cache(1024)
 def _spell_out(subscripts, ndims):
     """Return the letters of every operand and of the output, with the ellipses spelt out."""
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
@@ -42,7 +43,11 @@ def _spell_out(subscripts, ndims):
         term.replace("...", dots[len(dots) - width :])
         for term, width in zip(terms, widths, strict=True)
     ]
-    return spelt, output.replace("...", dots)
+    return tuple(spelt), output.replace("...", dots)
+
+
+def _terms(op):
+    return _spell_out(op.attrs["subscripts"], tuple([spec.ndim for spec in op.input_specs]))
 
 
 def _unused_letters(text):
@@ -55,7 +60,7 @@ def _einsum(*operands, subscripts, optimize):
 
 def _einsum_spec(*specs, subscripts, optimize):
     shapes = [shape_rules.shape_of(spec, "einsum") for spec in specs]
-    terms, output = _spell_out(subscripts, [*map(len, shapes)])
+    terms, output = _spell_out(subscripts, (*map(len, shapes),))
     sizes = {}
     for term, shape in zip(terms, shapes, strict=True):
         if len(term) != len(shape):
@@ -82,7 +87,7 @@ def _is_intricate(terms, output, position):
 
 
 def _transpose(position, op, *factors):
-    terms, output = _spell_out(op.attrs["subscripts"], [spec.ndim for spec in op.input_specs])
+    terms, output = _terms(op)
     spec, shape = op.input_specs[position], op.input_specs[position].shape
     known = all([spec.known for spec in op.input_specs])
     if not known and _is_intricate(terms, output, position):
@@ -124,12 +129,12 @@ def _optimize(op):
 
 
 def _batched(op, position, *factors):
-    terms, output = _spell_out(op.attrs["subscripts"], [spec.ndim for spec in op.input_specs])
+    terms, output = _terms(op)
     letter = _unused_letters(output + "".join(terms))[:1]
     if not letter:
         return NotImplemented
-    terms[position] = letter + terms[position]
-    subscripts = f"{','.join(terms)}->{letter}{output}"
+    inputs = ",".join([*terms[:position], letter + terms[position], *terms[position + 1 :]])
+    subscripts = f"{inputs}->{letter}{output}"
     return einsum_op(*factors, subscripts=subscripts, optimize=_optimize(op))
 
 

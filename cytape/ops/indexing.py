@@ -157,20 +157,16 @@ def _dynamic_batch(op, get_or_add):
 
 
 dynamic_get_item_op = multilinear(
-    "DynamicGetItem",
-    _dynamic_get_item,
+    "DynamicGetItem", _dynamic_get_item,
     lambda op, g, *values: dynamic_index_add_op(
-        g, stand_in(op.input_specs[0]), *values, **op.attrs
-    ),
+        g, stand_in(op.input_specs[0]), *values, **op.attrs),
     batched=lambda op, _, t, *values: _dynamic_batch(
         op, lambda index: dynamic_get_item_op(t, *values, index=index)),
-    shape_rule=_dynamic_spec,
-)
+    shape_rule=_dynamic_spec)
 dynamic_index_add_op = multilinear(
     "DynamicIndexAdd",
     lambda values, like, *others, index: _index_add(
-        values, index=_filled_in(index, others), shape=like.shape
-    ),
+        values, index=_filled_in(index, others), shape=like.shape),
     lambda op, g, _, *others: dynamic_get_item_op(g, *others, **op.attrs),
     batched=lambda op, _, t, like, *others: _dynamic_batch(
         op, lambda index: dynamic_index_add_op(t, batch_outline(t, like), *others, index=index)),

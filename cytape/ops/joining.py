@@ -292,8 +292,7 @@ def _even_parts(a, *, sections, axis):
 
 split_evenly_op = linear(
     "SplitEvenly", _split_evenly, transpose=lambda op, *gs: _joined_back(op, gs),
-    shape_rule=_even_parts,
-)  # fmt: skip
+    shape_rule=_even_parts)
 
 
 def _split_at_tensor(ary, indices, axis):

@@ -107,9 +107,13 @@ def _tensordot_transpose(i, op, *factors):
     summed = [(tuple(range(split, n_axes)), free[1]), (free[0], tuple(range(split)))][i]
     gradient = tensordot_op(*factors, axes=summed)
     # The axes of the other operand that are left come in the order they have there.
-    left = [axes[i][k] for k in np.argsort(axes[1 - i])]
+    left = [axes[i][k] for k in _places_in_order(axes[1 - i])]
     order = [*free[0], *left] if i == 0 else [*left, *free[1]]
-    return transpose(gradient, tuple(np.argsort(order)))
+    return transpose(gradient, _places_in_order(order))
+
+
+def _places_in_order(axes):
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
 def _free_axes(op):

@@ -218,8 +218,7 @@ dynamic_reshape_op = multilinear(
     "DynamicReshape",
     lambda x, shape, *, extents, order: x.reshape(shape.tolist(), order=order),
     lambda op, g, _: reshape(g, op.input_specs[0].extents, op.attrs["order"]),
-    shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype),
-)
+    shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype))
 
 
 def reshape_unknown(a, shape, order="C"):

@@ -43,7 +43,9 @@ cdef class MatMulOp(MultilinearOp):
     cdef object call2(self, x, y):
         cdef Value a, b, out = None
         if recorders.symbolic and graph_for((x, y)) is not None:
-            return NotImplemented if opts_out(x) or opts_out(y) else MultilinearOp.__call__(self, x, y)
+            if opts_out(x) or opts_out(y):
+                return NotImplemented
+            return MultilinearOp.__call__(self, x, y)
         a = tensor_value(x)
         b = tensor_value(y)
         if a is None and b is None:
@@ -55,7 +57,9 @@ cdef class MatMulOp(MultilinearOp):
         if a is not None and b is not None:
             out = self.product(a, b, False, False)
         if out is None:
-            return NotImplemented if opts_out(x) or opts_out(y) else MultilinearOp.__call__(self, x, y)
+            if opts_out(x) or opts_out(y):
+                return NotImplemented
+            return MultilinearOp.__call__(self, x, y)
         tensor = new_tensor(out)
         if recorders.entered and is_followed((x, y)):
             if type(x) is ndarray:

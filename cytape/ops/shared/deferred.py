@@ -61,10 +61,7 @@ def _shape_rule(*specs, of, attrs, n_inputs, needs):
 
 def _deferred(op, gradients, seeds):
     """Return gradients, with those that a rule has left to the run as outputs of one node."""
-    late = [
-        gradient is NotImplemented and needed
-        for gradient, needed in zip(gradients, op.needs, strict=True)
-    ]
+    late = [x is NotImplemented and needed for x, needed in zip(gradients, op.needs, strict=True)]
     if op.type != NAME and any(late) and all(spec.known for spec in op.input_specs):
         raise InvalidGradientError(
             f"the gradient function of op {op.type!r} returned NotImplemented, but all extents of "
@@ -72,8 +69,8 @@ def _deferred(op, gradients, seeds):
         )
     results = iter(_node(op, _inputs(op), seeds, late) if any(late) else ())
     return [
-        next(results) if deferred else None if gradient is NotImplemented else gradient
-        for gradient, deferred in zip(gradients, late, strict=True)
+        next(results) if is_late else None if x is NotImplemented else x
+        for x, is_late in zip(gradients, late, strict=True)
     ]
 
 
