@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 
 FLOATS = ["float16", "float32", "float64", "longdouble", "complex64", "complex128"]
 SIZES = [1, 8, 9, 33, 512, 513, 2048, 2049, 8192, 8193, 20_000]
@@ -35,13 +36,13 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape, short", [
+@each("shape, short", [
     (shape, short)
     for shape in [(5,), (4, 3), (2, 3, 4), (30, 40), (3, 50, 7), (90, 110), (2, 0)]
     for n in range(len(shape) + 1)
     for kept in itertools.product([False, True], repeat=n)
     for short in [tuple(k if keep else 1 for k, keep in zip(shape[len(shape) - n:], kept,
-                                                           strict=True))]
+                                        strict=True))]
 ])
 def test_what_was_broadcast_is_summed(shape, short, dtype):
     seed = whole_numbers(shape, dtype)
