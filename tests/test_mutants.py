@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tests.cases import each
 from tests.mutants.__main__ import main
 from tests.mutants.table import ROOT, read_tables
 
@@ -13,7 +14,7 @@ by_name = {mutant.name: mutant for mutant in MUTANTS}
 ROOMS = {"core", "tensor", "ops", "autodiff", "graph", "passes", "numpy", "nn", "testing"}
 
 
-@pytest.mark.parametrize("name", by_name)
+@each("name", by_name)
 def test_a_mutant_fits_its_file(name):
     mutant = by_name[name]
     text = (ROOT / mutant.file).read_text()

@@ -156,8 +156,8 @@ def test_terms_of_any_number_of_axes(order, n_axes):
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.full(x.shape, 7.0))
 
 
-@pytest.mark.parametrize("first", LAYOUTS)
-@pytest.mark.parametrize("second", LAYOUTS)
+@each("first", LAYOUTS)
+@each("second", LAYOUTS)
 @pytest.mark.parametrize("shape", [(2, 3), (20, 30), (100, 120)])
 def test_terms_that_lie_differently(shape, first, second):
     seeds = [LAYOUTS[lay_out](whole_numbers(shape, seed=i))
