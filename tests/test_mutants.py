@@ -82,8 +82,9 @@ IMPORT = "from cytape.core.sums import one, product, total\n"
 
 
 @pytest.fixture
-def tree(tmp_path):
+def tree(tmp_path, monkeypatch):
     """A source tree with tests, of which some notice something."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take longer than the tests
     for path, text in {
         "cytape/__init__.py": "", "cytape/core/__init__.py": "", "cytape/core/sums.py": SUMS,
         "tests/core/test_sums.py": IMPORT + "def test_total(): assert total(2, 3) == 5\n"
