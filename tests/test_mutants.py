@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from tests.cases import each
 from tests.mutants.__main__ import main
 from tests.mutants.table import ROOT, read_tables
 
@@ -13,7 +14,7 @@ by_name = {mutant.name: mutant for mutant in MUTANTS}
 ROOMS = {"core", "tensor", "ops", "autodiff", "graph", "passes", "numpy", "nn", "testing"}
 
 
-@pytest.mark.parametrize("name", by_name)
+@each("name", by_name)
 def test_a_mutant_fits_its_file(name):
     mutant = by_name[name]
     text = (ROOT / mutant.file).read_text()
@@ -81,8 +82,9 @@ IMPORT = "from cytape.core.sums import one, product, total\n"
 
 
 @pytest.fixture
-def tree(tmp_path):
+def tree(tmp_path, monkeypatch):
     """A source tree with tests, of which some notice something."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take longer than the tests
     for path, text in {
         "cytape/__init__.py": "", "cytape/core/__init__.py": "", "cytape/core/sums.py": SUMS,
         "tests/core/test_sums.py": IMPORT + "def test_total(): assert total(2, 3) == 5\n"

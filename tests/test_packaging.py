@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import cytape
+from tests.cases import each
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "cytape"
@@ -62,7 +63,7 @@ def test_imports_are_read(text, names):
     assert set(imports(text, "cytape.tensor")) == names
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
+@each("path", SOURCES, ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_a_file_imports_only_from_its_room_and_the_floors_below(path):
     home = path.relative_to(PACKAGE).with_suffix("").parts[0]
     assert home in FLOORS, f"{home} has no floor"
@@ -76,7 +77,7 @@ def floor_within(dotted, home):
     return rooms.index(name) if name in rooms else len(rooms)
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if p.parent.name in sum(
+@each("path", [p for p in SOURCES if p.parent.name in sum(
     ROOMS_WITHIN.values(), [])], ids=lambda p: p.relative_to(PACKAGE).as_posix())
 def test_a_file_imports_only_from_its_inner_room_and_those_below(path):
     home, inner = path.relative_to(PACKAGE).parts[:2]

@@ -17,6 +17,7 @@ from cytape.errors import (
     InvalidGradientError,
     NotDifferentiableError,
 )
+from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
 SPEC = cytape.Spec.of((3,), float)
@@ -99,7 +100,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 @pytest.mark.parametrize("f", [scaled, scaled_with_jvp, scaled_with_gradient])
 @pytest.mark.parametrize(
     "place", [in_eager, cytape.function, in_a_branch, in_a_loop, captured, bound])

@@ -14,6 +14,7 @@ import cytape.numpy as cnp
 from cytape.autodiff import forward_accumulator
 from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor.state import MOST_DETACHED
+from tests.cases import each
 
 X = np.array([1.0, 2.0])
 ONES = np.ones(2)
@@ -67,7 +68,7 @@ def test_what_nobody_recorded_gives_zeros_and_a_warning():
             assert not derive(X).any()
 
 
-@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@each("transform", TRANSFORMS.values(), ids=TRANSFORMS)
 @pytest.mark.parametrize("f", INDEPENDENT.values(), ids=INDEPENDENT)
 def test_no_dependence_gives_zeros_and_a_warning(transform, f):
     with pytest.warns(UnconnectedGradientWarning, match="does not depend on"):

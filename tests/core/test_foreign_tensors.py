@@ -136,7 +136,7 @@ def scalars(tmp_path_factory):
     parent = str(Path(cytape.__file__).parents[1])
     built = subprocess.run(
         [sys.executable, "setup.py", "-q", "build_ext", "--inplace"], cwd=folder,
-        env=os.environ | {"PYTHONPATH": parent}, capture_output=True, text=True)
+        env=os.environ | {"PYTHONPATH": parent, "CFLAGS": "-O1"}, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     library, = (path for path in folder.iterdir() if path.suffix in {".so", ".pyd"})
     spec = importlib.util.spec_from_file_location("foreign_scalars", library)

@@ -24,9 +24,9 @@ def chain(core, n_ops, n_inputs=1):
     def backward(dy):
         return [dy] + [None] * (n_inputs - 1)
 
+    dtypes, getter = ["float64"] * n_inputs, lambda: backward
     for i in range(n_ops):
-        tape.record("Op", [i + 1], [i] + [i] * (n_inputs - 1), ["float64"] * n_inputs,
-                    lambda: backward)
+        tape.record("Op", [i + 1], [i] * n_inputs, dtypes, getter)
     return tape
 
 

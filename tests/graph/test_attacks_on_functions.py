@@ -18,6 +18,7 @@ import cytape.numpy as cnp
 from cytape.errors import GraphError
 from cytape.graph.tracing.keys import describe_arguments
 from cytape.graph.tracing.signature import is_object
+from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -147,7 +148,7 @@ def in_a_branch(f, x, argument):
         lambda x: cytape.cond(cnp.sum(x) > -9.0, lambda: f(x, argument), lambda: x))(x)
 
 
-@pytest.mark.parametrize("use", [
+@each("use", [
     eagerly, gradient, second_gradient, tangent, in_a_trace, in_a_graph, in_a_branch])
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore:.*is traced for the 5th time")

@@ -12,6 +12,7 @@ import cytape.numpy as cnp
 from cytape.graph.tracing.derivatives import DerivativeGraph
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.engine.symbolic import in_graph
+from tests.cases import each
 
 TRUE = np.array(True)
 
@@ -84,7 +85,7 @@ def value(graph, tensor):
     return cytape.Session(graph).run(tensor, feeds)
 
 
-@pytest.mark.parametrize("kind, mode", [
+@each("kind, mode", [
     (kind, mode) for kind in KINDS for mode in FIRST | SECOND
     if not (kind == "tensor with a value" and "gradients" in mode)])  # which says so
 @pytest.mark.parametrize("body", BODIES)
@@ -101,8 +102,8 @@ def test_derivatives_reach_what_a_body_takes_from_outside(body, kind, mode):
     assert value(graph, found) == pytest.approx(expected, rel=1e-14)
 
 
-@pytest.mark.parametrize("mode", [mode for mode in FIRST | SECOND if "gradients" not in mode])
-@pytest.mark.parametrize("traced", [False, True])
+@each("mode", [mode for mode in FIRST | SECOND if "gradients" not in mode])
+@each("traced", [False, True])
 @pytest.mark.parametrize("body", BODIES)
 def test_a_body_without_a_graph_around_it_is_no_different(body, traced, mode):
     call, power = BODIES[body]

@@ -8,6 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
 V = np.array([1.0, -0.5, 0.25])
@@ -224,7 +225,7 @@ def same_shape(mode):
     return mode not in ("batched", "taped", "batched-reverse", "hessian")
 
 
-@pytest.mark.parametrize("f", FUNCTIONS, ids=[
+@each("f", FUNCTIONS, ids=[
     "jvp-cytape", "jvp-numpy", "jvp-by-numpy", "gradient-cytape", "gradient-numpy",
     "numpy_function", "jvp-numpy_function"])
 @pytest.mark.parametrize("mode", MODES)

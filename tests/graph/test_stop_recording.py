@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
 from cytape.graph import Graph
+from tests.cases import each
 
 
 def plain(x):
@@ -181,7 +182,7 @@ def numbers(results):
     return [0.0 if result is None else float(result) for result in results]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@each("place", PLACES)
 @pytest.mark.parametrize("ask", ASKED)
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_it_is_as_where_ops_are_computed_one_by_one(f, ask, place):

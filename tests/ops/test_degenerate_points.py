@@ -11,6 +11,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.ops.routes import PLACES, ROUTES, derivatives
 
 inf, nan = np.inf, np.nan
@@ -23,8 +24,8 @@ places = pytest.mark.parametrize("place", PLACES)
 
 
 @routes
-@pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize(
+@each("ddof", [0, 1])
+@each(
     "x",
     [
         np.full(3, 0.1), np.full(7, 1 / 3), np.full(1000, 0.7), np.full(5, 1e100), np.zeros(4),
@@ -75,7 +76,7 @@ ROOTS = {
 
 
 @routes
-@pytest.mark.parametrize("root", ROOTS)
+@each("root", ROOTS)
 def test_derivatives_of_roots_at_zero_are_zero(root, mode, place):
     x, t = np.zeros(2), np.array([1.0, 2.0])
     for found in derivatives(mode, place, ROOTS[root], [x], [t]):
@@ -98,7 +99,7 @@ def test_the_others_are_curved_as_they_are_without_the_zero(order):
 
 
 @routes
-@pytest.mark.parametrize("order", [None, 1.5, 3])
+@each("order", [None, 1.5, 3])
 def test_the_direction_of_a_norm_beyond_half_precision(order, mode, place):
     def f(x):
         return np.linalg.norm(x, order)
@@ -208,7 +209,7 @@ def test_gradients_of_many_halves_along_an_unknown_extent():
 
 
 @pytest.mark.parametrize("function", [cnp.prod, lambda x: cnp.cumprod(x)[-1]])
-@pytest.mark.parametrize(
+@each(
     "x", [[0.0, inf], [inf, 0.0, 2.0], [1e200, 1e200, 1.0], [nan, 0.0, 1.0], [3.0, inf, 2.0, 5.0]]
 )
 @pytest.mark.parametrize("place", ["eager", "in_function", "in_graph"])
@@ -240,7 +241,7 @@ def test_a_tangent_of_zero_is_still_differentiated():
 
 
 @routes
-@pytest.mark.parametrize(
+@each(
     ("x", "shares"),
     [
         ([inf, 0.0], [1.0, 0.0]),

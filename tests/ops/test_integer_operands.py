@@ -10,6 +10,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each, grouped
 from tests.ops.routes import MODES, ROUTES, derivatives
 from tests.ops.test_op_table import SPECS, as_tuple, differentiable
 from tests.tables import table
@@ -43,7 +44,7 @@ def positions_of(spec, case):
 OF_ONE_DTYPE = {"AddN", "DeferredVjp"}
 
 CALLS = [
-    pytest.param(spec, case, position, id=f"{spec}-{case}-{position}")
+    (str(spec), f"{spec}-{case}-{position}", (spec, case, position), False)
     for spec in SPECS if differentiable(spec) and spec.op not in OF_ONE_DTYPE
     for case in [case for case in spec.cases if len(positions_of(spec, case)) > 1][:1]
     for position in positions_of(spec, case)
@@ -90,7 +91,7 @@ def is_float(x):
 
 
 @pytest.mark.parametrize("integer", INTEGERS)
-@pytest.mark.parametrize(("spec", "case", "position"), CALLS)
+@grouped("spec, case, position", CALLS)
 def test_the_whole_table(spec, case, position, integer):
     for dtype in FLOATS:
         if dtype not in spec.dtypes:
@@ -122,7 +123,7 @@ BINARY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("side", [0, 1])
+@each("side", [0, 1])
 @pytest.mark.parametrize("integer", INTEGERS)
 @pytest.mark.parametrize("name", BINARY)
 def test_every_extreme_beside_every_float(name, integer, side):
@@ -164,9 +165,9 @@ def test_gradients_by_hand(f, x, expected):
     np.testing.assert_allclose(cytape.jet(f, x, [1.0])[1][0], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("side", [0, 1])
+@each("side", [0, 1])
 @pytest.mark.parametrize("integer", INTEGERS)
-@pytest.mark.parametrize("name", BINARY)
+@each("name", BINARY)
 def test_taylor_mode(name, integer, side):
     op = getattr(cnp, name)
     operand = np.array(extremes(integer, 6)[0 if integer == "bool" else 1])

@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape import nn
 from cytape.errors import DetachedError
 from cytape.numpy import random
+from tests.cases import each
 
 A = np.array([[0.3, 0.5, 0.8], [0.4, 0.7, 0.6]])
 
@@ -64,7 +65,7 @@ def test_a_tensor_as_a_keyword_is_differentiated(data, call):
     assert cnp.sum(accumulator.jvp(y)).item() == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("recorder", ["tape", "accumulator"])
+@each("recorder", ["tape", "accumulator"])
 @pytest.mark.parametrize("call", REFUSED)
 def test_a_recorded_tensor_that_an_op_has_no_derivative_for_is_an_error(data, call, recorder):
     t = cytape.constant(0.6)

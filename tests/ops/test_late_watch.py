@@ -11,6 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
 from cytape.ops.shared.grouping import together
+from tests.cases import each, grouped
 from tests.ops.test_op_table import SPECS
 
 # Each of their results comes from one operand alone: that of the other is not recorded.
@@ -29,7 +30,8 @@ def calls():
                 and (spec.differentiable is True or spec.differentiable[i])
             ]  # fmt: skip
             for late in moving if len(moving) > 1 else ():
-                yield pytest.param(spec, case, inputs, moving, late, id=f"{spec}-{case}-{late}")
+                name = f"{spec}-{case}-{late}"
+                yield str(spec), name, (spec, case, inputs, moving, late), False
 
 
 def tensors_of(result):
@@ -43,7 +45,7 @@ def dense(gradient):
     return None if gradient is None else gradient.numpy()
 
 
-@pytest.mark.parametrize("spec, case, inputs, moving, late", list(calls()))
+@grouped("spec, case, inputs, moving, late", calls())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_gradient_is_right_or_an_error(spec, case, inputs, moving, late):
     args = [cytape.constant(x) if i in moving else x for i, x in enumerate(inputs)]
@@ -82,9 +84,9 @@ COMPOSED = {
 
 
 @pytest.mark.parametrize("f", COMPOSED.values(), ids=COMPOSED)
-@pytest.mark.parametrize("make", [cytape.constant, lambda x: cytape.Variable(x).value()])
-@pytest.mark.parametrize("in_a_graph", [False, True])
-@pytest.mark.parametrize("late", [0, 1])
+@each("make", [cytape.constant, lambda x: cytape.Variable(x).value()])
+@each("in_a_graph", [False, True])
+@each("late", [0, 1])
 def test_composed_functions_are_one_op_to_a_tape(f, make, in_a_graph, late):
     def late_gradient(x, y):
         source, other = (x, y) if late == 0 else (y, x)

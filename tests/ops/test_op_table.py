@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.ops.engine.forward import fetch
 from cytape.testing import check_grads, numerical_jvp
+from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
 from tests.ops.op_specs import Case, OpSpec
 
@@ -50,7 +50,7 @@ CASES = [
 
 
 def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=False, few=False):
-    """Parametrize a test with the records, their cases and dtypes.
+    """Run a test with the records, their cases and dtypes: one test per op.
 
     moving: how many inputs must have a gradient; axes: one must have axes. The first case in every
     dtype and every case (few: the first two) in the first dtype are what is always run.
@@ -60,20 +60,15 @@ def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=Fa
         first, second = [*spec.cases, None][:2]
         return case is first or place == 0 and (case is second or not few)
 
-    return pytest.mark.parametrize(
-        ("spec", "case", "dtype"),
-        [
-            pytest.param(
-                spec, case, dtype, id=f"{spec}-{case}-{dtype}",
-                marks=[] if is_always_run(spec, case, place) else [pytest.mark.exhaustive],
-            )
-            for spec, case, n_moving, some_axes in CASES
-            if keep(spec) and n_moving >= moving and (some_axes or not axes)
-            and (case is spec.cases[0] or not one_case)
-            for place, dtype in enumerate(
-                [dtype for dtype in spec.dtypes if dtypes is None or dtype in dtypes])
-        ],
-    )  # fmt: skip
+    return grouped("spec, case, dtype", [
+        (str(spec), f"{spec}-{case}-{dtype}", (spec, case, dtype),
+         not is_always_run(spec, case, place))
+        for spec, case, n_moving, some_axes in CASES
+        if keep(spec) and n_moving >= moving and (some_axes or not axes)
+        and (case is spec.cases[0] or not one_case)
+        for place, dtype in enumerate(
+            [dtype for dtype in spec.dtypes if dtypes is None or dtype in dtypes])
+    ])  # fmt: skip
 
 
 def differentiable(spec):
@@ -319,9 +314,9 @@ def test_a_batch_of_tangents_is_what_they_are_one_by_one(spec, case, dtype):
         assert_close(actual, np.stack(expected), spec)
 
 
-@pytest.mark.parametrize("by_transposition", [False, True])
-@pytest.mark.parametrize("n", [0, 1])
 @calls(["float64"], one_case=True, moving=1)
+@each("by_transposition", [False, True])
+@each("n", [0, 1])
 def test_no_direction_and_a_single_one(spec, case, dtype, n, by_transposition):
     call = Call(spec, case, dtype)
     batches = call.more_tangents(n)
@@ -344,8 +339,8 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
 @calls(["float64", "int64"], one_case=True, axes=True)
+@each("layout", LAYOUTS)
 def test_memory_layout_does_not_matter(spec, case, dtype, layout):
     def laid_out(x):
         return LAYOUTS[layout](x) if has_axes(x) else x

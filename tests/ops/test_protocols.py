@@ -13,6 +13,7 @@ from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops.protocols import NUMPY_FUNCTIONS
+from tests.cases import each
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
@@ -259,7 +260,7 @@ def test_an_implicit_conversion_of_a_recorded_tensor_is_an_error(lose):
 @pytest.mark.parametrize("lose", [
     pytest.param(lose, id=name) for name, lose in LOSSES.items() if name != "out is the tensor"
 ])
-@pytest.mark.parametrize("quiet", ["no tape", "tape left", "unrelated", "stopped", "constant"])
+@each("quiet", ["no tape", "tape left", "unrelated", "stopped", "constant"])
 def test_the_same_is_allowed_where_no_gradient_is_lost(lose, quiet):
     x = cytape.constant(np.abs(V3) + 1)
     y = x * x

@@ -14,6 +14,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops.engine.forward import fetch
+from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, recorder_of
 from tests.ops.test_op_table import CASES, Call, dense
 
@@ -31,21 +32,15 @@ HAS_VALUES_IN_SHAPE = {
 
 
 def records(keep=lambda spec: True, moving=0):
-    """Parametrize a test with the records and their cases, of which it always meets the first two.
+    """Make a test per op of its records and cases, of which it always meets the first two.
 
     moving: how many inputs must have a gradient.
     """
-    def marks(spec, case):
-        return [] if any(case is one for one in spec.cases[:2]) else [pytest.mark.exhaustive]
-
-    return pytest.mark.parametrize(
-        ("spec", "case"),
-        [
-            pytest.param(spec, case, id=f"{spec}-{case}", marks=marks(spec, case))
-            for spec, case, n_moving, _ in CASES
-            if keep(spec) and n_moving >= moving
-        ],
-    )  # fmt: skip
+    return grouped("spec, case", [
+        (str(spec), f"{spec}-{case}", (spec, case), not any(case is one for one in spec.cases[:2]))
+        for spec, case, n_moving, _ in CASES
+        if keep(spec) and n_moving >= moving
+    ])  # fmt: skip
 
 
 class Symbolic:
@@ -109,7 +104,7 @@ def unknown(array):
     return (None,) * array.ndim
 
 
-EXTENTS = pytest.mark.parametrize("extents", [known, unknown])
+EXTENTS = each("extents", [known, unknown])
 
 
 def is_compatible(tensor, array):
@@ -139,8 +134,8 @@ def must_build(symbolic, build):
     return build()
 
 
-@EXTENTS
 @records()
+@EXTENTS
 def test_shapes_and_values(spec, case, extents):
     symbolic = Symbolic(spec, case, extents)
     outputs = must_build(symbolic, symbolic.outputs)
@@ -157,9 +152,9 @@ def test_shapes_and_values(spec, case, extents):
         np.testing.assert_array_equal(actual, eager.numpy())
 
 
-@EXTENTS
 @pytest.mark.filterwarnings("ignore:IndexedSlices of an unknown number:UserWarning")
 @records(moving=1)
+@EXTENTS
 def test_gradients(spec, case, extents):
     symbolic = Symbolic(spec, case, extents)
     sources, gradients = must_build(symbolic, symbolic.gradients)
@@ -173,8 +168,8 @@ def test_gradients(spec, case, extents):
         np.testing.assert_allclose(actual, eager, 1e-12, 1e-13)
 
 
-@EXTENTS
 @records(moving=1)
+@EXTENTS
 def test_tangents(spec, case, extents):
     symbolic = Symbolic(spec, case, extents)
     outputs, tangents = must_build(symbolic, symbolic.tangents)

@@ -8,6 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.ops.routes import MODES, PLACES, ROUTES, derivatives
 
 inf, nan = np.inf, np.nan
@@ -46,8 +47,8 @@ def weighted_of(name, weights):
 
 @names
 @routes
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("size", SIZES)
+@each("dtype", ["float16", "float32", "float64"])
+@each("size", SIZES)
 def test_shares(name, mode, place, dtype, size):
     rows = np.resize(OPERANDS, (size, OPERANDS.shape[1]))
     x, y = (np.ascontiguousarray(rows[:, i], dtype) for i in (0, 1))
@@ -91,7 +92,7 @@ def test_a_broadcast_operand_sums_its_shares(name, place):
 
 
 @names
-@pytest.mark.parametrize("size", SIZES)
+@each("size", SIZES)
 @pytest.mark.parametrize("place", PLACES)
 def test_an_infinite_gradient_is_selected_not_multiplied(name, place, size):
     sign = 1.0 if "max" in name else -1.0
@@ -126,7 +127,7 @@ def test_clip_gives_all_to_the_array_at_its_bounds(mode, place):
 @pytest.mark.parametrize("clip", [
     lambda x, bound: cnp.clip(x, bound, None), lambda x, bound: cnp.clip(x, None, bound),
 ])  # fmt: skip
-@pytest.mark.parametrize("size", SIZES)
+@each("size", SIZES)
 def test_what_clip_returns_gets_the_gradient_of_a_nan(clip, size, place):
     x, bound = np.resize([1.0, nan, nan, 2.0], size), np.resize([nan, 1.0, nan, 2.0], size)
     dx, dbound = derivatives("reverse", place, clip, [x, bound], None)

@@ -17,6 +17,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.state import Recorder
+from tests.cases import each
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 V2 = np.array([1.5, 2.0])
@@ -223,7 +224,7 @@ def untrained_variables():
 KINDS = [constants, variables, untrained_variables]
 
 
-@pytest.mark.parametrize("convert", IMPLICIT.values(), ids=IMPLICIT)
+@each("convert", IMPLICIT.values(), ids=IMPLICIT)
 @pytest.mark.parametrize("followed", FOLLOWERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_implicit_conversion_of_what_is_recorded_raises(convert, followed, kind):
@@ -232,7 +233,7 @@ def test_implicit_conversion_of_what_is_recorded_raises(convert, followed, kind)
         convert(s, v)
 
 
-@pytest.mark.parametrize("convert", IMPLICIT.values(), ids=IMPLICIT)
+@each("convert", IMPLICIT.values(), ids=IMPLICIT)
 def test_results_and_elements_are_recorded_as_well(convert):
     s, v = constants()
     with under_a_tape(s, v):
@@ -241,7 +242,7 @@ def test_results_and_elements_are_recorded_as_well(convert):
             convert(scalar, vector)
 
 
-@pytest.mark.parametrize("convert", IMPLICIT.values(), ids=IMPLICIT)
+@each("convert", IMPLICIT.values(), ids=IMPLICIT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_nobody_follows_converts_freely(convert, kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -266,7 +267,7 @@ def test_what_nobody_follows_converts_freely(convert, kind, tmp_path, monkeypatc
     assert outcome(s, v) == expected
 
 
-@pytest.mark.parametrize("convert", REFUSED.values(), ids=REFUSED)
+@each("convert", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("followed", FOLLOWERS)
 def test_what_python_and_numpy_refuse_in_their_own_words(convert, followed):
     s, v = constants()
@@ -274,7 +275,7 @@ def test_what_python_and_numpy_refuse_in_their_own_words(convert, followed):
         convert(s, v)
 
 
-@pytest.mark.parametrize(
+@each(
     "use", [*EXPLICIT.values(), *TEXT.values(), *METADATA.values(), *METADATA_OF_VALUES.values(),
             *CONTROL.values()],
     ids=[*EXPLICIT, *TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])  # fmt: skip
@@ -287,7 +288,7 @@ def test_what_is_explicit_and_what_takes_no_value_works(use, followed, kind):
         assert repr(use(s, v)) == expected
 
 
-@pytest.mark.parametrize("use", METADATA.values(), ids=METADATA)
+@each("use", METADATA.values(), ids=METADATA)
 def test_metadata_of_symbolic_tensors_is_that_of_arrays(use):
     found = []
 
@@ -300,9 +301,9 @@ def test_metadata_of_symbolic_tensors_is_that_of_arrays(use):
     assert found[0] == use(*constants())
 
 
-@pytest.mark.parametrize("use", [*TEXT.values(), *METADATA.values(), *METADATA_OF_VALUES.values(),
-                                 *CONTROL.values()],
-                         ids=[*TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])  # fmt: skip
+@each("use", [*TEXT.values(), *METADATA.values(), *METADATA_OF_VALUES.values(),
+              *CONTROL.values()],
+      ids=[*TEXT, *METADATA, *METADATA_OF_VALUES, *CONTROL])  # fmt: skip
 def test_only_explicit_exits_are_noted(use):
     s, v = constants()
     recorder = Recorder()
@@ -371,7 +372,7 @@ def test_a_tape_is_usable_after_the_error():
 @pytest.mark.parametrize("make", [
     cytape.Variable, lambda t: cytape.Variable(lambda: t), lambda t: cytape.Variable([t, t])])
 @pytest.mark.parametrize("followed", FOLLOWERS)
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_no_variable_is_made_of_what_is_recorded(make, followed, kind):
     s, v = kind()
     with followed(s, v):
@@ -405,7 +406,7 @@ def test_assigning_what_is_recorded_is_explicit(assign, followed):
 # -- while a graph is built ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("convert", IMPLICIT.values(), ids=IMPLICIT)
+@each("convert", IMPLICIT.values(), ids=IMPLICIT)
 @pytest.mark.parametrize("watched", [False, True])
 def test_symbolic_tensors_have_an_error_of_their_own(convert, watched):
     @cytape.function
@@ -423,7 +424,7 @@ def test_symbolic_tensors_have_an_error_of_their_own(convert, watched):
     assert errors
 
 
-@pytest.mark.parametrize("convert", IMPLICIT.values(), ids=IMPLICIT)
+@each("convert", IMPLICIT.values(), ids=IMPLICIT)
 def test_a_variable_is_not_frozen_into_a_graph(convert):
     s, v = variables()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cytape
+from tests.cases import each
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.array([[1.0, 2.0, 3.0], [-4.0, 5.0, -6.0]])
@@ -64,27 +65,27 @@ def check(function, *args, convert=cytape.constant, at=None):
 
 
 @pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS + BITWISE)
-@pytest.mark.parametrize("second", ARRAYS)
-@pytest.mark.parametrize("first", ARRAYS)
+@each("second", ARRAYS)
+@each("first", ARRAYS)
 def test_operators_of_two_arrays(op, first, second):
     check(op, ARRAYS[first], ARRAYS[second])
 
 
 @pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS + BITWISE)
-@pytest.mark.parametrize("array", ["float64", "int64", "bool", "0d"])
-@pytest.mark.parametrize("convert", [cytape.constant, cytape.Variable])
-@pytest.mark.parametrize("position", [0, 1])
+@each("array", ["float64", "int64", "bool", "0d"])
+@each("convert", [cytape.constant, cytape.Variable])
+@each("position", [0, 1])
 def test_an_ndarray_may_stand_on_either_side(op, array, convert, position):
     check(op, ARRAYS[array], ARRAYS[array][..., None], convert=convert, at=[position])
 
 
 @pytest.mark.parametrize("op", ARITHMETIC + COMPARISONS + BITWISE)
-@pytest.mark.parametrize("number", [
+@each("number", [
     2, -1, 0, True, 2.5, 0.0, 2j, 300, 2**70,
     np.float32(2.5), np.float64(2.5), np.int8(2), np.True_,
 ], ids=repr)
-@pytest.mark.parametrize("array", ["float64", "float32", "float16", "int64", "uint8", "bool",
-                                   "complex64", "0d", "0d int", "empty"])
+@each("array", ["float64", "float32", "float16", "int64", "uint8", "bool",
+                "complex64", "0d", "0d int", "empty"])
 def test_numbers_on_either_side_promote_as_in_numpy_2(op, number, array):
     """Python's are weak: they do not widen an array; NumPy's scalars have a dtype of their own."""
     if op is operator.pow and array == "bool":
@@ -118,12 +119,12 @@ def test_lists_count_as_arrays(op, data):
     check(op, data, V3)
 
 
-@pytest.mark.parametrize("left, right", [
+@each("left, right", [
     (V3, V3), (V23, V3), (V3, V23.T), (V23, V23.T), (np.ones((4, 2, 3)), V23.T),
     (V23, np.ones((4, 3, 2))), (V23, V23), (V3, np.float64(2)), (V3.astype(int), V3),
     (V3.astype("float32"), V3.astype("float32")), (np.zeros((2, 0)), np.zeros((0, 3))),
 ])
-@pytest.mark.parametrize("at", [[0, 1], [0], [1]])
+@each("at", [[0, 1], [0], [1]])
 def test_matmul(left, right, at):
     check(operator.matmul, left, right, at=at)
 
@@ -134,7 +135,7 @@ def test_matmul_of_lists():
 
 
 @pytest.mark.parametrize("op", UNARY)
-@pytest.mark.parametrize("array", ARRAYS)
+@each("array", ARRAYS)
 def test_unary_operators(op, array):
     check(op, ARRAYS[array])
 
@@ -157,7 +158,7 @@ def test_builtin_sum_and_max_and_sorted():
 
 
 @pytest.mark.parametrize("op", [*ARITHMETIC, operator.matmul, operator.lt])
-@pytest.mark.parametrize("other", [THING, {"a": 1.0}, {1.0}, None], ids=repr)
+@each("other", [THING, {"a": 1.0}, {1.0}, None], ids=repr)
 def test_operands_that_are_no_numbers(op, other):
     """An error, of the kind that says that the operand is at fault."""
     for args in ((cytape.constant(V3), other), (other, cytape.constant(V3))):
@@ -226,7 +227,7 @@ INDICES = [
 ]
 
 
-@pytest.mark.parametrize("index", INDICES, ids=repr)
+@each("index", INDICES, ids=repr)
 @pytest.mark.parametrize("convert", [cytape.constant, cytape.Variable])
 def test_indexing(index, convert):
     check(operator.getitem, V23, index, convert=convert, at=[0])

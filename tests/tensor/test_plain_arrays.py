@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
+from tests.cases import each
 
 pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 
@@ -150,9 +151,9 @@ def beside(t, recorded, function):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", BINARY)
-@pytest.mark.parametrize("recorded", [False, True])
-@pytest.mark.parametrize("make", [cytape.constant, cytape.Variable])
+@each("op", BINARY)
+@each("recorded", [False, True])
+@each("make", [cytape.constant, cytape.Variable])
 def test_operands_are_refused_on_either_side(kind, op, recorded, make):
     for call in (lambda t: op(t, KINDS[kind]()), lambda t: op(KINDS[kind](), t)):
         with pytest.raises(TypeError, match=ADVICE[kind]):
@@ -160,15 +161,15 @@ def test_operands_are_refused_on_either_side(kind, op, recorded, make):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("recorded", [False, True])
+@each("function", FUNCTIONS.values(), ids=FUNCTIONS)
+@each("recorded", [False, True])
 def test_arguments_of_functions_are_refused(kind, function, recorded):
     with pytest.raises(TypeError, match=ADVICE[kind]):
         beside(cytape.constant(ONES), recorded, lambda t: function(t, KINDS[kind]()))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("enter", ENTRIES.values(), ids=ENTRIES)
+@each("enter", ENTRIES.values(), ids=ENTRIES)
 def test_they_enter_nowhere(kind, enter):
     with pytest.raises((TypeError, InvalidGradientError), match=ADVICE[kind]):
         enter(KINDS[kind]())
@@ -299,9 +300,9 @@ def frame(data):
 
 
 @pytest.mark.parametrize("table", [Table, series, frame])
-@pytest.mark.parametrize(
+@each(
     "op", [operator.add, operator.mul, operator.truediv, np.add, np.multiply, np.arctan2, cnp.add])
-@pytest.mark.parametrize("recorded", [False, True])
+@each("recorded", [False, True])
 def test_tables_are_arrays_on_either_side(table, op, recorded):
     data, x = table([1.0, 2.0]), cytape.constant([3.0, 5.0])
     for call in (lambda a, t: op(a, t), lambda a, t: op(t, a)):

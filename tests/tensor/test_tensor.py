@@ -14,6 +14,7 @@ import pytest
 
 import cytape
 from cytape.tensor.tensor import live_tensors, tensor_of
+from tests.cases import each
 
 V3 = np.array([0.5, -1.0, 2.0])
 V23 = np.arange(6.0).reshape(2, 3)
@@ -156,7 +157,7 @@ def test_arrays_may_be_asked_for_in_numpys_ways():
     np.testing.assert_array_equal(np.array([tensor, tensor]), np.array([BIG, BIG]))
 
 
-@pytest.mark.parametrize("array", [
+@each("array", [
     np.float64(2.5), np.array(3), np.array(True), np.array(1 + 2j), np.array([2.5]), V3,
     np.array([]), np.array("text"),
 ])

@@ -15,10 +15,10 @@ from cytape.graph.differentiation.aggregation import (
     device_of,
 )
 from cytape.graph.differentiation.between import (
+    BETWEEN,
     REACHED,
     SOURCE,
     STOPPED,
-    WANTED,
     nodes_between,
     reach,
 )
@@ -93,7 +93,7 @@ class Backward:
             reach(self._graphs[level], marks)
         for place, seed in zip(targets, seeds, strict=True):
             if self._passes(place):
-                self._marks[place[0]][place[1]] |= WANTED
+                self._marks[place[0]][place[1]] |= BETWEEN
                 self._arrive(place, self.filled(place, 1) if seed is None else seed)
         for level in range(len(self._graphs)):
             self._differentiate(level)
@@ -110,15 +110,15 @@ class Backward:
         captures = self._places.captures_of(level)
         nodes = nodes_between(graph, marks)
         for symbol in self._places.starts_of(level):
-            if marks[symbol] & WANTED and not marks[symbol] & (SOURCE | STOPPED):
+            if marks[symbol] & BETWEEN and not marks[symbol] & (SOURCE | STOPPED):
                 raise ValueError(
                     f"inside a loop there is no gradient with respect to the start value of a loop "
                     f"variable, or through it, as {graph.describe(symbol)} has one: the iterations "
                     "before take part in it. Differentiate the results of the loop"
                 )
         for symbol, (outer, origin) in captures.items():
-            if marks[symbol] & WANTED and not marks[symbol] & STOPPED:
-                self._marks[outer][origin] |= WANTED
+            if marks[symbol] & BETWEEN and not marks[symbol] & STOPPED:
+                self._marks[outer][origin] |= BETWEEN
         for node in nodes:
             gradients, any_arrived = [], False
             for symbol in graph.outputs_of(node):
@@ -135,11 +135,11 @@ class Backward:
             if not any_arrived:
                 continue
             inputs = graph.inputs_of(node)
-            needed = [bool(marks[symbol] & WANTED) for symbol in inputs]
+            needed = [bool(marks[symbol] & BETWEEN) for symbol in inputs]
             if any(needed):
                 results = self._gradients_of_inputs(level, node, gradients, needed)
                 for symbol, gradient in zip(inputs, results, strict=True):
-                    if gradient is not None and marks[symbol] & WANTED:
+                    if gradient is not None and marks[symbol] & BETWEEN:
                         self._arrive((level, symbol), gradient)
             elif not inputs and captures:
                 outer_place = captures.get(graph.outputs_of(node)[0])

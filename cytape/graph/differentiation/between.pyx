@@ -73,7 +73,7 @@ def nodes_between(SymbolicGraph graph not None, bytearray marks not None) -> lis
         found = &graph.nodes[node]
         wanted = differentiated = False
         for symbol in range(found.first_output, found.first_output + found.n_outputs):
-            if c_marks[symbol] & WANTED:
+            if c_marks[symbol] & BETWEEN:
                 wanted = True
                 differentiated |= not c_marks[symbol] & STOPPED
         if not wanted:
@@ -83,5 +83,5 @@ def nodes_between(SymbolicGraph graph not None, bytearray marks not None) -> lis
             for i in range(found.n_inputs):
                 symbol = graph.args[found.inputs + i]
                 if passes(graph, c_marks, symbol):
-                    c_marks[symbol] |= WANTED
+                    c_marks[symbol] |= BETWEEN
     return nodes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import InvalidGradientError
-from cytape.graph.differentiation.between import REACHED, WANTED, nodes_between, reach
+from cytape.graph.differentiation.between import BETWEEN, REACHED, nodes_between, reach
 from cytape.graph.differentiation.graph_gradients import as_list, gradients, graph_of, place_of
 from cytape.graph.differentiation.places import Places
 from cytape.graph.tracing.replay import symbolic_tangents
@@ -99,7 +99,7 @@ def _tangent(graph: Any, x: Tensor, y: Tensor, tangent: Tensor) -> Tensor | None
             marks[symbol] |= REACHED
         reach(graph, marks)
         for symbol in symbols:
-            marks[symbol] |= marks[symbol] & REACHED and WANTED
+            marks[symbol] |= marks[symbol] & REACHED and BETWEEN
         tangents = symbolic_tangents(
             graph, list(here), list(here.values()), symbols,
             nodes=reversed(nodes_between(graph, marks)), use_batch=True)

@@ -3,7 +3,7 @@ cimport numpy as cnp
 from cytape.core.interrupts cimport INTERRUPTED, raise_failure, spend_without_gil
 from cytape.core.vspace cimport OpType
 from cytape.ops.engine.elementwise_op cimport warn
-from cytape.ops.engine.index_op cimport locate
+from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Loop, trouble
 from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join_memory
@@ -197,7 +197,7 @@ cdef bint is_part(index, Spec operand, Spec total, Region* region) except -1:
     if not operand.known or not total.known or operand.type_num != total.type_num or (
             add_loop_of(total) == NULL):
         return False
-    if not locate(Ellipsis if index is None else index, NULL, total, region):
+    if not find_region(Ellipsis if index is None else index, NULL, total, region):
         return False
     lead = region.ndim - operand.ndim
     if lead < 0:

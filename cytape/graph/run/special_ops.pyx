@@ -6,7 +6,7 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.engine.index_op cimport locate
+from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.kernels.loops cimport Loop, copy_loop, kernel_of
@@ -222,7 +222,7 @@ cdef bint get_item(Code code, int32_t node, Op op) except -1:
             or not code.spec(out).known or code.graph.nodes[node].n_inputs != 1):
         return False
     code.strides_of(x, strides)
-    if not locate(code.graph.attrs[node]["index"], strides, code.spec(x), &region):
+    if not find_region(code.graph.attrs[node]["index"], strides, code.spec(x), &region):
         return False
     return code.view(out, x, region.offset, region.strides) == 0
 
@@ -236,7 +236,7 @@ cdef bint index_add(Code code, int32_t node, Op op) except -1:
     if (code.layout.places[x].kind != PLACED or not spec.known or not code.spec(out).known
             or code.graph.nodes[node].n_inputs != 1
             or spec.type_num != code.spec(out).type_num
-            or not locate(code.graph.attrs[node]["index"], NULL, code.spec(out), &region)
+            or not find_region(code.graph.attrs[node]["index"], NULL, code.spec(out), &region)
             or region.ndim != spec.ndim
             or memcmp(region.dims, spec.dims, spec.ndim * sizeof(npy_intp))):
         return False

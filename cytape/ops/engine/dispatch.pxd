@@ -61,6 +61,26 @@ cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_o
 cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept
 
 
+# What a backward call is handed: a spec for each output; for each input its value if the rules read
+# it, its spec if not; the outputs that they read; and the attributes. Elementwise ops have none.
+
+cdef inline void* output_ref(BackwardCall* call, Py_ssize_t i) noexcept:
+    return call.refs[i]
+
+
+cdef inline void* input_ref(BackwardCall* call, Py_ssize_t i) noexcept:
+    return call.refs[call.n_outputs + i]
+
+
+cdef inline void* saved_output_ref(BackwardCall* call) noexcept:
+    """The first of the outputs that the rules read."""
+    return call.refs[call.n_outputs + call.n_inputs]
+
+
+cdef inline dict attrs_of(BackwardCall* call):
+    return <dict>call.refs[call.n_refs - 1]
+
+
 cdef inline Value tensor_value(x):
     """The value of a tensor, of a variable as it reads now; None for anything else."""
     if type(x) is Tensor:

@@ -175,7 +175,7 @@ cdef Value dense_value(gradient):
 
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     """Hand the gradient of input i to the tape, in the input's shape and dtype."""
-    cdef Spec spec = spec_of_ref(<object>call.refs[call.n_outputs + i])
+    cdef Spec spec = spec_of_ref(<object>input_ref(call, i))
     if gradient is None or not call.needed[i]:
         return 0
     if isinstance(gradient, IndexedSlices):

@@ -19,8 +19,8 @@ from libc.string cimport memcpy
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
-    conform, documentation, is_followed, ndarray_of, opts_out, owned, owned_pointer,
-    spec_of_ref, tensor_value, value_of)
+    conform, documentation, input_ref, is_followed, ndarray_of, opts_out, output_ref, owned,
+    owned_pointer, saved_output_ref, spec_of_ref, tensor_value, value_of)
 from .symbolic cimport (
     NO_ATTRS, SymbolicGraph, append1, build, graph_for, graph_of, number, own_symbol, own_value)
 
@@ -295,18 +295,18 @@ cdef class ElementwiseOp(PartialsOp):
         cdef Spec spec
         cdef int32_t results[MAX_INPUTS]
         cdef int i
-        if (<Spec>call.refs[0]).type_num != cnp.NPY_DOUBLE and (
-                (<Spec>call.refs[0]).type_num != cnp.NPY_FLOAT):
+        if (<Spec>output_ref(call, 0)).type_num != cnp.NPY_DOUBLE and (
+                (<Spec>output_ref(call, 0)).type_num != cnp.NPY_FLOAT):
             return False
         for i in range(call.n_inputs):
             program = self.programs[i]
-            spec = spec_of_ref(<object>call.refs[1 + i])
-            if type(<object>call.refs[1 + i]) is Value and (
-                    spec.type_num != (<Spec>call.refs[0]).type_num):
+            spec = spec_of_ref(<object>input_ref(call, i))
+            if type(<object>input_ref(call, i)) is Value and (
+                    spec.type_num != (<Spec>output_ref(call, 0)).type_num):
                 return False
             if call.needed[i] and self.has_partial[i] and (
                     program is None or not spec.known or not program_in_graph(program)
-                    or spec.type_num != (<Spec>call.refs[0]).type_num):
+                    or spec.type_num != (<Spec>output_ref(call, 0)).type_num):
                 return False
         registers[GRADIENT] = own_symbol(graph, <object>call.output_gradients[0])
         if registers[GRADIENT] < 0:
@@ -315,7 +315,7 @@ cdef class ElementwiseOp(PartialsOp):
             registers[OUTPUT + i] = -1
             if i or call.n_refs > 1 + call.n_inputs:
                 registers[OUTPUT + i] = own_symbol(
-                    graph, <object>call.refs[i if i else 1 + call.n_inputs])
+                    graph, <object>(input_ref(call, i - 1) if i else saved_output_ref(call)))
         for i in range(call.n_inputs):
             results[i] = -1
             if self.wants(call, i):
@@ -326,7 +326,7 @@ cdef class ElementwiseOp(PartialsOp):
         for i in range(call.n_inputs):
             if results[i] < 0:
                 continue
-            spec = spec_of_ref(<object>call.refs[1 + i])
+            spec = spec_of_ref(<object>input_ref(call, i))
             if <Spec>graph.symbols[results[i]].spec is not spec:
                 results[i] = append1(
                     graph, conform.sum_to_op, {"shape": spec.shape}, results[i], spec)

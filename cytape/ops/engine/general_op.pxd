@@ -23,9 +23,10 @@ cdef class GeneralOp(Op):
     cdef readonly object optional_tangents  # inputs whose tangent the jvp takes as None
     cdef int tell(self, inputs, list outputs, dict attrs) except -1
     cdef int record_linear(self, Value x, Value out, dict attrs) except -1
-    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched)  # or None
+    # None where a rule is to be called.
+    cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched)
     # The backward pass where nobody follows it; False, with nothing done, if there is no way in C.
-    cdef bint backward_in_c(self, BackwardCall* call) except -1
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1
     # Add the gradients to the graph that this thread builds; False, with nothing done, if that is
@@ -33,7 +34,7 @@ cdef class GeneralOp(Op):
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
     cdef int backward_by_vjp(self, BackwardCall* call) except -1
     cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain)
-    cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1
+    cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1
 
 cdef class CustomOp(Op):
     # refs of an entry: output specs, input specs, the Backward that keeps the closure. The closures

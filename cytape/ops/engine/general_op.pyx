@@ -242,7 +242,7 @@ cdef class GeneralOp(Op):
             append_op(recorder, &self.op_type.kind, 1, 1)
         return 0
 
-    cdef int follow_in_c(self, list inputs, Value out, dict attrs) except -1:
+    cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1:
         """Have the accumulators follow a call with one output, in C where that can be."""
         cdef TangentRecorder accumulator
         cdef list tangents
@@ -255,17 +255,17 @@ cdef class GeneralOp(Op):
                 tangents = [tangent_value(accumulator, value) for value in inputs]
                 if all_none(tangents) or tangent_of(accumulator, out.id) != NULL:
                     continue
-                tangent = self.tangent_in_c(inputs, tangents, attrs, accumulator.use_batch)
+                tangent = self.tangent_by_loops(inputs, tangents, attrs, accumulator.use_batch)
             if tangent is None:
                 follow_for(accumulator, self, inputs, [out], attrs)
             else:
                 accumulator.store(out.id, owned(tangent))
         return 0
 
-    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+    cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         return None
 
-    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         return False
 
     cdef bint backward_with_tangents(self, BackwardCall* call,
@@ -281,14 +281,14 @@ cdef class GeneralOp(Op):
         tangent = tangent_value(accumulator, dense_value(<object>call.output_gradients[0]))
         seed = <void*>tangent
         alone.arrived = &nothing  # sums are made where they are followed
-        if not self.backward_in_c(&alone):
+        if not self.backward_by_loops(&alone):
             return False
         if tangent is not None:
             of_tangent = alone
             of_tangent.output_gradients = &seed
             of_tangent.input_gradients = &result
             of_tangent.arrived = &nothing
-            if not self.backward_in_c(&of_tangent):
+            if not self.backward_by_loops(&of_tangent):
                 Py_DECREF(<object>call.input_gradients[0])
                 call.input_gradients[0] = NULL
                 return False
@@ -298,7 +298,7 @@ cdef class GeneralOp(Op):
     cdef int backward(self, BackwardCall* call) except -1:
         cdef TangentRecorder accumulator
         if not observed():
-            if self.backward_in_c(call):
+            if self.backward_by_loops(call):
                 return 0
         else:
             graph = building()

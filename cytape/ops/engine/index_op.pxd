@@ -13,4 +13,4 @@ from .symbolic cimport SymbolicGraph
 cdef class IndexOp(GeneralOp):
     cdef Tensor build(self, SymbolicGraph graph, x, index)
 
-cdef bint locate(index, const npy_intp* own_strides, Spec spec, Region* region) except -1
+cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1

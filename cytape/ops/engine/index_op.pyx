@@ -13,7 +13,7 @@ from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t
 from numpy cimport ndarray, npy_intp
 
-from .dispatch cimport conform, dense_value, owned, tensor_value
+from .dispatch cimport attrs_of, conform, dense_value, input_ref, owned, tensor_value
 from .symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
 
 import operator
@@ -48,7 +48,7 @@ cdef class IndexOp(GeneralOp):
         value = tensor_value(x)
         cdef Region region
         cdef Spec spec
-        if value is None or not locate(index, own_strides(value), value.spec, &region):
+        if value is None or not find_region(index, own_strides(value), value.spec, &region):
             return self(x, index=static(index))
         spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
         if spec.nbytes > BYTES_OBJECT:  # a view is cheaper
@@ -59,7 +59,7 @@ cdef class IndexOp(GeneralOp):
             attrs = {"index": index}
             self.record_linear(value, out, attrs)
             if recorders.accumulators.count:
-                self.follow_in_c([value], out, attrs)
+                self.follow_by_loops([value], out, attrs)
         return tensor
 
     cdef Tensor build(self, SymbolicGraph graph, x, index):
@@ -68,7 +68,7 @@ cdef class IndexOp(GeneralOp):
         cdef Region region
         cdef dict attrs
         if value is None or building() is not graph or not value.spec.known or (
-                not locate(index, NULL, value.spec, &region)):
+                not find_region(index, NULL, value.spec, &region)):
             return None
         attrs = {"index": index}
         out = graph.value_at(append1(
@@ -77,15 +77,15 @@ cdef class IndexOp(GeneralOp):
         if recorders.entered and out.spec.trainable:
             self.record_linear(value, out, attrs)
             if recorders.accumulators.count:
-                self.follow_in_c([value], out, attrs)
+                self.follow_by_loops([value], out, attrs)
         return new_tensor(out)
 
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
-        cdef Spec spec = <Spec>call.refs[1]
-        cdef dict attrs = <dict>call.refs[3]
+        cdef Spec spec = <Spec>input_ref(call, 0)
+        cdef dict attrs = attrs_of(call)
         cdef Region region
         cdef int32_t gradient
-        if not spec.known or not locate(attrs["index"], NULL, spec, &region):
+        if not spec.known or not find_region(attrs["index"], NULL, spec, &region):
             return False
         gradient = own_symbol(graph, <object>call.output_gradients[0])
         if gradient < 0 or (<Spec>graph.symbols[gradient].spec).type_num != spec.type_num:
@@ -102,26 +102,26 @@ cdef class IndexOp(GeneralOp):
     cdef object infer(self, list inputs, dict attrs):
         cdef Spec spec = (<Value>inputs[0]).spec
         cdef Region region
-        if spec.known and locate(attrs["index"], NULL, spec, &region):
+        if spec.known and find_region(attrs["index"], NULL, spec, &region):
             return spec_of_dims(region.ndim, region.dims, spec.dtype)
         return GeneralOp.infer(self, inputs, attrs)
 
-    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+    cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Value tangent = tangents[0]
         cdef Region region
         index = index_in_batch(attrs["index"]) if batched else attrs["index"]
-        if index is None or not locate(index, own_strides(tangent), tangent.spec, &region):
+        if index is None or not find_region(index, own_strides(tangent), tangent.spec, &region):
             return None
         return selected(tangent, spec_of_dims(region.ndim, region.dims, tangent.spec.dtype),
                         &region)
 
-    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef Value gradient = dense_value(<object>call.output_gradients[0]), total
-        cdef Spec spec = <Spec>call.refs[1]
+        cdef Spec spec = <Spec>input_ref(call, 0)
         cdef Region region
         cdef Walk walk
         cdef void* arrived = call.arrived[0]
-        if (not locate((<dict>call.refs[3])["index"], NULL, spec, &region)
+        if (not find_region(attrs_of(call)["index"], NULL, spec, &region)
                 or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num):
             return False
         if (arrived != NULL and is_exclusive(<PyObject*>arrived)
@@ -197,7 +197,7 @@ cdef inline npy_intp* own_strides(Value value) noexcept:
     return NULL if value.contiguous else cnp.PyArray_STRIDES(<ndarray>value.owner)
 
 
-cdef bint locate(index, const npy_intp* own_strides, Spec spec, Region* region) except -1:
+cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1:
     """Find what an index selects of memory (strides NULL: in C order) of the given shape.
 
     False for an index of another kind, or out of bounds: NumPy knows what to do or say.

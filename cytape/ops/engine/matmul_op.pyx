@@ -16,7 +16,8 @@ from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
 from .dispatch cimport (
-    conform, dense_value, is_followed, opts_out, owned, tensor_value, value_of)
+    conform, dense_value, input_ref, is_followed, opts_out, output_ref, owned, tensor_value,
+    value_of)
 from .forward cimport tangent_value
 from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
 
@@ -68,7 +69,7 @@ cdef class MatMulOp(MultilinearOp):
                 b = value_of(y, True)
             self.record_product(a, b, out)
             if recorders.accumulators.count:
-                self.follow_in_c([a, b], out, {})
+                self.follow_by_loops([a, b], out, {})
         return tensor
 
     cdef object infer(self, list inputs, dict attrs):
@@ -87,7 +88,7 @@ cdef class MatMulOp(MultilinearOp):
             ndim += 1
         return spec_of_dims(ndim, dims, a.dtype)
 
-    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+    cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Value left = None, right = None
         if tangents[0] is not None:
             left = self.product(tangents[0], inputs[1], batched, False)
@@ -146,7 +147,7 @@ cdef class MatMulOp(MultilinearOp):
         return out
 
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
-        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2]
+        cdef Value a = <Value>input_ref(call, 0), b = <Value>input_ref(call, 1)
         cdef dict attrs
         cdef int32_t gradient, left, right
         if (a.spec.ndim != 2 or b.spec.ndim != 2 and (b.spec.ndim != 1 or call.needed[0])
@@ -169,13 +170,13 @@ cdef class MatMulOp(MultilinearOp):
                 graph.value_at(append2(graph, self, left, gradient, b.spec)))
         return True
 
-    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef Value g = dense_value(<object>call.output_gradients[0])
-        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2], gradient
+        cdef Value a = <Value>input_ref(call, 0), b = <Value>input_ref(call, 1), gradient
         cdef int i, first, position
         if not g.contiguous:
             g = copy_of_array(array_of(g))  # BLAS cannot read what a sum repeats
-        if not fits(g, <Spec>call.refs[0], a, b):
+        if not fits(g, <Spec>output_ref(call, 0), a, b):
             return False
         # An outer product comes last: writing it drives out of the cache what the other one reads.
         first = 1 if b.spec.ndim == 1 else 0
@@ -194,8 +195,8 @@ cdef class MatMulOp(MultilinearOp):
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1:
         cdef Value g = dense_value(<object>call.output_gradients[0])
-        cdef Spec out = <Spec>call.refs[0]
-        cdef Value a = <Value>call.refs[1], b = <Value>call.refs[2]
+        cdef Spec out = <Spec>output_ref(call, 0)
+        cdef Value a = <Value>input_ref(call, 0), b = <Value>input_ref(call, 1)
         cdef Value of_g = tangent_value(accumulator, g)
         cdef Value of_a = tangent_value(accumulator, a), of_b = tangent_value(accumulator, b)
         cdef Value gradient, tangent
@@ -238,7 +239,7 @@ cdef bint fits(Value g, Spec out, Value a, Value b) noexcept:
 cdef Value own_total(BackwardCall* call, int i, Value operand):
     """What arrived for an operand, if its memory is the tape's own; else None."""
     cdef void* arrived = call.arrived[i]
-    if arrived == NULL or call.refs[1] == call.refs[2]:  # one tensor's two are summed first
+    if arrived == NULL or input_ref(call, 0) == input_ref(call, 1):  # one tensor's: summed first
         return None
     if not is_exclusive(<PyObject*>arrived) or (<Value>arrived).spec is not operand.spec:
         return None

@@ -231,7 +231,7 @@ cdef class NodeStore:
         node.context = self.context
         node.is_derivative = self.differentiating > 0
         if self.code == NULL:
-            locate(&node.code, &node.instruction)
+            find_line(&node.code, &node.instruction)
         else:
             Py_XINCREF(self.code)
             node.code, node.instruction = self.code, self.instruction
@@ -246,7 +246,7 @@ cdef class NodeStore:
     cdef void begin_backward(self) noexcept:
         self.differentiating += 1
         if self.code == NULL:
-            locate(&self.code, &self.instruction)
+            find_line(&self.code, &self.instruction)
 
     cdef void end_backward(self) noexcept:
         self.differentiating -= 1
@@ -340,7 +340,7 @@ cdef void* grown(void* memory, int64_t count, int64_t more, int32_t* capacity,
     return memory
 
 
-cdef void locate(PyObject** place, int32_t* instruction) noexcept:
+cdef void find_line(PyObject** place, int32_t* instruction) noexcept:
     """Find out where the user's program is: in the innermost frame that is not ours."""
     cdef PyFrameObject* frame = PyEval_GetFrame()
     cdef PyFrameObject* back

@@ -11,7 +11,8 @@ from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport array_of, is_exclusive, is_symbolic, new_value
 
 from .dispatch cimport (
-    conform, dense, dense_value, give, owned, release_objects, restored, spec_of_ref)
+    conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
+    saved_output_ref, spec_of_ref)
 from .forward cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
 
 import numpy as np
@@ -84,7 +85,7 @@ cdef class PartialsOp(Op):
             return False
         saved = not self.saves[i] & 1 or call.n_refs > 1 + call.n_inputs
         for j in range(call.n_inputs):
-            if self.saves[i] >> (1 + j) & 1 and type(<object>call.refs[1 + j]) is not Value:
+            if self.saves[i] >> (1 + j) & 1 and type(<object>input_ref(call, j)) is not Value:
                 saved = False
         if not saved and call.needed[i] == WANTED:
             raise TapeStateError(
@@ -98,7 +99,7 @@ cdef class PartialsOp(Op):
 
         spare: the gradient's memory may be reused.
         """
-        cdef Spec out = <Spec>call.refs[0]
+        cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
         cdef unsigned int reads = 0
         cdef Program program
@@ -111,7 +112,7 @@ cdef class PartialsOp(Op):
                 continue
             program = <Program>self.programs[i]
             if (program is None or not program.runs_on[which]
-                    or spec_of_ref(<object>call.refs[1 + i]).type_num != out.type_num):
+                    or spec_of_ref(<object>input_ref(call, i)).type_num != out.type_num):
                 return False
             reads |= program.reads
             last = i
@@ -126,7 +127,7 @@ cdef class PartialsOp(Op):
             if i == 0 and call.n_refs == 1 + call.n_inputs:
                 return False
             # The output is the last ref; the inputs follow the output's spec.
-            saved = <object>call.refs[i if i else 1 + call.n_inputs]
+            saved = <object>(input_ref(call, i - 1) if i else saved_output_ref(call))
             if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
                 return False
         for i in range(last + 1):
@@ -140,7 +141,7 @@ cdef class PartialsOp(Op):
                              bint spare) except -1:
         """Give input i its gradient, in memory that is there already if possible."""
         cdef Program program = <Program>self.programs[i]
-        cdef Spec out = <Spec>call.refs[0], spec = spec_of_ref(<object>call.refs[1 + i])
+        cdef Spec out = <Spec>output_ref(call, 0), spec = spec_of_ref(<object>input_ref(call, i))
         cdef void* arrived = arrived_for(call, i)
         cdef Value terms
         if arrived != NULL and (not is_exclusive(<PyObject*>arrived)
@@ -178,12 +179,12 @@ cdef class PartialsOp(Op):
         cdef Spec spec
         output = None
         if call.n_refs > 1 + call.n_inputs:
-            output = restored(<object>call.refs[1 + call.n_inputs], plain)
-        inputs = [operand(<object>call.refs[1 + i], <Spec>call.refs[0], plain)
+            output = restored(<object>saved_output_ref(call), plain)
+        inputs = [operand(<object>input_ref(call, i), <Spec>output_ref(call, 0), plain)
                   for i in range(call.n_inputs)]
         for i in range(call.n_inputs):
             if self.wants(call, i):
-                spec = spec_of_ref(<object>call.refs[1 + i])
+                spec = spec_of_ref(<object>input_ref(call, i))
                 product = times(gradient, conjugate(self.partials[i](output, *inputs)))
                 give(self, call, i, conform.sum_to(product, spec))
         return 0
@@ -301,7 +302,7 @@ cdef class PartialsOp(Op):
 
         False, with nothing done, if they do not apply.
         """
-        cdef Spec out = <Spec>call.refs[0]
+        cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
         cdef unsigned int present = 0, missing
         cdef Operands operands
@@ -317,9 +318,9 @@ cdef class PartialsOp(Op):
             saved = gradient
             if register == OUTPUT:
                 saved = None if call.n_refs == 1 + call.n_inputs else (
-                    <object>call.refs[1 + call.n_inputs])
+                    <object>saved_output_ref(call))
             elif register >= FIRST_INPUT:
-                saved = <object>call.refs[1 + register - FIRST_INPUT]
+                saved = <object>input_ref(call, register - FIRST_INPUT)
             values[register] = values[N_PRIMALS + register] = NULL
             if type(saved) is Value:
                 values[register] = <void*><PyObject*>saved
@@ -335,7 +336,7 @@ cdef class PartialsOp(Op):
                 continue
             program = <Program>self.programs[i]
             if program is None or not program.runs_on[which] or (
-                    spec_of_ref(<object>call.refs[1 + i]).type_num != out.type_num):
+                    spec_of_ref(<object>input_ref(call, i)).type_num != out.type_num):
                 return False
             tangents = self.gradient_tangent_program(i, present & program.operands)
             if tangents is None or not tangents.runs_on[which]:
@@ -367,7 +368,7 @@ cdef class PartialsOp(Op):
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,
                                Operands* operands, int i, Program tangents) except -1:
         cdef Program program = <Program>self.programs[i]
-        cdef Spec spec = spec_of_ref(<object>call.refs[1 + i])
+        cdef Spec spec = spec_of_ref(<object>input_ref(call, i))
         cdef Value gradient = computed(program, operands, spec), tangent
         call.input_gradients[i] = owned(gradient)
         if (tangents.n_steps or tangents.copied >= 0) and tangent_of(
@@ -442,8 +443,8 @@ cdef void* arrived_for(BackwardCall* call, int i) noexcept:
     this call is summed first, as it is where nothing has arrived yet."""
     cdef int j
     for j in range(call.n_inputs):
-        if j != i and call.refs[1 + j] == call.refs[1 + i] and (
-                type(<object>call.refs[1 + i]) is Value):
+        if j != i and input_ref(call, j) == input_ref(call, i) and (
+                type(<object>input_ref(call, i)) is Value):
             return call.input_gradients[j] if j < i else NULL
     return call.arrived[i]
 

@@ -12,7 +12,7 @@ from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, value_of_array
 from numpy cimport npy_intp
 
-from .dispatch cimport conform, dense_value, frozen, owned, tensor_value
+from .dispatch cimport attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value
 from .forward cimport follow
 from .symbolic cimport graph_for
 
@@ -98,7 +98,7 @@ cdef class StructuralOp(GeneralOp):
             else:
                 self.record_joined(values, out, attrs)
             if recorders.accumulators.count:
-                self.follow_in_c(values, out, attrs)
+                self.follow_by_loops(values, out, attrs)
         return tensor
 
     def move(self, *arrays, **attrs) -> tuple:
@@ -241,7 +241,7 @@ cdef class StructuralOp(GeneralOp):
                 self.failure = error
             return None  # NumPy will say what is wrong
 
-    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+    cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         cdef list found = self.moved_tangents(inputs, tangents, attrs, batched)
         return None if found is None else found[0]
 
@@ -286,7 +286,7 @@ cdef class StructuralOp(GeneralOp):
     cdef bint takes_batches(self) noexcept:
         return True
 
-    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
         cdef list gradients = [None] * n_out
         cdef PyObject* specs[MANY]
@@ -296,11 +296,11 @@ cdef class StructuralOp(GeneralOp):
         cdef void* arrived
         if n_in <= MANY:
             for i in range(n_in):
-                specs[i] = <PyObject*>call.refs[n_out + i]
-            moves = self.moves_in_order(specs, n_in, <dict>call.refs[call.n_refs - 1])
+                specs[i] = <PyObject*>input_ref(call, i)
+            moves = self.moves_in_order(specs, n_in, attrs_of(call))
         else:
             moves = self.moves_of(objects_of(<PyObject**>call.refs + n_out, n_in),
-                                  <dict>call.refs[call.n_refs - 1])
+                                  attrs_of(call))
         if moves is None:
             return False
         moves = moves.transpose()

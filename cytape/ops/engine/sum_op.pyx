@@ -12,7 +12,7 @@ from cytape.tensor.value cimport is_exclusive, strided_value, strides_of
 from libc.stdint cimport int32_t, uint64_t
 from numpy cimport npy_intp
 
-from .dispatch cimport conform, dense_value, owned, tensor_value
+from .dispatch cimport attrs_of, conform, dense_value, input_ref, owned, tensor_value
 from .symbolic cimport SymbolicGraph, append1, graph_for, own_symbol
 
 from cytape.ops.engine.arguments import axis_in_batch
@@ -42,7 +42,7 @@ cdef class SumOp(GeneralOp):
         if recorders.entered and out.spec.trainable:
             self.record_linear(x, out, attrs)
             if recorders.accumulators.count:
-                self.follow_in_c([x], out, attrs)
+                self.follow_by_loops([x], out, attrs)
         return tensor
 
     cdef object infer(self, list inputs, dict attrs):
@@ -60,7 +60,7 @@ cdef class SumOp(GeneralOp):
                 ndim += 1
         return spec_of_dims(ndim, dims, spec.dtype)
 
-    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+    cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Value tangent = tangents[0]
         axis = attrs["axis"]
         return self.reduced(tangent, axis_in_batch(axis, tangent.spec.ndim) if batched else axis,
@@ -94,8 +94,8 @@ cdef class SumOp(GeneralOp):
         return out
 
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
-        cdef Spec spec = <Spec>call.refs[1]
-        cdef dict attrs = <dict>call.refs[3]
+        cdef Spec spec = <Spec>input_ref(call, 0)
+        cdef dict attrs = attrs_of(call)
         cdef int32_t gradient
         if self.is_mean or not spec.known or not is_plain_float(spec) or (
                 attrs["axis"] is not None and attrs["keepdims"] is not True):
@@ -109,10 +109,10 @@ cdef class SumOp(GeneralOp):
         call.input_gradients[0] = owned(graph.value_at(gradient))
         return True
 
-    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef Value gradient = dense_value(<object>call.output_gradients[0]), repeated
-        cdef Spec spec = <Spec>call.refs[1]
-        cdef dict attrs = <dict>call.refs[3]
+        cdef Spec spec = <Spec>input_ref(call, 0)
+        cdef dict attrs = attrs_of(call)
         cdef npy_intp strides[MAX_AXES]
         cdef npy_intp own_strides[MAX_AXES]
         cdef bint keepdims = bool(attrs["keepdims"])

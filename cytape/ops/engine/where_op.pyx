@@ -12,7 +12,8 @@ from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport is_exclusive
 from numpy cimport ndarray
 
-from .dispatch cimport dense_value, is_followed, owned, tensor_value, value_of
+from .dispatch cimport (
+    dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of)
 from .elementwise_op cimport weak_scalar
 from .forward cimport aligned, spec_of_tangent, tangent_value
 from .symbolic cimport NO_ATTRS, graph_for
@@ -64,7 +65,7 @@ cdef class WhereOp(GeneralOp):
                 c = value_of(condition, True)
             self.record_selection(c, a, b, out)
             if recorders.accumulators.count:
-                self.follow_in_c([c, a, b], out, NO_ATTRS)
+                self.follow_by_loops([c, a, b], out, NO_ATTRS)
         return tensor
 
     cdef int record_selection(self, Value condition, Value a, Value b, Value out) except -1:
@@ -85,7 +86,7 @@ cdef class WhereOp(GeneralOp):
                     raise
         return 0
 
-    cdef Value tangent_in_c(self, list inputs, list tangents, dict attrs, bint batched):
+    cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched):
         cdef Spec spec = spec_of_result(inputs[0], inputs[1], inputs[2])
         cdef Value dx = tangents[1], dy = tangents[2]
         cdef int ndim
@@ -100,29 +101,29 @@ cdef class WhereOp(GeneralOp):
 
     cdef bint suits(self, BackwardCall* call) except -1:
         """Whether the gradients of a call can be selected here."""
-        cdef Spec out = <Spec>call.refs[0], spec
+        cdef Spec out = <Spec>output_ref(call, 0), spec
         cdef int i
-        if (type(<object>call.refs[1]) is not Value or select_loop(out.itemsize) == NULL
-                or (<Value>call.refs[1]).spec.type_num != cnp.NPY_BOOL):
+        if (type(<object>input_ref(call, 0)) is not Value or select_loop(out.itemsize) == NULL
+                or (<Value>input_ref(call, 0)).spec.type_num != cnp.NPY_BOOL):
             return False
         for i in range(1, 3):
-            spec = <Spec>call.refs[1 + i]
+            spec = <Spec>input_ref(call, i)
             if spec.type_num != out.type_num or spec is not out and (
                     spec.type_num == cnp.NPY_FLOAT16):  # halves are summed as floats
                 return False
         return True
 
-    cdef bint backward_in_c(self, BackwardCall* call) except -1:
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef bint spare = is_exclusive(<PyObject*>call.output_gradients[0])
         cdef Value g = dense_value(<object>call.output_gradients[0])
         cdef Value condition
         cdef Spec spec
         cdef int i, last = 2 if call.needed[2] else 1
-        if not self.suits(call) or g.spec is not <Spec>call.refs[0]:
+        if not self.suits(call) or g.spec is not <Spec>output_ref(call, 0):
             return False
-        condition = <Value>call.refs[1]
+        condition = <Value>input_ref(call, 0)
         for i in range(1, last + 1):
-            spec = <Spec>call.refs[1 + i]
+            spec = <Spec>input_ref(call, i)
             if not call.needed[i]:
                 continue
             if spare and i == last and spec is g.spec:  # nobody else will read the gradient
@@ -138,17 +139,17 @@ cdef class WhereOp(GeneralOp):
         cdef Value g = dense_value(<object>call.output_gradients[0]), condition, gradient
         cdef Value of_g = tangent_value(accumulator, g)
         cdef int i
-        if not self.suits(call) or g.spec is not <Spec>call.refs[0] or (
+        if not self.suits(call) or g.spec is not <Spec>output_ref(call, 0) or (
                 of_g is not None and of_g.spec is not g.spec):
             return False
-        condition = <Value>call.refs[1]
+        condition = <Value>input_ref(call, 0)
         for i in range(1, 3):
             if call.needed[i]:
-                gradient = part_taken(g, condition, <Spec>call.refs[1 + i], i == 1, None)
+                gradient = part_taken(g, condition, <Spec>input_ref(call, i), i == 1, None)
                 call.input_gradients[i] = owned(gradient)
                 if of_g is not None:
                     accumulator.store(gradient.id, owned(
-                        part_taken(of_g, condition, <Spec>call.refs[1 + i], i == 1, None)))
+                        part_taken(of_g, condition, <Spec>input_ref(call, i), i == 1, None)))
         return True
 
 

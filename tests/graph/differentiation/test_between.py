@@ -5,10 +5,10 @@ import pytest
 
 import cytape
 from cytape.graph.differentiation.between import (
+    BETWEEN,
     REACHED,
     SOURCE,
     STOPPED,
-    WANTED,
     nodes_between,
     reach,
 )
@@ -31,9 +31,9 @@ def between(graph, sources, targets, stops=()):
     reach(graph, marks)
     for y in targets:
         if marks[graph.symbol_of(y)] & REACHED:
-            marks[graph.symbol_of(y)] |= WANTED
+            marks[graph.symbol_of(y)] |= BETWEEN
     nodes = nodes_between(graph, marks)
-    wanted = {graph.tensor_at(i).name for i, mark in enumerate(marks) if mark & WANTED}
+    wanted = {graph.tensor_at(i).name for i, mark in enumerate(marks) if mark & BETWEEN}
     return nodes, wanted
 
 
@@ -86,7 +86,7 @@ def test_what_was_built_later_is_left_out(graph):
     z = np.cos(y)
     reach(graph, marks)
     assert marks == bytearray([SOURCE | REACHED, REACHED])
-    marks[1] |= WANTED
+    marks[1] |= BETWEEN
     assert nodes_between(graph, marks) == nodes(x, y)
     assert z.op.node == 2
 

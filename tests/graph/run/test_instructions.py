@@ -5,6 +5,7 @@ import pytest
 
 import cytape.numpy as ops
 from cytape.graph.model.graph import Graph
+from tests.cases import each
 from tests.graph.plans import plan_of
 
 ODD = [0.0, -0.0, 1.0, -1.5, 1e-310, -1e308, 1e308, np.inf, -np.inf, np.nan, 0.1, 3.0, 7.0]
@@ -25,9 +26,9 @@ def same_bits(result, expected):
     assert result[~nan].tobytes() == expected[~nan].tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("shape", SIZES)
-@pytest.mark.parametrize("scalar", [None, 0, 1])
+@each("dtype", ["float64", "float32"])
+@each("shape", SIZES)
+@each("scalar", [None, 0, 1])
 @pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide"])
 def test_arithmetic(name, scalar, shape, dtype):
     shapes = [() if position == scalar else shape for position in range(2)]

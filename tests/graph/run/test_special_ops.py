@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph.model.graph import Graph
+from tests.cases import each
 from tests.graph.plans import assert_as_reference
 
 IN_C = {
@@ -90,7 +91,7 @@ def test_ops(n_calls, function, scale):
 
 
 @pytest.mark.parametrize("function", MOVED.values(), ids=MOVED)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+@each("dtype", ["float64", "float32", "complex128"])
 def test_what_only_moves_numbers(function, dtype):
     graph = Graph()
     x = graph.placeholder(dtype, (3, 4))

@@ -17,7 +17,6 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.graph.tracing.keys import describe_arguments, with_tensors
@@ -25,6 +24,7 @@ from cytape.graph.tracing.signature import (
     is_array,
     is_object,
 )
+from tests.cases import each
 
 
 def key_of(*arguments):
@@ -124,7 +124,7 @@ X = np.zeros((2, 3))
 THING, OTHER_THING = Thing(), Thing()
 
 
-@pytest.mark.parametrize("a, b", [
+@each("a, b", [
     (X, cytape.constant(X)),
     (np.float64(1.0), np.array(2.0)),
     ([X, 1], [X + 1, 1]),
@@ -154,7 +154,7 @@ def test_alike(a, b):
     assert key_of(a)[0] == key_of(b)[0] and hash(key_of(a)[0]) == hash(key_of(b)[0])
 
 
-@pytest.mark.parametrize("a, b", [
+@each("a, b", [
     (X, X[0]), (X, X.astype("float32")), ([X], (X,)), ([X, X], [X]), ({"a": X}, {"b": X}),
     (1, True), (1, 1.0), (0.0, -0.0), (X, None), ([[X], X], [X, [X]]),
     (cytape.Variable(1.0), cytape.Variable(1.0)), ({1}, {2}), (slice(1), slice(2)),

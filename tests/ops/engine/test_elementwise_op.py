@@ -10,6 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.tensor.tensor import live_tensors, tensor_of
+from tests.cases import each
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -110,11 +111,11 @@ BESIDE = {  # with an array beside a tensor: the op, and the tensor's gradient
 }
 
 
-@pytest.mark.parametrize("lay_out", [lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a:
-                                     a[:1], lambda a: a[..., :1], lambda a: a[0]],
-                         ids=["contiguous", "fortran", "backwards", "row", "column", "fewer axes"])
+@each("lay_out", [lambda a: a, np.asfortranarray, lambda a: a[::-1], lambda a:
+                  a[:1], lambda a: a[..., :1], lambda a: a[0]],
+      ids=["contiguous", "fortran", "backwards", "row", "column", "fewer axes"])
 @pytest.mark.parametrize("beside", BESIDE)
-@pytest.mark.parametrize("shape", [(1, 1), (2, 3), (20, 30), (80, 130)])
+@each("shape", [(1, 1), (2, 3), (20, 30), (80, 130)])
 def test_an_array_beside_a_tensor_may_change_after_the_op(shape, beside, lay_out):
     function, derivative = BESIDE[beside]
     rng = np.random.default_rng(0)

@@ -10,6 +10,7 @@ from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.general_op import GeneralOp, custom_call, record_custom
 from cytape.ops.engine.gradients import tensor_vspace
 from cytape.tensor.state import TangentRecorder
+from tests.cases import each
 from tests.ops.forward_mode import followed, recorder_of, tangent_of
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -182,12 +183,12 @@ def test_inputs_without_tangents_get_batches_of_zeros():
     assert received[2] is None
 
 
-@pytest.mark.parametrize("a, b", [
+@each("a, b", [
     ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
     ((2, 3), (5, 3, 4)), ((3,), (5, 3, 2)), ((5, 2, 3), (3,)), ((4, 1, 2, 3), (5, 3, 2)),
     ((0, 3), (3, 2)), ((2, 0), (0, 3)),
 ])
-@pytest.mark.parametrize("which", ["left", "right", "both"])
+@each("which", ["left", "right", "both"])
 @pytest.mark.parametrize("observed", [False, True])
 @pytest.mark.parametrize("layout", ["plain", "strided"])
 def test_products_of_batches(a, b, which, observed, layout):

@@ -13,6 +13,7 @@ from cytape.ops.engine.gradients import TensorVSpace, compute_gradients, tensor_
 from cytape.ops.sparse import densify
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import live_tensors, tensor_of
+from tests.cases import each
 
 DTYPES = ["float16", "float32", "float64", "longdouble", "complex64", "complex128"]
 SHAPES = [(), (3,), (2, 3), (0, 3), (5000,)]
@@ -57,9 +58,9 @@ def test_an_output_that_nobody_used_has_zeros(dtype, shape):
 # -- sums ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("recorded", [False, True])
-@pytest.mark.parametrize("n_terms", [2, 3, 7])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("recorded", [False, True])
+@each("n_terms", [2, 3, 7])
+@each("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gradients_of_several_consumers_are_summed(shape, dtype, n_terms, recorded):
     x = cytape.constant(np.ones(shape, dtype))

@@ -12,6 +12,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.engine.index_op import index_in_batch
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 
 SLICES = [
     slice(None), slice(1, None), slice(None, -1), slice(None, None, -1), slice(None, None, 2),
@@ -234,7 +235,7 @@ def test_rows_taken_one_by_one(n):
         np.testing.assert_array_equal(tape.gradient(y, x).numpy(), weights)
 
 
-@pytest.mark.parametrize(
+@each(
     "order", [*itertools.permutations(["part", "whole", "sum", "gather"])], ids=" ".join)
 @pytest.mark.parametrize("shape", [(4, 2), (40, 20), (120, 80)])
 def test_parts_meet_gradients_of_other_kinds(shape, order):

@@ -11,6 +11,7 @@ import cytape.numpy as cnp
 from cytape.ops.engine.declare import OPS
 from cytape.tensor.tensor import tensor_of
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ops.forward_mode import followed
 
 SHAPES = [
@@ -64,8 +65,8 @@ def test_products_are_numpys(left, right, dtype):
         np.testing.assert_allclose(result.numpy(), expected, rtol, rtol)
 
 
-@pytest.mark.parametrize("left", LAYOUTS)
-@pytest.mark.parametrize("right", LAYOUTS)
+@each("left", LAYOUTS)
+@each("right", LAYOUTS)
 @pytest.mark.parametrize("shapes", [((20, 30), (30, 10)), ((30,), (30, 10)), ((20, 30), (30,)),
                                     ((30,), (30,))])
 def test_memory_layout_does_not_matter(shapes, left, right):
@@ -191,8 +192,8 @@ def test_outer_products_of_every_layout(left, right, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64"])
-@pytest.mark.parametrize("recorded", [False, True])
-@pytest.mark.parametrize("left, right", WITH_VECTORS)
+@each("recorded", [False, True])
+@each("left, right", WITH_VECTORS)
 def test_gradients_meet_what_has_arrived(left, right, recorded, dtype):
     """A product added to a gradient that is there, and one that is there when others come."""
     x, y = cytape.constant(draw(left, dtype)), cytape.constant(draw(right, dtype, 1))

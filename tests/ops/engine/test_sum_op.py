@@ -9,6 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 
 NAMES = ["sum", "mean"]
 SHAPES = [(), (1,), (3,), (0,), (2, 3), (3, 0), (1, 4), (2, 3, 4), (5, 1, 7), (130,), (40, 50),
@@ -45,8 +46,8 @@ def quietly(function, *args, **kwargs):
     return result, [str(warning.message) for warning in caught]
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("name", NAMES)
+@each("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_results_are_numpys(shape, dtype, name):
     x = draw(shape, dtype)
@@ -63,8 +64,8 @@ def test_results_are_numpys(shape, dtype, name):
                 np.testing.assert_allclose(result.numpy(), expected, rtol)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
+@each("name", NAMES)
+@each("dtype", ["float32", "float64", "complex128"])
 @pytest.mark.parametrize("lay_out", [
     np.transpose, np.flip, lambda x: x[::2], lambda x: x[..., ::-1], np.asfortranarray,
     lambda x: np.broadcast_to(x, (2, *x.shape)),
@@ -96,7 +97,7 @@ def test_any_number_of_axes(n_axes, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("arguments", [
+@each("arguments", [
     {"axis": 2}, {"axis": -3}, {"axis": (0, 0)}, {"axis": (0, -2)}, {"axis": (0, 5)},
     {"axis": [0]}, {"axis": 1.0}, {"axis": "a"}, {"axis": True}, {"axis": np.int64(1)},
     {"axis": (np.int8(0), 1)}, {"axis": np.array(1)}, {"axis": 10**30}, {"keepdims": 1},
@@ -119,7 +120,7 @@ def test_arguments_of_every_kind(arguments, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("axis", [0, -1, 1, (0,), (0, 1), ()])
+@each("axis", [0, -1, 1, (0,), (0, 1), ()])
 def test_the_axes_of_a_number(axis, name):
     expected = quietly(getattr(np, name), np.array(2.0), axis=axis)
     found = quietly(getattr(np, name), cytape.constant(2.0), axis=axis)
@@ -172,8 +173,8 @@ def test_a_sum_of_many_small_numbers_is_accurate():
     np.testing.assert_allclose(float(np.mean(x)), 0.1, 1e-6)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", ["int64", "bool", "uint8"])
+@each("name", NAMES)
+@each("dtype", ["int64", "bool", "uint8"])
 def test_integers_have_no_gradient(dtype, name):
     n, x = cytape.constant(draw((3,), dtype)), cytape.constant(1.0)
     with cytape.GradientTape() as tape:
@@ -207,8 +208,8 @@ def check_gradient(x, name, seed=None, **arguments):
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "longdouble", "complex64"])
+@each("name", NAMES)
+@each("dtype", ["float16", "float32", "float64", "longdouble", "complex64"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_gradients(shape, dtype, name):
     x = cytape.constant(draw(shape, dtype))
@@ -253,9 +254,9 @@ CONSUMED = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 @pytest.mark.parametrize("before", CONSUMED)
-@pytest.mark.parametrize("shape", [(2, 3), (10, 20), (70, 50)])
+@each("shape", [(2, 3), (10, 20), (70, 50)])
 def test_the_gradient_goes_on_through_any_op(shape, before, name):
     function = CONSUMED[before]
     x = cytape.constant(draw(shape))

@@ -13,6 +13,7 @@ import cytape.numpy as cnp
 from cytape.ops.engine.declare import OPS
 from cytape.tensor.tensor import tensor_of
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ops.forward_mode import followed
 
 SHAPES = [  # of condition, x and y
@@ -70,7 +71,7 @@ def gradients(function, *tensors, seed=None, recorded=False):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@each("shapes", SHAPES, ids=str)
 def test_results_and_gradients(shapes, dtype):
     condition, x, y = arrays(shapes, dtype)
     expected = np.where(condition, x, y)
@@ -91,7 +92,7 @@ def test_results_and_gradients(shapes, dtype):
 
 
 @pytest.mark.parametrize("dtypes", MIXED, ids=str)
-@pytest.mark.parametrize("shapes", SHAPES[:8], ids=str)
+@each("shapes", SHAPES[:8], ids=str)
 def test_operands_of_two_dtypes(shapes, dtypes):
     condition = mask(shapes[0])
     x, y = (draw(shapes[1 + i], dtypes[i], i) for i in range(2))
@@ -268,8 +269,8 @@ def test_derivatives(shapes):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128"])
-@pytest.mark.parametrize("use_batch", [False, True])
-@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@each("use_batch", [False, True])
+@each("shapes", SHAPES, ids=str)
 def test_tangents(shapes, use_batch, dtype):
     c, x, y = arrays(shapes, dtype)
     lead = (3,) if use_batch else ()

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 from tests.ops.forward_mode import followed
 
 SIZES = [(1, 1), (1, 7), (7, 1), (2, 3), (33, 17), (300, 54), (54, 300), (1, 5000), (5000, 1)]
@@ -21,9 +22,9 @@ def draw(n, dtype, seed):
     return np.random.default_rng(seed).normal(size=n).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("left", LAYOUTS)
-@pytest.mark.parametrize("right", LAYOUTS)
+@each("dtype", ["float64", "float32"])
+@each("left", LAYOUTS)
+@each("right", LAYOUTS)
 @pytest.mark.parametrize("rows, columns", SIZES)
 def test_each_element_is_one_rounded_product(rows, columns, left, right, dtype):
     a, b = LAYOUTS[left](draw(rows, dtype, 0)), LAYOUTS[right](draw(columns, dtype, 1))

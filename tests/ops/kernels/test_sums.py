@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 
 FLOATS = ["float16", "float32", "float64", "longdouble", "complex64", "complex128"]
 SIZES = [1, 8, 9, 33, 512, 513, 2048, 2049, 8192, 8193, 20_000]
@@ -35,13 +36,13 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("shape, short", [
+@each("shape, short", [
     (shape, short)
     for shape in [(5,), (4, 3), (2, 3, 4), (30, 40), (3, 50, 7), (90, 110), (2, 0)]
     for n in range(len(shape) + 1)
     for kept in itertools.product([False, True], repeat=n)
     for short in [tuple(k if keep else 1 for k, keep in zip(shape[len(shape) - n:], kept,
-                                                           strict=True))]
+                                        strict=True))]
 ])
 def test_what_was_broadcast_is_summed(shape, short, dtype):
     seed = whole_numbers(shape, dtype)
@@ -155,8 +156,8 @@ def test_terms_of_any_number_of_axes(order, n_axes):
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), np.full(x.shape, 7.0))
 
 
-@pytest.mark.parametrize("first", LAYOUTS)
-@pytest.mark.parametrize("second", LAYOUTS)
+@each("first", LAYOUTS)
+@each("second", LAYOUTS)
 @pytest.mark.parametrize("shape", [(2, 3), (20, 30), (100, 120)])
 def test_terms_that_lie_differently(shape, first, second):
     seeds = [LAYOUTS[lay_out](whole_numbers(shape, seed=i))

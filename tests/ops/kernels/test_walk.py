@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 from tests.tables import table
 
 DTYPES = table(["float64", "complex64"], ["float16", "float32", "complex128"])
@@ -53,7 +54,7 @@ def check_bits(result, expected):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("left, right", PAIRS)
+@each("left, right", PAIRS)
 def test_broadcast_operands(left, right, dtype):
     a, b = draw(left, dtype), draw(right, dtype, 1)
     for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.less, np.equal):
@@ -64,8 +65,8 @@ def test_broadcast_operands(left, right, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("left", LAYOUTS)
-@pytest.mark.parametrize("right", LAYOUTS)
+@each("left", LAYOUTS)
+@each("right", LAYOUTS)
 def test_operands_of_any_layout(left, right, dtype):
     for shapes in [((6, 5, 4), (6, 5, 4)), ((6, 5, 4), (5, 1)), ((4,), (6, 5, 4)), ((6,), (6,))]:
         a, b = (LAYOUTS[lay_out](draw(shape, dtype, seed))
@@ -76,8 +77,8 @@ def test_operands_of_any_layout(left, right, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("shape", [(), (3,), (5, 4), (1, 4), (0, 4), (3, 4, 5), (100, 120)])
+@each("layout", LAYOUTS)
+@each("shape", [(), (3,), (5, 4), (1, 4), (0, 4), (3, 4, 5), (100, 120)])
 def test_one_operand_of_any_layout(shape, layout, dtype):
     x = LAYOUTS[layout](draw(shape, dtype))
     for ufunc in (np.negative, np.square, np.absolute, np.conjugate, np.isfinite):
@@ -120,8 +121,8 @@ def test_an_operand_that_shows_elements_repeatedly():
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "exp", "tanh", "log1p", "sqrt", "cbrt", "arctan"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("layout", ["contiguous", "every other row", "backwards", "repeated"])
+@each("dtype", ["float32", "float64"])
+@each("layout", ["contiguous", "every other row", "backwards", "repeated"])
 def test_functions_that_numpy_vectorises(name, dtype, layout):
     x = LAYOUTS[layout](np.abs(draw((300, 70), dtype)))
     check_bits(getattr(cnp, name)(tensor_of(x)), getattr(np, name)(x))
@@ -192,7 +193,7 @@ def check_gradients(function, *arrays, **options):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("left, right", PAIRS)
+@each("left, right", PAIRS)
 def test_gradients_of_broadcast_operands(left, right, dtype):
     a, b = draw(left, dtype), draw(right, dtype, 1)
     if dtype == "float16" and max(a.size, b.size) > 1000:
@@ -201,8 +202,8 @@ def test_gradients_of_broadcast_operands(left, right, dtype):
         check_gradients(function, a, b)
 
 
-@pytest.mark.parametrize("left", LAYOUTS)
-@pytest.mark.parametrize("right", LAYOUTS)
+@each("left", LAYOUTS)
+@each("right", LAYOUTS)
 @pytest.mark.parametrize("shapes", [
     ((6, 5, 4), (6, 5, 4)), ((6, 5, 4), (5, 1)), ((4,), (6, 5, 4)), ((40, 30), (40, 1)),
     ((8, 64), (1, 1)), ((1, 1), (8, 64)), ((8, 64), ()), ((120, 100), (100,)),
@@ -223,7 +224,7 @@ def test_an_output_gradient_of_any_layout(layout):
             check_gradients(function, a.T.copy().T, row, seed=given)
 
 
-@pytest.mark.parametrize("n_axes", [8, 9, 13])
+@each("n_axes", [8, 9, 13])
 @pytest.mark.parametrize("other", [
     lambda n: (), lambda n: (1,) * n, lambda n: (2,), lambda n: (2,) * (n - 1),
     lambda n: (1, 2) * (n // 2), lambda n: (2,) * n,
@@ -236,7 +237,7 @@ def test_gradients_of_operands_with_any_number_of_axes(other, n_axes):
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "unaligned", "backwards"])
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (1, 1, 1)])
+@each("shape", [(), (1,), (1, 1), (1, 1, 1)])
 def test_gradients_of_an_operand_of_one_element(shape, layout):
     number = LAYOUTS[layout](draw(shape, "float64"))
     for other in (draw((64, 8), "float64", 1), draw((64, 8), "float64", 1).T):

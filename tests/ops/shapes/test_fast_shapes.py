@@ -4,10 +4,10 @@ import inspect
 import itertools
 
 import numpy as np
-import pytest
 
 from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
 from cytape.tensor.spec import Spec, symbolic_spec
+from tests.cases import grouped
 
 SHAPES = [(), (1,), (3,), (2, 3), (2, 1, 3), (0, 3), (None, 3), (2, None), None]
 FUNCTIONS = {
@@ -41,7 +41,10 @@ def outcome(rule, specs, attrs):
     return spec if spec.known else (spec.shape, spec.dtype)
 
 
-@pytest.mark.parametrize("name, shapes, attrs", CALLS)
+@grouped("name, shapes, attrs", [
+    (name, f"{name} of {shapes} with {attrs}", (name, shapes, attrs), False)
+    for name, shapes, attrs in CALLS
+])  # fmt: skip
 def test_they_do_what_the_rules_in_python_do(name, shapes, attrs):
     specs = [symbolic_spec(shape, np.dtype("float32")) for shape in shapes]
     rules = joining_shapes if name == "concatenate" else shape_rules
