@@ -6,7 +6,7 @@ from cytape.ops.shapes import joining_shapes, shape_rules
 
 
 def reshape(Spec x not None, shape, order="C", **options):
-    """Tell the spec of the same elements in another shape."""
+    """Infer the spec of the same elements in another shape."""
     cdef npy_intp dims[MAX_AXES]
     cdef npy_intp size = 1
     cdef int ndim = dims_of(shape, dims), axis, free = -1
@@ -27,7 +27,7 @@ def reshape(Spec x not None, shape, order="C", **options):
 
 
 def transpose(Spec x not None, axes):
-    """Tell the spec of what has its axes in another order."""
+    """Infer the spec of what has its axes in another order."""
     cdef npy_intp dims[MAX_AXES]
     cdef npy_intp order[MAX_AXES]
     cdef unsigned long long taken = 0
@@ -51,7 +51,7 @@ def transpose(Spec x not None, axes):
 
 
 def broadcast_to(Spec x not None, shape):
-    """Tell the spec of what is broadcast to a shape."""
+    """Infer the spec of what is broadcast to a shape."""
     cdef npy_intp dims[MAX_AXES]
     cdef int ndim = dims_of(shape, dims), axis, lead = ndim - x.ndim
     if ndim < 0 or not x.known or lead < 0:
@@ -64,7 +64,7 @@ def broadcast_to(Spec x not None, shape):
 
 
 def expand_dims(Spec x not None, axis):
-    """Tell the spec of what gets axes of length one."""
+    """Infer the spec of what gets axes of length one."""
     cdef npy_intp dims[MAX_AXES]
     cdef int i, place, ndim = x.ndim + 1
     if not x.known or type(axis) is not int or ndim > MAX_AXES or not -ndim <= axis < ndim:
@@ -76,7 +76,7 @@ def expand_dims(Spec x not None, axis):
 
 
 def concatenate(*specs, axis=0, dtype=None, **options):
-    """Tell the spec of what is joined along an axis."""
+    """Infer the spec of what is joined along an axis."""
     cdef npy_intp dims[MAX_AXES]
     cdef Spec first = specs[0], spec
     cdef int i, place

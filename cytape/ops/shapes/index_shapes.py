@@ -84,7 +84,7 @@ def _slice_extent(extent, part):
 
 
 def get_item(x, *, index):
-    """Tell the spec of a part."""
+    """Infer the spec of a part."""
     parts = index if isinstance(index, tuple) else (index,)
     if not any(isinstance(part, np.ndarray | bool | np.bool_) for part in parts):
         return symbolic_spec(indexed_shape(shape_of(x, "x[index]"), index), x.dtype)
@@ -96,12 +96,12 @@ def get_item(x, *, index):
 
 
 def index_add(values, *, index, shape):
-    """Tell the spec of zeros that values are added into."""
+    """Infer the spec of zeros that values are added into."""
     return symbolic_spec(shape, values.dtype)
 
 
 def gather(params, indices, *, axis, mode):
-    """Tell the spec of slices along an axis."""
+    """Infer the spec of slices along an axis."""
     shape = shape_of(params, "take")
     return symbolic_spec(
         (*shape[:axis], *shape_of(indices, "take"), *shape[axis + 1 :]), params.dtype
@@ -109,7 +109,7 @@ def gather(params, indices, *, axis, mode):
 
 
 def scatter_add(values, indices, *, axis, mode, size):
-    """Tell the spec of zeros that slices along an axis are added into."""
+    """Infer the spec of zeros that slices along an axis are added into."""
     shape = shape_of(values, "scatter_add")
     after = axis + len(shape_of(indices, "scatter_add"))
     return symbolic_spec((*shape[:axis], size, *shape[after:]), values.dtype)

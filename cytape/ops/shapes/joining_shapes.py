@@ -15,7 +15,7 @@ def _joined_dtype(specs, dtype):
 
 
 def concatenate(*specs, axis=0, dtype=None, **_):
-    """Tell the spec of what is joined along an axis."""
+    """Infer the spec of what is joined along an axis."""
     shapes = [shape_of(spec, "concatenate") for spec in specs]
     dtype = _joined_dtype(specs, dtype)
     if axis is None:
@@ -38,7 +38,7 @@ def concatenate(*specs, axis=0, dtype=None, **_):
 
 
 def stack(*specs, axis=0, dtype=None, **_):
-    """Tell the spec of what is joined along a new axis."""
+    """Infer the spec of what is joined along a new axis."""
     shapes = [shape_of(spec, "stack") for spec in specs]
     result = list(shapes[0])
     for shape in shapes[1:]:
@@ -52,14 +52,14 @@ def stack(*specs, axis=0, dtype=None, **_):
 
 
 def split(a, *, sizes, axis):
-    """Tell the specs of parts along an axis."""
+    """Infer the specs of parts along an axis."""
     shape = shape_of(a, "split")
     axis = normalize_axis_index(axis, len(shape))
     return tuple(symbolic_spec((*shape[:axis], n, *shape[axis + 1 :]), a.dtype) for n in sizes)
 
 
 def unstack(x, *, axis, count=None):
-    """Tell the specs of the slices along an axis."""
+    """Infer the specs of the slices along an axis."""
     shape = shape_of(x, "unstack")
     axis = normalize_axis_index(axis, len(shape))
     count = shape[axis] if count is None else count

@@ -26,12 +26,12 @@ def floating(x, **_):
 
 
 def log_sum_exp(x, *, axis, keepdims):
-    """Tell the spec of logarithms of sums of exponentials."""
+    """Infer the spec of logarithms of sums of exponentials."""
     return symbolic_spec(reduced_shape(x, axis, keepdims), floating(x).dtype)
 
 
 def cross_entropy(logits, labels, *, axis):
-    """Tell the specs of the loss, and of its gradient in the logits."""
+    """Infer the specs of the loss, and of its gradient in the logits."""
     if not may_fit(logits.shape, labels.shape):
         raise ValueError(
             f"labels and logits must have the same shape, got {labels.shape} and {logits.shape}"
@@ -41,7 +41,7 @@ def cross_entropy(logits, labels, *, axis):
 
 
 def sparse_cross_entropy(logits, labels, *, axis):
-    """Tell the specs of the loss, and of its gradient in the logits."""
+    """Infer the specs of the loss, and of its gradient in the logits."""
     if labels.dtype.kind not in "iu":
         raise TypeError(f"labels must be integers, got {labels.dtype}")
     shape = shape_of(logits, "sparse_softmax_cross_entropy_with_logits")
@@ -55,7 +55,7 @@ def sparse_cross_entropy(logits, labels, *, axis):
 
 
 def fused_batch_norm(x, scale, offset, *, epsilon):
-    """Tell the specs of the normalised batch and of its statistics."""
+    """Infer the specs of the normalised batch and of its statistics."""
     shape = shape_of(x, "fused_batch_norm")
     of_x = symbolic_spec(shape[-1:], floating(x).dtype)
     dtype = np.result_type(of_x.dtype, scale.dtype, offset.dtype)
@@ -70,7 +70,7 @@ def _output_size(window, size):
 
 
 def conv2d(image, filters, *, window):
-    """Tell the spec of a convolution."""
+    """Infer the spec of a convolution."""
     batch, *size, _ = shape_of(image, "conv2d")
     return symbolic_spec(
         (batch, *_output_size(window, size), shape_of(filters, "conv2d")[-1]),
@@ -79,14 +79,14 @@ def conv2d(image, filters, *, window):
 
 
 def conv2d_input_gradient(filters, g, *, window, image_shape):
-    """Tell the spec of an image."""
+    """Infer the spec of an image."""
     batch, *rest = image_shape
     batch = shape_of(g, "conv2d")[0] if batch is None else batch
     return symbolic_spec((batch, *rest), np.result_type(filters.dtype, g.dtype))
 
 
 def conv2d_filter_gradient(image, g, *, window):
-    """Tell the spec of filters."""
+    """Infer the spec of filters."""
     return symbolic_spec(
         (*window.kernel, shape_of(image, "conv2d")[-1], shape_of(g, "conv2d")[-1]),
         np.result_type(image.dtype, g.dtype),
@@ -94,20 +94,20 @@ def conv2d_filter_gradient(image, g, *, window):
 
 
 def max_pool(image, *, window):
-    """Tell the specs of maxima, and of where they come from."""
+    """Infer the specs of maxima, and of where they come from."""
     batch, *size, channels = shape_of(image, "max_pool2d")
     pooled = symbolic_spec((batch, *_output_size(window, size), channels), image.dtype)
     return pooled, spec_like(pooled, np.dtype(np.int64))
 
 
 def avg_pool(image, *, window):
-    """Tell the spec of means."""
+    """Infer the spec of means."""
     batch, *size, channels = shape_of(image, "avg_pool2d")
     dtype = image.dtype if image.trainable else np.dtype(float)
     return symbolic_spec((batch, *_output_size(window, size), channels), dtype)
 
 
 def avg_pool_gradient(g, *, window, image_shape):
-    """Tell the spec of an image."""
+    """Infer the spec of an image."""
     batch, *rest = image_shape
     return symbolic_spec((shape_of(g, "avg_pool2d")[0] if batch is None else batch, *rest), g.dtype)

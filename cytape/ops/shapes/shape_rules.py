@@ -108,12 +108,12 @@ def real_part(x):
 
 
 def cast(x, dtype):
-    """Tell the spec of what has another dtype."""
+    """Infer the spec of what has another dtype."""
     return spec_like(x, np.dtype(dtype))
 
 
 def like_second(x, like):
-    """Tell the spec of what gets the shape of another input, and keeps its dtype."""
+    """Infer the spec of what gets the shape of another input, and keeps its dtype."""
     return spec_like(like, x.dtype)
 
 
@@ -147,7 +147,7 @@ def broadcast_specs(specs, what):
 
 
 def where(condition, x, y):
-    """Tell the spec of what is taken from one of two."""
+    """Infer the spec of what is taken from one of two."""
     shaped = broadcast_specs((condition, x, y), "where")
     return spec_like(shaped, np.result_type(x.dtype, y.dtype))
 
@@ -158,7 +158,7 @@ def both_parts(second_dtype):
 
 
 def constant_like(x, *, shape=None, dtype=None, **_):
-    """Tell the spec of a constant in the shape of the input, or in another."""
+    """Infer the spec of a constant in the shape of the input, or in another."""
     dtype = x.dtype if dtype is None else np.dtype(dtype)
     return spec_like(x, dtype) if shape is None else symbolic_spec(as_shape(shape), dtype)
 
@@ -186,7 +186,7 @@ def known_extents(shape, what):
 
 
 def broadcast_to(x, shape):
-    """Tell the spec of what is broadcast to a shape."""
+    """Infer the spec of what is broadcast to a shape."""
     shape = known_extents(shape, "broadcast_to")
     if x.shape is not None:
         lead = len(shape) - len(x.shape)
@@ -198,12 +198,12 @@ def broadcast_to(x, shape):
 
 
 def to_shape(x, shape):
-    """Tell the spec of what is summed to a shape."""
+    """Infer the spec of what is summed to a shape."""
     return symbolic_spec(known_extents(shape, "sum to"), x.dtype)
 
 
 def reshape(x, shape, order="C", **_):
-    """Tell the spec of the same elements in another shape."""
+    """Infer the spec of the same elements in another shape."""
     shape = known_extents(shape, "reshape to")
     size = None if x.shape is None else product(x.shape)
     if -1 in shape:
@@ -219,7 +219,7 @@ def reshape(x, shape, order="C", **_):
 
 
 def squeeze(x, axis):
-    """Tell the spec of what loses axes of length one."""
+    """Infer the spec of what loses axes of length one."""
     shape = x.shape
     if shape is None or (axis is None and None in shape):  # it may be 1 or not
         return symbolic_spec(None, x.dtype)
@@ -233,7 +233,7 @@ def squeeze(x, axis):
 
 
 def expand_dims(x, axis):
-    """Tell the spec of what gets axes of length one."""
+    """Infer the spec of what gets axes of length one."""
     shape = x.shape
     if shape is None:
         return symbolic_spec(None, x.dtype)
@@ -261,7 +261,7 @@ def at_least(ndim):
 
 
 def transpose(x, axes):
-    """Tell the spec of what has its axes in another order."""
+    """Infer the spec of what has its axes in another order."""
     shape = shape_of(x, "transpose")
     if axes is None:
         return symbolic_spec(shape[::-1], x.dtype)
@@ -272,7 +272,7 @@ def transpose(x, axes):
 
 
 def swap_axes(x, axis1, axis2):
-    """Tell the spec of what has two of its axes interchanged."""
+    """Infer the spec of what has two of its axes interchanged."""
     shape = list(shape_of(x, "swapaxes"))
     axis1, axis2 = (normalize_axis_index(axis, len(shape)) for axis in (axis1, axis2))
     shape[axis1], shape[axis2] = shape[axis2], shape[axis1]
@@ -280,7 +280,7 @@ def swap_axes(x, axis1, axis2):
 
 
 def rot90(x, k, axes):
-    """Tell the spec of what is turned in a plane."""
+    """Infer the spec of what is turned in a plane."""
     shape = shape_of(x, "rot90")
     first, second = axes_of(tuple(axes), len(shape))
     if k % 2 == 0:
@@ -305,7 +305,7 @@ def roll(x, shift, axis):
 
 
 def tile(x, reps):
-    """Tell the spec of what is repeated as a whole."""
+    """Infer the spec of what is repeated as a whole."""
     shape = shape_of(x, "tile")
     reps = np.atleast_1d(reps).tolist() if not isinstance(reps, tuple | list) else list(reps)
     ndim = max(len(shape), len(reps))
@@ -315,7 +315,7 @@ def tile(x, reps):
 
 
 def repeat(x, repeats, axis):
-    """Tell the spec of what has each element repeated as often."""
+    """Infer the spec of what has each element repeated as often."""
     shape = list(shape_of(x, "repeat"))
     axis = normalize_axis_index(axis, len(shape))
     shape[axis] = times(shape[axis], int(np.asarray(repeats).item()))
@@ -323,7 +323,7 @@ def repeat(x, repeats, axis):
 
 
 def pad(x, pad_width, **_):
-    """Tell the spec of what has elements added at the ends."""
+    """Infer the spec of what has elements added at the ends."""
     shape = shape_of(x, "pad")
     return symbolic_spec(
         [total((n, *width)) for n, width in zip(shape, pad_width, strict=True)], x.dtype
@@ -331,13 +331,13 @@ def pad(x, pad_width, **_):
 
 
 def triangle(x, k):
-    """Tell the spec of a triangle of a matrix; a vector is the rows of a square."""
+    """Infer the spec of a triangle of a matrix; a vector is the rows of a square."""
     shape = shape_of(x, "tril and triu")
     return symbolic_spec(shape * 2, x.dtype) if len(shape) == 1 else x
 
 
 def diagonal(x, offset, axis1, axis2):
-    """Tell the spec of diagonals of matrices."""
+    """Infer the spec of diagonals of matrices."""
     shape = shape_of(x, "diagonal")
     if len(shape) < 2:
         raise ValueError(f"diag requires an array of at least two dimensions, got shape {shape}")
@@ -381,7 +381,7 @@ def _reduced_dtype(forward, x, options):
 
 
 def spread(x, axis=None, keepdims=False, dtype=None, ddof=0, **_):
-    """Tell the spec of a variance or standard deviation, which are real."""
+    """Infer the spec of a variance or standard deviation, which are real."""
     if dtype is not None:
         dtype = np.asarray(np.var(np.ones(2, x.dtype), dtype=dtype)).dtype
     else:
@@ -390,12 +390,12 @@ def spread(x, axis=None, keepdims=False, dtype=None, ddof=0, **_):
 
 
 def to_integers(x, axis=None, keepdims=False, **_):
-    """Tell the spec of positions or counts."""
+    """Infer the spec of positions or counts."""
     return symbolic_spec(reduced_shape(x, axis, keepdims), np.intp)
 
 
 def to_truth(x, axis=None, keepdims=False, **_):
-    """Tell the spec of truth values."""
+    """Infer the spec of truth values."""
     return symbolic_spec(reduced_shape(x, axis, keepdims), bool)
 
 
@@ -413,7 +413,7 @@ def accumulation(forward):
 
 
 def vector_norm(x, *, ord, axis):
-    """Tell the spec of norms, whose axes stay."""
+    """Infer the spec of norms, whose axes stay."""
     dtype = np.ones(0, x.dtype).real.dtype if x.trainable else np.dtype(float)
     return symbolic_spec(reduced_shape(x, axis, True), dtype)
 
@@ -422,7 +422,7 @@ def vector_norm(x, *, ord, axis):
 
 
 def matmul(a, b, **_):
-    """Tell the spec of a product of matrices or vectors, or of stacks of them."""
+    """Infer the spec of a product of matrices or vectors, or of stacks of them."""
     left, right = shape_of(a, "matmul"), shape_of(b, "matmul")
     dtype = a.dtype if a.dtype is b.dtype else np.result_type(a.dtype, b.dtype)
     mistake = f"matmul of tensors of shapes {left} and {right}: they do not fit"
@@ -438,7 +438,7 @@ def matmul(a, b, **_):
 
 
 def tensordot(a, b, *, axes):
-    """Tell the spec of sums of products over given axes."""
+    """Infer the spec of sums of products over given axes."""
     left, right = shape_of(a, "tensordot"), shape_of(b, "tensordot")
     if len(axes[0]) != len(axes[1]) or any(
         differ(left[i], right[j]) for i, j in zip(*axes, strict=True)
