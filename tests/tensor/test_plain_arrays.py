@@ -244,6 +244,16 @@ def test_lists_without_end_are_refused(make, use):
         use(make())
 
 
+@pytest.mark.parametrize("make", [within_itself, twice_within_itself, very_deep])
+def test_indices_without_end_are_refused_where_graphs_are_built(make):
+    with cytape.Graph().as_default() as graph:
+        symbol = graph.placeholder("float64", (2,))
+    with pytest.raises((IndexError, RecursionError, ValueError)):
+        cytape.constant([1.0, 2.0])[make()]
+    with pytest.raises((IndexError, RecursionError, ValueError)):
+        symbol[make()]
+
+
 def test_lists_as_deep_as_arrays_can_be():
     nested = 1.0
     for _ in range(64):

@@ -27,6 +27,8 @@ from cytape.tensor.tensor import plain_array
 cnp.import_array()
 
 cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    void Py_LeaveRecursiveCall()
     long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
     int PySlice_Unpack(object slice, Py_ssize_t* start, Py_ssize_t* stop,
                        Py_ssize_t* step) except -1
@@ -149,7 +151,14 @@ cpdef bint is_symbol(part) except -1:
 cpdef bint holds_symbol(index) except -1:
     """The same of parts of an index."""
     if isinstance(index, (tuple, list)):
-        return any([holds_symbol(part) for part in index])
+        Py_EnterRecursiveCall(b" in an index: it is nested too deeply or contains itself")
+        try:
+            for part in index:
+                if holds_symbol(part):
+                    return True
+        finally:
+            Py_LeaveRecursiveCall()
+        return False
     if isinstance(index, slice):
         return is_symbol(index.start) or is_symbol(index.stop) or is_symbol(index.step)
     return is_symbol(index)
