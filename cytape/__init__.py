@@ -26,7 +26,7 @@ from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
 from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
 from cytape.ops.creation import identity
-from cytape.ops.engine.declare import disable_gradient, register_gradient, register_jvp
+from cytape.ops.engine.rules import disable_gradient, register_gradient, register_jvp
 from cytape.ops.indexing import gather
 from cytape.ops.shared.grouping import add_n, identity_n
 from cytape.tensor import (

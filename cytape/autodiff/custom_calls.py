@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.engine.general_op import custom_call
+from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor

@@ -9,7 +9,7 @@ import numpy as np
 
 from cytape.autodiff.custom_calls import Arguments, is_tensor, name_of, value_of
 from cytape.errors import InvalidGradientError
-from cytape.ops.engine.general_op import custom_call
+from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.shared.python_call import (
     PythonCall,
     checked_results,

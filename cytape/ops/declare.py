@@ -5,17 +5,14 @@ where they are defined: a room of engines does not import from the families abov
 """
 
 from cytape.ops.engine.declare import (
-    disable_gradient,
     elementwise,
     general,
-    gradient_rule,
     linear,
     multilinear,
     nondifferentiable,
-    register_gradient,
-    register_jvp,
     structural,
 )
+from cytape.ops.engine.rules import disable_gradient, gradient_rule, register_gradient, register_jvp
 
 __all__ = [
     "disable_gradient",

@@ -25,8 +25,8 @@ from cytape.graph.differentiation.between import (
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.model.variables import read_variable_op
 from cytape.ops.creation import identity_op
-from cytape.ops.engine.declare import gradient_rule
 from cytape.ops.engine.node_gradients import gradients_of_node, takes_none
+from cytape.ops.engine.rules import gradient_rule
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import fill_like
 from cytape.ops.shared.grouping import identity_n_op, tuple_op

@@ -2,9 +2,8 @@ cimport cython
 cimport numpy as cnp
 from cytape.core.interrupts cimport INTERRUPTED, raise_failure, spend_without_gil
 from cytape.core.vspace cimport OpType
-from cytape.ops.engine.elementwise_op cimport warn
 from cytape.ops.engine.index_op cimport find_region
-from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Loop, trouble
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Loop, trouble, warn
 from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join_memory
 from libc.stdint cimport int64_t

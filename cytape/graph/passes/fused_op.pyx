@@ -2,8 +2,9 @@ cimport cython
 cimport numpy as cnp
 from cytape.core.interrupts cimport raise_failure
 from cytape.core.vspace cimport OpType
-from cytape.ops.engine.elementwise_op cimport ElementwiseOp, warn
-from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, kernel_of, loop_t, trouble
+from cytape.ops.engine.elementwise_op cimport ElementwiseOp
+from cytape.ops.kernels.loops cimport (
+    WORTH_THE_GIL, Kernel, Loop, kernel_of, loop_t, trouble, warn)
 from cytape.ops.kernels.program cimport Step
 from cytape.ops.kernels.vector_math cimport vector_loop
 from cytape.ops.kernels.walk cimport MAX_AXES

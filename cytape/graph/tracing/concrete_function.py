@@ -19,7 +19,7 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline, kept_by
 from cytape.graph.tracing.signature import shapes_agree
 from cytape.ops.creation import identity_op
-from cytape.ops.engine.general_op import custom_call
+from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices

@@ -13,7 +13,7 @@ from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.creation import constant_op
-from cytape.ops.engine.general_op import GradientIfNeeded, record_custom
+from cytape.ops.engine.custom_op import GradientIfNeeded, record_custom
 from cytape.ops.shared.python_call import missing_op
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor

@@ -19,7 +19,7 @@ from cytape.graph.tracing.bodies import dense, inlined, like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.ops.engine.general_op import install_custom_call
+from cytape.ops.engine.custom_op import install_custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import broadcast_to
 from cytape.ops.shared.python_call import PythonCall, given_results_op, transposed

@@ -1,12 +1,17 @@
 cimport cython
+cimport numpy as cnp
 from cpython.ref cimport Py_DECREF, Py_XDECREF, PyObject
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.trace cimport trace_knows
 from cytape.core.typedefs cimport NO_ID, id_t
+from cytape.ops.kernels.loops cimport trouble
+from cytape.tensor.spec cimport scalar_spec
 from cytape.tensor.state cimport Recorder, TangentRecorder, accumulating, observed, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor, require_plain
-from cytape.tensor.value cimport array_of, copy_of_array, value_of_array
+from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from inspect import cleandoc
 
@@ -22,6 +27,9 @@ cdef class Conforming:
 
 
 conform = Conforming()
+cdef object float64 = np.float64
+cdef list weak_scalars = [None] * 32
+cdef uint64_t weak_bits[32]
 
 
 def install_conform(**functions):
@@ -291,3 +299,38 @@ cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_o
     finally:
         free(row)
     return 0
+
+
+cdef Value weak_scalar(x, Spec like):
+    """A Python number as a 0-d value of a float dtype; None if it is not that simple.
+
+    Programs use the same few numbers over and over: those last asked for are kept.
+    """
+    cdef Value value
+    cdef double content
+    cdef uint64_t bits
+    cdef Py_ssize_t place
+    if like.type_num != cnp.NPY_DOUBLE and like.type_num != cnp.NPY_FLOAT:
+        return None
+    if type(x) is float or (type(x) is float64 and like.type_num == cnp.NPY_DOUBLE):
+        content = <double>x
+    elif type(x) is int:
+        content = x
+    else:
+        return None
+    memcpy(&bits, &content, sizeof(double))
+    place = (bits * <uint64_t>0x9E3779B97F4A7C15) >> 59  # 2**64 / golden ratio; 5 bits
+    value = weak_scalars[place]
+    if (value is not None and weak_bits[place] == bits
+            and value.spec.type_num == like.type_num):
+        return value
+    value = new_value(scalar_spec(like))
+    value.id = NO_ID
+    if like.type_num == cnp.NPY_DOUBLE:
+        (<double*>value.data)[0] = content
+    else:
+        (<float*>value.data)[0] = <float>content
+    if not trouble():  # a cast that overflowed is to be noticed every time
+        weak_scalars[place] = value
+        weak_bits[place] = bits
+    return value

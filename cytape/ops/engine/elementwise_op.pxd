@@ -28,8 +28,3 @@ cdef class ElementwiseOp(PartialsOp):
     cdef object by_walk(self, x, Value a, y, Value b)
     cdef object finish(self, Value out, Value a, Value b)
     cdef int record(self, Value out, PyObject** inputs, int n) except -1
-
-cdef Value weak_scalar(x, Spec like)  # a Python number in a float dtype; None: not that simple
-
-# Have NumPy report, as it is set up to, what the kernels met that did what a function does.
-cdef int warn(forward, tuple operands) except -1

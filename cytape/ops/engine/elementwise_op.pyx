@@ -6,21 +6,21 @@ from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slo
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport (
-    N_TYPES, WORTH_THE_GIL, Loop, clear_trouble, kernel_of, trouble)
+    WORTH_THE_GIL, Loop, kernel_of, loop_of, suits_loops, trouble, warn)
 from cytape.ops.kernels.program cimport (
     GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT, Program, Step)
 from cytape.ops.kernels.walk cimport Walk, begin, join, plan, run
-from cytape.tensor.spec cimport boolean_spec, broadcast_spec, scalar_spec, spec_like
+from cytape.tensor.spec cimport boolean_spec, broadcast_spec, spec_like
 from cytape.tensor.state cimport Counts, Recorder, building, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport new_value, symbol_of, value_of_array
-from libc.stdint cimport int32_t, uint64_t
-from libc.string cimport memcpy
+from libc.stdint cimport int32_t
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
     conform, documentation, input_ref, is_followed, ndarray_of, opts_out, output_ref, owned,
-    owned_pointer, saved_output_ref, spec_of_ref, tensor_value, value_of)
+    owned_pointer, saved_output_ref, spec_of_ref, tensor_value, value_of,
+    weak_scalar)
 from .symbolic cimport (
     NO_ATTRS, SymbolicGraph, append1, build, graph_for, graph_of, number, own_symbol, own_value)
 
@@ -39,15 +39,8 @@ cdef extern from "Python.h":
         Py_ssize_t tp_vectorcall_offset
         unsigned long tp_flags
 
-cdef extern from "<fenv.h>":
-    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
-    int fetestexcept(int excepts) noexcept nogil
-
 cdef Counts* recorders = counts()
 cdef dict ops_of_ufuncs = {}
-cdef object float64 = np.float64
-cdef list weak_scalars = [None] * 32
-cdef uint64_t weak_bits[32]
 
 
 @cython.final
@@ -499,66 +492,5 @@ cdef void enable_vectorcall(ElementwiseOp op) noexcept:
 enable_vectorcall(ElementwiseOp.__new__(ElementwiseOp))  # Cython has no way to ask for it
 
 
-cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
-    """The loop for operands of a dtype, NULL where that may not be what NumPy does."""
-    cdef Loop* loop
-    if not spec.trainable or spec.type_num >= N_TYPES:  # integer loops may raise
-        return NULL
-    loop = &kernel.loops[spec.type_num]
-    if loop.function == NULL or (loop.out_type != spec.type_num and loop.out_type != cnp.NPY_BOOL):
-        return NULL
-    return loop
-
-
-cdef inline bint suits_loops(npy_intp step, Spec spec) noexcept:
-    """Whether going through memory in C order is a good way; NumPy would choose the order."""
-    return step == 0 or step == spec.itemsize or (step > 0 and spec.nbytes < WORTH_THE_GIL)
-
-
 cdef inline Spec result_spec(Spec spec, Loop* loop):
     return spec if loop.out_type == spec.type_num else boolean_spec(spec)
-
-
-cdef int warn(forward, tuple operands) except -1:
-    """Have NumPy report, as it is set up to, the division by zero or overflow that a kernel met."""
-    cdef bint only_underflow = not fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
-    clear_trouble()
-    if not only_underflow or np.geterr()["under"] != "ignore":
-        forward(*operands)
-        clear_trouble()
-    return 0
-
-
-cdef Value weak_scalar(x, Spec like):
-    """A Python number as a 0-d value of a float dtype; None if it is not that simple.
-
-    Programs use the same few numbers over and over: those last asked for are kept.
-    """
-    cdef Value value
-    cdef double content
-    cdef uint64_t bits
-    cdef Py_ssize_t place
-    if like.type_num != cnp.NPY_DOUBLE and like.type_num != cnp.NPY_FLOAT:
-        return None
-    if type(x) is float or (type(x) is float64 and like.type_num == cnp.NPY_DOUBLE):
-        content = <double>x
-    elif type(x) is int:
-        content = x
-    else:
-        return None
-    memcpy(&bits, &content, sizeof(double))
-    place = (bits * <uint64_t>0x9E3779B97F4A7C15) >> 59  # 2**64 / golden ratio; 5 bits
-    value = weak_scalars[place]
-    if (value is not None and weak_bits[place] == bits
-            and value.spec.type_num == like.type_num):
-        return value
-    value = new_value(scalar_spec(like))
-    value.id = NO_ID
-    if like.type_num == cnp.NPY_DOUBLE:
-        (<double*>value.data)[0] = content
-    else:
-        (<float*>value.data)[0] = <float>content
-    if not trouble():  # a cast that overflowed is to be noticed every time
-        weak_scalars[place] = value
-        weak_bits[place] = bits
-    return value

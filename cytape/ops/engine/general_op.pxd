@@ -1,5 +1,4 @@
-# GeneralOp: an op with a derivative rule per mode. CustomOp: one call with a Python closure for a
-# vjp.
+# GeneralOp: an op with a derivative rule per mode.
 
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.state cimport TangentRecorder
@@ -36,11 +35,6 @@ cdef class GeneralOp(Op):
     cdef OpCall view_of(self, list inputs, list outputs, dict attrs, list tangents, bint plain)
     cdef int follow_by_loops(self, list inputs, Value out, dict attrs) except -1
 
-cdef class CustomOp(Op):
-    # refs of an entry: output specs, input specs, the Backward that keeps the closure. The closures
-    # are attributes of the call: "backward" and "jvp".
-    cdef bint with_jvp
-
 cdef class OpCall:
     # What a derivative rule sees of one call.
     cdef readonly Op op
@@ -52,3 +46,6 @@ cdef class OpCall:
     cdef bint plain             # nobody records: rules get ndarrays
 
 cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1
+
+# The tangent of an input that has none, where a rule takes no None; batched: of all directions.
+cdef object zeros_like(Value value, list tangents, bint plain, bint batched)

@@ -13,8 +13,8 @@ from cytape.tensor.value cimport is_exclusive
 from numpy cimport ndarray
 
 from .dispatch cimport (
-    dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of)
-from .elementwise_op cimport weak_scalar
+    dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of,
+    weak_scalar)
 from .forward cimport aligned, spec_of_tangent, tangent_value
 from .symbolic cimport NO_ATTRS, graph_for
 

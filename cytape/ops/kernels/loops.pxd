@@ -2,7 +2,8 @@
 # itself runs, so results agree to the bit, for every dtype; only the ufunc machinery around them is
 # left out.
 
-from numpy cimport npy_intp
+from cytape.tensor.spec cimport Spec
+from numpy cimport NPY_BOOL, npy_intp
 
 cdef extern from *:
     """
@@ -42,3 +43,22 @@ cdef class Kernel:
 
 cdef Kernel kernel_of(ufunc)
 cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL  # of any dtype without references
+
+# Have NumPy report, as it is set up to, what the kernels met that did what a function does.
+cdef int warn(forward, tuple operands) except -1
+
+
+cdef inline Loop* loop_of(Kernel kernel, Spec spec) noexcept:
+    """The loop for operands of a dtype, NULL where that may not be what NumPy does."""
+    cdef Loop* loop
+    if not spec.trainable or spec.type_num >= N_TYPES:  # integer loops may raise
+        return NULL
+    loop = &kernel.loops[spec.type_num]
+    if loop.function == NULL or (loop.out_type != spec.type_num and loop.out_type != NPY_BOOL):
+        return NULL
+    return loop
+
+
+cdef inline bint suits_loops(npy_intp step, Spec spec) noexcept:
+    """Whether going through memory in C order is a good way; NumPy would choose the order."""
+    return step == 0 or step == spec.itemsize or (step > 0 and spec.nbytes < WORTH_THE_GIL)

@@ -2,6 +2,8 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from numpy cimport PyUFuncGenericFunction
 
+import numpy as np
+
 cnp.import_array()
 cnp.import_ufunc()
 
@@ -12,6 +14,10 @@ cdef extern from "numpy/ufuncobject.h":
         PyUFuncGenericFunction* functions
         void** data
         const char* types
+
+cdef extern from "<fenv.h>":
+    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
+    int fetestexcept(int excepts) noexcept nogil
 
 cdef extern from *:
     """
@@ -106,3 +112,13 @@ cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL:
         loop.data = <void*>itemsize
         long_loops[itemsize] = (<char*>&loop)[:sizeof(Loop)]
     return <Loop*><char*>(<bytes>long_loops[itemsize])
+
+
+cdef int warn(forward, tuple operands) except -1:
+    """Have NumPy report, as it is set up to, the division by zero or overflow that a kernel met."""
+    cdef bint only_underflow = not fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW)
+    clear_trouble()
+    if not only_underflow or np.geterr()["under"] != "ignore":
+        forward(*operands)
+        clear_trouble()
+    return 0

@@ -20,8 +20,8 @@ from cytape.errors import (
     NotDifferentiableError,
     SymbolicTensorError,
 )
+from cytape.ops.engine.custom_op import GradientIfNeeded
 from cytape.ops.engine.declare import general, nondifferentiable
-from cytape.ops.engine.general_op import GradientIfNeeded
 from cytape.ops.engine.gradients import compute_gradients
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.conform import broadcast_to, cast, stand_in

@@ -8,9 +8,10 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError
+from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.declare import OPS
 from cytape.ops.engine.dispatch import Op, install_conform
-from cytape.ops.engine.general_op import GeneralOp, custom_call
+from cytape.ops.engine.general_op import GeneralOp
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import Tensor
 

@@ -6,8 +6,9 @@ import pytest
 import cytape
 from cytape.errors import InvalidGradientError
 from cytape.graph import Graph, Session
-from cytape.ops.engine.declare import multilinear, register_jvp
+from cytape.ops.engine.declare import multilinear
 from cytape.ops.engine.multilinear_op import MultilinearOp
+from cytape.ops.engine.rules import register_jvp
 from cytape.tensor.spec import Spec
 from cytape.testing import check_grads
 from tests.ops.forward_mode import followed

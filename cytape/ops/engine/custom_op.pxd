@@ -1,0 +1,8 @@
+# CustomOp: one call with a Python closure for a vjp.
+
+from .dispatch cimport Op
+
+cdef class CustomOp(Op):
+    # refs of an entry: output specs, input specs, the Backward that keeps the closure. The closures
+    # are attributes of the call: "backward" and "jvp".
+    cdef bint with_jvp

@@ -1,0 +1,31 @@
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from cytape.ops.engine.dispatch import Op
+from cytape.tensor.tensor import Tensor
+
+@final
+class CustomOp(Op):
+    def __init__(self, name: str, optional_gradients: Sequence[int] = ()) -> None: ...
+
+def install_custom_call(function: Callable[..., list[Tensor]]) -> None: ...
+
+class GradientIfNeeded:
+    compute: Callable[[], Any]
+    def __init__(self, compute: Callable[[], Any]) -> None: ...
+
+def custom_call(
+    name: str,
+    results: Sequence[Any],
+    inputs: Sequence[Tensor],
+    backward: Callable[..., Any],
+    jvp: Callable[..., Any] | None = None,
+) -> list[Tensor]: ...
+def record_custom(
+    name: str,
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    backward: Callable[..., Any],
+    jvp: Callable[..., Any] | None = None,
+    optional: bool = False,
+) -> None: ...

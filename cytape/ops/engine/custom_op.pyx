@@ -1,0 +1,149 @@
+cimport cython
+from cytape.core.vspace cimport Backward, BackwardCall, OpType, release_backward
+from cytape.tensor.state cimport Counts, counts
+from cytape.tensor.tensor cimport Tensor, new_tensor
+from cytape.tensor.value cimport Value, array_of, value_of_array
+from libc.stdint cimport int32_t
+
+from .dispatch cimport (
+    give_all, gradients_of_outputs, is_followed, record_refs, release_objects, value_of)
+from .forward cimport follow
+from .general_op cimport zeros_like
+from .symbolic cimport SymbolicGraph, graph_for
+
+import numpy as np
+
+from cytape.tensor.making import convert_to_tensor
+
+cdef enum:
+    ALL_OUTPUTS = 64  # if so many gradients of an op may be None, so may those of more
+
+cdef Counts* recorders = counts()
+cdef dict custom_ops = {}
+cdef object custom_call_in_graph = None
+
+
+def install_custom_call(function):
+    """Tell how `custom_call` adds to a graph, which is called with the graph before all else."""
+    global custom_call_in_graph
+    custom_call_in_graph = function
+
+
+cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
+    release_backward(refs, n_refs, keeper)
+    release_objects(refs, n_refs - 1, keeper)
+
+
+class GradientIfNeeded:
+    """What a backward function of `custom_call` may return in the place of a gradient.
+
+    Parameters
+    ----------
+    compute : callable
+        Called without arguments, for the gradient.
+    """
+
+    __slots__ = ("compute",)
+
+    def __init__(self, compute):
+        self.compute = compute
+
+
+@cython.final
+cdef class CustomOp(Op):
+    def __init__(self, str name, optional_gradients=()):
+        self.op_type = OpType(name, optional_gradients)
+        self.op_type.kind.release = release_custom
+        self.op_type.kind.owner = <void*>self
+
+    cdef bint has_jvp(self) noexcept:
+        return self.with_jvp
+
+    cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
+        cdef Value value
+        ids = [value.id for value in inputs] + [value.id for value in outputs]
+        return record_refs(&self.op_type.kind, ids, len(inputs), len(outputs),
+                           self.refs_of_call(inputs, outputs, attrs), True)
+
+    cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
+        cdef Backward holder = Backward()
+        cdef Value value
+        holder.function = attrs["backward"]
+        return [value.spec for value in outputs] + [value.spec for value in inputs] + [holder]
+
+    cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
+                         bint batched):
+        cdef Value value
+        fill = not attrs["optional"]
+        return attrs["jvp"](*[
+            convert_to_tensor(tangent) if tangent is not None
+            else zeros_like(value, tangents, False, False) if fill and value.spec.trainable
+            else None
+            for value, tangent in zip(inputs, tangents)])
+
+    cdef int backward(self, BackwardCall* call) except -1:
+        function = (<Backward>call.refs[call.n_refs - 1]).function
+        cdef list gradients = list(function(*gradients_of_outputs(call, False)))
+        for i, gradient in enumerate(gradients):
+            if type(gradient) is np.ndarray and gradient.flags.writeable:
+                gradients[i] = gradient.copy()  # the user's function may write into it again
+            elif type(gradient) is GradientIfNeeded:
+                gradients[i] = gradient.compute() if i < call.n_inputs and call.needed[i] else None
+        return give_all(self, call, gradients)
+
+
+def custom_call(str name, results, inputs, backward, jvp=None) -> list:
+    """Return results as the outputs of one op whose rules are Python functions.
+
+    Parameters
+    ----------
+    name : str
+        The op type.
+    results : sequence of Tensor or ndarray
+    inputs : sequence of Tensor or Variable
+    backward : callable
+        Called with one gradient per output (zeros where none arrived); returns per input a
+        gradient, None, or a `GradientIfNeeded`.
+    jvp : callable, optional
+        Called with one tangent per input (zeros for those without, None for those that can have
+        none); returns a tangent or None per output. Without it, and in graphs, `backward` is
+        transposed.
+
+    Returns
+    -------
+    list of Tensor
+        New tensors, which only this op leads to: the rules may hold the results without keeping
+        alive what the op's entry on a tape lives by.
+    """
+    cdef SymbolicGraph graph = graph_for([*inputs, *results]) if recorders.symbolic else None
+    if graph is not None:
+        return custom_call_in_graph(graph, name, results, inputs, backward)
+    outputs = [new_tensor(value_of_array(array_of(value_of(result, True)))) for result in results]
+    record_custom(name, outputs, inputs, backward, jvp)
+    return outputs
+
+
+def record_custom(str name, outputs, inputs, backward, jvp=None, bint optional=False):
+    """Record what has just been computed as the outputs of one op, as `custom_call` does.
+
+    optional: gradients and tangents that are zero are handed over as None.
+    """
+    cdef CustomOp op
+    cdef Tensor output
+    if not is_followed(inputs):
+        return
+    op = custom_op(name, jvp is not None, optional)
+    attrs = {"backward": backward, "jvp": jvp, "optional": optional}
+    in_values = [value_of(x, True) for x in inputs]
+    out_values = [output.held for output in outputs]
+    op.record_call(in_values, out_values, attrs)
+    follow(op, in_values, out_values, attrs)
+
+
+cdef CustomOp custom_op(str name, bint with_jvp, bint optional):
+    cdef CustomOp op = custom_ops.get((name, with_jvp, optional))
+    if op is None:
+        op = custom_ops[name, with_jvp, optional] = CustomOp(
+            name, range(ALL_OUTPUTS if optional else 0))
+        op.with_jvp = with_jvp
+    return op
