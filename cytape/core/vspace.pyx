@@ -64,7 +64,7 @@ cdef class OpType:
         for position in optional_gradients:
             if not 0 <= position < 64:
                 raise ValueError(f"optional_gradients of {name!r} has position {position}; only "
-                                 "outputs 0 to 63 can be optional")
+                                 "outputs 0 to 63 can be named, all of which stand for any more")
             self.kind.optional_gradients |= <uint64_t>1 << <int>position
         self.kind.release = release_backward
         self.kind.owner = <void*>self

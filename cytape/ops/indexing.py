@@ -167,7 +167,7 @@ dynamic_index_add_op = multilinear(
     "DynamicIndexAdd",
     lambda values, like, *others, index: _index_add(
         values, index=_filled_in(index, others), shape=like.shape),
-    lambda op, g, _, *others: dynamic_get_item_op(g, *others, **op.attrs),
+    lambda op, g, _, *others: dynamic_get_item_op(g, *others, **op.attrs), None,
     batched=lambda op, _, t, like, *others: _dynamic_batch(
         op, lambda index: dynamic_index_add_op(t, batch_outline(t, like), *others, index=index)),
     shape_rule=lambda values, like, *_, index: shape_rules.like_second(values, like),
@@ -224,7 +224,7 @@ def _scatter_add_like(values, indices, like, *, axis, mode):
 
 scatter_add_like_op = multilinear(
     "ScatterAddLike", _scatter_add_like,
-    lambda op, g, indices, _: gather_op(g, indices, **op.attrs),
+    lambda op, g, indices, _: gather_op(g, indices, **op.attrs), None, None,
     batched=lambda op, _, t, indices, like: scatter_add_like_op(
         t, indices, batch_outline(t, like), **_along_later_axis(op)),
     shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like))

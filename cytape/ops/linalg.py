@@ -70,8 +70,6 @@ def _matmul_right(op, a, g):
 def _matmul_batched(op, position, *factors):
     """Multiply stacks: a vector is a matrix of one row or column, which is dropped at the end."""
     ndims = [spec.ndim for spec in op.input_specs]
-    if min(ndims) < 0:
-        return NotImplemented
     matrices = []
     for i, vector in enumerate([(None, Ellipsis), (Ellipsis, None)]):
         ones = (None,) * (max(*ndims, 2) - max(ndims[i], 2))

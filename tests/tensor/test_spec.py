@@ -133,3 +133,9 @@ def test_a_spec_is_asked_for():
             cytape.Spec(*args)
     with pytest.raises(TypeError, match=r"Spec\.of"):
         cytape.Spec(shape=(2,), dtype=float)
+
+
+def test_dtypes_whose_specs_meet_in_the_cache_are_told_apart():
+    for n in range(500):  # some of these shapes have the same place for both
+        for dtype in (np.float32, np.int32):
+            assert cytape.constant(np.empty((n, 0), dtype)).dtype == dtype

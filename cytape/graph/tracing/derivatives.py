@@ -22,6 +22,8 @@ from cytape.tensor.tensor import Tensor, restored, without_handle
 
 __all__ = ["Derivatives"]
 
+MOST_PARTIAL = 16  # traces for some of the outputs, or inputs, that are kept
+
 
 class DerivativeGraph(FunctionGraph):
     """The body of a derivative of a trace.
@@ -190,29 +192,32 @@ class Derivatives:
             trace.report_plans(report)
 
     def _traces(self) -> list[Any]:
-        backward = [part.traces() for part in self._backward_from.values()]
-        return [*itertools.chain(*backward), *self._jvp_of.values()]
+        # Lists, for other threads may add to these meanwhile.
+        backward = [part.traces() for part in list(self._backward_from.values())]
+        return [*itertools.chain(*backward), *list(self._jvp_of.values())]
 
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
         return [*self._traces(), *executable]
 
     def _backward_for(self, reached: tuple[bool, ...]) -> _Backward:
-        if reached not in self._backward_from:
+        backward = self._backward_from.pop(reached, None)
+        if backward is None:
             with unrecorded():
                 backward = self._trace_backward(reached)
             for trace in backward.traces():
                 trace.report_plans(self._report)
-            self._backward_from[reached] = backward
-        return self._backward_from[reached]
+        _keep_last(self._backward_from, reached, backward)
+        return backward
 
     def _jvp_for(self, moving: tuple[bool, ...]) -> Any:
-        if moving not in self._jvp_of:
+        trace = self._jvp_of.pop(moving, None)
+        if trace is None:
             with unrecorded():
                 trace = self._trace_jvp(moving)
             trace.report_plans(self._report)
-            self._jvp_of[moving] = trace
-        return self._jvp_of[moving]
+        _keep_last(self._jvp_of, moving, trace)
+        return trace
 
     def call(self, inputs: list) -> list:
         """Compute the function's outputs, as the outputs of one op that recorders follow."""
@@ -253,6 +258,13 @@ class Derivatives:
 
         record_custom(function.name, outputs, inputs, backward, jvp, optional=True)
         return outputs[: len(function.output_symbols)]
+
+
+def _keep_last(traces: dict, key: tuple[bool, ...], trace: Any) -> None:
+    """Add a trace to those that were used last, of which there are not too many."""
+    traces[key] = trace
+    for oldest in list(traces)[:-MOST_PARTIAL]:
+        traces.pop(oldest, None)
 
 
 def _part(compute: Callable[[], list], place: int) -> Any:

@@ -187,6 +187,8 @@ cdef class Reachable:
         self.functions.append((function, arguments))
         if function.__defaults__ is not None:
             self.values += function.__defaults__
+        if function.__kwdefaults__ is not None:
+            self.values += function.__kwdefaults__.values()
         cdef PyObject* closure = PyFunction_GetClosure(function)
         if closure != NULL:
             for cell in <tuple>closure:

@@ -175,8 +175,8 @@ def multilinear(
         output's gradient (several outputs: by a tuple) and others that are complex are conjugated;
         returns the gradient of the input. For two inputs: ``left(op, g, y)``, ``right(op, x, g)``.
         It may return NotImplemented where it needs extents that are known only when a graph runs;
-        then it is called there. None, or no more transposes: an input in which the op is not linear
-        (say indices), which has no gradient and is handed over as it is.
+        then it is called there. None: an input in which the op is not linear (say indices), which
+        has no gradient and is handed over as it is; integers need no None.
     core : sequence of int, optional
         For inputs that may be stacks, which broadcast against each other: per transpose how many
         axes of the input are not of the stack. Gradients are summed over what was broadcast, and a
@@ -233,8 +233,8 @@ def structural(
         Says which parts of the results are which parts of the inputs: called with a list of arrays
         for the results and one for the inputs, and the attributes, yields pairs of a part of a
         result and a part of an input, which is broadcast to the former. Parts are views; nothing is
-        in the arrays. What no piece covers is zero. None: the result is a view of the one input,
-        which the forward function returns.
+        in the arrays. What no piece covers is zero, where pieces overlap they add up. None: the
+        result is a view of the one input, which the forward function returns.
     shape_rule : callable
         As for `linear`.
     transpose : callable, optional

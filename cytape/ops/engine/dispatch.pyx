@@ -13,6 +13,10 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    void Py_LeaveRecursiveCall()
+
 from inspect import cleandoc
 
 import numpy as np
@@ -239,7 +243,11 @@ cdef bint shape_may_be(shape, Spec spec) except -1:
 cdef object frozen(value):
     """An attribute as the caller cannot change it any more."""
     if isinstance(value, list):
-        return tuple([frozen(item) for item in value])
+        Py_EnterRecursiveCall(b" in an attribute: it is nested too deeply or contains itself")
+        try:
+            return tuple([frozen(item) for item in value])
+        finally:
+            Py_LeaveRecursiveCall()
     return value.copy() if type(value) is np.ndarray else value
 
 

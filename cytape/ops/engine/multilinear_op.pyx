@@ -28,6 +28,15 @@ cdef class MultilinearOp(GeneralOp):
     cpdef bint is_linear_in(self, Py_ssize_t i):
         return i < len(self.transposes) and self.transposes[i] is not None
 
+    cdef bint may_move(self, Py_ssize_t i) except -1:
+        """The same of an operand that somebody differentiates with respect to."""
+        if i >= len(self.transposes):
+            raise InvalidGradientError(
+                f"op {self.name!r} was declared with {len(self.transposes)} transposes, but is "
+                f"differentiated with respect to its input {i}: declare a transpose for it, too, "
+                "or None if it has no gradient")
+        return self.transposes[i] is not None
+
     cdef bint has_jvp(self) noexcept:
         return True
 
@@ -42,7 +51,7 @@ cdef class MultilinearOp(GeneralOp):
         cdef list factors
         total = None
         for i, tangent in enumerate(tangents):
-            if tangent is None or not self.is_linear_in(i):
+            if tangent is None or not self.may_move(i):
                 continue
             factors = [restored(value, plain) for value in inputs]
             factors[i] = tangent
@@ -55,7 +64,7 @@ cdef class MultilinearOp(GeneralOp):
             if term is NotImplemented:
                 return term
             total = term if total is None else sum_of(total, term)
-        return total
+        return [None] * len(outputs) if total is None else total
 
     cdef object in_stack(self, OpCall op, Py_ssize_t i, list factors):
         """The product of a batch: a stack around those that the operands are, or may be."""
@@ -73,7 +82,7 @@ def gradients_of_factors(OpCall op not None, *gradients) -> list:
     cdef list factors, results = [None] * len(op.needs)
     cdef tuple inputs = op.inputs
     for i in range(len(results)):
-        if not op.needs[i] or not product.is_linear_in(i):
+        if not op.needs[i] or not product.may_move(i):
             continue
         factors = list(inputs)
         factors[i] = gradients if len(gradients) > 1 else gradients[0]

@@ -24,6 +24,8 @@ from cytape.ops.kernels.moves import outline
 cnp.import_array()
 
 cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    void Py_LeaveRecursiveCall()
     PyObject* PyTuple_GET_ITEM(object t, Py_ssize_t i) noexcept  # borrowed
     Py_ssize_t PyTuple_GET_SIZE(object t) noexcept
     bint PyDict_Next(object d, Py_ssize_t* at, PyObject** key, PyObject** value) noexcept
@@ -85,7 +87,7 @@ cdef class StructuralOp(GeneralOp):
             if self.failure is not None:
                 error, self.failure = self.failure, None
                 raise ValueError(f"the pieces or the shape rule of op {self.name!r} fail where its "
-                                 "forward function does not") from error
+                                 f"forward function does not: {error}") from error
             return result
         if moves.in_tuple:
             return self.call_many(moves, read, values, attrs)
@@ -395,13 +397,17 @@ cdef Value in_c_order(Value value):
         cnp.PyArray_NewCopy(array_of(value), cnp.NPY_CORDER))
 
 
-cdef bint is_plain(attr):
+cdef bint is_plain(attr) except -1:
     """Whether an attribute is equal to those alone that mean the same: 1 == True == 1.0."""
     if attr is None or type(attr) is int or type(attr) is str:
         return True
     if type(attr) is not tuple:
         return False
-    for part in <tuple>attr:
-        if not is_plain(part):
-            return False
+    Py_EnterRecursiveCall(b" in an attribute: it is nested too deeply")
+    try:
+        for part in <tuple>attr:
+            if not is_plain(part):
+                return False
+    finally:
+        Py_LeaveRecursiveCall()
     return True

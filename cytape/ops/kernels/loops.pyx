@@ -110,7 +110,7 @@ cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL:
     if itemsize not in long_loops:
         loop = copy_loops[0]
         loop.data = <void*>itemsize
-        long_loops[itemsize] = (<char*>&loop)[:sizeof(Loop)]
+        long_loops.setdefault(itemsize, (<char*>&loop)[:sizeof(Loop)])
     return <Loop*><char*>(<bytes>long_loops[itemsize])
 
 

@@ -56,7 +56,7 @@ cdef class Moves:
         cdef Move* move
         cdef ndarray written, read
         cdef int axis
-        pieces = [(part, np.broadcast_to(of, part.shape)) for part, of in pieces if part.size]
+        pieces = viewed(pieces, targets, sources)
         self.allocate(len(pieces))
         self.in_tuple = in_tuple
         self.targets = tuple([spec_of(x.shape, x.dtype) for x in targets])
@@ -273,6 +273,23 @@ cdef int count(Move* move, ndarray counts, npy_intp itemsize) except -1:
             axis -= 1
         if axis < 0:
             return 0
+
+
+cdef list viewed(pieces, targets, sources):
+    """The pieces that have elements; all have to be views."""
+    outlines = {id(x) for x in (*targets, *sources)}
+    found = []
+    for i, (part, of) in enumerate(pieces):
+        for x in (part, of):
+            if not isinstance(x, ndarray):
+                raise ValueError(f"piece {i} is a number, not an array: for a part without axes "
+                                 "write x[k, ...]")
+            if x.base is None and id(x) not in outlines:
+                raise ValueError(f"piece {i} is a copy: parts are views, as slices make them, "
+                                 "not masks, arrays of positions or arithmetic")
+        if part.size:
+            found.append((part, np.broadcast_to(of, part.shape)))
+    return found
 
 
 cdef list places_of(outlines):

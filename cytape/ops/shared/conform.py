@@ -68,17 +68,17 @@ broadcast_to_op = structural(
 # The same where the shape is not known while a graph is built, but that of another tensor.
 sum_to_like_op = multilinear(
     "SumToLike", lambda x, like: _sum_to(x, like.shape),
-    lambda op, g, _: broadcast_to(g, op.input_specs[0].extents),
+    lambda op, g, _: broadcast_to(g, op.input_specs[0].extents), None,
     shape_rule=shape_rules.like_second)
 broadcast_to_like_op = multilinear(
     "BroadcastToLike", lambda x, like: np.broadcast_to(x, like.shape),
-    lambda op, g, _: sum_to(g, op.input_specs[0]), shape_rule=shape_rules.like_second)
+    lambda op, g, _: sum_to(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second)
 fit_like_op = multilinear(  # both at once, along whatever axes turn out to need it
     "FitLike", lambda x, like: np.broadcast_to(_sum_extra(x, like.shape), like.shape),
-    lambda op, g, _: fit_like(g, op.input_specs[0]), shape_rule=shape_rules.like_second)
+    lambda op, g, _: fit_like(g, op.input_specs[0]), None, shape_rule=shape_rules.like_second)
 reshape_like_op = multilinear(
     "ReshapeLike", lambda x, like, order: x.reshape(like.shape, order=order),
-    lambda op, g, _: reshape_like(g, op.input_specs[0].extents, op.attrs["order"]),
+    lambda op, g, _: reshape_like(g, op.input_specs[0].extents, op.attrs["order"]), None,
     shape_rule=lambda x, like, order: shape_rules.like_second(x, like))
 broadcast_outline_op = nondifferentiable(
     "BroadcastOutline",

@@ -1,12 +1,15 @@
 """Derivatives of traces: what is kept for them, and how often anything is computed."""
 
 import gc
+import sys
+import threading
 
 import numpy as np
 import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph.tracing.derivatives import MOST_PARTIAL
 from cytape.ops.engine.declare import general
 from cytape.tensor.state import FIRST_ORDER, HIGHER_ORDER
 from cytape.tensor.tensor import live_tensors
@@ -144,3 +147,47 @@ def test_only_the_modes_that_may_be_asked_for_are_prepared():
     cytape.jvp(cytape.grad(f), (x,), (1.0,))
     made = [(bool(x._backward_from), bool(x._jvp_of)) for x in derivatives_of(f).values()]
     assert made == [(True, False), (False, True), (True, True)]
+
+
+def subsets_of_outputs(f, n, subsets):
+    x = cytape.constant(np.ones(3))
+    for chosen in subsets:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            outputs = f(x)
+            y = sum(np.sum(outputs[i]) for i in range(n) if chosen >> i & 1)
+        expected = sum(i * np.cos(i) for i in range(n) if chosen >> i & 1)
+        np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected)
+
+
+def test_traces_for_some_of_the_outputs_are_bounded():
+    f = cytape.function(lambda x: [cnp.sin(x * i) for i in range(6)])
+    for _ in range(2):
+        subsets_of_outputs(f, 6, range(1, 64))
+    assert f.cache_info().plans < 64
+    (derivatives,) = derivatives_of(f).values()
+    assert len(derivatives._backward_from) == MOST_PARTIAL
+
+
+@pytest.mark.threads
+def test_threads_that_use_different_outputs():
+    f = cytape.function(lambda x: [cnp.sin(x * i) for i in range(8)])
+    errors = []
+
+    def work(seed):
+        try:
+            subsets_of_outputs(f, 8, np.random.default_rng(seed).integers(1, 256, 60).tolist())
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not errors

@@ -26,7 +26,7 @@ form = multilinear(
     lambda op, x, m, g: g * (x @ m), shape_rule=lambda x, m, y: Spec.of((), x.dtype))
 # Linear in the first operand alone.
 scaled = multilinear("DeclaredScaled", lambda x, y: x * np.abs(y),
-                     lambda op, g, y: g * np.abs(y), core=(0,))
+                     lambda op, g, y: g * np.abs(y), None, core=(0, 0))
 
 RNG = np.random.default_rng(0)
 M, V = RNG.standard_normal((3, 2)), RNG.standard_normal(2)
@@ -101,7 +101,7 @@ def test_an_operand_may_be_a_constant_a_number_or_integers():
     assert tape.gradient(y, x).item() == 2
 
 
-def test_an_operand_without_a_transpose_stands_still():
+def test_an_operand_whose_transpose_is_none_stands_still():
     x, y = cytape.constant(3.0), cytape.constant(-2.0 + 0j)
     with cytape.GradientTape() as tape:
         tape.watch([x, y])
@@ -277,3 +277,37 @@ def test_products_of_the_package():
         op = cytape.ops.engine.declare.OPS[name]
         assert isinstance(op, MultilinearOp) and op.is_linear_in(0)
         assert op.is_linear_in(1) == (name not in ("Gather", "ScatterAdd"))
+
+
+def test_an_operand_that_moves_needs_a_transpose_or_none():
+    product = multilinear("DeclaredHalfProduct", lambda x, y: x * y, lambda op, g, y: g * y)
+    x, y = cytape.constant(2.0), cytape.constant(3.0)
+    assert cytape.grad(lambda x: product(x, y))(x) == 3.0
+    for differentiate in (
+            lambda f: cytape.grad(f)(y), lambda f: cytape.jvp(f, (y,), (1.0,)),
+            lambda f: cytape.function(cytape.grad(f))(y)):
+        with pytest.raises(InvalidGradientError, match="with respect to its input 1"):
+            differentiate(lambda y: product(x, y) + y**2)
+
+
+def test_several_outputs_stand_still_with_the_operand_that_would_move_them():
+    both = multilinear(
+        "DeclaredTwice", lambda x, p: (x * p, 2 * x * p), lambda op, g, p: (g[0] + 2 * g[1]) * p,
+        None)
+    x, p = cytape.constant([3.0, 4.0]), cytape.constant([1.0, 2.0])
+    with cytape.ForwardAccumulator(p, cytape.constant([1.0, 1.0])) as accumulator:
+        outputs = both(x, p)
+    assert [accumulator.jvp(y) for y in outputs] == [None, None]
+    assert cytape.jvp(lambda x: both(x, p)[1], (x,), (x,))[1].tolist() == [6.0, 16.0]
+
+
+def test_an_attribute_that_contains_itself_is_an_error():
+    op = multilinear("DeclaredConfigured", lambda x, y, *, how: x * y,
+                     lambda op, g, y: g * y, lambda op, x, g: g * x)
+    endless = []
+    endless.append(endless)
+    x = cytape.constant(2.0)
+    for call in (cytape.grad(lambda x: op(x, x, how=endless)),
+                 cytape.function(lambda x: op(x, x, how=endless))):
+        with pytest.raises(RecursionError, match="in an attribute"):
+            call(x)

@@ -176,6 +176,12 @@ def test_attributes_of_other_names_have_moves_of_their_own():
 @pytest.mark.parametrize("pieces, shape_rule", [
     (lambda results, operands: [(results[0], no_such_name)], lambda x: x),  # noqa: F821
     (lambda results, operands: [(results[0], operands[0].copy())], lambda x: x),
+    (lambda results, operands: [(results[0], operands[0][[2, 1, 0]])], lambda x: x),
+    (lambda results, operands: [(results[0], operands[0] * 2)], lambda x: x),
+    (lambda results, operands: [(np.zeros(0), np.zeros(0))], lambda x: x),
+    (lambda results, operands: [(results[0][:0], operands[0][operands[0] != operands[0]])],
+     lambda x: x),
+    (lambda results, operands: [(results[0][1], operands[0][2])], lambda x: x),
     (lambda results, operands: None, lambda x: x),
     (None, lambda x: x.no_such_attribute),
 ])
@@ -186,6 +192,26 @@ def test_a_declaration_that_fails_is_no_secret(pieces, shape_rule):
     for _ in range(2):
         with pytest.raises(ValueError, match="pieces or the shape rule of op 'DeclaredWrongly'"):
             op(x)
+
+
+@pytest.mark.filterwarnings("ignore:an op named")
+def test_a_declaration_that_fails_says_why():
+    for part, cause in [
+            (lambda x: x[x > 0], "piece 0 is a copy"), (lambda x: x[1], r"write x\[k, ...\]")]:
+        op = structural("DeclaredWrongly", lambda x: x[::-1],
+                        lambda results, operands, part=part: [(results[0], part(operands[0]))],
+                        shape_rule=lambda x: x)
+        with pytest.raises(ValueError, match=cause):
+            op(cytape.constant(np.arange(3.0)))
+
+
+def test_attributes_nested_without_end_are_an_error():
+    x = cytape.constant(np.ones((3, 3)))
+    deep = (0,)
+    for _ in range(100_000):
+        deep = (deep,)
+    with pytest.raises((RecursionError, TypeError, ValueError)):
+        cytape.numpy.reshape(x, deep)
 
 
 def test_the_error_of_the_forward_function_comes_first():
