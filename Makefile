@@ -74,9 +74,9 @@ $(RUN):
 $(INSTALLED): pyproject.toml setup.py | $(RUN)
 	rm -rf build/c build/lint $(TRACED)
 	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
-	    | xargs $(RUN) -m pip install -q --disable-pip-version-check
-	$(RUN) -m pip install -q --disable-pip-version-check --no-build-isolation \
-	    -e '.[examples]'
+	    | xargs $(RUN) -m pip install -q --no-compile --disable-pip-version-check
+	CYTAPE_BUILT_IN_PLACE=1 $(RUN) -m pip install -q --no-compile --disable-pip-version-check \
+	    --no-build-isolation -e '.[examples]'
 	touch $@
 
 $(TOOLS): $(INSTALLED)

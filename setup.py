@@ -18,9 +18,23 @@ DIRECTIVES = {
     "auto_pickle": False,  # a class is pickled as its __reduce__ says, or not at all
     "linetrace": DEBUG,
 }
+GRAPH = Path("cytape/graph")
+RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "differentiation", "control")}  # a trace
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 if DEBUG:  # coverage reads line events from the classic trace hook, not from sys.monitoring
     MACROS += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]
+
+
+def flags(path):
+    """The compiler's flags for a module.
+
+    -O3 saves one instruction in twenty of an op, and takes longer. Debug symbols would be two
+    thirds of the wheel. What compilers warn of in generated C says nothing to users.
+    """
+    if os.name == "nt":
+        return []
+    level = "-O2" if path.parent in RUN_ONCE else "-O3"
+    return [level, "-w"] if DEBUG else [level, "-w", "-g0"]
 
 
 def extensions(build_dir, **options):
@@ -29,8 +43,7 @@ def extensions(build_dir, **options):
         Extension(".".join(path.with_suffix("").parts), [path.as_posix()], define_macros=MACROS,
                   include_dirs=[numpy.get_include()],
                   libraries=[] if os.name == "nt" else ["m"],
-                  # Debug symbols would be two thirds of the wheel.
-                  extra_compile_args=["-O3"] if DEBUG or os.name == "nt" else ["-O3", "-g0"])
+                  extra_compile_args=flags(path))
         for path in sorted(Path("cytape").rglob("*.pyx"))
     ]
     return cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
@@ -38,5 +51,7 @@ def extensions(build_dir, **options):
 
 
 if __name__ == "__main__":
-    setup(ext_modules=extensions("." if DEBUG else "build/c"),
+    # An editable install would compile everything once more, beside `build_ext --inplace`.
+    in_place = os.environ.get("CYTAPE_BUILT_IN_PLACE") == "1"
+    setup(ext_modules=[] if in_place else extensions("." if DEBUG else "build/c"),
           options={"build_ext": {"parallel": os.cpu_count()}})
