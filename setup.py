@@ -26,7 +26,7 @@ if DEBUG:  # coverage reads line events from the classic trace hook, not from sy
 
 
 def flags(path):
-    """The compiler's flags for a module.
+    """Return the compiler's flags for a module.
 
     -O3 saves one instruction in twenty of an op, and takes longer. Debug symbols would be two
     thirds of the wheel. What compilers warn of in generated C says nothing to users.
@@ -34,7 +34,7 @@ def flags(path):
     if os.name == "nt":
         return []
     level = "-O2" if path.parent in RUN_ONCE else "-O3"
-    return [level, "-w"] if DEBUG else [level, "-w", "-g0"]
+    return [level, "-Wno-all", "-w"] if DEBUG else [level, "-Wno-all", "-w", "-g0"]
 
 
 def extensions(build_dir, **options):
