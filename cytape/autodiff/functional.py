@@ -334,7 +334,7 @@ def _scalar_output(fun: Callable, value: Any) -> Tensor:
     if output.shape != ():
         raise TypeError(
             f"{name_of(fun)} must return a scalar, got shape {output.shape}: sum it to one, or use "
-            "vjp or GradientTape.jacobian"
+            "vjp, jacfwd or GradientTape.jacobian"
         )
     if not output.spec.trainable:
         raise TypeError(

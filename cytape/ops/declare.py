@@ -1,7 +1,7 @@
 """How to declare an op of one's own: one kind of op after the other, each with its derivatives.
 
-Users of the package declare with these names, cytape itself with `cytape.ops.engine.declare`,
-where they are defined: a room of engines does not import from the families above it.
+Users of the package declare with these names, cytape itself with `cytape.ops.engine.declare` and
+`rules`, where they are defined: a room of engines does not import from the families above it.
 """
 
 from cytape.ops.engine.declare import (

@@ -276,7 +276,7 @@ cdef inline dict dict_of(cls):
     return PyType_GetDict(<PyTypeObject*>cls)
 
 
-cdef inline bint is_generator(kind) noexcept:
+cdef inline bint is_generator(kind) except -1:
     return (PyType_IsSubtype(kind, generator_type) or PyType_IsSubtype(kind, legacy_type)
             or PyType_IsSubtype(kind, python_type))
 
