@@ -160,24 +160,24 @@ def test_a_tape_that_finds_no_memory_stays_as_it_was(headroom):
         class Ones(VSpace):
             def ones_like(self, info): return 1
             def call_backward_function(self, op_type, backward, unneeded, gradients):
-                return gradients + [None] * 199
+                return gradients + [None] * 2999
 
         tape = Tape()
         tape.watch(0)
         backward = object()
         ops = 0
-        dtypes = ["float64"] * 200
+        dtypes = ["float64"] * 3000
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + {headroom} * 2**20, resource.RLIM_INFINITY))
         try:
             while True:
-                tape.record("Op", [ops + 1], [ops] * 200, dtypes, lambda: backward)
+                tape.record("Op", [ops + 1], [ops] * 3000, dtypes, lambda: backward)
                 ops += 1
         except MemoryError as error:
             assert "for a tape" in str(error), error
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         assert tape.num_ops == ops, (tape.num_ops, ops)
-        tape.record("Op", [ops + 1], [ops] * 200, dtypes, lambda: backward)
+        tape.record("Op", [ops + 1], [ops] * 3000, dtypes, lambda: backward)
         assert tape.compute_gradient(Ones(), [ops + 1], [0]) == [1]
         print("still a tape")
     """)
