@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from cytape.graph.model.contexts import Context
 from cytape.graph.model.listing import listing
-from cytape.graph.model.names import Names, checked_name
+from cytape.graph.model.names import checked_name
 from cytape.graph.model.operation import Operation
 from cytape.graph.model.variables import Variables
 from cytape.ops.creation import constant_op
@@ -24,7 +24,8 @@ from cytape.tensor.tensor import Tensor, plain_array, tensor_of_copy
 
 __all__ = ["Graph"]
 
-
+_OUTERMOST = Context()
+_NUMBER_OF_OUTERMOST = {_OUTERMOST: 0}
 
 def _not_fed(shape, dtype):
     raise RuntimeError("a placeholder has no value: feed one")
@@ -58,9 +59,8 @@ class Graph(Variables):
     """
 
     def __init__(self) -> None:
-        self._names = Names()
-        self.contexts[0] = Context()
-        self._numbers = {Context(): 0}
+        self.contexts[0] = _OUTERMOST
+        self._numbers = _NUMBER_OF_OUTERMOST.copy()
         self._more_controls: dict[int, tuple[int, ...]] = {}
         self._n_more_controls = 0
         self._lists = {}

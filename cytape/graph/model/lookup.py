@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from cytape.graph.model.names import Names
@@ -13,9 +14,12 @@ from cytape.tensor.tensor import Tensor
 class Lookup(SymbolicGraph):
     """A graph whose operations and tensors can be found."""
 
-    _names: Names
     _consumers: list[list[int]]  # by symbol, of the nodes seen so far
     _consumers_seen: int
+
+    @cached_property
+    def _names(self) -> Names:  # made when somebody asks: most traces do without
+        return Names()
 
     def operation_at(self, node: int) -> Operation:
         """Return the operation in a position.

@@ -1,12 +1,11 @@
 """Subgraph: what of a graph is to be run, and what it is run with."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from cytape.ops.engine.symbolic import SymbolicGraph
 
 
-@dataclass(frozen=True)
-class Subgraph:
+class Subgraph(NamedTuple):
     """A graph with its ends: what optimisation passes map to another, and what plans are made of.
 
     Attributes

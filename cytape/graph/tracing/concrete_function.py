@@ -310,26 +310,23 @@ class GradientCall:
         self.outputs = outputs
 
 
+_TENSORS = (Tensor, np.ndarray, np.generic, float, complex, int)
+
+
 class _Results:
     """What a traced function returned: a structure with tensors in some places."""
 
     def __init__(self, graph: FunctionGraph, structure: Any) -> None:
-        leaves = [
-            _Slices(leaf) if isinstance(leaf, IndexedSlices) else leaf
-            for leaf in nest.flatten(structure)
-        ]
+        leaves = nest.flatten(structure)
         tensors: list[Any] = []
         self._places: list[int] = []  # of leaves that are tensors, up to three each
         for place, leaf in enumerate(leaves):
-            if isinstance(leaf, _Slices):
-                tensors += (leaf.values, leaf.indices)
-                if leaf.like is not None:
-                    tensors.append(leaf.like)
-            elif isinstance(leaf, (Tensor, np.ndarray, np.generic, float, complex, int)) and (
-                not isinstance(leaf, bool)
-            ):
+            if isinstance(leaf, _TENSORS) and not isinstance(leaf, bool):
                 tensors.append(leaf)
                 leaves[place] = None
+            elif isinstance(leaf, IndexedSlices):
+                slices = leaves[place] = _Slices(leaf)
+                tensors += slices.tensors
             else:
                 continue
             self._places.append(place)
@@ -337,7 +334,8 @@ class _Results:
             graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors])
         self._leaves = leaves
         self._single = len(leaves) == 1 and not isinstance(structure, (list, tuple, dict))
-        self._structure = nest.pack_sequence_as(structure, [None] * len(leaves))
+        self._structure = None if self._single else (
+            nest.pack_sequence_as(structure, [None] * len(leaves)))
 
     def pack(self, results: list) -> Any:
         if self._single and len(results) == 1:
@@ -354,15 +352,15 @@ class _Slices:
     """Where in a structure there are indexed slices."""
 
     def __init__(self, slices: IndexedSlices) -> None:
-        shape = slices.dense_shape
-        self.values, self.indices = slices.values, slices.indices
-        # Only a run knows the shape then: that of a tensor.
-        self.like: Any = None
+        self.tensors = [slices.values, slices.indices]
+        self._dense_shape = shape = slices.dense_shape
+        self._has_like = False  # then only a run knows the shape: that of a tensor
         if isinstance(shape, UnknownShape) and shape.tensor is not None:
-            self.like = shape.tensor()
-        self.dense_shape = shape if self.like is None else None
+            self._has_like = True
+            self._dense_shape = None
+            self.tensors.append(shape.tensor())
 
     def pack(self, results: Iterator[Any]) -> IndexedSlices:
         values, indices = next(results), next(results)
-        shape = self.dense_shape if self.like is None else next(results).spec.extents
+        shape = next(results).spec.extents if self._has_like else self._dense_shape
         return IndexedSlices(values, indices, shape)

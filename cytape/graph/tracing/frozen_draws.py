@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,19 +28,22 @@ from cytape.graph.tracing.reachable import (
 __all__ = ["Draws", "call_traced"]
 
 
-def call_traced(graph: Any, f: Callable, args: Iterable[Any] = (), kwargs: Any = None) -> Any:
+def call_traced(graph: Any, f: Callable, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
     """Call a function whose trace becomes a graph; warn of what it draws.
 
     Not if variables were made, from drawn numbers perhaps: then it is traced once more.
     """
-    args, kwargs = tuple(args), kwargs or {}
-    with Draws(f, (*args, *kwargs.values())) as draws:
+    kwargs = kwargs or {}
+    draws = Draws(f, (*args, *kwargs.values()))
+    being_traced = _tracing.draws
+    being_traced.append(draws)
+    try:
         results = f(*args, **kwargs)
-    around = graph
-    while around is not None and not getattr(around, "n_variables_made", 0):
-        around = getattr(around, "outer_graph", None)
-    if around is None:
-        draws.warn(graph.name)
+    finally:
+        being_traced.remove(draws)
+    moved = draws.moved()
+    if moved and not any(graph.n_variables_made for graph in _around(graph)):
+        draws.warn(graph.name, moved, being_traced)
     return results
 
 
@@ -54,8 +57,16 @@ class _Tracing(threading.local):
 _tracing = _Tracing()
 
 
-class Draws:
-    """Notices what a function draws that is traced; a context to call it in.
+def _around(graph: Any) -> Iterator[Any]:
+    """Yield a trace and those in which it is made."""
+    while graph is not None:
+        if hasattr(graph, "n_variables_made"):
+            yield graph
+        graph = getattr(graph, "outer_graph", None)
+
+
+class Draws(Reachable):
+    """The random streams that a function may draw from, as they were before a call.
 
     Parameters
     ----------
@@ -64,49 +75,37 @@ class Draws:
         What it is going to be called with.
     """
 
-    def __init__(self, f: Callable, arguments: tuple[Any, ...] = ()) -> None:
-        self._reachable = Reachable(f, arguments)
-        self._before = {
-            place: state_of(x) for place, x in self._reachable.generators.items()}
+    __slots__ = ()
 
-    def __enter__(self) -> Draws:
-        _tracing.draws.append(self)
-        return self
+    def warn(self, name: str, moved: list[int], being_traced: list[Draws]) -> None:
+        """Warn of generators that have drawn, at the line where that happened."""
+        for place in moved:
+            generator, before = self.generators[place], self.states[place]
+            for around in being_traced:  # which would say it once more
+                if around.states.get(place) == before:
+                    around.states[place] = state_of(generator)
+            what = "np.random" if generator is numpy_global else (
+                "Python's random" if generator is python_global else
+                f"a {type(generator).__name__}")
+            file, line, registry = place_of_draw(self.functions, generator)
+            warnings.warn_explicit(
+                f"{name} drew random numbers from {what} while it was traced; each call will "
+                "use these again. Draw with cytape.numpy.random, which draws anew in each "
+                "call, or draw outside and pass an array",
+                UserWarning, file, line, registry=registry)
 
-    def __exit__(self, *_: object) -> None:
-        _tracing.draws.remove(self)
-
-    def warn(self, name: str) -> None:
-        """Warn if any generator has drawn since, at the line where that happened."""
-        for place, generator in self._reachable.generators.items():
-            before, now = self._before[place], state_of(generator)
-            if now != before:
-                for around in _tracing.draws:  # which would say it once more
-                    if around._before.get(place) == before:
-                        around._before[place] = now
-                what = "np.random" if generator is numpy_global else (
-                    "Python's random" if generator is python_global else
-                    f"a {type(generator).__name__}")
-                file, line, registry = place_of_draw(self._reachable.functions, generator)
-                warnings.warn_explicit(
-                    f"{name} drew random numbers from {what} while it was traced; each call will "
-                    "use these again. Draw with cytape.numpy.random, which draws anew in each "
-                    "call, or draw outside and pass an array",
-                    UserWarning, file, line, registry=registry)
-
-    def generators(self) -> list[Any]:
+    def streams(self) -> list[Any]:
         """List the generators that the function may draw from; those of modules in any case."""
-        found = self._reachable.generators
+        found = self.generators
         return [*found.values()] if id(python_global) in found else [*found.values(), python_global]
 
-    def names(self, generator: Any) -> bool:
+    def may_reach(self, generator: Any) -> bool:
         """Tell whether the function was seen to have a way to one of these."""
-        seen = self._reachable.seen
-        if generator not in (numpy_global, python_global) or id(generator) in seen:
+        if generator not in (numpy_global, python_global) or id(generator) in self.seen:
             return True
-        imported = {name for function, _ in self._reachable.functions if not is_of_cytape(function)
+        imported = {name for function, _ in self.functions if not is_of_cytape(function)
                     for name in imported_in(function.__code__)}
         if generator is python_global:
-            return id(random) in seen or "random" in imported
-        return id(np.random) in seen or "numpy.random" in imported or (
-            "random" in self._reachable.names and (id(np) in seen or "numpy" in imported))
+            return id(random) in self.seen or "random" in imported
+        return id(np.random) in self.seen or "numpy.random" in imported or (
+            "random" in self.names and (id(np) in self.seen or "numpy" in imported))

@@ -254,7 +254,7 @@ class Function:
     def _trace(self, key: tuple, objects: list, args: tuple, kwargs: dict) -> ConcreteFunction:
         """Return a new trace, or one of more extents."""
         kept_as = key
-        if not self._keyword_order_counts:
+        if kwargs and not self._keyword_order_counts:
             kwargs = {word: kwargs[word] for word in sorted(kwargs)}
         described = args, kwargs
         if self._input_signature is not None:
@@ -339,7 +339,7 @@ class Function:
 
         with unrecorded(), building_into(graph):
             args = with_tensors(args, symbolic)
-            kwargs = with_tensors(kwargs, symbolic)
+            kwargs = with_tensors(kwargs, symbolic) if kwargs else {}
             outputs = call_traced(graph, self.__wrapped__, args, kwargs)
             trace = ConcreteFunction(
                 self.name, graph, arguments, outputs, variables=variables, **self._gradients)

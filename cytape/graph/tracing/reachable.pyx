@@ -1,4 +1,3 @@
-cimport cython
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.function cimport PyFunction_GetClosure, PyFunction_GetCode, PyFunction_GetGlobals
 from cpython.long cimport PyLong_FromVoidPtr
@@ -40,6 +39,8 @@ cdef extern from *:
         Py_ssize_t tp_basicsize
         PyObject* tp_mro
     dict PyType_GetDict(PyTypeObject* kind)
+    PyObject* PyFunction_GetDefaults(object function)
+    PyObject* PyFunction_GetKwDefaults(object function)
 
 cdef Py_ssize_t HEADER = object.__basicsize__
 cdef Py_ssize_t PYTHON_BYTES = random.Random.__base__.__basicsize__ - HEADER
@@ -57,7 +58,6 @@ numpy_global = np.random.mtrand._rand
 python_global = random._inst
 
 
-@cython.final
 cdef class Reachable:
     """What a function that is called with some arguments has a way to.
 
@@ -75,6 +75,8 @@ cdef class Reachable:
         With the first of its arguments, as far as they are known; the nearest function first.
     generators : dict of int to Any
         The random generators, by id; NumPy's global one in any case.
+    states : dict of int to tuple
+        Of these when they were found, or when somebody has changed it here.
     seen : set of int
         The ids of all that has been looked at.
     names : set of str
@@ -110,6 +112,12 @@ cdef class Reachable:
                 self.seen.add(place)
                 self.look_at(value)
         self.values = None
+        self.states = {place: state_of(x) for place, x in self.generators.items()}
+
+    cpdef list moved(self):
+        """List the generators that have drawn since, by id."""
+        return [place for place, x in self.generators.items()
+                if state_of(x) != self.states[place]]
 
     cdef int look_at(self, value) except -1:
         """Take note of a generator or a function, and of what can be reached from a value."""
@@ -185,11 +193,13 @@ cdef class Reachable:
     cdef int add(self, function, tuple arguments) except -1:
         """Take note of a function and of what it names: globals, what they have, and closures."""
         self.functions.append((function, arguments))
-        if function.__defaults__ is not None:
-            self.values += function.__defaults__
-        if function.__kwdefaults__ is not None:
-            self.values += function.__kwdefaults__.values()
+        cdef PyObject* defaults = PyFunction_GetDefaults(function)
+        cdef PyObject* of_keywords = PyFunction_GetKwDefaults(function)
         cdef PyObject* closure = PyFunction_GetClosure(function)
+        if defaults != NULL:
+            self.values += <tuple>defaults
+        if of_keywords != NULL:
+            self.values += (<dict>of_keywords).values()
         if closure != NULL:
             for cell in <tuple>closure:
                 try:
@@ -215,7 +225,7 @@ cdef class Reachable:
         return 0
 
 
-def state_of(generator) -> tuple:
+cpdef tuple state_of(generator):
     """Return what changes with every draw: the object's memory, much faster than to ask for it."""
     kind = type(generator)
     if PyType_IsSubtype(kind, python_type):

@@ -39,12 +39,12 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
     True
     """
     draws = Draws(function, arguments)
-    saved = [(x, state_of(x), _restorer(x)) for x in draws.generators()]
+    saved = [(x, state_of(x), _restorer(x)) for x in draws.streams()]
 
     def restore() -> None:
         # A stream of a module, of which the call knows nothing, was moved by another thread.
         for generator, before, restored in saved:
-            if state_of(generator) != before and draws.names(generator):
+            if state_of(generator) != before and draws.may_reach(generator):
                 restored()
 
     return restore

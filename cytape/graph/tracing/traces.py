@@ -65,6 +65,7 @@ class Traces:
     def __init__(self, max_traces: int | None, max_bytes: int | None) -> None:
         self.by_key: dict[tuple, ConcreteFunction] = {}
         self._entries: dict[ConcreteFunction, _Entry] = {}
+        self._reference = weakref.ref(self)
         self._max_traces = max_traces
         self._max_bytes = max_bytes
 
@@ -74,13 +75,18 @@ class Traces:
     def add(self, key: tuple, trace: ConcreteFunction, objects: Sequence[Any]) -> None:
         """Keep a trace for as long as the objects live, in the place of what has the key."""
         self._remove(key)
-        here, there = weakref.ref(self), weakref.ref(trace)
-        forget = partial(_forget, here, there)
-        self._entries[trace] = _Entry([key], [_reference(x, forget) for x in objects])
+        there = weakref.ref(trace)
+        references = []
+        if objects:
+            forget = partial(_forget, self._reference, there)
+            references = [_reference(x, forget) for x in objects]
+        self._entries[trace] = _Entry([key], references)
         self.by_key[key] = trace
+        if self._max_traces is not None:
+            while len(self._entries) > self._max_traces:
+                self.discard(self._oldest(trace))
         if self._max_bytes is not None:
-            trace.report_plans(partial(_make_room, here, there))
-        self.make_room(trace)
+            trace.report_plans(partial(_make_room, self._reference, there))
 
     def add_alias(
         self, key: tuple, trace: ConcreteFunction, objects: Sequence[Any] = ()
@@ -91,7 +97,7 @@ class Traces:
             return
         self._remove(key)
         entry.keys.append(key)
-        forget = partial(_forget_key, weakref.ref(self), key)
+        forget = partial(_forget_key, self._reference, key)
         entry.references += [_reference(x, forget) for x in objects]
         self.by_key[key] = trace
         if len(entry.keys) > MOST_ALIASES:
@@ -123,27 +129,18 @@ class Traces:
             if not entry.keys:
                 self.discard(trace)
 
-    def make_room(self, used: ConcreteFunction) -> None:
-        """Give up what was used least recently if there is too much.
+    def _make_room(self, used: ConcreteFunction) -> None:
+        """Give up what was used least recently if there is too much, after a new plan.
 
         Other traces first; then plans of the one that is used, each part of which keeps its last.
         """
-        if self._max_traces is not None:
-            while len(self._entries) > self._max_traces:
-                self.discard(self._oldest(used))
         entry = self._entries.get(used)
-        if self._max_bytes is None or entry is None:
+        if entry is None:
             return
         entry.nbytes = used.nbytes  # the others make room for their plans themselves
-        if sum([each.nbytes for each in list(self._entries.values())]) <= self._max_bytes:
-            return
-        sizes = {trace: trace.nbytes for trace in list(self._entries)}
-        while sum(sizes.values()) > self._max_bytes and len(sizes) > 1:
-            oldest = self._oldest(used)
-            self.discard(oldest)
-            sizes.pop(oldest, None)
-        excess = sum(sizes.values()) - self._max_bytes
-        if excess > 0 and used in self._entries:
+        while (excess := self._excess()) > 0 and len(self._entries) > 1:
+            self.discard(self._oldest(used))
+        if excess > 0:
             plans = [(*plan, executable) for executable in used.executables()
                      for plan in executable.plans_to_spare()]
             for _, nbytes, specs, executable in sorted(plans, key=lambda plan: plan[0]):
@@ -151,6 +148,10 @@ class Traces:
                     break
                 executable.drop(specs)
                 excess -= nbytes
+
+    def _excess(self) -> int:
+        assert self._max_bytes is not None
+        return sum([entry.nbytes for entry in list(self._entries.values())]) - self._max_bytes
 
     def _oldest(self, newest: ConcreteFunction) -> ConcreteFunction:
         return min((trace for trace in list(self._entries) if trace is not newest),
@@ -185,4 +186,4 @@ def _make_room(traces: weakref.ref[Traces], trace: weakref.ref[ConcreteFunction]
     """Make room for a new plan of a trace."""
     of_function, used = traces(), trace()
     if of_function is not None and used is not None:
-        of_function.make_room(used)
+        of_function._make_room(used)
