@@ -1,3 +1,4 @@
+from cytape.tensor.nest cimport with_children
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from numpy cimport ndarray
@@ -17,7 +18,6 @@ from cytape.graph.tracing.signature import (
 )
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.nest import with_children
 from cytape.tensor.variable import Variable
 
 cdef extern from "Python.h":

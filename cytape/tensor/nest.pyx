@@ -6,19 +6,17 @@ match in whatever order they were filled; packing keeps the order and the type o
 Keys of several types are sorted by type first.
 """
 
-from __future__ import annotations
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    void Py_LeaveRecursiveCall()
 
 import copy
-from collections.abc import Callable, Iterator
 from numbers import Number
-from typing import Any
 
 __all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as", "with_children"]
 
-_NESTED = (list, tuple, dict)
 
-
-def flatten(structure: Any) -> list:
+cpdef list flatten(structure):
     """List the leaves of a structure; a leaf alone is a list of one.
 
     Examples
@@ -28,19 +26,12 @@ def flatten(structure: Any) -> list:
     >>> flatten(5)
     [5]
     """
-    if not isinstance(structure, _NESTED):
-        return [structure]
-    if _is_flat(structure):
-        return list(structure)
-    leaves: list = []
-    try:
-        _collect(structure, leaves)
-    except RecursionError:
-        raise _too_deep() from None
+    cdef list leaves = []
+    collect(structure, leaves)
     return leaves
 
 
-def pack_sequence_as(structure: Any, flat_sequence: list) -> Any:
+cpdef pack_sequence_as(structure, flat_sequence):
     """Put leaves, in the order of `flatten`, into a new structure like the given one.
 
     Raises
@@ -53,19 +44,16 @@ def pack_sequence_as(structure: Any, flat_sequence: list) -> Any:
     >>> pack_sequence_as({"w": [1, 2], "b": (3, None)}, ["b0", "b1", "w0", "w1"])
     {'w': ['w0', 'w1'], 'b': ('b0', 'b1')}
     """
-    if len(flat_sequence) == 1 and not isinstance(structure, _NESTED):
-        return flat_sequence[0]
-    if _is_flat(structure) and len(structure) == len(flat_sequence):
-        return type(structure)(flat_sequence)
+    cdef list leaves = list(flat_sequence)
+    if len(leaves) == 1 and not is_nested(structure):
+        return leaves[0]
     n_leaves = len(flatten(structure))
-    if len(flat_sequence) != n_leaves:
-        raise ValueError(
-            f"got {len(flat_sequence)} leaves for a structure of {n_leaves}: {structure!r}"
-        )
-    return _rebuild(structure, iter(flat_sequence))
+    if len(leaves) != n_leaves:
+        raise ValueError(f"got {len(leaves)} leaves for a structure of {n_leaves}: {structure!r}")
+    return rebuild(structure, iter(leaves))
 
 
-def map_structure(function: Callable, *structures: Any) -> Any:
+def map_structure(function, first, *others):
     """Apply a function to the leaves of structures that match; the result is packed like the first.
 
     Examples
@@ -73,15 +61,14 @@ def map_structure(function: Callable, *structures: Any) -> Any:
     >>> map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"b": [20], "a": 10})
     {'a': 11, 'b': [22]}
     """
-    first, *others = structures
+    if not others and not is_nested(first):
+        return function(first)
     for other in others:
         assert_same_structure(first, other)
-    if not others and _is_flat(first):
-        return type(first)(map(function, first))
-    return _rebuild(first, map(function, *map(flatten, structures)))
+    return rebuild(first, map(function, flatten(first), *map(flatten, others)))
 
 
-def assert_same_structure(first: Any, second: Any) -> None:
+def assert_same_structure(first, second) -> None:
     """Raise unless two structures differ in their leaves only.
 
     Lists, tuples and dicts each match their own kind (subclasses included, whatever the order of
@@ -101,12 +88,13 @@ def assert_same_structure(first: Any, second: Any) -> None:
     ValueError: structures differ: a list, [1, 2], where the other has a tuple, (1, 2)
     """
     try:
-        _assert_same(first, second)
-    except RecursionError:
-        raise _too_deep() from None
+        assert_same(first, second)
+    except RecursionError:  # perhaps of a comparison of keys
+        raise RecursionError(
+            "one of two structures is nested too deeply or contains itself") from None
 
 
-def with_children(container: Any, children: list) -> Any:
+cpdef with_children(container, list children):
     """Return a list, tuple or dict like another one, with other children in the same order.
 
     It has the type and the attributes of the other. No method of a subclass is asked to put the
@@ -125,7 +113,7 @@ def with_children(container: Any, children: list) -> Any:
         return tuple(children)
     if isinstance(container, tuple):
         try:
-            packed: Any = tuple.__new__(kind, children)  # theirs may take what it likes
+            packed = tuple.__new__(kind, children)  # theirs may take what it likes
         except TypeError:  # a type written in C, say time.struct_time
             return kind(children)
         if hasattr(container, "__dict__"):
@@ -142,36 +130,74 @@ def with_children(container: Any, children: list) -> Any:
     return packed
 
 
-def _assert_same(first: Any, second: Any) -> None:
-    kind, other_kind = _kind(first), _kind(second)
+cdef inline bint is_nested(structure) noexcept:
+    return isinstance(structure, (list, tuple, dict))
+
+
+cdef int collect(structure, list leaves) except -1:
+    if not is_nested(structure):
+        leaves.append(structure)
+        return 0
+    enter()
+    try:
+        if isinstance(structure, dict):
+            for key in sorted_keys(structure):
+                collect(structure[key], leaves)
+        else:
+            for child in structure:
+                collect(child, leaves)
+    finally:
+        Py_LeaveRecursiveCall()
+    return 0
+
+
+cdef rebuild(structure, leaves):
+    cdef dict by_key
+    if not is_nested(structure):
+        return next(leaves)
+    enter()
+    try:
+        if isinstance(structure, dict):
+            by_key = {key: rebuild(structure[key], leaves) for key in sorted_keys(structure)}
+            return with_children(structure, [by_key[key] for key in structure])
+        return with_children(structure, [rebuild(child, leaves) for child in structure])
+    finally:
+        Py_LeaveRecursiveCall()
+
+
+cdef int assert_same(first, second) except -1:
+    cdef list children, others
+    cdef Py_ssize_t i
+    if not is_nested(first) and not is_nested(second):
+        return 0
+    kind, other_kind = kind_of(first), kind_of(second)
     if kind is not other_kind:
         raise ValueError(
-            f"structures differ: {_describe(kind, first)}, where the other has "
-            f"{_describe(other_kind, second)}"
+            f"structures differ: {describe(kind, first)}, where the other has "
+            f"{describe(other_kind, second)}"
         )
-    if kind is None:
-        return
     if kind is dict and first.keys() != second.keys():
         raise ValueError(f"structures differ: keys {list(first)} and {list(second)}")
     if len(first) != len(second):
         raise ValueError(
             f"structures differ in length, {len(first)} and {len(second)}: {first!r} and {second!r}"
         )
-    for child, other_child in zip(_children(first), _children(second), strict=True):
-        _assert_same(child, other_child)
+    enter()
+    try:
+        children, others = children_of(first), children_of(second)
+        for i in range(min(len(children), len(others))):
+            assert_same(children[i], others[i])
+    finally:
+        Py_LeaveRecursiveCall()
+    return 0
 
 
-def _is_flat(structure: Any) -> bool:
-    """Tell the common case, which the general way would take several times as long for."""
-    if type(structure) is not list and type(structure) is not tuple:
-        return False
-    for child in structure:  # noqa: SIM110  (a generator would take twice the time)
-        if isinstance(child, _NESTED):
-            return False
-    return True
+cdef inline int enter() except -1:
+    Py_EnterRecursiveCall(b" in a structure: it is nested too deeply or contains itself")
+    return 0
 
 
-def _kind(structure: Any) -> type | None:
+cdef kind_of(structure):
     """Find the type that a matching structure must share; None for a leaf."""
     if isinstance(structure, tuple):
         return type(structure) if hasattr(structure, "_fields") else tuple
@@ -180,18 +206,17 @@ def _kind(structure: Any) -> type | None:
     return dict if isinstance(structure, dict) else None
 
 
-def _describe(kind: type | None, structure: Any) -> str:
+cdef str describe(kind, structure):
     return f"the leaf {structure!r}" if kind is None else f"a {kind.__name__}, {structure!r}"
 
 
-def _sorted_keys(structure: dict) -> list:
+cdef list sorted_keys(structure):
     try:
         return sorted(structure)
     except TypeError:
         pass
     try:  # numbers, which may be equal whatever their types are, and then type by type
-        return sorted(structure, key=lambda key: (
-            "" if isinstance(key, Number) else type(key).__qualname__, _none_as_zero(key)))
+        return sorted(structure, key=order_of)
     except TypeError as error:
         raise TypeError(
             "the keys of a dict in a structure must be sortable, those of each type among "
@@ -199,34 +224,12 @@ def _sorted_keys(structure: dict) -> list:
         ) from error
 
 
-def _none_as_zero(key: Any) -> Any:
-    return 0 if key is None else key
+def order_of(key):
+    """Return what keys of several types are sorted by."""
+    return "" if isinstance(key, Number) else type(key).__qualname__, 0 if key is None else key
 
 
-def _children(structure: Any) -> Any:
+cdef list children_of(structure):
     if isinstance(structure, dict):
-        return [structure[key] for key in _sorted_keys(structure)]
-    return structure
-
-
-def _collect(structure: Any, leaves: list) -> None:
-    if isinstance(structure, _NESTED):
-        for child in _children(structure):
-            _collect(child, leaves)
-    else:
-        leaves.append(structure)
-
-
-def _rebuild(structure: Any, leaves: Iterator) -> Any:
-    kind = _kind(structure)
-    if kind is None:
-        return next(leaves)
-    if kind is dict:
-        children = {key: _rebuild(structure[key], leaves) for key in _sorted_keys(structure)}
-        return with_children(structure, [children[key] for key in structure])
-    return with_children(structure, [_rebuild(child, leaves) for child in structure])
-
-
-def _too_deep() -> RecursionError:
-    return RecursionError(
-        "a structure is nested too deeply or contains itself: its leaves cannot be listed")
+        return [structure[key] for key in sorted_keys(structure)]
+    return list(structure)
