@@ -196,18 +196,15 @@ class _Run:
     ) -> None:
         self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
         self._fun = fun
+        self._argnums = argnums
         self._selected, self._sources, args = replace_arguments(fun, args, argnums, kwargs)
-        by_number = [(argnums, self._selected)]
-        if not isinstance(argnums, int):
-            by_number = list(zip(argnums, self._selected, strict=True))
-        self._argument_of = [i for i, part in by_number for _ in nest.flatten(part)]
         self._recorder = Recorder(False, False)
         self._recorder.detached = {}
         for source in self._sources:
             self._recorder.watch(source.id)
         with self._recorder:
             self.value, aux = call_followed(fun, args, kwargs, has_aux)
-        self.aux = export(aux, self.arrays_out)
+        self.aux = export(aux, self.arrays_out) if has_aux else None
 
     def gradients(
         self, outputs: list[Tensor], seeds: list | None = None, keep: bool = False
@@ -216,7 +213,9 @@ class _Run:
         # Where values left it may be asked once more.
         keep = keep or bool(self._recorder.detached)
         gradients = compute_gradients(self._recorder, outputs, self._sources, seeds, keep)
-        self._report_unconnected([gradient is not None for gradient in gradients])
+        connected = [gradient is not None for gradient in gradients]
+        if not all(connected):
+            self._report_unconnected(connected)
         dense = [
             zeros(source.spec.extents, source.dtype) if gradient is None else densify(gradient)
             for gradient, source in zip(gradients, self._sources, strict=True)
@@ -225,8 +224,10 @@ class _Run:
 
     def _report_unconnected(self, connected: list[bool]) -> None:
         """Say for which of the chosen arguments no part is connected to the result."""
-        if all(connected):
-            return
+        by_number = [(self._argnums, self._selected)]
+        if not isinstance(self._argnums, int):
+            by_number = list(zip(self._argnums, self._selected, strict=True))
+        self._argument_of = [i for i, part in by_number for _ in nest.flatten(part)]
         reached = {i for i, found in zip(self._argument_of, connected, strict=True) if found}
         lost = set(self._argument_of) - reached
         left, certain = self._arguments_that_left(
@@ -319,8 +320,9 @@ def _value_and_grad(
 
 
 def _grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool) -> Any:
-    value, gradients = _value_and_grad(fun, args, kwargs, argnums, has_aux)
-    return (gradients, value[1]) if has_aux else gradients
+    run = _Run(fun, args, kwargs, argnums, has_aux)
+    gradients = export(run.gradients([_scalar_output(fun, run.value)]), run.arrays_out)
+    return (gradients, run.aux) if has_aux else gradients
 
 
 def _scalar_output(fun: Callable, value: Any) -> Tensor:
