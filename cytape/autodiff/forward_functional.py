@@ -31,7 +31,7 @@ from cytape.autodiff.transformed import (
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import extents, moveaxis, reshape, size
+from cytape.ops.shaping import extents, reshape, size, transpose
 from cytape.ops.shared.batches import unit_directions_op
 from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
@@ -108,7 +108,7 @@ def jvp(
     everything = tuple(range(len(primals)))
     value, tangent, aux = _pushed(fun, primals, everything, tangents, has_aux, use_batch)
     results = (value, tangent, aux) if has_aux else (value, tangent)
-    return tuple(export(result, arrays_out) for result in results)
+    return tuple([export(result, arrays_out) for result in results])
 
 
 def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
@@ -299,47 +299,56 @@ def _pushed(
     kwargs: dict | None = None,
 ) -> tuple:
     """Call a function with tangents for chosen arguments; return value, tangents and aux."""
-    selected, sources, args = replace_arguments(fun, args, argnums, kwargs or ())
+    kwargs = kwargs or {}
+    selected, sources, args = replace_arguments(fun, args, argnums, kwargs)
     require_same_structure(selected, tangents)
-    pairs = [
-        (source, tangent)
-        for source, tangent in zip(sources, nest.flatten(tangents), strict=True)
-        if tangent is not None
-    ]
-    with ForwardAccumulator(
-        [source for source, _ in pairs], [tangent for _, tangent in pairs], use_batch
-    ) as accumulator:
-        value, aux = call_followed(fun, args, kwargs or {}, has_aux)
+    directions = nest.flatten(tangents)
+    moving = [i for i, tangent in enumerate(directions) if tangent is not None]
+    return _followed(
+        fun, [sources[i] for i in moving], [directions[i] for i in moving], args, kwargs, has_aux,
+        use_batch)
+
+
+def _followed(
+    fun: Callable,
+    sources: list[Tensor],
+    directions: list,
+    args: Sequence,
+    kwargs: dict,
+    has_aux: bool,
+    use_batch: bool,
+) -> tuple:
+    """Do so where the arguments' tensors have been made."""
+    with ForwardAccumulator(sources, directions, use_batch) as accumulator:
+        value, aux = call_followed(fun, args, kwargs, has_aux)
         outputs = [output_of(fun, leaf) for leaf in nest.flatten(value)]
     found = accumulator.jvp(outputs)
     connected = [tangent is not None for tangent in found]
-    if pairs and not all(connected):
-        report_unconnected(fun, "its arguments", not any(connected), has_detached(accumulator))
-    pushed = [
-        accumulator.jvp(output, unconnected_gradients="zero") if tangent is None else tangent
-        for output, tangent in zip(outputs, found, strict=True)
-    ]
-    return nest.pack_sequence_as(value, outputs), nest.pack_sequence_as(value, pushed), aux
+    if not all(connected):
+        if sources:
+            report_unconnected(fun, "its arguments", not any(connected), has_detached(accumulator))
+        found = accumulator.jvp(outputs, unconnected_gradients="zero")
+    return nest.pack_sequence_as(value, outputs), nest.pack_sequence_as(value, found), aux
 
 
 def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     arrays_out = not has_tensors((args, kwargs))
-    selected, sources, _ = replace_arguments(fun, args, argnums, kwargs)
+    selected, sources, args = replace_arguments(fun, args, argnums, kwargs)
     for source in sources:
         shape_rules.shape_of(source.spec, "a Jacobian")
-    units = nest.pack_sequence_as(selected, _units(sources))
-    _, columns, _ = _pushed(fun, args, argnums, units, use_batch=True, kwargs=kwargs)
+    _, columns, _ = _followed(fun, sources, _units(sources), args, kwargs, False, True)
 
     def jacobian_of(batch: Tensor) -> Any:
         parts, start = [], 0
         for source in sources:
-            stop = start + size(source)
-            # Where that is a tensor, a slice would be of an extent that is not known.
-            part = moveaxis(batch[start:stop] if len(sources) > 1 else batch, 0, -1)
+            part = batch
+            if len(sources) > 1:  # an only one may have a size that is not known
+                part = batch[start : start + size(source)]
+                start += size(source)
+            part = transpose(part, (*range(1, part.ndim), 0))
             if source.ndim != 1:
                 part = reshape(part, extents(part)[:-1] + extents(source))
             parts.append(part)
-            start = stop
         return nest.pack_sequence_as(selected, parts)
 
     return export(nest.map_structure(jacobian_of, columns), arrays_out)
@@ -349,11 +358,10 @@ def _units(sources: list[Tensor]) -> list:
     """Return, for all elements of all tensors, the direction that moves it alone."""
     if not all([source.spec.known for source in sources]):
         return [unit_directions_op(*sources, place=i) for i in range(len(sources))]
-    total = sum(source.size for source in sources)
+    total = sum([source.size for source in sources])
     units, start = [], 0
     for source in sources:
-        block = np.zeros((total, source.size), source.dtype)
-        block[start : start + source.size] = np.eye(source.size)
+        block = np.eye(total, source.size, -start, source.dtype)
         units.append(block.reshape((total, *source.shape)))
         start += source.size
     return units
