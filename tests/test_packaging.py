@@ -136,7 +136,7 @@ def test_dir_lists_what_the_package_offers():
 def test_what_most_programs_do_without_is_imported_when_it_is_asked_for():
     script = (
         "import sys, numpy; numpys = {*sys.modules}; import cytape\n"
-        "late = {'cytape.graph', 'cytape.testing', 'numpy.random', 'dataclasses', 'inspect', 're'}\n"
+        "late = {'cytape.graph', 'cytape.testing', 'numpy.random', 'dataclasses', 'inspect'}\n"
         "assert not late & ({*sys.modules} - numpys), late & ({*sys.modules} - numpys)\n"
         "cytape.numpy.random.random(); assert 'numpy.random' in sys.modules\n"
         "cytape.testing; cytape.function; assert late <= {*sys.modules}\n"

@@ -1,8 +1,8 @@
 cimport cython
 from cpython.ref cimport Py_DECREF
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.trace cimport Op as TraceOp
-from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
+from cytape.core.op_store cimport Op as StoredOp
+from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport OpType
 from cytape.tensor.spec cimport symbolic_spec
@@ -14,7 +14,7 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, value_of_array
 from .dispatch cimport (
     conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
     ndarray_of, opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
-from .forward cimport all_none, follow, follow_for, sole_accumulator, tangent_value
+from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport SymbolicGraph, build, graph_for
 
 import numpy as np
@@ -208,16 +208,16 @@ cdef class GeneralOp(Op):
         """The same, faster, for one input and output that are not saved, and immutable attributes.
         """
         cdef Recorder recorder
-        cdef TraceOp* entry
+        cdef StoredOp* entry
         cdef void** refs
         cdef index_t slots[2]
         if not out.spec.trainable:
             return 0
         for recorder in recording() or ():
-            slots[0] = trace_slot(recorder, x.id)
-            if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == UNTRACED:
+            slots[0] = slot_of(recorder, x.id)
+            if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == INPUT_ONLY:
                 continue
-            slots[1] = new_slot(recorder, out.id, UNTRACED)
+            slots[1] = new_slot(recorder, out.id, INPUT_ONLY)
             entry = next_op(recorder, 2, 4)
             recorder.table.args[entry.args] = slots[0]
             recorder.table.args[entry.args + 1] = slots[1]

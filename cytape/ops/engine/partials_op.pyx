@@ -13,7 +13,7 @@ from cytape.tensor.value cimport array_of, is_exclusive, is_symbolic, new_value
 from .dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
     saved_output_ref, spec_of_ref)
-from .forward cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
+from .tangents cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
 
 import numpy as np
 
