@@ -16,6 +16,7 @@ from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import OPS, enter, general
 from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.structural_op import StructuralOp, structural_op
 from cytape.ops.shared.conform import broadcast_to, fill_like
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -77,7 +78,8 @@ def _deferred(op, gradients, seeds):
 def _inputs(op):
     """Return the inputs; for one that the rules do not read anything of its shape and dtype."""
     return [
-        _filled(spec) if x is None else x for x, spec in zip(op.inputs, op.input_specs, strict=True)
+        _filled(spec) if type(x) is NotSaved else x
+        for x, spec in zip(op.inputs, op.input_specs, strict=True)
     ]
 
 
