@@ -209,7 +209,10 @@ cdef class ElementwiseOp(PartialsOp):
         for x in operands:
             if opts_out(x):
                 return NotImplemented
-        out = value_of_array(as_ndarray(self.forward(*[ndarray_of(x) for x in operands])))
+        arrays = [ndarray_of(x) for x in operands]
+        out = value_of_array(as_ndarray(self.forward(*arrays)))
+        if self.kernel is None:
+            self.require_elementwise(arrays, out)
         tensor = new_tensor(out)
         if (recorders.entered and out.spec.trainable and n == self.n_inputs
                 and is_followed(operands)):

@@ -36,6 +36,19 @@ cdef class PartialsOp(Op):
         for i, partial in enumerate(partials):
             self.has_partial[i] = partial is not None
 
+    cdef int require_elementwise(self, list arrays, Value out) except -1:
+        """See that a function that is no ufunc acts on elements, as its derivatives do."""
+        shapes = [np.shape(x) for x in arrays]
+        try:
+            if out.spec.shape == np.broadcast_shapes(*shapes):
+                return 0
+        except ValueError:
+            pass
+        raise ValueError(
+            f"op {self.op_type.name!r} is declared elementwise, but its forward function made "
+            f"shape {out.spec.shape} of inputs of shapes {', '.join(map(str, shapes))}: declare "
+            "it as general")
+
     cdef int trace_partials(self) except -1:
         cdef Program program
         cdef int i
