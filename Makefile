@@ -49,7 +49,7 @@ bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries
 bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind; fail if they are more than before
 	$(RUN) -m bench.instructions --check
 
-lint: $(BUILT) $(TOOLS) $(HINTS)  ## ruff, mypy, cython-lint, and Cython's own warnings and performance hints
+lint: $(BUILT) $(TOOLS) $(HINTS)  ## ruff, mypy, cython-lint, Cython's warnings and performance hints, the C compiler's warnings
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape  # it looks for pycodestyle there
@@ -100,4 +100,6 @@ $(HINTS): $(INSTALLED) $(CYTHON_SOURCES)
 	    || { cat $(@D)/log; exit 1; }
 	! grep -A 1 -E '^(performance hint|warning):' $(@D)/log
 	! grep -r -o -h '__Pyx_WriteUnraisable("[^"]*"' $(@D)  # errors that a noexcept function swallows
+	find $(@D) -name '*.c' | xargs -n 1 -P 4 $(CC) -fsyntax-only -Wall -Werror \
+	    $$($(RUN) -c 'import numpy, sysconfig; print("-I" + numpy.get_include(), "-I" + sysconfig.get_path("include"), "-DNPY_NO_DEPRECATED_API=NPY_2_0_API_VERSION")')
 	touch $@

@@ -3,8 +3,8 @@
 # pointers themselves, so that nothing but the tape's own work is timed.
 
 from cytape.core.tape cimport Tape
-from cytape.core.trace cimport (
-    UNTRACED, Op, append_op, drop_handle, new_slot, next_op, trace_slot)
+from cytape.core.op_store cimport (
+    INPUT_ONLY, Op, append_op, drop_handle, new_slot, next_op, slot_of)
 from cytape.core.typedefs cimport NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall, OpType, VSpace
 from libc.stdint cimport int32_t, int64_t, intptr_t
@@ -58,10 +58,10 @@ op_type.kind.release = release_nothing
 
 
 cdef inline index_t slot_of_input(Tape tape, id_t id, bint* wanted) except -2:
-    cdef index_t slot = trace_slot(tape, id)
+    cdef index_t slot = slot_of(tape, id)
     if slot == NO_INDEX:
-        return new_slot(tape, id, UNTRACED)
-    wanted[0] |= tape.slots[slot].op != UNTRACED
+        return new_slot(tape, id, INPUT_ONLY)
+    wanted[0] |= tape.slots[slot].op != INPUT_ONLY
     return slot
 
 
@@ -73,7 +73,7 @@ cdef inline int record_op(Tape tape, id_t x, id_t y, id_t output) except -1:
     slots[0] = slot_of_input(tape, x, &wanted)
     slots[1] = slot_of_input(tape, y, &wanted)
     if wanted:
-        slots[2] = new_slot(tape, output, UNTRACED)
+        slots[2] = new_slot(tape, output, INPUT_ONLY)
         op = next_op(tape, 3, 2)
         for i in range(3):
             tape.table.args[op.args + i] = slots[i]

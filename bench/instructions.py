@@ -271,7 +271,7 @@ def readable(objects, function):
 
 
 def demangled(function):
-    """Undo what Cython does to names: ``__pyx_f_6cytape_4core_5trace_new_slot``."""
+    """Undo what Cython does to names: ``__pyx_f_6cytape_4core_8op_store_new_slot``."""
     rest = re.sub(r"^__pyx_(?:[a-z]+_)+(?=\d)", "", function)
     parts = []
     while match := re.match(r"(\d+)(.*)", rest):

@@ -3,7 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cytape import errors, nn, numpy, ops, testing
+from cytape import errors, nn, numpy, ops
 from cytape.autodiff.custom_gradient import custom_gradient, recompute_grad, stop_gradient
 from cytape.autodiff.custom_jvp import custom_jvp
 from cytape.autodiff.eager_functional import (
@@ -42,7 +42,7 @@ from cytape.tensor.state import possible_gradient_types, stop_recording
 from cytape.tensor.structures import register_structure
 
 if TYPE_CHECKING:
-    from cytape import graph
+    from cytape import graph, testing
     from cytape.graph import (
         AggregationMethod,
         ConcreteFunction,
@@ -134,12 +134,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import what graphs consist of when it is first asked for: eager programs do without."""
+    """Import graphs and checks of gradients when first asked for: most programs do without."""
     if name not in __all__:
         raise AttributeError(f"module 'cytape' has no attribute {name!r}")
-    graph = importlib.import_module("cytape.graph")
-    value = graph if name == "graph" else getattr(graph, name)
-    globals()[name] = value
+    if name in ("graph", "testing"):
+        return importlib.import_module(f"cytape.{name}")
+    value = globals()[name] = getattr(importlib.import_module("cytape.graph"), name)
     return value
 
 

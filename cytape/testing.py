@@ -17,6 +17,7 @@ import numpy as np
 
 from cytape.autodiff.forward_functional import jvp
 from cytape.autodiff.functional import vjp
+from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.tensor import Tensor
@@ -130,6 +131,14 @@ class _Check:
         (gradient,) = vjp(f, x)[1](cotangents)
         _require_like(f"{label}: the gradient", gradient, "the argument", x)
         self._compare(f, x, direction, cotangents, _products(gradient, direction), label)
+        with GradientTape():  # which calls the transposes that ops in C can do without elsewhere
+            (recorded,) = vjp(f, x)[1](cotangents)
+        allowed = self.atol + self.rtol * np.max(np.abs(_to_array(gradient)), initial=0)
+        if not np.allclose(_to_array(recorded), _to_array(gradient), 0, allowed, equal_nan=True):
+            raise AssertionError(
+                f"{label}: where the gradient is recorded, for a higher order, it is {recorded}, "
+                f"elsewhere {gradient}"
+            )
         return lambda x: vjp(f, x)[1](cotangents)[0]
 
     def _compare(self, f, x, direction, cotangents, actual, label):

@@ -133,9 +133,13 @@ def test_dir_lists_what_the_package_offers():
     assert set(cytape.__all__) <= listed <= set(cytape.__all__) | rooms
 
 
-def test_graphs_are_imported_only_when_they_are_asked_for():
+def test_what_most_programs_do_without_is_imported_when_it_is_asked_for():
     script = (
-        "import sys, cytape; assert 'cytape.graph' not in sys.modules; cytape.function;"
-        "assert 'cytape.graph' in sys.modules; [getattr(cytape, name) for name in cytape.__all__]"
+        "import sys, numpy; numpys = {*sys.modules}; import cytape\n"
+        "late = {'cytape.graph', 'cytape.testing', 'numpy.random', 'dataclasses', 'inspect'}\n"
+        "assert not late & ({*sys.modules} - numpys), late & ({*sys.modules} - numpys)\n"
+        "cytape.numpy.random.random(); assert 'numpy.random' in sys.modules\n"
+        "cytape.testing; cytape.function; assert late <= {*sys.modules}\n"
+        "[getattr(cytape, name) for name in cytape.__all__]"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.ops.declare import structural
 from cytape.testing import check_grads, numerical_grad, numerical_jvp
 
 
@@ -55,6 +56,23 @@ def test_wrong_second_derivative_is_refused():
     check_grads(wrong, [0.5], order=1)
     with pytest.raises(AssertionError, match=" over [a-z]+ mode, argument 0"):
         check_grads(wrong, [0.5])
+
+
+def declared_backwards(name, factor):
+    """Declare an op that turns an array round, with a transpose that also multiplies."""
+    return structural(
+        name, lambda x: x[::-1], lambda results, operands: [(results[0], operands[0][::-1])],
+        transpose=lambda op, g: factor * g[::-1], shape_rule=lambda x: x)
+
+
+def test_a_wrong_transpose_is_refused_at_first_order():
+    """Where nobody records the gradient another way than by the declared transpose is taken."""
+    right = declared_backwards("DeclaredBackwards", 1.0)
+    check_grads(right, [np.array([0.5, 2.0, 1.0])], order=1)
+    wrong = declared_backwards("DeclaredBackwardsTwice", 2.0)
+    assert cytape.grad(lambda x: wrong(x)[0])(np.ones(2)).tolist() == [0.0, 1.0]
+    with pytest.raises(AssertionError, match="reverse mode, .*: where the gradient is recorded"):
+        check_grads(wrong, [np.array([0.5, 2.0, 1.0])], order=1)
 
 
 def test_the_argument_at_fault_is_named():

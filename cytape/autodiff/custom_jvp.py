@@ -34,9 +34,9 @@ from cytape.ops.shared.python_call import (
     PythonCall,
     attempted,
     given_results_op,
+    linear_transpose,
     python_values_op,
     specs_by_example,
-    transposed,
 )
 from cytape.tensor import nest, state
 from cytape.tensor.making import convert_to_tensor
@@ -245,7 +245,7 @@ class _JvpCall(PythonCall):
 
     def gradients(self, values: Sequence[Tensor], output_gradients: Sequence[Any]) -> list:
         """Transpose the rule; return a gradient or None per tensor among the arguments."""
-        return transposed(
+        return linear_transpose(
             lambda probes: self.tangents(values, probes), [x.spec for x in values],
             output_gradients,
             f"the JVP rule of {self.name} cannot be transposed for reverse mode: a tangent that it "

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import zeros
-from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.tangents import fetch
 from cytape.ops.joining import stack
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.batches import zeros_in_batch

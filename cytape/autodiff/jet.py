@@ -39,10 +39,10 @@ from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import where
 from cytape.ops.engine.custom_op import CustomOp, custom_call
 from cytape.ops.engine.elementwise_op import ElementwiseOp
-from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.gradients import tensor_vspace
 from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.partials_op import operands
+from cytape.ops.engine.tangents import fetch
 from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor

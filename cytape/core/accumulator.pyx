@@ -1,7 +1,7 @@
 from .idtable cimport idtable_add, idtable_free, idtable_init, idtable_remove
 from .memory cimport grow, release
 from .tape cimport taken
-from .trace cimport Op, check_id
+from .op_store cimport Op, check_id
 from .vspace cimport WANTED, BackwardCall, takes_none
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdlib cimport calloc, free

@@ -1,12 +1,12 @@
-# Backpropagation over one trace: which ops matter, then one pass over them.
+# Backpropagation over one tape: which ops matter, then one pass over them.
 
-from .trace cimport Trace
+from .op_store cimport OpStore
 from .typedefs cimport id_t
 from .vspace cimport VSpace
 
 # Fills results (one per source, NULL: unconnected) with new references. seeds[i] is the gradient of
 # target i, whose reference is taken over, or NULL for "ones"; infos[i] describes target i if it is
 # a source too (else NULL). consume: release every op, needed or not, exactly once.
-cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize_t n_targets,
+cdef int backpropagate(OpStore store, VSpace vspace, const id_t* targets, Py_ssize_t n_targets,
                        void** seeds, void** infos, const id_t* sources, Py_ssize_t n_sources,
                        bint build_zeros, bint consume, void** results) except -1

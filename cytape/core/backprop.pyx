@@ -7,16 +7,16 @@
 #    the reverse order of their making, and few gradients are alive at a time. Sum what arrived for
 #    each of its outputs, call its backward function, hand the results to its inputs' tensors. A
 #    tensor with no consumer pending is done; an op with no output missing is ready.
-# d. All state is indexed by slot or op relative to the trace and belongs to this one call, the ops
-#    included: they are taken off the trace, or copied if it keeps them. So whatever a backward
-#    function does to the trace (record, delete, differentiate again) does not disturb this one.
+# d. All state is indexed by slot or op relative to the store and belongs to this one call, the ops
+#    included: they are taken out of it, or copied if it keeps them. So whatever a backward
+#    function does to the tape (record, delete, differentiate again) does not disturb this one.
 
 from .arrivals cimport (
     Arrivals, TensorState, aggregate, deliver, drop_gradients, release_arrivals)
 from .idtable cimport idtable_get
 from .interrupts cimport OP_EFFORT, effort_so_far, spend
 from .memory cimport grow, release, resize
-from .trace cimport CONSUMED, CONSUMER, UNTRACED, Op, OpTable, Trace, new_slot
+from .op_store cimport CONSUMED, CONSUMER, INPUT_ONLY, Op, OpTable, OpStore, new_slot
 from .typedefs cimport NO_INDEX, id_t, index_t
 from .vspace cimport NEEDED, WANTED, BackwardCall, OpKind, VSpace, takes_none
 from libc.stdint cimport int32_t, int64_t
@@ -28,11 +28,11 @@ cdef enum:
     NOT_NEEDED = -1          # State.missing of an op that no target depends on
 
 cdef struct State:
-    OpTable table            # taken from the trace (consume), or a copy of its ops and args
+    OpTable table            # taken from the store (consume), or a copy of its ops and args
     bint consume
-    bint reading             # refs from the trace's table
-    bint pinning             # the trace's arrays
-    index_t n_slots          # of the trace, when this began
+    bint reading             # refs from the store's table
+    bint pinning             # the store's arrays
+    index_t n_slots          # of the store, when this began
     index_t* named           # slots of the targets, then of the sources
     int32_t* missing         # per op: outputs with uses pending
     index_t* ready           # binary heap, the largest op on top
@@ -47,7 +47,7 @@ cdef struct State:
     index_t needed_capacity
 
 
-cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize_t n_targets,
+cdef int backpropagate(OpStore store, VSpace vspace, const id_t* targets, Py_ssize_t n_targets,
                        void** seeds, void** infos, const id_t* sources, Py_ssize_t n_sources,
                        bint build_zeros, bint consume, void** results) except -1:
     cdef State state
@@ -56,15 +56,15 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
     cdef void* gradient
     memset(&state, 0, sizeof(State))
     memset(results, 0, n_sources * sizeof(void*))
-    trace.sweeps += 1
+    store.sweeps += 1
     try:
-        check_targets(trace, targets, n_targets, seeds, consume)
-        begin(trace, &state, targets, n_targets, sources, n_sources, consume)
+        check_targets(store, targets, n_targets, seeds, consume)
+        begin(store, &state, targets, n_targets, sources, n_sources, consume)
         prepare(&state, n_targets)
         if consume:
-            release_ops(trace, &state, False)
-        seed(trace, vspace, &state, n_targets, seeds, infos)
-        sweep(trace, vspace, &state, build_zeros)
+            release_ops(store, &state, False)
+        seed(store, vspace, &state, n_targets, seeds, infos)
+        sweep(store, vspace, &state, build_zeros)
         for i in range(n_sources):
             slot = state.named[n_targets + i]
             if state.tensors[slot].count:
@@ -85,30 +85,30 @@ cdef int backpropagate(Trace trace, VSpace vspace, const id_t* targets, Py_ssize
         release_row(vspace, &state)
         for slot in range(state.n_slots):
             drop_gradients(vspace, &state.arrivals, slot)
-        end(trace, &state, targets, n_targets, sources, n_sources)
+        end(store, &state, targets, n_targets, sources, n_sources)
     return 0
 
 
-cdef int check_targets(Trace trace, const id_t* targets, Py_ssize_t n_targets, void** seeds,
+cdef int check_targets(OpStore store, const id_t* targets, Py_ssize_t n_targets, void** seeds,
                        bint consume) except -1:
     """Refuse what cannot work before anything is consumed."""
     cdef Py_ssize_t i
     cdef index_t slot
-    if consume and trace.readers:
+    if consume and store.readers:
         raise TapeStateError("a backward function tried to consume the tape that is being "
                              "differentiated with keep=True; make the tape persistent")
     for i in range(n_targets):
-        slot = idtable_get(&trace.ids, targets[i])
-        if slot != NO_INDEX and trace.slots[slot].op == CONSUMED and seeds[i] == NULL:
+        slot = idtable_get(&store.ids, targets[i])
+        if slot != NO_INDEX and store.slots[slot].op == CONSUMED and seeds[i] == NULL:
             raise TapeStateError(
                 f"cannot find the op that produced target {targets[i]}: a non-persistent tape "
                 "serves one gradient computation only; make it persistent to compute more")
     return 0
 
 
-cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targets,
+cdef int begin(OpStore store, State* state, const id_t* targets, Py_ssize_t n_targets,
                const id_t* sources, Py_ssize_t n_sources, bint consume) except -1:
-    cdef OpTable* table = &trace.table
+    cdef OpTable* table = &store.table
     cdef Py_ssize_t i
     cdef index_t slot
     cdef id_t id
@@ -116,11 +116,11 @@ cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targ
     resize(<void**>&state.named, n_targets + n_sources, sizeof(index_t))
     for i in range(n_targets + n_sources):
         id = targets[i] if i < n_targets else sources[i - n_targets]
-        slot = idtable_get(&trace.ids, id)
-        state.named[i] = new_slot(trace, id, UNTRACED) if slot == NO_INDEX else slot
-    trace.pinned += 1  # only now: free slots could be used up to here
+        slot = idtable_get(&store.ids, id)
+        state.named[i] = new_slot(store, id, INPUT_ONLY) if slot == NO_INDEX else slot
+    store.pinned += 1  # only now: free slots could be used up to here
     state.pinning = True
-    resize(<void**>&state.arrivals.tensors, trace.n_slots, sizeof(TensorState))
+    resize(<void**>&state.arrivals.tensors, store.n_slots, sizeof(TensorState))
     state.tensors = state.arrivals.tensors
     resize(<void**>&state.missing, table.n_ops, sizeof(int32_t))
     resize(<void**>&state.ready, table.n_ops, sizeof(index_t))
@@ -130,33 +130,33 @@ cdef int begin(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targ
         memcpy(state.table.ops, table.ops, table.n_ops * sizeof(Op))
         memcpy(state.table.args, table.args, table.n_args * sizeof(index_t))
         state.table.n_ops = table.n_ops
-        trace.readers += 1
+        store.readers += 1
         state.reading = True
     # Nothing fails from here on.
     state.arrivals.free_extra = NO_INDEX
     memset(state.missing, 0xff, table.n_ops * sizeof(int32_t))  # NOT_NEEDED
-    memset(state.tensors, 0, trace.n_slots * sizeof(TensorState))
-    state.n_slots = trace.n_slots
-    for slot in range(trace.n_slots):
-        state.tensors[slot].known = trace.slots[slot].op != UNTRACED
-        state.tensors[slot].producer = (trace.slots[slot].op if trace.slots[slot].op >= 0
+    memset(state.tensors, 0, store.n_slots * sizeof(TensorState))
+    state.n_slots = store.n_slots
+    for slot in range(store.n_slots):
+        state.tensors[slot].known = store.slots[slot].op != INPUT_ONLY
+        state.tensors[slot].producer = (store.slots[slot].op if store.slots[slot].op >= 0
                                         else NO_INDEX)
     for i in range(n_sources):
         state.tensors[state.named[n_targets + i]].is_source = True
     state.consume = consume
     if consume:
-        state.table = trace.take_table()
+        state.table = store.take_table()
     return 0
 
 
-cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targets,
+cdef void end(OpStore store, State* state, const id_t* targets, Py_ssize_t n_targets,
               const id_t* sources, Py_ssize_t n_sources) noexcept:
     cdef Py_ssize_t i
     cdef index_t op, slot, arg
-    cdef index_t first_doomed = trace.n_doomed
+    cdef index_t first_doomed = store.n_doomed
     cdef Op* entry
     if state.consume:
-        release_ops(trace, state, True)
+        release_ops(store, state, True)
         for op in range(state.table.n_ops):
             entry = &state.table.ops[op]
             for arg in range(entry.args, entry.args + entry.n_inputs + entry.n_outputs):
@@ -164,16 +164,16 @@ cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targe
                 if slot == NO_INDEX:
                     continue
                 if arg < entry.args + entry.n_inputs:
-                    trace.drop_use(slot, CONSUMER)
-                elif trace.slots[slot].op == CONSUMED and trace.slots[slot].uses == 0:
-                    trace.free_slot_of(slot)
-        trace.forget(first_doomed)
+                    store.drop_use(slot, CONSUMER)
+                elif store.slots[slot].op == CONSUMED and store.slots[slot].uses == 0:
+                    store.free_slot_of(slot)
+        store.forget(first_doomed)
         release(state.table.refs)
-    trace.readers -= state.reading
+    store.readers -= state.reading
     for i in range(n_targets + n_sources):
-        slot = idtable_get(&trace.ids, targets[i] if i < n_targets else sources[i - n_targets])
-        if slot != NO_INDEX and trace.slots[slot].op == UNTRACED and trace.slots[slot].uses == 0:
-            trace.free_slot_of(slot)
+        slot = idtable_get(&store.ids, targets[i] if i < n_targets else sources[i - n_targets])
+        if slot != NO_INDEX and store.slots[slot].op == INPUT_ONLY and store.slots[slot].uses == 0:
+            store.free_slot_of(slot)
     release(state.table.ops)
     release(state.table.args)
     release(state.named)
@@ -182,24 +182,24 @@ cdef void end(Trace trace, State* state, const id_t* targets, Py_ssize_t n_targe
     release(state.ready)
     release(state.row)
     release(state.needed)
-    trace.pinned -= state.pinning
-    trace.end_sweep()
+    store.pinned -= state.pinning
+    store.end_sweep()
 
 
-cdef void release_ops(Trace trace, State* state, bint all_left) noexcept:
+cdef void release_ops(OpStore store, State* state, bint all_left) noexcept:
     """Release the consumed ops that are not needed (or, at the end, all that are left)."""
     cdef index_t op
     for op in range(state.table.n_ops):
         if all_left or state.missing[op] == NOT_NEEDED:
-            release_consumed(trace, state, op)
+            release_consumed(store, state, op)
 
 
-cdef inline void release_consumed(Trace trace, State* state, index_t op) noexcept:
+cdef inline void release_consumed(OpStore store, State* state, index_t op) noexcept:
     cdef Op* entry = &state.table.ops[op]
     cdef OpKind* kind = entry.kind
     if kind != NULL:
         entry.kind = NULL
-        kind.release(state.table.refs + entry.refs, entry.n_refs, trace.keeper)
+        kind.release(state.table.refs + entry.refs, entry.n_refs, store.keeper)
 
 
 cdef int prepare(State* state, Py_ssize_t n_targets) except -1:
@@ -241,7 +241,7 @@ cdef int prepare(State* state, Py_ssize_t n_targets) except -1:
     return 0
 
 
-cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, void** seeds,
+cdef int seed(OpStore store, VSpace vspace, State* state, Py_ssize_t n_targets, void** seeds,
               void** infos) except -1:
     cdef Py_ssize_t target
     cdef index_t slot, output
@@ -257,7 +257,7 @@ cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, vo
                 output = 0
                 while state.table.args[op.args + op.n_inputs + output] != slot:
                     output += 1
-                gradient = vspace.ones(refs_of(trace, state)[op.refs + output])
+                gradient = vspace.ones(refs_of(store, state)[op.refs + output])
             elif infos[target] != NULL:
                 gradient = vspace.ones(infos[target])
             else:
@@ -266,20 +266,20 @@ cdef int seed(Trace trace, VSpace vspace, State* state, Py_ssize_t n_targets, vo
     return 0
 
 
-cdef inline void** refs_of(Trace trace, State* state) noexcept nogil:
-    return state.table.refs if state.consume else trace.table.refs
+cdef inline void** refs_of(OpStore store, State* state) noexcept nogil:
+    return state.table.refs if state.consume else store.table.refs
 
 
-cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) except -1:
+cdef int sweep(OpStore store, VSpace vspace, State* state, bint build_zeros) except -1:
     cdef index_t op
     cdef int64_t* effort = effort_so_far()
     while state.n_ready:
         spend(effort, OP_EFFORT)
         op = pop_ready(state)
-        if prepare_call(trace, vspace, state, op, build_zeros):
+        if prepare_call(store, vspace, state, op, build_zeros):
             vspace.backward(&state.call)
         if state.consume:
-            release_consumed(trace, state, op)
+            release_consumed(store, state, op)
         hand_on(vspace, state, op)
         release_row(vspace, state)
     for op in range(state.table.n_ops):
@@ -289,7 +289,7 @@ cdef int sweep(Trace trace, VSpace vspace, State* state, bint build_zeros) excep
     return 0
 
 
-cdef bint prepare_call(Trace trace, VSpace vspace, State* state, index_t op,
+cdef bint prepare_call(OpStore store, VSpace vspace, State* state, index_t op,
                        bint build_zeros) except -1:
     """Fill the call and its row; False if no gradient arrived, so that there is nothing to call."""
     cdef Op* entry = &state.table.ops[op]
@@ -315,7 +315,7 @@ cdef bint prepare_call(Trace trace, VSpace vspace, State* state, index_t op,
     call.needed = state.needed
     call.input_gradients = call.output_gradients + entry.n_outputs
     call.arrived = call.input_gradients + entry.n_inputs
-    refs = refs_of(trace, state) + entry.refs
+    refs = refs_of(store, state) + entry.refs
     for i in range(entry.n_refs):
         call.refs[i] = refs[i]
     for i in range(entry.n_outputs):

@@ -1,11 +1,11 @@
-# Tape: a trace with a face in Python, which can be differentiated. This is the class to cimport or
-# subclass.
+# Tape: a store of ops with a face in Python, which can be differentiated. This is the class to
+# cimport or subclass.
 
-from .trace cimport Trace
+from .op_store cimport OpStore
 from .typedefs cimport id_t
 from .vspace cimport VSpace
 
-cdef class Tape(Trace):
+cdef class Tape(OpStore):
     cdef readonly bint persistent
 
     cdef int gradient(self, VSpace vspace, const id_t* targets, Py_ssize_t n_targets, void** seeds,

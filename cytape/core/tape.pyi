@@ -1,10 +1,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cytape.core.trace import Trace
+from cytape.core.op_store import OpStore
 from cytape.core.vspace import OpType, VSpace
 
-class Tape(Trace):
+class Tape(OpStore):
     @property
     def persistent(self) -> bool: ...
     def __init__(self, persistent: bool = False) -> None: ...

@@ -1,6 +1,6 @@
 from .backprop cimport backpropagate
 from .idtable cimport idtable_nbytes
-from .trace cimport CONSUMER, UNTRACED, Op, Slot, check_id, trace_knows
+from .op_store cimport CONSUMER, INPUT_ONLY, Op, Slot, check_id, is_known
 from .typedefs cimport NO_ID, NO_INDEX, index_t
 from .vspace cimport Backward, OpType
 from cpython.ref cimport Py_DECREF, PyObject
@@ -22,7 +22,7 @@ cdef OpType as_op_type(op_type):
     return found
 
 
-cdef class Tape(Trace):
+cdef class Tape(OpStore):
     """A language-agnostic gradient tape: ids in, gradients out.
 
     Parameters
@@ -98,7 +98,7 @@ cdef class Tape(Trace):
         if len(ids) != len(dtypes):
             raise ValueError(f"every id needs a dtype: got {len(ids)} ids and {len(dtypes)} dtypes")
         for id, dtype in zip(ids, dtypes):
-            if trace_knows(self, id) and is_trainable(dtype):
+            if is_known(self, id) and is_trainable(dtype):
                 return True
         return False
 
@@ -190,7 +190,7 @@ cdef class Tape(Trace):
 
     def is_known(self, id_t id) -> bool:
         """Whether the id is watched or was produced by an op on this tape."""
-        return trace_knows(self, id)
+        return is_known(self, id)
 
     def usages(self) -> dict:
         """Return the number of uses left of every id that a live op has as input or output."""
@@ -218,7 +218,7 @@ cdef class Tape(Trace):
         cdef index_t slot
         known = 0
         for slot in range(self.n_slots):
-            known += self.slots[slot].id != NO_ID and self.slots[slot].op != UNTRACED
+            known += self.slots[slot].id != NO_ID and self.slots[slot].op != INPUT_ONLY
         return known
 
     @property

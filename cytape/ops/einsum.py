@@ -86,7 +86,7 @@ def _is_intricate(terms, output, position):
     return len(set(term)) < len(term) or not set(term) <= set(others)
 
 
-def _transpose(position, op, *factors):
+def _einsum_transpose(position, op, *factors):
     terms, output = _terms(op)
     spec, shape = op.input_specs[position], op.input_specs[position].shape
     known = all([spec.known for spec in op.input_specs])
@@ -140,7 +140,7 @@ def _batched(op, position, *factors):
 
 einsum_op = multilinear(
     "Einsum", _einsum,
-    *[partial(_transpose, i) for i in range(64)],  # more operands NumPy does not take
+    *[partial(_einsum_transpose, i) for i in range(64)],  # more operands NumPy does not take
     batched=_batched, shape_rule=_einsum_spec)
 
 

@@ -40,7 +40,7 @@ def conj_if_complex(x):
 # -- matmul --------------------------------------------------------------------------------------
 
 
-def _transposed(matrix):
+def _matrix_transpose(matrix):
     return transpose(matrix) if matrix.ndim == 2 else swapaxes(matrix, -1, -2)
 
 
@@ -50,7 +50,7 @@ def _matmul_left(op, g, b):
         return b * (g if a_spec.ndim == 1 else expand_dims(g, -1))
     if a_spec.ndim == 1 and b_spec.ndim > 2:
         g = expand_dims(g, -2)
-    return matmul_op(g, _transposed(b))
+    return matmul_op(g, _matrix_transpose(b))
 
 
 def _matmul_right(op, a, g):
@@ -64,7 +64,7 @@ def _matmul_right(op, a, g):
         rows = math.prod(a_spec.shape[:-1])
         a = reshape(a, (rows, a_spec.shape[-1]))
         g = reshape(g, (rows, *b_spec.shape[1:]))
-    return matmul_op(_transposed(a), g)
+    return matmul_op(_matrix_transpose(a), g)
 
 
 def _matmul_batched(op, position, *factors):

@@ -1,7 +1,7 @@
 from cpython.exc cimport PyErr_Fetch, PyErr_Occurred, PyErr_Restore
 from cpython.ref cimport Py_DECREF
 from cytape.core.accumulator cimport ForwardAccumulator, tangent_of
-from cytape.core.trace cimport Trace, drop_handle
+from cytape.core.op_store cimport OpStore, drop_handle
 from libc.stdlib cimport realloc
 from libc.string cimport memmove, memset
 
@@ -41,17 +41,17 @@ cdef void unregister(Registry* registry, PyObject* member) noexcept:
 cdef void handle_died(id_t id) noexcept:
     """Delete a tensor's trace from every tape, wherever it records."""
     cdef int i
-    cdef Trace trace
+    cdef OpStore store
     cdef bint doomed = False
     for i in range(the_counts.tapes.count):
-        doomed |= drop_handle(<Trace>the_counts.tapes.members[i], id)
+        doomed |= drop_handle(<OpStore>the_counts.tapes.members[i], id)
     # Releasing may run any code, also code that changes the registry: look anew each time.
     while doomed:
         doomed = False
         for i in range(the_counts.tapes.count):
-            trace = <Trace>the_counts.tapes.members[i]
-            if trace.n_doomed and trace.pinned == 0:
-                trace.release_doomed()
+            store = <OpStore>the_counts.tapes.members[i]
+            if store.n_doomed and store.pinned == 0:
+                store.release_doomed()
                 doomed = True
                 break
 
@@ -60,7 +60,7 @@ cdef void handle_revived(id_t id) noexcept:
     """A saved value without handle got one again: its trace must outlive that one too."""
     cdef int i
     for i in range(the_counts.tapes.count):
-        (<Trace>the_counts.tapes.members[i]).revive(id)
+        (<OpStore>the_counts.tapes.members[i]).revive(id)
 
 
 cdef void value_died(id_t id) noexcept:

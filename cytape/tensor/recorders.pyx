@@ -189,7 +189,7 @@ cdef class TangentRecorder(ForwardAccumulator):
     Examples
     --------
     >>> import cytape
-    >>> from cytape.ops.engine.forward import fetch
+    >>> from cytape.ops.engine.tangents import fetch
     >>> from cytape.ops.engine.gradients import tensor_vspace
     >>> x = cytape.constant(3.0)
     >>> recorder = TangentRecorder(tensor_vspace)

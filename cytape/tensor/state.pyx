@@ -1,5 +1,5 @@
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.trace cimport trace_knows
+from cytape.core.op_store cimport is_known
 
 import cytape.tensor.blocks as blocks
 import cytape.tensor.recorders as recorders
@@ -43,7 +43,7 @@ def possible_gradient_types(tensors) -> int:
     cdef int order = 0
     for recorder in recording() or ():
         for tensor in tensors:
-            if trace_knows(recorder, tensor.id) or (
+            if is_known(recorder, tensor.id) or (
                     recorder.watch_accessed_variables and getattr(tensor, "trainable", False)):
                 order += 2 if recorder.persistent else 1
                 break
@@ -93,7 +93,7 @@ cdef list followers_of(id_t id, id_t value, bint trainable_variable):
     cdef TangentRecorder accumulator
     cdef list found = []
     for recorder in recording() or ():
-        if trace_knows(recorder, id) or trace_knows(recorder, value) or (
+        if is_known(recorder, id) or is_known(recorder, value) or (
                 trainable_variable and recorder.watch_accessed_variables):
             found.append(recorder)
     for accumulator in accumulating() or ():

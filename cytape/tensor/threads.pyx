@@ -132,40 +132,28 @@ cdef ThreadState this_thread():
     return thread
 
 
-cdef list recording():
-    cdef PyObject* thread
-    if the_counts.entered == 0:
-        return None
-    thread = cytape_thread_state  # once: finding a thread's own variable takes a call
-    if thread == NULL:
-        return None
-    if (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version:
+cdef inline PyObject* state_in_context() except? NULL:
+    """This thread's state, as the present context has it; NULL if the thread entered nothing."""
+    cdef PyObject* thread = cytape_thread_state  # once: finding a thread's own variable takes a call
+    if thread != NULL and (
+            (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version):
         (<ThreadState>thread).follow_context()
-    return (<ThreadState>thread).active
+    return thread
+
+
+cdef list recording():
+    cdef PyObject* thread = state_in_context() if the_counts.entered else NULL
+    return None if thread == NULL else (<ThreadState>thread).active
 
 
 cdef list accumulating():
-    cdef PyObject* thread
-    if the_counts.entered == 0:
-        return None
-    thread = cytape_thread_state
-    if thread == NULL:
-        return None
-    if (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version:
-        (<ThreadState>thread).follow_context()
-    return (<ThreadState>thread).accumulating
+    cdef PyObject* thread = state_in_context() if the_counts.entered else NULL
+    return None if thread == NULL else (<ThreadState>thread).accumulating
 
 
 cdef object building():
-    cdef PyObject* thread
-    if the_counts.symbolic == 0:
-        return None
-    thread = cytape_thread_state
-    if thread == NULL:
-        return None
-    if (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version:
-        (<ThreadState>thread).follow_context()
-    return (<ThreadState>thread).graph
+    cdef PyObject* thread = state_in_context() if the_counts.symbolic else NULL
+    return None if thread == NULL else (<ThreadState>thread).graph
 
 
 cdef bint observed():

@@ -1,6 +1,6 @@
 cimport cython
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.trace cimport trace_knows
+from cytape.core.op_store cimport is_known
 from cytape.core.vspace cimport OpKind
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
@@ -279,7 +279,7 @@ cdef Value read(Variable variable):
         value = (<Tensor>graph.variable_value(variable)).held
     if active is not None:
         for recorder in active:
-            if not trace_knows(recorder, value.id):
+            if not is_known(recorder, value.id):
                 announce(recorder, variable, value)
     if recorders.accumulators.count:
         for accumulator in accumulating() or ():
@@ -290,7 +290,7 @@ cdef Value read(Variable variable):
 cdef int follow_as(id_t id, Value value) except -1:
     cdef Recorder recorder
     for recorder in recording() or ():
-        if trace_knows(recorder, id) and not trace_knows(recorder, value.id):
+        if is_known(recorder, id) and not is_known(recorder, value.id):
             record_identity(recorder, id, value)
     for accumulator in accumulating() or ():
         pass_tangent_on(accumulator, id, value)
@@ -309,7 +309,7 @@ cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) exce
 cdef int announce(Recorder recorder, Variable variable, Value value) except -1:
     """Have a recorder follow the variable's present value, if it follows the variable."""
     if not (variable.trainable and recorder.watch_accessed_variables
-            or trace_knows(recorder, variable.variable_id)):
+            or is_known(recorder, variable.variable_id)):
         return 0
     recorder.watch_variable_of(variable, variable.variable_id)
     return record_identity(recorder, variable.variable_id, value)

@@ -35,16 +35,16 @@ fn=eval
 fi=ceval.h
 11 15
 fe=ceval.c
-cob=/lib/site-packages/cytape/core/trace.so
+cob=/lib/site-packages/cytape/core/op_store.so
 cfi=trace.c
-cfn=__pyx_f_6cytape_4core_5trace_new_slot
+cfn=__pyx_f_6cytape_4core_8op_store_new_slot
 calls=3 77
 10 30
 12 10
 
-ob=/lib/site-packages/cytape/core/trace.so
+ob=/lib/site-packages/cytape/core/op_store.so
 fl=trace.c
-fn=__pyx_f_6cytape_4core_5trace_new_slot
+fn=__pyx_f_6cytape_4core_8op_store_new_slot
 77 30
 """
 
@@ -52,7 +52,8 @@ fn=__pyx_f_6cytape_4core_5trace_new_slot
 def test_own_instructions_are_read_without_those_of_calls():
     assert own_instructions(DUMP) == {
         ("/lib/libpython3.so", "eval"): 30,
-        ("/lib/site-packages/cytape/core/trace.so", "__pyx_f_6cytape_4core_5trace_new_slot"): 30,
+        ("/lib/site-packages/cytape/core/op_store.so",
+         "__pyx_f_6cytape_4core_8op_store_new_slot"): 30,
     }
 
 
@@ -62,8 +63,8 @@ def test_a_misread_dump_is_an_error():
 
 
 @pytest.mark.parametrize(("function", "name"), [
-    ("__pyx_f_6cytape_4core_5trace_new_slot", "core.trace.new_slot"),
-    ("__pyx_f_6cytape_4core_5trace_5Trace_drop_use", "core.trace.Trace.drop_use"),
+    ("__pyx_f_6cytape_4core_8op_store_new_slot", "core.op_store.new_slot"),
+    ("__pyx_f_6cytape_4core_8op_store_7OpStore_drop_use", "core.op_store.OpStore.drop_use"),
     ("__pyx_pw_6cytape_6tensor_6tensor_6Tensor_57__mul__", "tensor.tensor.Tensor.__mul__"),
     ("__pyx_pw_6cytape_6tensor_6tensor_6Tensor_5__add__", "tensor.tensor.Tensor.__add__"),
     ("__pyx_tp_dealloc_6cytape_6tensor_5value_Value", "tensor.value.Value"),
@@ -74,8 +75,8 @@ def test_names_of_cython_become_those_of_the_source(function, name):
 
 
 @pytest.mark.parametrize(("objects", "function", "name"), [
-    ("/x/cytape/core/trace.so", "__pyx_f_6cytape_4core_5trace_new_slot.isra.0",
-     "`core.trace.new_slot`"),
+    ("/x/cytape/core/op_store.so", "__pyx_f_6cytape_4core_8op_store_new_slot.isra.0",
+     "`core.op_store.new_slot`"),
     ("/x/site-packages/numpy.libs/libscipy_openblas64_.so", "dgemm", "BLAS"),
     ("/x/site-packages/numpy/_core/_multiarray_umath.so", "DOUBLE_add", "NumPy"),
     ("/x/bin/python3.11", "eval", "Python"),

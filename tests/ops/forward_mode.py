@@ -2,8 +2,8 @@
 
 import contextlib
 
-from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.tangents import fetch
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.state import TangentRecorder
 

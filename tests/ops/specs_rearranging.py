@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.ops import rearranging as ops
-from cytape.ops.shared.deferred import transposed_op
+from cytape.ops.shared.deferred import transposed_moves_op
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 
@@ -79,7 +79,7 @@ SPECS = [
     OpSpec("Diag", ops.diag_op, np.diag, [
         case((2,), k=1), case((3,), k=0), case((2,), k=-3), case((0,), k=2),
     ], dtypes=FLOATS_AND_COMPLEX),
-    OpSpec("Transposed", transposed_op, moved_back, [
+    OpSpec("Transposed", transposed_moves_op, moved_back, [
         case((4, 6), of="Tile", shapes=((2, 3),), attrs=(("reps", (2, 2)),)),
         case((3, 2, 3), of="BroadcastTo", shapes=((3,),), attrs=(("shape", (3, 2, 3)),)),
         case((5,), of="Concatenate", shapes=((2,), (3,)),

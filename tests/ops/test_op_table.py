@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import cytape
-from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.tangents import fetch
 from cytape.testing import check_grads, numerical_jvp
 from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of

@@ -13,7 +13,7 @@ import cytape
 from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
-from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.tangents import fetch
 from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, recorder_of
 from tests.ops.test_op_table import CASES, Call, dense

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.tangents import fetch
 from cytape.tensor.state import (
     Recorder,
     stop_recording,

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.tangents import fetch
 from cytape.tensor.state import (
     Recorder,
     TangentRecorder,

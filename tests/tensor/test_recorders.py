@@ -5,8 +5,8 @@ import pytest
 
 import cytape
 from cytape.core.accumulator import ForwardAccumulator
-from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.tangents import fetch
 from cytape.tensor.state import (
     Recorder,
     TangentRecorder,

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 
-from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.tangents import fetch
 from cytape.tensor.state import (
     Recorder,
     is_recorded,

@@ -36,6 +36,7 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import enter
+from cytape.ops.engine.general_op import NotSaved
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
@@ -178,7 +179,7 @@ def _shape_rule(*specs: Spec, body: ConcreteFunction, n_variables: int, **attrs:
 
 def _view(op: Any) -> Loop:
     inputs = list(map(convert_to_tensor, op.inputs))
-    outputs = [None if x is None else convert_to_tensor(x) for x in op.outputs]
+    outputs = [None if type(x) is NotSaved else convert_to_tensor(x) for x in op.outputs]
     return Loop.repeated(inputs, outputs, op.attrs, op.op.stateful)
 
 

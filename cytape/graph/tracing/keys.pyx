@@ -14,6 +14,7 @@ from cytape.graph.tracing.signature import (
     describe_value,
     double_bits,
     is_array,
+    require_hashable,
     spec_of_part,
 )
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -95,7 +96,7 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
                 describe_sequence(x, key, tensors, objects)
         finally:
             Py_LeaveRecursiveCall()
-    elif PyWeakref_NewRef(kind, NULL) in never_arrays:
+    elif PyWeakref_NewRef(require_hashable(kind), NULL) in never_arrays:
         key.append((OBJECT, kind, id(x)))
         objects.append(x)
     elif kind is Spec:

@@ -22,7 +22,7 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.engine.custom_op import install_custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import broadcast_to
-from cytape.ops.shared.python_call import PythonCall, given_results_op, transposed
+from cytape.ops.shared.python_call import PythonCall, given_results_op, linear_transpose
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import PACKAGE
 from cytape.tensor.state import building_into, current_graph, unrecorded
@@ -69,7 +69,7 @@ class _TracedGradient(PythonCall):
                     for x in self.vjp(inputs, seeds, op)]
 
         moving = [*tangents[: self._n_inputs], *[None] * (len(tangents) - self._n_inputs)]
-        return transposed(gradients, op.output_specs, moving)
+        return linear_transpose(gradients, op.output_specs, moving)
 
 
 def _custom_call(

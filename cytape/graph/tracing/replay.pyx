@@ -1,7 +1,7 @@
 from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.forward cimport follow
+from cytape.ops.engine.tangents cimport follow
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.state cimport Recorder, TangentRecorder
@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t
 from contextlib import nullcontext
 
 from cytape.ops.shared.draws import new_stream
-from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.tangents import fetch
 from cytape.ops.engine.gradients import compute_gradients, tensor_vspace
 from cytape.tensor.state import stop_recording, unrecorded
 

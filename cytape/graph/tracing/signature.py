@@ -77,6 +77,19 @@ def is_array(leaf: Any) -> bool:
         issubclass(kind, _NOT_NUMBERS))
 
 
+def require_hashable(kind: type) -> type:
+    """Return a class that can be part of a key."""
+    try:
+        hash(kind)
+    except Exception as error:
+        raise TypeError(
+            f"an argument of a traced function is of the class {kind.__name__}, which cannot be "
+            "hashed: traces are found by the classes of their arguments. Give its metaclass "
+            f"{type(kind).__name__} a __hash__, say type.__hash__"
+        ) from error
+    return kind
+
+
 # ---- values that are part of the program
 
 _CONTENTS: dict[type, Callable[[Any], Sequence[Any]]] = {
@@ -110,7 +123,7 @@ def describe_value(x: Any, key: list[Hashable], objects: list[Any]) -> None:
 
     The objects that the key then knows by their ids are appended to another list.
     """
-    kind = type(x)
+    kind = require_hashable(type(x))
     if ref(kind) in by_identity:
         key.append((OBJECT, kind, id(x)))
         objects.append(x)
@@ -166,7 +179,7 @@ def _is_value(kind: type) -> bool:
 
 def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None:
     """Append the names of the attributes that an object has of its own, and their values."""
-    kind = type(x)
+    kind = require_hashable(type(x))
     attributes: dict[str, Any] = {}
     cached: dict[str, Any] = {}
     for name, value in getattr(x, "__dict__", {}).items():

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t
 
 from .dispatch cimport (
     give_all, gradients_of_outputs, is_followed, record_refs, release_objects, value_of)
-from .forward cimport follow
+from .tangents cimport follow
 from .general_op cimport zeros_like
 from .symbolic cimport SymbolicGraph, graph_for
 

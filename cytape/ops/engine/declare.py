@@ -89,7 +89,8 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
     Raises
     ------
     ValueError
-        If the name is that of an op of cytape's own, or there are more than three inputs.
+        If the name is that of an op of cytape's own, there are more than three inputs, or a ufunc
+        has more outputs than one, another number of inputs or a signature.
 
     Examples
     --------
@@ -100,6 +101,13 @@ def elementwise(name: str, forward: Callable, *partials: Callable | None) -> Ele
     >>> float(cytape.grad(logit)(0.5))
     4.0
     """
+    if isinstance(forward, np.ufunc) and (
+            forward.signature is not None or (forward.nin, forward.nout) != (len(partials), 1)):
+        raise ValueError(
+            f"op {name!r} was given {len(partials)} partial derivatives, one per input, but "
+            f"{forward.__name__} has {forward.nin} inputs, {forward.nout} outputs and signature "
+            f"{forward.signature}; what has another than None is to be declared as general"
+        )
     return enter(ElementwiseOp(name, forward, partials))
 
 

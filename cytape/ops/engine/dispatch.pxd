@@ -37,7 +37,7 @@ cdef class Conforming:
     cdef public object cast, sum_to, broadcast_to            # tensors made to fit a dtype or spec
     cdef public object broadcast_batch_like, zeros_in_batch  # the same of batches of tangents
     cdef public object getitem                               # of an index that holds symbols
-    cdef public object transposed                            # the vjp of ops that move numbers
+    cdef public object structural_vjp                        # the vjp of ops that move numbers
     cdef public object deferred                              # gradients that only a run can tell
     cdef public Op broadcast_to_op, constant_op, index_add_op, sum_to_op, transpose_op
 

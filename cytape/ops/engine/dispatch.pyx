@@ -2,7 +2,7 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_DECREF, Py_XDECREF, PyObject
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.trace cimport trace_knows
+from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport NO_ID, id_t
 from cytape.ops.kernels.loops cimport trouble
 from cytape.tensor.spec cimport scalar_spec
@@ -79,7 +79,7 @@ cdef bint is_followed(inputs) except -1:
             if value is None or not value.spec.trainable:
                 continue
             for recorder in active or ():
-                if trace_knows(recorder, value.id):
+                if is_known(recorder, value.id):
                     return True
             for accumulator in following or ():
                 if tangent_of(accumulator, value.id) != NULL:
@@ -97,7 +97,7 @@ def partly_followed(operands) -> bool:
         for x in operands:
             value = tensor_value(x)
             if value is not None and value.spec.trainable:
-                if trace_knows(recorder, value.id):
+                if is_known(recorder, value.id):
                     known = True
                 else:
                     unknown = True
@@ -290,7 +290,7 @@ cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_o
             c_ids[i] = ids[i]
         for recorder in recording() or ():
             for i in range(n_inputs):
-                if trace_knows(recorder, c_ids[i]):
+                if is_known(recorder, c_ids[i]):
                     break
             else:
                 continue

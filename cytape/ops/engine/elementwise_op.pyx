@@ -1,8 +1,8 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport Py_INCREF, PyObject
-from cytape.core.trace cimport Op as TraceOp
-from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
+from cytape.core.op_store cimport Op as StoredOp
+from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport (
@@ -209,7 +209,10 @@ cdef class ElementwiseOp(PartialsOp):
         for x in operands:
             if opts_out(x):
                 return NotImplemented
-        out = value_of_array(as_ndarray(self.forward(*[ndarray_of(x) for x in operands])))
+        arrays = [ndarray_of(x) for x in operands]
+        out = value_of_array(as_ndarray(self.forward(*arrays)))
+        if self.kernel is None:
+            self.require_elementwise(arrays, out)
         tensor = new_tensor(out)
         if (recorders.entered and out.spec.trainable and n == self.n_inputs
                 and is_followed(operands)):
@@ -362,7 +365,7 @@ cdef class ElementwiseOp(PartialsOp):
         # Pointers are cast in place, not assigned: that spares the reference counts.
         cdef list active = recording()
         cdef PyObject* recorder
-        cdef TraceOp* entry
+        cdef StoredOp* entry
         cdef index_t* row
         cdef void** refs
         cdef id_t ids[MAX_INPUTS]
@@ -381,10 +384,10 @@ cdef class ElementwiseOp(PartialsOp):
             wanted = unknown = False
             for i in range(n):
                 ids[i] = (<Value>inputs[i]).id
-                slots[i] = slot = trace_slot(<Recorder>recorder, ids[i])
+                slots[i] = slot = slot_of(<Recorder>recorder, ids[i])
                 if slot == NO_INDEX:
                     unknown |= ids[i] != NO_ID
-                elif ((<Recorder>recorder).slots[slot].op != UNTRACED
+                elif ((<Recorder>recorder).slots[slot].op != INPUT_ONLY
                         and self.has_partial[i] and (<Value>inputs[i]).spec.trainable):
                     saves |= self.saves[i]
                     wanted = True
@@ -392,10 +395,10 @@ cdef class ElementwiseOp(PartialsOp):
                 continue
             for i in range(n if unknown else 0):
                 if slots[i] == NO_INDEX and ids[i] != NO_ID:
-                    slot = trace_slot(<Recorder>recorder, ids[i])  # it may be the input before, too
-                    slots[i] = (new_slot(<Recorder>recorder, ids[i], UNTRACED) if slot == NO_INDEX
+                    slot = slot_of(<Recorder>recorder, ids[i])  # it may be the input before, too
+                    slots[i] = (new_slot(<Recorder>recorder, ids[i], INPUT_ONLY) if slot == NO_INDEX
                                 else slot)
-            slots[n] = new_slot(<Recorder>recorder, out.id, UNTRACED)
+            slots[n] = new_slot(<Recorder>recorder, out.id, INPUT_ONLY)
             entry = next_op(<Recorder>recorder, n + 1, 1 + n + (saves & 1))
             row = (<Recorder>recorder).table.args + entry.args
             refs = (<Recorder>recorder).table.refs + entry.refs

@@ -1,8 +1,8 @@
 cimport cython
 from cpython.ref cimport Py_DECREF
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.trace cimport Op as TraceOp
-from cytape.core.trace cimport UNTRACED, append_op, new_slot, next_op, trace_slot
+from cytape.core.op_store cimport Op as StoredOp
+from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport OpType
 from cytape.tensor.spec cimport symbolic_spec
@@ -14,12 +14,12 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, value_of_array
 from .dispatch cimport (
     conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
     ndarray_of, opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
-from .forward cimport all_none, follow, follow_for, sole_accumulator, tangent_value
+from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport SymbolicGraph, build, graph_for
 
 import numpy as np
 
-from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.errors import DetachedError, InvalidGradientError, SymbolicTensorError
 
 cdef Counts* recorders = counts()
 
@@ -31,8 +31,8 @@ cdef class OpCall:
     Attributes
     ----------
     inputs, outputs : tuple of Tensor
-        Only those that the op's declaration saves; None for the others. Where nobody records what a
-        rule does they are plain arrays, and so are the gradients it is called with.
+        Only those that the op's declaration saves: to use another one is an error. Where nobody
+        records what a rule does they are plain arrays, and so are the gradients it is called with.
     input_specs, output_specs : tuple of Spec
     attrs : dict
     needs : tuple of bool
@@ -54,12 +54,13 @@ cdef class OpCall:
     @property
     def inputs(self) -> tuple:
         """The saved inputs."""
-        return tuple([restored(ref, self.plain) for ref in self.input_refs])
+        return tuple([read_by_rule(self, ref, "input", i) for i, ref in enumerate(self.input_refs)])
 
     @property
     def outputs(self) -> tuple:
         """The saved outputs."""
-        return tuple([restored(ref, self.plain) for ref in self.output_refs])
+        return tuple(
+            [read_by_rule(self, ref, "output", i) for i, ref in enumerate(self.output_refs)])
 
     def get_attr(self, name):
         """Return a static argument of the call.
@@ -78,6 +79,32 @@ cdef class OpCall:
             If the call was made without it.
         """
         return self.attrs[name]
+
+
+class NotSaved:
+    """Stands for an input or output that a declaration does not save: a rule that uses it fails."""
+
+    def __init__(self, op, what, i):
+        self.place = op, what, i
+
+    def __getattr__(self, name):
+        refuse_use(self)
+
+
+def refuse_use(not_saved, *_, **__):
+    op, what, i = not_saved.place
+    raise InvalidGradientError(
+        f"a derivative rule of op {op!r} reads its {what} {i}, which is not saved for it: add {i} "
+        f"to saved_{what}s where the op is declared")
+
+
+for method in set(dir(Tensor)).difference(dir(object)):  # Python looks for operators in the class
+    if method.startswith("__") and callable(getattr(Tensor, method)):
+        setattr(NotSaved, method, refuse_use)
+
+
+cdef object read_by_rule(OpCall call, ref, str what, Py_ssize_t i):
+    return restored(ref, call.plain) if type(ref) is Value else NotSaved(call.op.name, what, i)
 
 
 cdef object plain_attribute(GeneralOp op, str name, x):
@@ -208,16 +235,16 @@ cdef class GeneralOp(Op):
         """The same, faster, for one input and output that are not saved, and immutable attributes.
         """
         cdef Recorder recorder
-        cdef TraceOp* entry
+        cdef StoredOp* entry
         cdef void** refs
         cdef index_t slots[2]
         if not out.spec.trainable:
             return 0
         for recorder in recording() or ():
-            slots[0] = trace_slot(recorder, x.id)
-            if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == UNTRACED:
+            slots[0] = slot_of(recorder, x.id)
+            if slots[0] == NO_INDEX or recorder.slots[slots[0]].op == INPUT_ONLY:
                 continue
-            slots[1] = new_slot(recorder, out.id, UNTRACED)
+            slots[1] = new_slot(recorder, out.id, INPUT_ONLY)
             entry = next_op(recorder, 2, 4)
             recorder.table.args[entry.args] = slots[0]
             recorder.table.args[entry.args + 1] = slots[1]

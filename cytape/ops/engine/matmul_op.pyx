@@ -2,7 +2,7 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport effort_so_far
-from cytape.core.trace cimport trace_knows
+from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Loop
@@ -18,7 +18,7 @@ from numpy cimport ndarray
 from .dispatch cimport (
     conform, dense_value, input_ref, is_followed, opts_out, output_ref, owned, tensor_value,
     value_of)
-from .forward cimport tangent_value
+from .tangents cimport tangent_value
 from .symbolic cimport SymbolicGraph, append1, append2, graph_for, own_symbol
 
 cnp.import_array()
@@ -107,7 +107,7 @@ cdef class MatMulOp(MultilinearOp):
         cdef void* refs[5]
         ids[0], ids[1], ids[2] = a.id, b.id, out.id
         for recorder in recording() or ():
-            if trace_knows(recorder, a.id) or trace_knows(recorder, b.id):
+            if is_known(recorder, a.id) or is_known(recorder, b.id):
                 refs[0], refs[1], refs[2] = owned(out.spec), owned(a), owned(b)
                 refs[3], refs[4] = owned(None), owned({})
                 try:

@@ -22,6 +22,7 @@ cdef class PartialsOp(Op):
     cdef list gradient_tangent_programs  # by partial and what has a tangent, one bit per register
     cdef bint[3] has_partial     # MAX_INPUTS
     cdef unsigned int[3] saves   # per partial: bit 0 output, bit 1 + i input i
+    cdef int require_elementwise(self, list arrays, Value out) except -1
     cdef int trace_partials(self) except -1
     cdef bint wants(self, BackwardCall* call, int i) except -1
     cdef bint backward_by_programs(self, BackwardCall* call, Value gradient, bint spare) except -1

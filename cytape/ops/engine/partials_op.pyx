@@ -13,7 +13,7 @@ from cytape.tensor.value cimport array_of, is_exclusive, is_symbolic, new_value
 from .dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
     saved_output_ref, spec_of_ref)
-from .forward cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
+from .tangents cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
 
 import numpy as np
 
@@ -35,6 +35,19 @@ cdef class PartialsOp(Op):
             raise ValueError(f"an elementwise op has at most {MAX_INPUTS} inputs")
         for i, partial in enumerate(partials):
             self.has_partial[i] = partial is not None
+
+    cdef int require_elementwise(self, list arrays, Value out) except -1:
+        """See that a function that is no ufunc acts on elements, as its derivatives do."""
+        shapes = [np.shape(x) for x in arrays]
+        try:
+            if out.spec.shape == np.broadcast_shapes(*shapes):
+                return 0
+        except ValueError:
+            pass
+        raise ValueError(
+            f"op {self.op_type.name!r} is declared elementwise, but its forward function made "
+            f"shape {out.spec.shape} of inputs of shapes {', '.join(map(str, shapes))}: declare "
+            "it as general")
 
     cdef int trace_partials(self) except -1:
         cdef Program program

@@ -64,22 +64,7 @@ def register_gradient(name: str) -> Callable[[Rule], Rule]:
 
 
 def register_jvp(name: str) -> Callable[[Rule], Rule]:
-    """Decorate the forward-mode rule of an op declared without one.
-
-    Parameters
-    ----------
-    name : str
-        The op type; the op may be declared later.
-
-    Returns
-    -------
-    callable
-        A decorator, which returns the function as it is.
-
-    Raises
-    ------
-    ValueError
-        If the op has a rule already.
+    """Decorate the jvp of an op declared without one, as `register_gradient` does its vjp.
 
     Examples
     --------

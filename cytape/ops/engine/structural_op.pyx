@@ -1,7 +1,7 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
-from cytape.core.trace cimport trace_knows
+from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport id_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport can_sum
@@ -13,7 +13,7 @@ from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, value_of
 from numpy cimport npy_intp
 
 from .dispatch cimport attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value
-from .forward cimport follow
+from .tangents cimport follow
 from .symbolic cimport graph_for
 
 from itertools import chain
@@ -39,9 +39,9 @@ cdef Counts* recorders = counts()
 cdef dict structural_ops = {}  # by key
 
 
-def transposed(op, *gradients):
+def structural_vjp(op, *gradients):
     """Call what gives the gradients of ops without a transpose of their own."""
-    return conform.transposed(op, *gradients)
+    return conform.structural_vjp(op, *gradients)
 
 
 @cython.final
@@ -49,7 +49,7 @@ cdef class StructuralOp(GeneralOp):
     def __init__(self, str name, forward, pieces, transpose, batched=None, shape_rule=None,
                  bint is_own=True):
         if transpose is None:
-            transpose = transposed
+            transpose = structural_vjp
         GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces
@@ -141,7 +141,7 @@ cdef class StructuralOp(GeneralOp):
             return self.record_call(values, [out], attrs)
         for recorder in recording() or ():
             for value in values:
-                if trace_knows(recorder, value.id):
+                if is_known(recorder, value.id):
                     break
             else:
                 continue

@@ -10,7 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from .dispatch cimport conform, frozen
-from .forward cimport follow
+from .tangents cimport follow
 
 import numpy as np
 

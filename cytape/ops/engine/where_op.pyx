@@ -1,7 +1,7 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
-from cytape.core.trace cimport trace_knows
+from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport NO_ID, id_t
 from cytape.ops.kernels.loops cimport clear_trouble, trouble
 from cytape.ops.kernels.selection cimport select_loop, selected
@@ -15,7 +15,7 @@ from numpy cimport ndarray
 from .dispatch cimport (
     dense_value, input_ref, is_followed, output_ref, owned, tensor_value, value_of,
     weak_scalar)
-from .forward cimport aligned, spec_of_tangent, tangent_value
+from .tangents cimport aligned, spec_of_tangent, tangent_value
 from .symbolic cimport NO_ATTRS, graph_for
 
 cnp.import_array()
@@ -75,7 +75,7 @@ cdef class WhereOp(GeneralOp):
         cdef void* refs[6]
         ids[0], ids[1], ids[2], ids[3] = NO_ID, a.id, b.id, out.id
         for recorder in recording() or ():
-            if trace_knows(recorder, a.id) or trace_knows(recorder, b.id):
+            if is_known(recorder, a.id) or is_known(recorder, b.id):
                 refs[0], refs[1] = owned(out.spec), owned(condition)
                 refs[2], refs[3] = owned(a.spec), owned(b.spec)
                 refs[4], refs[5] = owned(None), owned(NO_ATTRS)

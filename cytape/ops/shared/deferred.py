@@ -16,6 +16,7 @@ from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import OPS, enter, general
 from cytape.ops.engine.dispatch import install_conform
+from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.structural_op import StructuralOp, structural_op
 from cytape.ops.shared.conform import broadcast_to, fill_like
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -77,7 +78,8 @@ def _deferred(op, gradients, seeds):
 def _inputs(op):
     """Return the inputs; for one that the rules do not read anything of its shape and dtype."""
     return [
-        _filled(spec) if x is None else x for x, spec in zip(op.inputs, op.input_specs, strict=True)
+        _filled(spec) if type(x) is NotSaved else x
+        for x, spec in zip(op.inputs, op.input_specs, strict=True)
     ]
 
 
@@ -97,7 +99,8 @@ deferred_vjp_op = general(
 
 
 def _moved_back(*arrays, **attrs):
-    results = transposed_op.move(*[x.astype(wide(x.dtype), copy=False) for x in arrays], **attrs)
+    wider = [x.astype(wide(x.dtype), copy=False) for x in arrays]
+    results = transposed_moves_op.move(*wider, **attrs)
     results = tuple(x.astype(arrays[0].dtype, copy=False) for x in results)
     return results if len(results) > 1 else results[0]
 
@@ -107,7 +110,7 @@ def _specs_of_inputs(*gradients, of, shapes, attrs):
     return specs if len(specs) > 1 else specs[0]
 
 
-transposed_op = enter(
+transposed_moves_op = enter(
     StructuralOp(
         "Transposed", _moved_back, None, shape_rule=_specs_of_inputs,
         transpose=lambda op, *gs: structural_op(op.attrs["of"])(*gs, **dict(op.attrs["attrs"])),
@@ -115,14 +118,14 @@ transposed_op = enter(
 )  # fmt: skip
 
 
-def _transposed(op, *gradients):
+def _structural_vjp(op, *gradients):
     """Return the gradients of a structural op's inputs."""
     if not all(spec.known for spec in op.input_specs):
         return NotImplemented
-    return transposed_op(
+    return transposed_moves_op(
         *gradients, of=op.op.key, shapes=tuple(spec.shape for spec in op.input_specs),
         attrs=tuple(op.attrs.items()),
     )  # fmt: skip
 
 
-install_conform(transposed=_transposed, deferred=_deferred)
+install_conform(structural_vjp=_structural_vjp, deferred=_deferred)

@@ -1,5 +1,7 @@
 """Draws of random numbers as ops, and the streams of numbers that they draw from."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor
@@ -16,7 +18,7 @@ __all__ = ["Stream", "draw", "draw_shaped", "seed"]
 
 MAX_SEED = 2**63 - 1
 
-_default = np.random.default_rng()
+_default: np.random.Generator | None = None  # made when first asked: numpy.random is slow to import
 
 
 class Stream:
@@ -73,6 +75,14 @@ def seed(value: int | None = None) -> None:
     _default = np.random.default_rng(value)
 
 
+def default_generator() -> np.random.Generator:
+    """Return the generator of draws that are given no seed."""
+    global _default
+    if _default is None:
+        _default = np.random.default_rng()
+    return _default
+
+
 def _checked_seed(value):
     if value is None:
         return None
@@ -101,7 +111,7 @@ def new_stream(graph, op_seed=None):
         place = place * 1_000_003 + around.n_nodes
         around = getattr(around, "outer_graph", None)
     if graph_seed is None:
-        graph_seed = int(_default.integers(MAX_SEED)) if op_seed is None else 0
+        graph_seed = int(default_generator().integers(MAX_SEED)) if op_seed is None else 0
     if op_seed is None:
         op_seed = place  # each call has another one, the same whenever it is built
         return Stream(graph_seed, op_seed, given=False)
@@ -167,7 +177,7 @@ class _Default:
 
     @property
     def generator(self):
-        return _default
+        return default_generator()
 
 
 class _Seeded:

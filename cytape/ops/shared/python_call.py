@@ -44,7 +44,7 @@ __all__ = [
     "python_call_op",
     "python_values_op",
     "specs_by_example",
-    "transposed",
+    "linear_transpose",
 ]
 
 LEAVES_CYTAPE = (SymbolicTensorError, DetachedError)  # what a function raises that needs values
@@ -325,7 +325,7 @@ def attempted(graph: Any, function: Callable[[], Any], arguments: tuple = ()) ->
 # ---- derivatives
 
 
-def transposed(
+def linear_transpose(
     function: Callable[[list], Sequence[Any]],
     specs: Sequence[Spec],
     seeds: Sequence[Any],

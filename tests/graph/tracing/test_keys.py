@@ -17,6 +17,7 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
+import pytest
 
 import cytape
 from cytape.graph.tracing.keys import describe_arguments, with_tensors
@@ -208,6 +209,21 @@ def test_alike(a, b):
 ])
 def test_told_apart(a, b):
     assert key_of(a)[0] != key_of(b)[0]
+
+
+class WithoutHash(type):
+    __hash__ = None
+
+
+@each("base, argument", [
+    (object, lambda cls: cls()), (object, lambda cls: [cls()]), (object, lambda cls: {"a": cls()}),
+    (list, lambda cls: cls()), (int, lambda cls: cls()), (object, lambda cls: {1: cls()}),
+    (object, lambda cls: functools.partial(max, cls())),
+])
+def test_a_class_without_a_hash_is_named(base, argument):
+    cls = WithoutHash("Odd", (base,), {})
+    with pytest.raises(TypeError, match="class Odd, which cannot be hashed: .* WithoutHash a __ha"):
+        describe_arguments((argument(cls),), {})
 
 
 def test_structures_of_one_leaf_each_have_keys_of_their_own():

@@ -64,6 +64,24 @@ def test_elementwise_with_an_input_that_it_does_not_depend_on_differentiably(nam
     assert by_y is None
 
 
+@pytest.mark.parametrize("forward, inputs", [
+    (np.sum, [np.ones(3)]), (np.outer, [np.ones(3), np.ones(3)]), (np.ravel, [np.ones((2, 2))]),
+    (lambda x, y: x, [np.ones(3), np.ones(2)]),
+])
+def test_elementwise_of_a_function_that_is_not_elementwise(name, forward, inputs):
+    """It was a gradient of None, or one of a wrong shape."""
+    op = elementwise(name, forward, *[lambda *_: 1.0 for _ in inputs])
+    with pytest.raises(ValueError, match=f"{name}' is declared elementwise, .* as general"):
+        op(*map(cytape.constant, inputs))
+
+
+@pytest.mark.parametrize("ufunc, n_partials", [(np.matmul, 2), (np.modf, 1), (np.add, 1)])
+def test_elementwise_of_another_kind_of_ufunc(name, ufunc, n_partials):
+    """Its inner loop would be called with what it does not take."""
+    with pytest.raises(ValueError, match=f"{name}' was given {n_partials} .* {ufunc.__name__} has"):
+        elementwise(name, ufunc, *[lambda *_: 1.0] * n_partials)
+
+
 def test_elementwise_has_at_most_three_inputs(name):
     partial = lambda y, *xs: 1  # noqa: E731
     op = elementwise(name, lambda a, b, c: a + b + c, partial, partial, partial)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
+from cytape.errors import InvalidGradientError
 from cytape.ops.engine.general_op import GeneralOp, OpCall
 from cytape.tensor.tensor import live_tensors, tensor_of
 from cytape.testing import check_grads
@@ -58,11 +60,27 @@ def test_a_rule_sees_the_call(recorded):
     assert call.needs == (True, True)
     assert [s.shape for s in call.input_specs] == [s.shape for s in call.output_specs] == 2 * [(3,)]
     assert len(call.inputs) == len(call.outputs) == 2
-    assert call.outputs[0] is None
     for found, expected in zip([*call.inputs, call.outputs[1]], [V3, 2 * V3, 3 * V3], strict=True):
         np.testing.assert_array_equal(np.asarray(found), expected)
     for gradient in seen.gradients:
         np.testing.assert_array_equal(np.asarray(gradient), np.ones(3))
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("use", [
+    lambda x: x, lambda x: x * 2.0, lambda x: 2.0 * x, lambda x: np.ones(3) @ x, lambda x: x.shape,
+    np.sin, np.sum, np.asarray, cnp.tanh, lambda x: x[0], lambda x: [*x], float, lambda x: -x,
+    lambda x: cytape.constant(2.0) * x, lambda x: np.ones(3) * x,
+])
+def test_a_rule_that_uses_what_is_not_saved_is_told_so(use, recorded):
+    """An input was None before: a rule that returned it had no gradient, others no reason."""
+    op = GeneralOp("Forgot", lambda x, y: x * y, lambda op, g: (use(op.inputs[1]), g),
+                   saved_inputs=(0,))
+    with pytest.raises(InvalidGradientError, match=r"'Forgot' reads its input 1, .* saved_inputs"):
+        run(op, V3, 2 * V3, recorded=recorded)
+    op = GeneralOp("Forgot", lambda x, y: x * y, lambda op, g: (g, use(op.outputs[0])))
+    with pytest.raises(InvalidGradientError, match=r"output 0, .* add 0 to saved_outputs"):
+        run(op, V3, 2 * V3, recorded=recorded)
 
 
 @pytest.mark.parametrize("recorded, kind", [(False, np.ndarray), (True, cytape.Tensor)])

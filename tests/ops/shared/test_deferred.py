@@ -7,7 +7,7 @@ import cytape
 from cytape import nn
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
-from cytape.ops.engine.forward import fetch
+from cytape.ops.engine.tangents import fetch
 from cytape.testing import check_grads
 from tests.ops.forward_mode import entered, recorder_of
 

@@ -11,9 +11,9 @@ from cytape.ops.shared.python_call import (
     attempted,
     checked_results,
     described,
+    linear_transpose,
     missing_gradients,
     specs_by_example,
-    transposed,
 )
 
 FLOATS = cytape.Spec.of((2, 3), float)
@@ -160,20 +160,20 @@ def test_transposition():
         assert none is None
         return a * x, None, cnp.sum(a) + b
 
-    found = transposed(linear, specs, [x, x, cytape.constant(10.0)])
+    found = linear_transpose(linear, specs, [x, x, cytape.constant(10.0)])
     assert found[0].numpy().tolist() == [11.0, 14.0, 19.0]
     assert (found[1], float(found[2])) == (None, 10.0)
-    assert transposed(linear, specs, [None, None, None])[0] is None
+    assert linear_transpose(linear, specs, [None, None, None])[0] is None
 
 
 def test_transposition_of_what_left_cytape():
     x = cytape.constant([1.0, 2.0])
     foreign = [x.spec]
     with pytest.raises(DetachedError, match="left"):
-        transposed(lambda args: [cytape.constant(args[0].numpy())], foreign, [x], "it left")
+        linear_transpose(lambda args: [cytape.constant(args[0].numpy())], foreign, [x], "it left")
     zero = cytape.constant(np.zeros(2))
-    assert transposed(lambda args: [zero], foreign, [x], "it left") == [None]
-    assert transposed(lambda args: [cytape.constant(args[0].numpy())], foreign, [x]) == [None]
+    assert linear_transpose(lambda args: [zero], foreign, [x], "it left") == [None]
+    assert linear_transpose(lambda args: [cytape.constant(args[0].numpy())], foreign, [x]) == [None]
 
 
 def test_gradients_that_are_not_known():

@@ -11,7 +11,7 @@ cdef enum:
     FEW = 256  # so many holes are never the bulk
 
 
-cdef class Trace:
+cdef class OpStore:
     def __cinit__(self):
         self.keeper = set()
         self.free_slot = NO_INDEX
@@ -41,7 +41,7 @@ cdef class Trace:
         cdef index_t slot = idtable_get(&self.ids, id)
         if slot == NO_INDEX:
             new_slot(self, id, WATCHED)
-        elif self.slots[slot].op == UNTRACED:
+        elif self.slots[slot].op == INPUT_ONLY:
             self.slots[slot].op = WATCHED
         return 0
 
@@ -65,8 +65,8 @@ cdef class Trace:
         try:
             for i in range(n_inputs + n_outputs):
                 id = inputs[i] if i < n_inputs else outputs[i - n_inputs]
-                slot = trace_slot(self, id)
-                slots[i] = new_slot(self, id, UNTRACED) if slot == NO_INDEX and id >= 0 else slot
+                slot = slot_of(self, id)
+                slots[i] = new_slot(self, id, INPUT_ONLY) if slot == NO_INDEX and id >= 0 else slot
             entry = next_op(self, n_inputs + n_outputs, n_refs)
             for i in range(n_inputs):
                 if slots[i] != NO_INDEX:
@@ -109,9 +109,9 @@ cdef class Trace:
 
     cdef void revive(self, id_t id) noexcept nogil:
         """Add the use that a new handle of a saved value is."""
-        cdef index_t slot = trace_slot(self, id)
+        cdef index_t slot = slot_of(self, id)
         if (slot != NO_INDEX and not self.slots[slot].uses & HANDLE
-                and self.slots[slot].op != UNTRACED and self.slots[slot].op != WATCHED):
+                and self.slots[slot].op != INPUT_ONLY and self.slots[slot].op != WATCHED):
             add_use(self, slot, HANDLE)
 
     cdef bint unlink(self, id_t id) noexcept:
@@ -119,7 +119,7 @@ cdef class Trace:
 
         Runs no Python.
         """
-        cdef index_t slot = trace_slot(self, id)
+        cdef index_t slot = slot_of(self, id)
         cdef index_t first_doomed = self.n_doomed
         if slot == NO_INDEX or not self.slots[slot].uses & HANDLE:
             return False
@@ -148,7 +148,7 @@ cdef class Trace:
     cdef void free_slot_of(self, index_t slot) noexcept nogil:
         idtable_remove(&self.ids, self.slots[slot].id)
         self.slots[slot].id = NO_ID
-        self.slots[slot].op = UNTRACED
+        self.slots[slot].op = INPUT_ONLY
         self.slots[slot].uses = self.free_slot
         self.free_slot = slot
 
@@ -311,24 +311,24 @@ cdef int check_id(id_t id) except -1:
     return 0
 
 
-cdef void lose_output(Trace trace, index_t op, index_t slot) noexcept nogil:
+cdef void lose_output(OpStore store, index_t op, index_t slot) noexcept nogil:
     """Strike an output that another op takes over from its op's row; without outputs an op goes."""
-    cdef Op* entry = &trace.table.ops[op]
+    cdef Op* entry = &store.table.ops[op]
     cdef index_t i = entry.args + entry.n_inputs
-    while trace.table.args[i] != slot:
+    while store.table.args[i] != slot:
         i += 1
-    trace.table.args[i] = NO_INDEX
-    trace.slots[slot].op = UNTRACED
-    if trace.slots[slot].uses:
+    store.table.args[i] = NO_INDEX
+    store.slots[slot].op = INPUT_ONLY
+    if store.slots[slot].uses:
         entry.live_outputs -= 1
         if entry.live_outputs == 0:
-            trace.doom(op)
+            store.doom(op)
 
 
-cdef void release_refs(Trace trace, index_t op) noexcept:
+cdef void release_refs(OpStore store, index_t op) noexcept:
     cdef void* on_stack[REFS_ON_STACK]
     cdef void** refs = on_stack
-    cdef Op* entry = &trace.table.ops[op]
+    cdef Op* entry = &store.table.ops[op]
     cdef OpKind* kind = entry.kind
     cdef int32_t n_refs = entry.n_refs
     if kind == NULL:
@@ -339,16 +339,16 @@ cdef void release_refs(Trace trace, index_t op) noexcept:
         if refs == NULL:
             return  # out of memory: leaking these is all that can be done
     # A copy, for releasing may move the array.
-    memcpy(refs, trace.table.refs + entry.refs, n_refs * sizeof(void*))
-    kind.release(refs, n_refs, trace.keeper)
+    memcpy(refs, store.table.refs + entry.refs, n_refs * sizeof(void*))
+    kind.release(refs, n_refs, store.keeper)
     if refs != on_stack:
         free(refs)
 
 
-cdef void postpone(Trace trace, id_t id) noexcept:
-    if trace.n_postponed == trace.postponed_capacity and not has_grown(
-            <void**>&trace.postponed, &trace.postponed_capacity, trace.n_postponed + 1,
+cdef void postpone(OpStore store, id_t id) noexcept:
+    if store.n_postponed == store.postponed_capacity and not has_grown(
+            <void**>&store.postponed, &store.postponed_capacity, store.n_postponed + 1,
             sizeof(id_t)):
         return  # this trace then lives as long as the tape
-    trace.postponed[trace.n_postponed] = id
-    trace.n_postponed += 1
+    store.postponed[store.n_postponed] = id
+    store.n_postponed += 1

@@ -7,9 +7,9 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError, NotDifferentiableError
 from cytape.ops.engine.custom_op import custom_call, record_custom
-from cytape.ops.engine.forward import fetch
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.gradients import tensor_vspace
+from cytape.ops.engine.tangents import fetch
 from cytape.tensor.state import TangentRecorder
 from tests.cases import each
 from tests.ops.forward_mode import followed, recorder_of, tangent_of

@@ -1,4 +1,4 @@
-# Trace: what a tape remembers, as growable C arrays. No gradient is computed here.
+# OpStore: what a tape remembers, as growable C arrays. No gradient is computed here.
 #
 # a. Every tensor id that a live op mentions (or that is watched) has a slot: its id, the op that
 #    produced it and how many uses it has left. The IdTable finds the slot of an id.
@@ -21,7 +21,7 @@ from libc.stdint cimport int32_t
 
 cdef enum:
     WATCHED = -1   # Slot.op: watched, produced by no op on this tape
-    UNTRACED = -2  # only ever an input, neither watched nor produced here
+    INPUT_ONLY = -2  # only ever an input, neither watched nor produced here
     CONSUMED = -3  # its op went when a gradient consumed the tape
 
 cdef enum:
@@ -50,7 +50,7 @@ cdef struct OpTable:
     index_t n_args, arg_capacity
     index_t n_refs, ref_capacity
 
-cdef class Trace:
+cdef class OpStore:
     cdef IdTable ids
     cdef Slot* slots
     cdef index_t n_slots, slot_capacity, free_slot
@@ -90,63 +90,63 @@ cdef class Trace:
 cdef int check_id(id_t id) except -1
 
 
-cdef inline index_t trace_slot(Trace trace, id_t id) noexcept nogil:
+cdef inline index_t slot_of(OpStore store, id_t id) noexcept nogil:
     """The slot of an id, NO_INDEX for one that no op mentions (or that names no tensor)."""
-    return idtable_get(&trace.ids, id) if id >= 0 else NO_INDEX
+    return idtable_get(&store.ids, id) if id >= 0 else NO_INDEX
 
 
-cdef inline bint trace_knows(Trace trace, id_t id) noexcept nogil:
+cdef inline bint is_known(OpStore store, id_t id) noexcept nogil:
     """Whether an id is watched or was produced here."""
-    cdef index_t slot = trace_slot(trace, id)
-    return slot != NO_INDEX and trace.slots[slot].op != UNTRACED
+    cdef index_t slot = slot_of(store, id)
+    return slot != NO_INDEX and store.slots[slot].op != INPUT_ONLY
 
 
-cdef inline bint drop_handle(Trace trace, id_t id) noexcept:
+cdef inline bint drop_handle(OpStore store, id_t id) noexcept:
     """Drop the use that a handle is; True if ops wait for `release_doomed` now. Runs no Python."""
-    cdef index_t slot = trace_slot(trace, id)
+    cdef index_t slot = slot_of(store, id)
     if slot == NO_INDEX:
         return False
-    if (trace.slots[slot].op >= 0 and trace.slots[slot].uses > CONSUMER
-            and trace.slots[slot].uses & HANDLE and trace.sweeps == 0):
-        trace.slots[slot].uses -= HANDLE
+    if (store.slots[slot].op >= 0 and store.slots[slot].uses > CONSUMER
+            and store.slots[slot].uses & HANDLE and store.sweeps == 0):
+        store.slots[slot].uses -= HANDLE
         return False
-    return trace.unlink(id)
+    return store.unlink(id)
 
 
 # ---- recording, inline: this is what every op on every tape does
 
-cdef inline index_t new_slot(Trace trace, id_t id, index_t op) except -1:
+cdef inline index_t new_slot(OpStore store, id_t id, index_t op) except -1:
     """Give an id a slot that it has not yet."""
-    cdef index_t slot = trace.free_slot if trace.pinned == 0 else NO_INDEX
+    cdef index_t slot = store.free_slot if store.pinned == 0 else NO_INDEX
     if slot != NO_INDEX:
-        idtable_add(&trace.ids, id, slot)
-        trace.free_slot = trace.slots[slot].uses
+        idtable_add(&store.ids, id, slot)
+        store.free_slot = store.slots[slot].uses
     else:
-        slot = trace.n_slots
-        if slot == trace.slot_capacity:
-            trace.grow_slots()
-        idtable_add(&trace.ids, id, slot)
-        trace.n_slots += 1
-    trace.slots[slot].id = id
-    trace.slots[slot].op = op
-    trace.slots[slot].uses = 0
+        slot = store.n_slots
+        if slot == store.slot_capacity:
+            store.grow_slots()
+        idtable_add(&store.ids, id, slot)
+        store.n_slots += 1
+    store.slots[slot].id = id
+    store.slots[slot].op = op
+    store.slots[slot].uses = 0
     return slot
 
 
-cdef inline void add_use(Trace trace, index_t slot, int32_t kind) noexcept nogil:
-    cdef Slot* entry = &trace.slots[slot]
+cdef inline void add_use(OpStore store, index_t slot, int32_t kind) noexcept nogil:
+    cdef Slot* entry = &store.slots[slot]
     if entry.uses == 0 and entry.op >= 0:
-        trace.table.ops[entry.op].live_outputs += 1
+        store.table.ops[entry.op].live_outputs += 1
     entry.uses += kind
 
 
-cdef inline Op* next_op(Trace trace, int32_t n_args, int32_t n_refs) except NULL:
+cdef inline Op* next_op(OpStore store, int32_t n_args, int32_t n_refs) except NULL:
     """Room for one more op at the end, and for its rows of args and refs; `append_op` keeps it."""
-    cdef OpTable* table = &trace.table
+    cdef OpTable* table = &store.table
     cdef Op* op
     if (table.n_ops == table.op_capacity or table.n_args + n_args > table.arg_capacity
             or table.n_refs + n_refs > table.ref_capacity):
-        trace.reserve(n_args, n_refs)
+        store.reserve(n_args, n_refs)
     op = &table.ops[table.n_ops]
     op.args = table.n_args
     op.refs = table.n_refs
@@ -154,19 +154,20 @@ cdef inline Op* next_op(Trace trace, int32_t n_args, int32_t n_refs) except NULL
     return op
 
 
-cdef inline void append_op(Trace trace, OpKind* kind, int32_t n_inputs, int32_t n_outputs) noexcept:
+cdef inline void append_op(OpStore store, OpKind* kind, int32_t n_inputs,
+                           int32_t n_outputs) noexcept:
     """Take the next op in, whose rows are filled: slots of inputs, new slots of outputs, refs.
 
     An input slot may be NO_INDEX: a tensor that nobody can ask about.
     """
-    cdef OpTable* table = &trace.table
+    cdef OpTable* table = &store.table
     cdef index_t op = table.n_ops, i
     cdef Op* entry = &table.ops[op]
     cdef index_t* row = table.args + entry.args
-    cdef Slot* slots = trace.slots
+    cdef Slot* slots = store.slots
     for i in range(n_inputs):
         if row[i] != NO_INDEX:
-            add_use(trace, row[i], CONSUMER)
+            add_use(store, row[i], CONSUMER)
     for i in range(n_inputs, n_inputs + n_outputs):
         slots[row[i]].uses |= HANDLE
         slots[row[i]].op = op
@@ -176,4 +177,4 @@ cdef inline void append_op(Trace trace, OpKind* kind, int32_t n_inputs, int32_t 
     table.n_ops = op + 1
     table.n_args += n_inputs + n_outputs
     table.n_refs += entry.n_refs
-    trace.n_live_ops += 1
+    store.n_live_ops += 1
