@@ -109,7 +109,8 @@ CUBES = {
     "captured": lambda x: x**CUBE,
     "passed": cytape.function(lambda x: cytape.function(lambda x, y: x**y)(x, CUBE)),
     "branch": lambda x: cytape.cond(np.sum(x) < 100.0, lambda: x**CUBE, lambda: x),
-    "loop": lambda x: cytape.while_loop(lambda i, _: i < 1, lambda i, x: (i + 1, x**CUBE), (0, x))[1],
+    "loop": lambda x: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, x: (i + 1, x**CUBE), (0, x))[1],
 }
 
 
