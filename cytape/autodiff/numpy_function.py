@@ -109,7 +109,7 @@ def numpy_function(
             return nest.pack_sequence_as(specs, results)
         results = list(map(tensor_of, results))
 
-    def backward(*gradients: Tensor) -> list:
+    def backward(*gradients: Tensor) -> Any:
         if grad_func is None:
             return missing_gradients(_no_gradient(call.name), gradients, inputs)
         returned = nest.flatten(grad_func(*arguments.packed(inputs), *gradients))

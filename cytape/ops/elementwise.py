@@ -114,18 +114,23 @@ sqrt = elementwise("Sqrt", np.sqrt, lambda y, x: 0.5 / y)
 cbrt = elementwise("Cbrt", np.cbrt, lambda y, x: 1 / (3 * y * y))
 
 
-def _log_share(z, x):
-    """Compute the log of the share of x in z = log(e**x + e**y); both may be infinite."""
-    return where(x == z, 0, x - z)
+def _share(power, x, y):
+    """Compute the share of power(x) in its sum with power(y); where both are infinite it is 1.
+
+    Not from the logarithm of the sum, which large operands round to something else.
+    """
+    difference = where(isinf(x) & (x == y), math.inf, x - y)
+    is_larger = difference > 0
+    ratio = power(where(is_larger, -difference, difference))  # of the smaller to the larger
+    return where(is_larger, 1, ratio) / (1 + ratio)
 
 
 logaddexp = elementwise(
-    "Logaddexp", np.logaddexp,
-    lambda z, x, y: exp(_log_share(z, x)), lambda z, x, y: exp(_log_share(z, y)),
-)  # fmt: skip
+    "Logaddexp", np.logaddexp, lambda z, x, y: _share(exp, x, y), lambda z, x, y: _share(exp, y, x)
+)
 logaddexp2 = elementwise(
     "Logaddexp2", np.logaddexp2,
-    lambda z, x, y: exp2(_log_share(z, x)), lambda z, x, y: exp2(_log_share(z, y)),
+    lambda z, x, y: _share(exp2, x, y), lambda z, x, y: _share(exp2, y, x),
 )  # fmt: skip
 
 # ---- trigonometric and hyperbolic functions --------------------------------------------------

@@ -123,14 +123,15 @@ def _with_axes(op, reduced):
 def _shares(op):
     """Return the softmax that is the derivative of logsumexp.
 
-    0 where there is no probability; elements that are inf share what there is.
+    0 where there is no probability; elements that are inf share what there is. Not exp(x - y): the
+    output y is rounded, coarsely where it is large.
     """
     x, y = op.inputs[0], _with_axes(op, op.outputs[0])
     infinite = y == np.inf
-    powers = exp(where(infinite, -np.inf, x - where(isinf(y), 0, y)))
+    shares = softmax_op(where(isinf(y), 0, x), axis=op.attrs["axis"])
     chosen = astype(x == y, wide(y.dtype))
     n_chosen = sum(where(infinite, chosen, 1), op.attrs["axis"], keepdims=True)
-    return where(infinite, chosen / n_chosen, powers)
+    return where(infinite, chosen / n_chosen, where(y == -np.inf, 0, shares))
 
 
 softmax_op = general(

@@ -168,8 +168,8 @@ def test_constants_of_a_trace_are_not_passed_to_its_derivatives():
     assert tape.gradient(y, x).numpy().tolist() == [1.0, 2.0, 3.0]
     ((derivatives,),) = [trace._derivatives.values() for trace in f._traces.by_key.values()]
     (backward,) = derivatives._backward_from.values()
-    assert type(backward.trace.graph) is DerivativeGraph
-    assert backward.trace.captured_inputs == []
+    assert type(backward.graph) is DerivativeGraph
+    assert backward.captured_inputs == []
 
 
 def test_a_function_that_captured_a_constant_is_traced_anew_elsewhere():

@@ -7,8 +7,9 @@ integer and floating point dtypes, and Python's numbers. Its result must have Nu
 value and its derivatives, by {reverse, forward, both second orders} x {eager, function, graph},
 must be those of `hyper_dual`, as exactly as its dtypes allow.
 
-Programs stay away from kinks (but not from ties that are exact), poles and large numbers: what they
-are to show is that operands of any kind are taken for the numbers that they are.
+Programs stay away from kinks (but not from ties that are exact), poles and large numbers, also
+among the derivatives in results on the way: what they are to show is that operands of any kind are
+taken for the numbers that they are.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import numpy as np
 
 import cytape
 from tests.ops import hyper_dual as hd
-from tests.ops.hyper_dual import ST, VALUE, S
+from tests.ops.hyper_dual import ST, VALUE, S, T
 from tests.ops.mixed_instructions import FLOATS, INSTRUCTIONS, OutOfDomain, require
 from tests.ops.routes import MODES, derivatives
 
@@ -33,7 +34,7 @@ PLACES = [["eager", "in_function", "in_graph"], ["eager", "around_function", "in
 RUNS = 9                # of the reference: one exact, the others rounded
 DOUBTED_RUNS = 65       # where a result seems wrong
 TIMES_APART = 8.0       # the rounded ones, a result may be from the exact one
-LARGEST = 300.0         # of values and derivatives
+LARGEST = 300.0         # of values and derivatives, those in results on the way among them
 
 
 # -- operands that do not move ---------------------------------------------------------------------
@@ -90,13 +91,24 @@ class Program:
             ]))  # fmt: skip
         return results[-1]
 
-    def reference(self, rounding):
-        """Return the result as a hyper-dual array, and the largest number on the way."""
-        inputs = zip(self.inputs, self.s, self.t, strict=True)
-        results = [hd.moving(x, s, t, rounding) for x, s, t in inputs]
-        arrays = list(self.inputs)
+    def reference(self, rounding, probed=False):
+        """Return the result as a hyper-dual array, and the largest number on the way.
+
+        Where it is probed, t moves all results, those on the way by themselves, to and fro at
+        random: its derivatives are random sums of adjoints, the mixed ones of their tangents.
+        """
+        results, arrays = [], list(self.inputs)
+
+        def probe():
+            if probed:
+                results[-1][T] += rounding.rng.choice([-1, 1], results[-1].shape[1:])
+
+        for x, s, t in zip(self.inputs, self.s, self.t, strict=True):
+            results.append(hd.moving(x, s, t, rounding))
+            probe()
         for instruction, operands in self.steps:
             self.append(instruction, operands, results, arrays, rounding)
+            probe()
         return results[-1], max(np.abs(x).max() for x in results)
 
     @staticmethod
@@ -186,8 +198,10 @@ class Expected:
     def __init__(self, program, rng, runs):
         with np.errstate(all="ignore"):
             self.hyper, largest = program.reference(hd.Rounding(rng, runs))
+            probed, _ = program.reference(hd.Rounding(rng, RUNS), probed=True)
         # Gradients are summed in the program's dtypes, too, also where they cancel.
-        require(np.abs(self.hyper).reshape(4, runs, -1).sum(axis=-1) < 10 * LARGEST)
+        for hyper in self.hyper, probed:
+            require(np.abs(hyper).reshape(*hyper.shape[:2], -1).sum(axis=-1) < 10 * LARGEST)
         dtypes = [x.dtype for x in program.inputs] + [program(*program.inputs).dtype]
         self.least = max(np.finfo(dtype).eps for dtype in dtypes) * float(largest)
 

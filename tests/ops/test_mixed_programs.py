@@ -6,8 +6,9 @@ import pytest
 import cytape.numpy as cnp
 from cytape.ops import reductions
 from tests.ops import mixed_programs
-from tests.ops.mixed_instructions import Instruction
-from tests.ops.mixed_programs import Program, check, differences
+from tests.ops.hyper_dual import Rounding
+from tests.ops.mixed_instructions import Instruction, OutOfDomain
+from tests.ops.mixed_programs import RUNS, Expected, Program, check, differences
 
 SEED = 20_000  # any other does as well
 
@@ -54,6 +55,18 @@ def test_a_slightly_wrong_rule_is_found(monkeypatch):
     monkeypatch.setattr(mixed_programs, "INSTRUCTIONS",
                         [i for i in mixed_programs.INSTRUCTIONS if i.name in ("std", "add")])
     assert check(100, SEED)
+
+
+def test_large_adjoints_are_out_of_the_domain():
+    """What is multiplied by 0 in the end may be infinite on the way, in half precision."""
+    (multiply, product) = (i for i in mixed_programs.INSTRUCTIONS if i.name in ("multiply", "prod"))
+    x, factors = np.array([1, 1, 1], "float16"), np.array([200, 200, 0])
+    program = Program([x], [x], [x])
+    program.steps += [(multiply, [0, (None, factors, factors)]), (product, [1])]
+    exact, _ = program.reference(Rounding(np.random.default_rng(0), 1))
+    assert not np.any(exact)
+    with pytest.raises(OutOfDomain):
+        Expected(program, np.random.default_rng(0), RUNS)
 
 
 def test_a_number_and_a_seed_always_make_the_same_program():

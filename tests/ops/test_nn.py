@@ -55,6 +55,21 @@ def test_impossible_classes_have_no_gradient():
     np.testing.assert_allclose(gradient(lambda t: nn.log_softmax(t)[0], x), np.eye(3)[0] - shares)
 
 
+@pytest.mark.parametrize("f, power", [
+    (nn.logsumexp, np.exp), (lambda x: np.logaddexp(x[0], x[1]), np.exp),
+    (lambda x: np.logaddexp2(x[0], x[1]), np.exp2)])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_large_logarithms_are_shared_by_their_difference(f, power, dtype):
+    """Of numbers as large as these the sum of the exponentials is e to one of them, rounded."""
+    large = 1 / np.finfo(dtype).eps
+    share = 1 / (1 + power(-1))
+    x = np.array([2 * large, 2 * large - 1], dtype)
+    np.testing.assert_allclose(cytape.grad(f)(x), [share, 1 - share], rtol=4 / large)
+    bend = share * (1 - share) * (np.log(2) if power is np.exp2 else 1)
+    np.testing.assert_allclose(
+        cytape.hessian(f)(x), bend * np.array([[1, -1], [-1, 1]]), rtol=8 / large)
+
+
 def test_logsumexp_of_nothing_possible():
     x = np.full(3, -np.inf)
     assert nn.logsumexp(x) == -np.inf

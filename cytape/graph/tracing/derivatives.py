@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
-from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.creation import constant_op
-from cytape.ops.engine.custom_op import GradientIfNeeded, record_custom
-from cytape.ops.shared.python_call import missing_op
-from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import HIGHER_ORDER, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, restored, without_handle
@@ -51,17 +47,6 @@ class _Ends(NamedTuple):
     output_symbols: tuple[int, ...]
 
 
-class _Backward(NamedTuple):
-    """The trace of a backward pass; apart, the gradients that depend on unknown derivatives."""
-
-    trace: Any
-    uncertain: dict[int, int]  # place among the gradients -> place among those of `of_uncertain`
-    of_uncertain: Any
-
-    def traces(self) -> list[Any]:
-        return [self.trace] if self.of_uncertain is None else [self.trace, self.of_uncertain]
-
-
 class Derivatives:
     """A trace that also returns the intermediates that its derivatives need; and these.
 
@@ -93,13 +78,16 @@ class Derivatives:
         saved: list[int] = []
         while True:
             self._targets = [*function.output_symbols, *(saved if order == HIGHER_ORDER else ())]
-            # By the outputs that a gradient has reached, and by the inputs that have a tangent.
-            self._backward_from: dict[tuple[bool, ...], _Backward] = {}
+            # By the outputs that a gradient has reached and the inputs that need one, and by the
+            # inputs that have a tangent.
+            self._backward_from: dict[tuple[tuple[bool, ...], tuple[bool, ...]], Any] = {}
             self._jvp_of: dict[tuple[bool, ...], Any] = {}
+            trainable = self._trainable(function.input_symbols)
             if reverse:
-                self._backward_from[self._trainable(self._targets)] = self._trace_backward()
+                reached = self._trainable(self._targets)
+                self._backward_from[reached, trainable] = self._trace_backward(reached, trainable)
             if forward:
-                self._jvp_of[self._trainable(function.input_symbols)] = self._trace_jvp()
+                self._jvp_of[trainable] = self._trace_jvp(trainable)
             needed = [
                 graph.symbol_of(tensor)
                 for trace in self._traces()
@@ -126,27 +114,22 @@ class Derivatives:
     def _trainable(self, symbols: Iterable[int]) -> tuple[bool, ...]:
         return tuple(self._function.graph.spec_of(symbol).trainable for symbol in symbols)
 
-    def _trace_backward(self, reached: Iterable[bool] = itertools.repeat(True)) -> _Backward:
-        """Trace the backward pass, from those targets only that a gradient has reached.
+    def _trace_backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
+        """Trace the backward pass, from the targets that a gradient has reached to needed ones.
 
-        As with tangents, zeros are not to be multiplied by what is not finite. Traced apart is what
-        depends on a derivative that is not known.
+        As with tangents, zeros are not to be multiplied by what is not finite. A gradient that
+        nobody needs may follow from a derivative that is not known, or not finite.
         """
         graph = self._function.graph
         body = DerivativeGraph(f"{self._function.name}_grad", graph)
         targets = list(itertools.compress(self._targets, reached))
-        of_uncertain = None
+        sources = list(itertools.compress(self._function.input_symbols, needed))
         with building_into(body):
             seeds = self._seeds(body, targets)
-            gradients = symbolic_gradients(graph, targets, self._function.input_symbols, seeds)
-            uncertain = [i for i, x in enumerate(gradients) if x is not None and _lacks(body, x)]
-            if uncertain:
-                of_uncertain = self._trace(body, seeds, [gradients[i] for i in uncertain])
-                gradients = [None if i in uncertain else x for i, x in enumerate(gradients)]
-            trace = self._trace(body, seeds, gradients)
-        return _Backward(trace, {place: k for k, place in enumerate(uncertain)}, of_uncertain)
+            gradients = iter(symbolic_gradients(graph, targets, sources, seeds))
+            return self._trace(body, seeds, [next(gradients) if x else None for x in needed])
 
-    def _trace_jvp(self, moving: Iterable[bool] = itertools.repeat(True)) -> Any:
+    def _trace_jvp(self, moving: tuple[bool, ...]) -> Any:
         """Trace the tangents; those of inputs that stand still are not there, rather than zero.
 
         Zero times what is not finite is NaN: where the exponent of a negative number stands still.
@@ -157,7 +140,7 @@ class Derivatives:
             tangents = [
                 tangent if moves else None
                 for tangent, moves in zip(
-                    self._seeds(body, self._function.input_symbols), moving, strict=False)]
+                    self._seeds(body, self._function.input_symbols), moving, strict=True)]
             results = symbolic_tangents(
                 graph, self._function.input_symbols, tangents, self._targets)
             return self._trace(body, tangents, results)
@@ -193,30 +176,22 @@ class Derivatives:
 
     def _traces(self) -> list[Any]:
         # Lists, for other threads may add to these meanwhile.
-        backward = [part.traces() for part in list(self._backward_from.values())]
-        return [*itertools.chain(*backward), *list(self._jvp_of.values())]
+        return [*list(self._backward_from.values()), *list(self._jvp_of.values())]
 
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
         return [*self._traces(), *executable]
 
-    def _backward_for(self, reached: tuple[bool, ...]) -> _Backward:
-        backward = self._backward_from.pop(reached, None)
-        if backward is None:
-            with unrecorded():
-                backward = self._trace_backward(reached)
-            for trace in backward.traces():
-                trace.report_plans(self._report)
-        _keep_last(self._backward_from, reached, backward)
-        return backward
-
-    def _jvp_for(self, moving: tuple[bool, ...]) -> Any:
-        trace = self._jvp_of.pop(moving, None)
+    def _trace_for(self, traces: dict, key: tuple, new_trace: Callable[[], Any]) -> Any:
+        """Return the trace of a key, and keep those that were used last."""
+        trace = traces.pop(key, None)
         if trace is None:
             with unrecorded():
-                trace = self._trace_jvp(moving)
+                trace = new_trace()
             trace.report_plans(self._report)
-        _keep_last(self._jvp_of, moving, trace)
+        traces[key] = trace
+        for oldest in list(traces)[:-MOST_PARTIAL]:  # other threads may have dropped it meanwhile
+            traces.pop(oldest, None)
         return trace
 
     def call(self, inputs: list) -> list:
@@ -242,40 +217,21 @@ class Derivatives:
                   for x in trace.captured_inputs],
             ])
 
-        def backward(*gradients: Any) -> list:
-            backward = self._backward_for(tuple(g is not None for g in gradients))
+        def backward(*gradients: Any) -> GradientsIfNeeded:
+            reached = tuple(g is not None for g in gradients)
             seeds = [g for g in gradients if g is not None]
-            found = derivative(backward.trace, seeds)
-            if backward.uncertain:
-                compute = functools.cache(lambda: derivative(backward.of_uncertain, seeds))
-                for i, place in backward.uncertain.items():
-                    found[i] = GradientIfNeeded(functools.partial(_part, compute, place))
-            return found
+
+            def compute(needed: tuple[bool, ...]) -> list:
+                return derivative(self._trace_for(
+                    self._backward_from, (reached, needed),
+                    lambda: self._trace_backward(reached, needed)), seeds)
+
+            return GradientsIfNeeded(compute)
 
         def jvp(*tangents: Any) -> list:
             moving = tuple(t is not None for t in tangents)
-            return derivative(self._jvp_for(moving), [t for t in tangents if t is not None])
+            trace = self._trace_for(self._jvp_of, moving, lambda: self._trace_jvp(moving))
+            return derivative(trace, [t for t in tangents if t is not None])
 
         record_custom(function.name, outputs, inputs, backward, jvp, optional=True)
         return outputs[: len(function.output_symbols)]
-
-
-def _keep_last(traces: dict, key: tuple[bool, ...], trace: Any) -> None:
-    """Add a trace to those that were used last, of which there are not too many."""
-    traces[key] = trace
-    for oldest in list(traces)[:-MOST_PARTIAL]:
-        traces.pop(oldest, None)
-
-
-def _part(compute: Callable[[], list], place: int) -> Any:
-    return compute()[place]
-
-
-def _lacks(body: FunctionGraph, gradient: Any) -> bool:
-    """Tell a gradient that depends on a derivative which is not known."""
-    if missing_op not in body.ops:
-        return False
-    tensor: Any = gradient.values if isinstance(gradient, IndexedSlices) else gradient
-    return tensor.graph is body and any(
-        body.ops[node] is missing_op
-        for node in needed_nodes(body, [body.symbol_of(tensor)], ()))

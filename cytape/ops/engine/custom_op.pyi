@@ -10,9 +10,9 @@ class CustomOp(Op):
 
 def install_custom_call(function: Callable[..., list[Tensor]]) -> None: ...
 
-class GradientIfNeeded:
-    compute: Callable[[], Any]
-    def __init__(self, compute: Callable[[], Any]) -> None: ...
+class GradientsIfNeeded:
+    compute: Callable[[tuple[bool, ...]], Sequence[Any]]
+    def __init__(self, compute: Callable[[tuple[bool, ...]], Sequence[Any]]) -> None: ...
 
 def custom_call(
     name: str,

@@ -34,13 +34,14 @@ cdef void release_custom(void** refs, int32_t n_refs, object keeper) noexcept:
     release_objects(refs, n_refs - 1, keeper)
 
 
-class GradientIfNeeded:
-    """What a backward function of `custom_call` may return in the place of a gradient.
+class GradientsIfNeeded:
+    """What a backward function of `custom_call` may return in the place of gradients.
 
     Parameters
     ----------
     compute : callable
-        Called without arguments, for the gradient.
+        Called with a tuple that says for each input whether its gradient is needed; returns per
+        input a gradient, or None.
     """
 
     __slots__ = ("compute",)
@@ -83,12 +84,14 @@ cdef class CustomOp(Op):
 
     cdef int backward(self, BackwardCall* call) except -1:
         function = (<Backward>call.refs[call.n_refs - 1]).function
-        cdef list gradients = list(function(*gradients_of_outputs(call, False)))
+        cdef int i
+        found = function(*gradients_of_outputs(call, False))
+        if type(found) is GradientsIfNeeded:
+            found = found.compute(tuple([call.needed[i] != 0 for i in range(call.n_inputs)]))
+        cdef list gradients = list(found)
         for i, gradient in enumerate(gradients):
             if type(gradient) is np.ndarray and gradient.flags.writeable:
                 gradients[i] = gradient.copy()  # the user's function may write into it again
-            elif type(gradient) is GradientIfNeeded:
-                gradients[i] = gradient.compute() if i < call.n_inputs and call.needed[i] else None
         return give_all(self, call, gradients)
 
 
@@ -103,7 +106,7 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
     inputs : sequence of Tensor or Variable
     backward : callable
         Called with one gradient per output (zeros where none arrived); returns per input a
-        gradient, None, or a `GradientIfNeeded`.
+        gradient or None, or a `GradientsIfNeeded`.
     jvp : callable, optional
         Called with one tangent per input (zeros for those without, None for those that can have
         none); returns a tangent or None per output. Without it, and in graphs, `backward` is

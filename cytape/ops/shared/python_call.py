@@ -9,7 +9,6 @@ its attribute ``call`` has, a `PythonCall`; and `python_call_op` is both in one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from cytape.errors import (
     NotDifferentiableError,
     SymbolicTensorError,
 )
-from cytape.ops.engine.custom_op import GradientIfNeeded
+from cytape.ops.engine.custom_op import GradientsIfNeeded
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.engine.gradients import compute_gradients
 from cytape.ops.shapes.shape_rules import may_fit
@@ -387,7 +386,7 @@ def _ones(spec: Spec) -> Tensor:
 # ---- derivatives that are not known
 
 
-def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequence[Any]) -> list:
+def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequence[Any]) -> Any:
     """Return what a backward function returns that does not know the gradients.
 
     It is an error if one of them is needed, unless the gradients of the results are zero. A trace
@@ -403,19 +402,14 @@ def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequenc
 
     Returns
     -------
-    list of Tensor, GradientIfNeeded or None
+    GradientsIfNeeded, or list of Tensor or None
     """
     specs = [x.spec for x in inputs]
     if current_graph() is not None:
         return _refused(refusal, gradients, specs)
-    found: list = []
-
-    def needed(i: int) -> Any:
-        if not found:
-            found.extend(_refused(refusal, gradients, specs))
-        return found[i]
-
-    return [GradientIfNeeded(partial(needed, i)) for i in range(len(inputs))]
+    return GradientsIfNeeded(
+        lambda needed: (
+            _refused(refusal, gradients, specs) if any(needed) else [None] * len(needed)))
 
 
 def _refused(refusal: str, given: Sequence[Any], specs: Sequence[Spec]) -> list:
