@@ -4,7 +4,10 @@ import doctest
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from cytape.ops.protocols import NUMPY_FUNCTIONS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -35,6 +38,25 @@ def test_examples_give_the_results_they_show(page):
 def test_links_within_the_repository_lead_somewhere(page):
     links = re.findall(r"\]\(([^):#]+)\)", page.read_text())
     assert not [link for link in links if not (page.parent / link).exists()]
+
+
+def test_the_functions_without_a_derivative_are_those_that_are_listed():
+    """Of what NumPy lets tensors answer, each name is listed, and none that has a version here."""
+    text = (ROOT / "docs" / "functions.md").read_text()
+    text = text[text.index("Not among them yet"):text.index("Most of these are a line")]
+    names = set(re.findall(r"`(\w+)`", text))
+
+    def dispatched(module):
+        functions = [(name, getattr(module, name)) for name in dir(module)]
+        return {name: f for name, f in functions
+                if isinstance(f, np.ufunc) or hasattr(f, "_implementation")}
+
+    with_version = {name for name, f in dispatched(np).items() if f in NUMPY_FUNCTIONS}
+    assert len(with_version) > 100
+    assert dispatched(np).keys() - with_version <= names
+    assert names & with_version <= {"trace", "std", "var"}  # instead of others, and of options
+    assert {name for name, f in dispatched(np.linalg).items() if f in NUMPY_FUNCTIONS} == {"norm"}
+    assert not any(f in NUMPY_FUNCTIONS for f in dispatched(np.fft).values())
 
 
 def test_the_front_page_has_examples():
