@@ -54,6 +54,7 @@ cdef Tensor dense(gradient)
 cdef Value dense_value(gradient)
 cdef object frozen(value)
 cdef bint may_be(found, Spec spec) except -1
+cdef bint shape_may_be(shape, Spec spec) except -1
 cdef list gradients_of_outputs(BackwardCall* call, bint plain)
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1
 cdef int give_all(Op op, BackwardCall* call, gradients) except -1

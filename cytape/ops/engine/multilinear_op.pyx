@@ -1,12 +1,16 @@
 from cytape.tensor.spec cimport Spec
 
-from .dispatch cimport conform, restored
+from .dispatch cimport conform, restored, shape_may_be
 
 import sys
 
 import numpy as np
 
 from cytape.errors import InvalidGradientError
+
+
+cdef str STACKS = ("if operands are stacks that broadcast, declare core=, how many axes of each "
+                   "operand are not of a stack")
 
 
 cdef class MultilinearOp(GeneralOp):
@@ -89,13 +93,23 @@ def gradients_of_factors(OpCall op not None, *gradients) -> list:
         for j, x in enumerate(inputs):
             if j != i and product.is_linear_in(j) and x.dtype.kind == "c":
                 factors[j] = np.conj(x)
-        gradient = product.transposes[i](op, *factors)
+        try:
+            gradient = product.transposes[i](op, *factors)
+        except ValueError as error:
+            if product.core is None:
+                error.add_note(f"in the transpose of op {product.name!r} in its input {i}; {STACKS}")
+            raise
         if gradient is None:
             raise InvalidGradientError(f"the transpose of op {product.name!r} in its input {i} "
                                        "returned None, not a gradient")
         if product.core is not None and gradient is not NotImplemented and (
                 was_broadcast(op.input_specs[i], getattr(gradient, "shape", ()))):
             gradient = conform.sum_to(gradient, op.input_specs[i])
+        elif product.core is None and not shape_may_be(
+                getattr(gradient, "shape", None), op.input_specs[i]):
+            raise InvalidGradientError(
+                f"the transpose of op {product.name!r} in its input {i} returned the shape "
+                f"{gradient.shape}, but the input has shape {op.input_specs[i].shape}; {STACKS}")
         results[i] = gradient
     return results
 

@@ -101,6 +101,19 @@ def test_an_operand_may_be_a_constant_a_number_or_integers():
     assert tape.gradient(y, x).item() == 2
 
 
+def test_stacks_without_core_are_told_of_it():
+    flat = multilinear(
+        "DeclaredWithoutCore", lambda m, v: (m @ v[..., None])[..., 0],
+        lambda op, g, v: np.outer(g, v), lambda op, m, g: m.T @ g.reshape(3))
+    np.testing.assert_array_equal(cytape.grad(lambda m: flat(m, V)[0])(M), [V, 0 * V, 0 * V])
+    stack = np.stack([M, M, M])
+    with pytest.raises(InvalidGradientError, match=r"Core' in its input 0 .* core="):
+        cytape.grad(lambda m: np.sum(flat(m, V)))(stack)
+    with pytest.raises(ValueError, match="reshape") as caught:
+        cytape.grad(lambda v: np.sum(flat(stack, v)))(V)
+    assert "in its input 1; if operands are stacks" in caught.value.__notes__[0]
+
+
 def test_an_operand_whose_transpose_is_none_stands_still():
     x, y = cytape.constant(3.0), cytape.constant(-2.0 + 0j)
     with cytape.GradientTape() as tape:
