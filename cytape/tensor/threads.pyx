@@ -134,7 +134,7 @@ cdef ThreadState this_thread():
 
 cdef inline PyObject* state_in_context() except? NULL:
     """This thread's state, as the present context has it; NULL if the thread entered nothing."""
-    cdef PyObject* thread = cytape_thread_state  # once: finding a thread's own variable takes a call
+    cdef PyObject* thread = cytape_thread_state  # once: to find it takes a call
     if thread != NULL and (
             (<ThreadState>thread).own.context_ver != (<ThreadState>thread).version):
         (<ThreadState>thread).follow_context()
