@@ -463,3 +463,8 @@ def test_the_present_value_of_a_variable_may_be_asked_for():
     v = cytape.Variable(1.5)
     f = cytape.function(lambda x: x * (2.0 if v.numpy() else 1.0) + cytape.constant(v.numpy()))
     assert f(2.0).item() == 5.5
+
+
+def test_a_list_of_symbolic_tensors_is_told_of_stack():
+    with pytest.raises(SymbolicTensorError, match=r"in a list with cytape\.numpy\.stack"):
+        cytape.function(lambda x: np.tanh([x, x]))(np.ones(1))

@@ -97,7 +97,7 @@ def gradients_of_factors(OpCall op not None, *gradients) -> list:
             gradient = product.transposes[i](op, *factors)
         except ValueError as error:
             if product.core is None:
-                error.add_note(f"in the transpose of op {product.name!r} in its input {i}; {STACKS}")
+                error.add_note(f"in the transpose of op {product.name!r} in input {i}; {STACKS}")
             raise
         if gradient is None:
             raise InvalidGradientError(f"the transpose of op {product.name!r} in its input {i} "

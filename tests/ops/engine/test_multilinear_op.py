@@ -111,7 +111,7 @@ def test_stacks_without_core_are_told_of_it():
         cytape.grad(lambda m: np.sum(flat(m, V)))(stack)
     with pytest.raises(ValueError, match="reshape") as caught:
         cytape.grad(lambda v: np.sum(flat(stack, v)))(V)
-    assert "in its input 1; if operands are stacks" in caught.value.__notes__[0]
+    assert "in input 1; if operands are stacks" in caught.value.__notes__[0]
 
 
 def test_an_operand_whose_transpose_is_none_stands_still():
