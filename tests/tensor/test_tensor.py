@@ -370,7 +370,6 @@ def test_tensors_are_counted_and_freed_at_once():
     assert gone() is None
 
 
-@pytest.mark.threads
 def test_ids_are_never_used_twice_by_threads_either():
     ids = [[] for _ in range(4)]
 
@@ -387,7 +386,6 @@ def test_ids_are_never_used_twice_by_threads_either():
     assert len({id for mine in ids for id in mine}) == 4000
 
 
-@pytest.mark.threads
 def test_a_tensor_made_in_one_thread_is_used_in_another():
     box = []
     thread = threading.Thread(target=lambda: box.append(cytape.constant(V3) * 2.0))
