@@ -1,9 +1,10 @@
-"""Add the lines of Cython modules that have run to coverage's data.
+"""A plugin of coverage's, and a program that adds the lines of Cython modules to its data.
 
 A build with ``CYTAPE_DEBUG=1`` leaves beside each module its C file and, once it was imported, what
-``lines_run.h`` noted.
+``lines_run.h`` noted. Functions that a header defines are in each C file that calls them.
 """
 
+import functools
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -11,24 +12,48 @@ from pathlib import Path
 import coverage
 
 FILES = re.compile(r"__pyx_f\[\] = \{\n(.*?)\};", re.S)
-MOST_LINES = 4096
+TRACED = re.compile(r"__Pyx_TraceLine\(.*__PYX_ERR\((\d+), (\d+),")
+MOST_LINES = 4096  # as in the header
 
 
-def lines_run(package):
-    """Return the numbers of the lines that ran, by the name of the file they stand in."""
-    lines = defaultdict(set)
-    for module in sorted(Path(package).rglob("*.pyx")):
-        names = re.findall(r'"(.*)"', FILES.search(module.with_suffix(".c").read_text())[1])
+def lines(package):
+    """Return by file which lines there are, and which of them ran."""
+    found, ran = defaultdict(set), defaultdict(set)
+    for module in Path(package).rglob("*.pyx"):
+        text = module.with_suffix(".c").read_text()
         noted = module.with_suffix(".lines").read_bytes()
-        for i, name in enumerate(names):
-            row = noted[i * MOST_LINES : (i + 1) * MOST_LINES]
-            lines[name].update(line for line, ran in enumerate(row) if ran)
-    return {name: ran for name, ran in lines.items() if Path(name).exists()}
+        names = re.findall(r'"(.*)"', FILES.search(text)[1])
+        for file, line in TRACED.findall(text):
+            name, line = names[int(file)], int(line)
+            if name.startswith(f"{package}/"):  # not a header of Cython's own
+                found[str(Path(name).resolve())].add(line)
+                if noted[int(file) * MOST_LINES + line]:
+                    ran[str(Path(name).resolve())].add(line)
+    return found, ran
+
+
+class Reporter(coverage.FileReporter):
+    def __init__(self, filename, lines):
+        super().__init__(filename)
+        self.lines = lambda: lines
+
+
+class Plugin(coverage.CoveragePlugin):
+    @functools.cached_property
+    def found(self):
+        return lines("cytape")[0]
+
+    def file_reporter(self, filename):
+        return Reporter(filename, self.found[filename])
+
+
+def coverage_init(registry, options):
+    registry.add_file_tracer(Plugin())
 
 
 if __name__ == "__main__":
     data = coverage.CoverageData()
     data.read()
-    lines = {str(Path(name).resolve()): ran for name, ran in lines_run("cytape").items()}
-    data.add_lines(lines)
-    data.add_file_tracers(dict.fromkeys(lines, "Cython.Coverage.Plugin"))
+    found, ran = lines("cytape")
+    data.add_lines({name: ran[name] for name in found})
+    data.add_file_tracers(dict.fromkeys(found, "tests.lines_run.Plugin"))

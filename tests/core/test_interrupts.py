@@ -24,7 +24,7 @@ class Alarm(BaseException):
 pytestmark = [
     pytest.mark.skipif(
         not hasattr(signal, "setitimer"), reason="needs a timer that sends signals"),
-    pytest.mark.no_cover,  # an interrupt inside coverage's tracer leaves it locked
+    pytest.mark.signals,
 ]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.errors import SymbolicTensorError
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
 
@@ -251,6 +252,18 @@ def test_a_0d_tensor_formats_as_a_number():
     assert f"{cytape.constant(42):05d}" == "00042"
     with pytest.raises(ValueError):
         f"{cytape.constant(math.pi):d}"
+
+
+def test_a_symbolic_tensor_formats_as_itself_only():
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", ())
+        assert f"{x}" == str(x)
+        with pytest.raises(SymbolicTensorError):
+            f"{x:.2f}"
+
+
+def test_a_tensor_reversed():
+    assert [float(x) for x in reversed(cytape.constant([1.0, 2.0, 3.0]))] == [3.0, 2.0, 1.0]
 
 
 def test_a_longer_tensor_formats_as_its_array():
