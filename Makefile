@@ -54,13 +54,18 @@ lint: $(BUILT) $(TOOLS) $(HINTS)  ## ruff, mypy, cython-lint, Cython's warnings 
 	$(RUN) -m mypy
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" cython-lint cytape  # it looks for pycodestyle there
 
-coverage: $(BUILT) $(TOOLS)  ## test a line tracing build in build/coverage; report .py and .pyx lines
+coverage: $(BUILT) $(TOOLS)  ## run the tests on a build in build/coverage that notes lines of .py and .pyx
 	mkdir -p $(TRACED)
+	find $(TRACED) -type f ! -name '*.[co]' ! -name '*.so' -delete  # what the build reuses
 	tar -cf - --exclude='./.*' --exclude=./build --exclude='*.so' --exclude=__pycache__ . \
 	    | tar -xf - -C $(TRACED)
 	cd $(TRACED) && CYTAPE_DEBUG=1 $(CURDIR)/$(RUN) setup.py -q build_ext --inplace
-	cd $(TRACED) && PYTHONPATH=$(CURDIR)/$(TRACED) $(CURDIR)/$(RUN) -m pytest --cov \
-	    -m 'not threads and not exhaustive'
+	cd $(TRACED) && export PYTHONPATH=$(CURDIR)/$(TRACED) && \
+	    $(CURDIR)/$(RUN) -m pytest $(ON_ALL_CORES) --cov --cov-report= \
+	        -m 'not signals and not exhaustive' && \
+	    $(CURDIR)/$(RUN) -m pytest $(ON_ALL_CORES) -m signals && \
+	    $(CURDIR)/$(RUN) -m tests.lines_run && \
+	    $(CURDIR)/$(RUN) -m coverage report --fail-under=97
 
 clean:  ## delete everything that was built; .venv stays
 	rm -rf build dist cytape.egg-info .coverage $(INSTALLED) $(BUILT)

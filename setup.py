@@ -1,13 +1,14 @@
 """Builds the Cython extension modules; pyproject.toml says everything else about the package."""
 
 import os
+import re
 from pathlib import Path
 
 import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-DEBUG = os.environ.get("CYTAPE_DEBUG") == "1"  # bounds checks, and line events for coverage
+DEBUG = os.environ.get("CYTAPE_DEBUG") == "1"  # bounds checks, and notes of the lines that run
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,
@@ -21,8 +22,7 @@ DIRECTIVES = {
 GRAPH = Path("cytape/graph")
 RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "differentiation", "control")}  # a trace
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
-if DEBUG:  # coverage reads line events from the classic trace hook, not from sys.monitoring
-    MACROS += [("CYTHON_TRACE_NOGIL", "1"), ("CYTHON_USE_SYS_MONITORING", "0")]
+TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
 
 def flags(path):
@@ -33,8 +33,10 @@ def flags(path):
     """
     if os.name == "nt":
         return []
-    level = "-O2" if path.parent in RUN_ONCE else "-O3"
-    return [level, "-Wno-all", "-w"] if DEBUG else [level, "-Wno-all", "-w", "-g0"]
+    if DEBUG:
+        notes = path.with_suffix(".lines").resolve()
+        return ["-O1", "-w", "-DCYTHON_PROFILE=0", "-Itests", f'-DLINES_RUN="{notes}"']
+    return ["-O2" if path.parent in RUN_ONCE else "-O3", "-Wno-all", "-w", "-g0"]
 
 
 def extensions(build_dir, **options):
@@ -46,8 +48,14 @@ def extensions(build_dir, **options):
                   extra_compile_args=flags(path))
         for path in sorted(Path("cytape").rglob("*.pyx"))
     ]
-    return cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
-                     nthreads=os.cpu_count() if len(modules) > 1 else 0, **options)
+    modules = cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
+                        nthreads=os.cpu_count() if len(modules) > 1 else 0, **options)
+    if DEBUG:
+        for path in (Path(source) for module in modules for source in module.sources):
+            text, is_new = TRACE_LINE.subn('#include "lines_run.h"', path.read_text())
+            if is_new:
+                path.write_text(text)
+    return modules
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ def install(dict operators, dict others):
 
     Parameters
     ----------
-    operators : dict of str to callable
+    operators : dict of str to Operator
         By the names of NumPy's ufuncs; "matmul" and "getitem" among them.
     others : dict of str to callable
         What else tensors call by name: for bitwise operators, properties and protocols.
@@ -14,25 +14,25 @@ def install(dict operators, dict others):
     global op_add, op_subtract, op_multiply, op_divide, op_matmul, op_power, op_floor_divide
     global op_remainder, op_negative, op_positive, op_absolute, op_square, op_getitem
     global op_less, op_less_equal, op_equal, op_not_equal, op_greater, op_greater_equal
-    op_add = as_operator(operators["add"])
-    op_subtract = as_operator(operators["subtract"])
-    op_multiply = as_operator(operators["multiply"])
-    op_divide = as_operator(operators["divide"])
-    op_matmul = as_operator(operators["matmul"])
-    op_power = as_operator(operators["power"])
-    op_floor_divide = as_operator(operators["floor_divide"])
-    op_remainder = as_operator(operators["remainder"])
-    op_negative = as_operator(operators["negative"])
-    op_positive = as_operator(operators["positive"])
-    op_absolute = as_operator(operators["absolute"])
-    op_square = as_operator(operators["square"])
-    op_less = as_operator(operators["less"])
-    op_less_equal = as_operator(operators["less_equal"])
-    op_equal = as_operator(operators["equal"])
-    op_not_equal = as_operator(operators["not_equal"])
-    op_greater = as_operator(operators["greater"])
-    op_greater_equal = as_operator(operators["greater_equal"])
-    op_getitem = as_operator(operators["getitem"])
+    op_add = operators["add"]
+    op_subtract = operators["subtract"]
+    op_multiply = operators["multiply"]
+    op_divide = operators["divide"]
+    op_matmul = operators["matmul"]
+    op_power = operators["power"]
+    op_floor_divide = operators["floor_divide"]
+    op_remainder = operators["remainder"]
+    op_negative = operators["negative"]
+    op_positive = operators["positive"]
+    op_absolute = operators["absolute"]
+    op_square = operators["square"]
+    op_less = operators["less"]
+    op_less_equal = operators["less_equal"]
+    op_equal = operators["equal"]
+    op_not_equal = operators["not_equal"]
+    op_greater = operators["greater"]
+    op_greater_equal = operators["greater_equal"]
+    op_getitem = operators["getitem"]
     functions.update(others)
 
 
@@ -42,27 +42,6 @@ cdef class Operator:
 
     cdef object call2(self, x, y):
         raise NotImplementedError
-
-
-cdef class FunctionOperator(Operator):
-    """An operator that is put together from ops by a Python function."""
-
-    cdef object function
-
-    cdef object call1(self, x):
-        return self.function(x)
-
-    cdef object call2(self, x, y):
-        return self.function(x, y)
-
-
-cdef Operator as_operator(function):
-    cdef FunctionOperator operator
-    if isinstance(function, Operator):
-        return function
-    operator = FunctionOperator()
-    operator.function = function
-    return operator
 
 
 # ---- methods that take their arguments in more ways than the functions of the same names

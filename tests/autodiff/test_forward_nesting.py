@@ -505,7 +505,6 @@ def in_threads(*functions):
     return results
 
 
-@pytest.mark.threads
 def test_threads_have_accumulators_of_their_own(rng):
     x = cytape.constant(rng.normal(size=20))
     turns = threading.Barrier(2)
@@ -528,7 +527,6 @@ def test_threads_have_accumulators_of_their_own(rng):
         np.testing.assert_allclose(hvp, -np.sin(x.numpy()))
 
 
-@pytest.mark.threads
 def test_an_accumulator_does_not_follow_another_thread():
     x = cytape.constant(3.0)
     with cytape.ForwardAccumulator(x, 1.0) as accumulator:
@@ -541,7 +539,6 @@ def test_an_accumulator_does_not_follow_another_thread():
     accumulator.__exit__(None, None, None)
 
 
-@pytest.mark.threads
 def test_a_tangent_may_go_in_another_thread():
     x = cytape.constant(3.0)
     with cytape.ForwardAccumulator(x, 1.0) as accumulator:
@@ -551,7 +548,6 @@ def test_a_tangent_may_go_in_another_thread():
         assert tangent() is None
 
 
-@pytest.mark.threads
 def test_accumulators_and_tapes_of_several_threads(rng):
     """Large enough for each thread to let the others run."""
     x, t = cytape.constant(rng.normal(size=100_000)), rng.normal(size=100_000)

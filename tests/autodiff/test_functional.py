@@ -258,7 +258,6 @@ def test_complex_gradients_follow_the_convention_of_the_conjugate():
 # -- as objects ------------------------------------------------------------------------------------
 
 
-@pytest.mark.threads
 def test_threads_differentiate_at_the_same_time():
     results = {}
 

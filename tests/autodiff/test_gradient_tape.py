@@ -806,7 +806,6 @@ def test_an_error_inside_the_block_leaves_no_tape_behind():
     assert float(outer.gradient(y, v)) == 4.0
 
 
-@pytest.mark.threads
 def test_errors_have_a_common_base():
     tape = cytape.GradientTape()
     with pytest.raises(CytapeError):
@@ -892,7 +891,6 @@ def test_a_tape_may_be_suspended_from_another_thread():
     assert float(tape.gradient(seen, v)) == 6.0
 
 
-@pytest.mark.threads
 def test_threads_recording_at_the_same_time():
     v = cytape.Variable(np.full(4, 0.5))
     n_threads, n_rounds = 4, 50

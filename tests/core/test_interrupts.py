@@ -21,8 +21,11 @@ class Alarm(BaseException):
     """What a handler may raise besides KeyboardInterrupt."""
 
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(signal, "setitimer"), reason="needs a timer that sends signals")
+pytestmark = [
+    pytest.mark.skipif(
+        not hasattr(signal, "setitimer"), reason="needs a timer that sends signals"),
+    pytest.mark.signals,
+]
 
 
 class Timer:
@@ -365,7 +368,6 @@ def test_an_interrupt_while_a_gradient_is_dropped_comes_again(cython_core, numbe
     assert tape.compute_gradient(space, [1], [0]) == [1]
 
 
-@pytest.mark.threads
 def test_only_the_main_thread_is_interrupted(timer):
     """A gradient in another thread is not: Python runs handlers in the main thread alone."""
     results = []

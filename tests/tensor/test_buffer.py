@@ -143,7 +143,6 @@ def test_a_gradient_leaves_its_memory_too():
     assert release_kept() >= 11 * 50_000 * 8
 
 
-@pytest.mark.threads
 def test_threads_do_not_get_each_others_memory():
     wrong = []
 

@@ -44,7 +44,6 @@ def test_a_death_reaches_all_tapes_in_whatever_order_they_come_and_go(seed):
         recorder.pop()
 
 
-@pytest.mark.threads
 def test_a_death_in_another_thread_reaches_the_tape():
     x = cytape.constant(3.0)
     recorder = recording(x)

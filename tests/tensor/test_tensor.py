@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cytape
+from cytape.errors import SymbolicTensorError
 from cytape.tensor.tensor import live_tensors, tensor_of
 from tests.cases import each
 
@@ -253,6 +254,18 @@ def test_a_0d_tensor_formats_as_a_number():
         f"{cytape.constant(math.pi):d}"
 
 
+def test_a_symbolic_tensor_formats_as_itself_only():
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", ())
+        assert f"{x}" == str(x)
+        with pytest.raises(SymbolicTensorError):
+            f"{x:.2f}"
+
+
+def test_a_tensor_reversed():
+    assert [float(x) for x in reversed(cytape.constant([1.0, 2.0, 3.0]))] == [3.0, 2.0, 1.0]
+
+
 def test_a_longer_tensor_formats_as_its_array():
     """In a process of its own, which may crash."""
     script = "import cytape; t = cytape.constant([1.0, 2.0]); print(f'{t}', format(t)); f'{t:.3f}'"
@@ -370,7 +383,6 @@ def test_tensors_are_counted_and_freed_at_once():
     assert gone() is None
 
 
-@pytest.mark.threads
 def test_ids_are_never_used_twice_by_threads_either():
     ids = [[] for _ in range(4)]
 
@@ -387,7 +399,6 @@ def test_ids_are_never_used_twice_by_threads_either():
     assert len({id for mine in ids for id in mine}) == 4000
 
 
-@pytest.mark.threads
 def test_a_tensor_made_in_one_thread_is_used_in_another():
     box = []
     thread = threading.Thread(target=lambda: box.append(cytape.constant(V3) * 2.0))

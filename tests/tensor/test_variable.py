@@ -372,7 +372,6 @@ def test_a_tape_keeps_the_variables_it_watched():
     assert float(tape.gradient(y, v)) == 3.0
 
 
-@pytest.mark.threads
 def test_a_variable_is_shared_by_threads():
     v = cytape.Variable(2.0)
     results = []

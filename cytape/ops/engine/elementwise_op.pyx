@@ -62,8 +62,6 @@ cdef class ElementwiseOp(PartialsOp):
         return self.call_any(inputs, arguments)
 
     cdef object call_any(self, tuple inputs, dict arguments):
-        if not arguments and len(inputs) == self.n_inputs < 3:
-            return self.call1(inputs[0]) if self.n_inputs == 1 else self.call2(inputs[0], inputs[1])
         for x in (*inputs, *arguments.values()):
             if isinstance(x, Tensor):
                 break

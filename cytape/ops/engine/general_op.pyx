@@ -13,7 +13,7 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, value_of_array
 
 from .dispatch cimport (
     conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
-    ndarray_of, opts_out, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
+    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport SymbolicGraph, build, graph_for
 
@@ -146,12 +146,6 @@ cdef class GeneralOp(Op):
             self.vjp = vjp
         if jvp is not None:
             self.jvp = jvp
-
-    cdef object call1(self, x):
-        return self(x)
-
-    cdef object call2(self, x, y):
-        return NotImplemented if opts_out(x) or opts_out(y) else self(x, y)
 
     @property
     def __doc__(self) -> str:

@@ -77,7 +77,6 @@ def test_nothing_is_kept_between_runs():
     assert op.scratch.nbytes > 2 * 8 * op.block  # brought along by whoever runs it
 
 
-@pytest.mark.threads
 def test_threads_share_an_op():
     x = np.linspace(-1, 1, 100_000)
     op = made(

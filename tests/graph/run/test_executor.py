@@ -1,5 +1,6 @@
 """Running plans: variables, Python in between, errors, threads."""
 
+import io
 import signal
 import threading
 import time
@@ -130,6 +131,23 @@ def test_warnings_are_numpys(n, with_call):
         plan.run([np.full(n, -400.0)])  # underflow, which NumPy ignores
 
 
+def test_warnings_go_where_numpys_go(capsys):
+    graph = Graph()
+    x = graph.placeholder("float64", (3,))
+    plan = plan_of(graph, [x], [1.0 / x])
+    calls, log = [], io.StringIO()
+    with np.errstate(all="call", call=lambda *call: calls.append(call)):
+        plan.run([np.zeros(3)])
+        1.0 / np.zeros(3)
+    with np.errstate(all="log", call=log):
+        plan.run([np.zeros(3)])
+    with np.errstate(all="print"):
+        plan.run([np.zeros(3)])
+    assert calls == [("divide by zero", 1)] * 2
+    assert log.getvalue() == "Warning: divide by zero encountered in divide\n"
+    assert capsys.readouterr().err == log.getvalue()
+
+
 @pytest.mark.parametrize("shape", [(), (5,), (3000,)])
 def test_what_warns_is_computed_right(shape):
     graph = Graph()
@@ -241,6 +259,7 @@ def test_large_runs_let_other_threads_go_on():
     assert sum(start < t < end for t in ticks) >= 3
 
 
+@pytest.mark.signals
 def test_signals_are_handled_between_instructions():
     graph = Graph()
     x = graph.placeholder("float64", (100_000,))

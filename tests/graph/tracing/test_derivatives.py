@@ -204,7 +204,6 @@ def test_traces_for_some_of_the_outputs_are_bounded():
     assert len(derivatives._backward_from) == MOST_PARTIAL
 
 
-@pytest.mark.threads
 def test_threads_that_use_different_outputs():
     f = cytape.function(lambda x: [cnp.sin(x * i) for i in range(8)])
     errors = []

@@ -109,7 +109,6 @@ def test_a_call_is_recorded_if_a_tape_follows_its_input(square, recorder):
 
 
 @squares
-@pytest.mark.threads
 def test_a_call_is_not_recorded_where_nobody_listens(square, recorder):
     x = cytape.constant(V3)
     recorder.watch(x.id)
@@ -156,7 +155,6 @@ def test_every_tape_has_an_entry_of_its_own(square, persistent):
     assert tapes[1].gradient(y, x) is None
 
 
-@pytest.mark.threads
 def test_threads_that_use_an_op_for_the_first_time_at_once():
     """Partials are traced at first use."""
     op = cytape.ops.engine.declare.elementwise("DispatchThreads", np.sin, lambda y, x: np.cos(x))

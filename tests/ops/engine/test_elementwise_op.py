@@ -18,6 +18,13 @@ V3 = np.array([0.5, -1.0, 2.0])
 # -- calling ---------------------------------------------------------------------------------------
 
 
+def test_an_op_takes_a_dtype_in_a_graph():
+    double = cytape.function(lambda x: np.add(x, x, dtype="float32"))
+    y = double(cytape.constant(V3))
+    assert y.dtype == np.float32
+    np.testing.assert_array_equal(y.numpy(), 2 * V3)
+
+
 def test_plain_arrays_are_left_to_numpy():
     out = np.zeros(3)
     assert cnp.add(V3, 1.0, out) is out
