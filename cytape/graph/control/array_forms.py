@@ -1,0 +1,169 @@
+"""The two forms of a TensorArray: a list of elements, and the rows of one tensor."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from cytape.graph.control.array_ops import (
+    blank_like_op,
+    blank_op,
+    grown_op,
+    mark_op,
+    out_of_range,
+    update_rows_op,
+    written_before,
+)
+from cytape.ops.shaping import size as count
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["Elements", "Rows", "Shape", "is_known"]
+
+Shape = tuple[int | None, ...] | None
+
+
+def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
+    """Tell whether all of a shape is known.
+
+    Examples
+    --------
+    >>> is_known((2, 3)), is_known((2, None)), is_known(None)
+    (True, False, False)
+    """
+    return shape is not None and None not in shape
+
+
+class _History:
+    """All elements that were written to an array and to those that came of it, by index.
+
+    Each has the number of its write.
+    """
+
+    __slots__ = ("by_index", "n_writes")
+
+    def __init__(self, by_index: dict[int, tuple[int, Tensor]], n_writes: int) -> None:
+        self.by_index, self.n_writes = by_index, n_writes
+
+
+class Elements:
+    """Elements as they were written: those of a history that are not too late.
+
+    The array that was written last adds to the history, any other to a copy: a write takes the same
+    time whatever the size.
+
+    Parameters
+    ----------
+    size : int
+    by_index : dict of int to Tensor, optional
+
+    Attributes
+    ----------
+    size, n_writes : int
+
+    Examples
+    --------
+    >>> import cytape
+    >>> none = Elements(2)
+    >>> one = none.with_written([0], [cytape.constant(1.0)])
+    >>> other = none.with_written([0], [cytape.constant(2.0)])
+    >>> none.find(0), one.find(0), other.find(0), other.find(1)
+    (None, Tensor(1.), Tensor(2.), None)
+    """
+
+    __slots__ = ("size", "n_writes", "_history")
+
+    def __init__(self, size: int, by_index: dict[int, Tensor] | None = None) -> None:
+        numbered = {i: (0, x) for i, x in (by_index or {}).items()}
+        self.size, self.n_writes = size, 1 if numbered else 0
+        self._history = _History(numbered, self.n_writes)
+
+    def by_index(self) -> dict[int, Tensor]:
+        """Return all elements that there are."""
+        found = self._history.by_index.items()
+        return {i: x for i, (number, x) in found if number < self.n_writes}
+
+    def find(self, index: int) -> Tensor | None:
+        """Return an element, None if it was not written."""
+        if not 0 <= index < self.size:
+            raise out_of_range(index, self.size)
+        number, element = self._history.by_index.get(index, (self.n_writes, None))
+        return element if number < self.n_writes else None
+
+    def with_written(
+        self, places: list[int], values: list[Tensor], grows: bool = False
+    ) -> Elements:
+        """Return these elements and others."""
+        size = max([self.size, *[place + 1 for place in places]]) if grows else self.size
+        after = Elements(size)
+        history = self._history
+        if history.n_writes != self.n_writes:
+            history = _History({i: (0, x) for i, x in self.by_index().items()}, self.n_writes)
+        new: set[int] = set()
+        for place in places:
+            if not 0 <= place < size:
+                raise out_of_range(place, size)
+            if place in history.by_index or place in new:
+                raise written_before(place)
+            new.add(place)
+        for place, value in zip(places, values, strict=True):
+            history.by_index[place] = (self.n_writes, value)
+        after.n_writes = history.n_writes = self.n_writes + 1
+        after._history = history
+        return after
+
+
+class Rows:
+    """All elements as one tensor.
+
+    Parameters
+    ----------
+    tensor : Tensor or None
+        None as long as the shape of elements is not known.
+    written : Tensor
+        Boolean, one for each row there is room for.
+    size : Tensor, optional
+        The number of elements of an array that grows.
+    """
+
+    __slots__ = ("tensor", "written", "size")
+
+    def __init__(self, tensor: Any, written: Any, size: Any = None) -> None:
+        self.tensor, self.written, self.size = tensor, written, size
+
+    @property
+    def n_rows(self) -> Any:
+        """How many there is room for."""
+        (n,) = self.written.shape
+        return count(self.written) if n is None else n
+
+    @property
+    def leaves(self) -> list[Any]:
+        """What it consists of."""
+        leaves = [self.tensor, self.written]
+        return leaves if self.size is None else [*leaves, self.size]
+
+    def grown_to(self, size: Any) -> Rows:
+        """Return rows with room for a number of elements."""
+        tensor = None if self.tensor is None else grown_op(self.tensor, self.size, size, axis=0)
+        return Rows(tensor, grown_op(self.written, self.size, size, axis=0), size)
+
+    def blank(self, shape: Shape, dtype: np.dtype) -> Rows:
+        """Return as many rows of elements of a shape, none of them written."""
+        tensor = blank_op(self.n_rows, shape=shape, dtype=dtype)
+        return Rows(convert_to_tensor(tensor), self.written, self.size)
+
+    def with_written(self, index: Tensor, values: Tensor, shape: Shape) -> Rows:
+        """Return rows of which one, or some, are written."""
+        rows = self
+        if rows.size is not None:
+            rows = rows.grown_to(np.maximum(rows.size, np.max(index) + 1))
+        if rows.tensor is None and is_known(shape):
+            rows = rows.blank(shape, values.dtype)
+        tensor = rows.tensor
+        if tensor is None:
+            element = values if index.shape == () else values[0]
+            tensor = convert_to_tensor(blank_like_op(element, rows.n_rows))
+        tensor = update_rows_op(tensor, values, index, axis=0)
+        return Rows(tensor, mark_op(rows.written, index), rows.size)
