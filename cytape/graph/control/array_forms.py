@@ -9,13 +9,16 @@ import numpy as np
 from cytape.graph.control.array_ops import (
     blank_like_op,
     blank_op,
-    grown_op,
+    capacity_op,
+    checked_op,
+    confirmed_op,
     mark_op,
     out_of_range,
+    resized_op,
+    taken_op,
     update_rows_op,
     written_before,
 )
-from cytape.ops.shaping import size as count
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.tensor import Tensor
 
@@ -123,41 +126,45 @@ class Rows:
         None as long as the shape of elements is not known.
     written : Tensor
         Boolean, one for each row there is room for.
-    size : Tensor, optional
-        The number of elements of an array that grows.
+    size : Tensor
+        The number of elements.
+    grows : bool
+        Whether there may be room for more.
     """
 
-    __slots__ = ("tensor", "written", "size")
+    __slots__ = ("tensor", "written", "size", "grows")
 
-    def __init__(self, tensor: Any, written: Any, size: Any = None) -> None:
-        self.tensor, self.written, self.size = tensor, written, size
+    def __init__(self, tensor: Any, written: Any, size: Any, grows: bool) -> None:
+        self.tensor, self.written, self.size, self.grows = tensor, written, size, grows
 
     @property
     def n_rows(self) -> Any:
         """How many there is room for."""
         (n,) = self.written.shape
-        return count(self.written) if n is None else n
+        if n is not None:
+            return np.asarray(n, np.int64)
+        return capacity_op(self.size) if self.grows else self.size
 
     @property
     def leaves(self) -> list[Any]:
         """What it consists of."""
-        leaves = [self.tensor, self.written]
-        return leaves if self.size is None else [*leaves, self.size]
+        return [self.tensor, self.written, self.size]
 
     def grown_to(self, size: Any) -> Rows:
-        """Return rows with room for a number of elements."""
-        tensor = None if self.tensor is None else grown_op(self.tensor, self.size, size, axis=0)
-        return Rows(tensor, grown_op(self.written, self.size, size, axis=0), size)
+        """Return rows with room for a number of elements, of an array that grows."""
+        ns = self.n_rows, capacity_op(size)
+        tensor = None if self.tensor is None else resized_op(self.tensor, *ns, axis=0)
+        return Rows(tensor, resized_op(self.written, *ns, axis=0), size, True)
 
     def blank(self, shape: Shape, dtype: np.dtype) -> Rows:
         """Return as many rows of elements of a shape, none of them written."""
-        tensor = blank_op(self.n_rows, shape=shape, dtype=dtype)
-        return Rows(convert_to_tensor(tensor), self.written, self.size)
+        tensor = convert_to_tensor(blank_op(self.n_rows, shape=shape, dtype=dtype))
+        return Rows(tensor, self.written, self.size, self.grows)
 
     def with_written(self, index: Tensor, values: Tensor, shape: Shape) -> Rows:
         """Return rows of which one, or some, are written."""
         rows = self
-        if rows.size is not None:
+        if rows.grows:
             rows = rows.grown_to(np.maximum(rows.size, np.max(index) + 1))
         if rows.tensor is None and is_known(shape):
             rows = rows.blank(shape, values.dtype)
@@ -165,5 +172,16 @@ class Rows:
         if tensor is None:
             element = values if index.shape == () else values[0]
             tensor = convert_to_tensor(blank_like_op(element, rows.n_rows))
-        tensor = update_rows_op(tensor, values, index, axis=0)
-        return Rows(tensor, mark_op(rows.written, index), rows.size)
+        written = mark_op(rows.written, index)  # first, as its errors say more
+        tensor = update_rows_op(tensor, values, index, rows.n_rows, axis=0)
+        return Rows(tensor, written, rows.size, self.grows)
+
+    def read(self, index: Tensor) -> Tensor:
+        """Return one element, or some."""
+        found = taken_op(self.tensor, checked_op(index, self.size), self.n_rows, axis=0)
+        return confirmed_op(found, self.written)
+
+    def all(self) -> Tensor:
+        """Return all elements."""
+        tensor = confirmed_op(self.tensor, self.written)
+        return resized_op(tensor, self.n_rows, self.size, axis=0) if self.grows else tensor

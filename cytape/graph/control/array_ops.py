@@ -1,8 +1,10 @@
 """Ops that a TensorArray is made of, where its elements are the rows of one tensor.
 
 Writing is an update of rows, linear in both operands. Whether a row may be written is for `mark_op`
-to say, on a mask of those that are; `confirmed_op` has whoever reads rows depend on that. No rule
-of a derivative reads the mask, so that loops need not keep it.
+to say, on a mask of those that are; `confirmed_op` has whoever reads rows depend on that.
+
+Derivatives of loops keep what rules read in each iteration. So no rule reads the mask, or looks at
+all rows to know how many there are: that is an operand.
 
 An array that grows has room for a power of two of rows, and so is copied seldom.
 """
@@ -14,19 +16,22 @@ import numpy as np
 from cytape.ops.engine.declare import general, multilinear, nondifferentiable
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
-from cytape.ops.shared.conform import fill_like
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
     "blank_like_op",
     "blank_op",
     "capacity",
+    "capacity_op",
+    "checked_op",
+    "cleared_op",
     "confirmed_op",
-    "grown_op",
     "mark_op",
     "out_of_range",
+    "placed_op",
     "positions_op",
-    "shrunk_op",
+    "resized_op",
+    "taken_op",
     "update_rows_op",
     "written_before",
 ]
@@ -70,61 +75,112 @@ def _marked(written, index):
     return marked
 
 
-def _confirmed(x, written, index=None, size=None):
-    for i in () if index is None else np.ravel(index).tolist():
+def _checked(index, size):
+    for i in np.ravel(index).tolist():
         if not 0 <= i < size:
             raise out_of_range(i, int(size))
-    return x
+    return index
 
 
 def _at(index, axis):
     return (slice(None),) * axis + (index,)
 
 
-def _updated(x, rows, index, *, axis):
+def _taken(x, index, n_rows, *, axis):
+    return x[_at(index, axis)]
+
+
+def _placed(rows, index, n_rows, *, axis):
+    shape = rows.shape[:axis] + (int(n_rows),) + rows.shape[axis + index.ndim :]
+    placed = np.zeros(shape, rows.dtype)
+    if index.ndim:
+        np.add.at(placed, _at(index, axis), rows)  # one may be read several times
+    else:
+        placed[_at(index, axis)] = rows
+    return placed
+
+
+def _cleared(x, index, *, axis):
+    cleared = np.array(x)
+    cleared[_at(index, axis)] = 0
+    return cleared
+
+
+def _updated(x, rows, index, n_rows, *, axis):
     updated = np.array(x)
     updated[_at(index, axis)] = rows
     return updated
 
 
 def _update_vjp(op, g):
-    index = _at(op.inputs[2], op.attrs["axis"])
-    rows = g[index]
-    return update_rows_op(g, fill_like(rows, 0), op.inputs[2], **op.attrs), rows, None
+    index, n_rows = op.inputs[2:]
+    return cleared_op(g, index, **op.attrs), taken_op(g, index, n_rows, **op.attrs), None, None
 
 
-def _grown(x, size, new_size, *, axis):
-    n = capacity(max(int(size), int(new_size))) - x.shape[axis]
-    return x if n <= 0 else np.pad(x, [(0, n if i == axis else 0) for i in range(x.ndim)])
+def _update_tangent(op, t, rows, axis):
+    index, n_rows = op.inputs[2:]
+    if rows is None:
+        return cleared_op(t, index, axis=axis)
+    if t is None:
+        return placed_op(rows, index, n_rows, axis=axis)
+    return update_rows_op(t, rows, index, n_rows, axis=axis)
 
 
-def _open(x, *_, axis):
-    return symbolic_spec(tuple([None if i == axis else n for i, n in enumerate(x.shape)]), x.dtype)
+def _resized(x, n_rows, new_n_rows, *, axis):
+    n = int(new_n_rows) - x.shape[axis]
+    if n <= 0:
+        return x[_at(slice(int(new_n_rows)), axis)]
+    return np.pad(x, [(0, n if i == axis else 0) for i in range(x.ndim)])
 
 
 def _later(op):
     return {"axis": op.attrs["axis"] + 1}
 
 
+def _with_axis(shape, axis, *extents):
+    return None if shape is None else (*shape[:axis], *extents, *shape[axis + 1 :])
+
+
+def _taken_spec(x, index, n_rows, *, axis):
+    return symbolic_spec(_with_axis(x.shape, axis, *index.shape), x.dtype)
+
+
+def _placed_spec(rows, index, n_rows, *, axis):
+    after = axis + index.ndim
+    return symbolic_spec((*rows.shape[:axis], None, *rows.shape[after:]), rows.dtype)
+
+
+def _open_spec(x, *_, axis):
+    return symbolic_spec(_with_axis(x.shape, axis, None), x.dtype)
+
+
+taken_op: MultilinearOp = multilinear(
+    "TakeRows", _taken, lambda op, g, *at: placed_op(g, *at, **op.attrs),
+    batched=lambda op, _, t, *at: taken_op(t, *at, **_later(op)), shape_rule=_taken_spec)
+placed_op: MultilinearOp = multilinear(
+    "PlaceRows", _placed, lambda op, g, *at: taken_op(g, *at, **op.attrs),
+    batched=lambda op, _, t, *at: placed_op(t, *at, **_later(op)), shape_rule=_placed_spec)
+cleared_op: MultilinearOp = multilinear(
+    "ClearRows", _cleared, lambda op, g, index: cleared_op(g, index, **op.attrs),
+    batched=lambda op, _, t, index: cleared_op(t, index, **_later(op)),
+    shape_rule=lambda x, index, *, axis: x)
 update_rows_op: GeneralOp = general(
     "UpdateRows", _updated, _update_vjp,
-    lambda op, t, rows, _: update_rows_op(t, rows, op.inputs[2], **op.attrs), saved_inputs=(2,),
-    batched=lambda op, t, rows, _: update_rows_op(t, rows, op.inputs[2], **_later(op)),
-    shape_rule=lambda x, rows, index, *, axis: x)
+    lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"]),
+    saved_inputs=(2, 3), optional_tangents=(0, 1),
+    batched=lambda op, t, rows, *_: _update_tangent(op, t, rows, op.attrs["axis"] + 1),
+    shape_rule=lambda x, *_, axis: x)
+resized_op: MultilinearOp = multilinear(
+    "Resized", _resized, lambda op, g, n, new_n: resized_op(g, new_n, n, **op.attrs),
+    batched=lambda op, _, t, *ns: resized_op(t, *ns, **_later(op)), shape_rule=_open_spec)
 mark_op = nondifferentiable("MarkWritten", _marked, shape_rule=lambda written, index: written)
-confirmed_op = general(
-    "Confirmed", _confirmed, lambda op, g: (g, *[None] * (len(op.input_specs) - 1)),
-    lambda op, t, *_: t, saved_inputs=(), batched=lambda op, t, *_: t,
-    shape_rule=lambda x, *_: x)
-grown_op: MultilinearOp = multilinear(
-    "Grown", _grown, lambda op, g, size, new_size: shrunk_op(g, size, new_size, **op.attrs),
-    batched=lambda op, _, t, size, new_size: grown_op(t, size, new_size, **_later(op)),
-    shape_rule=_open)
-shrunk_op: MultilinearOp = multilinear(
-    "Shrunk", lambda x, size, new_size, *, axis: x[_at(slice(capacity(int(size))), axis)],
-    lambda op, g, size, new_size: grown_op(g, size, new_size, **op.attrs),
-    batched=lambda op, _, t, size, new_size: shrunk_op(t, size, new_size, **_later(op)),
-    shape_rule=_open)
+confirmed_op: MultilinearOp = multilinear(
+    "Confirmed", lambda x, written: x, lambda op, g, written: g,
+    batched=lambda op, _, t, written: t, shape_rule=lambda x, written: x)
+checked_op = nondifferentiable("Checked", _checked, shape_rule=lambda index, size: index)
+capacity_op = nondifferentiable(
+    "Capacity", lambda size: np.asarray(capacity(int(size))),
+    shape_rule=lambda size: symbolic_spec((), np.int64))
 blank_op = nondifferentiable(
     "Blank", lambda size, *, shape, dtype: np.zeros((int(size), *shape), dtype),
     shape_rule=lambda size, *, shape, dtype: symbolic_spec((None, *shape), dtype))

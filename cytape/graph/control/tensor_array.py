@@ -17,8 +17,7 @@ from numpy.typing import DTypeLike
 
 from cytape.graph.control.agreement import as_tensor
 from cytape.graph.control.array_forms import Elements, Rows, Shape, is_known
-from cytape.graph.control.array_ops import blank_op, capacity, confirmed_op, positions_op
-from cytape.ops.indexing import gather
+from cytape.graph.control.array_ops import blank_op, capacity, capacity_op, positions_op
 from cytape.ops.joining import concatenate, split, stack, unstack
 from cytape.ops.shaping import reshape
 from cytape.ops.shared.conform import fill_like
@@ -126,10 +125,10 @@ class TensorArray:
 
     def _blank_rows(self, size: Tensor) -> Rows:
         """Return as many rows as a run of the graph will tell."""
-        rows = Rows(None, blank_op(size, shape=(), dtype=np.dtype(bool)))
-        if self.dynamic_size:
-            rows.size = size
-            rows = rows.grown_to(size)
+        size = size if size.dtype == np.int64 else size.astype(np.int64)
+        n_rows = capacity_op(size) if self.dynamic_size else size
+        written = blank_op(n_rows, shape=(), dtype=np.dtype(bool))
+        rows = Rows(None, written, size, self.dynamic_size)
         return rows.blank(self.element_shape, self.dtype) if is_known(self.element_shape) else rows
 
     def __repr__(self) -> str:
@@ -137,7 +136,7 @@ class TensorArray:
         if isinstance(form, Elements):
             size: Any = form.size
         else:
-            size = form.written.shape[0] if form.size is None else None
+            size = None if form.grows else form.written.shape[0]
         return f"TensorArray({self.dtype}, size={size}, element_shape={self.element_shape})"
 
     # ---- writing
@@ -196,7 +195,7 @@ class TensorArray:
         _require_axis("what is scattered", value)
         self._check(value, value.shape and value.shape[1:])
         if value.shape is not None and _has_value(indices):
-            n = np.size(np.asarray(indices))
+            n = len(_numbers(indices))
             if value.shape[0] not in (None, n):
                 raise ValueError(
                     f"scatter takes a slice for each index, got {value.shape[0]} for {n}")
@@ -241,10 +240,8 @@ class TensorArray:
         array([0., 0.])
         """
         if _has_value(index) and isinstance(self._form, Elements):
-            return self._element(operator.index(index))
-        rows = self._in_rows()
-        index = _as_index(index)
-        return confirmed_op(rows.tensor[index], rows.written, index, self.size())
+            return self._element(*_numbers(index))
+        return self._in_rows().read(_as_index(index))
 
     def gather(self, indices: Any) -> Tensor:
         """Return some elements as one tensor.
@@ -257,12 +254,10 @@ class TensorArray:
         array([3., 3., 1.])
         """
         if _has_value(indices) and isinstance(self._form, Elements):
-            places = np.asarray(indices).reshape(-1).tolist()
+            places = _numbers(indices)
             if places:
                 return stack(list(map(self._element, places)))
-        rows = self._in_rows()
-        indices = _as_index(indices)
-        return confirmed_op(gather(rows.tensor, indices), rows.written, indices, self.size())
+        return self._in_rows().read(_as_index(indices))
 
     def stack(self) -> Tensor:
         """Return all elements as one tensor, along a new first axis.
@@ -276,9 +271,7 @@ class TensorArray:
         form = self._form
         if isinstance(form, Elements) and form.n_writes and form.size:
             return stack(list(map(self._element, range(form.size))))
-        rows = self._in_rows()
-        tensor = confirmed_op(rows.tensor, rows.written)
-        return tensor if rows.size is None else tensor[: rows.size]
+        return self._in_rows().all()
 
     def concat(self) -> Tensor:
         """Return all elements as one tensor, joined along their first axis.
@@ -312,7 +305,7 @@ class TensorArray:
         form = self._form
         if isinstance(form, Elements):
             return constant(form.size)
-        return convert_to_tensor(form.n_rows if form.size is None else form.size)
+        return convert_to_tensor(form.size)
 
     def identity(self) -> TensorArray:
         """Return an array of the same elements.
@@ -341,7 +334,8 @@ class TensorArray:
             self._infer_shape, element_shape, form)
         return array
 
-    def _of_rows(self, rows: Rows) -> TensorArray:
+    def _of_rows(self, tensor: Any, written: Any, size: Any) -> TensorArray:
+        rows = Rows(tensor, written, size, self.dynamic_size)
         shape = getattr(rows.tensor, "shape", None)
         return self._like(rows, self.element_shape if shape is None else tuple(shape[1:]))
 
@@ -374,7 +368,7 @@ class TensorArray:
 
     def _in_rows(self) -> Rows:
         """Return the rows, of elements of a known shape."""
-        rows = Rows(*self.leaves())
+        rows = Rows(*self.leaves(), self.dynamic_size)
         if rows.tensor is None:
             raise ValueError(
                 "TensorArray: nothing was written, and the shape of elements is not known: pass "
@@ -383,13 +377,13 @@ class TensorArray:
         return rows
 
     def leaves(self) -> list[Any]:
-        """Return the tensors that it consists of: the rows, a mask, and the size if it grows.
+        """Return the tensors that it consists of: the rows, which are written, and the size.
 
         Examples
         --------
         >>> import cytape
         >>> cytape.TensorArray("float64", size=2).write(1, 3.0).leaves()
-        [Tensor([0., 3.]), Tensor([False,  True])]
+        [Tensor([0., 3.]), Tensor([False,  True]), Tensor(2, dtype=int64)]
         """
         rows = self._form
         if isinstance(rows, Elements):
@@ -403,9 +397,9 @@ class TensorArray:
                 tensor = tensor_of(np.zeros((n, *shape), self.dtype))
             written = np.zeros(n, bool)
             written[list(elements)] = True
-            size = constant(rows.size) if self.dynamic_size else None
-            rows = Rows(tensor, tensor_of(written), size)
-        if isinstance(rows.size, Tensor) and current_graph() is not None:
+            size = tensor_of(np.asarray(rows.size))
+            rows = Rows(tensor, tensor_of(written), size, self.dynamic_size)
+        if rows.grows and isinstance(rows.size, Tensor) and current_graph() is not None:
             rows = rows.grown_to(rows.size)  # of a number of rows that may change from here on
         return rows.leaves
 
@@ -423,10 +417,9 @@ class TensorArray:
     def _written(self, index: Any, values: Tensor, shape: Any, parts: Callable) -> TensorArray:
         elements = self._as_elements() if _has_value(index) else None
         if elements is None:
-            rows = Rows(*self.leaves()).with_written(_as_index(index), values, shape)
-            return self._of_rows(rows)
-        index = _as_index(index)
-        places = index.numpy().reshape(-1).tolist()
+            rows = Rows(*self.leaves(), self.dynamic_size)
+            return self._of_rows(*rows.with_written(_as_index(index), values, shape).leaves)
+        places = _numbers(index)
         if not places:
             return self
         after = elements.with_written(places, parts(), self.dynamic_size)
@@ -472,13 +465,26 @@ def _has_value(index: Any) -> bool:
     return not isinstance(index, Tensor) or index.graph is None
 
 
+def _numbers(index: Any) -> list[int]:
+    """Return the values of an index, or of several."""
+    array = index.numpy() if isinstance(index, Tensor) else np.asarray(index)
+    _check_index(array.dtype, array.size)
+    return array.reshape(-1).tolist()
+
+
 def _as_index(index: Any) -> Tensor:
-    if isinstance(index, (list, tuple)) and not index:
-        index = np.zeros(0, np.int64)  # NumPy takes it for floats
+    """Return an index, or several, as a tensor of the dtype that all have."""
+    if _has_value(index) and not isinstance(index, Tensor):
+        shape = np.shape(index)
+        return convert_to_tensor(np.asarray(_numbers(index), np.int64).reshape(shape))
     tensor = convert_to_tensor(index)
-    if tensor.dtype.kind not in "iu":
-        raise TypeError(f"an index of a TensorArray must be an integer, got {tensor.dtype}")
+    _check_index(tensor.dtype)
     return tensor if tensor.dtype == np.int64 else tensor.astype(np.int64)
+
+
+def _check_index(dtype: np.dtype, size: int | None = None) -> None:
+    if dtype.kind not in "iu" and size != 0:  # NumPy takes an empty list for floats
+        raise TypeError(f"an index of a TensorArray must be an integer, got {dtype}")
 
 
 def _merged(shape: Shape, other: Sequence[int | None] | None) -> Shape:
@@ -495,11 +501,11 @@ def _require_axis(what: str, value: Tensor) -> None:
 
 nest.register(TensorArray, nest.Rules(
     leaves=TensorArray.leaves,
-    n_leaves=lambda array: 2 + array.dynamic_size,
-    with_leaves=lambda array, leaves: array._of_rows(Rows(*leaves)),
+    n_leaves=lambda array: 3,
+    with_leaves=lambda array, leaves: array._of_rows(*leaves),
     static=lambda array: (
         array.dtype.str, array.dynamic_size, array._infer_shape, array.element_shape),
 ))
 register_structure(
     TensorArray, lambda array: array.leaves()[:1],
-    lambda array, parts: array._of_rows(Rows(*parts, *array.leaves()[1:])))
+    lambda array, parts: array._of_rows(*parts, *array.leaves()[1:]))
