@@ -105,7 +105,8 @@ def next_values(
     specs : sequence of Spec
         What they must be, as far as both are known.
     hint : str, optional
-        What to pass if a shape is meant to change; the new one is appended.
+        What to pass if a shape is meant to change, with braces where the one that allows for it
+        is to stand.
     """
     tensors = []
     for place, x, spec in zip(places, values, specs, strict=True):
@@ -121,7 +122,7 @@ def next_values(
             opened = open_shape(spec.shape, tensor.shape)
             raise ValueError(
                 f"{who} changes the shape of {place} from {spec.shape} to {tensor.shape}"
-                + (f": if that is meant, {hint} {opened}" if hint else "")
+                + (f": if that is meant, {hint.format(opened)}" if hint else "")
             )
         tensors.append(tensor)
     return tensors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -22,7 +23,7 @@ from cytape.graph.control.array_ops import (
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["Elements", "Rows", "Shape", "is_known"]
+__all__ = ["Elements", "Rows", "Shape", "as_index", "has_value", "is_known", "merged", "numbers"]
 
 Shape = tuple[int | None, ...] | None
 
@@ -36,6 +37,54 @@ def is_known(shape: Shape) -> TypeGuard[tuple[int, ...]]:
     (True, False, False)
     """
     return shape is not None and None not in shape
+
+
+def has_value(index: Any) -> bool:
+    """Tell whether an index, or several, have values."""
+    if isinstance(index, (list, tuple)):
+        return all(map(has_value, index))
+    return not isinstance(index, Tensor) or index.graph is None
+
+
+def numbers(index: Any) -> list[int]:
+    """Return the values of an index, or of several.
+
+    Examples
+    --------
+    >>> numbers(np.int32(3)), numbers([1, 2]), numbers([])
+    ([3], [1, 2], [])
+    """
+    array = index.numpy() if isinstance(index, Tensor) else np.asarray(index)
+    _check_index(array.dtype, array.size)
+    return array.reshape(-1).tolist()
+
+
+def as_index(index: Any) -> Tensor:
+    """Return an index, or several, as a tensor of the dtype that all have."""
+    if has_value(index) and not isinstance(index, Tensor):
+        shape = np.shape(index)
+        return convert_to_tensor(np.asarray(numbers(index), np.int64).reshape(shape))
+    tensor = convert_to_tensor(index)
+    _check_index(tensor.dtype)
+    return tensor if tensor.dtype == np.int64 else tensor.astype(np.int64)
+
+
+def _check_index(dtype: np.dtype, size: int | None = None) -> None:
+    if dtype.kind not in "iu" and size != 0:  # NumPy takes an empty list for floats
+        raise TypeError(f"an index of a TensorArray must be an integer, got {dtype}")
+
+
+def merged(shape: Shape, other: Sequence[int | None] | None) -> Shape:
+    """Return what two shapes that agree say together.
+
+    Examples
+    --------
+    >>> merged((2, None), (None, 3)), merged(None, (2,))
+    ((2, 3), (2,))
+    """
+    if shape is None or other is None:
+        return shape if other is None else tuple(other)
+    return tuple([m if n is None else n for n, m in zip(shape, other, strict=True)])
 
 
 class _History:

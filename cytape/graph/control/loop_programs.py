@@ -145,7 +145,7 @@ class Program:
         checked = next_values(
             "body", [self._places[i] for i in tensors], [results[i] for i in tensors],
             [spec for spec in self._specs if spec is not None],
-            "pass shape_invariants with, in its place,")
+            "pass shape_invariants with {} for it")
         for i, tensor in zip(tensors, checked, strict=True):
             results[i] = tensor
         return results

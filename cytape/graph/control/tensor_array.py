@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from cytape.graph.control.agreement import as_tensor
-from cytape.graph.control.array_forms import Elements, Rows, Shape, is_known
+from cytape.graph.control.array_forms import (
+    Elements,
+    Rows,
+    Shape,
+    as_index,
+    has_value,
+    is_known,
+    merged,
+    numbers,
+)
 from cytape.graph.control.array_ops import blank_op, capacity, capacity_op, positions_op
 from cytape.ops.joining import concatenate, split, stack, unstack
 from cytape.ops.shaping import reshape
@@ -194,8 +203,8 @@ class TensorArray:
         value = as_tensor(value, self.dtype)
         _require_axis("what is scattered", value)
         self._check(value, value.shape and value.shape[1:])
-        if value.shape is not None and _has_value(indices):
-            n = len(_numbers(indices))
+        if value.shape is not None and has_value(indices):
+            n = len(numbers(indices))
             if value.shape[0] not in (None, n):
                 raise ValueError(
                     f"scatter takes a slice for each index, got {value.shape[0]} for {n}")
@@ -239,9 +248,9 @@ class TensorArray:
         >>> array.read(1).numpy()
         array([0., 0.])
         """
-        if _has_value(index) and isinstance(self._form, Elements):
-            return self._element(*_numbers(index))
-        return self._in_rows().read(_as_index(index))
+        if has_value(index) and isinstance(self._form, Elements):
+            return self._element(*numbers(index))
+        return self._in_rows().read(as_index(index))
 
     def gather(self, indices: Any) -> Tensor:
         """Return some elements as one tensor.
@@ -253,11 +262,11 @@ class TensorArray:
         >>> array.gather([2, 2, 0]).numpy()
         array([3., 3., 1.])
         """
-        if _has_value(indices) and isinstance(self._form, Elements):
-            places = _numbers(indices)
+        if has_value(indices) and isinstance(self._form, Elements):
+            places = numbers(indices)
             if places:
                 return stack(list(map(self._element, places)))
-        return self._in_rows().read(_as_index(indices))
+        return self._in_rows().read(as_index(indices))
 
     def stack(self) -> Tensor:
         """Return all elements as one tensor, along a new first axis.
@@ -366,9 +375,13 @@ class TensorArray:
             "known: write it, or pass element_shape"
         )
 
+    def _rows(self) -> Rows:
+        tensor, written, size = self.leaves()
+        return Rows(tensor, written, size, self.dynamic_size)
+
     def _in_rows(self) -> Rows:
         """Return the rows, of elements of a known shape."""
-        rows = Rows(*self.leaves(), self.dynamic_size)
+        rows = self._rows()
         if rows.tensor is None:
             raise ValueError(
                 "TensorArray: nothing was written, and the shape of elements is not known: pass "
@@ -415,16 +428,15 @@ class TensorArray:
             )
 
     def _written(self, index: Any, values: Tensor, shape: Any, parts: Callable) -> TensorArray:
-        elements = self._as_elements() if _has_value(index) else None
+        elements = self._as_elements() if has_value(index) else None
         if elements is None:
-            rows = Rows(*self.leaves(), self.dynamic_size)
-            return self._of_rows(*rows.with_written(_as_index(index), values, shape).leaves)
-        places = _numbers(index)
+            return self._of_rows(*self._rows().with_written(as_index(index), values, shape).leaves)
+        places = numbers(index)
         if not places:
             return self
         after = elements.with_written(places, parts(), self.dynamic_size)
-        merged = _merged(self.element_shape, shape) if self._infer_shape else self.element_shape
-        return self._like(after, merged)
+        return self._like(
+            after, merged(self.element_shape, shape) if self._infer_shape else self.element_shape)
 
     def told(self, element_shape: Shape) -> TensorArray:
         """Return an array of elements of a shape, as it may be known later.
@@ -456,42 +468,6 @@ def settled(structure: Any, like: Any) -> Any:
         if isinstance(other, TensorArray) and leaves[i].is_open and is_known(other.element_shape):
             leaves[i] = leaves[i].told(other.element_shape)
     return nest.pack_sequence_as(structure, leaves, expand=False)
-
-
-def _has_value(index: Any) -> bool:
-    """Tell whether an index, or several, have values."""
-    if isinstance(index, (list, tuple)):
-        return all(map(_has_value, index))
-    return not isinstance(index, Tensor) or index.graph is None
-
-
-def _numbers(index: Any) -> list[int]:
-    """Return the values of an index, or of several."""
-    array = index.numpy() if isinstance(index, Tensor) else np.asarray(index)
-    _check_index(array.dtype, array.size)
-    return array.reshape(-1).tolist()
-
-
-def _as_index(index: Any) -> Tensor:
-    """Return an index, or several, as a tensor of the dtype that all have."""
-    if _has_value(index) and not isinstance(index, Tensor):
-        shape = np.shape(index)
-        return convert_to_tensor(np.asarray(_numbers(index), np.int64).reshape(shape))
-    tensor = convert_to_tensor(index)
-    _check_index(tensor.dtype)
-    return tensor if tensor.dtype == np.int64 else tensor.astype(np.int64)
-
-
-def _check_index(dtype: np.dtype, size: int | None = None) -> None:
-    if dtype.kind not in "iu" and size != 0:  # NumPy takes an empty list for floats
-        raise TypeError(f"an index of a TensorArray must be an integer, got {dtype}")
-
-
-def _merged(shape: Shape, other: Sequence[int | None] | None) -> Shape:
-    """Return what two shapes that agree say together."""
-    if shape is None or other is None:
-        return shape if other is None else tuple(other)
-    return tuple([m if n is None else n for n, m in zip(shape, other, strict=True)])
 
 
 def _require_axis(what: str, value: Tensor) -> None:

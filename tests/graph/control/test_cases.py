@@ -131,9 +131,9 @@ def test_errors():
         cytape.case([])
     with pytest.raises(TypeError, match=r"list of pairs \(predicate, function\)"):
         cytape.case([yes, lambda: 1])
-    with pytest.raises(TypeError, match="predicate 1 of pred_fn_pairs must be boolean, got int64"):
+    with pytest.raises(TypeError, match="predicate 1 of .* must be boolean, got int64"):
         cytape.case([(yes, lambda: 1), (3, lambda: 1)])
-    with pytest.raises(ValueError, match=r"predicate 0 .* must be a scalar, got shape \(2,\): .*all"):
+    with pytest.raises(ValueError, match=r"predicate 0 .* be a scalar, got shape \(2,\): .*all"):
         cytape.case([(np.array([True, False]), lambda: 1)])
     with pytest.raises(TypeError, match="function 0 of pred_fn_pairs must be a function, got int"):
         cytape.case([(yes, 1)])
