@@ -228,8 +228,12 @@ cdef Py_ssize_t count(structure, bint expand) except -1:
         return 1 if rules is None else rules.n_leaves(structure)
     enter()
     try:
-        for child in structure.values() if isinstance(structure, dict) else structure:
-            n += count(child, expand)
+        if isinstance(structure, dict):
+            for key in structure:
+                n += count(structure[key], expand)
+        else:
+            for child in structure:
+                n += count(child, expand)
     finally:
         Py_LeaveRecursiveCall()
     return n
