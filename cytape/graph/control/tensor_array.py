@@ -356,7 +356,8 @@ class TensorArray:
         if self.graph is not None or current_graph() is not None:
             return None
         written = np.flatnonzero(form.written.numpy()).tolist()
-        return Elements(int(self.size()), {i: form.tensor[i] for i in written})
+        elements = unstack(form.tensor) if written else ()  # one op, whatever their number
+        return Elements(int(self.size()), {i: elements[i] for i in written})
 
     def _element(self, index: int) -> Tensor:
         assert isinstance(self._form, Elements)
