@@ -2,7 +2,10 @@
 
 import cytape.graph.tracing.own_gradients  # noqa: F401  (it installs what it does)
 import cytape.graph.tracing.saved_draws  # noqa: F401  (likewise)
+from cytape.graph.control.cases import case, switch_case
 from cytape.graph.control.control_flow import cond, while_loop
+from cytape.graph.control.scans import foldl, foldr, map_fn, scan
+from cytape.graph.control.tensor_array import TensorArray
 from cytape.graph.differentiation.aggregation import AggregationMethod
 from cytape.graph.differentiation.graph_gradients import gradients
 from cytape.graph.differentiation.second_order import hessian_vector_product, hessians
@@ -33,10 +36,14 @@ __all__ = [
     "Operation",
     "RunTrace",
     "Session",
+    "TensorArray",
+    "case",
     "colocate_with",
     "cond",
     "control_dependencies",
     "device",
+    "foldl",
+    "foldr",
     "function",
     "get_default_graph",
     "get_variable",
@@ -44,8 +51,11 @@ __all__ = [
     "group",
     "hessian_vector_product",
     "hessians",
+    "map_fn",
     "name_scope",
     "no_op",
     "placeholder",
+    "scan",
+    "switch_case",
     "while_loop",
 ]

@@ -1,5 +1,6 @@
 # Nested structures of leaves, flattened and packed.
 
-cpdef list flatten(structure)
-cpdef pack_sequence_as(structure, flat_sequence)
+cpdef list flatten(structure, bint expand=*)
+cpdef pack_sequence_as(structure, flat_sequence, bint expand=*)
 cpdef with_children(container, list children)
+cpdef rules_of(structure)

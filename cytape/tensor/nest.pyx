@@ -3,7 +3,8 @@
 Whatever is none of these is a leaf: a tensor, an array, a number, a string, an ``IndexedSlices``,
 ``None``. A dict is flattened in the sorted order of its keys, so that two dicts with the same keys
 match in whatever order they were filled; packing keeps the order and the type of the dict given.
-Keys of several types are sorted by type first.
+Keys of several types are sorted by type first. A class can be registered, whose objects are
+structures too; `flatten` and `pack_sequence_as` leave these whole if they are told so.
 """
 
 cdef extern from "Python.h":
@@ -11,13 +12,42 @@ cdef extern from "Python.h":
     void Py_LeaveRecursiveCall()
 
 import copy
+from collections import namedtuple
 from numbers import Number
 
-__all__ = ["assert_same_structure", "flatten", "map_structure", "pack_sequence_as", "with_children"]
+__all__ = [
+    "Rules",
+    "assert_same_structure",
+    "flatten",
+    "flatten_up_to",
+    "map_structure",
+    "pack_sequence_as",
+    "paths",
+    "register",
+    "rules_of",
+    "with_children",
+]
+
+# What is known of a class whose objects are structures: functions of an object that return its
+# leaves, their number, an object of other leaves, and what else there is to it, hashable.
+Rules = namedtuple("Rules", "leaves n_leaves with_leaves static")
+cdef dict registered = {}
 
 
-cpdef list flatten(structure):
+def register(cls, rules) -> None:
+    """Have the objects of a class, not of its subclasses, be structures."""
+    registered[cls] = rules
+
+
+cpdef rules_of(structure):
+    """Return the rules for an object of a registered class, None for any other."""
+    return registered.get(type(structure))
+
+
+cpdef list flatten(structure, bint expand=True):
     """List the leaves of a structure; a leaf alone is a list of one.
+
+    Objects of registered classes are leaves if they are not to be expanded.
 
     Examples
     --------
@@ -27,11 +57,45 @@ cpdef list flatten(structure):
     [5]
     """
     cdef list leaves = []
-    collect(structure, leaves)
+    collect(structure, leaves, expand)
     return leaves
 
 
-cpdef pack_sequence_as(structure, flat_sequence):
+def flatten_up_to(shallow, structure, bint expand=True) -> list:
+    """List the parts of a structure that are where another one has its leaves.
+
+    None where the other has an object of a registered class stands for each of its leaves. Lists
+    and tuples are as good as each other.
+
+    Raises
+    ------
+    ValueError
+        If the structures differ above these.
+
+    Examples
+    --------
+    >>> flatten_up_to({"x": 0, "y": [1, 2]}, {"x": (2, None), "y": [(), (3,)]})
+    [(2, None), (), (3,)]
+    """
+    cdef list parts = []
+    collect_up_to(shallow, structure, parts, expand)
+    return parts
+
+
+def paths(structure, str name, bint expand=True) -> list:
+    """Say of each leaf where it is in a structure of a name.
+
+    Examples
+    --------
+    >>> paths({"x": 0, "y": [1, 2]}, "loop_vars")
+    ["loop_vars['x']", "loop_vars['y'][0]", "loop_vars['y'][1]"]
+    """
+    cdef list found = []
+    collect_paths(structure, name, found, expand)
+    return found
+
+
+cpdef pack_sequence_as(structure, flat_sequence, bint expand=True):
     """Put leaves, in the order of `flatten`, into a new structure like the given one.
 
     Raises
@@ -45,12 +109,13 @@ cpdef pack_sequence_as(structure, flat_sequence):
     {'w': ['w0', 'w1'], 'b': ('b0', 'b1')}
     """
     cdef list leaves = list(flat_sequence)
-    if len(leaves) == 1 and not is_nested(structure):
+    if len(leaves) == 1 and not is_nested(structure) and not (
+            expand and type(structure) in registered):
         return leaves[0]
-    n_leaves = len(flatten(structure))
+    n_leaves = count(structure, expand)
     if len(leaves) != n_leaves:
         raise ValueError(f"got {len(leaves)} leaves for a structure of {n_leaves}: {structure!r}")
-    return rebuild(structure, iter(leaves))
+    return rebuild(structure, iter(leaves), expand)
 
 
 def map_structure(function, first, *others):
@@ -61,11 +126,11 @@ def map_structure(function, first, *others):
     >>> map_structure(lambda x, y: x + y, {"a": 1, "b": [2]}, {"b": [20], "a": 10})
     {'a': 11, 'b': [22]}
     """
-    if not others and not is_nested(first):
+    if not others and not is_nested(first) and type(first) not in registered:
         return function(first)
     for other in others:
         assert_same_structure(first, other)
-    return rebuild(first, map(function, flatten(first), *map(flatten, others)))
+    return rebuild(first, map(function, flatten(first), *map(flatten, others)), True)
 
 
 def assert_same_structure(first, second) -> None:
@@ -134,33 +199,98 @@ cdef inline bint is_nested(structure) noexcept:
     return isinstance(structure, (list, tuple, dict))
 
 
-cdef int collect(structure, list leaves) except -1:
+cdef int collect(structure, list leaves, bint expand) except -1:
     if not is_nested(structure):
-        leaves.append(structure)
+        rules = rules_of(structure) if expand else None
+        if rules is None:
+            leaves.append(structure)
+        else:
+            leaves.extend(rules.leaves(structure))
         return 0
     enter()
     try:
         if isinstance(structure, dict):
             for key in sorted_keys(structure):
-                collect(structure[key], leaves)
+                collect(structure[key], leaves, expand)
         else:
             for child in structure:
-                collect(child, leaves)
+                collect(child, leaves, expand)
     finally:
         Py_LeaveRecursiveCall()
     return 0
 
 
-cdef rebuild(structure, leaves):
-    cdef dict by_key
+cdef Py_ssize_t count(structure, bint expand) except -1:
+    """The number of leaves, which need not be there to be counted."""
+    cdef Py_ssize_t n = 0
     if not is_nested(structure):
-        return next(leaves)
+        rules = rules_of(structure) if expand else None
+        return 1 if rules is None else rules.n_leaves(structure)
     enter()
     try:
         if isinstance(structure, dict):
-            by_key = {key: rebuild(structure[key], leaves) for key in sorted_keys(structure)}
+            for key in structure:
+                n += count(structure[key], expand)
+        else:
+            for child in structure:
+                n += count(child, expand)
+    finally:
+        Py_LeaveRecursiveCall()
+    return n
+
+
+cdef int collect_up_to(shallow, structure, list parts, bint expand) except -1:
+    rules = rules_of(shallow) if expand else None
+    if rules is not None and structure is None:
+        parts.extend([None] * rules.n_leaves(shallow))
+        return 0
+    if rules is None and not is_nested(shallow):
+        parts.append(structure)
+        return 0
+    in_order = isinstance(shallow, (list, tuple)) and isinstance(structure, (list, tuple))
+    if not in_order or len(shallow) != len(structure):
+        assert_alike(shallow, structure)
+    enter()
+    try:
+        for child, part in zip(children_of(shallow), children_of(structure), strict=True):
+            collect_up_to(child, part, parts, expand)
+    finally:
+        Py_LeaveRecursiveCall()
+    return 0
+
+
+cdef int collect_paths(structure, str name, list found, bint expand) except -1:
+    if not is_nested(structure):
+        found.extend([name] * count(structure, expand))
+        return 0
+    if isinstance(structure, dict):
+        steps = [f"[{key!r}]" for key in sorted_keys(structure)]
+    elif hasattr(structure, "_fields"):
+        steps = [f".{field}" for field in structure._fields]
+    else:
+        steps = [f"[{i}]" for i in range(len(structure))]
+    enter()
+    try:
+        for step, child in zip(steps, children_of(structure), strict=True):
+            collect_paths(child, name + step, found, expand)
+    finally:
+        Py_LeaveRecursiveCall()
+    return 0
+
+
+cdef rebuild(structure, leaves, bint expand):
+    cdef dict by_key
+    if not is_nested(structure):
+        rules = rules_of(structure) if expand else None
+        return next(leaves) if rules is None else rules.with_leaves(
+            structure, [next(leaves) for _ in range(rules.n_leaves(structure))])
+    enter()
+    try:
+        if isinstance(structure, dict):
+            by_key = {key: rebuild(structure[key], leaves, expand)
+                      for key in sorted_keys(structure)}
             return with_children(structure, [by_key[key] for key in structure])
-        return with_children(structure, [rebuild(child, leaves) for child in structure])
+        return with_children(structure, [rebuild(child, leaves, expand) for child in structure])
     finally:
         Py_LeaveRecursiveCall()
 
@@ -168,20 +298,8 @@ cdef rebuild(structure, leaves):
 cdef int assert_same(first, second) except -1:
     cdef list children, others
     cdef Py_ssize_t i
-    if not is_nested(first) and not is_nested(second):
+    if not assert_alike(first, second):
         return 0
-    kind, other_kind = kind_of(first), kind_of(second)
-    if kind is not other_kind:
-        raise ValueError(
-            f"structures differ: {describe(kind, first)}, where the other has "
-            f"{describe(other_kind, second)}"
-        )
-    if kind is dict and first.keys() != second.keys():
-        raise ValueError(f"structures differ: keys {list(first)} and {list(second)}")
-    if len(first) != len(second):
-        raise ValueError(
-            f"structures differ in length, {len(first)} and {len(second)}: {first!r} and {second!r}"
-        )
     enter()
     try:
         children, others = children_of(first), children_of(second)
@@ -190,6 +308,27 @@ cdef int assert_same(first, second) except -1:
     finally:
         Py_LeaveRecursiveCall()
     return 0
+
+
+cdef int assert_alike(first, second) except -1:
+    """Raise unless two structures are of one kind; return whether they have children to compare."""
+    if not is_nested(first) and not is_nested(second) and not registered:
+        return 0
+    kind, other_kind = kind_of(first), kind_of(second)
+    if kind is not other_kind:
+        raise ValueError(
+            f"structures differ: {describe(kind, first)}, where the other has "
+            f"{describe(other_kind, second)}"
+        )
+    if not is_nested(first):
+        return 0
+    if kind is dict and first.keys() != second.keys():
+        raise ValueError(f"structures differ: keys {list(first)} and {list(second)}")
+    if len(first) != len(second):
+        raise ValueError(
+            f"structures differ in length, {len(first)} and {len(second)}: {first!r} and {second!r}"
+        )
+    return 1
 
 
 cdef inline int enter() except -1:
@@ -203,7 +342,9 @@ cdef kind_of(structure):
         return type(structure) if hasattr(structure, "_fields") else tuple
     if isinstance(structure, list):
         return list
-    return dict if isinstance(structure, dict) else None
+    if isinstance(structure, dict):
+        return dict
+    return type(structure) if type(structure) in registered else None
 
 
 cdef str describe(kind, structure):

@@ -150,7 +150,8 @@ def test_a_given_gradient_is_followed():
 
 @pytest.mark.parametrize("eager", [False, True])
 def test_a_tensor_becomes_the_graphs_own(eager):
-    outer, graph = FunctionGraph("outer", None), FunctionGraph("g", None)
+    outer = FunctionGraph("outer", None)
+    graph = FunctionGraph("g", outer)
     x = cytape.constant(2.0) if eager else outer.constant(2.0)
     y = in_graph(graph, x)
     assert y.graph is graph

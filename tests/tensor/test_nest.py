@@ -172,3 +172,79 @@ def cyclic(kind):
 def test_structures_without_an_end(structure, use):
     with pytest.raises(RecursionError, match="nested too deeply or contains itself"):
         use(structure())
+
+
+class Box:
+    """A registered structure of two leaves, and what does not change."""
+
+    def __init__(self, first, second, name="box"):
+        self.first, self.second, self.name = first, second, name
+
+
+class BoxOfAnotherKind(Box):
+    """Not registered."""
+
+
+nest.register(Box, nest.Rules(
+    leaves=lambda box: [box.first, box.second], n_leaves=lambda box: 2,
+    with_leaves=lambda box, leaves: Box(*leaves, box.name), static=lambda box: box.name))
+
+
+def test_objects_of_registered_classes_are_structures():
+    structure = {"a": [Box(1, None, "left"), 3], "b": Box(4, 5)}
+    assert nest.flatten(structure) == [1, None, 3, 4, 5]
+    packed = nest.pack_sequence_as(structure, list("abcde"))
+    assert (packed["a"][0].second, packed["a"][0].name, packed["b"].first) == ("b", "left", "d")
+    assert nest.map_structure(lambda x: (x, x), Box(1, 2)).second == (2, 2)
+    assert nest.pack_sequence_as(Box(1, 2), [3, 4]).first == 3
+    with pytest.raises(ValueError, match="got 2 leaves for a structure of 5"):
+        nest.pack_sequence_as(structure, [1, 2])
+
+
+def test_they_can_be_left_whole():
+    box = Box(1, 2)
+    assert nest.flatten([box, 3], expand=False) == [box, 3]
+    assert nest.flatten(box, expand=False) == [box]
+    assert nest.pack_sequence_as({"a": [box]}, [7], expand=False) == {"a": [7]}
+    assert nest.paths([box, {"k": 1}], "x", expand=False) == ["x[0]", "x[1]['k']"]
+
+
+def test_subclasses_are_leaves():
+    box = BoxOfAnotherKind(1, 2)
+    assert nest.flatten([box]) == [box]
+    assert nest.rules_of(box) is None
+
+
+def test_registered_structures_agree_with_their_own_kind():
+    nest.assert_same_structure([Box(1, 2)], [Box(3, 4, "other")])
+    for other in ([1], [(1, 2)], [BoxOfAnotherKind(1, 2)]):
+        with pytest.raises(ValueError, match="structures differ"):
+            nest.assert_same_structure([Box(1, 2)], other)
+        with pytest.raises(ValueError, match="structures differ"):
+            nest.assert_same_structure(other, [Box(1, 2)])
+
+
+@given(STRUCTURES)
+def test_there_is_a_path_to_every_leaf(structure):
+    assert [eval(path, {"x": structure}) for path in nest.paths(structure, "x")] == (
+        nest.flatten(structure))
+
+
+def test_paths_of_registered_structures_and_named_tuples():
+    assert nest.paths(Pair([1], Box(2, 3)), "p") == ["p.first[0]", "p.second", "p.second"]
+    assert nest.paths(5, "p") == ["p"]
+
+
+@given(STRUCTURES)
+def test_flatten_up_to_the_leaves_of_a_structure_itself(structure):
+    assert nest.flatten_up_to(structure, structure) == nest.flatten(structure)
+
+
+def test_flatten_up_to():
+    assert nest.flatten_up_to([1, (2,)], ((3, None), [()])) == [(3, None), ()]
+    assert nest.flatten_up_to(1, (3, None)) == [(3, None)]
+    assert nest.flatten_up_to([Box(1, 2), 3], [None, ()]) == [None, None, ()]
+    assert nest.flatten_up_to([Box(1, 2), 3], [None, ()], expand=False) == [None, ()]
+    for shallow, structure in (([1, 2], [1]), ({"a": 1}, {"b": 1}), ([1], 5), ([[1]], [5])):
+        with pytest.raises(ValueError, match="structures differ"):
+            nest.flatten_up_to(shallow, structure)

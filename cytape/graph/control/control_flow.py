@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
+from cytape.graph.control.agreement import (
+    as_predicate,
+    as_tensor,
+    check_parallel_iterations,
+    check_structures,
+    require_function,
+    without_gradients,
+)
 from cytape.graph.control.conditional import call_branch
+from cytape.graph.control.loop_programs import Program
 from cytape.graph.control.loops import Loop
-from cytape.graph.tracing.bodies import given_symbols, like
+from cytape.graph.control.tensor_array import settled
+from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
-from cytape.tensor.making import constant, convert_to_tensor
-from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.state import building_into, current_graph, stop_recording, unrecorded
 from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.variable import Variable
 
-__all__ = ["cond", "while_loop"]
+__all__ = ["body_graph", "cond", "either", "name_result", "while_loop"]
 
 
 def cond(
@@ -73,9 +84,23 @@ def cond(
     (-1.0, -1.0)
     """
     for argument, f in (("true_fn", true_fn), ("false_fn", false_fn)):
-        if not callable(f):
-            raise TypeError(f"{argument} must be a function, got {type(f).__name__}")
-    pred = _predicate("pred", pred)
+        require_function(argument, f)
+    if isinstance(pred, bool):
+        raise TypeError(
+            f"pred must be a boolean tensor or array, got the Python bool {pred}, for which Python "
+            "has if"
+        )
+    return either(as_predicate("pred", pred), true_fn, false_fn, name)
+
+
+def either(
+    pred: Tensor,
+    true_fn: Callable[[], Any],
+    false_fn: Callable[[], Any],
+    name: str | None,
+    called: tuple[str, str] = ("true_fn", "false_fn"),
+) -> Any:
+    """Call one of two functions, of which errors speak as they are called."""
     graph = current_graph() if pred.graph is None else current_graph() or pred.graph
     if graph is None:
         return true_fn() if pred else false_fn()
@@ -86,69 +111,46 @@ def cond(
             with unrecorded(), building_into(body):
                 functions.append((body, call_traced(body, f)))
         (body, of_true), (other_body, of_false) = functions
-        _check_structures("the results of true_fn and false_fn", of_true, of_false)
-        leaves = _agreeing(body, nest.flatten(of_true), other_body, nest.flatten(of_false))
+        who = " and ".join(called)
+        check_structures(f"the results of {who}", of_true, of_false)
+        of_true, of_false = settled(of_true, of_false), settled(of_false, of_true)
+        leaves = _agreeing(who, body, of_true, other_body, of_false)
         traces, assigned = _branches([body, other_body], leaves)
         results = iter(call_branch(
             pred, traces, [trace.captured_inputs for trace in traces], assigned))
-        _told(graph, name, assigned is not None)
+        name_result(graph, name, assigned is not None)
     packed = [None if leaf is None else next(results) for leaf in leaves[0]]
     return nest.pack_sequence_as(of_true, packed)
 
 
-def _predicate(argument: str, pred: Any) -> Tensor:
-    if isinstance(pred, bool):
-        raise TypeError(
-            f"{argument} must be a boolean tensor or array, got the Python bool {pred}, for which "
-            "Python has if and while"
-        )
-    tensor = convert_to_tensor(pred)
-    if tensor.dtype != np.bool_:
-        raise TypeError(f"{argument} must be boolean, got {tensor.dtype}: compare it, say with 0")
-    if not may_agree(tensor.shape, ()):
-        raise ValueError(f"{argument} must be a scalar, got shape {tensor.shape}")
-    return tensor
-
-
-def _check_structures(what: str, first: Any, second: Any) -> None:
-    try:
-        nest.assert_same_structure(first, second)
-    except ValueError as error:
-        raise ValueError(
-            f"{what} must agree in structure, got {first!r} and {second!r}: {error}"
-        ) from None
-
-
-def _as_tensor(x: Any, dtype: Any = None) -> Tensor:
-    """Return a tensor for what a function returned; a number in a dtype if it fits."""
-    if isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.generic)) and (
-            dtype is not None and np.result_type(dtype, x) == dtype):
-        return constant(x, dtype)
-    return convert_to_tensor(x)
-
-
-def _agreeing(body: FunctionGraph, leaves: list, other_body: FunctionGraph, others: list) -> list:
+def _agreeing(
+    who: str, body: FunctionGraph, result: Any, other_body: FunctionGraph, other: Any
+) -> list:
     """Return tensors of both graphs that agree in dtypes, None where both functions say None."""
+    with unrecorded(), building_into(body):
+        leaves = nest.flatten(result)
+    with unrecorded(), building_into(other_body):
+        others = nest.flatten(other)
     first: list[Tensor | None] = []
     second: list[Tensor | None] = []
-    for i, (x, y) in enumerate(zip(leaves, others, strict=True)):
+    for place, x, y in zip(nest.paths(result, "result"), leaves, others, strict=True):
         if x is None and y is None:
             first.append(None)
             second.append(None)
             continue
         if x is None or y is None:
             raise ValueError(
-                "true_fn and false_fn must return the same structure, but of their results number "
-                f"{i} one is None: {x!r} and {y!r}"
+                f"{who} must return the same structure, but of their results at {place} one is "
+                f"None: {x!r} and {y!r}"
             )
         with unrecorded(), building_into(body):
-            a = in_graph(body, _as_tensor(x, getattr(y, "dtype", None)))
+            a = in_graph(body, as_tensor(x, getattr(y, "dtype", None)))
         with unrecorded(), building_into(other_body):
-            b = in_graph(other_body, _as_tensor(y, a.dtype))
+            b = in_graph(other_body, as_tensor(y, a.dtype))
         if a.dtype != b.dtype:
             raise TypeError(
-                f"true_fn and false_fn must return the same dtypes, but their results number {i} "
-                f"are {a.dtype} and {b.dtype}"
+                f"{who} must return the same dtypes, but their results at {place} are {a.dtype} "
+                f"and {b.dtype}: convert one, say with astype"
             )
         first.append(a)
         second.append(b)
@@ -179,7 +181,7 @@ def _nothing(graph: FunctionGraph, tensor: Tensor) -> Tensor:
     return graph.constant(tensor_of(np.zeros(shape, tensor.dtype)))
 
 
-def _told(graph: Any, name: str | None, stateful: bool) -> None:
+def name_result(graph: Any, name: str | None, stateful: bool) -> None:
     """Name the node that was built last, and have the graph forget what it has changed."""
     node = graph.n_nodes - 1
     if stateful:
@@ -193,7 +195,12 @@ def while_loop(
     cond: Callable[..., Any],
     body: Callable[..., Any],
     loop_vars: Any,
+    shape_invariants: Any = None,
+    *,
     maximum_iterations: Any = None,
+    back_prop: bool = True,
+    parallel_iterations: int = 10,
+    return_same_structure: bool = True,
     name: str | None = None,
 ) -> Any:
     """Call a function on its own results, as long as another one says.
@@ -204,13 +211,24 @@ def while_loop(
     Parameters
     ----------
     cond : callable
-        Called with the loop variables; returns a boolean scalar tensor: whether to go on.
+        Called with the loop variables; returns whether to go on, a boolean scalar.
     body : callable
         Called with the loop variables; returns their next values, of the same structure, shapes and
         dtypes.
-    loop_vars : list, tuple or other structure of Tensor or array_like
+    loop_vars : list, tuple or other structure of Tensor, array_like or TensorArray
         The start values. The parts of a list or tuple are separate arguments of the functions.
+    shape_invariants : structure, optional
+        What remains of the shapes, structured as `loop_vars`: for each a shape in which extents
+        that may change are None, or a `Spec` (``Spec.of(None, dtype)`` where the rank may change).
+        None: the shape of the start value.
     maximum_iterations : int or Tensor, optional
+    back_prop : bool, optional
+        Whether derivatives go through the loop. If not, the results are constants to them.
+    parallel_iterations : int, optional
+        At least 1. It has no effect: iterations run one after the other.
+    return_same_structure : bool, optional
+        Whether the result is built as `loop_vars` if this is a list or tuple of one; if not it is
+        the last value itself.
     name : str, optional
         Of the op in the graph.
 
@@ -222,9 +240,9 @@ def while_loop(
     Raises
     ------
     TypeError
-        If `cond` returns something else than a boolean tensor, or `body` changes a dtype.
+        If `cond` returns something else than a boolean, or `body` changes a dtype.
     ValueError
-        If `body` changes a shape or the structure.
+        If `cond` returns no scalar, or `body` changes a shape or the structure.
 
     Notes
     -----
@@ -232,7 +250,7 @@ def while_loop(
     each iteration, and then backward over these. What is the same in all iterations, because it
     comes from outside the loop, is not kept, and gets the sum of its gradients. Random numbers are
     not drawn again, and variables not assigned to again. A body that assigns to variables is traced
-    twice.
+    twice, and so is one that is the first to write to a `TensorArray`.
 
     Examples
     --------
@@ -249,16 +267,26 @@ def while_loop(
     >>> y, tape.gradient(y, [v, a])
     (Tensor(162.), [Tensor(81.), Tensor(216.)])
     """
-    for argument, f in (("cond", cond), ("body", body)):
-        if not callable(f):
-            raise TypeError(f"{argument} must be a function, got {type(f).__name__}")
+    require_function("cond", cond)
+    require_function("body", body)
+    check_parallel_iterations(parallel_iterations)
     if maximum_iterations is not None:
         maximum_iterations = _checked_maximum(maximum_iterations)
-    program = _Program(cond, body, loop_vars)
+    with nullcontext() if back_prop else stop_recording():
+        result = _looped(Program(cond, body, loop_vars, shape_invariants), maximum_iterations, name)
+    if not back_prop:
+        result = without_gradients(result)
+    if not return_same_structure and isinstance(loop_vars, (list, tuple)) and len(loop_vars) == 1:
+        return result[0]
+    return result
+
+
+def _looped(program: Program, maximum: Any, name: str | None) -> Any:
+    """Run a loop, or add it to a graph from where on its condition has no value."""
     variables = program.starts
-    graph = _graph_around([*variables, maximum_iterations])
+    graph = _graph_around([*variables, maximum])
     count = 0
-    while graph is None and (maximum_iterations is None or count < maximum_iterations):
+    while graph is None and (maximum is None or count < maximum):
         pred = program.goes_on(variables)
         graph = pred.graph
         if graph is None:
@@ -266,11 +294,12 @@ def while_loop(
                 break
             variables = program.step(variables)
             count += 1
-    if graph is not None:
-        limit = np.iinfo(np.int64).max if maximum_iterations is None else maximum_iterations
-        with building_into(graph):
-            variables = _build_loop(graph, program, variables, limit, count, name)
-    return nest.pack_sequence_as(loop_vars, variables)
+    if graph is None:
+        return program.packed(variables)
+    limit = np.iinfo(np.int64).max if maximum is None else maximum
+    with building_into(graph):
+        program = program.in_graph(variables)
+        return program.packed(_build_loop(graph, program, limit, count, name))
 
 
 def _checked_maximum(maximum: Any) -> Any:
@@ -281,69 +310,27 @@ def _checked_maximum(maximum: Any) -> Any:
     return int(tensor) if tensor.graph is None else tensor
 
 
-def _graph_around(tensors: list) -> Any:
-    """Return the graph that a loop over some tensors is a part of, None if they have values."""
+def _graph_around(variables: list) -> Any:
+    """Return the graph that a loop over something is a part of, None if all has values."""
     graph = current_graph()
-    for tensor in tensors:
-        if graph is None and isinstance(tensor, Tensor):
-            graph = tensor.graph
+    for variable in variables:
+        if graph is None:
+            graph = getattr(variable, "graph", None)
     return graph
 
 
-class _Program:
-    """The functions of a loop, called with lists of tensors and checked."""
-
-    def __init__(self, cond: Callable, body: Callable, loop_vars: Any) -> None:
-        self._cond, self._body, self._loop_vars = cond, body, loop_vars
-        self._unpacked = isinstance(loop_vars, (list, tuple)) and not hasattr(loop_vars, "_fields")
-        self.starts = list(map(convert_to_tensor, nest.flatten(loop_vars)))
-
-    def _call(self, f: Callable, variables: list[Tensor]) -> Any:
-        structure = nest.pack_sequence_as(self._loop_vars, variables)
-        arguments = tuple(structure) if self._unpacked else (structure,)
-        graph = current_graph()
-        return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
-            f(*arguments))
-
-    def goes_on(self, variables: list[Tensor]) -> Tensor:
-        return _predicate("the result of cond", self._call(self._cond, variables))
-
-    def step(self, variables: list[Tensor]) -> list[Tensor]:
-        results = self._call(self._body, variables)
-        if self._unpacked:
-            kind = type(self._loop_vars)
-            results = kind(results) if isinstance(results, (list, tuple)) else kind([results])
-        _check_structures("loop_vars and the results of body", self._loop_vars, results)
-        tensors = []
-        for i, (x, start) in enumerate(zip(nest.flatten(results), self.starts, strict=True)):
-            tensor = _as_tensor(x, start.dtype)
-            if tensor.dtype != start.dtype:
-                raise TypeError(
-                    f"body changes the dtype of loop variable {i} from {start.dtype} to "
-                    f"{tensor.dtype}"
-                )
-            if not may_agree(tensor.shape, start.shape):
-                raise ValueError(
-                    f"body changes the shape of loop variable {i} from {start.shape} to "
-                    f"{tensor.shape}"
-                )
-            tensors.append(tensor)
-        return tensors
-
-
 def _build_loop(
-    graph: Any, program: _Program, variables: list[Tensor], limit: Any, count: int, name: str | None
+    graph: Any, program: Program, limit: Any, count: int, name: str | None
 ) -> list[Tensor]:
     """Add the node of a loop that has made some iterations already."""
-    starts = [in_graph(graph, variable) for variable in variables]
-    symbols = list(map(graph.symbol_of, starts))
+    starts: list[Any] = [in_graph(graph, start) for start in program.starts]
     if isinstance(limit, int):
         limit = graph.constant(np.asarray(limit - count, np.int64))
     assigned: dict[int, Variable] = {}
     while True:
-        body = _body_graph(f"{name or 'while'}_body", graph, assigned)
+        body = body_graph(f"{name or 'while'}_body", graph, assigned)
         with unrecorded(), building_into(body):
-            arguments = like(body, graph, symbols)
+            arguments = program.arguments(body)
             arguments_at = list(map(body.symbol_of, arguments))
             body.starts = list(zip(starts, arguments_at, strict=True))
             results = [in_graph(body, x) for x in program.step(arguments)]
@@ -351,9 +338,9 @@ def _build_loop(
             break
         # Each iteration must look at what the one before assigned, even before it assigns itself.
         assigned = body.assigned
-    condition = _body_graph(f"{name or 'while'}_cond", graph, assigned)
+    condition = body_graph(f"{name or 'while'}_cond", graph, assigned)
     with unrecorded(), building_into(condition):
-        more_arguments = like(condition, graph, symbols)
+        more_arguments = program.arguments(condition)
         goes_on = in_graph(condition, program.goes_on(more_arguments))
     assigned = condition.assigned
     given = [body.tensor_at(symbol) for symbol in given_symbols(body)]
@@ -365,11 +352,12 @@ def _build_loop(
         trace, limit, starts, [], trace.captured_inputs, condition_trace,
         condition_trace.captured_inputs,
         assigned=tuple(assigned.values()) if stateful else None).call()
-    _told(graph, name, stateful)
+    name_result(graph, name, stateful)
     return outputs[1 : 1 + len(starts)]
 
 
-def _body_graph(name: str, graph: Any, assigned: dict[int, Variable]) -> FunctionGraph:
+def body_graph(name: str, graph: Any, assigned: dict[int, Variable]) -> FunctionGraph:
+    """Return a graph in another one for a function that changes some variables, and maybe more."""
     body = FunctionGraph(name, graph)
     body.assigned.update(assigned)
     return body

@@ -65,6 +65,13 @@ class FunctionGraph(Graph):
             "it instead, or keep it in a Variable"
         )
 
+    def seen_from_outside(self) -> str:
+        """Say where its tensors are from, and what to do."""
+        return (
+            f"{self.name}, the body of a branch, a loop or a function, and is used outside of it: "
+            "return it from there, from a loop as a loop variable"
+        )
+
     def argument_like(self, spec: Spec) -> Tensor:
         """Do the same faster, where the spec is known."""
         return self.add_source(placeholder_op, {"shape": spec.shape, "dtype": spec.dtype}, spec)
@@ -75,8 +82,17 @@ class FunctionGraph(Graph):
             return tensor
         symbol = self._captured.get(tensor.id)
         if symbol is None:
+            if isinstance(tensor.graph, FunctionGraph) and not self.is_within(tensor.graph):
+                raise ValueError(f"{tensor!r} belongs to {tensor.graph.seen_from_outside()}")
             symbol = self._captured[tensor.id] = self.symbol_of(self.stand_in_for(tensor))
         return self.tensor_at(symbol)
+
+    def is_within(self, graph: SymbolicGraph) -> bool:
+        """Tell whether a graph is one around this one."""
+        around = self.outer_graph
+        while around is not None and around is not graph:
+            around = getattr(around, "outer_graph", None)
+        return around is graph
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
         """Add what stands for a tensor from outside, of which calls pass the value."""

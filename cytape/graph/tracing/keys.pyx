@@ -1,4 +1,4 @@
-from cytape.tensor.nest cimport with_children
+from cytape.tensor.nest cimport rules_of, with_children
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from numpy cimport ndarray
@@ -107,6 +107,10 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
         describe_value(x.dense_shape, key, objects)
         describe(x.values, key, tensors, objects)
         describe(x.indices, key, tensors, objects)
+    elif (rules := rules_of(x)) is not None:
+        key.append((kind, rules.static(x)))
+        for part in rules.leaves(x):
+            describe(part, key, tensors, objects)
     elif is_array(x):
         x = convert_to_tensor(x)
         key.append((<Tensor>x).held.spec)
@@ -181,6 +185,9 @@ def with_tensors(x, replace):
     if isinstance(x, IndexedSlices):
         values, indices = with_tensors(x.values, replace), with_tensors(x.indices, replace)
         return IndexedSlices(values, indices, x.dense_shape)
+    rules = rules_of(x)
+    if rules is not None:
+        return rules.with_leaves(x, [with_tensors(leaf, replace) for leaf in rules.leaves(x)])
     return replace(x) if is_array(x) else x
 
 

@@ -33,8 +33,12 @@ cdef class SymbolicGraph(NodeStore):
     def capture(self, Tensor tensor):
         """Return this graph's tensor for one that is not its own."""
         if is_symbolic(tensor.held):
-            raise ValueError(f"{tensor!r} belongs to another graph than the one being built")
+            raise ValueError(f"{tensor!r} belongs to {tensor.graph.seen_from_outside()}")
         return self.constant(tensor)
+
+    def seen_from_outside(self) -> str:
+        """Say what this graph is to another one, which cannot use its tensors."""
+        return "another graph than the one being built"
 
     def constant(self, tensor, name=None):
         """Return this graph's tensor for a value that never changes."""

@@ -278,11 +278,11 @@ def test_d_4c_10_what_is_refused(eager):
     x = cytape.constant([1.0, 2.0]) if eager else graph.placeholder("float64", (2,))
     i = cytape.constant(0) if eager else graph.placeholder("int64", ())
     true = i < 5
-    with pytest.raises(TypeError, match="dtype of loop variable 0 from int64 to float64"):
+    with pytest.raises(TypeError, match="dtype of loop_vars from int64 to float64: .*astype"):
         cytape.while_loop(lambda i: i < 5, lambda i: i + 0.5, i)
-    with pytest.raises(TypeError, match="dtype of loop variable 0 from int64 to float64"):
+    with pytest.raises(TypeError, match="dtype of loop_vars from int64 to float64: .*astype"):
         cytape.while_loop(lambda i: i < 5, lambda i: 0.5, i)
-    with pytest.raises(ValueError, match=r"shape of loop variable 0 from \(2,\) to \(4,\)"):
+    with pytest.raises(ValueError, match=r"shape of loop_vars from .*invariants with \(None,\)"):
         cytape.while_loop(
             lambda x: cnp.sum(x) < 99, lambda x: cnp.concatenate([x, x]), x)
     with pytest.raises(ValueError, match="structure"):
@@ -297,8 +297,10 @@ def test_d_4c_10_what_is_refused(eager):
         cytape.cond(true, x, lambda: x)
     with pytest.raises(TypeError, match="body must be a function"):
         cytape.while_loop(lambda i: i < 5, None, i)
-    with pytest.raises(TypeError, match="Python bool True"):
-        cytape.while_loop(lambda i: True, lambda i: i, i)
+    with pytest.raises(ValueError, match=r"of cond must be a scalar, got shape \(2,\): .*all"):
+        cytape.while_loop(lambda x: x > 0, lambda x: x, x)
+    with pytest.raises(TypeError, match="the result of cond must be boolean, got int64"):
+        cytape.while_loop(lambda i: 1, lambda i: i, i)
     with pytest.raises(TypeError, match="maximum_iterations must be an integer"):
         cytape.while_loop(lambda i: i < 5, lambda i: i, i, maximum_iterations=2.5)
 
@@ -313,6 +315,181 @@ def test_d_4c_10_branches_that_do_not_agree(graph):
         cytape.cond(p, lambda: (x, None), lambda: (x, x))
     with pytest.raises(TypeError, match="float64 and int64"):
         cytape.cond(p, lambda: x, lambda: cytape.constant(1))
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_d_4c_10_errors_say_which_variable_it_is(eager):
+    graph = None if eager else cytape.Graph()
+    x = cytape.constant([1.0, 2.0]) if eager else graph.placeholder("float64", (2,))
+    loop_vars = {"count": 0, "state": (x, [x])}
+
+    def changed(part, new):
+        def body(v):
+            state = {"a": (new(v), [x]), "b": (x, [new(v)])}.get(part, v["state"])
+            return {"count": new(v) if part == "count" else v["count"] + 1, "state": state}
+        return lambda: cytape.while_loop(lambda v: v["count"] < 3, body, loop_vars)
+
+    with pytest.raises(TypeError, match=r"body changes the dtype of loop_vars\['count'\] "):
+        changed("count", lambda v: v["count"] + 0.5)()
+    with pytest.raises(TypeError, match=r"loop_vars\['state'\]\[0\] from float64 to bool"):
+        changed("a", lambda v: v["state"][0] > 0)()
+    with pytest.raises(ValueError, match=r"of loop_vars\['state'\]\[1\]\[0\] from \(2,\) to "
+                       r"\(1, 2\): if that is meant, pass shape_invariants with None for it$"):
+        changed("b", lambda v: x[None])()
+    with pytest.raises(ValueError, match=r"returns None for loop_vars\['state'\]\[1\]\[0\]"):
+        changed("b", lambda v: None)()
+    with pytest.raises(ValueError, match="agree in structure.*the leaf .*the other has a tuple"):
+        changed("b", lambda v: (x,))()
+
+
+def test_d_4c_10_tensors_of_a_body_are_not_for_use_outside(graph):
+    x, out = scalar(), []
+
+    def leak(v):
+        out.append(v * 2.0)
+        return out[-1]
+
+    y = cytape.while_loop(lambda v: v < 10, leak, x, name="grow")
+    z = cytape.cond(x < 1, lambda: leak(x), lambda: x)
+    for inner, name in zip(out, ("grow_body", "cond_true"), strict=True):
+        for use in (lambda v: v + y, lambda v: z * v, lambda v: cnp.stack([x, v]), lambda v: -v):
+            with pytest.raises(ValueError, match=f"belongs to {name}, .* return it from there"):
+                use(inner)  # noqa: B023
+        with pytest.raises(ValueError, match=f"belongs to {name}"):
+            cytape.while_loop(lambda v: v < 1, lambda v, inner=inner: v + inner, x)
+    with pytest.raises(ValueError, match="belongs to cond_true"):
+        cytape.cond(x < 1, lambda: leak(x), lambda: out[-1])
+
+    @cytape.function
+    def f(x):
+        return cytape.cond(x < 1, lambda: leak(x), lambda: x) + out[-1]
+
+    with pytest.raises(ValueError, match="belongs to cond_true"):
+        f(cytape.constant(1.0))
+
+
+# ---- the other parameters of loops
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_python_bools_as_results_of_the_condition(traced):
+    def f(x, go_on):
+        return cytape.while_loop(lambda v: go_on, lambda v: v * 2.0, x, maximum_iterations=3)
+
+    g = cytape.function(f) if traced else f
+    for go_on, expected in ((True, 8.0), (False, 1.0), (np.True_, 8.0), (np.bool_(False), 1.0)):
+        assert float(g(cytape.constant(1.0), go_on)) == expected
+        assert float(cytape.grad(lambda x, go_on=go_on: g(x, go_on))(1.0)) == expected
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("invariants", [
+    [None, (None,)], ([], [None]), ((), cytape.Spec.of((None,), "float64")),
+])
+def test_shape_invariants(traced, invariants):
+    def f(x):
+        _, y = cytape.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, cnp.concatenate([y, 2.0 * y[:1]])), (0, x),
+            invariants)
+        assert x.graph is None or y.shape == (None,)
+        return y
+
+    g = cytape.function(f) if traced else f
+    assert g(cytape.constant([1.0, 5.0])).numpy().tolist() == [1.0, 5.0, 2.0, 2.0, 2.0]
+    gradient = cytape.grad(lambda x: cnp.sum(f(x) * np.array([1.0, 10.0, 100.0, 1.0, 1.0])))
+    assert gradient(np.array([1.0, 5.0])).tolist() == [205.0, 10.0]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_shape_invariant_of_unknown_rank(traced):
+    def f(x):
+        return cytape.while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, x[None] * cnp.sum(y)), (0, x),
+            [None, cytape.Spec.of(None, "float64")])[1]
+
+    g = cytape.function(f) if traced else f
+    assert g(cytape.constant([1.0, 2.0])).numpy().tolist() == [[9.0, 18.0]]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_shape_invariants_of_a_single_variable_and_of_structures(traced):
+    def single(x):
+        return cytape.while_loop(
+            lambda y: cnp.size(y) < 5, lambda y: cnp.concatenate([y, y]), x, (None,))
+
+    def nested(x):
+        return cytape.while_loop(
+            lambda s: cnp.size(s["y"][0]) < 5,
+            lambda s: {"y": (cnp.concatenate([s["y"][0], x]),), "n": s["n"] + 1},
+            {"n": 0, "y": (x,)}, {"n": (), "y": ((None,),)})["y"][0]
+
+    for f, size in ((single, 8), (nested, 6)):
+        f = cytape.function(f) if traced else f
+        assert f(cytape.constant([1.0, 2.0])).shape == (size,)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_shape_invariants_hold(traced):
+    def raises(error, match, body, invariants):
+        def call(x):
+            return cytape.while_loop(lambda i, y: i < 2, body, (0, x), invariants)
+        with pytest.raises(error, match=match):
+            (cytape.function(call) if traced else call)(cytape.constant([[1.0, 2.0]]))
+
+    raises(ValueError, r"shape of loop_vars\[1\] from \(None, 2\) to .* 4\): .* \(None, None\)",
+           lambda i, y: (i + 1, cnp.concatenate([y, y], axis=1)), [(), (None, 2)])
+    raises(ValueError, r"invariant of loop_vars\[1\], .* does not allow for its start value, .*"
+           r"shape \(1, 2\)", lambda i, y: (i + 1, y), [(), (None, 3)])
+    raises(ValueError, "does not allow for", lambda i, y: (i + 1, y),
+           [(), cytape.Spec.of((1, 2), "int64")])
+    raises(ValueError, "shape_invariants must be structured as loop_vars: structures differ",
+           lambda i, y: (i + 1, y), [()])
+    raises(TypeError, "invariant of .* must be a shape, such as .*, got 'wide'",
+           lambda i, y: (i + 1, y), [(), "wide"])
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_without_back_prop_the_results_are_constants(traced):
+    def f(x):
+        y = cytape.while_loop(lambda v: v < 8, lambda v: v * x, x, back_prop=False)
+        return y, y * x
+
+    f = cytape.function(f) if traced else f
+    x = cytape.constant(2.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y, product = f(x)
+    assert (float(y), tape.gradient(y, x), float(tape.gradient(product, x))) == (8.0, None, 8.0)
+    with cytape.ForwardAccumulator(x, cytape.constant(1.0)) as accumulator:
+        y, product = f(x)
+    assert (accumulator.jvp(y), float(accumulator.jvp(product))) == (None, 8.0)
+
+
+def test_without_back_prop_in_a_graph(graph):
+    x = scalar()
+    y = cytape.while_loop(lambda v: v < 8, lambda v: v * x, x, back_prop=False)
+    assert cytape.gradients(y, x) == [None]
+    [slope] = cytape.gradients(y * x, x)
+    assert run([y, slope], {x: 2.0}) == [8.0, 8.0]
+
+
+def test_return_same_structure(graph):
+    x = scalar()
+    loop = lambda v, **more: cytape.while_loop(  # noqa: E731
+        lambda v, *_: v < 8, lambda v, *more: (v * v, *more), v, **more)
+    assert isinstance(loop([x]), list)
+    assert isinstance(loop((x,), return_same_structure=False), cytape.Tensor)
+    assert len(loop((x, x), return_same_structure=False)) == 2
+    assert isinstance(loop([cytape.constant(2.0)], return_same_structure=False), cytape.Tensor)
+
+
+def test_parallel_iterations_have_no_effect(graph):
+    x = scalar()
+    y = cytape.while_loop(lambda v: v < 8, lambda v: v * v, x, parallel_iterations=1)
+    assert run([y], {x: 2.0}) == [16.0]
+    for wrong, error in ((0, ValueError), (2.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="parallel_iterations must be"):
+            cytape.while_loop(lambda v: v < 8, lambda v: v * v, x, parallel_iterations=wrong)
 
 
 # ---- values in hand

@@ -268,3 +268,19 @@ def test_tensors_are_replaced_where_they_were_found():
     assert result[3:5] == ([7], (8,)) and result[5] is arguments[5]
     assert [x.note for x in (result[1], result[3], result[4])] == ["kept"] * 3
     assert default["b"] is X
+
+
+def test_arrays_of_tensors_are_described_by_their_tensors_and_what_does_not_change():
+    ones = cytape.TensorArray("float64", 2).write(0, np.ones(3))
+    key, tensors = key_of(ones)
+    assert [tensor.shape for tensor in tensors] == [(2, 3), (2,), ()]
+    assert key == key_of(cytape.TensorArray("float64", 2).write(1, np.zeros(3)))[0]
+    for other in (
+        cytape.TensorArray("float64", 2).write(0, np.ones(4)), cytape.TensorArray("float64", 2),
+        cytape.TensorArray("float32", 2).write(0, np.ones(3, np.float32)),
+        cytape.TensorArray("float64", 2, dynamic_size=True).write(0, np.ones(3)),
+        cytape.TensorArray("float64", 2, infer_shape=False, element_shape=(3,)),
+    ):
+        assert key_of(other)[0] != key
+    replaced = with_tensors([ones], lambda x: x if x.dtype != float else x * 2.0)[0]
+    assert replaced.stack().numpy().tolist() == [[2.0] * 3, [0.0] * 3]

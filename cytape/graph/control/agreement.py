@@ -1,0 +1,136 @@
+"""What the functions of branches and loops return: checked, with errors that say where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.ops.creation import stop_gradient_op
+from cytape.ops.shared.grouping import may_agree
+from cytape.tensor import nest
+from cytape.tensor.making import constant, convert_to_tensor
+from cytape.tensor.spec import Spec
+from cytape.tensor.tensor import Tensor
+
+__all__ = [
+    "as_predicate",
+    "as_tensor",
+    "check_parallel_iterations",
+    "check_structures",
+    "next_values",
+    "open_shape",
+    "require_function",
+    "without_gradients",
+]
+
+
+def require_function(argument: str, f: Any) -> None:
+    """Raise unless an argument is a function."""
+    if not callable(f):
+        raise TypeError(f"{argument} must be a function, got {type(f).__name__}")
+
+
+def check_parallel_iterations(number: Any) -> None:
+    """Raise unless it is a number of iterations; how many has no effect."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError(f"parallel_iterations must be an integer, got {number!r}")
+    if number < 1:
+        raise ValueError(f"parallel_iterations must be at least 1, got {number}")
+
+
+def as_predicate(argument: str, pred: Any) -> Tensor:
+    """Return a boolean scalar as a tensor."""
+    tensor = convert_to_tensor(pred)
+    if tensor.dtype != np.bool_:
+        raise TypeError(f"{argument} must be boolean, got {tensor.dtype}: compare it, say with 0")
+    if not may_agree(tensor.shape, ()):
+        raise ValueError(
+            f"{argument} must be a scalar, got shape {tensor.shape}: reduce it, say with "
+            "cytape.numpy.all or any"
+        )
+    return tensor
+
+
+def as_tensor(x: Any, dtype: Any = None) -> Tensor:
+    """Return a tensor for what a function returned; a number in a dtype if it fits.
+
+    Examples
+    --------
+    >>> as_tensor(2, np.dtype("float32")).dtype, as_tensor(0.5, np.dtype(int)).dtype
+    (dtype('float32'), dtype('float64'))
+    """
+    if isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.generic)) and (
+            dtype is not None and np.result_type(dtype, x) == dtype):
+        return constant(x, dtype)
+    return convert_to_tensor(x)
+
+
+def check_structures(what: str, first: Any, second: Any) -> None:
+    """Raise unless two structures agree."""
+    try:
+        nest.assert_same_structure(first, second)
+    except ValueError as error:
+        raise ValueError(
+            f"{what} must agree in structure, got {first!r} and {second!r}: {error}"
+        ) from None
+
+
+def open_shape(shape: Sequence[int | None] | None, other: Sequence[int | None] | None) -> Any:
+    """Return the shape that leaves open what differs in two; None if that is the rank.
+
+    Examples
+    --------
+    >>> open_shape((2, 3), (4, 3))
+    (None, 3)
+    """
+    if shape is None or other is None or len(shape) != len(other):
+        return None
+    return tuple([n if n == m else None for n, m in zip(shape, other, strict=True)])
+
+
+def next_values(
+    who: str, places: Sequence[str], values: Iterable[Any], specs: Sequence[Spec], hint: str = ""
+) -> list[Tensor]:
+    """Return tensors that take the places of others, and so must have their dtypes and shapes.
+
+    Parameters
+    ----------
+    who : str
+        The function that returned them.
+    places : sequence of str
+        What each is, in errors.
+    values : iterable
+    specs : sequence of Spec
+        What they must be, as far as both are known.
+    hint : str, optional
+        What to pass if a shape is meant to change, with braces where the one that allows for it
+        is to stand.
+    """
+    tensors = []
+    for place, x, spec in zip(places, values, specs, strict=True):
+        if x is None:
+            raise ValueError(f"{who} returns None for {place}, which is a tensor of {spec.dtype}")
+        tensor = as_tensor(x, spec.dtype)
+        if tensor.dtype != spec.dtype:
+            raise TypeError(
+                f"{who} changes the dtype of {place} from {spec.dtype} to {tensor.dtype}: convert "
+                "it, say with astype"
+            )
+        if not may_agree(tensor.shape, spec.shape):
+            opened = open_shape(spec.shape, tensor.shape)
+            raise ValueError(
+                f"{who} changes the shape of {place} from {spec.shape} to {tensor.shape}"
+                + (f": if that is meant, {hint.format(opened)}" if hint else "")
+            )
+        tensors.append(tensor)
+    return tensors
+
+
+def without_gradients(structure: Any) -> Any:
+    """Return a structure of tensors as constants to whoever differentiates."""
+    def constant_of(x: Any) -> Any:
+        return stop_gradient_op(x) if isinstance(x, Tensor) and x.spec.trainable else x
+
+    return nest.map_structure(constant_of, structure)

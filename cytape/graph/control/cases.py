@@ -1,0 +1,207 @@
+"""cytape.case and cytape.switch_case: one of several functions, as tensors say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.graph.control.agreement import as_predicate, require_function
+from cytape.graph.control.control_flow import either
+from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.shared.grouping import may_agree
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.spec import Spec
+
+__all__ = ["case", "switch_case"]
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """Call the function of the first predicate that is true.
+
+    Where all have values only that function is called. In a graph, or a function that is traced,
+    all functions are traced, and one runs whenever the graph runs.
+
+    Parameters
+    ----------
+    pred_fn_pairs : sequence of (bool or Tensor, callable), or dict of these
+        Predicates are boolean scalars, functions without arguments. What these return must agree in
+        structure and dtypes, but not in shapes.
+    default : callable, optional
+        Called if no predicate is true.
+    exclusive : bool, optional
+        Whether it is an error if several predicates are true.
+    strict : bool, optional
+        Whether a list or tuple of one that a function returns is returned as it is; else what is in
+        it.
+    name : str, optional
+        Of the op in the graph.
+
+    Returns
+    -------
+    Tensor or structure
+        What the function returned.
+
+    Raises
+    ------
+    TypeError
+        If a predicate is not boolean, a function is none, or they return different dtypes.
+    ValueError
+        If there are no pairs, a predicate is no scalar, the functions return different structures,
+        no predicate is true and there is no default, or several are and they are exclusive. In a
+        graph the last two are errors when it runs.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> @cytape.function
+    ... def hat(x):
+    ...     return cytape.case(
+    ...         [(x < -1, lambda: 0.0), (x < 0, lambda: 1 + x), (x < 1, lambda: 1 - x)],
+    ...         default=lambda: 0.0)
+    >>> [float(hat(np.array(x))) for x in (-2.0, -0.25, 0.25, 2.0)]
+    [0.0, 0.75, 0.75, 0.0]
+    >>> float(cytape.grad(hat)(np.array(0.25)))
+    -1.0
+    """
+    pairs = _pairs("pred_fn_pairs", "(predicate, function)", pred_fn_pairs)
+    preds, functions = [], []
+    for i, (pred, f) in enumerate(pairs):
+        preds.append(as_predicate(f"predicate {i} of pred_fn_pairs", pred))
+        require_function(f"function {i} of pred_fn_pairs", f)
+        functions.append(f)
+    if default is not None:
+        require_function("default", default)
+        functions.append(default)
+    first = first_true_op(*preds, exclusive=bool(exclusive), has_default=default is not None)
+    result = _chosen(convert_to_tensor(first), functions, 0, name)
+    unpacked = not strict and isinstance(result, (list, tuple)) and len(result) == 1
+    return result[0] if unpacked else result
+
+
+def switch_case(
+    branch_index: Any,
+    branch_fns: Any,
+    default: Callable[[], Any] | None = None,
+    name: str = "switch_case",
+) -> Any:
+    """Call the function of an index.
+
+    Where it has a value only that function is called. In a graph, or a function that is traced, all
+    functions are traced, and one runs whenever the graph runs.
+
+    Parameters
+    ----------
+    branch_index : int or Tensor
+        A scalar.
+    branch_fns : sequence of callable, or of (int, callable), or dict of int to callable
+        Functions without arguments, for 0, 1, ... What they return must agree in structure and
+        dtypes, but not in shapes.
+    default : callable, optional
+        Called if there is no function for the index; by default the last one of `branch_fns`.
+    name : str, optional
+        Of the op in the graph.
+
+    Returns
+    -------
+    Tensor or structure
+        What the function returned.
+
+    Raises
+    ------
+    TypeError
+        If the index is no integer, a function is none, or they return different dtypes.
+    ValueError
+        If there are no functions, they are not for 0, 1, ..., the index is no scalar, or the
+        functions return different structures.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> @cytape.function
+    ... def activated(which, x):
+    ...     return cytape.switch_case(which, [lambda: np.tanh(x), lambda: np.maximum(x, 0.0)])
+    >>> [float(activated(np.array(which), np.array(-3.0))) for which in (0, 1, 7)]
+    [-0.9950547536867305, 0.0, 0.0]
+    """
+    functions = _indexed_functions(branch_fns)
+    for i, f in enumerate(functions):
+        require_function(f"function {i} of branch_fns", f)
+    if default is not None:
+        require_function("default", default)
+        functions.append(default)
+    index = convert_to_tensor(branch_index)
+    if index.dtype.kind not in "iu":
+        raise TypeError(f"branch_index must be an integer, got {index.dtype}")
+    if not may_agree(index.shape, ()):
+        raise ValueError(f"branch_index must be a scalar, got shape {index.shape}")
+    last = len(functions) - 1
+    return _chosen(known_branch_op(index, last=last), functions, 0, name)
+
+
+def _pairs(argument: str, of: str, given: Any) -> list[tuple[Any, Any]]:
+    pairs = list(given.items()) if isinstance(given, Mapping) else given
+    if not isinstance(pairs, Sequence) or not all(
+            isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+        raise TypeError(f"{argument} must be a list of pairs {of}, or a dict, got {given!r}")
+    if not pairs:
+        raise ValueError(f"{argument} must have at least one pair {of}")
+    return list(pairs)
+
+
+def _indexed_functions(given: Any) -> list[Callable[[], Any]]:
+    if isinstance(given, Sequence) and given and all(map(callable, given)):
+        return list(given)
+    by_index = dict(_pairs("branch_fns", "(index, function)", given))
+    if len(by_index) < len(given) or sorted(by_index) != list(range(len(by_index))):
+        raise ValueError(
+            "the functions of branch_fns must be for 0, 1, ..., each index once, got "
+            f"{[index for index, _ in _pairs('branch_fns', '', given)]}"
+        )
+    return [by_index[i] for i in range(len(by_index))]
+
+
+def _chosen(index: Any, functions: list, first: int, name: str) -> Any:
+    """Call the function of an index; `first` is that of the first of them."""
+    if len(functions) == 1:
+        return functions[0]()
+    middle = len(functions) // 2
+    halves = (functions[:middle], first), (functions[middle:], first + middle)
+    called = (_branches(*halves[0]), _branches(*halves[1]))
+    return either(
+        convert_to_tensor(index < first + middle), lambda: _chosen(index, *halves[0], name),
+        lambda: _chosen(index, *halves[1], name), name, called)
+
+
+def _branches(functions: list, first: int) -> str:
+    last = first + len(functions) - 1
+    return f"branch {first}" if first == last else f"branches {first} to {last}"
+
+
+def _first_true(*preds: Any, exclusive: bool, has_default: bool) -> np.ndarray:
+    true = [i for i, pred in enumerate(preds) if pred]
+    if exclusive and len(true) > 1:
+        raise ValueError(f"exclusive predicates of case are true together: {true}")
+    if not true and not has_default:
+        raise ValueError("no predicate of case is true, and it has no default")
+    return np.asarray(true[0] if true else len(preds), np.int64)
+
+
+def _scalar_spec(*_: Any, **__: Any) -> Spec:
+    return Spec.of((), np.int64)
+
+
+first_true_op = nondifferentiable("FirstTrue", _first_true, shape_rule=_scalar_spec)
+known_branch_op = nondifferentiable(
+    "KnownBranch",
+    lambda index, *, last: np.asarray(index if 0 <= index <= last else last, np.int64),
+    shape_rule=_scalar_spec)

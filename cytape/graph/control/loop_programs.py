@@ -1,0 +1,166 @@
+"""The functions of a loop, called with lists of its variables and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cytape.graph.control.agreement import as_predicate, check_structures, next_values
+from cytape.graph.control.tensor_array import TensorArray, settled
+from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.ops.shared.grouping import may_agree
+from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["Program"]
+
+
+class Program:
+    """Condition and body of a loop.
+
+    Where all has a value a `TensorArray` is one variable; in a graph its tensors are.
+
+    Parameters
+    ----------
+    cond, body : callable
+    loop_vars : structure
+    shape_invariants : structure or None
+    expand : bool, optional
+        Whether a `TensorArray` is taken apart.
+
+    Attributes
+    ----------
+    starts : list of Tensor or TensorArray
+        The start values.
+    """
+
+    def __init__(
+        self, cond: Callable, body: Callable, loop_vars: Any, shape_invariants: Any,
+        expand: bool = False,
+    ) -> None:
+        self._functions = cond, body
+        self._loop_vars, self._invariants, self._expand = loop_vars, shape_invariants, expand
+        self._unpacked = isinstance(loop_vars, (list, tuple)) and not hasattr(loop_vars, "_fields")
+        self._places = nest.paths(loop_vars, "loop_vars", expand)
+        self.starts: list[Any] = [
+            leaf if isinstance(leaf, TensorArray) else convert_to_tensor(leaf)
+            for leaf in nest.flatten(loop_vars, expand)
+        ]
+        self._specs = self._invariant_specs()
+
+    def _invariant_specs(self) -> list[Spec | None]:
+        """Return what the variables are in all iterations, None for a `TensorArray`."""
+        given: list[Any] = [None] * len(self.starts)
+        if self._invariants is not None:
+            try:
+                given = nest.flatten_up_to(self._loop_vars, self._invariants, self._expand)
+            except ValueError as error:
+                raise ValueError(
+                    f"shape_invariants must be structured as loop_vars: {error}") from None
+        specs: list[Spec | None] = []
+        for place, start, invariant in zip(self._places, self.starts, given, strict=True):
+            if isinstance(start, TensorArray):
+                specs.append(None)
+                continue
+            spec = start.spec
+            if isinstance(invariant, Spec):
+                spec = invariant
+            elif invariant is not None:
+                spec = symbolic_spec(_checked_shape(place, invariant), start.dtype)
+            if spec.dtype != start.dtype or not _allows(spec.shape, start.shape):
+                raise ValueError(
+                    f"the shape invariant of {place}, {spec!r}, does not allow for its start "
+                    f"value, {start.dtype} of shape {start.shape}"
+                )
+            specs.append(spec)
+        return specs
+
+    def in_graph(self, variables: list) -> Program:
+        """Return the same loop with all in tensors, from some variables on."""
+        cond, body = self._functions
+        loop_vars = self.packed(variables)
+        leaves = nest.flatten(loop_vars)
+        if any(leaf is None for leaf in leaves):
+            loop_vars = self._settled(loop_vars, leaves)
+        return Program(cond, body, loop_vars, self._invariants, expand=True)
+
+    def _settled(self, loop_vars: Any, leaves: list) -> Any:
+        """Tell arrays the shapes of the elements that a first trace of the body writes."""
+        trial = FunctionGraph("while_body", current_graph())
+        with unrecorded(), building_into(trial):
+            arguments = []
+            for leaf in leaves:
+                tensor = None if leaf is None else convert_to_tensor(leaf)
+                arguments.append(
+                    None if tensor is None else trial.argument(tensor.shape, tensor.dtype))
+            results = self._results(nest.pack_sequence_as(loop_vars, arguments))
+        loop_vars = settled(loop_vars, results)
+        places = nest.paths(loop_vars, "loop_vars")
+        for place, leaf in zip(places, nest.flatten(loop_vars), strict=True):
+            if leaf is None:
+                raise ValueError(
+                    f"{place} needs to know the shape of its elements before the loop: pass "
+                    "TensorArray an element_shape without None, or write an element before"
+                )
+        return loop_vars
+
+    def packed(self, variables: list) -> Any:
+        """Return variables in the structure of the loop's."""
+        return nest.pack_sequence_as(self._loop_vars, variables, self._expand)
+
+    def arguments(self, graph: FunctionGraph) -> list[Tensor]:
+        """Add what stands for the variables to the graph of a function."""
+        return [
+            graph.argument(None if spec.shape is None else tuple(spec.shape), spec.dtype)
+            for spec in self._specs if spec is not None
+        ]
+
+    def _call(self, f: Callable, structure: Any) -> Any:
+        arguments = tuple(structure) if self._unpacked else (structure,)
+        graph = current_graph()
+        return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
+            f(*arguments))
+
+    def goes_on(self, variables: list) -> Tensor:
+        """Call the condition."""
+        result = self._call(self._functions[0], self.packed(variables))
+        return as_predicate("the result of cond", result)
+
+    def _results(self, structure: Any) -> Any:
+        results = self._call(self._functions[1], structure)
+        if self._unpacked:
+            kind = type(self._loop_vars)
+            results = kind(results) if isinstance(results, (list, tuple)) else kind([results])
+        check_structures("loop_vars and the results of body", self._loop_vars, results)
+        return results
+
+    def step(self, variables: list) -> list:
+        """Call the body."""
+        results = nest.flatten(self._results(self.packed(variables)), self._expand)
+        tensors = [i for i, spec in enumerate(self._specs) if spec is not None]
+        checked = next_values(
+            "body", [self._places[i] for i in tensors], [results[i] for i in tensors],
+            [spec for spec in self._specs if spec is not None],
+            "pass shape_invariants with {} for it")
+        for i, tensor in zip(tensors, checked, strict=True):
+            results[i] = tensor
+        return results
+
+
+def _checked_shape(place: str, shape: Any) -> tuple:
+    try:
+        return tuple([None if extent is None else int(extent) for extent in shape])
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"the shape invariant of {place} must be a shape, such as (None, 3), a Spec or None, "
+            f"got {shape!r}"
+        ) from None
+
+
+def _allows(invariant: Any, shape: Any) -> bool:
+    """Tell whether all that an invariant says of a shape holds for it, as far as it is known."""
+    return invariant is None or may_agree(invariant, shape)

@@ -1,0 +1,366 @@
+"""cytape.map_fn, scan, foldl and foldr: a function called on each element of tensors in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from cytape.graph.control.agreement import (
+    as_tensor,
+    check_parallel_iterations,
+    check_structures,
+    next_values,
+    require_function,
+    without_gradients,
+)
+from cytape.graph.control.control_flow import body_graph, name_result
+from cytape.graph.control.loops import Loop
+from cytape.graph.tracing.bodies import given_symbols, like
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.tracing.functions import function
+from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.joining import concatenate, stack, unstack
+from cytape.ops.shaping import size
+from cytape.ops.shared.grouping import may_agree
+from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.tensor.state import building_into, current_graph, stop_recording, unrecorded
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
+
+__all__ = ["foldl", "foldr", "map_fn", "scan"]
+
+
+def map_fn(
+    fn: Callable[[Any], Any],
+    elems: Any,
+    dtype: Any = None,
+    *,
+    fn_output_signature: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Call a function on each element of tensors, and stack what it returns.
+
+    Where all has a value this is a loop of Python. In a graph, or a function that is traced, the
+    function is traced once, and the graph has one op for the whole.
+
+    Parameters
+    ----------
+    fn : callable
+        Called with slices along the first axis, structured as `elems`.
+    elems : array_like or structure
+        All with first axes of one length.
+    dtype, fn_output_signature : dtype, Spec or structure of these, optional
+        What the function returns: an error if it is something else. It need not be said.
+    parallel_iterations : int, optional
+        At least 1. It has no effect: calls are made one after the other.
+    back_prop : bool, optional
+        Whether derivatives go through the calls. If not, the results are constants to them.
+    name : str, optional
+        Of the op in the graph.
+
+    Returns
+    -------
+    Tensor or structure
+        Structured as what the function returns.
+
+    Raises
+    ------
+    TypeError
+        If the function returns dtypes other than it was said, or that change from call to call.
+    ValueError
+        If the tensors have different lengths or none, or it returns other structures.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> cytape.map_fn(lambda row: row / np.sum(row), x).numpy().round(3)
+    array([[0.333, 0.667],
+           [0.429, 0.571]])
+    >>> sums, products = cytape.map_fn(lambda pair: (pair[0] + pair[1], pair[0] * pair[1]), (x, x))
+    >>> products.shape
+    (2, 2)
+    """
+    signature = dtype if fn_output_signature is None else fn_output_signature
+    sequence = _Sequence("map_fn", fn, elems, parallel_iterations, back_prop, False, name)
+
+    def step(_: Any, slices: Any) -> tuple[list, Any]:
+        return [], _as_signed(fn(slices), signature)
+
+    return sequence.run(step, [])[1]
+
+
+def scan(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    *,
+    reverse: bool = False,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Accumulate the elements of tensors by a function, and stack all that was accumulated.
+
+    Parameters
+    ----------
+    fn : callable
+        Called with what was accumulated so far and a slice along the first axis, structured as
+        `initializer` and `elems`; returns what is accumulated with that, of the same structure,
+        dtypes and shapes.
+    elems : array_like or structure
+        All with first axes of one length.
+    initializer : array_like or structure, optional
+        What the first call gets. By default the first element, which is the first result then.
+    reverse : bool, optional
+        Whether to begin with the last element.
+    parallel_iterations, back_prop, name
+        As for `map_fn`.
+
+    Returns
+    -------
+    Tensor or structure
+        Structured as `initializer`, with a first axis as long as that of `elems`.
+
+    Raises
+    ------
+    TypeError
+        If the function changes a dtype.
+    ValueError
+        If it changes a shape or the structure, or there are no elements and no initializer.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> x = np.array([1.0, 2.0, 3.0])
+    >>> cytape.scan(lambda total, x: total + x, x).numpy()
+    array([1., 3., 6.])
+    >>> cytape.scan(lambda y, x: y * x, x, np.array(10.0), reverse=True).numpy()
+    array([60., 60., 30.])
+    """
+    sequence = _Sequence("scan", fn, elems, parallel_iterations, back_prop, reverse, name)
+    first, start = sequence.started(initializer)
+    _, found = sequence.run(sequence.accumulate(start, keep=True), start)
+    if initializer is None:
+        parts = [(stack([x]), y) for x, y in zip(first, found, strict=True)]
+        found = [concatenate(part[::-1] if reverse else part) for part in parts]
+        found = without_gradients(found) if not back_prop else found
+    return nest.pack_sequence_as(elems if initializer is None else initializer, found)
+
+
+def foldl(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    *,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Accumulate the elements of tensors by a function, from the first to the last.
+
+    The parameters are those of `scan`, of which this is the last result.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> float(cytape.foldl(lambda y, x: 10 * y + x, np.array([1.0, 2.0, 3.0])))
+    123.0
+    """
+    return _folded(
+        _Sequence("foldl", fn, elems, parallel_iterations, back_prop, False, name), initializer)
+
+
+def foldr(
+    fn: Callable[[Any, Any], Any],
+    elems: Any,
+    initializer: Any = None,
+    *,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Accumulate the elements of tensors by a function, from the last to the first.
+
+    The parameters are those of `scan`, of which this is the last result.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> float(cytape.foldr(lambda y, x: 10 * y + x, np.array([1.0, 2.0, 3.0])))
+    321.0
+    """
+    return _folded(
+        _Sequence("foldr", fn, elems, parallel_iterations, back_prop, True, name), initializer)
+
+
+def _folded(sequence: _Sequence, initializer: Any) -> Any:
+    _, start = sequence.started(initializer)
+    last, _ = sequence.run(sequence.accumulate(start, keep=False), start)
+    return nest.pack_sequence_as(
+        sequence.elems if initializer is None else initializer, last)
+
+
+class _Sequence:
+    """Tensors whose elements are gone through.
+
+    Attributes
+    ----------
+    elems : structure
+        As it was passed.
+    """
+
+    def __init__(
+        self, kind: str, fn: Callable, elems: Any, parallel_iterations: int, back_prop: bool,
+        reverse: bool, name: str | None,
+    ) -> None:
+        require_function("fn", fn)
+        check_parallel_iterations(parallel_iterations)
+        self.elems = elems
+        self._kind, self._fn, self._name = kind, fn, name
+        self._back_prop, self._reverse = back_prop, reverse
+        self._structure: Any = elems
+        self._tensors = list(map(convert_to_tensor, nest.flatten(elems)))
+        if not self._tensors:
+            raise ValueError("elems must have a tensor at least")
+        places = nest.paths(elems, "elems")
+        shape = self._tensors[0].shape
+        for place, tensor in zip(places, self._tensors, strict=True):
+            if tensor.shape == ():
+                raise ValueError(f"{place} must have a first axis, got a scalar")
+            if shape is not None and tensor.shape is not None and (
+                    not may_agree(tensor.shape[:1], shape[:1])):
+                raise ValueError(
+                    "elems must have first axes of one length, got "
+                    f"{shape[0]} for {places[0]} and {tensor.shape[0]} for {place}"
+                )
+
+    def started(self, initializer: Any) -> tuple[list[Tensor], list[Tensor]]:
+        """Return the first elements, if these are to start with, and the start."""
+        if initializer is not None:
+            self._accumulated, name = initializer, "initializer"
+            start = list(map(convert_to_tensor, nest.flatten(initializer)))
+            first: list[Tensor] = []
+        else:
+            if any(tensor.shape is not None and tensor.shape[0] == 0 for tensor in self._tensors):
+                raise ValueError("there are no elements, and no initializer to return")
+            self._accumulated, name = self.elems, "elems"
+            first = start = [tensor[-1 if self._reverse else 0] for tensor in self._tensors]
+            self._tensors = [
+                tensor[:-1] if self._reverse else tensor[1:] for tensor in self._tensors]
+        self._places = nest.paths(self._accumulated, name)
+        return first, start
+
+    def accumulate(self, start: list[Tensor], keep: bool) -> Callable:
+        """Return the function of one step, which checks what is accumulated."""
+        specs = [tensor.spec for tensor in start]
+
+        def step(accumulated: list[Tensor], slices: Any) -> tuple[list[Tensor], Any]:
+            result = self._fn(nest.pack_sequence_as(self._accumulated, accumulated), slices)
+            check_structures(
+                "what is accumulated and the results of fn", self._accumulated, result)
+            result = next_values("fn", self._places, nest.flatten(result), specs)
+            return result, list(result) if keep else []
+
+        return step
+
+    def run(self, step: Callable, start: list[Tensor]) -> tuple[list[Tensor], Any]:
+        """Return what was accumulated last, and the stacks of what the steps returned besides."""
+        graph = current_graph()
+        for tensor in (*self._tensors, *start):
+            graph = tensor.graph if graph is None else graph
+        with nullcontext() if self._back_prop else stop_recording():
+            if graph is not None:
+                with building_into(graph):
+                    found = self._in_graph(graph, step, start)
+            elif self._tensors[0].shape[0] == 0:  # the step is traced to tell what it returns
+                empty = function(lambda tensors, start: self._with(tensors).run(step, start))
+                found = empty(self._tensors, start)
+            else:
+                found = self._in_python(step, start)
+        return found if self._back_prop else without_gradients(found)
+
+    def _with(self, tensors: list[Tensor]) -> _Sequence:
+        self._tensors = tensors
+        return self
+
+    def _slices(self, slices: Any) -> Any:
+        return nest.pack_sequence_as(self._structure, list(slices))
+
+    def _in_python(self, step: Callable, accumulated: list[Tensor]) -> tuple[list[Tensor], Any]:
+        kept: list[Any] = []
+        rows = list(zip(*map(unstack, self._tensors), strict=True))
+        for row in rows[::-1] if self._reverse else rows:
+            accumulated, results = step(accumulated, self._slices(row))
+            if kept:
+                check_structures("the results of fn", kept[0], results)
+            kept.append(results)
+        if self._reverse:
+            kept.reverse()
+        leaves = list(map(nest.flatten, kept))
+        places = nest.paths(kept[0], "its result")
+        tensors = list(map(as_tensor, leaves[0]))
+        specs = [tensor.spec for tensor in tensors]
+        columns = zip(*[next_values("fn", places, row, specs) for row in leaves], strict=True)
+        return accumulated, nest.pack_sequence_as(kept[0], list(map(stack, columns)))
+
+    def _in_graph(self, graph: Any, step: Callable, start: list[Tensor]) -> tuple[list, Any]:
+        tensors = [in_graph(graph, tensor) for tensor in self._tensors]
+        start = [in_graph(graph, tensor) for tensor in start]
+        assigned: dict[int, Variable] = {}
+        while True:
+            body = body_graph(f"{self._name or self._kind}_fn", graph, assigned)
+            with unrecorded(), building_into(body):
+                arguments = like(body, graph, map(graph.symbol_of, start))
+                slices = [
+                    body.argument(x.shape and x.shape[1:], x.dtype) for x in tensors]
+                accumulated, structure = call_traced(
+                    body, step, (arguments, self._slices(slices)))
+                results = list(map(as_tensor, nest.flatten(structure)))
+                outputs = [in_graph(body, x) for x in (*accumulated, *results)]
+            if body.assigned.keys() == assigned.keys():
+                break
+            assigned = body.assigned  # each step must look at what the one before assigned
+        given = [body.tensor_at(symbol) for symbol in given_symbols(body)]
+        symbols = list(map(body.symbol_of, (*arguments, *slices)))
+        trace = ConcreteFunction(body.name, body, symbols, outputs + given)
+        count = in_graph(graph, convert_to_tensor(
+            np.asarray(tensors[0].shape[0], np.int64) if tensors[0].shape is not None and (
+                tensors[0].shape[0] is not None) else size(tensors[0], 0)))
+        _, *values = Loop(
+            trace, count, start, tensors, trace.captured_inputs, reverse=self._reverse,
+            assigned=tuple(assigned.values()) if body.stateful else None).call()
+        name_result(graph, self._name, bool(body.stateful))
+        n = len(start)
+        return values[:n], nest.pack_sequence_as(structure, values[n : n + len(results)])
+
+
+def _as_signed(result: Any, signature: Any) -> Any:
+    """Return a result of the dtypes that were said, or raise."""
+    if signature is None:
+        return result
+    check_structures("fn_output_signature and the results of fn", signature, result)
+    specs = [s if isinstance(s, Spec) else symbolic_spec(None, s) for s in nest.flatten(signature)]
+    tensors = []
+    for place, x, spec in zip(
+            nest.paths(result, "its result"), nest.flatten(result), specs, strict=True):
+        tensor = as_tensor(x, spec.dtype)
+        if tensor.dtype != spec.dtype or not may_agree(tensor.shape, spec.shape):
+            raise TypeError(
+                f"fn returns {tensor.dtype} of shape {tensor.shape} for {place}, where "
+                f"fn_output_signature has {spec.dtype} of shape {spec.shape}"
+            )
+        tensors.append(tensor)
+    return nest.pack_sequence_as(result, tensors)

@@ -1,0 +1,70 @@
+"""The functions of a loop, called with lists."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.graph.control.loop_programs import Program
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.tensor.state import building_into
+
+X = cytape.constant([1.0, 2.0])
+
+
+def test_parts_of_lists_and_tuples_are_arguments():
+    program = Program(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (0, X), None)
+    assert bool(program.goes_on(program.starts))
+    i, x = program.step(program.starts)
+    assert (int(i), x.numpy().tolist()) == (1, [2.0, 4.0])
+    assert isinstance(program.packed([i, x]), tuple)
+
+
+def test_other_structures_are_one_argument():
+    program = Program(lambda s: s["i"] < 3, lambda s: {"i": s["i"] + 1}, {"i": 2}, None)
+    assert not program.goes_on(program.step(program.starts))
+    assert program.packed([5]) == {"i": 5}
+
+
+def test_one_variable_in_a_list_may_be_returned_alone():
+    program = Program(lambda x: True, lambda x: x + 1, [X], None)
+    assert program.step(program.starts)[0].numpy().tolist() == [2.0, 3.0]
+    assert isinstance(program.packed(program.starts), list)
+
+
+def test_an_array_is_one_variable_until_there_is_a_graph():
+    array = cytape.TensorArray("float64", size=3)
+    program = Program(lambda i, a: i < 3, lambda i, a: (i + 1, a.write(i, X)), (0, array), None)
+    assert program.starts[1] is array
+    variables = program.step(program.starts)
+    assert isinstance(variables[1], cytape.TensorArray)
+    graph = FunctionGraph("around", None)
+    with building_into(graph):
+        in_graph = program.in_graph(variables)
+    assert [x.shape for x in in_graph.starts] == [(), (3, 2), (3,), ()]
+
+
+def test_an_array_learns_its_shape_from_a_trial_that_leaves_no_ops():
+    array, calls = cytape.TensorArray("float64", size=3), []
+
+    def body(i, a):
+        calls.append(1)
+        return i + 1, a.write(i, X)
+
+    graph = FunctionGraph("around", None)
+    with building_into(graph):
+        program = Program(lambda i, a: i < 3, body, (0, array), None).in_graph([0, array])
+        n = graph.n_nodes
+    assert len(calls) == 1
+    assert n <= 3
+    assert program.starts[1].shape == (3, 2)
+
+
+def test_arguments_have_the_shapes_that_remain():
+    program = Program(lambda x: True, lambda x: x, [X], [(None,)])
+    graph = FunctionGraph("body", None)
+    [argument] = program.arguments(graph)
+    assert argument.shape == (None,)
+    grown = program.step([cytape.constant(np.ones(7))])
+    assert grown[0].shape == (7,)
+    with pytest.raises(ValueError, match=r"loop_vars\[0\].*does not allow"):
+        Program(lambda x: True, lambda x: x, [X], [(3,)])

@@ -1,0 +1,269 @@
+"""cytape.map_fn, scan, foldl and foldr against loops in Python."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cytape
+import cytape.numpy as cnp
+from tests.graph.everywhere import assert_everywhere
+
+X = np.array([[0.3, -0.7], [1.1, 0.4], [-0.2, 0.9]])
+
+
+def plain_scan(fn, elems, initializer=None, reverse=False):
+    rows = list(elems)[::-1] if reverse else list(elems)
+    found = [] if initializer is not None else [rows.pop(0)]
+    y = initializer if initializer is not None else found[0]
+    for row in rows:
+        y = fn(y, row)
+        found.append(y)
+    return cnp.stack(found[::-1] if reverse else found)
+
+
+def step(y, x):
+    return cnp.tanh(y * x) + 0.5 * x
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("initial", [False, True])
+def test_scan_everywhere(reverse, initial):
+    start = cytape.constant([0.5, 1.5]) if initial else None
+    weights = np.arange(6.0).reshape(3, 2)
+
+    def by(scan):
+        return lambda x: cnp.sum(scan(step, x, start, reverse=reverse) * weights)
+
+    assert_everywhere(by(cytape.scan), by(plain_scan), X)
+
+
+@pytest.mark.parametrize("fold, reverse", [(cytape.foldl, False), (cytape.foldr, True)])
+@pytest.mark.parametrize("initial", [False, True])
+def test_folds_everywhere(fold, reverse, initial):
+    def plain(x):
+        start = x[0] * 2.0 if initial else None
+        found = plain_scan(step, x, start, reverse)
+        return cnp.sum(found[0 if reverse else -1] * cytape.constant([2.0, 3.0]))
+
+    def f(x):
+        last = fold(step, x, x[0] * 2.0) if initial else fold(step, x)
+        return cnp.sum(last * cytape.constant([2.0, 3.0]))
+
+    assert_everywhere(f, plain, X)
+
+
+def test_map_fn_everywhere():
+    def fn(x, scale):
+        return cnp.sum(cnp.exp(x)) * scale
+
+    def f(x):
+        scale = cnp.sum(x)  # captured
+        return cnp.sum(cytape.map_fn(lambda row: fn(row, scale), x) ** 2)
+
+    assert_everywhere(
+        f, lambda x: cnp.sum(cnp.stack([fn(row, cnp.sum(x)) for row in x]) ** 2), X)
+
+
+def test_structures_everywhere():
+    def fn(state, slices):
+        row, (factor,) = slices["row"], slices["others"]
+        return {"a": state["a"] * factor + row, "b": (state["b"][0] + cnp.sum(state["a"]),)}
+
+    def elems(x):
+        return {"row": x, "others": (cytape.constant([1.5, -0.5, 2.0]),)}
+
+    def f(x):
+        start = {"a": x[0], "b": (cytape.constant(1.0),)}
+        found = cytape.scan(fn, elems(x), start)
+        mapped = cytape.map_fn(lambda s: [s["row"] ** 2, {"k": s["others"][0]}], elems(x))
+        return cnp.sum(found["a"] ** 2) + cnp.sum(found["b"][0]) + cnp.sum(
+            mapped[0] * mapped[1]["k"][:, None])
+
+    def plain(x):
+        state, total = {"a": x[0], "b": (cytape.constant(1.0),)}, 0.0
+        for i, factor in enumerate([1.5, -0.5, 2.0]):
+            state = fn(state, {"row": x[i], "others": (factor,)})
+            total = total + cnp.sum(state["a"] ** 2) + state["b"][0] + cnp.sum(x[i] ** 2 * factor)
+        return total
+
+    assert_everywhere(f, plain, X)
+
+
+def test_nested_scans_everywhere():
+    def f(x):
+        def row(total, row):
+            return total + cytape.foldl(lambda y, v: cnp.sin(y) + v * total, row)
+
+        return cytape.foldl(row, x, cytape.constant(0.3))
+
+    def plain(x):
+        total = cytape.constant(0.3)
+        for row in x:
+            y = row[0]
+            for v in list(row)[1:]:
+                y = cnp.sin(y) + v * total
+            total = total + y
+        return total
+
+    assert_everywhere(f, plain, X)
+
+
+OPERATIONS = [
+    lambda y, x, a: y * x,
+    lambda y, x, a: cnp.sin(y) + x,
+    lambda y, x, a: cytape.cond(y > x, lambda: y - a * x, lambda: x * x),
+    lambda y, x, a: a * y + cytape.foldl(lambda s, i: s * y + i, cytape.constant([0.5, 0.25])),
+]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    program=st.lists(st.sampled_from(range(len(OPERATIONS))), min_size=1, max_size=3),
+    reverse=st.booleans(), initial=st.booleans(),
+    x=st.lists(st.floats(-1.5, 1.5).filter(lambda v: abs(v) > 1e-3), min_size=1, max_size=5),
+)
+def test_random_programs(program, reverse, initial, x):
+    def fn(a, y, v):
+        return functools.reduce(lambda y, k: OPERATIONS[k](y, v, a), program, y)
+
+    def by(scan):
+        def f(x):
+            a = cnp.mean(x)
+            start = x[0] * 0.5 if initial else None
+            return cnp.sum(scan(functools.partial(fn, a), x, start, reverse=reverse) ** 2)
+        return f
+
+    f, plain, x = by(cytape.scan), by(plain_scan), np.array(x)
+    traced = cytape.function(f)
+    for compute in (lambda f: f, cytape.grad, cytape.hessian):
+        expected = compute(plain)(x)
+        for found in (compute(f)(x), compute(traced)(x)):
+            np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_one_op_whatever_the_number():
+    graph = cytape.Graph()
+    x = graph.placeholder("float64", (None, None))
+    before = graph.n_nodes
+    y = cytape.scan(lambda s, r: s + r, x, cytape.numpy.zeros_like(x[0]))
+    assert y.shape == (None, None)
+    assert [op.type for op in graph.get_operations()].count("While") == 1
+    assert graph.n_nodes - before < 12
+    session = cytape.Session(graph)
+    for n in (0, 1, 4):
+        data = np.ones((n, 3)) if n else np.ones((1, 3))
+        found = session.run(y, {x: data})
+        np.testing.assert_array_equal(found, np.cumsum(data, axis=0))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_no_elements(traced):
+    def f(x):
+        return (
+            cytape.map_fn(lambda row: (cnp.sum(row), row), x),
+            cytape.scan(lambda y, row: y + row, x, x[:0].sum(axis=0)),
+            cytape.foldr(lambda y, row: y + row, x, cytape.constant([1.0, 2.0])),
+        )
+
+    (sums, rows), scanned, last = (cytape.function(f) if traced else f)(
+        cytape.constant(np.zeros((0, 2))))
+    assert (sums.shape, rows.shape, scanned.shape) == ((0,), (0, 2), (0, 2))
+    assert last.numpy().tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="no elements, and no initializer"):
+        cytape.scan(lambda y, row: y, np.zeros((0, 2)))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("call", [
+    lambda x: cytape.map_fn(lambda row: row * 2.0, x, back_prop=False),
+    lambda x: cytape.scan(lambda y, row: y + row, x, back_prop=False),
+    lambda x: cytape.foldl(lambda y, row: y + row, x, back_prop=False),
+    lambda x: cytape.foldr(lambda y, row: y + row, x, x[0], back_prop=False),
+])
+def test_without_back_prop_there_is_no_gradient(traced, call):
+    f = cytape.function(call) if traced else call
+    x = cytape.constant(X)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert tape.gradient(y, x) is None
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder("float64", (3, 2))
+        assert cytape.gradients(call(x), x) == [None]
+
+
+def test_variables_that_are_assigned_and_draws():
+    count = cytape.Variable(0.0)
+
+    @cytape.function
+    def f(x):
+        def row(row):
+            count.assign_add(1.0)
+            return cnp.sum(row) * count
+
+        return cytape.map_fn(row, x), cytape.map_fn(
+            lambda row: row * cytape.numpy.random.normal(size=()), x)
+
+    x = cytape.constant(np.ones((3, 2)))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        counted, drawn = f(x)
+    assert counted.numpy().tolist() == [2.0, 4.0, 6.0]
+    assert len(np.unique(drawn.numpy())) == 3
+    np.testing.assert_allclose(
+        tape.gradient(drawn, x), drawn.numpy())  # what was drawn, times ones
+
+
+def test_weak_numbers_and_signatures():
+    x = np.array([1.0, 2.0], np.float32)
+    found = cytape.scan(lambda y, v: 2, x, np.float32(0))
+    assert (found.dtype, found.numpy().tolist()) == (np.float32, [2.0, 2.0])
+    mapped = cytape.map_fn(lambda v: 1, x, fn_output_signature="float64")
+    assert mapped.dtype == np.float64
+    assert cytape.map_fn(lambda v: v, x, np.float32).dtype == np.float32
+    spec = cytape.Spec.of((None,), np.float32)
+    assert cytape.map_fn(lambda v: cnp.stack([v, v]), x, dtype=spec).shape == (2, 2)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_errors(traced):
+    x = cytape.constant(X)
+
+    def raises(error, match, call):
+        f = cytape.function(call) if traced else call
+        with pytest.raises(error, match=match):
+            f(x)
+
+    raises(TypeError, "fn must be a function", lambda x: cytape.map_fn(3, x))
+    raises(ValueError, r"elems\['b'\] must have a first axis",
+           lambda x: cytape.map_fn(lambda s: s, {"a": x, "b": 1.0}))
+    raises(ValueError, r"first axes of one length, got 3 for elems\[0\] and 2 for elems\[1\]",
+           lambda x: cytape.map_fn(lambda s: s, (x, x[:2])))
+    raises(ValueError, "at least", lambda x: cytape.map_fn(lambda s: s, ()))
+    raises(TypeError, r"dtype of initializer\[1\] from int64 to float64: .*astype",
+           lambda x: cytape.scan(lambda y, r: (y[0], y[1] + 0.5), x, (x[0], 1)))
+    raises(ValueError, r"shape of initializer from \(\) to \(2,\)",
+           lambda x: cytape.foldl(lambda y, r: y + r, x, 1.0))
+    raises(ValueError, "must agree in structure",
+           lambda x: cytape.foldr(lambda y, r: (y, y), x))
+    raises(TypeError, "fn returns float64 of shape .* where fn_output_signature has int64",
+           lambda x: cytape.map_fn(lambda r: r, x, np.int64))
+    raises(ValueError, "agree in structure",
+           lambda x: cytape.map_fn(lambda r: (r, r), x, np.float64))
+    raises(TypeError, "parallel_iterations must be an integer",
+           lambda x: cytape.map_fn(lambda r: r, x, parallel_iterations=1.5))
+    raises(ValueError, "parallel_iterations must be at least 1",
+           lambda x: cytape.scan(lambda y, r: r, x, parallel_iterations=0))
+
+
+def test_what_python_sees_that_a_trace_would_not():
+    changes = iter([1.0, cytape.constant([1.0])])
+    with pytest.raises(ValueError, match=r"shape of its result from \(\) to \(1,\)"):
+        cytape.map_fn(lambda row: next(changes), X[:2])
+    kinds = iter([(1.0,), 1.0])
+    with pytest.raises(ValueError, match="agree in structure"):
+        cytape.map_fn(lambda row: next(kinds), X[:2])

@@ -1,0 +1,447 @@
+"""TensorArray: as a list in Python, as rows in graphs, and on its way through loops and calls."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import cytape
+import cytape.numpy as cnp
+from cytape.tensor import nest
+from tests.graph.everywhere import WAYS, assert_everywhere
+
+X = np.array([0.3, -0.7, 1.2])
+
+
+def array(size=3, **kwargs):
+    return cytape.TensorArray("float64", size, **kwargs)
+
+
+def index(x, i):
+    """Return an index that is a tensor, and has no value where x has none."""
+    return (cnp.sum(x) * 0).astype("int64") + i
+
+
+# ---- every method, with indices that are numbers and with tensors
+
+
+def written(x, i=index):
+    ta = array(4)
+    for k in (2, 0, 3, 1):
+        ta = ta.write(i(x, k), cnp.stack([x[k % 3] * x[0], x[1] ** k]))
+    return ta
+
+
+METHODS = {
+    "write, stack": lambda x, i: written(x, i).stack(),
+    "read": lambda x, i: written(x, i).read(i(x, 2)) * written(x, i).read(i(x, 1)),
+    "read zeros": lambda x, i: array(4).write(i(x, 1), x).read(i(x, 3)) + x,
+    "gather": lambda x, i: written(x, i).gather(cnp.stack([i(x, 3), i(x, 0), i(x, 3)])),
+    "gather one": lambda x, i: written(x, i).gather([3]),
+    "concat": lambda x, i: written(x, i).concat(),
+    "unstack": lambda x, i: array(3).unstack(cnp.sin(x)).stack() * x,
+    "scatter": lambda x, i: array(4, element_shape=()).scatter(
+        cnp.stack([i(x, 3), i(x, 0), i(x, 1)]), x**2).stack(),
+    "split": lambda x, i: array(3).split(x**2, [1, 1, 1]).stack(),
+    "split, concat": lambda x, i: array(2, infer_shape=False).split(x**2, [1, 2]).concat(),
+    "identity": lambda x, i: written(x, i).identity().stack(),
+    "grow": lambda x, i: array(0, dynamic_size=True).write(i(x, 2), x).write(i(x, 4), x).stack(),
+    "grow by scatter": lambda x, i: array(1, dynamic_size=True, element_shape=()).scatter(
+        cnp.stack([i(x, 5), i(x, 0), i(x, 1)]), x).stack(),
+}
+PLAIN = {
+    "write, stack": lambda x: cnp.stack([cnp.stack([x[k % 3] * x[0], x[1] ** k])
+                                         for k in range(4)]),
+    "read": lambda x: cnp.stack([x[2] * x[0], x[1] ** 2]) * cnp.stack([x[1] * x[0], x[1]]),
+    "read zeros": lambda x: x,
+    "gather": lambda x: PLAIN["write, stack"](x)[[3, 0, 3]],
+    "gather one": lambda x: PLAIN["write, stack"](x)[[3]],
+    "concat": lambda x: PLAIN["write, stack"](x).reshape(-1),
+    "unstack": lambda x: cnp.sin(x) * x,
+    "scatter": lambda x: cnp.stack([x[1], x[2], 0.0 * x[0], x[0]]) ** 2,
+    "split": lambda x: (x**2)[:, None],
+    "split, concat": lambda x: x**2,
+    "identity": lambda x: PLAIN["write, stack"](x),
+    "grow": lambda x: cnp.stack([0 * x, 0 * x, x, 0 * x, x]),
+    "grow by scatter": lambda x: cnp.stack([x[1], x[2], 0 * x[0], 0 * x[0], 0 * x[0], x[0]]),
+}
+
+
+@pytest.mark.parametrize("by_tensors", [False, True])
+@pytest.mark.parametrize("method", METHODS)
+def test_methods_everywhere(method, by_tensors):
+    i = index if by_tensors else lambda x, i: i
+
+    shape = PLAIN[method](cytape.constant(X)).shape
+    weights = np.arange(1.0, 1.0 + np.prod(shape)).reshape(shape)
+    assert_everywhere(
+        lambda x: cnp.sum(cnp.sin(METHODS[method](x, i)) * weights),
+        lambda x: cnp.sum(cnp.sin(PLAIN[method](x)) * weights), X)
+
+
+def collected(x, **kwargs):
+    """The iterates of a loop, through an array that is a loop variable."""
+    def body(i, y, ta):
+        return i + 1, cnp.tanh(y * x) + 0.1, ta.write(i, y * y)
+
+    _, _, ta = cytape.while_loop(
+        lambda i, y, ta: i < 4, body, (0, x, cytape.TensorArray("float64", **kwargs)))
+    return ta.stack()
+
+
+@pytest.mark.parametrize("order, kwargs", [
+    (2, {"size": 4}), (2, {"size": 4, "element_shape": (3,)}), (1, {"dynamic_size": True}),
+    (1, {"size": 1, "dynamic_size": True, "element_shape": (3,)}),
+])
+def test_loop_variables_everywhere(order, kwargs):
+    def plain(x):
+        rows, y = [], x
+        for _ in range(4):
+            rows.append(y * y)
+            y = cnp.tanh(y * x) + 0.1
+        return cnp.sum(cnp.stack(rows) * np.arange(12.0).reshape(4, 3))
+
+    assert_everywhere(
+        lambda x: cnp.sum(collected(x, **kwargs) * np.arange(12.0).reshape(4, 3)), plain, X, order)
+
+
+def test_reading_what_an_earlier_iteration_wrote_everywhere():
+    def body(i, ta):
+        return i + 1, ta.write(i, ta.read(i - 1) * ta.read(i - 2) + 0.5)
+
+    def f(x):
+        start = array(6).write(0, x).write(1, cnp.sin(x))
+        return cnp.sum(cytape.while_loop(lambda i, ta: i < 6, body, (2, start))[1].concat())
+
+    def plain(x):
+        rows = [x, cnp.sin(x)]
+        for _ in range(4):
+            rows.append(rows[-1] * rows[-2] + 0.5)
+        return cnp.sum(cnp.concatenate(rows))
+
+    assert_everywhere(f, plain, X)
+
+
+def test_nested_loops_everywhere():
+    def f(x):
+        def outer(i, ta):
+            def inner(j, ta):
+                return j + 1, ta.write(2 * i + j, x * (i + 1.0) ** (j + 1.0))
+            return i + 1, cytape.while_loop(lambda j, ta: j < 2, inner, (0, ta))[1]
+
+        _, ta = cytape.while_loop(lambda i, ta: i < 2, outer, (0, array(4)))
+        return cnp.sum(ta.stack() ** 2)
+
+    def plain(x):
+        return sum([cnp.sum((x * (i + 1.0) ** (j + 1)) ** 2) for i in (0, 1) for j in (0, 1)])
+
+    assert_everywhere(f, plain, X)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_results_of_branches_everywhere(sign):
+    def f(x):
+        ta = array(2)
+        ta = cytape.cond(
+            sign * x[0] > 0, lambda: ta.write(1, x), lambda: ta.write(0, x**2).write(1, x))
+        return cnp.sum(ta.stack() ** 2 * np.array([[2.0], [3.0]]))
+
+    assert_everywhere(
+        f, lambda x: cnp.sum(3 * x**2) if sign > 0 else cnp.sum(3 * x**2 + 2 * x**4), X)
+
+
+def test_a_branch_that_does_not_write():
+    f = cytape.function(lambda p, x: cytape.cond(
+        p, lambda: array(2).write(0, x), lambda: array(2)).stack())
+    assert f(np.True_, X).numpy().tolist() == [X.tolist(), [0.0] * 3]
+    assert f(np.False_, X).numpy().tolist() == [[0.0] * 3] * 2
+
+
+# ---- random programs
+
+
+COMMANDS = st.one_of(
+    st.tuples(st.just("write"), st.integers(0, 5), st.integers(0, 2)),
+    st.tuples(st.just("read"), st.integers(0, 5)),
+    st.tuples(st.just("loop"), st.integers(0, 5), st.integers(1, 3)),
+    st.tuples(st.just("branch"), st.integers(0, 5), st.booleans()),
+)
+
+
+def run_with_array(commands, x, dynamic):
+    ta = array(0 if dynamic else 6, dynamic_size=dynamic, element_shape=(3,))
+    total = cnp.zeros_like(x)
+    for kind, i, *more in commands:
+        if kind == "write":
+            ta = ta.write(i, total + x * more[0])
+        elif kind == "read":
+            total = total + cnp.sin(ta.read(i))
+        elif kind == "loop":
+            def body(k, ta):
+                return k + 1, ta.write(k, x + k.astype("float64") * x)
+
+            _, ta = cytape.while_loop(
+                lambda k, ta, end=i + more[0]: k < end, body, (cytape.constant(i), ta))
+        else:
+            ta = cytape.cond(
+                cnp.sum(x * x) * (1.0 if more[0] else -1.0) > 0,
+                lambda ta=ta, i=i: ta.write(i, x), lambda ta=ta, i=i: ta.write(i, 2.0 * x))
+    return cnp.sum(ta.stack() * 0.7) + cnp.sum(total + x * x)
+
+
+def run_with_list(commands, x, dynamic):
+    rows, total = {}, cnp.zeros_like(x)
+    size = 0 if dynamic else 6
+
+    def write(i, value):
+        nonlocal size
+        if i >= size and not dynamic:
+            raise IndexError
+        if i in rows:
+            raise ValueError
+        size = max(size, i + 1)
+        rows[i] = value
+
+    for kind, i, *more in commands:
+        if kind == "write":
+            write(i, total + x * more[0])
+        elif kind == "read":
+            if i >= size:
+                raise IndexError
+            total = total + cnp.sin(rows.get(i, 0.0 * x))
+        elif kind == "loop":
+            for k in range(i, i + more[0]):
+                write(k, x + k * x)
+        else:
+            write(i, x if more[0] else 2.0 * x)
+    return sum([cnp.sum(row * 0.7) for row in rows.values()], cnp.sum(total + x * x))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(COMMANDS, max_size=5), st.booleans())
+def test_random_programs_do_what_lists_do(commands, dynamic):
+    def f(x):
+        return run_with_array(commands, x, dynamic)
+
+    def plain(x):
+        return run_with_list(commands, x, dynamic)
+
+    try:
+        expected = [compute(plain)(X) for compute in (lambda f: f, cytape.grad, cytape.hessian)]
+    except (IndexError, ValueError) as error:
+        for g in (f, cytape.function(f)):
+            with pytest.raises(type(error), match="TensorArray"):
+                g(cytape.constant(X))
+        return
+    for g in (f, cytape.function(f)):
+        for compute, wanted in zip(
+                (lambda f: f, cytape.grad, cytape.hessian), expected, strict=True):
+            np.testing.assert_allclose(compute(g)(X), wanted, rtol=1e-10, atol=1e-12)
+
+
+# ---- functional
+
+
+def test_writes_leave_the_array_as_it_was():
+    start = array(3, element_shape=())
+    one = start.write(0, 1.0)
+    two, other = one.write(1, 2.0), one.write(1, 3.0)
+    again = start.write(0, 5.0)
+    found = [ta.stack().numpy().tolist() for ta in (start, one, two, other, again)]
+    assert found == [[0, 0, 0], [1, 0, 0], [1, 2, 0], [1, 3, 0], [5, 0, 0]]
+    for ta in (two, other):
+        with pytest.raises(ValueError, match="index 1 is written a second time"):
+            ta.write(1, 4.0)
+    assert two.write(2, 9.0).stack().numpy().tolist() == [1, 2, 9]
+
+
+def test_a_write_takes_no_longer_in_a_large_array():
+    ta = array(200_000, element_shape=())
+    for i in range(0, 200_000, 100):  # 2000 writes; each would copy 200,000 places
+        ta = ta.write(i, 1.0)
+    from cytape.graph.control.array_forms import Elements
+    assert isinstance(ta._form, Elements)
+    assert len(ta._form._history.by_index) == 2000
+    assert float(ta.read(100)) == 1.0
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_array_as_argument_and_result_of_a_function(dynamic):
+    traces = []
+
+    @cytape.function
+    def f(ta, x):
+        traces.append(1)
+        assert (ta.dtype, ta.element_shape) == (np.float64, (3,))
+        return ta.write(1, x * ta.read(0)), {"size": ta.size()}
+
+    def loss(x):
+        ta, more = f(array(2, dynamic_size=dynamic).write(0, x**2), x)
+        assert int(more["size"]) == 2
+        return cnp.sum((ta.write(2, x) if dynamic else ta).stack())
+
+    x = cytape.constant(X)
+    for _ in range(2):
+        found = cytape.grad(loss)(x)
+    np.testing.assert_allclose(found, 2 * X + 3 * X**2 + (1 if dynamic else 0))
+    assert len(traces) == 1
+    f(array(5, dynamic_size=dynamic).write(0, X), X)
+    assert len(traces) == 2
+
+
+def test_what_a_trace_is_for():
+    f = cytape.function(lambda ta: ta.write(0, 1).stack())
+    for ta in (cytape.TensorArray(int, 1), cytape.TensorArray(float, 1),
+               cytape.TensorArray(float, 1, element_shape=()),
+               cytape.TensorArray(float, 1, dynamic_size=True), cytape.TensorArray(float, 1)):
+        assert f(ta).dtype == ta.dtype
+    assert f.experimental_get_tracing_count() == 4
+
+
+def test_it_is_a_structure_of_tensors():
+    ta = array(3).write(1, [1.0, 2.0])
+    rows, mask, size = nest.flatten({"a": [ta]})
+    assert (rows.numpy().tolist(), mask.numpy().tolist(), int(size)) == (
+        [[0, 0], [1, 2], [0, 0]], [False, True, False], 3)
+    packed = nest.pack_sequence_as({"a": [ta]}, [rows * 2.0, mask, size])["a"][0]
+    assert packed.read(1).numpy().tolist() == [2.0, 4.0]
+    with pytest.raises(ValueError, match="second time"):
+        packed.write(1, [0.0, 0.0])
+    assert packed.write(0, [5.0, 6.0]).concat().numpy().tolist() == [5, 6, 2, 4, 0, 0]
+    assert nest.flatten(array(2))[0] is None
+
+
+def test_gradients_with_respect_to_an_array():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder("float64", (2,))
+        ta = array(2).scatter(cnp.stack([index(x, 1), index(x, 0)]), x[::-1])
+        [gradient] = cytape.gradients(ta.stack() ** 3, ta)
+        found = cytape.Session(graph).run(gradient.stack(), {x: X[:2]})
+    np.testing.assert_allclose(found, 3 * X[:2] ** 2)
+
+
+# ---- sizes and shapes that a run tells
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("shape", [None, ()])
+def test_a_size_that_a_run_tells(dynamic, shape):
+    @cytape.function(input_signature=[cytape.Spec.of((None,), "float64")])
+    def f(x):
+        n = cnp.size(x)
+        start = cytape.TensorArray("float64", n, dynamic_size=dynamic, element_shape=shape)
+        _, ta = cytape.while_loop(
+            lambda i, ta: i < n, lambda i, ta: (i + 1, ta.write(i, x[i] ** 2)),
+            (cytape.constant(0), start))
+        unstacked = cytape.TensorArray("float64", n).unstack(x)
+        return ta.stack() * unstacked.stack(), ta.size()
+
+    for n in (1, 3, 4):
+        x = np.arange(1.0, 1.0 + n)
+        found, size = f(x)
+        np.testing.assert_allclose(found, x**3)
+        assert int(size) == n
+        np.testing.assert_allclose(cytape.grad(lambda x: cnp.sum(f(x)[0]))(x), 3 * x**2)
+    assert f(np.zeros(0))[0].shape == (0,)
+
+
+def test_elements_of_a_shape_that_a_run_tells():
+    @cytape.function(input_signature=[cytape.Spec.of((None,), "float64")])
+    def f(x):
+        ta = array(3).write(0, x)
+        return cytape.while_loop(
+            lambda i, ta: i < 3, lambda i, ta: (i + 1, ta.write(i, ta.read(i - 1) * x)),
+            (1, ta))[1].stack()
+
+    np.testing.assert_allclose(f(X), np.stack([X, X**2, X**3]))
+    np.testing.assert_allclose(cytape.grad(lambda x: cnp.sum(f(x)))(X), 1 + 2 * X + 3 * X**2)
+
+    @cytape.function(input_signature=[cytape.Spec.of((None,), "float64")])
+    def first_write_in_the_loop(x):
+        return cytape.while_loop(
+            lambda i, ta: i < 3, lambda i, ta: (i + 1, ta.write(i, x)), (0, array(3)))
+
+    with pytest.raises(ValueError, match=r"loop_vars\[1\] needs to know the shape .*element_shape"):
+        first_write_in_the_loop(X)
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize("way", [name for name in WAYS if name != "eager"])
+@pytest.mark.parametrize("error, match, f", [
+    (ValueError, "index 1 is written a second time",
+     lambda x: array().write(index(x, 1), x).write(index(x, 1), x).stack()),
+    (ValueError, "index 1 is written a second time",
+     lambda x: array().write(1, x).write(index(x, 1), x).read(index(x, 1))),
+    (ValueError, "index 0 is written a second time", lambda x: cytape.while_loop(
+        lambda i, ta: i < 2, lambda i, ta: (i + 1, ta.write(i * 0, x)), (0, array()))[1].stack()),
+    (ValueError, "index 2 is written a second time", lambda x: array(3).scatter(
+        cnp.stack([index(x, 2), index(x, 2)]), x[:2]).stack()),
+    (IndexError, "index 3 is out of range for size 3",
+     lambda x: array().write(index(x, 3), x).stack()),
+    (IndexError, "index -1 is out of range for size 3",
+     lambda x: array().write(index(x, -1), x).stack()),
+    (IndexError, "index -1 is out of range for size 3",
+     lambda x: array().write(0, x).read(index(x, -1))),
+    (IndexError, "index -2 is out of range for size 3",
+     lambda x: array().write(0, x).gather(cnp.stack([index(x, -2)]))),
+    (IndexError, "index 3 is out of range for size 3",
+     lambda x: array().write(0, x).read(index(x, 3))),
+    (IndexError, "index 3 is out of range for size 3", lambda x: array(
+        0, dynamic_size=True).write(index(x, 2), x).read(index(x, 3))),
+])
+def test_errors_when_a_graph_runs(way, error, match, f):
+    g = WAYS[way](lambda x: cnp.sum(f(x)))
+    for _ in range(2):
+        with pytest.raises(error, match=match):
+            g(cytape.constant(X))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("error, match, f", [
+    (ValueError, "index 1 is written a second time", lambda x: array().write(1, x).write(1, x)),
+    (ValueError, "index 1 is written a second time",
+     lambda x: array().write(1, x[0]).unstack(x)),
+    (ValueError, "index 0 is written a second time", lambda x: array().scatter([0, 0], x[:2])),
+    (IndexError, "index 3 is out of range for size 3 .*dynamic_size=True",
+     lambda x: array().write(3, x)),
+    (IndexError, "index -1 is out of range", lambda x: array(dynamic_size=True).write(-1, x)),
+    (IndexError, "index 3 is out of range", lambda x: array().write(0, x).read(3)),
+    (IndexError, "index 3 is out of range", lambda x: array().write(0, x).gather([3])),
+    (IndexError, "index 2 is out of range", lambda x: array(2).unstack(x)),
+    (ValueError, "index 0 was not written, .*element_shape", lambda x: array().read(0)),
+    (ValueError, "nothing was written", lambda x: array().stack()),
+    (ValueError, "index 0 was not written", lambda x: array(infer_shape=False).write(1, x).stack()),
+    (TypeError, "of float64 takes no int64: .*astype",
+     lambda x: array().write(0, x.astype("int64"))),
+    (ValueError, r"shape \(2,\) takes none of shape \(3,\); .*infer_shape",
+     lambda x: array(element_shape=(2,)).write(0, x)),
+    (ValueError, r"shape \(3,\) takes none of shape \(2,\)",
+     lambda x: array().write(0, x).write(1, x[:2])),
+    (ValueError, "a slice for each index, got 3 for 2", lambda x: array().scatter([0, 1], x)),
+    (ValueError, "what is unstacked must have a first axis", lambda x: array().unstack(x[0])),
+    (ValueError, "lengths sum to 2, but what is split has 3", lambda x: array().split(x, [1, 1])),
+    (TypeError, "lengths must be integers", lambda x: array().split(x, [1.5, 1.5])),
+    (ValueError, "scalars have none", lambda x: array().unstack(x).concat()),
+    (TypeError, "an index of a TensorArray must be an integer, got float64",
+     lambda x: array().write(x[0], x)),
+    (ValueError, "must not be negative, got -1", lambda x: array(-1)),
+])
+def test_errors_at_once(traced, error, match, f):
+    f = cytape.function(f) if traced else f
+    with pytest.raises(error, match=match):
+        f(cytape.constant(X))
+
+
+def test_elements_of_different_shapes():
+    ta = array(2, infer_shape=False).write(0, X).write(1, X[:2])
+    assert ta.read(1).shape == (2,)
+    assert ta.concat().shape == (5,)
+    assert repr(ta) == "TensorArray(float64, size=2, element_shape=None)"
+
+
+def test_weak_numbers_take_its_dtype():
+    ta = cytape.TensorArray("float32", 2).write(np.int32(0), 1).write(np.array(1), 2.5)
+    assert (ta.stack().dtype, ta.stack().numpy().tolist()) == (np.float32, [1.0, 2.5])
