@@ -122,8 +122,15 @@ def mean(x, dtype, rounding, axis=None, keepdims=False):
 
 
 def variance(x, dtype, rounding, axis=None):
-    spread = x - mean(x, dtype, rounding, axis, keepdims=True)
-    return mean(multiply(spread, spread, dtype, rounding), dtype, rounding, axis)
+    center = mean(x, dtype, rounding, axis, keepdims=True)
+    spread = x - center
+    squares = multiply(spread, spread, dtype, rounding)
+    # A gradient is 2 * spread: along s, what it is multiplied by along t has no mean subtracted,
+    # and the terms cancel only after they have been rounded.
+    for slope in x[S], center[S]:
+        term = (2 * slope * x[T])[None]
+        squares[ST:] += rounding(term, dtype, ROUNDINGS) - term
+    return mean(squares, dtype, rounding, axis)
 
 
 def product(x, dtype, rounding):
