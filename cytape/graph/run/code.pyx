@@ -11,11 +11,10 @@ from cytape.tensor.spec cimport spec_of_dims
 from libc.string cimport memcpy
 
 from .instructions cimport (
-    ADD_D, ADD_F, COPY, LOOP, N_OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op,
-    short_loop)
+    COPY, LOOP, N_OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op, scalar_kind, short_loop)
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
-    external_address, external_number, is_contiguous, is_plain_float, memory_of)
+    external_address, external_number, is_contiguous, memory_of)
 
 import numpy as np
 
@@ -24,7 +23,7 @@ cnp.import_array()
 cdef enum:
     MAX_EXTERNALS = 1 << 20
 
-cdef Kernel add_kernel = kernel_of(np.add)
+cdef Kernel add_kernel = kernel_of(np.add), power_kernel = kernel_of(np.power)
 
 
 @cython.final
@@ -69,12 +68,12 @@ cdef class Code:
         y = self.graph.args[row.inputs + n_inputs - 1]
         of_x, of_y = &self.layout.places[x], &self.layout.places[y]
         spec_x, spec_y = self.spec(x), self.spec(y)
-        if of_x.kind == UNKNOWN or of_y.kind == UNKNOWN:
+        if not spec_x.known or not spec_y.known:
             return False
         if spec_x.type_num != spec_y.type_num:
             return self.elementwise_mixed(node, kernel, x, y)
         loop = loop_of(kernel, spec_x.type_num, spec)
-        if loop == NULL or not (spec_x.trainable or spec_x.type_num == cnp.NPY_BOOL):
+        if loop == NULL or not spec_x.trainable and not is_plain_integer(kernel, spec_x.type_num):
             return False
         if of_x.kind == DEFERRED or of_y.kind == DEFERRED:
             if kernel is add_kernel and spec_x is spec_y:
@@ -90,14 +89,11 @@ cdef class Code:
         cdef int type_num = spec.type_num
         cdef Loop* loop
         if type_num == cnp.NPY_BOOL:  # a comparison
-            type_num = type_y if type_x == cnp.NPY_BOOL else type_x
-            if type_x != cnp.NPY_BOOL and type_y != cnp.NPY_BOOL:
-                if not (is_plain_float(self.spec(x)) and is_plain_float(self.spec(y))):
-                    return False
-                type_num = cnp.NPY_DOUBLE
+            type_num = compared_type(self.spec(x), self.spec(y))
         loop = loop_of(kernel, type_num, spec)
         if loop == NULL or type_x != type_num and cast_loop(type_x, type_num) == NULL or (
-                type_y != type_num and cast_loop(type_y, type_num) == NULL):
+                type_y != type_num and cast_loop(type_y, type_num) == NULL) or (
+                type_num < cnp.NPY_FLOAT and not is_plain_integer(kernel, type_num)):
             return False
         self.settle_both(x, y)
         if type_x != type_num:
@@ -138,18 +134,16 @@ cdef class Code:
             self.place_output(out)
         if spec.size == 0:
             return 0
-        if op >= 0 and not is_plain_float(spec):
-            op = -1
         instruction = self.next(node, LOOP)
         instruction.data[0] = <char*>of_x.address
         instruction.data[1] = <char*>of_y.address
         instruction.data[n_inputs] = <char*>place.address
         instruction.loop = loop
-        if op >= 0 and spec.size <= SHORT:
-            if spec.size == 1:
-                instruction.kind = op + (ADD_D if spec.type_num == cnp.NPY_DOUBLE else ADD_F)
-                return 0
-            instruction.loop = short_loop(op, spec.type_num)
+        if op >= 0 and spec.size == 1 and scalar_kind(op, spec_x.type_num) >= 0:
+            instruction.kind = scalar_kind(op, spec_x.type_num)
+            return 0
+        if op >= 0 and spec.size <= SHORT and short_loop(op, spec_x.type_num) != NULL:
+            instruction.loop = short_loop(op, spec_x.type_num)
         instruction.work = spec_x.nbytes + spec_y.nbytes + spec.nbytes
         if n_inputs == 1:
             instruction.geometry = self.linear(spec.size, step_x, spec.itemsize, 0)
@@ -483,7 +477,7 @@ cdef class Code:
 cdef inline Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
     """The loop for operands of a type, NULL if there is none with such results."""
     cdef Loop* loop
-    if type_num >= N_TYPES:
+    if not 0 <= type_num < N_TYPES:
         return NULL
     loop = &kernel.loops[type_num]
     return NULL if loop.function == NULL or loop.out_type != result.type_num else loop
@@ -491,3 +485,17 @@ cdef inline Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
 
 cdef Spec converted_spec(Spec spec, int type_num):
     return spec_of_dims(spec.ndim, spec.dims, cnp.PyArray_DescrFromType(type_num))
+
+
+cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept:
+    """Whether a loop is one of integers or booleans that raises no errors, as powers may."""
+    return type_num <= cnp.NPY_ULONGLONG and kernel is not power_kernel
+
+
+cdef int compared_type(Spec x, Spec y) except -2:
+    """The type that operands of two types are compared as, if one can be made the other; or -1."""
+    if x.type_num == cnp.NPY_BOOL or y.type_num == cnp.NPY_BOOL:
+        return max(x.type_num, y.type_num)
+    if cast_loop(x.type_num, x.type_num) == NULL or cast_loop(y.type_num, y.type_num) == NULL:
+        return -1  # unsigned integers among them, which NumPy compares exactly with signed ones
+    return (<cnp.dtype>np.promote_types(x.dtype, y.dtype)).num

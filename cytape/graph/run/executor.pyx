@@ -30,6 +30,7 @@ import numpy as np
 
 from cytape.errors import GraphError
 from cytape.graph.model.failures import note_operation, where_built
+from cytape.ops.creation import cast_to_discrete_op
 from cytape.ops.shared.conform import cast_op
 
 cnp.import_array()
@@ -392,7 +393,7 @@ cdef str name_in_numpy(op):
     """What NumPy calls an op in its warnings."""
     if isinstance(op.forward, np.ufunc):
         return op.forward.__name__
-    return "cast" if op is cast_op else "reduce"
+    return "cast" if op is cast_op or op is cast_to_discrete_op else "reduce"
 
 
 cdef Value own_copy(Value value, bint fed):

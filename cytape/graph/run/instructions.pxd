@@ -18,6 +18,9 @@ from numpy cimport npy_intp
 cdef enum Kind:
     ADD_D = 0, SUBTRACT_D, MULTIPLY_D, DIVIDE_D, NEGATIVE_D, SQUARE_D   # one float64
     ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, NEGATIVE_F, SQUARE_F       # one float32
+    ADD_L, SUBTRACT_L, MULTIPLY_L                                       # one int64
+    LESS_D, LESS_EQUAL_D, GREATER_D, GREATER_EQUAL_D, EQUAL_D, NOT_EQUAL_D
+    LESS_L, LESS_EQUAL_L, GREATER_L, GREATER_EQUAL_L, EQUAL_L, NOT_EQUAL_L
     LOOP
     WALK
     PRODUCT
@@ -31,7 +34,8 @@ cdef enum Kind:
 cdef enum:
     N_OPERANDS = 4
     MANY_OPERANDS = 64
-    N_DIRECT = 6  # the ops of the first two lines above
+    N_DIRECT = 6  # the ops of the first two lines above; comparisons follow
+    N_INTEGER = 3 # ... of which the first are there for integers
     SHORT = 64    # elements for which the loops here are the fastest
 
 cdef struct Instruction:
@@ -46,6 +50,7 @@ cdef struct Instruction:
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
                   const npy_intp* pool) noexcept nogil
 cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
-cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op
+cdef int scalar_kind(int op, int type_num) noexcept         # of a direct op, or -1
+cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op, or NULL
 cdef const Loop* mean_loop(int type_num) noexcept  # divides by the stride of a third operand
 cdef const Loop* cast_loop(int from_type, int to_type) noexcept  # NULL: there is none

@@ -34,7 +34,8 @@ import numpy as np
 from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
-from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
+from cytape.ops.creation import (
+    cast_to_discrete_op, constant_op, identity_op, stop_gradient_op)
 from cytape.ops.elementwise import where_op
 from cytape.ops.indexing import get_item_op, index_add_op
 from cytape.ops.linalg import matmul_op
@@ -418,5 +419,5 @@ emit_by(add_n, (add_n_op,))
 emit_by(product, (matmul_op,))
 emit_by(get_item, (get_item_op,))
 emit_by(index_add, (index_add_op,))
-emit_by(cast, (cast_op,))
+emit_by(cast, (cast_op, cast_to_discrete_op))
 emit_by(select, (where_op,))
