@@ -2,6 +2,9 @@ from cpython.exc cimport PyErr_CheckSignals
 from cytape.graph.run.executable cimport Executable
 from cytape.tensor.value cimport Value, array_of, copy_of_array, value_of_array
 
+from .branch_program cimport emit_branch
+from .loop_program cimport emit_loop
+
 import numpy as np
 
 from cytape.errors import GraphError
@@ -13,6 +16,9 @@ cdef class CondOp(ValueOp):
     Attributes of a call: `branches`, two of ConcreteFunction, for true and for false; `positions`,
     for each the positions of its inputs among those of the op.
     """
+
+    def __cinit__(self, *_, **__):
+        self.emitter = <void*>emit_branch
 
     cpdef list run_values(self, list values, dict attrs):
         cdef int which = 0 if is_true(values[0]) else 1
@@ -32,6 +38,9 @@ cdef class LoopOp(ValueOp):
     `n_variables` and `n_stacks`; `body_inputs` and `condition_inputs`, the positions of what each
     takes besides; `reverse`, whether the slices are taken and stacked from the last to the first.
     """
+
+    def __cinit__(self, *_, **__):
+        self.emitter = <void*>emit_loop
 
     cpdef list run_values(self, list values, dict attrs):
         cdef Executable body = attrs["body"].executable, condition = None

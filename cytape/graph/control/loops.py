@@ -92,7 +92,7 @@ class Loop:
             "n_variables": len(self.variables), "n_stacks": len(self.stacks),
             "body_inputs": operands.positions(self.same),
             "condition_inputs": operands.positions(self.same_for_condition),
-            "reverse": self.reverse,
+            "reverse": self.reverse, "ragged_stacks": (), "ragged_kept": (),
         }
         for function in (self.body, self.condition):
             if function is not None:
@@ -137,6 +137,8 @@ def _forward(
     body_inputs: tuple[int, ...],
     condition_inputs: tuple[int, ...],
     reverse: bool,
+    ragged_stacks: tuple[int, ...] = (),
+    ragged_kept: tuple[int, ...] = (),
     assigned: Any = (),
 ) -> list[Any]:
     limit, variables = int(arrays[0]), list(arrays[1 : 1 + n_variables])

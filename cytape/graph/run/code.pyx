@@ -4,6 +4,7 @@
 
 cimport cython
 cimport numpy as cnp
+from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
 from cytape.ops.kernels.loops cimport N_TYPES, copy_loop, kernel_of
 from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
@@ -11,7 +12,7 @@ from cytape.tensor.spec cimport spec_of_dims
 from libc.string cimport memcpy
 
 from .instructions cimport (
-    COPY, LOOP, N_OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op, scalar_kind, short_loop)
+    COPY, LOOP, N_OPERANDS, OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op, scalar_kind, short_loop)
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
     external_address, external_number, is_contiguous, memory_of)
@@ -28,13 +29,16 @@ cdef Kernel add_kernel = kernel_of(np.add), power_kernel = kernel_of(np.power)
 
 @cython.final
 cdef class Code:
-    def __cinit__(self, subgraph):
+    def __cinit__(self, subgraph, bint nested=False, int n_owned=0, int n_fresh=0):
         self.graph = subgraph.graph
         self.feeds = tuple(subgraph.feeds)
         self.fetches = tuple(subgraph.fetches)
         self.fed = frozenset(self.feeds)
         self.constants = []
         self.direct = {}
+        self.nested, self.n_owned, self.n_fresh = nested, n_owned, n_fresh
+        self.moves = [-1] * len(subgraph.fetches)
+        self.subprograms = []
         self.late = set()
         self.releases = {}
         self.unneeded = []
@@ -279,6 +283,20 @@ cdef class Code:
             self.layout.peak = max(self.layout.peak, self.layout.live)
         return 0
 
+    cdef bint is_moved(self, Py_ssize_t fetch, int32_t symbol) except -1:
+        """Whether what is fetched can stay in memory that the code owns: whoever runs it moves it.
+        """
+        cdef Place* place = &self.layout.places[symbol]
+        cdef Place* root = &self.layout.places[place.root]
+        if memory_of(place.address) != EXTERNAL or place.strides >= 0:
+            return False
+        number = external_number(place.address)
+        if (number >= self.n_owned or number in self.moves or place.address != root.address
+                or fetch >= self.n_owned or root.nbytes != self.spec(symbol).nbytes):
+            return False
+        self.moves[fetch] = number
+        return True
+
     cdef int32_t new_external(self) except -1:
         if self.n_externals == MAX_EXTERNALS:
             raise OverflowError(f"more than {MAX_EXTERNALS} large values of one run")
@@ -309,11 +327,12 @@ cdef class Code:
         cdef Place* root = &self.layout.places[other.root]
         cdef Place* place = &self.layout.places[symbol]
         cdef int memory = memory_of(other.address)
+        cdef bint owned = memory == EXTERNAL and external_number(root.address) < self.n_owned
         if (other.uses != count or root.claims != 1 or other.strides >= 0
-                or memory == CONSTANT or memory == EXTERNAL or other.address != root.address
-                or root.nbytes != self.spec(symbol).nbytes):
+                or memory == CONSTANT or memory == EXTERNAL and not owned
+                or other.address != root.address or root.nbytes != self.spec(symbol).nbytes):
             return False
-        if self.direct and symbol in self.direct:
+        if self.direct and not owned and symbol in self.direct:
             return False
         place.kind = PLACED
         place.root = other.root
@@ -465,6 +484,21 @@ cdef class Code:
         join_memory(&walk, NULL, strides)
         addresses[0], addresses[1] = place.address, target
         return self.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
+
+    cdef int emit_operands(self, int32_t node, int kind, op, list symbols, npy_intp work) except -1:
+        """Write an instruction that an object runs, with any number of operands."""
+        cdef Instruction* instruction = NULL
+        cdef int32_t i
+        for i in range(len(symbols)):
+            if i % N_OPERANDS == 0:
+                instruction = self.next(node, OPERANDS if i else kind)
+                if i == 0:
+                    instruction.loop = <const Loop*><PyObject*>op
+                    instruction.geometry = len(symbols)
+                    instruction.work = work
+            instruction.data[i % N_OPERANDS] = (
+                <char*>self.layout.places[<int32_t>symbols[i]].address)
+        return 0
 
     cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1:
         cdef Instruction* instruction

@@ -8,6 +8,7 @@ cdef class Executable:
     cdef bint is_optimised
     cdef dict plans              # else by the specs of what was fed
     cdef public object report    # called when a plan was made, or None
+    cdef dict nested             # what runs it as a part of other code, see control/nested
     cdef Plan plan_for(self, list values)
     cdef int make_room(self, Py_ssize_t nbytes) except -1
     cdef list run_values(self, list values)    # Values in, new Values out

@@ -28,6 +28,7 @@ cdef enum Kind:
     ZERO
     FUSED         # `loop` is a FusedOp; `geometry` operands, results and memory to work in
     ACCUMULATE    # ... an AccumulateOp; operands and result
+    CONTROL       # ... in code a Subprogram, in a frame the Runner of it; operands and results
     OPERANDS      # follows one of these: what has no room there
     CALL          # of Python
 
@@ -45,6 +46,16 @@ cdef struct Instruction:
     const Loop* loop
     npy_intp work       # bytes gone through
     int32_t geometry
+
+# Other code that an instruction runs, once or again and again; what runs it, one for each frame.
+cdef class Subprogram:
+    cdef readonly Py_ssize_t nbytes      # of a runner
+    cdef readonly Py_ssize_t peak_bytes  # of values in it
+    cdef Runner new_runner(self)
+
+cdef class Runner:
+    cdef bint careful   # what it runs on is to stay as it is: it may have to be run again
+    cdef int run(self, char** data) noexcept nogil  # as run_span
 
 # Returns NO_MEMORY or INTERRUPTED, or 0.
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,

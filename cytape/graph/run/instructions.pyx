@@ -119,6 +119,20 @@ cdef list direct_kernels = [
                   np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)]
 
 
+cdef class Subprogram:
+    """What an instruction of control flow runs."""
+
+    cdef Runner new_runner(self):
+        raise NotImplementedError
+
+
+cdef class Runner:
+    """A subprogram with the memory that it works in."""
+
+    cdef int run(self, char** data) noexcept nogil:
+        return 0
+
+
 cdef void enter_loops() noexcept:
     cdef int i, j
     for i in range(2):
@@ -251,7 +265,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             memcpy(data[1], data[0], at.work)
         elif kind == ZERO:
             memset(data[0], 0, at.work)
-        elif kind == FUSED or kind == ACCUMULATE:
+        elif kind == FUSED or kind == ACCUMULATE or kind == CONTROL:
             failed = run_op(at)
             if failed < 0:
                 return failed
@@ -271,7 +285,9 @@ cdef int run_op(const Instruction* at) noexcept nogil:
             return NO_MEMORY
     for i in range(n):
         data[i] = <char*>at[i // N_OPERANDS].data[i % N_OPERANDS]
-    if at.kind == FUSED:
+    if at.kind == CONTROL:
+        failed = (<Runner>op).run(data)
+    elif at.kind == FUSED:
         failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands, data[n - 1])
     else:
         failed = (<AccumulateOp>op).run(data, data[n - 1])

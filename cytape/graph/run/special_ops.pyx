@@ -23,7 +23,7 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
 from .instructions cimport (
-    ACCUMULATE, FUSED, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop)
+    ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
 from .sum_ops cimport add_n, broadcasts, extremum, sum_to, total
 
@@ -331,7 +331,6 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     cdef tuple operand_specs = ((<FusedOp>op).operand_specs if kind == FUSED
                                 else (<AccumulateOp>op).operand_specs)
     cdef Node* row = &code.graph.nodes[node]
-    cdef Instruction* instruction = NULL
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
     cdef int32_t symbol, i
     cdef npy_intp work = 0
@@ -351,14 +350,7 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
         work += code.spec(symbol).nbytes
     if kind == FUSED:
         symbols.append(code.new_temporary((<FusedOp>op).scratch))
-    for i in range(len(symbols)):
-        if i % N_OPERANDS == 0:
-            instruction = code.next(node, OPERANDS if i else kind)
-            if i == 0:
-                instruction.loop = <const Loop*><PyObject*>op
-                instruction.geometry = len(symbols)
-                instruction.work = work
-        instruction.data[i % N_OPERANDS] = <char*>code.layout.places[<int32_t>symbols[i]].address
+    code.emit_operands(node, kind, op, symbols, work)
     code.release_temporaries()
     return True
 
