@@ -48,7 +48,8 @@ cdef class LoopOp(ValueOp):
         cdef Py_ssize_t count = 0, limit = int(array_of(values[0]))
         cdef bint reverse = attrs["reverse"]
         cdef list variables = values[1:n + 1], results
-        cdef list stacks = [array_of(stack) for stack in values[n + 1:n + 1 + n_stacks]]
+        cdef list slices = slices_of([array_of(value) for value in values[n + 1:]], n_stacks,
+                                     attrs["ragged_stacks"])
         cdef list same = [values[i] for i in attrs["body_inputs"]]
         cdef list same_for_condition = [values[i] for i in attrs["condition_inputs"]]
         cdef list kept = []
@@ -60,9 +61,9 @@ cdef class LoopOp(ValueOp):
                 break
             place = limit - 1 - count if reverse else count
             results = body.run_values(
-                variables + [value_of_array(stack[place, ...]) for stack in stacks] + same)
+                variables + [value_of_array(part[place]) for part in slices] + same)
             variables = results[:n]
-            kept.append(results[n:])
+            kept.append([array_of(value) for value in results[n:]])
             count += 1
             PyErr_CheckSignals()
         if count == 0:
@@ -70,13 +71,74 @@ cdef class LoopOp(ValueOp):
         if reverse:
             kept.reverse()
         specs = [body.subgraph.graph.spec_of(symbol) for symbol in body.subgraph.fetches[n:]]
-        return [value_of_array(np.asarray(count, np.int64)), *variables, *[
-            value_of_array(stacked([array_of(row[i]) for row in kept], spec))
-            for i, spec in enumerate(specs)]]
+        return [value_of_array(np.asarray(count, np.int64)), *variables,
+                *[value_of_array(array) for array in kept_arrays(
+                    kept, specs, attrs["ragged_kept"])]]
 
 
 cdef bint is_true(Value predicate) except -1:
     return bool(array_of(predicate))
+
+
+def slices_of(arrays, n_stacks, ragged):
+    """Return the slices of stacks, by place.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+        The stacks, then the lengths of those that are ragged.
+    n_stacks : int
+    ragged : tuple of int
+        Which stacks are made of slices of several lengths, one after the other.
+
+    Returns
+    -------
+    list
+        Per stack what is indexed by a place.
+    """
+    slices = [Slices(stack) for stack in arrays[:n_stacks]]
+    for i, lengths in zip(ragged, arrays[n_stacks:]):
+        slices[i].ends = np.cumsum(lengths)
+    return slices
+
+
+class Slices:
+    """The slices of a stack; `ends` says where they end if they differ in length."""
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.ends = None
+
+    def __getitem__(self, place):
+        if self.ends is None:
+            return self.stack[place, ...]
+        return self.stack[self.ends[place - 1] if place else 0:self.ends[place]]
+
+
+def kept_arrays(rows, specs, ragged):
+    """Return stacks of what iterations left, then the lengths of the slices of ragged ones.
+
+    Parameters
+    ----------
+    rows : list of list of ndarray
+        Per iteration.
+    specs : list of Spec
+    ragged : tuple of int
+
+    Returns
+    -------
+    list of ndarray
+    """
+    stacks, lengths = [], []
+    for i, spec in enumerate(specs):
+        arrays = [row[i] for row in rows]
+        if i not in ragged:
+            stacks.append(stacked(arrays, spec))
+            continue
+        empty = np.zeros([extent or 0 for extent in spec.shape], spec.dtype)
+        stacks.append(np.concatenate(arrays) if arrays else empty)
+        lengths.append(np.array([len(array) for array in arrays], np.int64))
+    return stacks + lengths
 
 
 def stacked(list arrays, spec):

@@ -34,7 +34,8 @@ cdef struct RowsRead:
     Port port
     int operand, lengths     # lengths: -1, or the operand that they are
     bint is_stack, lengths_are_stack, is_last_use
-    npy_intp row_bytes, total
+    npy_intp row_bytes
+    npy_intp extent, total   # rows that there are; ragged: before the next slice
 
 cdef struct RowsWritten:
     Port port
@@ -248,7 +249,7 @@ cdef class LoopRunner(Runner):
             feed_port(self.body_frame, &read.port, n + i)
             read.operand = 1 + n + i
             read.lengths = -1
-            read.is_stack, read.is_last_use, read.row_bytes, read.total = program.rows[i]
+            read.is_stack, read.is_last_use, read.row_bytes, read.extent = program.rows[i]
         for i, k in enumerate(attrs["ragged_stacks"]):
             read = self.read + <int>k
             read.lengths = n_inputs + i
@@ -337,10 +338,9 @@ cdef class LoopRunner(Runner):
             variable.told = NULL
         for i in range(self.n_read):
             read = self.read + i
-            if read.is_stack:
-                read.total = (<Stack*>data[read.operand]).count
-            if read.lengths >= 0 and not self.is_reverse:
-                read.total = 0
+            read.total = 0
+            if self.is_reverse:
+                read.total = (<Stack*>data[read.operand]).count if read.is_stack else read.extent
         for i in range(self.n_written):
             written = self.written + i
             stack = <Stack*>data[written.operand]
