@@ -4,12 +4,11 @@ from cytape.graph.run.executor cimport Frame
 from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
 from cytape.graph.run.layout cimport STACKED, clear_stacks
 from cytape.ops.engine.node_store cimport Node
-from cytape.tensor.spec cimport Spec
 from numpy cimport NPY_BOOL
 
 from .nested cimport (
-    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame, operands_of,
-    run_piece)
+    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
+    operands_of, run_piece)
 
 
 cdef bint emit_branch(Code code, int32_t node, Op op) except -1:

@@ -55,6 +55,8 @@ cdef class LoopOp(ValueOp):
         cdef list kept = []
         if attrs["condition"] is not None:
             condition = attrs["condition"].executable
+            condition.at_once = True
+        body.at_once = True
         while count < limit:
             if condition is not None and not is_true(
                     condition.run_values(variables + same_for_condition)[0]):

@@ -71,7 +71,8 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
     program.n_inputs, program.n_variables = row.n_inputs, n
     program.variable_specs = specs[1:1 + n]
     program.body = nested_code(
-        attrs["body"], program.variable_specs + row_specs + [specs[i] for i in attrs["body_inputs"]],
+        attrs["body"],
+        program.variable_specs + row_specs + [specs[i] for i in attrs["body_inputs"]],
         n, n + n_rows)
     program.attrs = attrs
     if program.body is None or not program.suits(code, row.first_output):

@@ -1,10 +1,10 @@
 """Residuals: what the backward pass of a loop's body reads of its forward pass.
 
-The gradient of a body is built into one graph with the body. That graph is divided: one part, which
-goes forward, computes the next loop variables and the residuals; the other starts from these and the
-gradients that arrive. What is the same in all iterations is no residual, nor is what costs nothing
-to compute again. Loops that the gradients of inner loops are made of, but that only go forward,
-belong to the first part: so each level of nested loops goes forward once.
+The gradient of a body is built into one graph with the body. That graph is divided: one part goes
+forward, to the next loop variables and the residuals; the other starts from these and the gradients
+that arrive. What is the same in all iterations is no residual, nor is what costs nothing to compute
+again. Loops that the gradients of inner loops are made of, but that only go forward, belong to the
+first part: so each level of nested loops goes forward once.
 """
 
 from __future__ import annotations

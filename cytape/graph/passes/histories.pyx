@@ -79,7 +79,8 @@ cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
 cdef int merge(Rewriting rewriting, list chain) except -1:
     """Build the last history in place of the first loop, to go on for as long as that does."""
     cdef SymbolicGraph source = rewriting.source
-    cdef int32_t loop = chain[0], history = chain[len(chain) - 1], n_outputs, n_kept, built, first, i
+    cdef int32_t loop = chain[0], history = chain[len(chain) - 1]
+    cdef int32_t n_outputs, n_kept, built, first, i
     cdef Node* row = &source.nodes[loop]
     cdef int32_t* inputs = NULL
     cdef dict attrs = source.attrs[history]

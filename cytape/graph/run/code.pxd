@@ -72,7 +72,6 @@ cdef class Code:
     cdef int reserve(self, int32_t n) except -1
     cdef int place_output(self, int32_t symbol) except -1
     cdef int place_external(self, int32_t symbol, int32_t number) except -1
-    cdef bint is_moved(self, Py_ssize_t fetch, int32_t symbol) except -1
     cdef int32_t new_external(self) except -1
     cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,
                   const npy_intp* strides) except -1

@@ -6,13 +6,14 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
-from cytape.ops.kernels.loops cimport N_TYPES, copy_loop, kernel_of
+from cytape.ops.kernels.loops cimport copy_loop, kernel_of
 from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
 from cytape.tensor.spec cimport spec_of_dims
 from libc.string cimport memcpy
 
 from .instructions cimport (
-    COPY, LOOP, N_OPERANDS, OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op, scalar_kind, short_loop)
+    COPY, LOOP, N_OPERANDS, OPERANDS, SHORT, WALK, ZERO, cast_loop, compared_type, direct_op,
+    is_plain_integer, loop_of, scalar_kind, short_loop)
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
     external_address, external_number, is_contiguous, memory_of)
@@ -24,7 +25,7 @@ cnp.import_array()
 cdef enum:
     MAX_EXTERNALS = 1 << 20
 
-cdef Kernel add_kernel = kernel_of(np.add), power_kernel = kernel_of(np.power)
+cdef Kernel add_kernel = kernel_of(np.add)
 
 
 @cython.final
@@ -283,20 +284,6 @@ cdef class Code:
             self.layout.peak = max(self.layout.peak, self.layout.live)
         return 0
 
-    cdef bint is_moved(self, Py_ssize_t fetch, int32_t symbol) except -1:
-        """Whether what is fetched can stay in memory that the code owns: whoever runs it moves it.
-        """
-        cdef Place* place = &self.layout.places[symbol]
-        cdef Place* root = &self.layout.places[place.root]
-        if memory_of(place.address) != EXTERNAL or place.strides >= 0:
-            return False
-        number = external_number(place.address)
-        if (number >= self.n_owned or number in self.moves or place.address != root.address
-                or fetch >= self.n_owned or root.nbytes != self.spec(symbol).nbytes):
-            return False
-        self.moves[fetch] = number
-        return True
-
     cdef int32_t new_external(self) except -1:
         if self.n_externals == MAX_EXTERNALS:
             raise OverflowError(f"more than {MAX_EXTERNALS} large values of one run")
@@ -508,28 +495,5 @@ cdef class Code:
             instruction.work = nbytes
         return 0
 
-cdef inline Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
-    """The loop for operands of a type, NULL if there is none with such results."""
-    cdef Loop* loop
-    if not 0 <= type_num < N_TYPES:
-        return NULL
-    loop = &kernel.loops[type_num]
-    return NULL if loop.function == NULL or loop.out_type != result.type_num else loop
-
-
 cdef Spec converted_spec(Spec spec, int type_num):
     return spec_of_dims(spec.ndim, spec.dims, cnp.PyArray_DescrFromType(type_num))
-
-
-cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept:
-    """Whether a loop is one of integers or booleans that raises no errors, as powers may."""
-    return type_num <= cnp.NPY_ULONGLONG and kernel is not power_kernel
-
-
-cdef int compared_type(Spec x, Spec y) except -2:
-    """The type that operands of two types are compared as, if one can be made the other; or -1."""
-    if x.type_num == cnp.NPY_BOOL or y.type_num == cnp.NPY_BOOL:
-        return max(x.type_num, y.type_num)
-    if cast_loop(x.type_num, x.type_num) == NULL or cast_loop(y.type_num, y.type_num) == NULL:
-        return -1  # unsigned integers among them, which NumPy compares exactly with signed ones
-    return (<cnp.dtype>np.promote_types(x.dtype, y.dtype)).num

@@ -15,7 +15,8 @@ from numpy cimport npy_intp
 from .code cimport Span
 from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .layout cimport (
-    DEFERRED, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address)
+    DEFERRED, EXTERNAL, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address,
+    external_number, memory_of)
 from .special_ops cimport emit_special, is_read
 
 from cytape.errors import GraphError
@@ -184,12 +185,26 @@ cdef int fetch(Code code) except -1:
         place = &code.layout.places[symbol]
         if place.kind == UNKNOWN or place.kind == STACKED:
             code.late.add(number)
-        elif code.n_owned and code.is_moved(i, symbol):
+        elif code.n_owned and is_moved(code, i, symbol):
             continue
         elif place.address != external_address(number):
             code.emit_copy(code.graph.symbols[symbol].node, place, code.spec(symbol),
                            external_address(number))
     return 0
+
+
+cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:
+    """Whether what is fetched can stay in memory that the code owns: whoever runs it moves it."""
+    cdef Place* place = &code.layout.places[symbol]
+    cdef Place* root = &code.layout.places[place.root]
+    if memory_of(place.address) != EXTERNAL or place.strides >= 0:
+        return False
+    number = external_number(place.address)
+    if (number >= code.n_owned or number in code.moves or place.address != root.address
+            or fetch >= code.n_owned or root.nbytes != code.spec(symbol).nbytes):
+        return False
+    code.moves[fetch] = number
+    return True
 
 
 cdef int divide_into_spans(Code code) except -1:

@@ -19,8 +19,8 @@ from libc.string cimport memcpy
 from .code cimport Span
 from .instructions cimport CONTROL, N_OPERANDS, OPERANDS, Runner, Subprogram, run_span
 from .layout cimport (
-    CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks, external_number,
-    memory_of, offset_of)
+    CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
+    external_number, memory_of, offset_of)
 from .special_ops cimport is_read
 
 import sys

@@ -12,6 +12,7 @@
 #     COPY, ZERO  nothing: `work` is how many bytes
 
 from cytape.ops.kernels.loops cimport Kernel, Loop
+from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 from numpy cimport npy_intp
 
@@ -36,7 +37,7 @@ cdef enum:
     N_OPERANDS = 4
     MANY_OPERANDS = 64
     N_DIRECT = 6  # the ops of the first two lines above; comparisons follow
-    N_INTEGER = 3 # ... of which the first are there for integers
+    N_INTEGER = 3  # ... of which the first are there for integers
     SHORT = 64    # elements for which the loops here are the fastest
 
 cdef struct Instruction:
@@ -63,5 +64,8 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
 cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
 cdef int scalar_kind(int op, int type_num) noexcept         # of a direct op, or -1
 cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op, or NULL
+cdef Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept
+cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept
+cdef int compared_type(Spec x, Spec y) except -2
 cdef const Loop* mean_loop(int type_num) noexcept  # divides by the stride of a third operand
 cdef const Loop* cast_loop(int from_type, int to_type) noexcept  # NULL: there is none

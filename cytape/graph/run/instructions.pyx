@@ -3,7 +3,7 @@ from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport NO_MEMORY
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.kernels.loops cimport kernel_of, loop_t
+from cytape.ops.kernels.loops cimport N_TYPES, kernel_of, loop_t
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -113,6 +113,7 @@ cdef Loop direct_loops[2][N_DIRECT + 1]
 cdef int[6] cast_types = [
     cnp.NPY_BOOL, cnp.NPY_INT, cnp.NPY_LONG, cnp.NPY_LONGLONG, cnp.NPY_DOUBLE, cnp.NPY_FLOAT]
 cdef Loop cast_loops[6][6]
+cdef Kernel power_kernel = kernel_of(np.power)
 cdef list direct_kernels = [
     kernel_of(ufunc)
     for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.negative, np.square,
@@ -187,6 +188,29 @@ cdef const Loop* cast_loop(int from_type, int to_type) noexcept:
             if cast_types[i] == from_type and cast_types[j] == to_type:
                 return &cast_loops[i][j]
     return NULL
+
+
+cdef Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
+    """The loop for operands of a type, NULL if there is none with such results."""
+    cdef Loop* loop
+    if not 0 <= type_num < N_TYPES:
+        return NULL
+    loop = &kernel.loops[type_num]
+    return NULL if loop.function == NULL or loop.out_type != result.type_num else loop
+
+
+cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept:
+    """Whether a loop is one of integers or booleans that raises no errors, as powers may."""
+    return type_num <= cnp.NPY_ULONGLONG and kernel is not power_kernel
+
+
+cdef int compared_type(Spec x, Spec y) except -2:
+    """The type that operands of two types are compared as, if one can be made the other; or -1."""
+    if x.type_num == cnp.NPY_BOOL or y.type_num == cnp.NPY_BOOL:
+        return max(x.type_num, y.type_num)
+    if cast_loop(x.type_num, x.type_num) == NULL or cast_loop(y.type_num, y.type_num) == NULL:
+        return -1  # unsigned integers among them, which NumPy compares exactly with signed ones
+    return (<cnp.dtype>np.promote_types(x.dtype, y.dtype)).num
 
 
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,

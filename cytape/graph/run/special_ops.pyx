@@ -9,7 +9,7 @@ from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.ops.kernels.loops cimport Loop, copy_loop, kernel_of
+from cytape.ops.kernels.loops cimport copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Moves, Region, can_sum
 from cytape.ops.kernels.products cimport product_loop
 from cytape.ops.kernels.selection cimport select_loop
