@@ -228,9 +228,10 @@ def while_loop(
 
     Notes
     -----
-    The gradient of a loop in a graph goes through the loop once more, keeping the loop variables of
-    each iteration, and then backward over these. What is the same in all iterations, because it
-    comes from outside the loop, is not kept, and gets the sum of its gradients. Random numbers are
+    The gradient of a loop in a graph keeps of each iteration what the gradient of the body reads,
+    for which it may go through the loop once more, and then goes backward over this. What is the
+    same in all iterations, because it comes from outside the loop, is not kept, and gets the sum of
+    its gradients. Random numbers are
     not drawn again, and variables not assigned to again. A body that assigns to variables is traced
     twice.
 
