@@ -24,6 +24,7 @@ import numpy as np
 from bench.core_rows import core_rows
 from bench.forward_mode_rows import forward_mode_rows
 from bench.function_rows import function_rows
+from bench.loop_rows import loop_rows
 from bench.memory_rows import memory_rows
 from bench.program_rows import program_rows
 from bench.report import FAILED, draw, print_table, write_json
@@ -50,7 +51,7 @@ def main():
     smoke = arguments.smoke
     environment = describe_environment(smoke)
     timings = chain(core_rows(smoke), program_rows(smoke), forward_mode_rows(smoke),
-                    function_rows(smoke))
+                    function_rows(smoke), loop_rows(smoke))
     if smoke:
         timings = (replace(row, at_least=None, at_most=None) for row in timings)
     rows = print_table(chain(timings, memory_rows(smoke)))

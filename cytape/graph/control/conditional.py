@@ -13,7 +13,6 @@ from typing import Any
 
 from cytape.graph.control.control_ops import CondOp
 from cytape.graph.tracing.bodies import (
-    MOST_OUTPUTS,
     REPEATED,
     Operands,
     added,
@@ -232,6 +231,6 @@ _OPTIONAL: dict[str, Any] = {"optional_gradients": range(64), "optional_tangents
 cond_op = enter(CondOp("Cond", _forward, _vjp, _jvp, shape_rule=_shape_rule, **_OPTIONAL))
 stateful_cond_op = enter(
     CondOp("StatefulCond", _forward, _vjp, _jvp, shape_rule=_shape_rule,
-           saved_outputs=range(MOST_OUTPUTS), **_OPTIONAL))
+           saved_outputs=range(1 << 30), **_OPTIONAL))
 stateful_cond_op.stateful = True
 REPEATED[stateful_cond_op] = _repeated

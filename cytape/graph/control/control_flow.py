@@ -17,7 +17,7 @@ from cytape.graph.control.agreement import (
     without_gradients,
 )
 from cytape.graph.control.conditional import call_branch
-from cytape.graph.control.loop_programs import Program
+from cytape.graph.control.loop_functions import Program
 from cytape.graph.control.loops import Loop
 from cytape.graph.control.tensor_array import settled
 from cytape.graph.tracing.bodies import given_symbols
@@ -246,9 +246,10 @@ def while_loop(
 
     Notes
     -----
-    The gradient of a loop in a graph goes through the loop once more, keeping the loop variables of
-    each iteration, and then backward over these. What is the same in all iterations, because it
-    comes from outside the loop, is not kept, and gets the sum of its gradients. Random numbers are
+    The gradient of a loop in a graph keeps of each iteration what the gradient of the body reads,
+    for which it may go through the loop once more, and then goes backward over this. What is the
+    same in all iterations, because it comes from outside the loop, is not kept, and gets the sum of
+    its gradients. Random numbers are
     not drawn again, and variables not assigned to again. A body that assigns to variables is traced
     twice, and so is one that is the first to write to a `TensorArray`.
 

@@ -2,6 +2,9 @@ from cpython.exc cimport PyErr_CheckSignals
 from cytape.graph.run.executable cimport Executable
 from cytape.tensor.value cimport Value, array_of, copy_of_array, value_of_array
 
+from .branch_program cimport emit_branch
+from .loop_program cimport emit_loop
+
 import numpy as np
 
 from cytape.errors import GraphError
@@ -13,6 +16,9 @@ cdef class CondOp(ValueOp):
     Attributes of a call: `branches`, two of ConcreteFunction, for true and for false; `positions`,
     for each the positions of its inputs among those of the op.
     """
+
+    def __cinit__(self, *_, **__):
+        self.emitter = <void*>emit_branch
 
     cpdef list run_values(self, list values, dict attrs):
         cdef int which = 0 if is_true(values[0]) else 1
@@ -33,27 +39,33 @@ cdef class LoopOp(ValueOp):
     takes besides; `reverse`, whether the slices are taken and stacked from the last to the first.
     """
 
+    def __cinit__(self, *_, **__):
+        self.emitter = <void*>emit_loop
+
     cpdef list run_values(self, list values, dict attrs):
         cdef Executable body = attrs["body"].executable, condition = None
         cdef Py_ssize_t n = attrs["n_variables"], n_stacks = attrs["n_stacks"]
         cdef Py_ssize_t count = 0, limit = int(array_of(values[0]))
         cdef bint reverse = attrs["reverse"]
         cdef list variables = values[1:n + 1], results
-        cdef list stacks = [array_of(stack) for stack in values[n + 1:n + 1 + n_stacks]]
+        cdef list slices = slices_of([array_of(value) for value in values[n + 1:]], n_stacks,
+                                     attrs["ragged_stacks"])
         cdef list same = [values[i] for i in attrs["body_inputs"]]
         cdef list same_for_condition = [values[i] for i in attrs["condition_inputs"]]
         cdef list kept = []
         if attrs["condition"] is not None:
             condition = attrs["condition"].executable
+            condition.at_once = True
+        body.at_once = True
         while count < limit:
             if condition is not None and not is_true(
                     condition.run_values(variables + same_for_condition)[0]):
                 break
             place = limit - 1 - count if reverse else count
             results = body.run_values(
-                variables + [value_of_array(stack[place, ...]) for stack in stacks] + same)
+                variables + [value_of_array(part[place]) for part in slices] + same)
             variables = results[:n]
-            kept.append(results[n:])
+            kept.append([array_of(value) for value in results[n:]])
             count += 1
             PyErr_CheckSignals()
         if count == 0:
@@ -61,13 +73,74 @@ cdef class LoopOp(ValueOp):
         if reverse:
             kept.reverse()
         specs = [body.subgraph.graph.spec_of(symbol) for symbol in body.subgraph.fetches[n:]]
-        return [value_of_array(np.asarray(count, np.int64)), *variables, *[
-            value_of_array(stacked([array_of(row[i]) for row in kept], spec))
-            for i, spec in enumerate(specs)]]
+        return [value_of_array(np.asarray(count, np.int64)), *variables,
+                *[value_of_array(array) for array in kept_arrays(
+                    kept, specs, attrs["ragged_kept"])]]
 
 
 cdef bint is_true(Value predicate) except -1:
     return bool(array_of(predicate))
+
+
+def slices_of(arrays, n_stacks, ragged):
+    """Return the slices of stacks, by place.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+        The stacks, then the lengths of those that are ragged.
+    n_stacks : int
+    ragged : tuple of int
+        Which stacks are made of slices of several lengths, one after the other.
+
+    Returns
+    -------
+    list
+        Per stack what is indexed by a place.
+    """
+    slices = [Slices(stack) for stack in arrays[:n_stacks]]
+    for i, lengths in zip(ragged, arrays[n_stacks:]):
+        slices[i].ends = np.cumsum(lengths)
+    return slices
+
+
+class Slices:
+    """The slices of a stack; `ends` says where they end if they differ in length."""
+
+    def __init__(self, stack):
+        self.stack = stack
+        self.ends = None
+
+    def __getitem__(self, place):
+        if self.ends is None:
+            return self.stack[place, ...]
+        return self.stack[self.ends[place - 1] if place else 0:self.ends[place]]
+
+
+def kept_arrays(rows, specs, ragged):
+    """Return stacks of what iterations left, then the lengths of the slices of ragged ones.
+
+    Parameters
+    ----------
+    rows : list of list of ndarray
+        Per iteration.
+    specs : list of Spec
+    ragged : tuple of int
+
+    Returns
+    -------
+    list of ndarray
+    """
+    stacks, lengths = [], []
+    for i, spec in enumerate(specs):
+        arrays = [row[i] for row in rows]
+        if i not in ragged:
+            stacks.append(stacked(arrays, spec))
+            continue
+        empty = np.zeros([extent or 0 for extent in spec.shape], spec.dtype)
+        stacks.append(np.concatenate(arrays) if arrays else empty)
+        lengths.append(np.array([len(array) for array in arrays], np.int64))
+    return stacks + lengths
 
 
 def stacked(list arrays, spec):

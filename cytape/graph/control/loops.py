@@ -1,8 +1,10 @@
 """The op that runs a body again and again, and its derivatives: calls of that op once more.
 
-The gradient takes two loops. The first goes forward once more and keeps those loop variables of
-each iteration that are needed; the second goes backward over what was kept. Neither keeps what is
-the same in all iterations. Both are ordinary calls of the op, and so have derivatives themselves.
+The gradient takes two loops. The first goes forward once more and keeps of each iteration what the
+second reads, which goes backward over it (see `residuals`). Neither keeps what is the same in all
+iterations. Both are ordinary calls of the op, and so have derivatives themselves. Where the first
+stands in one graph with the loop that is differentiated, it takes that one's place when the graph
+is optimised.
 
 What a body does besides must not happen again: where it draws random numbers or looks at variables
 that it changes, these values are outputs of the call, and the derivatives are told them.
@@ -11,14 +13,15 @@ that it changes, these values are outputs of the call, and the derivatives are t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.control_ops import LoopOp, stacked
+from cytape.graph.control.control_ops import LoopOp, kept_arrays, slices_of
+from cytape.graph.control.residuals import extracted, residuals
+from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.bodies import (
-    MOST_OUTPUTS,
     REPEATED,
     Operands,
     added,
@@ -29,7 +32,6 @@ from cytape.graph.tracing.bodies import (
     inlined,
     like,
     repeatable,
-    with_outputs,
     zeros,
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
@@ -37,6 +39,7 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import enter
 from cytape.ops.engine.general_op import NotSaved
+from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
@@ -67,6 +70,9 @@ class Loop:
         are as many iterations as the limit says.
     same_for_condition : list of Tensor
         What else the condition takes.
+    lengths : dict of int to Tensor
+        How many rows the slices of stacks have, by the position of the stack, where they do not all
+        have as many: these slices stand one after the other.
     reverse : bool
         Whether stacks are gone through, and made, from the last slice to the first.
     assigned : tuple of Variable or None
@@ -80,19 +86,26 @@ class Loop:
     same: list[Tensor]
     condition: ConcreteFunction | None = None
     same_for_condition: Sequence[Tensor] = ()
+    lengths: dict[int, Tensor] = field(default_factory=dict)
     reverse: bool = False
     assigned: tuple[Variable, ...] | None = None
 
     def call(self) -> list[Tensor]:
-        """Run it; return how many iterations there were, the loop variables, and stacks."""
+        """Run it; return how many iterations there were, the loop variables, stacks and lengths.
+
+        There are lengths for each stack of what has an unknown number of rows in an iteration.
+        """
         operands = Operands(())
-        operands.tensors = [self.limit, *self.variables, *self.stacks]
+        ragged = sorted(self.lengths)
+        operands.tensors = [self.limit, *self.variables, *self.stacks,
+                            *[self.lengths[i] for i in ragged]]
         attrs = {
             "body": self.body, "condition": self.condition,
             "n_variables": len(self.variables), "n_stacks": len(self.stacks),
             "body_inputs": operands.positions(self.same),
             "condition_inputs": operands.positions(self.same_for_condition),
-            "reverse": self.reverse,
+            "reverse": self.reverse, "ragged_stacks": tuple(ragged),
+            "ragged_kept": self.ragged_kept,
         }
         for function in (self.body, self.condition):
             if function is not None:
@@ -101,24 +114,43 @@ class Loop:
             return loop_op(*operands.tensors, **attrs)
         return stateful_loop_op(*operands.tensors, **attrs, assigned=self.assigned)
 
+    @property
+    def ragged_kept(self) -> tuple[int, ...]:
+        """Which of the stacks that are made are ragged."""
+        symbols = self.body.output_symbols[len(self.variables) :]
+        return tuple(
+            i for i, symbol in enumerate(symbols) if _is_ragged(self.body.graph.spec_of(symbol)))
+
     @classmethod
     def repeated(
         cls, inputs: list[Tensor], outputs: list, attrs: dict, stateful: bool
     ) -> Loop:
         """Return what takes the same iterations as a call did, without doing anything besides."""
         body, n = attrs["body"], attrs["n_variables"]
-        first_same = 1 + n + attrs["n_stacks"]
-        stacks, same = inputs[1 + n : first_same], [inputs[i] for i in attrs["body_inputs"]]
+        first_lengths = 1 + n + attrs["n_stacks"]
+        stacks, same = inputs[1 + n : first_lengths], [inputs[i] for i in attrs["body_inputs"]]
+        lengths = dict(zip(attrs["ragged_stacks"], inputs[first_lengths:], strict=False))
         if stateful:
             n_given = len(given_symbols(body.graph))
+            last = 1 + len(body.output_symbols)
+            first = last - n_given - 1 - n
+            for i, k in enumerate(attrs["ragged_kept"]):
+                if k >= first:
+                    lengths[len(stacks) + k - first] = outputs[last + i]
             body = _given_before_same(repeatable(body), len(same), n_given)
-            stacks = [*stacks, *outputs[len(outputs) - n_given :]]
-        return cls(body, outputs[0], inputs[1 : 1 + n], stacks, same, reverse=attrs["reverse"])
+            stacks = [*stacks, *outputs[last - n_given : last]]
+        return cls(body, outputs[0], inputs[1 : 1 + n], stacks, same, lengths=lengths,
+                   reverse=attrs["reverse"])
 
     @property
     def arguments(self) -> list[Tensor]:
         """What the body takes, as it stands outside the loop."""
         return [*self.variables, *self.stacks, *self.same]
+
+
+def _is_ragged(spec: Spec) -> bool:
+    shape: Any = spec.shape
+    return not spec.known and shape is not None and len(shape) > 0 and shape[0] is None
 
 
 def _given_before_same(body: ConcreteFunction, n_same: int, n_given: int) -> ConcreteFunction:
@@ -137,10 +169,12 @@ def _forward(
     body_inputs: tuple[int, ...],
     condition_inputs: tuple[int, ...],
     reverse: bool,
+    ragged_stacks: tuple[int, ...] = (),
+    ragged_kept: tuple[int, ...] = (),
     assigned: Any = (),
 ) -> list[Any]:
     limit, variables = int(arrays[0]), list(arrays[1 : 1 + n_variables])
-    stacks = arrays[1 + n_variables : 1 + n_variables + n_stacks]
+    slices = slices_of(list(arrays[1 + n_variables :]), n_stacks, ragged_stacks)
     same = [arrays[i] for i in body_inputs]
     same_for_condition = [arrays[i] for i in condition_inputs]
     count, kept = 0, []
@@ -149,32 +183,41 @@ def _forward(
         or computed(condition, _leading(condition, variables, same_for_condition))[0]
     ):
         place = limit - 1 - count if reverse else count
-        results = computed(body, [*variables, *[stack[place] for stack in stacks], *same])
+        results = computed(body, [*variables, *[part[place] for part in slices], *same])
         variables = results[:n_variables]
-        kept.append(results[n_variables:])
+        kept.append(list(map(np.asarray, results[n_variables:])))
         count += 1
     if reverse:
         kept.reverse()
     specs = [body.graph.spec_of(symbol) for symbol in body.output_symbols[n_variables:]]
-    return [np.asarray(count, np.int64), *variables, *[
-        stacked([np.asarray(row[i]) for row in kept], spec) for i, spec in enumerate(specs)]]
+    return [np.asarray(count, np.int64), *variables, *kept_arrays(kept, specs, ragged_kept)]
 
 
 def _leading(condition: ConcreteFunction, variables: list, same: list) -> list:
     return [*variables[: len(condition.input_symbols) - len(same)], *same]
 
 
-def _shape_rule(*specs: Spec, body: ConcreteFunction, n_variables: int, **attrs: Any) -> list[Spec]:
-    def spec_of(symbol: int, *leading: int | None) -> Spec:
+def _shape_rule(
+    *specs: Spec, body: ConcreteFunction, n_variables: int, ragged_kept: tuple[int, ...] = (),
+    **attrs: Any,
+) -> list[Spec]:
+    stacks = []
+    for i, symbol in enumerate(body.output_symbols[n_variables:]):
         spec = body.graph.spec_of(symbol)
-        return symbolic_spec(
-            None if spec.shape is None else (*leading, *spec.shape), spec.dtype)
-
+        shape: Any = spec.shape
+        if shape is not None:
+            shape = (None, *tuple(shape)[1 if i in ragged_kept else 0 :])
+        stacks.append(symbolic_spec(shape, spec.dtype))
     return [
         Spec.of((), np.int64),
-        *map(spec_of, body.input_symbols[:n_variables]),
-        *[spec_of(symbol, None) for symbol in body.output_symbols[n_variables:]],
+        *[_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n_variables]],
+        *stacks,
+        *[symbolic_spec((None,), np.int64) for _ in ragged_kept],
     ]
+
+
+def _own_spec(spec: Spec) -> Spec:
+    return symbolic_spec(spec.shape, spec.dtype)
 
 
 def _view(op: Any) -> Loop:
@@ -202,6 +245,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         seeds = like(graph, source, [body.input_symbols[i] for i in carried])
         more_seeds = like(graph, source, [body.output_symbols[i] for i in kept])
         outputs = inlined(body, graph, inputs)
+        first_backward = graph.n_nodes
         found = symbolic_gradients(
             graph, [graph.symbol_of(outputs[i]) for i in carried + kept],
             [graph.symbol_of(inputs[i]) for i in carried + wanted], seeds + more_seeds)
@@ -212,33 +256,69 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         summed = [i for i in of_wanted if i >= first_same]
         sliced = [i for i in of_wanted if i < first_same]
         sums = like(graph, source, [body.input_symbols[i] for i in summed])
-        results = [
+        results = [in_graph(graph, x) for x in (
             *next_seeds,
             *[total + dense(of_wanted[i]) for total, i in zip(sums, summed, strict=True)],
-            *[dense(of_wanted[i]) for i in sliced],
-        ]
-        # In the order that a loop passes its arguments in: what is sliced stands before the rest.
-        slices, same = inputs[:first_same] + more_seeds, inputs[first_same:]
-        arriving = [convert_to_tensor(gradients[1 + i]) for i in kept]
-        actual = [*loop.arguments[:first_same], *arriving, *loop.same]
-        backward, passed, used = closed(graph, seeds + sums, slices + same, actual, results)
-    n_slices = sum(i < len(slices) for i in used)
-    kept_variables = [i for i in used if i < n]
-    if kept_variables:
-        forward = with_outputs(
-            body, [*body.outputs[:n], *[body.inputs[i] for i in kept_variables]])
-        history = Loop(forward, loop.limit, loop.variables, loop.stacks, loop.same,
-                       reverse=loop.reverse).call()
-        passed[: len(kept_variables)] = history[1 + n :]
+            *[dense(of_wanted[i]) for i in sliced])]
+        told = residuals(graph, inputs[:first_same], seeds + sums + more_seeds,
+                         first_backward, results, inputs[n:first_same] + more_seeds)
+        # What the parts take from outside is the same in all iterations, too.
+        captured = [graph.tensor_at(symbol) for _, symbol in graph.captures]
+        same, actual_same = inputs[first_same:] + captured, [
+            *loop.same, *[tensor for tensor, _ in graph.captures]]
+    kept_arrived = [convert_to_tensor(gradients[1 + i]) for i in kept]
+    all_kept = len(body.output_symbols) - n
+    history: list[Tensor] = []
+    if told:
+        forward = extracted(
+            graph, inputs[:first_same] + same, [in_graph(graph, x) for x in outputs] + told)
+        if not captured:
+            forward.history_of = body
+        again = Loop(forward, loop.limit, loop.variables, loop.stacks, actual_same,
+                     lengths=loop.lengths, reverse=loop.reverse)
+        history = again.call()
+        ragged = dict(zip(again.ragged_kept, history[1 + len(forward.output_symbols) :],
+                          strict=True))
+    else:
+        ragged = dict(zip(loop.ragged_kept, op.outputs[1 + n + all_kept :], strict=False))
+    # Stacks: the residuals, the slices that the loop took itself, and gradients of what it kept.
+    parts = told + inputs[n:first_same] + more_seeds
+    stacks = [*history[1 + n + all_kept : 1 + n + all_kept + len(told)], *loop.stacks,
+              *kept_arrived]
+    lengths = {i: ragged[all_kept + i] for i in range(len(told)) if all_kept + i in ragged}
+    lengths |= {len(told) + i: x for i, x in loop.lengths.items()}
+    lengths |= {len(told) + len(loop.stacks) + i: convert_to_tensor(ragged[k - n])
+                for i, k in enumerate(kept) if k - n in ragged}
+    used = _used(graph, results, parts + same, seeds + sums)
+    used_parts = [i for i in used if i < len(parts)]
+    used_same = [i - len(parts) for i in used if i >= len(parts)]
+    backward = extracted(
+        graph, [*seeds, *sums, *[parts[i] for i in used_parts], *[same[i] for i in used_same]],
+        results, graph.stateful)
     start = [zeros(loop.variables[i]) if gradients[1 + i] is None
              else convert_to_tensor(gradients[1 + i]) for i in carried]
     results = Loop(
         backward, loop.limit, start + [zeros(loop.arguments[i]) for i in summed],
-        passed[:n_slices], passed[n_slices:], reverse=not loop.reverse).call()[1:]
+        [stacks[i] for i in used_parts], [actual_same[i] for i in used_same],
+        lengths={place: lengths[i] for place, i in enumerate(used_parts) if i in lengths},
+        reverse=not loop.reverse).call()[1:]
     by_position: list[Tensor | None] = [None] * len(op.inputs)
-    for i, gradient in zip(carried + summed + sliced, results, strict=True):
+    for i, gradient in zip(carried + summed + sliced, results, strict=False):
         by_position[positions[i]] = added(by_position[positions[i]], gradient)
     return by_position
+
+
+def _used(
+    graph: FunctionGraph, results: Sequence[Tensor], arguments: Sequence[Tensor],
+    seeds: Sequence[Tensor],
+) -> list[int]:
+    """List the positions of those arguments that are needed for some results."""
+    symbols = list(map(graph.symbol_of, arguments))
+    fed = {*symbols, *map(graph.symbol_of, seeds)}
+    wanted = set(map(graph.symbol_of, results))
+    for node in needed_nodes(graph, list(wanted), fed, graph.stateful):
+        wanted.update(graph.inputs_of(node))
+    return [i for i, symbol in enumerate(symbols) if symbol in wanted]
 
 
 def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
@@ -275,11 +355,15 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     n_slices = sum(i < len(slices) for i in used)
     start = [zeros(loop.variables[i]) if given[i] is None else convert_to_tensor(given[i])
              for i in carried]
+    lengths = {i: loop.lengths[k] for i, k in enumerate([*range(len(loop.stacks)),
+                                                         *[i - n for i in sliced]])
+               if k in loop.lengths}
     _, *values = Loop(
         forward, loop.limit, loop.variables + start, passed[:n_slices], passed[n_slices:],
+        lengths={place: lengths[i] for place, i in enumerate(used[:n_slices]) if i in lengths},
         reverse=loop.reverse).call()
     by_output: list[Tensor | None] = [None] * len(op.output_specs)
-    for i, tangent in zip(carried + kept, values[n:], strict=True):
+    for i, tangent in zip(carried + kept, values[n:], strict=False):
         by_output[1 + i] = tangent
     return by_output
 
@@ -287,11 +371,12 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
 _RULES: dict[str, Any] = {
     "optional_gradients": range(64),
     "optional_tangents": range(1 << 30),
+    "saved_outputs": range(1 << 30),
     "shape_rule": _shape_rule,
 }
-loop_op = enter(LoopOp("While", _forward, _vjp, _jvp, saved_outputs=(0,), **_RULES))
+loop_op = enter(LoopOp("While", _forward, _vjp, _jvp, **_RULES))
 stateful_loop_op = enter(
-    LoopOp("StatefulWhile", _forward, _vjp, _jvp, saved_outputs=range(MOST_OUTPUTS), **_RULES))
+    LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES))
 stateful_loop_op.stateful = True
 REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
     inputs, outputs, attrs, True).call()

@@ -2,6 +2,7 @@
 
 from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.passes.fusion import fused
+from cytape.graph.passes.histories import with_histories_merged
 from cytape.graph.passes.simplify import simplified
 
 __all__ = ["optimise"]
@@ -26,4 +27,4 @@ def optimise(subgraph, specs=None):
     ValueError
         If an op cannot be applied to what is fed.
     """
-    return fused(accumulated(simplified(subgraph, specs)))
+    return fused(accumulated(simplified(with_histories_merged(subgraph), specs)))

@@ -39,6 +39,12 @@ cdef class Code:
     cdef index_t n_pool, pool_capacity, last_geometry
     cdef Span* spans
     cdef index_t n_spans, spans_capacity
+    cdef readonly bint nested    # run by an instruction of other code; of what is fed
+    cdef int n_owned             # ... the first ones are its own, to be written over
+    cdef int n_fresh             # ... the first ones are given to each run, all others to the first
+    cdef list moves              # per fetch: the feed in whose memory it is left, or -1
+    cdef list subprograms        # kept alive
+    cdef npy_intp effort         # in bytes gone through, of all instructions
     cdef bint repeatable         # nothing is called but reads of variables
     cdef int32_t n_externals, n_symbols
     cdef list temporary_specs    # of symbols beyond those of the graph, for the node at hand
@@ -79,4 +85,5 @@ cdef class Code:
     cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop,
                        uint64_t* addresses) except -1
     cdef int emit_copy(self, int32_t node, Place* place, Spec spec, uint64_t target) except -1
+    cdef int emit_operands(self, int32_t node, int kind, op, list symbols, npy_intp work) except -1
     cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1

@@ -4,18 +4,19 @@
 
 cimport cython
 cimport numpy as cnp
+from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
-from cytape.ops.kernels.loops cimport N_TYPES, copy_loop, kernel_of
+from cytape.ops.kernels.loops cimport copy_loop, kernel_of
 from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
 from cytape.tensor.spec cimport spec_of_dims
 from libc.string cimport memcpy
 
 from .instructions cimport (
-    ADD_D, ADD_F, COPY, LOOP, N_OPERANDS, SHORT, WALK, ZERO, cast_loop, direct_op,
-    short_loop)
+    COPY, LOOP, N_OPERANDS, OPERANDS, SHORT, WALK, ZERO, cast_loop, compared_type, direct_op,
+    is_plain_integer, loop_of, scalar_kind, short_loop)
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
-    external_address, external_number, is_contiguous, is_plain_float, memory_of)
+    external_address, external_number, is_contiguous, memory_of)
 
 import numpy as np
 
@@ -29,13 +30,16 @@ cdef Kernel add_kernel = kernel_of(np.add)
 
 @cython.final
 cdef class Code:
-    def __cinit__(self, subgraph):
+    def __cinit__(self, subgraph, bint nested=False, int n_owned=0, int n_fresh=0):
         self.graph = subgraph.graph
         self.feeds = tuple(subgraph.feeds)
         self.fetches = tuple(subgraph.fetches)
         self.fed = frozenset(self.feeds)
         self.constants = []
         self.direct = {}
+        self.nested, self.n_owned, self.n_fresh = nested, n_owned, n_fresh
+        self.moves = [-1] * len(subgraph.fetches)
+        self.subprograms = []
         self.late = set()
         self.releases = {}
         self.unneeded = []
@@ -69,12 +73,12 @@ cdef class Code:
         y = self.graph.args[row.inputs + n_inputs - 1]
         of_x, of_y = &self.layout.places[x], &self.layout.places[y]
         spec_x, spec_y = self.spec(x), self.spec(y)
-        if of_x.kind == UNKNOWN or of_y.kind == UNKNOWN:
+        if not spec_x.known or not spec_y.known:
             return False
         if spec_x.type_num != spec_y.type_num:
             return self.elementwise_mixed(node, kernel, x, y)
         loop = loop_of(kernel, spec_x.type_num, spec)
-        if loop == NULL or not (spec_x.trainable or spec_x.type_num == cnp.NPY_BOOL):
+        if loop == NULL or not spec_x.trainable and not is_plain_integer(kernel, spec_x.type_num):
             return False
         if of_x.kind == DEFERRED or of_y.kind == DEFERRED:
             if kernel is add_kernel and spec_x is spec_y:
@@ -90,14 +94,11 @@ cdef class Code:
         cdef int type_num = spec.type_num
         cdef Loop* loop
         if type_num == cnp.NPY_BOOL:  # a comparison
-            type_num = type_y if type_x == cnp.NPY_BOOL else type_x
-            if type_x != cnp.NPY_BOOL and type_y != cnp.NPY_BOOL:
-                if not (is_plain_float(self.spec(x)) and is_plain_float(self.spec(y))):
-                    return False
-                type_num = cnp.NPY_DOUBLE
+            type_num = compared_type(self.spec(x), self.spec(y))
         loop = loop_of(kernel, type_num, spec)
         if loop == NULL or type_x != type_num and cast_loop(type_x, type_num) == NULL or (
-                type_y != type_num and cast_loop(type_y, type_num) == NULL):
+                type_y != type_num and cast_loop(type_y, type_num) == NULL) or (
+                type_num < cnp.NPY_FLOAT and not is_plain_integer(kernel, type_num)):
             return False
         self.settle_both(x, y)
         if type_x != type_num:
@@ -138,18 +139,16 @@ cdef class Code:
             self.place_output(out)
         if spec.size == 0:
             return 0
-        if op >= 0 and not is_plain_float(spec):
-            op = -1
         instruction = self.next(node, LOOP)
         instruction.data[0] = <char*>of_x.address
         instruction.data[1] = <char*>of_y.address
         instruction.data[n_inputs] = <char*>place.address
         instruction.loop = loop
-        if op >= 0 and spec.size <= SHORT:
-            if spec.size == 1:
-                instruction.kind = op + (ADD_D if spec.type_num == cnp.NPY_DOUBLE else ADD_F)
-                return 0
-            instruction.loop = short_loop(op, spec.type_num)
+        if op >= 0 and spec.size == 1 and scalar_kind(op, spec_x.type_num) >= 0:
+            instruction.kind = scalar_kind(op, spec_x.type_num)
+            return 0
+        if op >= 0 and spec.size <= SHORT and short_loop(op, spec_x.type_num) != NULL:
+            instruction.loop = short_loop(op, spec_x.type_num)
         instruction.work = spec_x.nbytes + spec_y.nbytes + spec.nbytes
         if n_inputs == 1:
             instruction.geometry = self.linear(spec.size, step_x, spec.itemsize, 0)
@@ -315,11 +314,12 @@ cdef class Code:
         cdef Place* root = &self.layout.places[other.root]
         cdef Place* place = &self.layout.places[symbol]
         cdef int memory = memory_of(other.address)
+        cdef bint owned = memory == EXTERNAL and external_number(root.address) < self.n_owned
         if (other.uses != count or root.claims != 1 or other.strides >= 0
-                or memory == CONSTANT or memory == EXTERNAL or other.address != root.address
-                or root.nbytes != self.spec(symbol).nbytes):
+                or memory == CONSTANT or memory == EXTERNAL and not owned
+                or other.address != root.address or root.nbytes != self.spec(symbol).nbytes):
             return False
-        if self.direct and symbol in self.direct:
+        if self.direct and not owned and symbol in self.direct:
             return False
         place.kind = PLACED
         place.root = other.root
@@ -472,6 +472,21 @@ cdef class Code:
         addresses[0], addresses[1] = place.address, target
         return self.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
 
+    cdef int emit_operands(self, int32_t node, int kind, op, list symbols, npy_intp work) except -1:
+        """Write an instruction that an object runs, with any number of operands."""
+        cdef Instruction* instruction = NULL
+        cdef int32_t i
+        for i in range(len(symbols)):
+            if i % N_OPERANDS == 0:
+                instruction = self.next(node, OPERANDS if i else kind)
+                if i == 0:
+                    instruction.loop = <const Loop*><PyObject*>op
+                    instruction.geometry = len(symbols)
+                    instruction.work = work
+            instruction.data[i % N_OPERANDS] = (
+                <char*>self.layout.places[<int32_t>symbols[i]].address)
+        return 0
+
     cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1:
         cdef Instruction* instruction
         if nbytes:
@@ -479,15 +494,6 @@ cdef class Code:
             instruction.data[0] = <char*>target
             instruction.work = nbytes
         return 0
-
-cdef inline Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
-    """The loop for operands of a type, NULL if there is none with such results."""
-    cdef Loop* loop
-    if type_num >= N_TYPES:
-        return NULL
-    loop = &kernel.loops[type_num]
-    return NULL if loop.function == NULL or loop.out_type != result.type_num else loop
-
 
 cdef Spec converted_spec(Spec spec, int type_num):
     return spec_of_dims(spec.ndim, spec.dims, cnp.PyArray_DescrFromType(type_num))

@@ -14,7 +14,9 @@ from numpy cimport npy_intp
 
 from .code cimport Span
 from .instructions cimport CALL, FUSED, PRODUCT, Instruction
-from .layout cimport DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, external_address
+from .layout cimport (
+    DEFERRED, EXTERNAL, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address,
+    external_number, memory_of)
 from .special_ops cimport emit_special, is_read
 
 from cytape.errors import GraphError
@@ -25,6 +27,7 @@ cdef extern from "Python.h":
 cdef enum:
     SPAN_INSTRUCTIONS = 4096     # after so many, or so much data, signals are looked at
     SPAN_BYTES = 1 << 23
+    INSTRUCTION_EFFORT = 256     # what the least of them counts for, in bytes gone through
 
 
 cdef int compile(Code code, tuple keep) except -1:
@@ -49,6 +52,8 @@ cdef int compile(Code code, tuple keep) except -1:
         free(needed)
     fetch(code)
     divide_into_spans(code)
+    for i in range(code.n_code):
+        code.effort += effort_of(code, &code.code[i]) + INSTRUCTION_EFFORT
     code.peak_bytes = code.layout.peak
     return 0
 
@@ -101,6 +106,11 @@ cdef int place_feeds(Code code) except -1:
         if place.claims:
             raise GraphError(
                 f"{code.graph.describe(symbol)} is fed twice")
+        if code.nested and k >= code.n_fresh and place.uses:
+            place.uses += 1  # its memory is not given to others: the next run reads it, too
+        if code.nested and not code.spec(symbol).known:
+            code.layout.take_stack(symbol)
+            continue
         if place.uses and code.spec(symbol).known and code.spec(symbol).nbytes <= SMALL_BYTES:
             code.layout.take(symbol, code.spec(symbol).nbytes)
         else:
@@ -115,7 +125,7 @@ cdef int emit_node(Code code, int32_t node) except -1:
         done = (<ElementwiseOp>op).kernel is not None and code.elementwise(
             node, (<ElementwiseOp>op).kernel)
     elif code.graph.nodes[node].n_outputs == 1 or type(<object>op) is FusedOp or (
-            type(<object>op) is StructuralOp):
+            type(<object>op) is StructuralOp or (<Op>op).emitter != NULL):
         done = emit_special(code, node, <Op>op)
     if not done:
         call(code, node)
@@ -173,12 +183,28 @@ cdef int fetch(Code code) except -1:
         if code.layout.places[symbol].kind == DEFERRED:
             code.settle(symbol)
         place = &code.layout.places[symbol]
-        if place.kind == UNKNOWN:
+        if place.kind == UNKNOWN or place.kind == STACKED:
             code.late.add(number)
+        elif code.n_owned and is_moved(code, i, symbol):
+            continue
         elif place.address != external_address(number):
             code.emit_copy(code.graph.symbols[symbol].node, place, code.spec(symbol),
                            external_address(number))
     return 0
+
+
+cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:
+    """Whether what is fetched can stay in memory that the code owns: whoever runs it moves it."""
+    cdef Place* place = &code.layout.places[symbol]
+    cdef Place* root = &code.layout.places[place.root]
+    if memory_of(place.address) != EXTERNAL or place.strides >= 0:
+        return False
+    number = external_number(place.address)
+    if (number >= code.n_owned or number in code.moves or place.address != root.address
+            or fetch >= code.n_owned or root.nbytes != code.spec(symbol).nbytes):
+        return False
+    code.moves[fetch] = number
+    return True
 
 
 cdef int divide_into_spans(Code code) except -1:

@@ -102,7 +102,7 @@ cdef class Executable:
         cdef Plan plan
         cdef Value value
         if self.plans is None:
-            if self.plan is None:
+            if self.plan is None and not self.at_once:
                 plan = self.plan = Plan(self.subgraph)
             elif not self.is_optimised:
                 plan = self.plan = Plan(optimise(self.subgraph))

@@ -11,6 +11,7 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport Code
 from .instructions cimport Instruction
+from .layout cimport Stack
 
 cdef struct Patch:          # an operand that lies in external memory
     int32_t instruction
@@ -28,6 +29,9 @@ cdef class Frame:
     cdef Patch* patches          # by external
     cdef int32_t* first_patch    # of an external; one more
     cdef list objects            # Values, by external
+    cdef list runners            # of subprograms
+    cdef Stack* stacks
+    cdef int32_t n_stacks
     cdef dict errors             # np.geterr(), in a careful run
 
     cdef int link(self) except -1
@@ -38,7 +42,9 @@ cdef class Frame:
     cdef int run_all(self, bint careful, trace) except -1
     cdef int step(self, int32_t start, int32_t end, trace) except -1
     cdef int call(self, int32_t node) except -1
+    cdef object run_op(self, int32_t node)
     cdef int read(self, int32_t node) except -1
+    cdef ndarray stacked(self, int32_t symbol)
     cdef ndarray argument(self, int32_t symbol, bint copy)
     cdef Value value_argument(self, int32_t symbol)
     cdef int store(self, int32_t symbol, result) except -1

@@ -1,14 +1,14 @@
 cimport cython
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, PyObject
 from cytape.core.interrupts cimport raise_failure
 from cytape.core.typedefs cimport index_t
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.ops.kernels.loops cimport clear_trouble, trouble
+from cytape.ops.kernels.loops cimport Loop, clear_trouble, trouble
 from cytape.tensor.buffer cimport new_buffer
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray
@@ -17,9 +17,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from .code cimport Span
-from .instructions cimport N_OPERANDS, OPERANDS, run_span
+from .instructions cimport CONTROL, N_OPERANDS, OPERANDS, Runner, Subprogram, run_span
 from .layout cimport (
-    CONSTANT, EXTERNAL, LARGE, SMALL, UNKNOWN, Place, external_number, memory_of, offset_of)
+    CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
+    external_number, memory_of, offset_of)
 from .special_ops cimport is_read
 
 import sys
@@ -30,6 +31,7 @@ import numpy as np
 
 from cytape.errors import GraphError
 from cytape.graph.model.failures import note_operation, where_built
+from cytape.ops.creation import cast_to_discrete_op
 from cytape.ops.shared.conform import cast_op
 
 cnp.import_array()
@@ -62,9 +64,13 @@ cdef class Frame:
         self.objects = [None] * code.n_externals
         self.arena = new_buffer(
             code.layout.large_bytes + code.layout.small_bytes + LINE)
+        self.runners, self.n_stacks = [], code.layout.n_stacks
         self.link()
 
     def __dealloc__(self):
+        if self.stacks != NULL:
+            clear_stacks(self.stacks, self.n_stacks)
+        free(self.stacks)
         free(self.instructions)
         free(self.patches)
         free(self.first_patch)
@@ -76,10 +82,15 @@ cdef class Frame:
         cdef int32_t i, k, total = 0, number
         self.instructions = <Instruction*>malloc((code.n_code + 1) * sizeof(Instruction))
         self.first_patch = <int32_t*>calloc(code.n_externals + 2, sizeof(int32_t))
-        if self.instructions == NULL or self.first_patch == NULL:
+        self.stacks = <Stack*>calloc(code.layout.n_stacks + 1, sizeof(Stack))
+        if self.instructions == NULL or self.first_patch == NULL or self.stacks == NULL:
             raise MemoryError()
         memcpy(self.instructions, code.code, code.n_code * sizeof(Instruction))
         for i in range(code.n_code):
+            if code.code[i].kind == CONTROL:
+                runner = (<Subprogram><PyObject*>code.code[i].loop).new_runner()
+                self.runners.append(runner)
+                self.instructions[i].loop = <const Loop*><PyObject*>runner
             for k in range(N_OPERANDS):
                 address = <uint64_t>self.instructions[i].data[k]
                 if memory_of(address) == CONSTANT:
@@ -114,6 +125,8 @@ cdef class Frame:
             return <char*>address
         if memory == LARGE:
             return self.arena.data + offset_of(address)
+        if memory == STACKS:
+            return <char*>self.stacks + offset_of(address)
         if memory == SMALL:
             return self.arena.data + self.code.layout.large_bytes + offset_of(address)
         return (<Value>self.objects[external_number(address)]).data + offset_of(address)
@@ -136,7 +149,7 @@ cdef class Frame:
             self.begin(values)
             self.run_all(careful, trace)
             if not careful and trouble():
-                if matters(np.geterr()):
+                if matters(found_trouble(), np.geterr()):
                     clear_trouble()
                     self.begin(values)
                     self.run_all(True, None)
@@ -144,6 +157,7 @@ cdef class Frame:
                     clear_trouble()
             return self.results()
         finally:
+            clear_stacks(self.stacks, self.n_stacks)
             for i in range(len(self.objects)):
                 self.objects[i] = None
 
@@ -178,6 +192,8 @@ cdef class Frame:
         cdef index_t i
         cdef int failed = 0
         self.errors = np.geterr() if careful else None
+        for runner in self.runners:
+            (<Runner>runner).careful = careful
         for i in range(code.n_spans):
             span = &code.spans[i]
             if span.is_call:
@@ -235,25 +251,12 @@ cdef class Frame:
         cdef Code code = self.code
         cdef Node* row = &code.graph.nodes[node]
         cdef object op = code.graph.ops[node]
-        cdef dict attrs = code.graph.attrs[node]
-        cdef int32_t first = row.inputs, n_inputs = row.n_inputs, n_outputs = row.n_outputs
-        cdef int32_t first_output = row.first_output
+        cdef int32_t n_outputs = row.n_outputs, first_output = row.first_output
         cdef int32_t i
-        cdef bint copy
         try:
             if is_read(op):
                 return self.read(node)
-            if isinstance(op, ValueOp):
-                results = (<ValueOp>op).run_values(
-                    [self.value_argument(code.graph.args[first + i]) for i in range(n_inputs)],
-                    attrs)
-            else:
-                copy = op.stateful or not is_trusted(op.forward)
-                results = (<object>op).forward(  # a method of some ops
-                    *[self.argument(code.graph.args[first + i], copy) for i in range(n_inputs)],
-                    **attrs)
-            if not isinstance(results, (tuple, list)):
-                results = (results,)
+            results = self.run_op(node)
             if len(results) != n_outputs:
                 raise GraphError(f"{n_outputs} outputs were expected, {len(results)} computed")
             for i in range(n_outputs):
@@ -264,12 +267,37 @@ cdef class Frame:
             raise
         return 0
 
+    cdef object run_op(self, int32_t node):
+        cdef SymbolicGraph graph = self.code.graph
+        cdef Node* row = &graph.nodes[node]
+        cdef int32_t first = row.inputs, n_inputs = row.n_inputs, i
+        cdef object op = graph.ops[node]
+        cdef bint copy
+        if isinstance(op, ValueOp):
+            return (<ValueOp>op).run_values(
+                [self.value_argument(graph.args[first + i]) for i in range(n_inputs)],
+                graph.attrs[node])
+        copy = op.stateful or not is_trusted(op.forward)
+        results = (<object>op).forward(  # a method of some ops
+            *[self.argument(graph.args[first + i], copy) for i in range(n_inputs)],
+            **graph.attrs[node])
+        return results if isinstance(results, (tuple, list)) else (results,)
+
     cdef int read(self, int32_t node) except -1:
         cdef Node* row = &self.code.graph.nodes[node]
         cdef Tensor variable = self.code.graph.attrs[node]["variable"]
         if row.first_output not in self.code.fed:
             self.store(row.first_output, variable.held)
         return 0
+
+    cdef ndarray stacked(self, int32_t symbol):
+        """A copy of what a stack holds."""
+        cdef Stack* stack = <Stack*>self.resolved(self.code.layout.places[symbol].address)
+        spec = <Spec>self.code.graph.symbols[symbol].spec
+        cdef ndarray array = np.empty((stack.count, *list(spec.shape)[1:]), spec.dtype)
+        memcpy(cnp.PyArray_DATA(array), stack.data, array.nbytes)
+        array.setflags(write=False)
+        return array
 
     cdef ndarray argument(self, int32_t symbol, bint copy):
         """What the forward function of an op is called with."""
@@ -279,6 +307,8 @@ cdef class Frame:
         cdef Value value
         cdef npy_intp* strides = NULL
         cdef ndarray array
+        if place.kind == STACKED:
+            return self.stacked(symbol)
         if memory == EXTERNAL:
             value = self.objects[external_number(place.address)]
             if place.kind == UNKNOWN or value.spec is spec and offset_of(place.address) == 0 and (
@@ -337,13 +367,17 @@ cdef class Frame:
 
     cdef int report(self, int32_t node) except -1:
         """Say, as NumPy is set up to, that something was divided by zero or overflowed."""
-        cdef int found = fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+        cdef int found = found_trouble()
         op = self.code.graph.ops[node]
         clear_trouble()
-        if isinstance(op, (FusedOp, AccumulateOp)):
+        if isinstance(op, (ValueOp, FusedOp, AccumulateOp)):
             try:
-                op.report(*[self.argument(symbol, False)
-                            for symbol in self.code.graph.inputs_of(node)])
+                if not isinstance(op, ValueOp):
+                    op.report(*[self.argument(symbol, False)
+                                for symbol in self.code.graph.inputs_of(node)])
+                elif matters(found, self.errors):
+                    self.run_op(node)
+                    clear_trouble()
             except Exception as error:
                 note_operation(error, self.code.graph, node)
                 raise
@@ -380,6 +414,9 @@ cdef class Frame:
             value = self.objects[k]
             place = &code.layout.places[<int32_t>symbol]
             if k in code.late:
+                if place.kind == STACKED:
+                    outputs.append(value_of_array(self.stacked(symbol)))
+                    continue
                 if place.kind == UNKNOWN:
                     k = external_number(place.address)
                     value = self.objects[k]
@@ -392,7 +429,7 @@ cdef str name_in_numpy(op):
     """What NumPy calls an op in its warnings."""
     if isinstance(op.forward, np.ufunc):
         return op.forward.__name__
-    return "cast" if op is cast_op else "reduce"
+    return "cast" if op is cast_op or op is cast_to_discrete_op else "reduce"
 
 
 cdef Value own_copy(Value value, bint fed):
@@ -450,9 +487,13 @@ cdef bint fits(Spec found, Spec spec):
         extent is None or extent == other for extent, other in zip(spec.shape, found.shape)])
 
 
-cdef bint matters(dict errors):
+cdef inline int found_trouble() noexcept:
+    return fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+
+
+cdef bint matters(int found, dict errors):
     """Whether NumPy is set up to say something about what has happened."""
-    return (fetestexcept(FE_DIVBYZERO) and errors["divide"] != "ignore"
-            or fetestexcept(FE_OVERFLOW) and errors["over"] != "ignore"
-            or fetestexcept(FE_UNDERFLOW) and errors["under"] != "ignore"
-            or fetestexcept(FE_INVALID) and errors["invalid"] != "ignore")
+    return (found & FE_DIVBYZERO and errors["divide"] != "ignore"
+            or found & FE_OVERFLOW and errors["over"] != "ignore"
+            or found & FE_UNDERFLOW and errors["under"] != "ignore"
+            or found & FE_INVALID and errors["invalid"] != "ignore")

@@ -12,12 +12,16 @@
 #     COPY, ZERO  nothing: `work` is how many bytes
 
 from cytape.ops.kernels.loops cimport Kernel, Loop
+from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 from numpy cimport npy_intp
 
 cdef enum Kind:
     ADD_D = 0, SUBTRACT_D, MULTIPLY_D, DIVIDE_D, NEGATIVE_D, SQUARE_D   # one float64
     ADD_F, SUBTRACT_F, MULTIPLY_F, DIVIDE_F, NEGATIVE_F, SQUARE_F       # one float32
+    ADD_L, SUBTRACT_L, MULTIPLY_L                                       # one int64
+    LESS_D, LESS_EQUAL_D, GREATER_D, GREATER_EQUAL_D, EQUAL_D, NOT_EQUAL_D
+    LESS_L, LESS_EQUAL_L, GREATER_L, GREATER_EQUAL_L, EQUAL_L, NOT_EQUAL_L
     LOOP
     WALK
     PRODUCT
@@ -25,13 +29,15 @@ cdef enum Kind:
     ZERO
     FUSED         # `loop` is a FusedOp; `geometry` operands, results and memory to work in
     ACCUMULATE    # ... an AccumulateOp; operands and result
+    CONTROL       # ... in code a Subprogram, in a frame the Runner of it; operands and results
     OPERANDS      # follows one of these: what has no room there
     CALL          # of Python
 
 cdef enum:
     N_OPERANDS = 4
     MANY_OPERANDS = 64
-    N_DIRECT = 6  # the ops of the first two lines above
+    N_DIRECT = 6  # the ops of the first two lines above; comparisons follow
+    N_INTEGER = 3  # ... of which the first are there for integers
     SHORT = 64    # elements for which the loops here are the fastest
 
 cdef struct Instruction:
@@ -42,10 +48,24 @@ cdef struct Instruction:
     npy_intp work       # bytes gone through
     int32_t geometry
 
+# Other code that an instruction runs, once or again and again; what runs it, one for each frame.
+cdef class Subprogram:
+    cdef readonly Py_ssize_t nbytes      # of a runner
+    cdef readonly Py_ssize_t peak_bytes  # of values in it
+    cdef Runner new_runner(self)
+
+cdef class Runner:
+    cdef bint careful   # what it runs on is to stay as it is: it may have to be run again
+    cdef int run(self, char** data) noexcept nogil  # as run_span
+
 # Returns NO_MEMORY or INTERRUPTED, or 0.
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
                   const npy_intp* pool) noexcept nogil
 cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
-cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op
+cdef int scalar_kind(int op, int type_num) noexcept         # of a direct op, or -1
+cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op, or NULL
+cdef Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept
+cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept
+cdef int compared_type(Spec x, Spec y) except -2
 cdef const Loop* mean_loop(int type_num) noexcept  # divides by the stride of a third operand
 cdef const Loop* cast_loop(int from_type, int to_type) noexcept  # NULL: there is none

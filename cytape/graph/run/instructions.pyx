@@ -3,7 +3,8 @@ from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport NO_MEMORY
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
-from cytape.ops.kernels.loops cimport kernel_of, loop_t
+from cytape.ops.kernels.loops cimport N_TYPES, kernel_of, loop_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -13,6 +14,7 @@ cnp.import_array()
 
 cdef extern from *:
     """
+    #include <math.h>
     #if defined(__GNUC__) && !defined(__clang__)
     #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
     #else
@@ -71,7 +73,19 @@ cdef extern from *:
                     (to)*(const from *)(data[0] + i * strides[0]); \\
             } \\
         }
+    #define CYTAPE_CAST_TO_BOOL(name, from) \\
+        static void name(char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            npy_intp i, count = *n; \\
+            for (i = 0; i < count; i++) { \\
+                *(npy_bool *)(data[1] + i * strides[1]) = \\
+                    *(const from *)(data[0] + i * strides[0]) != 0; \\
+            } \\
+        }
     #define CYTAPE_CASTS(name, from) \\
+        CYTAPE_CAST_TO_BOOL(cytape_##name##_bool, from) \\
+        CYTAPE_CAST(cytape_##name##_int, from, npy_int) \\
+        CYTAPE_CAST(cytape_##name##_long, from, npy_long) \\
+        CYTAPE_CAST(cytape_##name##_longlong, from, npy_longlong) \\
         CYTAPE_CAST(cytape_##name##_double, from, double) \\
         CYTAPE_CAST(cytape_##name##_float, from, float)
     CYTAPE_CASTS(bool, npy_bool)
@@ -80,23 +94,44 @@ cdef extern from *:
     CYTAPE_CASTS(longlong, npy_longlong)
     CYTAPE_CASTS(double, double)
     CYTAPE_CASTS(float, float)
-    static const cytape_loop_t cytape_cast_loops[6][2] = {
-        { cytape_bool_double, cytape_bool_float }, { cytape_int_double, cytape_int_float },
-        { cytape_long_double, cytape_long_float },
-        { cytape_longlong_double, cytape_longlong_float },
-        { cytape_double_double, cytape_double_float },
-        { cytape_float_double, cytape_float_float } };
+    #define CYTAPE_CASTS_OF(name) { \\
+        cytape_##name##_bool, cytape_##name##_int, cytape_##name##_long, \\
+        cytape_##name##_longlong, cytape_##name##_double, cytape_##name##_float }
+    static const cytape_loop_t cytape_cast_loops[6][6] = {
+        CYTAPE_CASTS_OF(bool), CYTAPE_CASTS_OF(int), CYTAPE_CASTS_OF(long),
+        CYTAPE_CASTS_OF(longlong), CYTAPE_CASTS_OF(double), CYTAPE_CASTS_OF(float) };
+    /* Comparisons that raise no flag for a NaN, as NumPy's do not. */
+    #define cytape_less(x, y) isless(x, y)
+    #define cytape_less_equal(x, y) islessequal(x, y)
     """
     void* cytape_direct_loops[2][7]
-    void* cytape_cast_loops[6][2]
+    void* cytape_cast_loops[6][6]
+    bint less "cytape_less"(double x, double y) noexcept nogil
+    bint less_equal "cytape_less_equal"(double x, double y) noexcept nogil
 
 cdef Loop direct_loops[2][N_DIRECT + 1]
-cdef int[6] cast_from = [
+cdef int[6] cast_types = [
     cnp.NPY_BOOL, cnp.NPY_INT, cnp.NPY_LONG, cnp.NPY_LONGLONG, cnp.NPY_DOUBLE, cnp.NPY_FLOAT]
-cdef Loop cast_loops[6][2]
+cdef Loop cast_loops[6][6]
+cdef Kernel power_kernel = kernel_of(np.power)
 cdef list direct_kernels = [
     kernel_of(ufunc)
-    for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.negative, np.square)]
+    for ufunc in (np.add, np.subtract, np.multiply, np.divide, np.negative, np.square,
+                  np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)]
+
+
+cdef class Subprogram:
+    """What an instruction of control flow runs."""
+
+    cdef Runner new_runner(self):
+        raise NotImplementedError
+
+
+cdef class Runner:
+    """A subprogram with the memory that it works in."""
+
+    cdef int run(self, char** data) noexcept nogil:
+        return 0
 
 
 cdef void enter_loops() noexcept:
@@ -107,7 +142,7 @@ cdef void enter_loops() noexcept:
             direct_loops[i][j].data = NULL
             direct_loops[i][j].out_type = cnp.NPY_FLOAT if i else cnp.NPY_DOUBLE
     for i in range(6):
-        for j in range(2):
+        for j in range(6):
             cast_loops[i][j].function = <loop_t>cytape_cast_loops[i][j]
             cast_loops[i][j].data = NULL
 
@@ -117,13 +152,28 @@ enter_loops()
 
 cdef int direct_op(Kernel kernel) except -2:
     cdef int i
-    for i in range(N_DIRECT):
+    for i in range(len(direct_kernels)):
         if kernel is <Kernel>direct_kernels[i]:
             return i
     return -1
 
 
+cdef int scalar_kind(int op, int type_num) noexcept:
+    if type_num == cnp.NPY_DOUBLE:
+        return ADD_D + op if op < N_DIRECT else LESS_D + op - N_DIRECT
+    if type_num == cnp.NPY_FLOAT and op < N_DIRECT:
+        return ADD_F + op
+    if type_num == cnp.NPY_INT64:
+        if op < N_INTEGER:
+            return ADD_L + op
+        if op >= N_DIRECT:
+            return LESS_L + op - N_DIRECT
+    return -1
+
+
 cdef const Loop* short_loop(int op, int type_num) noexcept:
+    if op >= N_DIRECT or type_num != cnp.NPY_DOUBLE and type_num != cnp.NPY_FLOAT:
+        return NULL
     return &direct_loops[type_num == cnp.NPY_FLOAT][op]
 
 
@@ -132,13 +182,35 @@ cdef const Loop* mean_loop(int type_num) noexcept:
 
 
 cdef const Loop* cast_loop(int from_type, int to_type) noexcept:
-    cdef int i
-    if to_type != cnp.NPY_DOUBLE and to_type != cnp.NPY_FLOAT:
-        return NULL
+    cdef int i, j
     for i in range(6):
-        if cast_from[i] == from_type:
-            return &cast_loops[i][to_type == cnp.NPY_FLOAT]
+        for j in range(6):
+            if cast_types[i] == from_type and cast_types[j] == to_type:
+                return &cast_loops[i][j]
     return NULL
+
+
+cdef Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept:
+    """The loop for operands of a type, NULL if there is none with such results."""
+    cdef Loop* loop
+    if not 0 <= type_num < N_TYPES:
+        return NULL
+    loop = &kernel.loops[type_num]
+    return NULL if loop.function == NULL or loop.out_type != result.type_num else loop
+
+
+cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept:
+    """Whether a loop is one of integers or booleans that raises no errors, as powers may."""
+    return type_num <= cnp.NPY_ULONGLONG and kernel is not power_kernel
+
+
+cdef int compared_type(Spec x, Spec y) except -2:
+    """The type that operands of two types are compared as, if one can be made the other; or -1."""
+    if x.type_num == cnp.NPY_BOOL or y.type_num == cnp.NPY_BOOL:
+        return max(x.type_num, y.type_num)
+    if cast_loop(x.type_num, x.type_num) == NULL or cast_loop(y.type_num, y.type_num) == NULL:
+        return -1  # unsigned integers among them, which NumPy compares exactly with signed ones
+    return (<cnp.dtype>np.promote_types(x.dtype, y.dtype)).num
 
 
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
@@ -175,6 +247,36 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             (<float*>data[1])[0] = -(<float*>data[0])[0]
         elif kind == SQUARE_F:
             (<float*>data[1])[0] = (<float*>data[0])[0] * (<float*>data[0])[0]
+        elif kind == ADD_L:  # unsigned: what is too large wraps around
+            (<uint64_t*>data[2])[0] = (<uint64_t*>data[0])[0] + (<uint64_t*>data[1])[0]
+        elif kind == SUBTRACT_L:
+            (<uint64_t*>data[2])[0] = (<uint64_t*>data[0])[0] - (<uint64_t*>data[1])[0]
+        elif kind == MULTIPLY_L:
+            (<uint64_t*>data[2])[0] = (<uint64_t*>data[0])[0] * (<uint64_t*>data[1])[0]
+        elif kind == LESS_D:
+            data[2][0] = less((<double*>data[0])[0], (<double*>data[1])[0])
+        elif kind == LESS_EQUAL_D:
+            data[2][0] = less_equal((<double*>data[0])[0], (<double*>data[1])[0])
+        elif kind == GREATER_D:
+            data[2][0] = less((<double*>data[1])[0], (<double*>data[0])[0])
+        elif kind == GREATER_EQUAL_D:
+            data[2][0] = less_equal((<double*>data[1])[0], (<double*>data[0])[0])
+        elif kind == EQUAL_D:
+            data[2][0] = (<double*>data[0])[0] == (<double*>data[1])[0]
+        elif kind == NOT_EQUAL_D:
+            data[2][0] = (<double*>data[0])[0] != (<double*>data[1])[0]
+        elif kind == LESS_L:
+            data[2][0] = (<int64_t*>data[0])[0] < (<int64_t*>data[1])[0]
+        elif kind == LESS_EQUAL_L:
+            data[2][0] = (<int64_t*>data[0])[0] <= (<int64_t*>data[1])[0]
+        elif kind == GREATER_L:
+            data[2][0] = (<int64_t*>data[0])[0] > (<int64_t*>data[1])[0]
+        elif kind == GREATER_EQUAL_L:
+            data[2][0] = (<int64_t*>data[0])[0] >= (<int64_t*>data[1])[0]
+        elif kind == EQUAL_L:
+            data[2][0] = (<int64_t*>data[0])[0] == (<int64_t*>data[1])[0]
+        elif kind == NOT_EQUAL_L:
+            data[2][0] = (<int64_t*>data[0])[0] != (<int64_t*>data[1])[0]
         elif kind == LOOP:
             geometry = pool + at.geometry
             at.loop.function(data, geometry, geometry + 1, at.loop.data)
@@ -187,7 +289,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             memcpy(data[1], data[0], at.work)
         elif kind == ZERO:
             memset(data[0], 0, at.work)
-        elif kind == FUSED or kind == ACCUMULATE:
+        elif kind == FUSED or kind == ACCUMULATE or kind == CONTROL:
             failed = run_op(at)
             if failed < 0:
                 return failed
@@ -207,7 +309,9 @@ cdef int run_op(const Instruction* at) noexcept nogil:
             return NO_MEMORY
     for i in range(n):
         data[i] = <char*>at[i // N_OPERANDS].data[i % N_OPERANDS]
-    if at.kind == FUSED:
+    if at.kind == CONTROL:
+        failed = (<Runner>op).run(data)
+    elif at.kind == FUSED:
         failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands, data[n - 1])
     else:
         failed = (<AccumulateOp>op).run(data, data[n - 1])

@@ -6,6 +6,7 @@
 #     LARGE     | offset      its other part, a heap whose free neighbours are made one
 #     EXTERNAL  | k, offset   memory that a run brings along: of what is fed, fetched, or computed
 #                             by Python
+#     STACKS    | offset      what loops leave, each a Stack
 #
 # A value's memory is free for others once no symbol that is still to be read lies in it.
 
@@ -25,12 +26,14 @@ cdef enum Memory:
     SMALL
     LARGE
     EXTERNAL
+    STACKS
 
 cdef enum PlaceKind:
     NOWHERE = 0  # not computed, or not yet
     PLACED
     UNKNOWN      # of unknown shape: an external that has no address until it is computed
     DEFERRED     # zeros with a value added somewhere, which may be added to another sum instead
+    STACKED      # a Stack
 
 cdef struct Place:          # of a symbol
     uint64_t address
@@ -50,6 +53,11 @@ cdef struct Slot:           # a piece of SMALL memory
 cdef struct Block:
     npy_intp offset, nbytes
 
+cdef struct Stack:          # what iterations of a loop leave, row by row
+    char* data
+    npy_intp count          # rows
+    npy_intp capacity       # bytes; 0: the memory is somebody else's
+
 cdef class Layout:
     cdef Place* places
     cdef int32_t n_places
@@ -59,12 +67,16 @@ cdef class Layout:
     cdef Block* blocks               # free ones of the heap, by offset
     cdef index_t n_blocks, blocks_capacity
     cdef npy_intp small_bytes, large_bytes
+    cdef int32_t n_stacks
     cdef npy_intp live, peak         # bytes in use
     cdef int take(self, int32_t symbol, npy_intp nbytes) except -1
+    cdef int take_stack(self, int32_t symbol) except -1
     cdef int give_back(self, Place* root) except -1
     cdef int32_t new_slot(self, npy_intp size) except -1
     cdef npy_intp take_block(self, npy_intp nbytes) except -1
     cdef int give_block(self, npy_intp offset, npy_intp size) except -1
+
+cdef void clear_stacks(Stack* stacks, int32_t n) noexcept nogil
 
 cdef bint is_contiguous(Spec spec, const npy_intp* strides) noexcept
 

@@ -50,6 +50,17 @@ cdef class Layout:
         place.address = address_in(SMALL, self.slots[found].offset)
         return 0
 
+    cdef int take_stack(self, int32_t symbol) except -1:
+        cdef Place* place = &self.places[symbol]
+        place.kind = STACKED
+        place.root = symbol
+        place.claims = 1
+        place.strides = -1
+        place.nbytes = sizeof(Stack)
+        place.address = address_in(STACKS, self.n_stacks * <npy_intp>sizeof(Stack))
+        self.n_stacks += 1
+        return 0
+
     cdef int32_t new_slot(self, npy_intp size) except -1:
         cdef int32_t slot = self.n_slots
         if slot == self.slots_capacity:
@@ -136,6 +147,15 @@ cdef inline int class_of(npy_intp nbytes) noexcept:
 
 cdef inline npy_intp size_of_class(int size_class) noexcept:
     return 8 << size_class if size_class < 3 else 64 * (size_class - 2)
+
+
+cdef void clear_stacks(Stack* stacks, int32_t n) noexcept nogil:
+    cdef int32_t i
+    for i in range(n):
+        if stacks[i].capacity:
+            free(stacks[i].data)
+        stacks[i].data = NULL
+        stacks[i].count = stacks[i].capacity = 0
 
 
 cdef bint is_contiguous(Spec spec, const npy_intp* strides) noexcept:

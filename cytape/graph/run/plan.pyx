@@ -23,7 +23,8 @@ cdef class Plan:
     arena_bytes : int
         What is kept for intermediate values between runs.
     nbytes : int
-        What is kept in all: the arena, instructions and their geometry.
+        What is kept in all: the arena, instructions and their geometry, those of loops and
+        branches included.
 
     Raises
     ------
@@ -58,7 +59,8 @@ cdef class Plan:
     @property
     def nbytes(self) -> int:
         return (self.arena_bytes + 2 * self.code.n_code * <Py_ssize_t>sizeof(Instruction)
-                + self.code.n_pool * <Py_ssize_t>sizeof(npy_intp))
+                + self.code.n_pool * <Py_ssize_t>sizeof(npy_intp)
+                + sum([subprogram.nbytes for subprogram in self.code.subprograms]))
 
     @property
     def n_instructions(self) -> int:

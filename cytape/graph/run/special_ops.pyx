@@ -9,7 +9,7 @@ from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.ops.kernels.loops cimport Loop, copy_loop, kernel_of
+from cytape.ops.kernels.loops cimport copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Moves, Region, can_sum
 from cytape.ops.kernels.products cimport product_loop
 from cytape.ops.kernels.selection cimport select_loop
@@ -23,7 +23,7 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
 from .instructions cimport (
-    ACCUMULATE, FUSED, N_OPERANDS, OPERANDS, PRODUCT, Instruction, cast_loop)
+    ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
 from .sum_ops cimport add_n, broadcasts, extremum, sum_to, total
 
@@ -34,7 +34,8 @@ import numpy as np
 from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
-from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
+from cytape.ops.creation import (
+    cast_to_discrete_op, constant_op, identity_op, stop_gradient_op)
 from cytape.ops.elementwise import where_op
 from cytape.ops.indexing import get_item_op, index_add_op
 from cytape.ops.linalg import matmul_op
@@ -330,7 +331,6 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     cdef tuple operand_specs = ((<FusedOp>op).operand_specs if kind == FUSED
                                 else (<AccumulateOp>op).operand_specs)
     cdef Node* row = &code.graph.nodes[node]
-    cdef Instruction* instruction = NULL
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
     cdef int32_t symbol, i
     cdef npy_intp work = 0
@@ -350,14 +350,7 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
         work += code.spec(symbol).nbytes
     if kind == FUSED:
         symbols.append(code.new_temporary((<FusedOp>op).scratch))
-    for i in range(len(symbols)):
-        if i % N_OPERANDS == 0:
-            instruction = code.next(node, OPERANDS if i else kind)
-            if i == 0:
-                instruction.loop = <const Loop*><PyObject*>op
-                instruction.geometry = len(symbols)
-                instruction.work = work
-        instruction.data[i % N_OPERANDS] = <char*>code.layout.places[<int32_t>symbols[i]].address
+    code.emit_operands(node, kind, op, symbols, work)
     code.release_temporaries()
     return True
 
@@ -418,5 +411,5 @@ emit_by(add_n, (add_n_op,))
 emit_by(product, (matmul_op,))
 emit_by(get_item, (get_item_op,))
 emit_by(index_add, (index_add_op,))
-emit_by(cast, (cast_op,))
+emit_by(cast, (cast_op, cast_to_discrete_op))
 emit_by(select, (where_op,))

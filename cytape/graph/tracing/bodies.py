@@ -20,7 +20,6 @@ from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
-    "MOST_OUTPUTS",
     "Operands",
     "REPEATED",
     "added",
@@ -34,8 +33,6 @@ __all__ = [
     "with_outputs",
     "zeros",
 ]
-
-MOST_OUTPUTS = 1 << 10  # that a derivative can ask for
 
 # What stands for a call of a stateful op where it must not happen again, by op: called with the
 # inputs, the outputs that there were, and the attributes.

@@ -95,6 +95,8 @@ class ConcreteFunction:
         self._derivatives: dict[tuple, Derivatives] = {}
         self._report: Callable[[], None] | None = None
         self.last_use = 0  # whoever keeps several says
+        # The body of a loop that returns the same, and less: one call can stand for both.
+        self.history_of: ConcreteFunction | None = None
         self._n_constant_bytes, self._bodies = kept_by(graph, ConcreteFunction)
         graph.finalize()
 

@@ -130,7 +130,8 @@ cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
     return 0
 
 
-def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not None, changed):
+def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not None, changed,
+           some=None):
     """Build the nodes of a graph once more in another.
 
     Parameters
@@ -143,6 +144,8 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
         The graph that this thread builds.
     changed : callable
         Called with each stateful op that has been built, its attributes and its node in `into`.
+    some : iterable of int, optional
+        The nodes, in order. None: all.
     """
     cdef int32_t n, number, present = into.context
     cdef Op op
@@ -151,9 +154,9 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
     cdef dict contexts = {0: present}   # by those of the graph
     cdef dict nodes = {}                # of `into`, by those of the graph
     try:
-        for n in range(graph.n_nodes):
+        for n in range(graph.n_nodes) if some is None else some:
             spend(effort, OP_EFFORT)
-            outputs = graph.outputs_of(n)
+            outputs = graph.outputs_of(graph.checked_node(n))
             if len(outputs) and outputs[0] in symbols:
                 continue
             op, attrs = graph.ops[n], graph.attrs[n]

@@ -14,7 +14,7 @@ cdef class GeneralOp(Op):
     # attributes.
     cdef readonly object vjp, jvp
     cdef readonly object saved_inputs   # positions, None: all
-    cdef readonly tuple saved_outputs
+    cdef readonly object saved_outputs
     cdef readonly bint linear
     cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
     cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None

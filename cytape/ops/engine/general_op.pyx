@@ -131,7 +131,8 @@ cdef class GeneralOp(Op):
         self.vjp = vjp
         self.jvp = jvp
         self.saved_inputs = saved_inputs
-        self.saved_outputs = tuple(saved_outputs)
+        self.saved_outputs = saved_outputs if isinstance(saved_outputs, range) else (
+            tuple(saved_outputs))
         self.optional_tangents = optional_tangents
         self.batched = batched
         self.linear = linear

@@ -52,7 +52,85 @@ def test_functions_of_one_operand(name, shape, dtype):
                   getattr(np, name)(array))
 
 
-@pytest.mark.parametrize("to", ["float64", "float32"])
+INTEGERS = [0, 1, -1, 3, -7, 2**31 - 1, -2**63, 2**63 - 1]
+
+
+@pytest.mark.parametrize("shape", [(), (7,), (3, 4)])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
+@pytest.mark.parametrize("name", [
+    "add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal",
+    "not_equal", "maximum", "bitwise_and", "floor_divide", "remainder"])
+def test_integers(name, dtype, shape):
+    rng = np.random.default_rng(0)
+    graph = Graph()
+    inputs = [graph.placeholder(dtype, s) for s in (shape, ())]
+    plan = plan_of(graph, inputs, [getattr(ops, name)(*inputs)])
+    assert plan.n_calls == 0
+    for _ in range(20):
+        arrays = [rng.choice(np.array(INTEGERS).astype(dtype), s) for s in (shape, ())]
+        with np.errstate(all="ignore"):
+            np.testing.assert_array_equal(plan.run(arrays)[0], getattr(np, name)(*arrays))
+
+
+def test_powers_of_integers_may_raise():
+    graph = Graph()
+    inputs = [graph.placeholder("int64", ()) for _ in range(2)]
+    plan = plan_of(graph, inputs, [ops.power(*inputs)])
+    assert plan.n_calls == 1
+    assert plan.run([np.array(3), np.array(4)])[0].item() == 81
+    with pytest.raises(ValueError, match="negative"):
+        plan.run([np.array(3), np.array(-4)])
+
+
+def test_integers_report_division_by_zero():
+    graph = Graph()
+    x = graph.placeholder("int64", (3,))
+    plan = plan_of(graph, [x], [7 // x])
+    assert plan.n_calls == 0
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in floor_divide"):
+        assert plan.run([np.array([2, 0, 1])])[0].tolist() == [3, 0, 7]
+
+
+@pytest.mark.parametrize("types", [
+    ("float64", "float64"), ("float32", "float32"), ("int64", "float64"), ("bool", "int64"),
+    ("int32", "int64"), ("float32", "float64"), ("bool", "bool")])
+@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal",
+                                  "not_equal"])
+def test_comparisons(name, types):
+    graph = Graph()
+    inputs = [graph.placeholder(dtype, ()) for dtype in types]
+    plan = plan_of(graph, inputs, [getattr(ops, name)(*inputs)])
+    assert plan.n_calls == 0
+    values = [[x for x in ODD if np.dtype(dtype).kind == "f" or np.isfinite(x) and abs(x) < 9]
+              for dtype in types]
+    with np.errstate(all="raise"):  # a NaN is nothing to report
+        for x in values[0]:
+            for y in values[1]:
+                with np.errstate(all="ignore"):
+                    arrays = [np.array(x).astype(types[0]), np.array(y).astype(types[1])]
+                assert plan.run(arrays)[0].item() == getattr(np, name)(*arrays)
+
+
+def test_signed_and_unsigned_integers_are_compared_as_numpy_does():
+    graph = Graph()
+    inputs = [graph.placeholder("int64", ()), graph.placeholder("uint64", ())]
+    plan = plan_of(graph, inputs, [inputs[0] < inputs[1]])
+    assert plan.run([np.array(-1), np.array(2**63, "uint64")])[0].item() is True
+
+
+@pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor", "logical_not"])
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float64"])
+def test_logic(name, dtype):
+    graph = Graph()
+    n = getattr(np, name).nin
+    inputs = [graph.placeholder(dtype, (4,)) for _ in range(n)]
+    arrays = [np.array([0, 1, 0, 1]).astype(dtype), np.array([0, 0, 1, 1]).astype(dtype)][:n]
+    plan = plan_of(graph, inputs, [getattr(ops, name)(*inputs)])
+    assert plan.n_calls == 0
+    np.testing.assert_array_equal(plan.run(arrays)[0], getattr(np, name)(*arrays))
+
+
+@pytest.mark.parametrize("to", ["float64", "float32", "int64", "int32", "bool"])
 @pytest.mark.parametrize("dtype", ["bool", "int32", "int64", "float64", "float32"])
 @pytest.mark.parametrize("view", [np.s_[...], np.s_[::-1], np.s_[::2, 1:]])
 def test_conversions(view, dtype, to):

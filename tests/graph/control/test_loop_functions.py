@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.graph.control.loop_programs import Program
+from cytape.graph.control.loop_functions import Program
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.state import building_into
 

@@ -1,0 +1,104 @@
+"""Rows about control flow in graphs: an iteration, a branch, and their gradients."""
+
+import numpy as np
+
+import cytape
+import cytape.numpy as cnp
+from bench.program_rows import call
+from bench.report import Row, multiple
+from bench.timing import Effort, best_seconds
+
+GROUP = "control flow in graphs"
+
+
+def looped(step, n):
+    """Return a traced function that takes n steps, counted by an integer."""
+    @cytape.function
+    def loop(x):
+        _, y = cytape.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, step(y)), (cytape.constant(0), x))
+        return cnp.sum(y)
+
+    return loop
+
+
+def ten_ops(namespace):
+    def step(y):
+        for _ in range(2):
+            y = namespace.tanh(y * 0.9 + 0.1) * 1.1 - 0.01
+        return y
+
+    return step
+
+
+def branching(x):
+    return cytape.cond(x > 1.0, lambda: x * 0.5, lambda: x * 1.5 + 0.1)
+
+
+def warm(function, *arguments):
+    for _ in range(3):
+        function(*arguments)
+    return call(function, *arguments)
+
+
+def loop_rows(smoke):
+    """Yield all rows about loops and branches."""
+    effort = Effort(2, 0.001) if smoke else Effort(10, 0.1)
+    n = 100 if smoke else 10_000
+    yield row_of_gradient(n, effort)
+    yield row_of_iteration(n, effort)
+    yield row_of_branch(10 if smoke else 1000, effort)
+    yield row_of_gradient_with_branch(n, effort)
+
+
+def row_of_gradient(n, effort):
+    x, step = np.linspace(0.1, 1.0, 8), ten_ops(np)
+
+    def forward():
+        y, i = x, 0
+        while i < n:
+            y, i = step(y), i + 1
+        return y.sum()
+
+    loop = looped(ten_ops(cnp), n)
+    np.testing.assert_allclose(float(loop(x)), forward(), rtol=1e-9)
+    gradient = cytape.function(cytape.grad(loop))
+    baseline, seconds = best_seconds([call(forward), warm(gradient, x)], effort)
+    return multiple(
+        GROUP, f"gradient of {n:,} steps of 10 ops on 8 numbers, of NumPy's forward loop",
+        baseline, seconds, at_most=0.15)
+
+
+def row_of_iteration(n, effort):
+    loop = looped(lambda y: y * 1.0001, n)
+    (seconds,) = best_seconds([warm(loop, np.array(1.0))], effort)
+    return Row(GROUP, "an iteration of a scalar loop, counted by an integer", 1e6 * seconds / n,
+               unit="us", at_most=0.05, details={"cytape_s": seconds})
+
+
+def row_of_branch(n, effort):
+    @cytape.function
+    def branches(x):
+        for _ in range(n):
+            x = branching(x)
+        return x
+
+    (seconds,) = best_seconds([warm(branches, np.array(0.7))], effort)
+    return Row(GROUP, "a branch", 1e6 * seconds / n, unit="us", at_most=0.05,
+               details={"cytape_s": seconds})
+
+
+def row_of_gradient_with_branch(n, effort):
+    def eager(x):
+        y, i = x, 0
+        while i < n:
+            y, i = branching(y), i + 1
+        return y
+
+    x = cytape.constant(0.7)
+    gradient = cytape.function(cytape.grad(looped(branching, n)))
+    np.testing.assert_allclose(gradient(x), cytape.grad(eager)(x), rtol=1e-9)
+    baseline, seconds = best_seconds(
+        [call(cytape.grad(eager), x), warm(gradient, x)], effort)
+    return multiple(GROUP, f"gradient of {n:,} branches in a loop, of the eager tape's",
+                    baseline, seconds, at_most=0.1)

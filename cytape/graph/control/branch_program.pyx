@@ -1,0 +1,114 @@
+cimport cython
+from cytape.core.memory cimport release, resize
+from cytape.graph.run.executor cimport Frame
+from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
+from cytape.graph.run.layout cimport STACKED, clear_stacks
+from cytape.ops.engine.node_store cimport Node
+from numpy cimport NPY_BOOL
+
+from .nested cimport (
+    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
+    operands_of, run_piece)
+
+
+cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
+    """Write an instruction for a call of CondOp, unless Python has to run a part of it."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef dict attrs = code.graph.attrs[node]
+    cdef BranchProgram program
+    cdef Code branch
+    cdef list symbols, specs
+    cdef int32_t symbol, i, which
+    if op.stateful or code.spec(code.graph.args[row.inputs]).type_num != NPY_BOOL:
+        return False
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        if not code.spec(symbol).known:
+            return False
+    symbols = operands_of(code, node)
+    if symbols is None:
+        return False
+    program = BranchProgram()
+    program.n_operands, program.positions, program.branches = row.n_inputs, attrs["positions"], []
+    for which in range(2):
+        specs = []
+        for i in attrs["positions"][which]:
+            symbol = symbols[i]
+            specs.append(None if code.layout.places[symbol].kind == STACKED else (
+                code.spec(symbol)))
+        branch = nested_code(attrs["branches"][which], specs, 0, <int>len(specs))
+        if branch is None or not fetches_as(branch, code, row.first_output):
+            return False
+        program.branches.append(branch)
+        program.nbytes += nbytes_of(branch)
+        program.peak_bytes = max(program.peak_bytes, branch.peak_bytes)
+    symbols = contiguous(code, node, symbols)
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        code.place_output(symbol)
+        symbols.append(symbol)
+    code.subprograms.append(program)
+    code.layout.peak = max(code.layout.peak, code.layout.live + program.peak_bytes)
+    code.emit_operands(node, CONTROL, program, symbols, max(
+        (<Code>program.branches[0]).effort, (<Code>program.branches[1]).effort))
+    code.release_temporaries()
+    return True
+
+
+cdef bint fetches_as(Code branch, Code code, int32_t first_output) except -1:
+    """Whether a branch returns what the graph says of the outputs."""
+    cdef int32_t i
+    for i, symbol in enumerate(branch.fetches):
+        if branch.spec(symbol) is not code.spec(first_output + i):
+            return False
+    return True
+
+
+@cython.final
+cdef class BranchProgram(Subprogram):
+    cdef list branches         # Code for true, for false
+    cdef tuple positions       # of the operands of each
+    cdef int n_operands
+
+    cdef Runner new_runner(self):
+        cdef BranchRunner runner = BranchRunner()
+        cdef Frame frame
+        cdef int which, k, n_ports
+        runner.frames = []
+        for which in range(2):
+            frame = new_frame(self.branches[which], &runner.pieces[which])
+            runner.frames.append(frame)
+            n_ports = <int>(len(frame.code.feeds) + len(frame.code.fetches))
+            resize(<void**>&runner.ports[which], n_ports + 1, sizeof(Port))
+            resize(<void**>&runner.operands[which], n_ports + 1, sizeof(int32_t))
+            runner.n_ports[which] = n_ports
+            for k in range(len(frame.code.feeds)):
+                feed_port(frame, &runner.ports[which][k], k)
+                runner.operands[which][k] = self.positions[which][k]
+            for k in range(len(frame.code.fetches)):
+                n_ports = <int>len(frame.code.feeds) + k
+                fetch_port(frame, &runner.ports[which][n_ports], k)
+                runner.operands[which][n_ports] = self.n_operands + k
+        return runner
+
+
+@cython.final
+cdef class BranchRunner(Runner):
+    cdef list frames
+    cdef Piece pieces[2]
+    cdef Port* ports[2]            # what is fed, then what is fetched
+    cdef int32_t* operands[2]      # of the instruction
+    cdef int n_ports[2]
+
+    def __dealloc__(self):
+        cdef int which
+        for which in range(2):
+            release(self.ports[which])
+            release(self.operands[which])
+
+    cdef int run(self, char** data) noexcept nogil:
+        cdef int which = 0 if data[0][0] else 1
+        cdef int k
+        for k in range(self.n_ports[which]):
+            give(&self.ports[which][k], data[self.operands[which][k]])
+        k = run_piece(&self.pieces[which])
+        clear_stacks(self.pieces[which].stacks, self.pieces[which].n_stacks)
+        return k

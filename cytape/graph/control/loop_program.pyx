@@ -1,0 +1,490 @@
+cimport cython
+from cytape.core.interrupts cimport NO_MEMORY, spend_without_gil
+from cytape.core.memory cimport release, resize
+from cytape.graph.run.executor cimport Frame
+from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
+from cytape.graph.run.layout cimport SMALL_BYTES, STACKED, Stack, clear_stacks
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL
+from cytape.tensor.buffer cimport Buffer, new_buffer
+from cytape.tensor.spec cimport Spec, spec_of
+from libc.stdint cimport int64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memcpy
+from numpy cimport NPY_BOOL, NPY_INT64, npy_intp
+
+from .nested cimport (
+    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
+    operands_of, run_piece)
+
+cdef enum:
+    PREALLOCATED = 1 << 26   # bytes that a stack may take at once where the limit may be far away
+    RETURNED = 1 << 22       # bytes of a stack that are given back at a time
+
+cdef struct Variable:
+    npy_intp nbytes
+    bint is_large
+    char* present            # where its value is
+    char* next               # ... and the next one will be
+    char* told               # what the body was told of the former
+    int moved, spare         # large: the variables whose memory is the next one of this, or free
+    Port into, out, into_condition
+
+cdef struct RowsRead:
+    Port port
+    int operand, lengths     # lengths: -1, or the operand that they are
+    bint is_stack, lengths_are_stack, is_last_use
+    npy_intp row_bytes
+    npy_intp extent, total   # rows that there are; ragged: before the next slice
+
+cdef struct RowsWritten:
+    Port port
+    int operand, lengths
+    npy_intp row_bytes
+
+cdef struct Same:
+    Port port
+    int operand
+
+
+cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
+    """Write an instruction for a call of LoopOp, unless Python has to run a part of it."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef dict attrs = code.graph.attrs[node]
+    cdef int n = attrs["n_variables"], n_rows = attrs["n_stacks"], i
+    cdef LoopProgram program
+    cdef list symbols, specs, row_specs
+    cdef int32_t symbol
+    if op.stateful or attrs["reverse"] and (
+            attrs["condition"] is not None or attrs["ragged_kept"]):
+        return False
+    symbols = operands_of(code, node)
+    if symbols is None or code.spec(symbols[0]).type_num != NPY_INT64:
+        return False
+    specs = [None if code.layout.places[<int32_t>symbol].kind == STACKED else code.spec(symbol)
+             for symbol in symbols]
+    row_specs = [row_spec(code, symbols[1 + n + i], i in attrs["ragged_stacks"])
+                 for i in range(n_rows)]
+    if None in specs[:1 + n] or False in row_specs:
+        return False
+    program = LoopProgram()
+    program.n_inputs, program.n_variables = row.n_inputs, n
+    program.variable_specs = specs[1:1 + n]
+    program.body = nested_code(
+        attrs["body"],
+        program.variable_specs + row_specs + [specs[i] for i in attrs["body_inputs"]],
+        n, n + n_rows)
+    program.attrs = attrs
+    if program.body is None or not program.suits(code, row.first_output):
+        return False
+    if attrs["condition"] is not None:
+        program.condition = nested_code(
+            attrs["condition"],
+            program.variable_specs + [specs[i] for i in attrs["condition_inputs"]], 0, n)
+        if program.condition is None or not is_predicate(program.condition):
+            return False
+    program.note_rows(code, symbols[1 + n:])
+    program.count_bytes()
+    symbols = contiguous(code, node, symbols)
+    for i in range(row.n_outputs):
+        symbol = row.first_output + i
+        if i <= n:
+            code.place_output(symbol)
+        else:
+            code.layout.take_stack(symbol)
+        symbols.append(symbol)
+    code.subprograms.append(program)
+    code.layout.peak = max(code.layout.peak, code.layout.live + program.peak_bytes)
+    code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL)
+    code.release_temporaries()
+    return True
+
+
+cdef bint is_predicate(Code condition) except -1:
+    cdef Spec spec = condition.spec(condition.fetches[0])
+    return spec.type_num == NPY_BOOL and spec.size == 1
+
+
+cdef object row_spec(Code code, int32_t symbol, bint is_ragged):
+    """The spec of a stack's rows; None if these are stacks themselves; False: it is not known."""
+    cdef object shape = code.spec(symbol).shape
+    if shape is None or len(shape) == 0 or None in list(shape)[1:]:
+        return False
+    return None if is_ragged else spec_of(tuple(list(shape)[1:]), code.spec(symbol).dtype)
+
+
+cdef npy_intp row_bytes_of(Spec spec) except -1:
+    cdef npy_intp nbytes = spec.itemsize
+    for extent in list(spec.shape)[1:]:
+        nbytes *= extent
+    return nbytes
+
+
+@cython.final
+cdef class LoopProgram(Subprogram):
+    cdef Code body, condition
+    cdef int n_inputs, n_variables
+    cdef dict attrs
+    cdef list variable_specs
+    cdef list rows             # per stack: whether it is STACKED, used no more, its bytes, its rows
+    cdef list lengths          # per ragged one: whether its lengths are STACKED
+
+    cdef bint suits(self, Code code, int32_t first_output) except -1:
+        """Whether the body returns what it is to be called with, and rows of one shape."""
+        cdef Code body = self.body
+        cdef Spec spec
+        cdef int i, n = self.n_variables
+        for i in range(n):
+            if (body.spec(body.fetches[i]) is not self.variable_specs[i]
+                    or code.spec(first_output + 1 + i) is not self.variable_specs[i]):
+                return False
+        for i in range(len(body.fetches) - n):
+            spec = body.spec(body.fetches[n + i])
+            if i not in self.attrs["ragged_kept"]:
+                if not spec.known:
+                    return False
+            elif (body.layout.places[<int32_t>body.fetches[n + i]].kind != STACKED
+                    or spec.shape is None or None in list(spec.shape)[1:]):
+                return False
+        return True
+
+    cdef int note_rows(self, Code code, list symbols) except -1:
+        cdef int32_t symbol
+        cdef int i, n_rows = self.attrs["n_stacks"]
+        self.rows, self.lengths = [], []
+        for i in range(n_rows):
+            symbol = symbols[i]
+            is_stack = code.layout.places[symbol].kind == STACKED
+            self.rows.append((is_stack, code.layout.places[symbol].uses == 1,
+                              row_bytes_of(code.spec(symbol)),
+                              0 if is_stack else code.spec(symbol).dims[0]))
+        for i in range(len(self.attrs["ragged_stacks"])):
+            symbol = symbols[n_rows + i]
+            self.lengths.append(code.layout.places[symbol].kind == STACKED)
+        return 0
+
+    cdef int count_bytes(self) except -1:
+        cdef Code part
+        for part in (self.body, self.condition):
+            if part is not None:
+                self.nbytes += nbytes_of(part)
+                self.peak_bytes = max(self.peak_bytes, part.peak_bytes)
+        for spec in self.variable_specs:
+            self.nbytes += 2 * spec.nbytes
+            self.peak_bytes += 2 * spec.nbytes
+        return 0
+
+    cdef Runner new_runner(self):
+        cdef LoopRunner runner = LoopRunner()
+        runner.set_up(self)
+        return runner
+
+
+@cython.final
+cdef class LoopRunner(Runner):
+    cdef Frame body_frame, condition_frame
+    cdef Piece body, condition
+    cdef bint has_condition, is_reverse
+    cdef char goes_on
+    cdef Buffer memory                    # of the variables
+    cdef int n_inputs, n_variables, n_read, n_written, n_same, n_in_condition
+    cdef Variable* variables
+    cdef RowsRead* read
+    cdef RowsWritten* written
+    cdef Same* same                       # of the body, then of the condition
+
+    def __dealloc__(self):
+        release(self.variables)
+        release(self.read)
+        release(self.written)
+        release(self.same)
+
+    cdef int set_up(self, LoopProgram program) except -1:
+        cdef dict attrs = program.attrs
+        cdef Frame frame = new_frame(program.body, &self.body)
+        cdef int n = program.n_variables, i, first
+        cdef Same* same
+        cdef Port goes_on
+        self.body_frame = frame
+        self.is_reverse = attrs["reverse"]
+        self.has_condition = program.condition is not None
+        self.n_variables, self.n_read = n, attrs["n_stacks"]
+        self.n_written = <int>len(program.body.fetches) - n
+        self.n_same = <int>len(attrs["body_inputs"])
+        self.n_in_condition = <int>len(attrs["condition_inputs"]) if self.has_condition else 0
+        resize(<void**>&self.variables, n + 1, sizeof(Variable))
+        resize(<void**>&self.read, self.n_read + 1, sizeof(RowsRead))
+        resize(<void**>&self.written, self.n_written + 1, sizeof(RowsWritten))
+        resize(<void**>&self.same, self.n_same + self.n_in_condition + 1, sizeof(Same))
+        for i in range(n):
+            feed_port(frame, &self.variables[i].into, i)
+            fetch_port(frame, &self.variables[i].out, i)
+        self.set_up_rows(program)
+        first = n + self.n_read
+        for i in range(self.n_same):
+            feed_port(frame, &self.same[i].port, first + i)
+            self.same[i].operand = attrs["body_inputs"][i]
+        self.set_up_variables(program)
+        if not self.has_condition:
+            return 0
+        self.condition_frame = frame = new_frame(program.condition, &self.condition)
+        for i in range(n):
+            feed_port(frame, &self.variables[i].into_condition, i)
+        for i in range(self.n_in_condition):
+            same = self.same + self.n_same + i
+            feed_port(frame, &same.port, n + i)
+            same.operand = attrs["condition_inputs"][i]
+        fetch_port(frame, &goes_on, 0)
+        give(&goes_on, &self.goes_on)
+        return 0
+
+    cdef int set_up_rows(self, LoopProgram program) except -1:
+        cdef dict attrs = program.attrs
+        cdef int n = self.n_variables, n_inputs = 1 + n + self.n_read, i
+        cdef RowsRead* read
+        cdef RowsWritten* written
+        cdef Code body = program.body
+        cdef Spec spec
+        for i in range(self.n_read):
+            read = self.read + i
+            feed_port(self.body_frame, &read.port, n + i)
+            read.operand = 1 + n + i
+            read.lengths = -1
+            read.is_stack, read.is_last_use, read.row_bytes, read.extent = program.rows[i]
+        for i, k in enumerate(attrs["ragged_stacks"]):
+            read = self.read + <int>k
+            read.lengths = n_inputs + i
+            read.lengths_are_stack = program.lengths[i]
+        n_inputs = self.n_inputs = program.n_inputs
+        for i in range(self.n_written):
+            written = self.written + i
+            spec = body.spec(body.fetches[n + i])
+            fetch_port(self.body_frame, &written.port, n + i)
+            written.operand = n_inputs + 1 + n + i
+            written.lengths = -1
+            written.row_bytes = row_bytes_of(spec) if written.port.is_stack else spec.nbytes
+        for i, k in enumerate(attrs["ragged_kept"]):
+            self.written[<int>k].lengths = n_inputs + 1 + n + self.n_written + i
+        return 0
+
+    cdef int set_up_variables(self, LoopProgram program) except -1:
+        """Give variables their buffers: two to the large ones, unless the body moves one."""
+        cdef list moves = program.body.moves, vacant
+        cdef Variable* variable
+        cdef Spec spec
+        cdef npy_intp size, total = 0
+        cdef int i, n = self.n_variables
+        cdef char* data
+        vacant = [i for i in range(n) if i not in moves]
+        for i in range(n):
+            variable = self.variables + i
+            spec = program.variable_specs[i]
+            variable.nbytes = spec.nbytes
+            variable.is_large = spec.nbytes > SMALL_BYTES
+            variable.moved = moves[i]
+            variable.spare = -1
+            if variable.is_large and variable.moved < 0:
+                variable.spare = next(
+                    k for k in vacant if program.variable_specs[k].nbytes == spec.nbytes)
+                vacant.remove(variable.spare)
+            total += in_lines(spec.nbytes) * (1 + (variable.spare >= 0))
+        self.memory = new_buffer(total)
+        data = self.memory.data
+        for i in range(n):
+            variable = self.variables + i
+            size = in_lines(variable.nbytes)
+            variable.present = variable.next = data
+            if variable.spare >= 0:
+                variable.next = data + size
+                data += size
+            data += size
+            give(&variable.out, variable.next)
+        return 0
+
+    cdef int run(self, char** data) noexcept nogil:
+        cdef int64_t count = 0, limit = (<int64_t*>data[0])[0], effort = 0
+        cdef int failed = self.begin(data, limit)
+        cdef int i
+        while not failed and count < limit:
+            if self.has_condition:
+                for i in range(self.n_variables):
+                    give(&self.variables[i].into_condition, self.variables[i].present)
+                failed = run_piece(&self.condition)
+                if failed or not self.goes_on:
+                    break
+            failed = self.run_body(data, limit - 1 - count if self.is_reverse else count)
+            count += 1
+            if not failed:
+                failed = spend_without_gil(&effort, self.body.effort)
+        if not failed:
+            self.finish(data, count)
+        for i in range(self.n_read if not self.careful else 0):
+            if self.read[i].is_stack and self.read[i].is_last_use:
+                clear_stacks(<Stack*>data[self.read[i].operand], 1)
+        clear_stacks(self.body.stacks, self.body.n_stacks)
+        return failed
+
+    cdef int begin(self, char** data, int64_t limit) noexcept nogil:
+        cdef Variable* variable
+        cdef RowsWritten* written
+        cdef RowsRead* read
+        cdef Stack* stack
+        cdef bint is_known = not self.has_condition
+        cdef int i
+        for i in range(self.n_same + self.n_in_condition):
+            give(&self.same[i].port, data[self.same[i].operand])
+        for i in range(self.n_variables):
+            variable = self.variables + i
+            memcpy(variable.present, data[1 + i], variable.nbytes)
+            variable.told = NULL
+        for i in range(self.n_read):
+            read = self.read + i
+            read.total = 0
+            if self.is_reverse:
+                read.total = (<Stack*>data[read.operand]).count if read.is_stack else read.extent
+        for i in range(self.n_written):
+            written = self.written + i
+            stack = <Stack*>data[written.operand]
+            stack.count = 0
+            if written.port.is_stack:
+                stack = <Stack*>data[written.lengths]
+                stack.count = 0
+                if is_known and not fits(stack, max(limit, 0), 8):
+                    return NO_MEMORY
+            elif (is_known or limit < PREALLOCATED
+                    and limit * written.row_bytes <= PREALLOCATED) and not fits(
+                        stack, max(limit, 0), written.row_bytes):
+                return NO_MEMORY
+        return 0
+
+    cdef int run_body(self, char** data, int64_t place) noexcept nogil:
+        cdef Variable* variable
+        cdef RowsWritten* written
+        cdef Stack* stack
+        cdef int i, failed
+        for i in range(self.n_variables):
+            variable = self.variables + i
+            if not variable.is_large or variable.told != variable.present:
+                give(&variable.into, variable.present)
+                variable.told = variable.present
+        for i in range(self.n_read):
+            give_row(&self.read[i], data, place, self.is_reverse)
+        for i in range(self.n_written):
+            written = self.written + i
+            if not written.port.is_stack:
+                stack = <Stack*>data[written.operand]
+                if not fits(stack, place + 1, written.row_bytes):
+                    return NO_MEMORY
+                give(&written.port, stack.data + place * written.row_bytes)
+        failed = run_piece(&self.body)
+        if failed:
+            return failed
+        for i in range(self.n_written):
+            if self.written[i].port.is_stack:
+                if not append(&self.written[i], data, place):
+                    return NO_MEMORY
+        self.change_places()
+        for i in range(self.n_read if self.is_reverse and not self.careful else 0):
+            give_back(&self.read[i], data, place)
+        return 0
+
+    cdef void change_places(self) noexcept nogil:
+        """Have the next values of large variables be the present ones."""
+        cdef Variable* variables = self.variables
+        cdef Variable* variable
+        cdef int i
+        for i in range(self.n_variables):
+            variable = variables + i
+            if variable.is_large and variable.moved >= 0:
+                variable.next = variables[variable.moved].present
+        # What is told is what was present; from here on `present` changes.
+        for i in range(self.n_variables):
+            variables[i].present, variables[i].next = variables[i].next, variables[i].present
+        for i in range(self.n_variables):
+            variable = variables + i
+            if variable.spare >= 0:
+                variable.next = variables[variable.spare].told
+                give(&variable.out, variable.next)
+
+    cdef void finish(self, char** data, int64_t count) noexcept nogil:
+        cdef int n_inputs = self.n_inputs
+        cdef Stack* stack
+        cdef int i
+        (<int64_t*>data[n_inputs])[0] = count
+        for i in range(self.n_variables):
+            memcpy(data[n_inputs + 1 + i], self.variables[i].present, self.variables[i].nbytes)
+        for i in range(self.n_written):
+            stack = <Stack*>data[self.written[i].operand]
+            if self.written[i].port.is_stack:
+                stack = <Stack*>data[self.written[i].lengths]
+            stack.count = count
+
+
+cdef inline npy_intp in_lines(npy_intp nbytes) noexcept:
+    return (nbytes + 63) & ~<npy_intp>63
+
+
+cdef bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nogil:
+    """Make room for so many rows; False: there is no memory."""
+    cdef npy_intp nbytes
+    cdef char* memory
+    if n * row_bytes <= stack.capacity:
+        return True
+    nbytes = max(n * row_bytes, stack.capacity + stack.capacity // 2)
+    memory = <char*>realloc(stack.data if stack.capacity else NULL, nbytes)
+    if memory == NULL:
+        return False
+    stack.data, stack.capacity = memory, nbytes
+    return True
+
+
+cdef void give_row(RowsRead* read, char** data, int64_t place, bint is_reverse) noexcept nogil:
+    """Give a body the row of a stack, or all rows that an inner loop left."""
+    cdef char* rows = data[read.operand]
+    cdef char* lengths
+    cdef Stack piece
+    if read.is_stack:
+        rows = (<Stack*>rows).data
+    if read.lengths < 0:
+        give(&read.port, rows + place * read.row_bytes)
+        return
+    lengths = data[read.lengths]
+    if read.lengths_are_stack:
+        lengths = (<Stack*>lengths).data
+    piece.count = (<int64_t*>lengths)[place]
+    piece.capacity = 0
+    if is_reverse:
+        read.total -= piece.count
+    piece.data = rows + read.total * read.row_bytes
+    if not is_reverse:
+        read.total += piece.count
+    give(&read.port, <char*>&piece)
+
+
+cdef void give_back(RowsRead* read, char** data, int64_t place) noexcept nogil:
+    """Free the rows of a stack that have been read, if that is worth it."""
+    cdef Stack* stack = <Stack*>data[read.operand]
+    cdef npy_intp nbytes
+    cdef char* memory
+    if not read.is_stack or not read.is_last_use:
+        return
+    nbytes = (place if read.lengths < 0 else read.total) * read.row_bytes
+    if nbytes and stack.capacity - nbytes >= RETURNED:
+        memory = <char*>realloc(stack.data, nbytes)
+        if memory != NULL:
+            stack.data, stack.capacity = memory, nbytes
+
+
+cdef bint append(RowsWritten* written, char** data, int64_t place) noexcept nogil:
+    """Add the rows that an inner loop left; False: there is no memory."""
+    cdef Stack* rows = <Stack*>written.port.slot
+    cdef Stack* stack = <Stack*>data[written.operand]
+    cdef Stack* lengths = <Stack*>data[written.lengths]
+    if not fits(lengths, place + 1, 8) or not fits(
+            stack, stack.count + rows.count, written.row_bytes):
+        return False
+    memcpy(stack.data + stack.count * written.row_bytes, rows.data,
+           rows.count * written.row_bytes)
+    stack.count += rows.count
+    (<int64_t*>lengths.data)[place] = rows.count
+    return True

@@ -1,0 +1,60 @@
+# Nested code: what a body is compiled to where an instruction of other code runs it, as often as it
+# takes, without Python. Values come in and go out by ports:
+#
+#     small values   are copied into, and out of, the frame
+#     large ones     stay where they are, and the instructions are told where that is
+#     stacks         (rows of an inner loop's iterations) are lent: whoever made them frees them
+
+from cytape.core.typedefs cimport index_t
+from cytape.graph.run.code cimport Code
+from cytape.graph.run.executor cimport Frame, Patch
+from cytape.graph.run.instructions cimport Instruction, run_span
+from cytape.graph.run.layout cimport Stack, clear_stacks
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy
+from numpy cimport npy_intp
+
+cdef struct Port:
+    char* slot              # NULL: the value stays where it is
+    npy_intp nbytes
+    bint is_stack
+    const Patch* patches    # the operands of instructions that are to be told
+    int32_t n_patches
+    Instruction* instructions
+
+cdef struct Piece:          # a frame, for code without the GIL
+    Instruction* instructions
+    const npy_intp* pool
+    index_t n_code
+    npy_intp effort
+    Stack* stacks
+    int32_t n_stacks
+
+# The code of a body for operands of some specs (None: a stack), or None if Python has to run it.
+cdef Code nested_code(body, list specs, int n_owned, int n_fresh)
+cdef Frame new_frame(Code code, Piece* piece)
+cdef int feed_port(Frame frame, Port* port, int k) except -1
+cdef int fetch_port(Frame frame, Port* port, int k) except -1
+cdef Py_ssize_t nbytes_of(Code code) except -1       # of a frame and what its code keeps
+cdef list operands_of(Code code, int32_t node)       # symbols, or None: that is left to Python
+cdef list contiguous(Code code, int32_t node, list symbols)
+
+
+cdef inline void give(Port* port, char* data) noexcept nogil:
+    """Give a frame a value, or the place for one."""
+    cdef int32_t i
+    if port.slot != NULL:
+        if port.nbytes == 8:
+            (<int64_t*>port.slot)[0] = (<int64_t*>data)[0]
+        else:
+            memcpy(port.slot, data, port.nbytes)
+            if port.is_stack:
+                (<Stack*>port.slot).capacity = 0
+        return
+    for i in range(port.n_patches):
+        port.instructions[port.patches[i].instruction].data[port.patches[i].operand] = (
+            data + port.patches[i].offset)
+
+
+cdef inline int run_piece(Piece* piece) noexcept nogil:
+    return run_span(piece.instructions, 0, piece.n_code, piece.pool)

@@ -1,0 +1,147 @@
+"""Residuals: what the backward pass of a loop's body reads of its forward pass.
+
+The gradient of a body is built into one graph with the body. That graph is divided: one part goes
+forward, to the next loop variables and the residuals; the other starts from these and the gradients
+that arrive. What is the same in all iterations is no residual, nor is what costs nothing to compute
+again. Loops that the gradients of inner loops are made of, but that only go forward, belong to the
+first part: so each level of nested loops goes forward once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from cytape.graph.control.control_ops import CondOp, LoopOp
+from cytape.graph.run.reference import needed_nodes
+from cytape.graph.tracing.bodies import like
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.replay import inline
+from cytape.ops.creation import identity_op, stop_gradient_op
+from cytape.ops.engine.structural_op import StructuralOp
+from cytape.ops.shared.conform import cast_op
+from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["extracted", "residuals"]
+
+_SAME, _FORWARD, _LATE, _BACKWARD = range(4)
+
+
+def residuals(
+    graph: FunctionGraph,
+    moving: Iterable[Tensor],
+    seeds: Iterable[Tensor],
+    first_backward: int,
+    results: Sequence[Tensor],
+    given: Iterable[Tensor],
+) -> list[Tensor]:
+    """Find what the backward part of a graph has to be told of the forward part.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        Of a body, then of its gradient.
+    moving : iterable of Tensor
+        The arguments of the body that differ between iterations.
+    seeds : iterable of Tensor
+        The arguments of the gradient.
+    first_backward : int
+        The first node after the body's.
+    results : sequence of Tensor
+        Of the gradient.
+    given : iterable of Tensor
+        Those of the moving arguments that the backward part is told anyway.
+
+    Returns
+    -------
+    list of Tensor
+    """
+    kinds = _kinds(graph, moving, seeds, first_backward, results)
+    told = {graph.symbol_of(x) for x in given}
+    found: dict[int, None] = {}
+    seen: set[int] = set()
+    stack = [graph.symbol_of(x) for x in reversed(results)]
+    while stack:
+        symbol = stack.pop()
+        if symbol in seen or symbol in told:
+            continue
+        seen.add(symbol)
+        node = graph.node_of(symbol)
+        if kinds[node] == _FORWARD and not _is_free(graph, node):
+            found[symbol] = None
+        else:
+            stack += reversed(list(graph.inputs_of(node)))
+    return list(map(graph.tensor_at, found))
+
+
+def _kinds(
+    graph: FunctionGraph, moving: Iterable[Tensor], seeds: Iterable[Tensor], first_backward: int,
+    results: Sequence[Tensor],
+) -> dict[int, int]:
+    """Return which nodes go forward and which backward, or are the same in all iterations."""
+    kinds = {graph.node_of(graph.symbol_of(x)): _FORWARD for x in moving}
+    kinds.update({graph.node_of(graph.symbol_of(x)): _BACKWARD for x in seeds})
+    for node in needed_nodes(graph, list(map(graph.symbol_of, results)), (), graph.stateful):
+        if node in kinds:
+            continue
+        producers = [graph.node_of(symbol) for symbol in graph.inputs_of(node)]
+        op = graph.ops[node]
+        kind = max([kinds[producer] for producer in producers], default=_SAME)
+        if op.stateful and node >= first_backward:
+            kind = _BACKWARD
+        elif isinstance(op, (LoopOp, CondOp)) and kind <= _LATE:
+            kind = _FORWARD
+            _bring_forward(graph, kinds, producers)
+        elif kind == _FORWARD and node >= first_backward:
+            kind = _LATE
+        kinds[node] = kind
+    return kinds
+
+
+def _bring_forward(graph: FunctionGraph, kinds: dict[int, int], nodes: list[int]) -> None:
+    while nodes:
+        node = nodes.pop()
+        if kinds[node] == _LATE:
+            kinds[node] = _FORWARD
+            nodes += [graph.node_of(symbol) for symbol in graph.inputs_of(node)]
+
+
+def _is_free(graph: FunctionGraph, node: int) -> bool:
+    """Tell whether a node only shows its operand in another way, and a smaller one at that."""
+    inputs, op = graph.inputs_of(node), graph.ops[node]
+    if len(inputs) != 1 or not (
+            isinstance(op, StructuralOp) or op in (cast_op, identity_op, stop_gradient_op)):
+        return False
+    operand, result = graph.spec_of(inputs[0]), graph.spec_of(graph.outputs_of(node)[0])
+    return operand.known and result.known and operand.nbytes <= result.nbytes
+
+
+def extracted(
+    graph: FunctionGraph, arguments: Sequence[Tensor], outputs: Sequence[Tensor],
+    keep: Sequence[int] = (),
+) -> ConcreteFunction:
+    """Return a body that computes some tensors of a graph from others.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+    arguments, outputs : sequence of Tensor
+    keep : sequence of int, optional
+        Nodes that are to run, too, for what they do.
+
+    Returns
+    -------
+    ConcreteFunction
+    """
+    symbols = list(map(graph.symbol_of, arguments))
+    wanted = list(map(graph.symbol_of, outputs))
+    nodes = needed_nodes(graph, wanted, set(symbols), keep)
+    part = FunctionGraph(graph.name, current_graph())
+    with unrecorded(), building_into(part):
+        inputs = like(part, graph, symbols)
+        tensors = dict(zip(symbols, inputs, strict=True))
+        inline(graph, tensors, part, lambda op, attrs, _: part.changed(op, attrs), nodes)
+        return ConcreteFunction(
+            graph.name, part, list(map(part.symbol_of, inputs)),
+            [tensors[symbol] for symbol in wanted])

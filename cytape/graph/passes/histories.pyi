@@ -1,0 +1,3 @@
+from cytape.graph.model.subgraph import Subgraph
+
+def with_histories_merged(subgraph: Subgraph) -> Subgraph: ...

@@ -1,0 +1,117 @@
+from cytape.core.memory cimport release, resize
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.node_store cimport Node
+
+from .rewriting cimport Rewriting, located_as, spec_at
+
+
+def with_histories_merged(subgraph):
+    """Have one loop do what a loop and its history do, which keeps what the gradient reads.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef SymbolicGraph source = subgraph.graph
+    cdef Rewriting rewriting
+    cdef int32_t node
+    cdef dict loops = {}       # history -> the loop
+    cdef dict first_of = {}
+    for node in range(source.n_nodes):
+        if is_history(source, node):
+            loops[node] = source.symbols[source.args[source.nodes[node].inputs]].node
+    if not loops:
+        return subgraph
+    rewriting = Rewriting()
+    rewriting.begin(subgraph)
+    chains = {}                # the loop that comes first -> those after it
+    for node, loop in loops.items():
+        if not (rewriting.live[node] and rewriting.live[loop]) or (
+                rewriting.pinned[node] or rewriting.pinned[loop]):
+            continue
+        first = first_of.get(loop, loop)
+        chain = chains.setdefault(first, [first])
+        if chain[len(chain) - 1] == loop:
+            chain.append(node)
+            first_of[node] = first
+    for node in range(source.n_nodes):
+        if rewriting.skip(node) or node in first_of:
+            continue
+        if node in chains:
+            merge(rewriting, chains[node])
+        else:
+            rewriting.copy(node)
+    return rewriting.result()
+
+
+cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
+    """Whether a node is a loop with the iterations, and the results, of the loop that counts them.
+    """
+    cdef dict attrs = graph.attrs[node], others
+    cdef Node* row = &graph.nodes[node]
+    cdef Node* other
+    cdef int32_t i, n_same, loop
+    body = attrs.get("body") if attrs else None
+    if body is None or body.history_of is None or (<Op>graph.ops[node]).stateful:
+        return False
+    loop = graph.symbols[graph.args[row.inputs]].node
+    others, other = graph.attrs[loop], &graph.nodes[loop]
+    if (graph.ops[loop] is not graph.ops[node] or others["body"] is not body.history_of
+            or other.first_output != graph.args[row.inputs]
+            or others["reverse"] != attrs["reverse"]
+            or others["ragged_stacks"] != attrs["ragged_stacks"]
+            or len(others["body_inputs"]) != len(attrs["body_inputs"])):
+        return False
+    n_same = attrs["n_variables"] + attrs["n_stacks"] + len(attrs["ragged_stacks"])
+    for i in range(1, 1 + n_same):
+        if graph.args[row.inputs + i] != graph.args[other.inputs + i]:
+            return False
+    for i, k in zip(attrs["body_inputs"], others["body_inputs"]):
+        if graph.args[row.inputs + i] != graph.args[other.inputs + <int32_t>k]:
+            return False
+    return True
+
+
+cdef int merge(Rewriting rewriting, list chain) except -1:
+    """Build the last history in place of the first loop, to go on for as long as that does."""
+    cdef SymbolicGraph source = rewriting.source
+    cdef int32_t loop = chain[0], history = chain[len(chain) - 1]
+    cdef int32_t n_outputs, n_kept, built, first, i
+    cdef Node* row = &source.nodes[loop]
+    cdef int32_t* inputs = NULL
+    cdef dict attrs = source.attrs[history]
+    attrs = {**source.attrs[loop], "body": attrs["body"], "ragged_kept": attrs["ragged_kept"]}
+    n_outputs = source.nodes[history].n_outputs
+    resize(<void**>&inputs, row.n_inputs + 1, sizeof(int32_t))
+    try:
+        for i in range(row.n_inputs):
+            inputs[i] = rewriting.mapping[source.args[row.inputs + i]]
+        built = rewriting.target.append(
+            <Op>source.ops[loop], attrs, inputs, row.n_inputs, n_outputs)
+    finally:
+        release(inputs)
+    located_as(rewriting.target, built, source, loop)
+    rewriting.target.nodes[built].context = row.context
+    first = rewriting.target.n_symbols
+    for i in range(n_outputs):
+        rewriting.target.append_symbol(spec_at(source, source.nodes[history].first_output + i))
+    n_outputs -= <int32_t>len(attrs["ragged_kept"])
+    for loop in chain:
+        # What a loop kept stands first among what its history keeps; lengths follow all that.
+        row = &source.nodes[loop]
+        n_kept = row.n_outputs - <int32_t>len(source.attrs[loop]["ragged_kept"])
+        for i in range(row.n_outputs):
+            set_mapping(rewriting, row.first_output + i,
+                        first + i if i < n_kept else first + n_outputs + i - n_kept)
+        rewriting.note(loop, built)
+    return 0
+
+
+cdef int set_mapping(Rewriting rewriting, int32_t symbol, int32_t mapped) except -1:
+    if rewriting.mapping[symbol] < 0:  # else it is fed
+        rewriting.mapping[symbol] = mapped
+    return 0

@@ -1,0 +1,140 @@
+"""What a loop keeps for its gradient, and how often its body runs."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.ops.engine.declare import general
+
+runs = {"forward": 0}
+
+
+def counting_sin(x):
+    runs["forward"] += 1
+    return np.sin(x)
+
+
+counted = general(
+    "DeclaredCountedSin", counting_sin, vjp=lambda op, g: g * cnp.cos(op.inputs[0]),
+    jvp=lambda op, t: t * cnp.cos(op.inputs[0]), shape_rule=lambda x: x)
+
+
+def nested(x, depth, n, step):
+    if not depth:
+        return step(x)
+    _, y = cytape.while_loop(
+        lambda i, y: i < n, lambda i, y: (i + 1, nested(y, depth - 1, n, step)),
+        (cytape.constant(0), x))
+    return y
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_a_body_runs_twice_at_most(depth):
+    n = 4
+    f = cytape.function(lambda x: nested(x, depth, n, counted))
+    x = np.array(0.7)
+    expected = slope = None
+    y, slope = 0.7, 1.0
+    for _ in range(n**depth):
+        y, slope = np.sin(y), slope * np.cos(y)
+    for inside in (True, False):
+        gradient = cytape.function(cytape.grad(f)) if inside else cytape.grad(f)
+        for _ in range(2):
+            gradient(x)
+        runs["forward"] = 0
+        expected = gradient(x)
+        np.testing.assert_allclose(expected, slope, rtol=1e-12)
+        assert runs["forward"] == n**depth * (1 if inside else 2)
+
+
+def histories(graph):
+    """The attributes of the loops that keep something, inner ones included."""
+    found = []
+    for attrs in graph.attrs:
+        for value in attrs.values():
+            if hasattr(value, "graph") and hasattr(value, "output_symbols"):
+                found += histories(value.graph)
+        if "body" in attrs and len(attrs["body"].output_symbols) > attrs["n_variables"]:
+            found.append(attrs)
+    return found
+
+
+def kept_specs(f, *arrays):
+    graph = cytape.Graph()
+    with graph.as_default():
+        inputs = [graph.placeholder(x.dtype, x.shape) for x in arrays]
+        cytape.gradients(f(*inputs), inputs)
+    (attrs,) = histories(graph)
+    body = attrs["body"]
+    return sorted(body.graph.spec_of(symbol).shape
+                  for symbol in body.output_symbols[attrs["n_variables"] :])
+
+
+def loop_of(step):
+    def f(*inputs):
+        x, *others = inputs
+        _, y = cytape.while_loop(
+            lambda i, y: i < 5, lambda i, y: (i + 1, step(y, *others)), (cytape.constant(0), x))
+        return cnp.sum(y)
+
+    return f
+
+
+def test_only_what_is_read_is_kept():
+    x, a = np.ones(3), np.ones((3, 3))
+    assert kept_specs(loop_of(lambda y: cnp.sin(y)), x) == [(3,)]
+    # The result of tanh is what its derivative is made of; a product by what is the same keeps
+    # the other factor, for that one's gradient.
+    assert kept_specs(loop_of(lambda y, a: cnp.tanh(y)), x, a) == [(3,)]
+    assert kept_specs(loop_of(lambda y, a: a @ y), x, a) == [(3,)]
+    # Numbers that are spread, and what is shown in another way, are kept as they were.
+    assert kept_specs(
+        loop_of(lambda y: cnp.broadcast_to(cnp.sum(y), (3,)) * cnp.reshape(y, (3, 1))[:, 0]), x
+    ) == [(), (3,)]
+
+
+def test_what_is_linear_keeps_nothing():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", (3,))
+        cytape.gradients(loop_of(lambda y: y * 2.0 + 1.0)(x), [x])
+    assert histories(graph) == []
+
+
+def ragged(x, rounds):
+    """Loops within a loop, of as many iterations as the outer one has counted."""
+    def outer(i, y):
+        _, y = cytape.while_loop(
+            lambda j, y: j < i, lambda j, y: (j + 1, cnp.sin(y) * 1.2), (cytape.constant(0), y))
+        return i + 1, y * x
+
+    _, y = cytape.while_loop(
+        lambda i, y: i < rounds, outer, (cytape.constant(0), x))
+    return cnp.sum(y)
+
+
+@pytest.mark.parametrize("size", [1, 3, 200])
+def test_inner_loops_leave_stacks_of_several_lengths(size):
+    x = np.linspace(0.5, 1.5, size)
+    f = cytape.function(lambda x: ragged(x, 5))
+    np.testing.assert_allclose(f(x), ragged(x, 5), rtol=1e-13)
+    gradients = [cytape.grad(lambda x: ragged(x, 5)), cytape.grad(f),
+                 cytape.function(cytape.grad(f))]
+    seconds = [cytape.grad(lambda x, g=g: cnp.sum(g(x) ** 2)) for g in gradients]
+    for group in (gradients, seconds):
+        expected, *found = [g(x) for g in group]
+        for other in found:
+            np.testing.assert_allclose(other, expected, rtol=1e-10)
+
+
+def test_branches_and_loops_within_loops_keep_what_they_read():
+    def step(y, a):
+        return cytape.cond(cnp.sum(y) > 0.0, lambda: cnp.sin(y) * a, lambda: y - a)
+
+    f = loop_of(step)
+    x, a = np.array([0.3, -0.2]), np.array([1.1, 0.7])
+    for order in (cytape.grad(f), cytape.grad(lambda x, a: cnp.sum(cytape.grad(f)(x, a) ** 2))):
+        np.testing.assert_allclose(
+            cytape.function(order)(x, a), order(cytape.constant(x), cytape.constant(a)),
+            rtol=1e-12)

@@ -1,0 +1,50 @@
+"""A loop and its history, run as one."""
+
+import numpy as np
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.passes.histories import with_histories_merged
+from cytape.graph.run.plan import Plan
+
+
+def loops(graph):
+    return [graph.attrs[node] for node in range(graph.n_nodes) if graph.ops[node].name == "While"]
+
+
+def subgraph_of(orders):
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", ())
+        _, y = cytape.while_loop(
+            lambda i, y: i < 4, lambda i, y: (i + 1, cnp.sin(y) * x), (cytape.constant(0), x))
+        fetches = [y]
+        for _ in range(orders):
+            fetches += cytape.gradients(fetches[-1], [x])
+    return Subgraph(graph, (graph.symbol_of(x),), tuple(map(graph.symbol_of, fetches)))
+
+
+def test_one_loop_stands_for_both():
+    before = subgraph_of(1)
+    after = with_histories_merged(before)
+    assert len(loops(before.graph)) == 3
+    forward, backward = loops(after.graph)
+    assert forward["condition"] is not None
+    assert len(forward["body"].output_symbols) > forward["n_variables"]
+    assert backward["reverse"]
+
+
+def test_the_results_are_the_same():
+    for orders in range(3):
+        before = subgraph_of(orders)
+        after = with_histories_merged(before)
+        for x in (0.3, 1.7):
+            expected = [float(y) for y in Plan(before).run([np.array(x)])]
+            np.testing.assert_allclose(
+                [float(y) for y in Plan(after).run([np.array(x)])], expected, rtol=1e-14)
+
+
+def test_what_has_no_history_is_left_as_it_is():
+    subgraph = subgraph_of(0)
+    assert with_histories_merged(subgraph) is subgraph
