@@ -1,0 +1,1 @@
+"""Which states to keep and which to compute again: schedules, in whole numbers only."""
