@@ -16,14 +16,16 @@ from cytape.graph.control.agreement import (
     require_function,
     without_gradients,
 )
+from cytape.graph.control.checkpointed_loops import Checkpoints
 from cytape.graph.control.conditional import call_branch
 from cytape.graph.control.loop_functions import Program
-from cytape.graph.control.loops import Loop
+from cytape.graph.control.loops import Loop, ragged_places
 from cytape.graph.control.tensor_array import settled
 from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.functions import Function
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
@@ -201,6 +203,8 @@ def while_loop(
     back_prop: bool = True,
     parallel_iterations: int = 10,
     return_same_structure: bool = True,
+    checkpoints: Any = None,
+    memory_budget: int | None = None,
     name: str | None = None,
 ) -> Any:
     """Call a function on its own results, as long as another one says.
@@ -229,6 +233,14 @@ def while_loop(
     return_same_structure : bool, optional
         Whether the result is built as `loop_vars` if this is a list or tuple of one; if not it is
         the last value itself.
+    checkpoints : int or "auto", optional
+        How many states, that is values of all loop variables, the gradient keeps at a time; it
+        computes the others once more from these, by the schedule of Griewank and Walther. "auto":
+        so many states, and so many iterations' intermediate values, that both together are least
+        while no iteration is repeated more than once. By default what the gradient reads is kept of
+        every iteration.
+    memory_budget : int, optional
+        Instead of `checkpoints`: how many bytes both may take.
     name : str, optional
         Of the op in the graph.
 
@@ -242,16 +254,20 @@ def while_loop(
     TypeError
         If `cond` returns something else than a boolean, or `body` changes a dtype.
     ValueError
-        If `cond` returns no scalar, or `body` changes a shape or the structure.
+        If `cond` returns no scalar, or `body` changes a shape or the structure; if both
+        `checkpoints` and `memory_budget` are given, or less than 1.
+    GraphError
+        In the gradient, if one state and one iteration take more than `memory_budget`.
 
     Notes
     -----
     The gradient of a loop in a graph keeps of each iteration what the gradient of the body reads,
     for which it may go through the loop once more, and then goes backward over this. What is the
     same in all iterations, because it comes from outside the loop, is not kept, and gets the sum of
-    its gradients. Random numbers are
-    not drawn again, and variables not assigned to again. A body that assigns to variables is traced
-    twice, and so is one that is the first to write to a `TensorArray`.
+    its gradients. Random numbers are not drawn again, and variables not assigned to again. A body
+    that assigns to variables is traced twice, and so is one that is the first to write to a
+    `TensorArray`. With `checkpoints` or `memory_budget` the loop is traced also where all has a
+    value; derivatives of its gradient keep everything.
 
     Examples
     --------
@@ -273,8 +289,16 @@ def while_loop(
     check_parallel_iterations(parallel_iterations)
     if maximum_iterations is not None:
         maximum_iterations = _checked_maximum(maximum_iterations)
+    kept = _checked_checkpoints(checkpoints, memory_budget)
+    program = Program(cond, body, loop_vars, shape_invariants)
     with nullcontext() if back_prop else stop_recording():
-        result = _looped(Program(cond, body, loop_vars, shape_invariants), maximum_iterations, name)
+        if kept is not None and _graph_around([*program.starts, maximum_iterations]) is None:
+            # A tape would keep all.
+            result = Function(lambda variables: _looped(
+                Program(cond, body, variables, shape_invariants), maximum_iterations, kept, name
+            ))(program.packed(program.starts))
+        else:
+            result = _looped(program, maximum_iterations, kept, name)
     if not back_prop:
         result = without_gradients(result)
     if not return_same_structure and isinstance(loop_vars, (list, tuple)) and len(loop_vars) == 1:
@@ -282,7 +306,9 @@ def while_loop(
     return result
 
 
-def _looped(program: Program, maximum: Any, name: str | None) -> Any:
+def _looped(
+    program: Program, maximum: Any, checkpoints: Checkpoints | None, name: str | None
+) -> Any:
     """Run a loop, or add it to a graph from where on its condition has no value."""
     variables = program.starts
     graph = _graph_around([*variables, maximum])
@@ -300,7 +326,29 @@ def _looped(program: Program, maximum: Any, name: str | None) -> Any:
     limit = np.iinfo(np.int64).max if maximum is None else maximum
     with building_into(graph):
         program = program.in_graph(variables)
-        return program.packed(_build_loop(graph, program, limit, count, name))
+        return program.packed(_build_loop(
+            graph, program, limit, count, checkpoints, name))
+
+
+def _checked_checkpoints(checkpoints: Any, memory_budget: Any) -> Checkpoints | None:
+    if checkpoints is not None and memory_budget is not None:
+        raise ValueError("give checkpoints or memory_budget, not both: each says what is kept")
+    for word, limit in (("checkpoints", checkpoints), ("memory_budget", memory_budget)):
+        if limit is None or word == "checkpoints" and limit == "auto":
+            continue
+        if word == "checkpoints" and isinstance(limit, str):
+            raise ValueError(f"checkpoints is an integer or 'auto', got {limit!r}")
+        if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
+            raise TypeError(
+                f"{word} must be an integer{' or ' + repr('auto') if word == 'checkpoints' else ''}"
+                f", got {limit!r}")
+        if limit < 1:
+            raise ValueError(f"{word} must be at least 1, got {limit}")
+    if checkpoints is None and memory_budget is None:
+        return None
+    return Checkpoints(
+        None if checkpoints in (None, "auto") else int(checkpoints),
+        None if memory_budget is None else int(memory_budget))
 
 
 def _checked_maximum(maximum: Any) -> Any:
@@ -321,7 +369,8 @@ def _graph_around(variables: list) -> Any:
 
 
 def _build_loop(
-    graph: Any, program: Program, limit: Any, count: int, name: str | None
+    graph: Any, program: Program, limit: Any, count: int, checkpoints: Checkpoints | None,
+    name: str | None,
 ) -> list[Tensor]:
     """Add the node of a loop that has made some iterations already."""
     starts: list[Any] = [in_graph(graph, start) for start in program.starts]
@@ -351,8 +400,8 @@ def _build_loop(
     stateful = bool(body.stateful or condition.stateful)
     outputs = Loop(
         trace, limit, starts, [], trace.captured_inputs, condition_trace,
-        condition_trace.captured_inputs,
-        assigned=tuple(assigned.values()) if stateful else None).call()
+        condition_trace.captured_inputs, ragged_kept=ragged_places(trace, len(starts), 0),
+        assigned=tuple(assigned.values()) if stateful else None, checkpoints=checkpoints).call()
     name_result(graph, name, stateful)
     return outputs[1 : 1 + len(starts)]
 

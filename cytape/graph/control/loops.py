@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.graph.control.checkpointed_loops import Checkpoints, checkpointed_gradients
 from cytape.graph.control.control_ops import LoopOp, kept_arrays, slices_of
 from cytape.graph.control.residuals import extracted, residuals
 from cytape.graph.run.reference import needed_nodes
@@ -46,7 +47,7 @@ from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
-__all__ = ["Loop"]
+__all__ = ["Loop", "ragged_places"]
 
 
 @dataclass
@@ -73,10 +74,14 @@ class Loop:
     lengths : dict of int to Tensor
         How many rows the slices of stacks have, by the position of the stack, where they do not all
         have as many: these slices stand one after the other.
+    ragged_kept : tuple of int
+        Which of the stacks that are made are of slices that need not have as many rows.
     reverse : bool
         Whether stacks are gone through, and made, from the last slice to the first.
     assigned : tuple of Variable or None
         The variables that the functions change. None: every call counts for its results alone.
+    checkpoints : Checkpoints or None
+        How much of it the gradient may keep. None: all that it reads.
     """
 
     body: ConcreteFunction
@@ -87,13 +92,15 @@ class Loop:
     condition: ConcreteFunction | None = None
     same_for_condition: Sequence[Tensor] = ()
     lengths: dict[int, Tensor] = field(default_factory=dict)
+    ragged_kept: tuple[int, ...] = ()
     reverse: bool = False
     assigned: tuple[Variable, ...] | None = None
+    checkpoints: Checkpoints | None = None
 
     def call(self) -> list[Tensor]:
         """Run it; return how many iterations there were, the loop variables, stacks and lengths.
 
-        There are lengths for each stack of what has an unknown number of rows in an iteration.
+        There are lengths for each ragged stack that is made.
         """
         operands = Operands(())
         ragged = sorted(self.lengths)
@@ -105,7 +112,7 @@ class Loop:
             "body_inputs": operands.positions(self.same),
             "condition_inputs": operands.positions(self.same_for_condition),
             "reverse": self.reverse, "ragged_stacks": tuple(ragged),
-            "ragged_kept": self.ragged_kept,
+            "ragged_kept": self.ragged_kept, "checkpoints": self.checkpoints,
         }
         for function in (self.body, self.condition):
             if function is not None:
@@ -113,13 +120,6 @@ class Loop:
         if self.assigned is None:
             return loop_op(*operands.tensors, **attrs)
         return stateful_loop_op(*operands.tensors, **attrs, assigned=self.assigned)
-
-    @property
-    def ragged_kept(self) -> tuple[int, ...]:
-        """Which of the stacks that are made are ragged."""
-        symbols = self.body.output_symbols[len(self.variables) :]
-        return tuple(
-            i for i, symbol in enumerate(symbols) if _is_ragged(self.body.graph.spec_of(symbol)))
 
     @classmethod
     def repeated(
@@ -140,7 +140,7 @@ class Loop:
             body = _given_before_same(repeatable(body), len(same), n_given)
             stacks = [*stacks, *outputs[last - n_given : last]]
         return cls(body, outputs[0], inputs[1 : 1 + n], stacks, same, lengths=lengths,
-                   reverse=attrs["reverse"])
+                   ragged_kept=attrs["ragged_kept"], reverse=attrs["reverse"])
 
     @property
     def arguments(self) -> list[Tensor]:
@@ -148,9 +148,17 @@ class Loop:
         return [*self.variables, *self.stacks, *self.same]
 
 
-def _is_ragged(spec: Spec) -> bool:
-    shape: Any = spec.shape
-    return not spec.known and shape is not None and len(shape) > 0 and shape[0] is None
+def ragged_places(body: ConcreteFunction, n_variables: int, first: int) -> tuple[int, ...]:
+    """Return which of the stacks that a body makes may be ragged, if those from some place on may.
+
+    They are those of what has an unknown number of rows.
+    """
+    def is_ragged(spec: Spec) -> bool:
+        shape: Any = spec.shape
+        return not spec.known and shape is not None and len(shape) > 0 and shape[0] is None
+
+    symbols = body.output_symbols[n_variables:]
+    return tuple(i for i in range(first, len(symbols)) if is_ragged(body.graph.spec_of(symbols[i])))
 
 
 def _given_before_same(body: ConcreteFunction, n_same: int, n_given: int) -> ConcreteFunction:
@@ -171,6 +179,7 @@ def _forward(
     reverse: bool,
     ragged_stacks: tuple[int, ...] = (),
     ragged_kept: tuple[int, ...] = (),
+    checkpoints: Any = None,
     assigned: Any = (),
 ) -> list[Any]:
     limit, variables = int(arrays[0]), list(arrays[1 : 1 + n_variables])
@@ -238,6 +247,8 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     wanted = [i for i in range(n, len(positions))
               if trainable[i] and positions[i] is not None and op.needs[positions[i]]]
     kept = [i for i in range(n, len(body.output_symbols)) if gradients[1 + i] is not None]
+    if op.attrs["checkpoints"] is not None and not kept and not n_own_stacks and not loop.lengths:
+        return _checkpointed_vjp(op, loop, gradients, positions, wanted)
 
     graph = FunctionGraph(f"{body.name}_grad", current_graph())
     with unrecorded(), building_into(graph):
@@ -275,7 +286,8 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         if not captured:
             forward.history_of = body
         again = Loop(forward, loop.limit, loop.variables, loop.stacks, actual_same,
-                     lengths=loop.lengths, reverse=loop.reverse)
+                     lengths=loop.lengths, reverse=loop.reverse,
+                     ragged_kept=loop.ragged_kept + ragged_places(forward, n, all_kept))
         history = again.call()
         ragged = dict(zip(again.ragged_kept, history[1 + len(forward.output_symbols) :],
                           strict=True))
@@ -301,9 +313,29 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         backward, loop.limit, start + [zeros(loop.arguments[i]) for i in summed],
         [stacks[i] for i in used_parts], [actual_same[i] for i in used_same],
         lengths={place: lengths[i] for place, i in enumerate(used_parts) if i in lengths},
+        ragged_kept=tuple(place for place, i in enumerate(sliced) if i - n in loop.lengths),
         reverse=not loop.reverse).call()[1:]
     by_position: list[Tensor | None] = [None] * len(op.inputs)
     for i, gradient in zip(carried + summed + sliced, results, strict=False):
+        by_position[positions[i]] = added(by_position[positions[i]], gradient)
+    return by_position
+
+
+def _checkpointed_vjp(
+    op: Any, loop: Loop, gradients: Sequence[Tensor | None], positions: Sequence[Any],
+    wanted: Sequence[int],
+) -> list[Tensor | None]:
+    n, first_same = len(loop.variables), len(loop.variables) + len(loop.stacks)
+
+    def call(limit: Tensor, variables: list, stacks: list, same: list) -> list[Tensor]:
+        return Loop(loop.body, limit, variables, stacks, same,
+                    ragged_kept=loop.ragged_kept).call()[1 : 1 + n]
+
+    found = checkpointed_gradients(
+        loop, call, Checkpoints(*op.attrs["checkpoints"]), gradients[1 : 1 + n],
+        [i - first_same for i in wanted])
+    by_position: list[Tensor | None] = [None] * len(op.inputs)
+    for i, gradient in zip([*range(n), *wanted], found, strict=True):
         by_position[positions[i]] = added(by_position[positions[i]], gradient)
     return by_position
 
@@ -361,6 +393,7 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     _, *values = Loop(
         forward, loop.limit, loop.variables + start, passed[:n_slices], passed[n_slices:],
         lengths={place: lengths[i] for place, i in enumerate(used[:n_slices]) if i in lengths},
+        ragged_kept=tuple(place for place, i in enumerate(kept) if i - n in loop.ragged_kept),
         reverse=loop.reverse).call()
     by_output: list[Tensor | None] = [None] * len(op.output_specs)
     for i, tangent in zip(carried + kept, values[n:], strict=False):

@@ -17,7 +17,7 @@ from cytape.graph.control.agreement import (
     without_gradients,
 )
 from cytape.graph.control.control_flow import body_graph, name_result
-from cytape.graph.control.loops import Loop
+from cytape.graph.control.loops import Loop, ragged_places
 from cytape.graph.tracing.bodies import given_symbols, like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
@@ -341,6 +341,7 @@ class _Sequence:
                 tensors[0].shape[0] is not None) else size(tensors[0], 0)))
         _, *values = Loop(
             trace, count, start, tensors, trace.captured_inputs, reverse=self._reverse,
+            ragged_kept=ragged_places(trace, len(start), len(results)),
             assigned=tuple(assigned.values()) if body.stateful else None).call()
         name_result(graph, self._name, bool(body.stateful))
         n = len(start)

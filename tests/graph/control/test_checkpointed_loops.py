@@ -1,0 +1,156 @@
+"""Gradients of loops that keep few of their states are those that keep all."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import GraphError
+from cytape.graph.control.checkpointed_loops import Checkpoints, blocks_and_snapshots
+
+X, A = np.linspace(0.1, 1.0, 8), np.linspace(0.5, 1.0, 8)
+CHOICES = [{"checkpoints": 1}, {"checkpoints": 3}, {"checkpoints": "auto"},
+           {"memory_budget": 2000}, {"memory_budget": 400}]
+
+
+def loop_of(n, **options):
+    """Return a function of a start value and of what is the same in all iterations."""
+    def f(x, a):
+        scale = cnp.asarray(0.1)
+
+        def body(i, v):
+            return i + 1, cytape.cond(
+                i % 2 == 0, lambda: cnp.sin(v * a) + scale * v, lambda: v * cnp.cos(a))
+
+        _, v = cytape.while_loop(lambda i, v: i < n, body, (0, x), **options)
+        return cnp.sum(v * v)
+
+    return f
+
+
+def close(found, expected):
+    assert len(found) == len(expected)
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 50])
+def test_first_order(n, options):
+    expected = cytape.grad(cytape.function(loop_of(n)), (0, 1))(X, A)
+    f = loop_of(n, **options)
+    close(cytape.grad(f, (0, 1))(X, A), expected)
+    close(cytape.grad(cytape.function(f), (0, 1))(X, A), expected)
+    close(cytape.function(cytape.grad(f, (0, 1)))(X, A), expected)
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=str)
+def test_second_order_and_forward_mode(options):
+    plain, f = loop_of(6), cytape.function(loop_of(6, **options))
+    close(cytape.jvp(f, (X, A), (A, X)), cytape.jvp(plain, (X, A), (A, X)))
+    for outer in (cytape.hessian, lambda f: cytape.jacfwd(cytape.grad(f)),
+                  lambda f: cytape.grad(lambda x, a: cnp.sum(cytape.grad(f)(x, a) ** 2))):
+        close([outer(f)(X, A)], [outer(plain)(X, A)])
+
+
+def test_a_persistent_tape_asks_twice():
+    f = cytape.function(loop_of(9, checkpoints=2))
+    x = cytape.constant(X)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x, A)
+    first, second = tape.gradient(y, x), tape.gradient(y, x)
+    np.testing.assert_array_equal(first, second)
+    close([first], [cytape.grad(loop_of(9))(X, A)])
+
+
+def test_in_a_graph_whose_bound_is_fed():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x, n = cytape.placeholder("float64", (8,)), cytape.placeholder("int64", ())
+        y = loop_of(n, checkpoints="auto")(x, cytape.constant(A))
+        gradient = cytape.gradients(y, x)
+    session = cytape.Session(graph)
+    for bound in (0, 3, 10):
+        expected = cytape.grad(cytape.function(loop_of(bound)))(X, A)
+        close(session.run(gradient, {x: X, n: bound}), [expected])
+
+
+def test_random_numbers_and_counters_are_those_of_the_loop():
+    counter = cytape.Variable(np.int64(0))
+
+    def f(x, **options):
+        def body(i, v):
+            counter.assign_add(1)
+            return i + 1, v * (1 + 0.1 * cnp.random.normal(size=8))
+
+        _, v = cytape.while_loop(lambda i, v: i < 12, body, (0, x), **options)
+        return cnp.sum(v)
+
+    found = {}
+    for name, options in (("plain", {}), ("few", {"checkpoints": 2})):
+        counter.assign(0)
+        cnp.random.seed(3)
+        value, gradient = cytape.function(
+            cytape.value_and_grad(lambda x, o=options: f(x, **o)))(X)
+        np.testing.assert_allclose(np.sum(gradient * X), value)  # linear in x
+        found[name] = int(counter)
+    assert found == {"plain": 12, "few": 12}
+
+
+def test_states_that_are_kept_and_iterations_of_a_block():
+    assert blocks_and_snapshots(100_000, Checkpoints(), 64, 640) == (100, 1000)
+    assert blocks_and_snapshots(0, Checkpoints(), 64, 640) == (1, 1)
+    assert blocks_and_snapshots(10, Checkpoints(nbytes=10**6), 8, 8) == (10, 1)
+    for allowed in (16, 24, 100, 1000, 5000, 70_000):
+        block, states = blocks_and_snapshots(10_000, Checkpoints(nbytes=allowed), 8, 8)
+        assert block >= 1
+        assert states >= 1
+        assert 8 * (block + states) <= allowed
+    with pytest.raises(GraphError, match="16 bytes at the least.*memory_budget is 15"):
+        blocks_and_snapshots(10, Checkpoints(nbytes=15), 8, 8)
+
+
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"checkpoints": 0}, ValueError, "at least 1"),
+    ({"checkpoints": "all"}, ValueError, "'auto'"),
+    ({"checkpoints": 2.5}, TypeError, "an integer or 'auto'"),
+    ({"checkpoints": True}, TypeError, "an integer or 'auto'"),
+    ({"memory_budget": 0}, ValueError, "at least 1"),
+    ({"checkpoints": 2, "memory_budget": 5}, ValueError, "not both"),
+])
+def test_what_is_no_choice(options, error, message):
+    with pytest.raises(error, match=message):
+        cytape.while_loop(lambda v: v < 3, lambda v: v + 1, [0], **options)
+
+
+PEAK = """
+import resource
+import numpy as np
+import cytape, cytape.numpy as cnp
+def f(x):
+    def body(i, v):
+        for _ in range(5):
+            v = cnp.tanh(v) * 1.01
+        return i + 1, v
+    return cnp.sum(cytape.while_loop(lambda i, v: i < n, body, (0, x), {options})[1])
+for n in (10, {n}):
+    gradient = cytape.function(cytape.grad(f))
+    gradient(np.ones(16))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_a_hundredth_of_the_memory():
+    grown = {}
+    for options in ("", "checkpoints='auto'"):
+        program = PEAK.format(options=options, n=100_000)
+        output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True,
+                                text=True).stdout
+        before, after = map(int, output.split())
+        grown[options] = after - before
+    assert grown[""] > 10_000  # KiB: there is something to save
+    assert grown["checkpoints='auto'"] <= grown[""] / 100 + 2048
