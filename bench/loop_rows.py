@@ -49,6 +49,7 @@ def loop_rows(smoke):
     yield row_of_iteration(n, effort)
     yield row_of_branch(10 if smoke else 1000, effort)
     yield row_of_gradient_with_branch(n, effort)
+    yield row_of_elements([100, 200] if smoke else [50_000, 100_000], effort)
 
 
 def row_of_gradient(n, effort):
@@ -86,6 +87,24 @@ def row_of_branch(n, effort):
     (seconds,) = best_seconds([warm(branches, np.array(0.7))], effort)
     return Row(GROUP, "a branch", 1e6 * seconds / n, unit="us", at_most=0.05,
                details={"cytape_s": seconds})
+
+
+def row_of_elements(lengths, effort):
+    def gradient_of(n):
+        @cytape.function
+        def last(x):
+            _, y = cytape.while_loop(
+                lambda i, y: i < n, lambda i, y: (i + 1, cnp.tanh(y + x[i])),
+                (cytape.constant(0), cytape.constant(0.0)))
+            return y
+
+        return warm(cytape.function(cytape.grad(last)), np.linspace(-1, 1, n))
+
+    baseline, seconds = best_seconds([gradient_of(n) for n in lengths], effort)
+    short, long = lengths
+    return multiple(
+        GROUP, f"gradient of a loop over the elements of {long:,} numbers, of {short:,}",
+        baseline, seconds, at_most=2.3)
 
 
 def row_of_gradient_with_branch(n, effort):

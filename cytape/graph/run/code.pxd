@@ -44,6 +44,7 @@ cdef class Code:
     cdef int n_fresh             # ... the first ones are given to each run, all others to the first
     cdef list moves              # per fetch: the feed in whose memory it is left, or -1
     cdef list subprograms        # kept alive
+    cdef dict elements           # DEFERRED, in a place that a run finds: what adds, its operands
     cdef npy_intp effort         # in bytes gone through, of all instructions
     cdef bint repeatable         # nothing is called but reads of variables
     cdef int32_t n_externals, n_symbols
@@ -67,6 +68,7 @@ cdef class Code:
     cdef int settle(self, int32_t symbol) except -1
     cdef int settle_both(self, int32_t x, int32_t y) except -1
 
+    cdef int add_element(self, int32_t node, int32_t deferred, int32_t out) except -1
     cdef Spec spec(self, int32_t symbol)
     cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1
     cdef int reserve(self, int32_t n) except -1

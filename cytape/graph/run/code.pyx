@@ -8,12 +8,11 @@ from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
 from cytape.ops.kernels.loops cimport copy_loop, kernel_of
 from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
-from cytape.tensor.spec cimport spec_of_dims
 from libc.string cimport memcpy
 
 from .instructions cimport (
-    COPY, LOOP, N_OPERANDS, OPERANDS, SHORT, WALK, ZERO, cast_loop, compared_type, direct_op,
-    is_plain_integer, loop_of, scalar_kind, short_loop)
+    CONTROL, COPY, LOOP, N_OPERANDS, OPERANDS, SHORT, WALK, ZERO, cast_loop, compared_type,
+    converted_spec, direct_op, is_plain_integer, loop_of, scalar_kind, short_loop)
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
     external_address, external_number, is_contiguous, memory_of)
@@ -31,23 +30,16 @@ cdef Kernel add_kernel = kernel_of(np.add)
 @cython.final
 cdef class Code:
     def __cinit__(self, subgraph, bint nested=False, int n_owned=0, int n_fresh=0):
-        self.graph = subgraph.graph
-        self.feeds = tuple(subgraph.feeds)
-        self.fetches = tuple(subgraph.fetches)
-        self.fed = frozenset(self.feeds)
-        self.constants = []
-        self.direct = {}
+        self.graph, self.fed = subgraph.graph, frozenset(subgraph.feeds)
+        self.feeds, self.fetches = tuple(subgraph.feeds), tuple(subgraph.fetches)
+        self.constants, self.unneeded, self.temporary_specs = [], [], []
+        self.direct, self.releases = {}, {}
         self.nested, self.n_owned, self.n_fresh = nested, n_owned, n_fresh
         self.moves = [-1] * len(subgraph.fetches)
-        self.subprograms = []
-        self.late = set()
-        self.releases = {}
-        self.unneeded = []
-        self.repeatable = True
-        self.last_geometry = -1
+        self.subprograms, self.elements, self.late = [], {}, set()
+        self.repeatable, self.last_geometry = True, -1
         self.n_symbols = self.graph.n_symbols
         self.layout = Layout(self.n_symbols + N_TEMPORARIES)
-        self.temporary_specs = []
         self.n_externals = <int32_t>(len(self.feeds) + len(self.fetches))
 
     def __dealloc__(self):
@@ -69,8 +61,7 @@ cdef class Code:
             return False
         if self.layout.places[out].kind != NOWHERE:
             return True  # it is fed
-        x = self.graph.args[row.inputs]
-        y = self.graph.args[row.inputs + n_inputs - 1]
+        x, y = self.graph.args[row.inputs], self.graph.args[row.inputs + n_inputs - 1]
         of_x, of_y = &self.layout.places[x], &self.layout.places[y]
         spec_x, spec_y = self.spec(x), self.spec(y)
         if not spec_x.known or not spec_y.known:
@@ -228,6 +219,8 @@ cdef class Code:
             self.place_output(out)
             self.emit_copy(node, &self.layout.places[other], self.spec(out),
                            self.layout.places[out].address)
+        if deferred in self.elements:
+            return self.add_element(node, deferred, out)
         if not plan(&walk, spec):
             return 0
         memcpy(strides, self.pool + place.strides, spec.ndim * sizeof(npy_intp))
@@ -249,7 +242,9 @@ cdef class Code:
         cdef Walk walk
         self.place_output(symbol)
         self.emit_zero(node, place.address, self.spec(symbol).nbytes)
-        if plan(&walk, spec):
+        if symbol in self.elements:
+            self.add_element(node, symbol, symbol)
+        elif plan(&walk, spec):
             memcpy(strides, self.pool + deferred.strides, spec.ndim * sizeof(npy_intp))
             addresses[0] = self.layout.places[deferred.source].address
             addresses[1] = place.address + deferred.address
@@ -257,6 +252,15 @@ cdef class Code:
             join_memory(&walk, NULL, strides)
             self.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
         return self.release_claim(deferred.root)
+
+    cdef int add_element(self, int32_t node, int32_t deferred, int32_t out) except -1:
+        cdef int32_t symbol
+        program, operands = self.elements.pop(deferred)
+        self.emit_operands(node, CONTROL, program, [*operands, out],
+                           3 * self.spec(operands[0]).nbytes)
+        for symbol in operands[1:]:
+            self.release_claim(self.layout.places[symbol].root)
+        return 0
 
     cdef Spec spec(self, int32_t symbol):
         if symbol >= self.n_symbols:
@@ -321,11 +325,8 @@ cdef class Code:
             return False
         if self.direct and not owned and symbol in self.direct:
             return False
-        place.kind = PLACED
-        place.root = other.root
-        place.address = other.address
-        place.strides = -1
-        place.claims = 1
+        place.kind, place.strides, place.claims = PLACED, -1, 1
+        place.root, place.address = other.root, other.address
         root.claims += 1
         return True
 
@@ -494,6 +495,3 @@ cdef class Code:
             instruction.data[0] = <char*>target
             instruction.work = nbytes
         return 0
-
-cdef Spec converted_spec(Spec spec, int type_num):
-    return spec_of_dims(spec.ndim, spec.dims, cnp.PyArray_DescrFromType(type_num))

@@ -17,7 +17,8 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from .code cimport Span
-from .instructions cimport CONTROL, N_OPERANDS, OPERANDS, Runner, Subprogram, run_span
+from .instructions cimport (
+    CONTROL, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters, run_span)
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
     external_number, memory_of, offset_of)
@@ -38,7 +39,6 @@ cnp.import_array()
 
 cdef extern from "<fenv.h>" nogil:
     int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
-    int fetestexcept(int excepts)
 
 cdef extern from "numpy/arrayobject.h":
     int PyArray_SetBaseObject(ndarray array, object base) except -1  # steals the base
@@ -147,7 +147,13 @@ cdef class Frame:
             if trouble():
                 clear_trouble()
             self.begin(values)
-            self.run_all(careful, trace)
+            try:
+                self.run_all(careful, trace)
+            except IndexError:
+                if careful:
+                    raise
+                self.begin(values)
+                self.run_all(True, None)  # which op it was
             if not careful and trouble():
                 if matters(found_trouble(), np.geterr()):
                     clear_trouble()
@@ -236,7 +242,9 @@ cdef class Frame:
             if failed:
                 try:
                     raise_failure(failed)
-                except MemoryError as error:
+                except (MemoryError, IndexError) as error:
+                    if isinstance(code.graph.ops[code.code[i].node], ValueOp):
+                        self.run_op(code.code[i].node)  # which says more
                     note_operation(error, code.graph, code.code[i].node)
                     raise
             if trace is not None:
@@ -485,15 +493,3 @@ cdef bint fits(Spec found, Spec spec):
         return True
     return len(found.shape) == len(spec.shape) and all([
         extent is None or extent == other for extent, other in zip(spec.shape, found.shape)])
-
-
-cdef inline int found_trouble() noexcept:
-    return fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
-
-
-cdef bint matters(int found, dict errors):
-    """Whether NumPy is set up to say something about what has happened."""
-    return (found & FE_DIVBYZERO and errors["divide"] != "ignore"
-            or found & FE_OVERFLOW and errors["over"] != "ignore"
-            or found & FE_UNDERFLOW and errors["under"] != "ignore"
-            or found & FE_INVALID and errors["invalid"] != "ignore")

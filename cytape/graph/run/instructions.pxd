@@ -64,6 +64,11 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
 cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
 cdef int scalar_kind(int op, int type_num) noexcept         # of a direct op, or -1
 cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op, or NULL
+# Floating-point flags that are raised; whether NumPy is set up to say something about that.
+cdef int found_trouble() noexcept
+cdef bint matters(int found, dict errors)
+
+cdef Spec converted_spec(Spec spec, int type_num)
 cdef Loop* loop_of(Kernel kernel, int type_num, Spec result) noexcept
 cdef bint is_plain_integer(Kernel kernel, int type_num) noexcept
 cdef int compared_type(Spec x, Spec y) except -2

@@ -4,6 +4,7 @@ from cytape.core.interrupts cimport NO_MEMORY
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.kernels.loops cimport N_TYPES, kernel_of, loop_t
+from cytape.tensor.spec cimport spec_of_dims
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -11,6 +12,10 @@ from libc.string cimport memcpy, memset
 import numpy as np
 
 cnp.import_array()
+
+cdef extern from "<fenv.h>" nogil:
+    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
+    int fetestexcept(int excepts)
 
 cdef extern from *:
     """
@@ -211,6 +216,22 @@ cdef int compared_type(Spec x, Spec y) except -2:
     if cast_loop(x.type_num, x.type_num) == NULL or cast_loop(y.type_num, y.type_num) == NULL:
         return -1  # unsigned integers among them, which NumPy compares exactly with signed ones
     return (<cnp.dtype>np.promote_types(x.dtype, y.dtype)).num
+
+
+cdef Spec converted_spec(Spec spec, int type_num):
+    return spec_of_dims(spec.ndim, spec.dims, cnp.PyArray_DescrFromType(type_num))
+
+
+cdef int found_trouble() noexcept:
+    return fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+
+
+cdef bint matters(int found, dict errors):
+    """Whether NumPy is set up to say something about what has happened."""
+    return (found & FE_DIVBYZERO and errors["divide"] != "ignore"
+            or found & FE_OVERFLOW and errors["over"] != "ignore"
+            or found & FE_UNDERFLOW and errors["under"] != "ignore"
+            or found & FE_INVALID and errors["invalid"] != "ignore")
 
 
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,

@@ -25,6 +25,7 @@ from .code cimport N_TEMPORARIES
 from .instructions cimport (
     ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
+from .elements cimport add_element, get_element
 from .sum_ops cimport add_n, broadcasts, extremum, sum_to, total
 
 cdef Op read_variable_op
@@ -37,7 +38,8 @@ from cytape.graph.model.variables import read_variable_op
 from cytape.ops.creation import (
     cast_to_discrete_op, constant_op, identity_op, stop_gradient_op)
 from cytape.ops.elementwise import where_op
-from cytape.ops.indexing import get_item_op, index_add_op
+from cytape.ops.indexing import (
+    dynamic_get_item_op, dynamic_index_add_op, get_item_op, index_add_op)
 from cytape.ops.linalg import matmul_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
 from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
@@ -411,5 +413,7 @@ emit_by(add_n, (add_n_op,))
 emit_by(product, (matmul_op,))
 emit_by(get_item, (get_item_op,))
 emit_by(index_add, (index_add_op,))
+emit_by(get_element, (dynamic_get_item_op,))
+emit_by(add_element, (dynamic_index_add_op,))
 emit_by(cast, (cast_op, cast_to_discrete_op))
 emit_by(select, (where_op,))
