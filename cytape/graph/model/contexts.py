@@ -189,6 +189,11 @@ class BuiltUnderContexts(Lookup):
             scope, present.controls, device, present.overrides, node, present.recorded))
         return len(self.contexts) - 1
 
+    def context_of_numbers(self) -> int:
+        """Return the number of a context that has nothing but the present scope."""
+        scope = self.contexts[self.present_context].scope
+        return 0 if scope == ROOT else self.context_number(Context(scope))
+
     def original_op(self, operation: Operation | None) -> AbstractContextManager[Any]:
         """Build ops that remember which one they differentiate.
 

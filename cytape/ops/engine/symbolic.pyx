@@ -51,6 +51,10 @@ cdef class SymbolicGraph(NodeStore):
     def variable_made(self, variable):
         """Take note of a variable that was made while this graph was being built."""
 
+    def context_of_numbers(self):
+        """Return the context of the numbers that the derivative being built is the first to use."""
+        return 0
+
     def begin_attempt(self):
         """Have what is built from here on count only when the attempt has succeeded."""
 
@@ -144,7 +148,9 @@ cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1:
             (<double*>value.data)[0] = content
         else:
             value = copy_of_array(np.asarray(x, dtype))
-        before, graph.context = graph.context, 0  # shared by all, wherever it occurs first
+        # Shared by all, wherever it occurs first.
+        context = graph.context_of_numbers() if graph.differentiating else 0
+        before, graph.context = graph.context, context
         try:
             graph.append(conform.constant_op, {"value": new_tensor(value)}, NULL, 0, 1)
             symbol = graph.numbers[key] = graph.append_symbol(value.spec)
