@@ -80,6 +80,7 @@ class BuiltUnderContexts(Lookup):
             number = self._numbers[context] = len(self.contexts)
             self.contexts.append(context)
             self.has_control_inputs |= bool(context.controls)
+            self.has_overrides |= bool(context.overrides)
         return number
 
     def unrecorded_context(self) -> int:

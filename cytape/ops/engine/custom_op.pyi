@@ -22,6 +22,13 @@ def custom_call(
     backward: Callable[..., Any],
     jvp: Callable[..., Any] | None = None,
 ) -> list[Tensor]: ...
+def described_call(
+    op_type: str | OpType,
+    backward: Callable[..., Any],
+    jvp: Callable[..., Any] | None = None,
+    optional: bool = False,
+    deleter: Callable[[Any], object] | None = None,
+) -> tuple[CustomOp, dict[str, Any]]: ...
 def record_custom(
     op_type: str | OpType,
     outputs: Sequence[Tensor],

@@ -146,19 +146,24 @@ def record_custom(op_type, outputs, inputs, backward, jvp=None, bint optional=Fa
     """
     cdef CustomOp op
     cdef Tensor output
-    cdef Backward holder
     if not is_followed(inputs):
         return False
-    op = custom_op(op_type, jvp is not None, optional)
-    holder = Backward()
-    holder.function = backward() if lazy else backward
-    holder.deleter = deleter
-    attrs = {"holder": holder, "backward": holder.function, "jvp": jvp, "optional": optional}
+    op, attrs = described_call(
+        op_type, backward() if lazy else backward, jvp, optional, deleter)
     in_values = [value_of(x, True) for x in inputs]
     out_values = [output.held for output in outputs]
     op.record_call(in_values, out_values, attrs)
     follow(op, in_values, out_values, attrs)
     return True
+
+
+def described_call(op_type, backward, jvp=None, bint optional=False, deleter=None) -> tuple:
+    """Return the op and the attributes of a call with rules of its own; see `record_custom`."""
+    cdef Backward holder = Backward()
+    holder.function = backward
+    holder.deleter = deleter
+    return custom_op(op_type, jvp is not None, optional), {
+        "holder": holder, "backward": backward, "jvp": jvp, "optional": optional}
 
 
 cdef CustomOp custom_op(op_type, bint with_jvp, bint optional):

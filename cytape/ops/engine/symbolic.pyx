@@ -19,6 +19,16 @@ cnp.import_array()
 
 cdef Counts* recorders = counts()
 cdef dict NO_ATTRS = {}
+cdef object overriding_call = None
+
+
+def install_overriding_call(function):
+    """Tell what recorders are told of a node instead: called with a graph and a node.
+
+    It returns an op and attributes, or None where the node has its op's own gradient.
+    """
+    global overriding_call
+    overriding_call = function
 
 
 cdef class SymbolicGraph(NodeStore):
@@ -201,7 +211,7 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
     output = graph.value_at(graph.append_symbol(result))
     tensor = new_tensor(output)
     if recorders.entered:
-        tell(op, values, [output], attrs)
+        tell(graph, op, values, [output], attrs)
     return tensor
 
 
@@ -212,7 +222,7 @@ cdef object build_many(SymbolicGraph graph, Op op, list values, dict attrs, resu
     outputs = [graph.value_at(graph.append_symbol(spec)) for spec in specs]
     tensors = [new_tensor(output) for output in outputs]
     if recorders.entered:
-        tell(op, values, outputs, attrs)
+        tell(graph, op, values, outputs, attrs)
     kind = type(result)
     return kind(*tensors) if hasattr(kind, "_fields") else kind(tensors)
 
@@ -275,14 +285,25 @@ cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec
     return graph.append_symbol(spec)
 
 
-cdef int tell(Op op, list inputs, list outputs, dict attrs) except -1:
-    """Tell recorders of a call, as if it had been computed."""
+cdef tuple call_of_node(SymbolicGraph graph, int32_t node):
+    """The op and the attributes that recorders are to be told of a node."""
+    if graph.has_overrides:
+        call = overriding_call(graph, node)
+        if call is not None:
+            return call
+    return graph.ops[node], graph.attrs[node]
+
+
+cdef int tell(SymbolicGraph graph, Op op, list inputs, list outputs, dict attrs) except -1:
+    """Tell recorders of the node that was added last, as if it had been computed."""
     cdef Value value
     cdef bint trainable = False
     for value in outputs:
         trainable |= value.spec.trainable
     if not trainable:
         return 0
+    if graph.has_overrides:
+        op, attrs = call_of_node(graph, graph.n_nodes - 1)
     if recording() is not None:
         op.record_call(inputs, outputs, attrs)
     if accumulating() is not None:
