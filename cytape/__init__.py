@@ -25,6 +25,7 @@ from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
 from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
+from cytape.autodiff.record_operation import record_operation
 from cytape.ops.creation import identity
 from cytape.ops.engine.rules import disable_gradient, register_gradient, register_jvp
 from cytape.ops.indexing import gather
@@ -38,7 +39,11 @@ from cytape.tensor import (
     convert_to_tensor,
     from_dlpack,
 )
-from cytape.tensor.state import possible_gradient_types, stop_recording
+from cytape.tensor.state import (
+    possible_gradient_types,
+    push_forwardprop_state,
+    stop_recording,
+)
 from cytape.tensor.structures import register_structure
 
 if TYPE_CHECKING:
@@ -131,7 +136,9 @@ __all__ = [
     "ops",
     "placeholder",
     "possible_gradient_types",
+    "push_forwardprop_state",
     "recompute_grad",
+    "record_operation",
     "register_gradient",
     "register_jvp",
     "register_structure",

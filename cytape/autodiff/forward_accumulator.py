@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import count, repeat
 from typing import Any
 
@@ -17,9 +16,11 @@ from cytape.ops.shared.batches import zeros_in_batch
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.notices import warn
 from cytape.tensor.state import TangentRecorder, enter_recording, leave_recording
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
+from cytape.tensor.variable import Variable
 
 __all__ = ["ForwardAccumulator"]
 
@@ -131,10 +132,46 @@ class ForwardAccumulator:
     """
 
     def __init__(self, primals: Any, tangents: Any, use_batch: bool = False) -> None:
+        self._batch_shape: tuple = (0,) if use_batch else ()
+        self._a_batch: Tensor | None = None
+        self._recorder = TangentRecorder(tensor_vspace, use_batch)
+        self._n_followed = 0
+        self.watch(primals, tangents)
+
+    __enter__ = enter_recording
+    __exit__ = leave_recording
+
+    def watch(self, primals: Any, tangents: Any) -> None:
+        """Follow more tensors from here on.
+
+        Parameters
+        ----------
+        primals : Tensor, Variable or structure of them
+            Tangents of one that is followed already are added.
+        tangents : array_like or structure of them
+            As for the constructor.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As for the constructor.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> with cytape.ForwardAccumulator([], []) as accumulator:
+        ...     x = cytape.constant(3.0)
+        ...     accumulator.watch(x, 10.0)
+        ...     y = x * x
+        >>> accumulator.jvp(y)
+        Tensor(60.)
+        """
+        recorder = self._recorder
         require_same_structure(primals, tangents)
         flat_primals = nest.flatten(primals)
         flat_tangents = list(
-            map(_converted, count(), flat_primals, nest.flatten(tangents), repeat(use_batch))
+            map(_converted, count(), flat_primals, nest.flatten(tangents),
+                repeat(recorder.use_batch))
         )
         _require_distinct(flat_primals)
         followed = [
@@ -142,15 +179,20 @@ class ForwardAccumulator:
             for primal, tangent in zip(flat_primals, flat_tangents, strict=True)
             if tangent is not None
         ]
-        self._batch_shape = _batch_shape([t for _, t in followed]) if use_batch else ()
-        # Tangents are not to outlive their primals; but there may be no other way to tell how many.
-        self._a_batch = followed[0][1] if None in self._batch_shape else None
-        self._recorder = TangentRecorder(tensor_vspace, use_batch)
+        if recorder.use_batch and followed:
+            shapes = {tangent.shape[:1] for _, tangent in followed}
+            self._batch_shape = _batch_shape(
+                shapes | {self._batch_shape} if self._n_followed else shapes)
+            # Tangents are not to outlive their primals; but there may be no other way to tell how
+            # many.
+            self._a_batch = followed[0][1] if None in self._batch_shape else None
+        self._n_followed += len(followed)
         for primal, tangent in followed:
-            self._recorder.watch(primal.id, tangent)
-
-    __enter__ = enter_recording
-    __exit__ = leave_recording
+            if isinstance(primal, Variable) and fetch(recorder, primal.id) is not None:
+                value = primal.value()  # which may have the tangent of the variable already
+                if fetch(recorder, value.id) is not None:
+                    recorder.watch(value.id, tangent)
+            recorder.watch(primal.id, tangent)
 
     def jvp(
         self,
@@ -275,10 +317,9 @@ def _warn(position: int, primal: Tensor) -> None:
     global _warned
     if _warned < WARNINGS:
         _warned += 1
-        warnings.warn(
+        warn(
             f"primal {position} is of dtype {primal.dtype} and is not followed: only floating "
-            "point and complex tensors have tangents",
-            stacklevel=4,
+            "point and complex tensors have tangents"
         )
 
 
@@ -290,14 +331,13 @@ def _require_distinct(primals: list) -> None:
         )
 
 
-def _batch_shape(tangents: list) -> tuple[int, ...]:
+def _batch_shape(shapes: set[tuple]) -> tuple[int, ...]:
     """Return the leading axis that all tangents share, as a shape."""
-    shapes = {tangent.shape[:1] for tangent in tangents}
     if len(shapes) > 1:
         raise ValueError(
             f"the tangents have different numbers of directions, {sorted(n for n, in shapes)}"
         )
-    return shapes.pop() if shapes else (0,)
+    return shapes.pop()
 
 
 def _dense_batch(slices: IndexedSlices, tangents: Tensor) -> Tensor:

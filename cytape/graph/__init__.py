@@ -1,6 +1,7 @@
 """Graphs: programs that are recorded, transformed and replayed."""
 
-import cytape.graph.tracing.own_gradients  # noqa: F401  (it installs what it does)
+import cytape.graph.differentiation.overrides  # noqa: F401  (it installs what it does)
+import cytape.graph.tracing.own_gradients  # noqa: F401  (likewise)
 import cytape.graph.tracing.saved_draws  # noqa: F401  (likewise)
 from cytape.graph.control.cases import case, switch_case
 from cytape.graph.control.control_flow import cond, while_loop

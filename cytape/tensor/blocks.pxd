@@ -25,5 +25,8 @@ cdef class building_under(Block):
 cdef class unrecorded(Block):
     pass
 
+cdef class push_forwardprop_state(Block):
+    pass
+
 cdef class suspended(Block):
     cdef tuple recorders         # None: all that are entered

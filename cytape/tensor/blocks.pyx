@@ -135,6 +135,43 @@ cdef class unrecorded(Block):
 
 
 @cython.final
+cdef class push_forwardprop_state(Block):
+    """push_forwardprop_state()\n--\n\n\
+    Begin afresh, as if no tangent were being computed, for the length of a ``with`` block.
+
+    Accumulators do not follow what they compute themselves, by a function that a user has given
+    them, say; nor do the recorders that were entered after them. In this block they do. Where no
+    tangent is being computed it changes nothing.
+
+    Examples
+    --------
+    A rule that uses forward mode itself, of the same accumulator:
+
+    >>> import cytape
+    >>> x = cytape.constant(3.0)
+    >>> with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+    ...     y = cytape.constant(27.0)
+    ...     def forward_function(dx):
+    ...         with cytape.push_forwardprop_state():
+    ...             return [accumulator.jvp(x * x * x)]
+    ...     _ = cytape.record_operation("Cube", [y], [x], lambda dy: [None], forward_function)
+    >>> accumulator.jvp(y)
+    Tensor(27.)
+    """
+
+    cdef Entry enter(self, ThreadState thread):
+        cdef Entry entry = new_entry(thread, SUSPENSION, [])  # of nobody
+        entry.before = thread.recorders
+        thread.follow_recorders()
+        return entry
+
+    cdef int leave(self, Entry entry) except -1:
+        recorders, entry.before = entry.before, None
+        leave_entry(entry)
+        return put_back(entry.thread, recorders)
+
+
+@cython.final
 cdef class suspended(Block):
     """Suspend some recorders, whichever thread they are on, for the length of a block.
 

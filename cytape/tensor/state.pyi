@@ -4,6 +4,7 @@ from typing import Any
 from cytape.tensor.blocks import (
     building_into,
     building_under,
+    push_forwardprop_state,
     stop_recording,
     suspended,
     unrecorded,
@@ -32,6 +33,7 @@ __all__ = [
     "leave_recording",
     "possible_gradient_types",
     "possible_modes",
+    "push_forwardprop_state",
     "stop_recording",
     "suspended",
     "unrecorded",

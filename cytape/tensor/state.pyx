@@ -7,7 +7,8 @@ import cytape.tensor.threads as threads
 
 # What else Python knows under this module's name.
 for module, names in (
-        (blocks, "building_into building_under stop_recording suspended unrecorded"),
+        (blocks, "building_into building_under push_forwardprop_state stop_recording suspended "
+                 "unrecorded"),
         (recorders, "Recorder TangentRecorder enter_recording leave_recording"),
         (threads, "current_graph")):
     globals().update({name: getattr(module, name) for name in names.split()})

@@ -537,3 +537,54 @@ def test_two_variables_and_a_tensor():
     with cytape.ForwardAccumulator(primals, tangents) as accumulator:
         y = v * w * x
     assert float(accumulator.jvp(y)) == 15.0 + 10.0 * 10.0 + 100.0 * 6.0
+
+
+def test_what_is_watched_later_is_followed_from_then_on():
+    x, w = cytape.constant(3.0), cytape.Variable(2.0)
+    accumulator = cytape.ForwardAccumulator([], [])
+    with accumulator:
+        before = x * w
+        accumulator.watch({"x": x, "w": w}, {"x": 10.0, "w": 1.0})
+        after = x * w
+    assert accumulator.jvp(before) is None and float(accumulator.jvp(after)) == 23.0
+
+
+def test_tangents_of_what_is_followed_already_are_added():
+    x, v = cytape.constant(3.0), cytape.Variable(2.0)
+    with cytape.ForwardAccumulator([x, v], [1.0, 1.0]) as accumulator:
+        before = x * v
+        accumulator.watch([v, x], [10.0, 100.0])
+        again = x * v
+        v.assign(5.0)
+        assigned = x * v
+    assert [float(accumulator.jvp(t)) for t in (before, again, assigned)] == [
+        5.0, 3 * 11.0 + 2 * 101.0, 3 * 11.0 + 5 * 101.0]
+    assert float(accumulator.jvp(v)) == 11.0
+
+
+def test_what_is_watched_later_has_as_many_directions():
+    x, w = cytape.constant([1.0, 2.0]), cytape.constant(3.0)
+    accumulator = cytape.ForwardAccumulator([], [], use_batch=True)
+    assert accumulator.jvp(w, "zero").shape == (0,)
+    with accumulator:
+        accumulator.watch(x, np.ones((4, 2)))
+        assert accumulator.jvp(w, "zero").shape == (4,)
+        with pytest.raises(ValueError, match=r"different numbers of directions, \[3, 4\]"):
+            accumulator.watch(w, np.ones(3))
+        y = w * x
+        assert accumulator.jvp(y).numpy().tolist() == [[3.0, 3.0]] * 4
+        accumulator.watch(w, np.ones(4))
+        assert accumulator.jvp(w * x).numpy().tolist() == [[4.0, 5.0]] * 4
+    none = cytape.ForwardAccumulator(x, np.ones((0, 2)), use_batch=True)
+    with pytest.raises(ValueError, match=r"\[0, 3\]"):
+        none.watch(w, np.ones(3))
+
+
+@pytest.mark.parametrize("primals, tangents, error, message", [
+    (cytape.constant([1.0, 2.0]), [1.0, 2.0], ValueError, "structured"),
+    (cytape.constant([1.0, 2.0]), np.ones(3), ValueError, "shape"),
+    (1.0, 1.0, TypeError, "only tensors and variables"),
+])
+def test_what_cannot_be_watched_later_either(primals, tangents, error, message):
+    with pytest.raises(error, match=message):
+        cytape.ForwardAccumulator([], []).watch(primals, tangents)

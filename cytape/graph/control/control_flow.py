@@ -80,7 +80,7 @@ def cond(
     ... def decayed(x):
     ...     return cytape.cond(x > 0, lambda: np.exp(-x), lambda: 1.0 - x)
     >>> decayed(np.array(-2.0))
-    Tensor(3.)
+    np.float64(3.0)
     >>> gradient = cytape.grad(decayed)
     >>> float(gradient(np.array(-2.0))), float(gradient(np.array(0.0)))
     (-1.0, -1.0)

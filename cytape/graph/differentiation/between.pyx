@@ -18,8 +18,11 @@ cdef int32_t marked_nodes(SymbolicGraph graph, bytearray marks) except -1:
     return graph.symbols[n_symbols - 1].node + 1 if n_symbols else 0
 
 
-cdef inline bint ends_here(op) noexcept:
-    return isinstance(op, GeneralOp) and not (<GeneralOp>op).differentiable
+cdef bint ends_here(SymbolicGraph graph, int32_t node) except -1:
+    """Whether a node has no gradient function, be it its op's or another."""
+    op = graph.ops[node]
+    return isinstance(op, GeneralOp) and not (<GeneralOp>op).differentiable and not (
+        graph.has_overrides and graph.gradient_override_of(node) is not None)
 
 
 def reach(SymbolicGraph graph not None, bytearray marks not None) -> None:
@@ -43,7 +46,7 @@ def reach(SymbolicGraph graph not None, bytearray marks not None) -> None:
             if passes(graph, c_marks, graph.args[found.inputs + i]):
                 reached = True
                 break
-        if reached and not ends_here(graph.ops[node]):
+        if reached and not ends_here(graph, node):
             first = found.first_output
             for i in range(first, first + found.n_outputs):
                 if not c_marks[i] & STOPPED:

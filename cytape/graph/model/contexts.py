@@ -80,6 +80,7 @@ class BuiltUnderContexts(Lookup):
             number = self._numbers[context] = len(self.contexts)
             self.contexts.append(context)
             self.has_control_inputs |= bool(context.controls)
+            self.has_overrides |= bool(context.overrides)
         return number
 
     def unrecorded_context(self) -> int:
@@ -188,6 +189,11 @@ class BuiltUnderContexts(Lookup):
         self.contexts.append(Context(
             scope, present.controls, device, present.overrides, node, present.recorded))
         return len(self.contexts) - 1
+
+    def context_of_numbers(self) -> int:
+        """Return the number of a context that has nothing but the present scope."""
+        scope = self.contexts[self.present_context].scope
+        return 0 if scope == ROOT else self.context_number(Context(scope))
 
     def original_op(self, operation: Operation | None) -> AbstractContextManager[Any]:
         """Build ops that remember which one they differentiate.

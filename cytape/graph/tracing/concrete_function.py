@@ -33,7 +33,7 @@ from cytape.tensor.state import (
     possible_modes,
     unrecorded,
 )
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["ConcreteFunction"]
@@ -169,6 +169,12 @@ class ConcreteFunction:
     def call(self, tensors: list) -> Any:
         """Call the trace with tensors of the right specs, and the variables that it is to get."""
         return self.call_with(tensors + self.captured_inputs)
+
+    def call_plainly(self, tensors: list) -> Any:
+        """Do the same where no tensor was passed; if none is used either, return arrays."""
+        if self.captured_inputs or self.variable_places or current_graph() is not None:
+            return self.call(tensors)
+        return self._results.pack(self.run(tensors), _as_array)
 
     def call_with(self, inputs: list) -> Any:
         """Call the trace with tensors for all its placeholders, those of captures among them."""
@@ -339,15 +345,21 @@ class _Results:
         self._structure = None if self._single else (
             nest.pack_sequence_as(structure, [None] * len(leaves)))
 
-    def pack(self, results: list) -> Any:
+    def pack(self, results: list, converted: Callable = lambda tensor: tensor) -> Any:
         if self._single and len(results) == 1:
-            return results[0]
+            return converted(results[0])
         leaves, remaining = list(self._leaves), iter(results)
         for place in self._places:
             leaf = leaves[place]
             leaves[place] = (
-                leaf.pack(remaining) if isinstance(leaf, _Slices) else next(remaining))
+                leaf.pack(remaining) if isinstance(leaf, _Slices) else converted(next(remaining)))
         return leaves[0] if self._single else nest.pack_sequence_as(self._structure, leaves)
+
+
+def _as_array(tensor: Tensor) -> Any:
+    """Return a tensor as an array that is the caller's, a scalar as a number."""
+    array = np.array(data_of(tensor))
+    return array if array.ndim else array[()]
 
 
 class _Slices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -24,8 +25,6 @@ class FunctionGraph(Graph):
     ----------
     name : str
         The function's.
-    outer_graph : SymbolicGraph or None
-        The graph that was being built when this one was begun.
     captures : list of (Tensor or Variable, int)
         What was captured, and the symbol of the placeholder that stands for it here.
     assigned : dict of int to Variable
@@ -42,7 +41,8 @@ class FunctionGraph(Graph):
     def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
         super().__init__()
         self.name = name
-        self.outer_graph = outer_graph
+        # Not the graph: that of a complete trace may outlive it.
+        self._outer_graph = (lambda: None) if outer_graph is None else weakref.ref(outer_graph)
         self.captures: list[tuple[Tensor, int]] = []
         self._captured: dict[int, int] = {}
         self.assigned: dict[int, Variable] = {}
@@ -52,6 +52,11 @@ class FunctionGraph(Graph):
         # Per attempt: variables made in it, and those that had been assigned before.
         self._attempts: list[tuple[list[Variable], dict[int, Variable]]] = []
         self.graphs_asked: list[Any] = []
+
+    @property
+    def outer_graph(self) -> SymbolicGraph | None:
+        """The graph that was being built when this one was begun, while there is one."""
+        return self._outer_graph()
 
     def argument(self, shape: tuple | None, dtype: DTypeLike) -> Tensor:
         """Add a placeholder for a tensor that calls pass."""
@@ -102,7 +107,7 @@ class FunctionGraph(Graph):
 
     def release_captures(self) -> None:
         """Forget the graph around this one, and what was captured from there."""
-        self.outer_graph = None
+        self._outer_graph = lambda: None
         self.captures = []
         self.starts = []
         self.graphs_asked = []

@@ -79,7 +79,9 @@ def function(
     Returns
     -------
     Function
-        Takes the arguments of `f`, and returns what it returns, arrays and numbers as tensors.
+        Takes the arguments of `f`, and returns what it returns: arrays and NumPy's numbers, if
+        there is no tensor or variable among the arguments or among what `f` uses from outside;
+        else, and in a graph, tensors.
 
     Raises
     ------
@@ -98,12 +100,12 @@ def function(
     ...     return np.sqrt(np.sum((x - y) ** 2))
     >>> distance(np.array([3.0, 0.0]), np.array([0.0, 4.0]))
     tracing
-    Tensor(5.)
+    np.float64(5.0)
     >>> distance(np.array([6.0, 0.0]), np.array([0.0, 8.0]))
-    Tensor(10.)
+    np.float64(10.0)
     >>> gradient = cytape.function(cytape.grad(lambda x: np.sum(x**3)))
-    >>> gradient(np.array([1.0, 2.0]))
-    Tensor([ 3., 12.])
+    >>> gradient(np.array([1.0, 2.0])), gradient(cytape.constant([1.0, 2.0]))
+    (array([ 3., 12.]), Tensor([ 3., 12.]))
     """
     if grad_func is not None and python_grad_func is not None:
         raise ValueError("give grad_func or python_grad_func, not both: there is one gradient")
@@ -155,16 +157,17 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the trace for such arguments; trace first if there is none."""
         if self._input_signature is None:
-            key, tensors, objects = describe_arguments(args, kwargs, self._keyword_order_counts)
+            key, tensors, objects, plain = describe_arguments(
+                args, kwargs, self._keyword_order_counts)
         else:
-            key, tensors, objects = self._fitting(args, kwargs)
+            key, tensors, objects, plain = self._fitting(args, kwargs)
         trace = self._by_key.get(key)
         if trace is None or not trace.fits_here():
             trace = self._trace(key, objects, args, kwargs)
         trace.last_use = self._now()
         if trace.variable_places:
             tensors += _variables(objects, trace.variable_places)
-        return trace.call(tensors)
+        return trace.call_plainly(tensors) if plain else trace.call(tensors)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """Return the trace for some arguments.
@@ -190,9 +193,9 @@ class Function:
         if not args and not kwargs and self._input_signature is not None:
             args = self._input_signature
         if self._input_signature is None:
-            key, _, objects = describe_arguments(args, kwargs, self._keyword_order_counts)
+            key, _, objects, _ = describe_arguments(args, kwargs, self._keyword_order_counts)
         else:
-            key, _, objects = self._fitting(args, kwargs)
+            key, _, objects, _ = self._fitting(args, kwargs)
         trace = self._by_key.get(key)
         if trace is None or not trace.fits_here():
             trace = self._trace(key, objects, args, kwargs)
@@ -226,13 +229,13 @@ class Function:
         """Forget all traces, with what they captured."""
         self._traces.clear()
 
-    def _fitting(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list]:
+    def _fitting(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list, bool]:
         """Describe a call where there is an input signature; before that an object may come."""
         assert self._input_signature is not None
         if kwargs:
             args = inspect.signature(self.__wrapped__).bind(*args, **kwargs).args
         n_before = max(len(args) - len(self._input_signature), 0)
-        key, _, objects = describe_arguments(args[:n_before], {})
+        key, _, objects, plain = describe_arguments(args[:n_before], {})
         passed = args[n_before:]
         try:
             nest.assert_same_structure(passed, self._input_signature)
@@ -242,6 +245,7 @@ class Function:
         tensors = []
         leaves, specs = nest.flatten(passed), nest.flatten(self._input_signature)
         for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
+            plain = plain and not isinstance(leaf, Tensor)
             tensor = leaf if isinstance(leaf, Spec) else convert_to_tensor(leaf)
             if tensor.dtype != spec.dtype or not shapes_agree(tensor.shape, spec.shape):
                 raise TypeError(
@@ -249,7 +253,7 @@ class Function:
                     f"{i} is {tensor.dtype} of shape {tensor.shape}"
                 )
             tensors.append(tensor)
-        return key, [tensors[place] for place in self._places], objects
+        return key, [tensors[place] for place in self._places], objects, plain
 
     def _trace(self, key: tuple, objects: list, args: tuple, kwargs: dict) -> ConcreteFunction:
         """Return a new trace, or one of more extents."""
@@ -288,7 +292,7 @@ class Function:
             args, kwargs = structures_of_specs((args, kwargs), key)  # tensors need no description
         else:
             args, kwargs = args[:len(args) + len(kwargs) - len(self._input_signature)], {}
-        later, _, more = describe_arguments(args, kwargs, self._keyword_order_counts)
+        later, _, more, _ = describe_arguments(args, kwargs, self._keyword_order_counts)
         if differs_in_caches(key, later):
             known = set(map(id, objects))
             more = [x for x in more if id(x) not in known]

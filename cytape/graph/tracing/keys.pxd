@@ -8,4 +8,5 @@
 #
 # A part says how many parts follow that belong to it, so that no two structures have the same key.
 
+# Whether there is a tensor or a variable in x, but for those that are within other objects.
 cdef int describe(x, list key, list tensors, list objects) except -1

@@ -48,31 +48,37 @@ def describe_arguments(tuple args not None, dict kwargs not None, bint in_order=
         What is passed to a trace, in order.
     objects : list
         What the key knows by its id: it holds no longer than all of these live.
+    plain : bool
+        Whether there is neither a tensor nor a variable among them, but for those that are within
+        other objects.
 
     Examples
     --------
-    >>> key, tensors, _ = describe_arguments((np.ones(2), 3), {"scale": "big"})
+    >>> key, tensors, *_ = describe_arguments((np.ones(2), 3), {"scale": "big"})
     >>> key
     (Spec.of((2,), 'float64'), (<class 'int'>, 3), 'scale', (<class 'str'>, 'big'))
     >>> tensors
     [Tensor([1., 1.])]
     """
     cdef list key = [], tensors = [], objects = []
+    cdef int found = 0
     for x in args:
-        describe(x, key, tensors, objects)
+        found |= describe(x, key, tensors, objects)
     for word in kwargs if in_order or not kwargs else sorted(kwargs):
         key.append(word)
-        describe(kwargs[word], key, tensors, objects)
-    return tuple(key), tensors, objects
+        found |= describe(kwargs[word], key, tensors, objects)
+    return tuple(key), tensors, objects, not found
 
 
 cdef int describe(x, list key, list tensors, list objects) except -1:
     cdef Spec spec
+    cdef int found = 0
     kind = type(x)
     if kind is Tensor:
         spec = (<Tensor>x).held.spec
         key.append(spec if spec.known else (Spec, spec.shape, spec.dtype))
         tensors.append(x)
+        return 1
     elif isinstance(x, ndarray) or kind is boolean or (
             isinstance(x, number) and kind is not duration):
         x = convert_to_tensor(x)
@@ -85,15 +91,15 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
     elif kind is variable:
         key.append((kind, x.id))
         objects.append(x)
+        return 1
     elif isinstance(x, (list, tuple, dict)):
         Py_EnterRecursiveCall(
             b" in the arguments of a traced function: they are nested too deeply or contain "
             b"themselves")
         try:
             if isinstance(x, dict):
-                describe_dict(x, key, tensors, objects)
-            else:
-                describe_sequence(x, key, tensors, objects)
+                return describe_dict(x, key, tensors, objects)
+            return describe_sequence(x, key, tensors, objects)
         finally:
             Py_LeaveRecursiveCall()
     elif PyWeakref_NewRef(require_hashable(kind), NULL) in never_arrays:
@@ -107,10 +113,12 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
         describe_value(x.dense_shape, key, objects)
         describe(x.values, key, tensors, objects)
         describe(x.indices, key, tensors, objects)
+        return 1
     elif (rules := rules_of(x)) is not None:
         key.append((kind, rules.static(x)))
         for part in rules.leaves(x):
-            describe(part, key, tensors, objects)
+            found |= describe(part, key, tensors, objects)
+        return found
     elif is_array(x):
         x = convert_to_tensor(x)
         key.append((<Tensor>x).held.spec)
@@ -128,17 +136,19 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
 
 cdef int describe_sequence(x, list key, list tensors, list objects) except -1:
     kind = type(x)
+    cdef int found = 0
     key.append((kind, len(x)))
     for item in x:
-        describe(item, key, tensors, objects)
+        found |= describe(item, key, tensors, objects)
     if kind is not list and kind is not tuple:
         describe_attributes(x, key, objects)
-    return 0
+    return found
 
 
 cdef int describe_dict(x, list key, list tensors, list objects) except -1:
     kind = type(x)
     cdef bint plain = True
+    cdef int found = 0
     for word in x:
         if type(word) is not str:
             plain = False
@@ -147,11 +157,11 @@ cdef int describe_dict(x, list key, list tensors, list objects) except -1:
     for word, item in x.items():
         if not plain:
             describe_value(word, key, objects)
-        describe(item, key, tensors, objects)
+        found |= describe(item, key, tensors, objects)
     if kind is not dict:
         describe_value(getattr(x, "default_factory", None), key, objects)
         describe_attributes(x, key, objects)
-    return 0
+    return found
 
 
 def with_tensors(x, replace):

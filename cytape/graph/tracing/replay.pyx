@@ -3,7 +3,7 @@ from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.tangents cimport follow
 from cytape.ops.engine.node_store cimport Node
-from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.engine.symbolic cimport SymbolicGraph, call_of_node
 from cytape.tensor.state cimport Recorder, TangentRecorder
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
@@ -126,7 +126,8 @@ cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
         for value in outputs:
             trainable |= value.spec.trainable
         if trainable:
-            tell(<Op>graph.ops[n], inputs, outputs, graph.attrs[n])
+            op, attrs = call_of_node(graph, n)
+            tell(<Op>op, inputs, outputs, attrs)
     return 0
 
 

@@ -1,12 +1,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
+from cytape.core.vspace import OpType
 from cytape.ops.engine.dispatch import Op
 from cytape.tensor.tensor import Tensor
 
 @final
 class CustomOp(Op):
-    def __init__(self, name: str, optional_gradients: Sequence[int] = ()) -> None: ...
+    def __init__(self, name: str) -> None: ...
 
 def install_custom_call(function: Callable[..., list[Tensor]]) -> None: ...
 
@@ -21,11 +22,20 @@ def custom_call(
     backward: Callable[..., Any],
     jvp: Callable[..., Any] | None = None,
 ) -> list[Tensor]: ...
+def described_call(
+    op_type: str | OpType,
+    backward: Callable[..., Any],
+    jvp: Callable[..., Any] | None = None,
+    optional: bool = False,
+    deleter: Callable[[Any], object] | None = None,
+) -> tuple[CustomOp, dict[str, Any]]: ...
 def record_custom(
-    name: str,
+    op_type: str | OpType,
     outputs: Sequence[Tensor],
     inputs: Sequence[Tensor],
     backward: Callable[..., Any],
     jvp: Callable[..., Any] | None = None,
     optional: bool = False,
-) -> None: ...
+    lazy: bool = False,
+    deleter: Callable[[Any], object] | None = None,
+) -> bool: ...

@@ -3,7 +3,7 @@ from cytape.core.vspace cimport Backward, BackwardCall, OpType, release_backward
 from cytape.tensor.state cimport Counts, counts
 from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport Value, array_of, value_of_array
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
 
 from .dispatch cimport (
     give_all, gradients_of_outputs, is_followed, record_refs, release_objects, value_of)
@@ -14,9 +14,6 @@ from .symbolic cimport SymbolicGraph, graph_for
 import numpy as np
 
 from cytape.tensor.making import convert_to_tensor
-
-cdef enum:
-    ALL_OUTPUTS = 64  # if so many gradients of an op may be None, so may those of more
 
 cdef Counts* recorders = counts()
 cdef dict custom_ops = {}
@@ -52,8 +49,8 @@ class GradientsIfNeeded:
 
 @cython.final
 cdef class CustomOp(Op):
-    def __init__(self, str name, optional_gradients=()):
-        self.op_type = OpType(name, optional_gradients)
+    def __init__(self, str name):
+        self.op_type = OpType(name)
         self.op_type.kind.release = release_custom
         self.op_type.kind.owner = <void*>self
 
@@ -67,10 +64,9 @@ cdef class CustomOp(Op):
                            self.refs_of_call(inputs, outputs, attrs), True)
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
-        cdef Backward holder = Backward()
         cdef Value value
-        holder.function = attrs["backward"]
-        return [value.spec for value in outputs] + [value.spec for value in inputs] + [holder]
+        specs = [value.spec for value in outputs] + [value.spec for value in inputs]
+        return specs + [attrs["holder"]]
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):
@@ -126,27 +122,59 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
     return outputs
 
 
-def record_custom(str name, outputs, inputs, backward, jvp=None, bint optional=False):
+def record_custom(op_type, outputs, inputs, backward, jvp=None, bint optional=False,
+                  bint lazy=False, deleter=None) -> bool:
     """Record what has just been computed as the outputs of one op, as `custom_call` does.
 
-    optional: gradients and tangents that are zero are handed over as None.
+    Parameters
+    ----------
+    op_type : str or OpType
+    outputs, inputs, backward, jvp
+        As for `custom_call`.
+    optional : bool, optional
+        Whether gradients and tangents that are zero are handed over as None; an OpType says itself
+        which gradients are.
+    lazy : bool, optional
+        Whether `backward` is a function that returns the backward function, for whoever needs it.
+    deleter : callable, optional
+        Called with the backward function when the last recorder has let go of it.
+
+    Returns
+    -------
+    bool
+        Whether a recorder follows any of the inputs.
     """
     cdef CustomOp op
     cdef Tensor output
     if not is_followed(inputs):
-        return
-    op = custom_op(name, jvp is not None, optional)
-    attrs = {"backward": backward, "jvp": jvp, "optional": optional}
+        return False
+    op, attrs = described_call(
+        op_type, backward() if lazy else backward, jvp, optional, deleter)
     in_values = [value_of(x, True) for x in inputs]
     out_values = [output.held for output in outputs]
     op.record_call(in_values, out_values, attrs)
     follow(op, in_values, out_values, attrs)
+    return True
 
 
-cdef CustomOp custom_op(str name, bint with_jvp, bint optional):
-    cdef CustomOp op = custom_ops.get((name, with_jvp, optional))
+def described_call(op_type, backward, jvp=None, bint optional=False, deleter=None) -> tuple:
+    """Return the op and the attributes of a call with rules of its own; see `record_custom`."""
+    cdef Backward holder = Backward()
+    holder.function = backward
+    holder.deleter = deleter
+    return custom_op(op_type, jvp is not None, optional), {
+        "holder": holder, "backward": backward, "jvp": jvp, "optional": optional}
+
+
+cdef CustomOp custom_op(op_type, bint with_jvp, bint optional):
+    cdef str name = op_type if isinstance(op_type, str) else op_type.name
+    cdef uint64_t optional_gradients = ~<uint64_t>0 if optional else 0
+    if isinstance(op_type, OpType):
+        optional_gradients = (<OpType>op_type).kind.optional_gradients
+    key = name, with_jvp, optional_gradients
+    cdef CustomOp op = custom_ops.get(key)
     if op is None:
-        op = custom_ops[name, with_jvp, optional] = CustomOp(
-            name, range(ALL_OUTPUTS if optional else 0))
+        op = custom_ops[key] = CustomOp(name)
+        op.op_type.kind.optional_gradients = optional_gradients
         op.with_jvp = with_jvp
     return op

@@ -230,7 +230,7 @@ cdef class ElementwiseOp(PartialsOp):
         cdef int32_t symbols[2]
         cdef Value a = None, b = None, out
         cdef int32_t symbol = -1
-        if building() is graph:
+        if building() is graph and not (recorders.entered and graph.has_overrides):
             a = own_value(graph, x)
             b = own_value(graph, y)
             if a is not None:

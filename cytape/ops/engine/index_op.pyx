@@ -70,6 +70,7 @@ cdef class IndexOp(GeneralOp):
         cdef Region region
         cdef dict attrs
         if value is None or building() is not graph or not value.spec.known or (
+                recorders.entered and graph.has_overrides) or (
                 not find_region(index, NULL, value.spec, &region)):
             return None
         attrs = {"index": index}

@@ -50,6 +50,7 @@ cdef class NodeStore:
     cdef void end_backward(self) noexcept
     cdef public bint finalized
     cdef public bint has_control_inputs  # any node has, see control_inputs_of
+    cdef public bint has_overrides       # some contexts have gradient functions for op types
     cdef object __weakref__
     cdef int32_t append(self, Op op, dict attrs, const int32_t* inputs, int32_t n_inputs,
                         int32_t n_outputs) except -1   # then its outputs, one by one

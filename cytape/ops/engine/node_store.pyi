@@ -7,6 +7,7 @@ from cytape.tensor.tensor import Tensor
 class NodeStore:
     finalized: bool
     has_control_inputs: bool
+    has_overrides: bool
     @property
     def n_nodes(self) -> int: ...
     @property

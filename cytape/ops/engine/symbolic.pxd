@@ -24,6 +24,7 @@ cdef SymbolicGraph graph_of(x, y)
 cdef int32_t own_symbol(SymbolicGraph graph, x) except -2  # of a Value or Tensor; -1: no such thing
 cdef int32_t append1(SymbolicGraph graph, Op op, dict attrs, int32_t x, Spec spec) except -1
 cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec) except -1
+cdef tuple call_of_node(SymbolicGraph graph, int32_t node)
 cdef dict NO_ATTRS
 
 

@@ -19,6 +19,16 @@ cnp.import_array()
 
 cdef Counts* recorders = counts()
 cdef dict NO_ATTRS = {}
+cdef object overriding_call = None
+
+
+def install_overriding_call(function):
+    """Tell what recorders are told of a node instead: called with a graph and a node.
+
+    It returns an op and attributes, or None where the node has its op's own gradient.
+    """
+    global overriding_call
+    overriding_call = function
 
 
 cdef class SymbolicGraph(NodeStore):
@@ -50,6 +60,10 @@ cdef class SymbolicGraph(NodeStore):
 
     def variable_made(self, variable):
         """Take note of a variable that was made while this graph was being built."""
+
+    def context_of_numbers(self):
+        """Return the context of the numbers that the derivative being built is the first to use."""
+        return 0
 
     def begin_attempt(self):
         """Have what is built from here on count only when the attempt has succeeded."""
@@ -144,7 +158,9 @@ cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1:
             (<double*>value.data)[0] = content
         else:
             value = copy_of_array(np.asarray(x, dtype))
-        before, graph.context = graph.context, 0  # shared by all, wherever it occurs first
+        # Shared by all, wherever it occurs first.
+        context = graph.context_of_numbers() if graph.differentiating else 0
+        before, graph.context = graph.context, context
         try:
             graph.append(conform.constant_op, {"value": new_tensor(value)}, NULL, 0, 1)
             symbol = graph.numbers[key] = graph.append_symbol(value.spec)
@@ -195,7 +211,7 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
     output = graph.value_at(graph.append_symbol(result))
     tensor = new_tensor(output)
     if recorders.entered:
-        tell(op, values, [output], attrs)
+        tell(graph, op, values, [output], attrs)
     return tensor
 
 
@@ -206,7 +222,7 @@ cdef object build_many(SymbolicGraph graph, Op op, list values, dict attrs, resu
     outputs = [graph.value_at(graph.append_symbol(spec)) for spec in specs]
     tensors = [new_tensor(output) for output in outputs]
     if recorders.entered:
-        tell(op, values, outputs, attrs)
+        tell(graph, op, values, outputs, attrs)
     kind = type(result)
     return kind(*tensors) if hasattr(kind, "_fields") else kind(tensors)
 
@@ -269,14 +285,25 @@ cdef int32_t append2(SymbolicGraph graph, Op op, int32_t x, int32_t y, Spec spec
     return graph.append_symbol(spec)
 
 
-cdef int tell(Op op, list inputs, list outputs, dict attrs) except -1:
-    """Tell recorders of a call, as if it had been computed."""
+cdef tuple call_of_node(SymbolicGraph graph, int32_t node):
+    """The op and the attributes that recorders are to be told of a node."""
+    if graph.has_overrides:
+        call = overriding_call(graph, node)
+        if call is not None:
+            return call
+    return graph.ops[node], graph.attrs[node]
+
+
+cdef int tell(SymbolicGraph graph, Op op, list inputs, list outputs, dict attrs) except -1:
+    """Tell recorders of the node that was added last, as if it had been computed."""
     cdef Value value
     cdef bint trainable = False
     for value in outputs:
         trainable |= value.spec.trainable
     if not trainable:
         return 0
+    if graph.has_overrides:
+        op, attrs = call_of_node(graph, graph.n_nodes - 1)
     if recording() is not None:
         op.record_call(inputs, outputs, attrs)
     if accumulating() is not None:

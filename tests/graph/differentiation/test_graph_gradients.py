@@ -469,3 +469,20 @@ def test_a_placeholder_of_integers_draws_a_warning():
         found = cytape.gradients(q * p, [p, q])
     assert found[0] is None
     assert cytape.Session(graph).run(found[1], {p: 3, q: 1.0}) == 3.0
+
+
+def test_new_constants_of_a_gradient_stand_under_its_scope():
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder("float64", (2,), name="x")
+        with cytape.name_scope("forward"), graph.device("cpu:1"):
+            y = cytape.numpy.tanh(x) ** 3 * cytape.numpy.sin(x) / x
+        n = graph.n_nodes
+        cytape.gradients(y, x, name="slope")
+        names = [graph.name_of(node) for node in range(n, graph.n_nodes)]
+        assert [name for name in names if not name.startswith("slope/")] == []
+        constants = [op for op in graph.get_operations()[n:] if op.type == "Constant"]
+        assert len(constants) > 1 and {op.device for op in constants} <= {"", "cpu:1"}
+        n = graph.n_nodes
+        again = cytape.numpy.cos(x) * 3.0 + 7.0  # what is not of a gradient stands where it did
+    assert again.op.type == "Add"
+    assert "Constant" in {graph.name_of(node).split("_")[0] for node in range(n, graph.n_nodes)}

@@ -245,7 +245,7 @@ def test_only_arrays_and_tensors_are_passed():
 
 def test_objects_are_named_by_their_ids():
     for x, named in (THING, THING), (THING.method, THING), (Options(THING), THING):
-        key, objects = describe_arguments((x,), {})[::2]
+        key, _, objects, _ = describe_arguments((x,), {})
         assert any(one is named for one in objects)
         assert (id(named),) in [part[2:] for part in key if is_object(part)]
     assert describe_arguments(([1, "a", 2.0, {3: None}, Options()],), {})[2] == []

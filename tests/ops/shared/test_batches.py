@@ -142,4 +142,4 @@ def test_a_shape_with_an_unknown_extent_is_refused_when_a_graph_is_built():
 def test_no_elements():
     traced = cytape.function(cytape.hessian(WHOLE["sum"]), input_signature=[UNKNOWN])
     assert traced(np.zeros(0)).shape == (0, 0)
-    assert cytape.function(cytape.hessian(MASKED["square"]))(-X[:1]).numpy() == [[0.0]]
+    assert cytape.function(cytape.hessian(MASKED["square"]))(-X[:1]) == [[0.0]]

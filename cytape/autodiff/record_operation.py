@@ -1,0 +1,153 @@
+"""record_operation: what was computed by other means, recorded by hand as one op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cytape.autodiff.custom_calls import graph_around, is_plain_tensor, is_tensor
+from cytape.core import OpType
+from cytape.errors import InvalidIdError, SymbolicTensorError
+from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
+from cytape.tensor import nest
+from cytape.tensor.variable import Variable
+
+__all__ = ["record_operation"]
+
+
+def record_operation(
+    op_type: str | OpType,
+    outputs: Any,
+    inputs: Any,
+    backward_function: Callable | None = None,
+    forward_function: Callable | None = None,
+    *,
+    backward_getter: Callable[[], Callable] | None = None,
+    deleter: Callable[[Callable], object] | None = None,
+) -> bool:
+    """Record one op by hand, on every tape and accumulator that records and follows an input.
+
+    To cytape what has computed the outputs is unknown then: it may be a library of another kind.
+    `custom_gradient` does the same around a function, in graphs as well.
+
+    Parameters
+    ----------
+    op_type : str or cytape.core.OpType
+        For messages. An OpType also says which output gradients `backward_function` takes as None.
+    outputs : Tensor or structure of Tensor
+        Each is known as an output of this op from now on, if it was one of another op before.
+    inputs : Tensor, Variable or structure of them
+    backward_function : callable
+        Called when a gradient has reached the op, with one gradient per output: zeros (or None, see
+        `op_type`) where none arrived. Returns a list of one gradient per input, each a tensor, an
+        array, None for no gradient, or a function that is called for it if it is needed. What it
+        computes from tensors is recorded by outer tapes, and so can be differentiated in its turn.
+    forward_function : callable, optional
+        Called with one tangent per input (zeros where there is none, None for integers and the
+        like), also of a batch with one direction at a time. Returns a list of one tangent or None
+        per output. Without it, accumulators transpose `backward_function`.
+    backward_getter : callable, optional
+        Called instead, without arguments and at once, if a recorder follows an input; returns
+        `backward_function`.
+    deleter : callable, optional
+        Called with `backward_function`, exactly once, when the last tape has let go of it.
+
+    Returns
+    -------
+    bool
+        Whether a recorder follows any of the inputs.
+
+    Raises
+    ------
+    TypeError
+        If an output is not a tensor or an input neither that nor a variable, or of
+        `backward_function` and `backward_getter` there is not exactly one.
+    InvalidIdError
+        If an output is there twice, or is an input.
+    SymbolicTensorError
+        If it is called in a graph or in a function that is traced.
+    InvalidGradientError
+        In the backward pass or under an accumulator, if a function returns a wrong number of
+        gradients or one of a wrong shape.
+
+    See Also
+    --------
+    push_forwardprop_state : to have accumulators follow what `forward_function` computes.
+
+    Notes
+    -----
+    What computes the outputs should not be recorded as well (see `stop_recording`): an accumulator
+    would already have their tangents, and keeps those. The functions should not refer to the
+    outputs, whose death is the sign for a tape to forget the op; values are enough.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import numpy as np
+    >>> x = cytape.constant([0.0, 1.0])
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     y = cytape.constant(np.heaviside(x.numpy() - 0.5, 0.0))
+    ...     _ = cytape.record_operation("StraightThrough", [y], [x], lambda dy: [dy])
+    ...     loss = 3.0 * y
+    >>> loss, tape.gradient(loss, x)
+    (Tensor([0., 3.]), Tensor([3., 3.]))
+    """
+    outputs, inputs = nest.flatten(outputs), nest.flatten(inputs)
+    if (backward_function is None) == (backward_getter is None):
+        raise TypeError(
+            "record_operation takes a backward_function or a backward_getter that returns it, "
+            f"{'not both' if backward_getter is not None else 'got neither'}")
+    _require_tensors(outputs, inputs)
+    name = op_type.name if isinstance(op_type, OpType) else op_type
+    if graph_around([*outputs, *inputs]) is not None:
+        raise SymbolicTensorError(
+            f"op {name!r} cannot be recorded by hand in a graph or in a function that is traced: "
+            "whoever differentiates these goes by their own ops. Have cytape.custom_gradient or "
+            "cytape.custom_jvp make an op of the function that computes the outputs")
+    taken = {x.id for x in inputs} | {x.value().id for x in inputs if isinstance(x, Variable)}
+    for i, output in enumerate(outputs):
+        if output.id in taken:
+            raise InvalidIdError(
+                f"output {i} of op {name!r} is there twice or is an input: give every output "
+                "a tensor of its own (cytape.identity makes one)")
+        taken.add(output.id)
+    return record_custom(
+        op_type, outputs, inputs,
+        lambda: _ByHand(backward_getter() if backward_getter else backward_function),
+        forward_function, lazy=True,
+        deleter=None if deleter is None else lambda by_hand: deleter(by_hand.function))
+
+
+class _ByHand:
+    """A backward function that may return functions in the place of gradients."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *gradients: Any) -> GradientsIfNeeded:
+        returned = self.function(*gradients)
+        found = returned if isinstance(returned, (list, tuple)) else [returned]
+
+        def computed(needed: tuple[bool, ...]) -> Any:
+            if len(found) != len(needed):
+                return found  # which is an error that is told elsewhere
+            return [
+                gradient if not callable(gradient) else gradient() if wanted else None
+                for gradient, wanted in zip(found, needed, strict=True)]
+
+        return GradientsIfNeeded(computed)
+
+
+def _require_tensors(outputs: list, inputs: list) -> None:
+    for role, leaves, is_one, wanted in (
+        ("output", outputs, is_plain_tensor, "a tensor"),
+        ("input", inputs, is_tensor, "a tensor or a variable"),
+    ):
+        for i, leaf in enumerate(leaves):
+            if not is_one(leaf):
+                raise TypeError(
+                    f"{role} {i} of record_operation must be {wanted}, got {type(leaf).__name__}: "
+                    "convert it with cytape.constant and compute with the result")
