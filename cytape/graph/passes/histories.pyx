@@ -30,8 +30,7 @@ def with_histories_merged(subgraph):
     rewriting.begin(subgraph)
     chains = {}                # the loop that comes first -> those after it
     for node, loop in loops.items():
-        if not (rewriting.live[node] and rewriting.live[loop]) or (
-                rewriting.pinned[node] or rewriting.pinned[loop]):
+        if not (may_merge(rewriting, node) and may_merge(rewriting, loop)):
             continue
         first = first_of.get(loop, loop)
         chain = chains.setdefault(first, [first])
@@ -46,6 +45,16 @@ def with_histories_merged(subgraph):
         else:
             rewriting.copy(node)
     return rewriting.result()
+
+
+cdef bint may_merge(Rewriting rewriting, int32_t node) noexcept:
+    """Whether a node has to run, nobody waits for it, and none of its outputs is fed."""
+    cdef Node* row = &rewriting.source.nodes[node]
+    cdef int32_t i
+    for i in range(row.n_outputs):
+        if rewriting.mapping[row.first_output + i] >= 0:
+            return False
+    return rewriting.live[node] and not rewriting.pinned[node]
 
 
 cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
@@ -105,13 +114,7 @@ cdef int merge(Rewriting rewriting, list chain) except -1:
         row = &source.nodes[loop]
         n_kept = row.n_outputs - <int32_t>len(source.attrs[loop]["ragged_kept"])
         for i in range(row.n_outputs):
-            set_mapping(rewriting, row.first_output + i,
-                        first + i if i < n_kept else first + n_outputs + i - n_kept)
+            rewriting.mapping[row.first_output + i] = (
+                first + i if i < n_kept else first + n_outputs + i - n_kept)
         rewriting.note(loop, built)
-    return 0
-
-
-cdef int set_mapping(Rewriting rewriting, int32_t symbol, int32_t mapped) except -1:
-    if rewriting.mapping[symbol] < 0:  # else it is fed
-        rewriting.mapping[symbol] = mapped
     return 0

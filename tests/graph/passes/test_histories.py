@@ -48,3 +48,18 @@ def test_the_results_are_the_same():
 def test_what_has_no_history_is_left_as_it_is():
     subgraph = subgraph_of(0)
     assert with_histories_merged(subgraph) is subgraph
+
+
+def test_a_loop_whose_results_are_fed_is_not_merged():
+    subgraph = subgraph_of(1)
+    graph = subgraph.graph
+    fed = graph.outputs_of(next(
+        node for node in range(graph.n_nodes) if graph.ops[node].name == "While"))[0]
+    fed_too = Subgraph(graph, (*subgraph.feeds, fed), subgraph.fetches)
+    after = with_histories_merged(fed_too)
+    assert len(loops(after.graph)) == 3
+    for count in (2, 4):
+        values = [np.array(0.7), np.array(count)]
+        np.testing.assert_allclose(
+            [float(y) for y in Plan(after).run(values)],
+            [float(y) for y in Plan(fed_too).run(values)], rtol=1e-14)
