@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
+from cytape.graph.control.checks import check_branches
 from cytape.graph.control.control_ops import CondOp
 from cytape.graph.tracing.bodies import (
     REPEATED,
@@ -75,7 +76,8 @@ def _forward(*arrays: Any, branches: Any, positions: Any, assigned: Any = ()) ->
     return computed(branches[which], [arrays[i] for i in positions[which]])
 
 
-def _shape_rule(*specs: Spec, branches: Any, positions: Any, assigned: Any = ()) -> list[Spec]:
+def _shape_rule(*specs: Spec, branches: Any, positions: Any, assigned: Any = None) -> list[Spec]:
+    check_branches(specs, branches, positions, assigned)
     specs_of = [map(branch.graph.spec_of, branch.output_symbols) for branch in branches]
     return [common(*pair) for pair in zip(*specs_of, strict=True)]
 

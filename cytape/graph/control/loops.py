@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from cytape.graph.control.checkpointed_loops import Checkpoints, checkpointed_gradients
+from cytape.graph.control.checks import check_loop, is_ragged
 from cytape.graph.control.control_ops import LoopOp, kept_arrays, slices_of
 from cytape.graph.control.residuals import extracted, residuals
 from cytape.graph.run.reference import needed_nodes
@@ -153,10 +154,6 @@ def ragged_places(body: ConcreteFunction, n_variables: int, first: int) -> tuple
 
     They are those of what has an unknown number of rows.
     """
-    def is_ragged(spec: Spec) -> bool:
-        shape: Any = spec.shape
-        return not spec.known and shape is not None and len(shape) > 0 and shape[0] is None
-
     symbols = body.output_symbols[n_variables:]
     return tuple(i for i in range(first, len(symbols)) if is_ragged(body.graph.spec_of(symbols[i])))
 
@@ -207,9 +204,21 @@ def _leading(condition: ConcreteFunction, variables: list, same: list) -> list:
 
 
 def _shape_rule(
-    *specs: Spec, body: ConcreteFunction, n_variables: int, ragged_kept: tuple[int, ...] = (),
-    **attrs: Any,
+    *specs: Spec,
+    body: ConcreteFunction,
+    condition: ConcreteFunction | None,
+    n_variables: int,
+    n_stacks: int,
+    body_inputs: tuple[int, ...],
+    condition_inputs: tuple[int, ...],
+    reverse: bool,
+    ragged_stacks: tuple[int, ...] = (),
+    ragged_kept: tuple[int, ...] = (),
+    assigned: Any = None,
+    **_: Any,
 ) -> list[Spec]:
+    check_loop(specs, body, condition, n_variables, n_stacks, body_inputs, condition_inputs,
+               reverse, ragged_stacks, ragged_kept, assigned)
     stacks = []
     for i, symbol in enumerate(body.output_symbols[n_variables:]):
         spec = body.graph.spec_of(symbol)

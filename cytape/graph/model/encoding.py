@@ -4,11 +4,11 @@ None, booleans, integers, finite floats and strings stand for themselves. Everyt
 object with one key, which says what it is:
 
 - ``{"float": "nan"}`` (or ``"inf"``, ``"-inf"``), ``{"complex": [real, imaginary]}``
-- ``{"tuple": [...]}``, ``{"dict": [[key, value], ...]}``
+- ``{"tuple": [...]}``, also for named tuples; ``{"dict": [[key, value], ...]}``
 - ``{"slice": [start, stop, step]}``, ``{"ellipsis": true}``
 - ``{"dtype": "<f8"}``, ``{"scalar type": "numpy.float64"}`` (or ``"builtins.float"``)
 - ``{"array": 3}``, ``{"scalar": 3}``, ``{"tensor": 3}``: the array of that number
-- ``{"variable": 3}``: the variable of that number
+- ``{"variable": 3}``, ``{"function": 3}``: the variable, or the body, of that number
 - ``{"stream": [1, 2]}``: random numbers from these seeds, from the beginning
 """
 
@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import GraphFileError
+from cytape.graph.model.bodies import MOST_NESTED, body_type
 from cytape.ops.convolution import Window
 from cytape.ops.shared.draws import Stream
+from cytape.tensor.spec import UnknownShape
 from cytape.tensor.tensor import Tensor, tensor_of_copy
 from cytape.tensor.variable import Variable
 
@@ -39,19 +41,36 @@ _LARGEST_ITEM = 1 << 16
 _DTYPE = re.compile(r"[<>|=][biufcSUmM]\d{0,9}(\[\d{0,9}\w{1,2}\])?")
 
 
+class NoWordError(GraphFileError):
+    """A value is none that a file can hold."""
+
+
 class Encoder:
-    """Makes JSON of static arguments, and gathers the arrays and variables in them.
+    """Makes JSON of static arguments, and gathers the arrays, variables and bodies in them.
+
+    Parameters
+    ----------
+    body_code : callable, optional
+        Returns JSON for a body, in which it may encode further values.
 
     Attributes
     ----------
     arrays : list of ndarray
     variables : list of Variable
+    functions : list
+        The JSON of bodies, each after those that it runs itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, body_code: Callable[[Any], Any] | None = None) -> None:
         self.arrays: list[np.ndarray] = []
         self.variables: list[Variable] = []
+        self.functions: list[Any] = []
+        self._body_code = body_code
+        self._body_type = (body_type(),) if body_code is not None else ()
         self._numbers: dict[int, int] = {}  # id of a variable -> its number
+        self._tensors: dict[int, int] = {}  # id of a tensor -> the number of its array
+        self._bodies: dict[int, int] = {}  # id() of a body -> its number
+        self._n_around = 0  # bodies that are being encoded
 
     def array(self, array: np.ndarray) -> int:
         """Return the number of an array, which is kept.
@@ -83,6 +102,42 @@ class Encoder:
             self.variables.append(variable)
         return number
 
+    def function(self, body: Any) -> int:
+        """Return the number of a body, the same each time.
+
+        Parameters
+        ----------
+        body : ConcreteFunction
+
+        Returns
+        -------
+        int
+        """
+        number = self._bodies.get(id(body))
+        if number is None:
+            if self._n_around == MOST_NESTED:
+                raise GraphFileError(f"more than {MOST_NESTED} branches or loops are nested")
+            assert self._body_code is not None
+            self._n_around += 1
+            code = self._body_code(body)
+            self._n_around -= 1
+            number = self._bodies[id(body)] = len(self.functions)
+            self.functions.append(code)
+        return number
+
+    def number_of(self, body: Any) -> int:
+        """Return the number of a body that has one, or -1.
+
+        Parameters
+        ----------
+        body : ConcreteFunction or None
+
+        Returns
+        -------
+        int
+        """
+        return self._bodies.get(id(body), -1)
+
     def encode(self, value: Any) -> Any:
         """Return a value as JSON.
 
@@ -97,7 +152,7 @@ class Encoder:
         Raises
         ------
         GraphFileError
-            If the vocabulary has no word for it.
+            If the vocabulary has no word for it, or a body cannot be saved.
         """
         kind = type(value)
         if value is None or kind in (bool, int, str):
@@ -106,7 +161,7 @@ class Encoder:
             return value if math.isfinite(value) else {"float": repr(value)}
         if kind is complex:
             return {"complex": [self.encode(value.real), self.encode(value.imag)]}
-        if kind is tuple:
+        if kind in (tuple, UnknownShape):
             return {"tuple": [self.encode(item) for item in value]}
         if kind is dict:
             items = value.items()
@@ -124,12 +179,18 @@ class Encoder:
             return {"scalar type": _SCALAR_TYPE_NAMES[value]}
         if type(value) is Window:
             return {"window": [self.encode(pair) for pair in value]}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return self.encode(tuple(value))
         if type(value) is Stream:
             return {"stream": [int(value.graph_seed), int(value.op_seed)]}
         if isinstance(value, Variable):
             return {"variable": self.variable(value)}
+        if isinstance(value, self._body_type):
+            return {"function": self.function(value)}
         if type(value) is Tensor and value.graph is None:
-            return {"tensor": self.array(value.numpy())}
+            if value.id not in self._tensors:
+                self._tensors[value.id] = self.array(value.numpy())
+            return {"tensor": self._tensors[value.id]}
         plain = (
             isinstance(value, (np.ndarray, np.generic))
             and _DTYPE.fullmatch(value.dtype.str)
@@ -139,7 +200,7 @@ class Encoder:
             return {"array": self.array(value)}
         if plain and isinstance(value, np.generic):
             return {"scalar": self.array(np.asarray(value))}
-        raise GraphFileError(f"{value!r} cannot be saved")
+        raise NoWordError(f"{value!r} cannot be saved")
 
 
 class Decoder:
@@ -149,11 +210,19 @@ class Decoder:
     ----------
     arrays : list of ndarray
     variables : list of Variable
+    function : callable, optional
+        Returns the body of a number.
     """
 
-    def __init__(self, arrays: list[np.ndarray], variables: list[Variable]) -> None:
+    def __init__(
+        self,
+        arrays: list[np.ndarray],
+        variables: list[Variable],
+        function: Callable[[Any], Any] | None = None,
+    ) -> None:
         self._arrays = arrays
         self._taken: set[int] = set()
+        self._tensors: dict[int, Tensor] = {}  # by the number of the array
         self._variables = variables
         self._words: dict[str, Callable[[Any], Any]] = {
             "float": self._float,
@@ -166,8 +235,9 @@ class Decoder:
             "scalar type": self._scalar_type,
             "array": self.take_array,
             "scalar": self._scalar,
-            "tensor": lambda number: tensor_of_copy(self.take_array(number)),
+            "tensor": self._tensor,
             "variable": lambda number: numbered(self._variables, number, "variable"),
+            "function": function or (lambda number: numbered([], number, "function")),
             "window": self._window,
             "stream": self._stream,
         }
@@ -244,7 +314,7 @@ class Decoder:
         return key
 
     def take_array(self, number: Any) -> np.ndarray:
-        """Return an array, once: what is loaded is then no larger than the file.
+        """Return an array, which nothing else takes: what is loaded is no larger than the file.
 
         Parameters
         ----------
@@ -264,6 +334,13 @@ class Decoder:
             raise GraphFileError(f"array {number} is used twice")
         self._taken.add(number)
         return array
+
+    def _tensor(self, number: Any) -> Tensor:
+        """Return the tensor of an array, the same each time: bodies and their gradients share it.
+        """
+        if type(number) is not int or number not in self._tensors:
+            self._tensors[number] = tensor_of_copy(self.take_array(number))
+        return self._tensors[number]
 
     def _scalar(self, number: Any) -> Any:
         array = self.take_array(number)

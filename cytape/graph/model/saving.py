@@ -16,6 +16,10 @@ A file is a container (see `cytape.graph.model.container`) with a program in JSO
 - ``collections``: pairs of a name and a list, whose items are encoded as attributes are, or are
   ``{"symbol": 3}`` or ``{"node": 3}``
 - ``finalized``: whether the graph is
+- ``functions``, the bodies of branches and loops, each after those that it runs itself: objects
+  with a ``name``; ``scopes``, ``contexts`` and ``nodes`` as above; ``inputs`` and ``outputs``,
+  lists of symbols; ``history of``, the number of the function that returns the same, and less, or
+  -1; an older file has none of them
 
 Loading builds the graph anew, op by op: types are looked up among the ops that are declared, calls
 are checked as those of users are, and shapes and dtypes inferred and compared with what is stored.
@@ -23,7 +27,6 @@ are checked as those of users are, and shapes and dtypes inferred and compared w
 
 from __future__ import annotations
 
-import inspect
 import os
 from typing import Any
 
@@ -31,13 +34,11 @@ import numpy as np
 
 from cytape.errors import GraphFileError
 from cytape.graph.model import container
-from cytape.graph.model.contexts import Context
+from cytape.graph.model.bodies import MOST_NESTED, new_body, new_body_graph
 from cytape.graph.model.encoding import Decoder, Encoder, brief, listed, numbered
-from cytape.graph.model.names import checked_name
 from cytape.graph.model.operation import Operation
+from cytape.graph.model.program import GraphBuilder, field, graph_code, spec_code
 from cytape.ops.engine.declare import OPS
-from cytape.ops.engine.elementwise_op import ElementwiseOp
-from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
@@ -62,21 +63,18 @@ def save(graph: Any, path: str | os.PathLike[str]) -> None:
     GraphFileError
         If something in the graph cannot be saved.
     """
-    encoder = Encoder()
-    used = dict.fromkeys([0, *map(graph.context_of, range(graph.n_nodes))])
-    contexts = {context: number for number, context in enumerate(used)}
+    encoder = Encoder(lambda body: _function_code(body, encoder))
     program = {
         "format": FORMAT,
         "version": VERSION,
-        "scopes": graph.scope_names(),
-        "contexts": [_context_code(graph.contexts[context]) for context in contexts],
-        "nodes": [_node_code(graph, node, encoder, contexts) for node in range(graph.n_nodes)],
+        **graph_code(graph, encoder),
         "named variables": [encoder.variable(v) for v in graph.named_variables],
         "collections": [
             [name, [_item_code(graph, name, item, encoder) for item in graph.get_collection(name)]]
             for name in graph.get_all_collection_keys()
         ],
         "finalized": bool(graph.finalized),
+        "functions": encoder.functions,
     }
     program["variables"] = [
         {"name": v.name, "trainable": bool(v.trainable), "value": encoder.array(v.numpy())}
@@ -85,40 +83,19 @@ def save(graph: Any, path: str | os.PathLike[str]) -> None:
     container.write(path, program, encoder.arrays)
 
 
-def _context_code(context: Context) -> dict[str, Any]:
-    return {**context._asdict(), "overrides": [list(pair) for pair in context.overrides]}
-
-
-def _node_code(
-    graph: Any, node: int, encoder: Encoder, contexts: dict[int, int]
-) -> dict[str, Any]:
-    operation = graph.operation_at(node)
-    if OPS.get(operation.type) is not operation.definition:
-        raise GraphFileError(
-            f"op {operation.name!r} cannot be saved: its type, {operation.type!r}, is not declared "
-            "under that name"
-        )
-    attrs = {}
-    for name, value in graph.attrs[node].items():
-        try:
-            attrs[name] = encoder.encode(value)
-        except GraphFileError as error:
-            raise GraphFileError(
-                f"op {operation.name!r} cannot be saved: its attribute {name!r} is {brief(value)}, "
-                "and only numbers, strings, slices, dtypes, arrays, tensors, variables, and tuples "
-                "and dicts of these can be"
-            ) from error
-    specs = [graph.spec_of(symbol) for symbol in graph.outputs_of(node)]
-    return {
-        "op": operation.type,
-        "name": operation.name,
-        "named": graph.was_named(node),
-        "inputs": graph.inputs_of(node),
-        "attrs": attrs,
-        "outputs": [_spec_code(spec) for spec in specs],
-        "context": contexts[graph.context_of(node)],
-        "controls": list(graph.more_controls_of(node)),
-    }
+def _function_code(body: Any, encoder: Encoder) -> dict[str, Any]:
+    try:
+        if not body.is_closed:
+            raise GraphFileError("it has captures, a gradient or a structure of its own")
+        return {
+            "name": body.name,
+            **graph_code(body.graph, encoder),
+            "inputs": list(body.input_symbols),
+            "outputs": list(body.output_symbols),
+            "history of": encoder.number_of(body.history_of),
+        }
+    except GraphFileError as error:
+        raise GraphFileError(f"function {body.name!r} cannot be saved: {error}") from error
 
 
 def _item_code(graph: Any, name: Any, item: Any, encoder: Encoder) -> Any:
@@ -175,149 +152,135 @@ class _Loader:
     """Builds a graph from a program; see the top of this file."""
 
     def __init__(self, graph: Any, program: Any, arrays: list[np.ndarray]) -> None:
-        if _field(program, "format", str) != FORMAT:
+        if field(program, "format", str) != FORMAT:
             raise GraphFileError("this is no saved graph")
-        if _field(program, "version", int) != VERSION:
+        if field(program, "version", int) != VERSION:
             raise GraphFileError(
                 f"the graph was saved in version {brief(program['version'])} of the format; this "
                 f"cytape reads version {VERSION}"
             )
-        self.graph = graph
         self.program = program
-        self.nodes = _field(program, "nodes", list)
+        self.arrays = arrays
         self.variables: list[Variable] = []
-        self.decoder = Decoder(arrays, self.variables)
+        self.functions: list[Any] = []
+        self.depths: list[int] = []  # of functions: how many are in one another
+        self.decoder = Decoder(arrays, self.variables, self.function)
         self.variables += [
             Variable(
-                self.decoder.take_array(_field(code, "value", int)),
-                _field(code, "trainable", bool),
-                _field(code, "name", str),
+                self.decoder.take_array(field(code, "value", int)),
+                field(code, "trainable", bool),
+                field(code, "name", str),
             )
-            for code in _field(program, "variables", list)
+            for code in field(program, "variables", list)
         ]
+        for number, code in enumerate(field({"functions": [], **program}, "functions", list)):
+            try:
+                self.deepest = 0
+                self.functions.append(self.built_function(code))
+                self.depths.append(self.deepest + 1)
+            except Exception as error:
+                raise GraphFileError(
+                    f"function {number}, {brief(code)}, is not valid: {error}") from error
+        self.graph = graph
+        self.builder = GraphBuilder(graph, program, self.decoder)
+
+    def function(self, number: Any) -> Any:
+        """Return a function that was built already: none can run itself."""
+        function = numbered(self.functions, number, "function")
+        self.deepest = max(self.deepest, self.depths[number])
+        if self.deepest == MOST_NESTED:
+            raise GraphFileError(f"more than {MOST_NESTED} functions are in one another")
+        return function
+
+    def built_function(self, code: Any) -> Any:
+        graph = new_body_graph(field(code, "name", str))
+        GraphBuilder(graph, code, self.decoder).build_all()
+        inputs, outputs = listed(code.get("inputs")), listed(code.get("outputs"))
+        symbols = range(graph.n_symbols)
+        for symbol in inputs:
+            numbered(symbols, symbol, "tensor")
+            if graph.ops[graph.node_of(symbol)] is not OPS["Placeholder"]:
+                raise GraphFileError(f"its input {symbol} is no placeholder")
+        if len(set(inputs)) < len(inputs):
+            raise GraphFileError("two inputs are the same")
+        for symbol in outputs:
+            numbered(symbols, symbol, "tensor")
+        body = new_body(graph, inputs, outputs)
+        if (number := field(code, "history of", int)) != -1:
+            loop = numbered(self.functions, number, "function")
+            if not _returns_more(
+                    body, code, loop, self.program["functions"][number], self.arrays):
+                raise GraphFileError(f"it does not compute what function {number} does, and more")
+            body.history_of = loop
+        return body
 
     def load(self) -> None:
         graph, program = self.graph, self.program
-        self.scopes = self.scope_numbers(_field(program, "scopes", list))
-        self.contexts = [self.context(code) for code in _field(program, "contexts", list)]
-        for node, code in enumerate(self.nodes):
-            try:
-                self.build(node, code)
-            except Exception as error:
-                raise GraphFileError(f"op {node}, {brief(code)}, is not valid: {error}") from error
-        graph._names.restore(
-            [checked_name(_field(code, "name", str)) for code in self.nodes],
-            {node for node, code in enumerate(self.nodes) if _field(code, "named", bool)},
-        )
-        for number in _field(program, "named variables", list):
+        self.builder.build_all()
+        for number in field(program, "named variables", list):
             graph.restore_variable(numbered(self.variables, number, "variable"))
-        for pair in _field(program, "collections", list):
+        for pair in field(program, "collections", list):
             name, items = listed(pair, 2)
             if type(name) is not str:
                 raise GraphFileError(f"{brief(name)} is no name of a collection")
             for item in listed(items):
                 graph.add_to_collection(name, self.item(item))
-        if _field(program, "finalized", bool):
+        if field(program, "finalized", bool):
             graph.finalize()
-
-    def scope_numbers(self, names: list[Any]) -> list[int]:
-        if not names or names[0] != "":
-            raise GraphFileError("the first scope has no name")
-        for name in names[1:]:
-            if type(name) is not str or not name.endswith("/"):
-                raise GraphFileError(f"{brief(name)} is no name of a scope")
-            checked_name(name[:-1])
-        return self.graph._names.restore_scopes(names)
-
-    def context(self, code: Any) -> Context:
-        original = _field(code, "original", int)
-        if original != -1:
-            numbered(self.nodes, original, "op")
-        return Context(
-            numbered(self.scopes, _field(code, "scope", int), "scope"),
-            self.controls(_field(code, "controls", list)),
-            _field(code, "device", str),
-            tuple(self.override(pair) for pair in _field(code, "overrides", list)),
-            original,
-            _field({"recorded": True, **code}, "recorded", bool),
-        )
-
-    def override(self, pair: Any) -> tuple[str, str]:
-        op_type, name = listed(pair, 2)
-        if type(op_type) is not str or type(name) is not str:
-            raise GraphFileError(f"{brief(pair)} is no pair of names")
-        return op_type, name
-
-    def controls(self, nodes: list[Any]) -> tuple[int, ...]:
-        for node in nodes:
-            numbered(self.nodes, node, "op")
-        return tuple(sorted(set(nodes)))
-
-    def build(self, node: int, code: Any) -> None:
-        graph = self.graph
-        name = _field(code, "op", str)
-        op = OPS.get(name)
-        if op is None:
-            raise GraphFileError(f"no op {brief(name)} is declared: import the module that does it")
-        context = numbered(self.contexts, _field(code, "context", int), "context")
-        if max((*context.controls, context.original), default=-1) >= node:
-            raise GraphFileError("it is to wait for, or to differentiate, an op that follows")
-        inputs = [self.tensor(symbol) for symbol in _field(code, "inputs", list)]
-        attrs = {key: self.decoder.decode(x) for key, x in _field(code, "attrs", dict).items()}
-        _check_call(op, len(inputs), attrs)
-        graph.enter_context(graph.context_number(context))
-        try:
-            graph.build(op, *inputs, **attrs)
-        finally:
-            graph.enter_context(0)
-        if graph.n_nodes != node + 1:
-            raise GraphFileError("it consists of several ops")
-        outputs = [_spec_code(graph.spec_of(symbol)) for symbol in graph.outputs_of(node)]
-        if outputs != _field(code, "outputs", list):
-            raise GraphFileError(
-                f"its outputs are {brief(outputs)}, which the file calls {brief(code['outputs'])}"
-            )
-        if more := self.controls(_field(code, "controls", list)):
-            graph.add_control_inputs(
-                graph.operation_at(node), [graph.operation_at(other) for other in more]
-            )
-        if name == "VariableHandle":
-            graph.restore_handle(attrs["variable"], graph.outputs_of(node)[0])
-
-    def tensor(self, symbol: Any) -> Tensor:
-        if type(symbol) is not int:
-            raise GraphFileError(f"{brief(symbol)} is no tensor")
-        return self.graph.tensor_at(symbol)
 
     def item(self, code: Any) -> Any:
         if type(code) is dict and list(code) == ["symbol"]:
-            return self.tensor(code["symbol"])
+            return self.builder.tensor(code["symbol"])
         if type(code) is dict and list(code) == ["node"]:
-            numbered(self.nodes, code["node"], "op")
+            numbered(self.builder.nodes, code["node"], "op")
             return self.graph.operation_at(code["node"])
         return self.decoder.decode(code)
 
 
-def _spec_code(spec: Spec) -> list[Any]:
-    return [spec.dtype.str, None if spec.shape is None else list(spec.shape)]
+def _returns_more(
+    body: Any, code: Any, other: Any, other_code: Any, arrays: list[np.ndarray]
+) -> bool:
+    """Tell whether a body first returns what another does, computed by the same calls."""
+    graph, other_graph = body.graph, other.graph
+    specs, other_specs = [
+        [spec_code(each.graph.spec_of(symbol)) for symbol in each.input_symbols]
+        for each in (body, other)
+    ]
+    if specs != other_specs or len(body.output_symbols) < len(other.output_symbols):
+        return False
+    same = dict(zip(other.input_symbols, body.input_symbols, strict=True))
+    pairs = list(zip(other.output_symbols, body.output_symbols, strict=False))
+    while pairs:
+        theirs, symbol = pairs.pop()
+        if theirs in same:
+            if same[theirs] != symbol:
+                return False
+            continue
+        same[theirs] = symbol
+        node, other_node = graph.node_of(symbol), other_graph.node_of(theirs)
+        inputs, other_inputs = graph.inputs_of(node), other_graph.inputs_of(other_node)
+        if (
+            graph.ops[node] is not other_graph.ops[other_node]
+            or graph.output_position(symbol) != other_graph.output_position(theirs)
+            or len(inputs) != len(other_inputs)
+            or not _same_code(
+                code["nodes"][node]["attrs"], other_code["nodes"][other_node]["attrs"], arrays)
+        ):
+            return False
+        pairs += zip(other_inputs, inputs, strict=True)
+    return True
 
 
-def _field(code: Any, name: str, kind: type) -> Any:
-    """Return an entry of a JSON object, of a certain type."""
-    if type(code) is not dict or type(code.get(name)) is not kind:
-        wanted = f"an object with {name!r} ({kind.__name__})"
-        raise GraphFileError(f"expected {wanted}, got {brief(code)}")
-    return code[name]
-
-
-def _check_call(op: Any, n_inputs: int, attrs: dict[str, Any]) -> None:
-    """Raise if an op cannot be called with so many inputs and these arguments."""
-    if isinstance(op, ElementwiseOp):
-        if n_inputs != len(op.partials) or attrs:
-            raise GraphFileError(f"it takes {len(op.partials)} inputs and no attributes")
-        return
-    try:
-        signature = inspect.signature(op.forward)
-    except ValueError:  # a function in C may have none
-        return
-    signature.bind(*[None] * n_inputs, **attrs)
+def _same_code(code: Any, other: Any, arrays: list[np.ndarray]) -> bool:
+    if type(code) is not type(other) or (
+            isinstance(code, (dict, list)) and len(code) != len(other)):
+        return False
+    if isinstance(code, list):
+        return all(_same_code(x, y, arrays) for x, y in zip(code, other, strict=True))
+    if not isinstance(code, dict):
+        return code == other
+    if list(code) == list(other) and list(code) in (["array"], ["scalar"]):
+        array, other_array = (arrays[number] for each in (code, other) for number in each.values())
+        return (array.dtype, array.shape, array.tobytes()) == (
+            other_array.dtype, other_array.shape, other_array.tobytes())
+    return all(key in other and _same_code(x, other[key], arrays) for key, x in code.items())

@@ -118,6 +118,15 @@ class ConcreteFunction:
         return list(map(self.graph.tensor_at, self.output_symbols))
 
     @property
+    def is_closed(self) -> bool:
+        """Whether there is no more to it than a graph with its ends, as in bodies of loops."""
+        outputs: Any = self.structured_outputs
+        return (
+            type(outputs) is list and all(type(x) is Tensor for x in outputs)
+            and not (self.captured_inputs or self.variable_places)
+            and self._grad_func is None and self._python_grad_func is None)
+
+    @property
     def structured_outputs(self) -> Any:
         """What the function returns, in terms of the tensors of its graph."""
         return self.packed(self.outputs)

@@ -1,0 +1,210 @@
+"""Whether bodies, and what they are called with, fit together: what a file says may not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.errors import GraphError
+from cytape.graph.tracing.bodies import given_symbols
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.ops.shared.grouping import may_agree
+from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.tensor.variable import Variable
+
+__all__ = ["check_branches", "check_call", "check_loop"]
+
+
+def check_call(what: str, body: Any, specs: Sequence[Spec]) -> None:
+    """Raise if a body cannot be called with what has some specs.
+
+    Parameters
+    ----------
+    what : str
+        What the body is, for the message.
+    body : ConcreteFunction
+    specs : sequence of Spec
+
+    Raises
+    ------
+    GraphError
+
+    Examples
+    --------
+    >>> import cytape
+    >>> body = cytape.function(lambda x: x * x).get_concrete_function(cytape.constant(1.0))
+    >>> check_call("the body", body, [Spec.of((), "float64")])
+    >>> check_call("the body", body, [])
+    Traceback (most recent call last):
+        ...
+    cytape.errors.GraphError: the body takes 1 operands, got 0
+    """
+    if not isinstance(body, ConcreteFunction):
+        raise GraphError(f"{what} is no function: {body!r}")
+    own = list(map(body.graph.spec_of, body.input_symbols))
+    _require(len(own) == len(specs), f"{what} takes {len(own)} operands, got {len(specs)}")
+    _check_specs(f"{what} takes", own, specs)
+
+
+def _check_specs(what: str, wanted: Sequence[Spec], found: Sequence[Spec]) -> None:
+    for i, (own, spec) in enumerate(zip(wanted, found, strict=True)):
+        if own is not spec and (own.dtype != spec.dtype or not may_agree(own.shape, spec.shape)):
+            raise GraphError(
+                f"{what} {own.dtype} of shape {own.shape} in place {i}, got {spec.dtype} of shape "
+                f"{spec.shape}")
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise GraphError(otherwise)
+
+
+def _check_positions(positions: Any, count: int) -> None:
+    _require(
+        type(positions) is tuple and all(type(i) is int and 0 <= i < count for i in positions),
+        f"{positions!r} are not positions among {count}")
+
+
+def _check_assigned(assigned: Any) -> None:
+    _require(
+        assigned is None or type(assigned) is tuple
+        and all(isinstance(variable, Variable) for variable in assigned),
+        "what is assigned to must be a tuple of variables")
+
+
+def _check_predicate(what: str, spec: Spec) -> None:
+    _require(
+        spec.dtype == np.bool_ and may_agree(spec.shape, ()),
+        f"{what} must be a boolean scalar, got {spec.dtype} of shape {spec.shape}")
+
+
+def check_branches(specs: Sequence[Spec], branches: Any, positions: Any, assigned: Any) -> None:
+    """Raise if a call of CondOp is not valid.
+
+    Parameters
+    ----------
+    specs : sequence of Spec
+        Of its inputs.
+    branches, positions, assigned : object
+        Its attributes; `assigned` is None where it has none.
+
+    Raises
+    ------
+    GraphError
+    """
+    _require(len(specs) > 0, "there is no predicate")
+    _check_predicate("the predicate", specs[0])
+    _check_assigned(assigned)
+    _require(
+        type(branches) is tuple and type(positions) is tuple
+        and len(branches) == len(positions) == 2, "there are not two branches")
+    n_given = 0
+    for branch, places in zip(branches, positions, strict=True):
+        _check_positions(places, len(specs))
+        check_call("a branch", branch, [specs[i] for i in places])
+        n_given += 0 if assigned is None else len(given_symbols(branch.graph))
+    outputs = [list(map(x.graph.spec_of, x.output_symbols)) for x in branches]
+    _require(
+        [spec.dtype for spec in outputs[0]] == [spec.dtype for spec in outputs[1]],
+        "the branches do not return the same dtypes")
+    _require(len(outputs[0]) >= n_given, "the branches do not return what their nodes found")
+
+
+def check_loop(
+    specs: Sequence[Spec],
+    body: Any,
+    condition: Any,
+    n_variables: Any,
+    n_stacks: Any,
+    body_inputs: Any,
+    condition_inputs: Any,
+    reverse: Any,
+    ragged_stacks: Any,
+    ragged_kept: Any,
+    assigned: Any,
+) -> None:
+    """Raise if a call of LoopOp is not valid.
+
+    Parameters
+    ----------
+    specs : sequence of Spec
+        Of its inputs.
+    body, condition, n_variables, n_stacks, body_inputs, condition_inputs : object
+    reverse, ragged_stacks, ragged_kept, assigned : object
+        Its attributes; `assigned` is None where it has none.
+
+    Raises
+    ------
+    GraphError
+    """
+    for number in (n_variables, n_stacks):
+        _require(type(number) is int and number >= 0, f"{number!r} is no number of inputs")
+    _require(type(reverse) is bool, f"reverse must be True or False, got {reverse!r}")
+    _check_assigned(assigned)
+    for positions in (body_inputs, condition_inputs):
+        _check_positions(positions, len(specs))
+    _check_positions(ragged_stacks, n_stacks)
+    first_lengths = 1 + n_variables + n_stacks
+    _require(
+        first_lengths + len(ragged_stacks) <= len(specs),
+        f"there are {len(specs)} inputs, less than variables, stacks and their lengths")
+    limit, lengths = specs[0], specs[first_lengths : first_lengths + len(ragged_stacks)]
+    _require(
+        limit.dtype.kind in "iu" and may_agree(limit.shape, ()),
+        f"the number of iterations must be an integer, got {limit.dtype} of shape {limit.shape}")
+    _check_specs("lengths are", [symbolic_spec((None,), np.int64)] * len(lengths), lengths)
+    variables = list(specs[1 : 1 + n_variables])
+    slices = [
+        _slice_spec(stack, i in ragged_stacks)
+        for i, stack in enumerate(specs[1 + n_variables : first_lengths])
+    ]
+    check_call("the body", body, variables + slices + [specs[i] for i in body_inputs])
+    outputs = list(map(body.graph.spec_of, body.output_symbols))
+    n_given = 0 if assigned is None else len(given_symbols(body.graph))
+    _require(
+        len(outputs) >= n_variables + n_given,
+        f"the body returns {len(outputs)} tensors, less than loop variables and what its nodes "
+        "found")
+    _check_specs("the loop carries", variables, outputs[:n_variables])
+    _check_ragged(outputs[n_variables:], ragged_kept)
+    if condition is not None:
+        check_call(
+            "the condition", condition, variables + [specs[i] for i in condition_inputs])
+        _require(len(condition.output_symbols) == 1, "the condition does not return one tensor")
+        _check_predicate(
+            "what the condition returns", condition.graph.spec_of(condition.output_symbols[0]))
+
+
+def _slice_spec(stack: Spec, is_ragged: bool) -> Spec:
+    shape: Any = stack.shape
+    if shape is None:
+        return symbolic_spec(None, stack.dtype)
+    _require(len(shape) > 0, "a stack is a scalar")
+    return symbolic_spec((None, *tuple(shape)[1:]) if is_ragged else tuple(shape)[1:], stack.dtype)
+
+
+def _check_ragged(kept: Sequence[Spec], ragged: Any) -> None:
+    found = tuple(i for i, spec in enumerate(kept) if is_ragged(spec))
+    _require(ragged == found, f"what is ragged are {found} of what is kept, got {ragged!r}")
+
+
+def is_ragged(spec: Spec) -> bool:
+    """Return whether what has a spec has an unknown number of rows.
+
+    Parameters
+    ----------
+    spec : Spec
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_ragged(Spec.of((2, 3), float)), is_ragged(symbolic_spec((None, 3), float))
+    (False, True)
+    """
+    shape: Any = spec.shape
+    return not spec.known and shape is not None and len(shape) > 0 and shape[0] is None
