@@ -2,13 +2,14 @@ cimport cython
 from cytape.core.memory cimport release, resize
 from cytape.graph.run.executor cimport Frame
 from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
-from cytape.graph.run.layout cimport STACKED, clear_stacks
+from cytape.graph.run.layout cimport clear_stacks
 from cytape.ops.engine.node_store cimport Node
+from cytape.tensor.spec cimport Spec
 from numpy cimport NPY_BOOL
 
 from .nested cimport (
     Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
-    operands_of, run_piece)
+    operand_spec, operands_of, run_piece)
 
 
 cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
@@ -18,8 +19,9 @@ cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
     cdef BranchProgram program
     cdef Code branch
     cdef list symbols, specs
-    cdef int32_t symbol, i, which
-    if op.stateful or code.spec(code.graph.args[row.inputs]).type_num != NPY_BOOL:
+    cdef int32_t symbol, which
+    cdef Spec predicate = code.spec(code.graph.args[row.inputs])
+    if op.stateful or predicate.type_num != NPY_BOOL or predicate.size != 1:
         return False
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if not code.spec(symbol).known:
@@ -30,11 +32,9 @@ cdef bint emit_branch(Code code, int32_t node, Op op) except -1:
     program = BranchProgram()
     program.n_operands, program.positions, program.branches = row.n_inputs, attrs["positions"], []
     for which in range(2):
-        specs = []
-        for i in attrs["positions"][which]:
-            symbol = symbols[i]
-            specs.append(None if code.layout.places[symbol].kind == STACKED else (
-                code.spec(symbol)))
+        specs = [operand_spec(code, symbols[i]) for i in attrs["positions"][which]]
+        if False in specs:
+            return False
         branch = nested_code(attrs["branches"][which], specs, 0, <int>len(specs))
         if branch is None or not fetches_as(branch, code, row.first_output):
             return False

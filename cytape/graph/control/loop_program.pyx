@@ -1,5 +1,6 @@
 cimport cython
-from cytape.core.interrupts cimport NO_MEMORY, spend_without_gil
+from cpython.exc cimport PyErr_SetString
+from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, spend_without_gil
 from cytape.core.memory cimport release, resize
 from cytape.graph.run.executor cimport Frame
 from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
@@ -7,15 +8,20 @@ from cytape.graph.run.layout cimport SMALL_BYTES, STACKED, Stack, clear_stacks
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL
 from cytape.tensor.buffer cimport Buffer, new_buffer
-from cytape.tensor.spec cimport Spec, spec_of
+from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memcpy
-from numpy cimport NPY_BOOL, NPY_INT64, npy_intp
+from numpy cimport NPY_INT64, npy_intp
 
 from .nested cimport (
-    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
-    operands_of, run_piece)
+    Piece, Port, contiguous, feed_port, fetch_port, give, is_predicate, nbytes_of, nested_code,
+    new_frame, operand_spec, operands_of, row_bytes_of, row_spec, run_piece)
+
+from cytape.errors import GraphError
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum:
     PREALLOCATED = 1 << 26   # bytes that a stack may take at once where the limit may be far away
@@ -36,6 +42,7 @@ cdef struct RowsRead:
     bint is_stack, lengths_are_stack, is_last_use
     npy_intp row_bytes
     npy_intp extent, total   # rows that there are; ragged: before the next slice
+    npy_intp n_lengths
 
 cdef struct RowsWritten:
     Port port
@@ -59,13 +66,13 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
             attrs["condition"] is not None or attrs["ragged_kept"]):
         return False
     symbols = operands_of(code, node)
-    if symbols is None or code.spec(symbols[0]).type_num != NPY_INT64:
+    if (symbols is None or code.spec(symbols[0]).type_num != NPY_INT64
+            or code.spec(symbols[0]).size != 1):
         return False
-    specs = [None if code.layout.places[<int32_t>symbol].kind == STACKED else code.spec(symbol)
-             for symbol in symbols]
+    specs = [operand_spec(code, symbol) for symbol in symbols]
     row_specs = [row_spec(code, symbols[1 + n + i], i in attrs["ragged_stacks"])
                  for i in range(n_rows)]
-    if None in specs[:1 + n] or False in row_specs:
+    if tuple in map(type, specs[:1 + n]) or False in specs or False in row_specs:
         return False
     program = LoopProgram()
     program.n_inputs, program.n_variables = row.n_inputs, n
@@ -100,26 +107,6 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
     return True
 
 
-cdef bint is_predicate(Code condition) except -1:
-    cdef Spec spec = condition.spec(condition.fetches[0])
-    return spec.type_num == NPY_BOOL and spec.size == 1
-
-
-cdef object row_spec(Code code, int32_t symbol, bint is_ragged):
-    """The spec of a stack's rows; None if these are stacks themselves; False: it is not known."""
-    cdef object shape = code.spec(symbol).shape
-    if shape is None or len(shape) == 0 or None in list(shape)[1:]:
-        return False
-    return None if is_ragged else spec_of(tuple(list(shape)[1:]), code.spec(symbol).dtype)
-
-
-cdef npy_intp row_bytes_of(Spec spec) except -1:
-    cdef npy_intp nbytes = spec.itemsize
-    for extent in list(spec.shape)[1:]:
-        nbytes *= extent
-    return nbytes
-
-
 @cython.final
 cdef class LoopProgram(Subprogram):
     cdef Code body, condition
@@ -127,7 +114,7 @@ cdef class LoopProgram(Subprogram):
     cdef dict attrs
     cdef list variable_specs
     cdef list rows             # per stack: whether it is STACKED, used no more, its bytes, its rows
-    cdef list lengths          # per ragged one: whether its lengths are STACKED
+    cdef list lengths          # per ragged one: whether its lengths are STACKED, and how many
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
         """Whether the body returns what it is to be called with, and rows of one shape."""
@@ -160,7 +147,8 @@ cdef class LoopProgram(Subprogram):
                               0 if is_stack else code.spec(symbol).dims[0]))
         for i in range(len(self.attrs["ragged_stacks"])):
             symbol = symbols[n_rows + i]
-            self.lengths.append(code.layout.places[symbol].kind == STACKED)
+            is_stack = code.layout.places[symbol].kind == STACKED
+            self.lengths.append((is_stack, 0 if is_stack else code.spec(symbol).dims[0]))
         return 0
 
     cdef int count_bytes(self) except -1:
@@ -254,7 +242,7 @@ cdef class LoopRunner(Runner):
         for i, k in enumerate(attrs["ragged_stacks"]):
             read = self.read + <int>k
             read.lengths = n_inputs + i
-            read.lengths_are_stack = program.lengths[i]
+            read.lengths_are_stack, read.n_lengths = program.lengths[i]
         n_inputs = self.n_inputs = program.n_inputs
         for i in range(self.n_written):
             written = self.written + i
@@ -368,7 +356,8 @@ cdef class LoopRunner(Runner):
                 give(&variable.into, variable.present)
                 variable.told = variable.present
         for i in range(self.n_read):
-            give_row(&self.read[i], data, place, self.is_reverse)
+            if not give_row(&self.read[i], data, place, self.is_reverse):
+                return no_such_row()
         for i in range(self.n_written):
             written = self.written + i
             if not written.port.is_stack:
@@ -428,6 +417,8 @@ cdef bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nogil:
     """Make room for so many rows; False: there is no memory."""
     cdef npy_intp nbytes
     cdef char* memory
+    if row_bytes and n > PY_SSIZE_T_MAX // 2 // row_bytes:
+        return False
     if n * row_bytes <= stack.capacity:
         return True
     nbytes = max(n * row_bytes, stack.capacity + stack.capacity // 2)
@@ -438,27 +429,42 @@ cdef bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nogil:
     return True
 
 
-cdef void give_row(RowsRead* read, char** data, int64_t place, bint is_reverse) noexcept nogil:
-    """Give a body the row of a stack, or all rows that an inner loop left."""
+cdef bint give_row(RowsRead* read, char** data, int64_t place, bint is_reverse) noexcept nogil:
+    """Give a body the row of a stack, or all rows that an inner loop left; False: there is none."""
     cdef char* rows = data[read.operand]
     cdef char* lengths
+    cdef npy_intp extent = read.extent, n_lengths = read.n_lengths
     cdef Stack piece
     if read.is_stack:
+        extent = (<Stack*>rows).count
         rows = (<Stack*>rows).data
     if read.lengths < 0:
+        if place >= extent:
+            return False
         give(&read.port, rows + place * read.row_bytes)
-        return
+        return True
     lengths = data[read.lengths]
     if read.lengths_are_stack:
+        n_lengths = (<Stack*>lengths).count
         lengths = (<Stack*>lengths).data
+    if place >= n_lengths:
+        return False
     piece.count = (<int64_t*>lengths)[place]
     piece.capacity = 0
+    if not 0 <= piece.count <= (read.total if is_reverse else extent - read.total):
+        return False
     if is_reverse:
         read.total -= piece.count
     piece.data = rows + read.total * read.row_bytes
     if not is_reverse:
         read.total += piece.count
     give(&read.port, <char*>&piece)
+    return True
+
+
+cdef int no_such_row() noexcept with gil:
+    PyErr_SetString(GraphError, b"a loop takes more slices of a stack than there are")
+    return INTERRUPTED
 
 
 cdef void give_back(RowsRead* read, char** data, int64_t place) noexcept nogil:

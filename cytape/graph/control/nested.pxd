@@ -10,6 +10,7 @@ from cytape.graph.run.code cimport Code
 from cytape.graph.run.executor cimport Frame, Patch
 from cytape.graph.run.instructions cimport Instruction, run_span
 from cytape.graph.run.layout cimport Stack, clear_stacks
+from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from numpy cimport npy_intp
@@ -30,8 +31,14 @@ cdef struct Piece:          # a frame, for code without the GIL
     Stack* stacks
     int32_t n_stacks
 
-# The code of a body for operands of some specs (None: a stack), or None if Python has to run it.
+# The code of a body for operands of some specs (of stacks: what `rows_of` returns), or None if
+# Python has to run it.
 cdef Code nested_code(body, list specs, int n_owned, int n_fresh)
+cdef object rows_of(Code code, int32_t symbol)       # a tuple of their spec; False: it is not known
+cdef object operand_spec(Code code, int32_t symbol)  # its spec, or that
+cdef object row_spec(Code code, int32_t symbol, bint is_ragged)
+cdef npy_intp row_bytes_of(Spec spec) except -1
+cdef bint is_predicate(Code condition) except -1
 cdef Frame new_frame(Code code, Piece* piece)
 cdef int feed_port(Frame frame, Port* port, int k) except -1
 cdef int fetch_port(Frame frame, Port* port, int k) except -1

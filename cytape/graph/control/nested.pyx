@@ -3,9 +3,11 @@ from cytape.graph.run.compiler cimport compile
 from cytape.graph.run.executable cimport Executable
 from cytape.graph.run.layout cimport EXTERNAL, NOWHERE, PLACED, STACKED, Place, memory_of
 from cytape.ops.engine.node_store cimport Node
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.spec cimport Spec, spec_of
+from numpy cimport NPY_BOOL
 
 from cytape.graph.passes import optimise
+from cytape.ops.shared.grouping import may_agree
 
 cdef enum:
     MOST_CODES = 64   # of one body, for as many shapes
@@ -41,20 +43,55 @@ cdef Code compiled(subgraph, list specs, int n_owned, int n_fresh):
     cdef index_t i
     if subgraph.keep or len(subgraph.feeds) != len(specs):
         return None
-    for symbol, spec in zip(subgraph.feeds, specs):
+    for symbol, operand in zip(subgraph.feeds, specs):
         declared = subgraph.graph.spec_of(symbol)
-        if spec is None:
-            if declared.known or declared.shape is None:
-                return None
-        elif declared.dtype != spec.dtype or declared.known and declared is not spec:
+        is_stack = type(operand) is tuple
+        spec = operand[0] if is_stack else operand
+        if declared.dtype != spec.dtype:
             return None
-        known.append(declared if spec is None else spec)
+        if is_stack and (declared.known or not declared.shape or declared.shape[1:] != spec.shape):
+            return None
+        if not is_stack and declared is not spec and (
+                declared.known or not may_agree(declared.shape, spec.shape)):
+            return None
+        known.append(declared if is_stack else spec)
     code = Code(optimise(subgraph, known), True, n_owned, n_fresh)
     compile(code, ())
     for i in range(code.n_spans):
         if code.spans[i].is_call:
             return None
     return code
+
+
+cdef object rows_of(Code code, int32_t symbol):
+    cdef object shape = code.spec(symbol).shape
+    if not shape or None in shape[1:]:
+        return False
+    return (spec_of(tuple(shape[1:]), code.spec(symbol).dtype),)
+
+
+cdef object operand_spec(Code code, int32_t symbol):
+    if code.layout.places[symbol].kind == STACKED:
+        return rows_of(code, symbol)
+    return code.spec(symbol)
+
+
+cdef bint is_predicate(Code condition) except -1:
+    cdef Spec spec = condition.spec(condition.fetches[0])
+    return spec.type_num == NPY_BOOL and spec.size == 1
+
+
+cdef object row_spec(Code code, int32_t symbol, bint is_ragged):
+    """The spec of a stack's slices, in a tuple if these are stacks too; False: it is not known."""
+    cdef object rows = rows_of(code, symbol)
+    return rows if is_ragged or rows is False else rows[0]
+
+
+cdef npy_intp row_bytes_of(Spec spec) except -1:
+    cdef npy_intp nbytes = spec.itemsize
+    for extent in list(spec.shape)[1:]:
+        nbytes *= extent
+    return nbytes
 
 
 cdef Frame new_frame(Code code, Piece* piece):

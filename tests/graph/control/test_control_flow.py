@@ -640,10 +640,12 @@ def test_check_grads_of_cond():
         cytape.testing.check_grads(f, (sign * np.array([0.3, 0.6]), np.array([1.1, 0.7])), order=2)
 
 
-def test_a_graph_with_a_loop_is_not_saved(graph, tmp_path):
-    squared_until_8(scalar())
-    with pytest.raises(cytape.errors.GraphFileError, match="op 'While' cannot be saved"):
-        graph.save(tmp_path / "loop.graph")
+def test_a_graph_with_a_loop_is_saved(graph, tmp_path):
+    x = cytape.placeholder("float64", (), name="x")
+    squared_until_8(x)
+    graph.save(tmp_path / "loop.graph")
+    loaded = cytape.Graph.load(tmp_path / "loop.graph")
+    assert cytape.Session(loaded).run("While:1", {"x:0": 2.0}) == 16.0
 
 
 def test_an_error_in_a_body_is_raised(graph):
