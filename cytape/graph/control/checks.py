@@ -146,6 +146,8 @@ def check_loop(
     for positions in (body_inputs, condition_inputs):
         _check_positions(positions, len(specs))
     _check_positions(ragged_stacks, n_stacks)
+    _require(
+        list(ragged_stacks) == sorted(set(ragged_stacks)), "a stack has its lengths in two places")
     first_lengths = 1 + n_variables + n_stacks
     _require(
         first_lengths + len(ragged_stacks) <= len(specs),
@@ -186,8 +188,10 @@ def _slice_spec(stack: Spec, is_ragged: bool) -> Spec:
 
 
 def _check_ragged(kept: Sequence[Spec], ragged: Any) -> None:
-    found = tuple(i for i, spec in enumerate(kept) if is_ragged(spec))
-    _require(ragged == found, f"what is ragged are {found} of what is kept, got {ragged!r}")
+    _check_positions(ragged, len(kept))
+    _require(
+        list(ragged) == sorted(set(ragged)) and all(is_ragged(kept[i]) for i in ragged),
+        f"{ragged} are not those of what is kept that have an unknown number of rows")
 
 
 def is_ragged(spec: Spec) -> bool:

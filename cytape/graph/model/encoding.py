@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -336,8 +336,7 @@ class Decoder:
         return array
 
     def _tensor(self, number: Any) -> Tensor:
-        """Return the tensor of an array, the same each time: bodies and their gradients share it.
-        """
+        """Return the tensor of an array, the same each time: gradients share it with bodies."""
         if type(number) is not int or number not in self._tensors:
             self._tensors[number] = tensor_of_copy(self.take_array(number))
         return self._tensors[number]
@@ -388,12 +387,12 @@ def listed(code: Any, length: int | None = None) -> list[Any]:
     return code
 
 
-def numbered(things: list[Any], number: Any, what: str) -> Any:
+def numbered(things: Sequence[Any], number: Any, what: str) -> Any:
     """Return one of some things, by a number that a file holds.
 
     Parameters
     ----------
-    things : list
+    things : sequence
     number : object
     what : str
         What they are, for the message.

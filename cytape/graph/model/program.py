@@ -103,14 +103,14 @@ class GraphBuilder:
         self.graph = graph
         self.decoder = decoder
         self.nodes = field(code, "nodes", list)
-        self.scopes = self.scope_numbers(field(code, "scopes", list))
-        self.contexts = [self.context(each) for each in field(code, "contexts", list)]
+        self._scopes = self._scope_numbers(field(code, "scopes", list))
+        self._contexts = [self._context(each) for each in field(code, "contexts", list)]
 
     def build_all(self) -> None:
         """Build them, and give them their names."""
         for node, code in enumerate(self.nodes):
             try:
-                self.build(node, code)
+                self._build(node, code)
             except Exception as error:
                 raise GraphFileError(f"op {node}, {brief(code)}, is not valid: {error}") from error
         self.graph._names.restore(
@@ -118,7 +118,7 @@ class GraphBuilder:
             {node for node, code in enumerate(self.nodes) if field(code, "named", bool)},
         )
 
-    def scope_numbers(self, names: list[Any]) -> list[int]:
+    def _scope_numbers(self, names: list[Any]) -> list[int]:
         if not names or names[0] != "":
             raise GraphFileError("the first scope has no name")
         for name in names[1:]:
@@ -127,37 +127,37 @@ class GraphBuilder:
             checked_name(name[:-1])
         return self.graph._names.restore_scopes(names)
 
-    def context(self, code: Any) -> Context:
+    def _context(self, code: Any) -> Context:
         original = field(code, "original", int)
         if original != -1:
             numbered(self.nodes, original, "op")
         return Context(
-            numbered(self.scopes, field(code, "scope", int), "scope"),
-            self.controls(field(code, "controls", list)),
+            numbered(self._scopes, field(code, "scope", int), "scope"),
+            self._controls(field(code, "controls", list)),
             field(code, "device", str),
-            tuple(self.override(pair) for pair in field(code, "overrides", list)),
+            tuple(self._override(pair) for pair in field(code, "overrides", list)),
             original,
             field({"recorded": True, **code}, "recorded", bool),
         )
 
-    def override(self, pair: Any) -> tuple[str, str]:
+    def _override(self, pair: Any) -> tuple[str, str]:
         op_type, name = listed(pair, 2)
         if type(op_type) is not str or type(name) is not str:
             raise GraphFileError(f"{brief(pair)} is no pair of names")
         return op_type, name
 
-    def controls(self, nodes: list[Any]) -> tuple[int, ...]:
+    def _controls(self, nodes: list[Any]) -> tuple[int, ...]:
         for node in nodes:
             numbered(self.nodes, node, "op")
         return tuple(sorted(set(nodes)))
 
-    def build(self, node: int, code: Any) -> None:
+    def _build(self, node: int, code: Any) -> None:
         graph = self.graph
         name = field(code, "op", str)
         op = OPS.get(name)
         if op is None:
             raise GraphFileError(f"no op {brief(name)} is declared: import the module that does it")
-        context = numbered(self.contexts, field(code, "context", int), "context")
+        context = numbered(self._contexts, field(code, "context", int), "context")
         if max((*context.controls, context.original), default=-1) >= node:
             raise GraphFileError("it is to wait for, or to differentiate, an op that follows")
         inputs = [self.tensor(symbol) for symbol in field(code, "inputs", list)]
@@ -175,7 +175,7 @@ class GraphBuilder:
             raise GraphFileError(
                 f"its outputs are {brief(outputs)}, which the file calls {brief(code['outputs'])}"
             )
-        if more := self.controls(field(code, "controls", list)):
+        if more := self._controls(field(code, "controls", list)):
             graph.add_control_inputs(
                 graph.operation_at(node), [graph.operation_at(other) for other in more]
             )
@@ -183,6 +183,16 @@ class GraphBuilder:
             graph.restore_handle(attrs["variable"], graph.outputs_of(node)[0])
 
     def tensor(self, symbol: Any) -> Tensor:
+        """Return the tensor of a symbol.
+
+        Parameters
+        ----------
+        symbol : object
+
+        Returns
+        -------
+        Tensor
+        """
         if type(symbol) is not int:
             raise GraphFileError(f"{brief(symbol)} is no tensor")
         return self.graph.tensor_at(symbol)

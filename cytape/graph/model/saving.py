@@ -188,13 +188,13 @@ class _Loader:
         """Return a function that was built already: none can run itself."""
         function = numbered(self.functions, number, "function")
         self.deepest = max(self.deepest, self.depths[number])
-        if self.deepest == MOST_NESTED:
-            raise GraphFileError(f"more than {MOST_NESTED} functions are in one another")
         return function
 
     def built_function(self, code: Any) -> Any:
         graph = new_body_graph(field(code, "name", str))
         GraphBuilder(graph, code, self.decoder).build_all()
+        if self.deepest == MOST_NESTED:
+            raise GraphFileError(f"more than {MOST_NESTED} functions are in one another")
         inputs, outputs = listed(code.get("inputs")), listed(code.get("outputs"))
         symbols = range(graph.n_symbols)
         for symbol in inputs:

@@ -71,6 +71,9 @@ cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
     others, other = graph.attrs[loop], &graph.nodes[loop]
     if (graph.ops[loop] is not graph.ops[node] or others["body"] is not body.history_of
             or other.first_output != graph.args[row.inputs]
+            or others["n_variables"] != attrs["n_variables"]
+            or others["n_stacks"] != attrs["n_stacks"]
+            or others["ragged_kept"] != attrs["ragged_kept"][:len(others["ragged_kept"])]
             or others["reverse"] != attrs["reverse"]
             or others["ragged_stacks"] != attrs["ragged_stacks"]
             or len(others["body_inputs"]) != len(attrs["body_inputs"])):

@@ -1,0 +1,365 @@
+"""Files whose branches and loops do not fit together."""
+
+import copy
+import random
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import GraphError, GraphFileError
+from cytape.graph.control.loops import Loop
+from cytape.graph.model import container
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.tensor.state import building_into
+from tests.graph.model.test_saving import loaded, mutate
+from tests.graph.model.test_saving_bodies import (
+    a_loop_with_a_limit,
+    graph_of,
+    nested_branches,
+    nested_loops,
+    through_a_file,
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bodies") / "graph"
+    graph_of(nested_loops, (None, 3)).save(path)
+    return path
+
+
+@pytest.fixture
+def program(file):
+    return container.read(file)
+
+
+def node_of(program, op, number=0):
+    return [code for code in program["nodes"] if code["op"] == op][number]
+
+
+def function_with(program, op):
+    return next(f for f in program["functions"] if any(n["op"] == op for n in f["nodes"]))
+
+
+def last_loop(program):
+    return node_of(program, "While", -1)["attrs"]
+
+
+def runs_itself(program):
+    function = function_with(program, "While")
+    node_of(function, "While")["attrs"]["body"] = {
+        "function": program["functions"].index(function)}
+
+
+def runs_a_later_one(program):
+    function = function_with(program, "While")
+    node_of(function, "While")["attrs"]["body"] = {"function": len(program["functions"]) - 1}
+
+
+def no_such_function(program):
+    last_loop(program)["body"] = {"function": len(program["functions"])}
+
+
+def negative_function(program):
+    last_loop(program)["body"] = {"function": -1}
+
+
+def true_as_function(program):
+    last_loop(program)["body"] = {"function": True}
+
+
+def another_body(program):
+    last_loop(program)["body"] = node_of(program, "While")["attrs"]["body"]
+
+
+def another_condition(program):
+    node_of(program, "While")["attrs"]["condition"] = node_of(program, "While")["attrs"]["body"]
+
+
+def no_body(program):
+    last_loop(program)["body"] = None
+
+
+def number_as_body(program):
+    last_loop(program)["body"] = 3
+
+
+def more_variables(program):
+    last_loop(program)["n_variables"] += 1
+
+
+def variables_for_stacks(program):
+    attrs = last_loop(program)
+    assert attrs["n_stacks"]
+    attrs["n_variables"] += 1
+    attrs["n_stacks"] -= 1
+
+
+def very_many_variables(program):
+    last_loop(program)["n_variables"] = 10**30
+
+
+def negative_stacks(program):
+    last_loop(program)["n_stacks"] = -1
+
+
+def true_as_number(program):
+    last_loop(program)["n_stacks"] = True
+
+
+def number_as_reverse(program):
+    last_loop(program)["reverse"] = 1
+
+
+def input_too_far(program):
+    last_loop(program)["body_inputs"] = {"tuple": [1000]}
+
+
+def negative_input(program):
+    last_loop(program)["body_inputs"]["tuple"][:1] = [-1]
+
+
+def other_ragged_stacks(program):
+    last_loop(program)["ragged_stacks"] = {"tuple": []}
+
+
+def ragged_stacks_too_far(program):
+    last_loop(program)["ragged_stacks"] = {"tuple": [7]}
+
+
+def other_ragged_kept(program):
+    kept = next(n for n in program["nodes"] if n["op"] == "While"
+                and n["attrs"]["ragged_kept"]["tuple"])
+    kept["attrs"]["ragged_kept"] = {"tuple": []}
+
+
+def one_branch(program):
+    function = function_with(program, "Cond")
+    node_of(function, "Cond")["attrs"]["branches"]["tuple"].pop()
+
+
+def positions_of_one_branch(program):
+    function = function_with(program, "Cond")
+    node_of(function, "Cond")["attrs"]["positions"]["tuple"].pop()
+
+
+def branch_inputs_too_far(program):
+    function = function_with(program, "Cond")
+    node_of(function, "Cond")["attrs"]["positions"]["tuple"][0]["tuple"][0] = 50
+
+
+def function_without_inputs(program):
+    program["functions"][0]["inputs"] = []
+
+
+def function_with_an_input_twice(program):
+    function = function_with(program, "While")
+    function["inputs"][1] = function["inputs"][0]
+
+
+def function_with_a_result_as_input(program):
+    function = function_with(program, "Cond")
+    function["inputs"][-1] = function["outputs"][0]
+
+
+def function_with_an_input_too_far(program):
+    program["functions"][0]["inputs"][0] = 10**6
+
+
+def function_with_an_output_too_far(program):
+    program["functions"][0]["outputs"] = [10**6]
+
+
+def function_without_outputs(program):
+    program["functions"][0]["outputs"] = []
+
+
+def function_with_an_unknown_op(program):
+    program["functions"][0]["nodes"][-1]["op"] = "NoSuchOp"
+
+
+def function_without_a_name(program):
+    del program["functions"][0]["name"]
+
+
+def number_as_a_function(program):
+    program["functions"][0] = 3
+
+
+def number_as_functions(program):
+    program["functions"] = 3
+
+
+def history(program):
+    return next(f for f in program["functions"] if f["history of"] >= 0)
+
+
+def history_of_itself(program):
+    function = history(program)
+    function["history of"] = program["functions"].index(function)
+
+
+def history_of_another(program):
+    function = history(program)
+    function["history of"] = 1 if function["history of"] != 1 else 0
+
+
+def history_of_nothing(program):
+    history(program)["history of"] = -2
+
+
+@pytest.mark.parametrize("change", [
+    runs_itself, runs_a_later_one, no_such_function, negative_function, true_as_function,
+    another_body, another_condition, no_body, number_as_body, more_variables,
+    variables_for_stacks, very_many_variables, negative_stacks, true_as_number,
+    number_as_reverse, input_too_far, negative_input, other_ragged_stacks,
+    ragged_stacks_too_far, other_ragged_kept, one_branch, positions_of_one_branch,
+    branch_inputs_too_far, function_without_inputs, function_with_an_input_twice,
+    function_with_a_result_as_input, function_with_an_input_too_far,
+    function_with_an_output_too_far, function_without_outputs, function_with_an_unknown_op,
+    function_without_a_name, number_as_a_function, number_as_functions, history_of_itself,
+    history_of_another, history_of_nothing,
+], ids=lambda change: change.__name__)  # fmt: skip
+def test_invalid_programs_are_refused(program, tmp_path, change):
+    code, arrays = program
+    loaded(tmp_path, code, arrays)
+    change(code)
+    with pytest.raises(GraphFileError):
+        loaded(tmp_path, code, arrays)
+
+
+def test_the_history_of_a_loop_computes_the_same(tmp_path):
+    graph_of(a_loop_with_a_limit).save(tmp_path / "graph")
+    program, arrays = container.read(tmp_path / "graph")
+    loaded(tmp_path, program, arrays)
+    for op, change in ("Tanh", {"op": "Sin"}), ("Add", {"inputs": [0, 0]}):
+        other = copy.deepcopy(program)
+        function = history(other)
+        node = next(n for n in function["nodes"] if n["op"] == op and n["outputs"][0][1])
+        node.update(change)
+        with pytest.raises(GraphFileError, match="does not compute what function"):
+            loaded(tmp_path, other, arrays)
+
+
+def test_messages_say_what_does_not_fit(program, tmp_path):
+    code, arrays = program
+    more_variables(code)
+    with pytest.raises(GraphFileError, match="'While'.*lengths are int64"):
+        loaded(tmp_path, code, arrays)
+
+
+def test_files_from_before_functions_were_in_them(tmp_path):
+    graph = cytape.Graph()
+    cnp.sin(graph.placeholder("float64", (), name="x"))
+    graph.save(tmp_path / "graph")
+    program, arrays = container.read(tmp_path / "graph")
+    assert program.pop("functions") == []
+    assert loaded(tmp_path, program, arrays).listing() == graph.listing()
+
+
+def test_files_cannot_nest_without_end(tmp_path):
+    nested_branches(2).save(tmp_path / "graph")
+    program, arrays = container.read(tmp_path / "graph")
+    inner = program["functions"].index(function_with(program, "Cond"))
+    for n in range(3000):
+        function = copy.deepcopy(program["functions"][inner])
+        node_of(function, "Cond")["attrs"]["branches"]["tuple"][0] = {
+            "function": len(program["functions"]) - 1 if n else inner}
+        for node in function["nodes"]:  # an array is used once: there is none for so many
+            if node["op"] == "Constant":
+                node["attrs"] = {"value": {"tensor": node["attrs"]["value"]["tensor"]}}
+        program["functions"].append(function)
+    with pytest.raises(GraphFileError, match="more than 64 functions are in one another"):
+        loaded(tmp_path, program, arrays)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_edited_programs_load_or_raise(file, tmp_path, seed):
+    rng = random.Random(seed)
+    program, arrays = container.read(file)
+    outcomes = set()
+    for _ in range(40):
+        edited = copy.deepcopy(program)
+        for _ in range(rng.randint(1, 3)):
+            functions = edited.get("functions")
+            inside = functions and type(functions) is list and rng.random() < 0.7
+            mutate(rng.choice(functions) if inside else edited, rng)
+        try:
+            graph = loaded(tmp_path, edited, arrays)
+        except GraphFileError:
+            outcomes.add("refused")
+            continue
+        outcomes.add("loaded")
+        graph.save(tmp_path / "again")
+        assert cytape.Graph.load(tmp_path / "again").listing() == graph.listing()
+    assert outcomes == {"refused", "loaded"}
+
+
+# ---- what only a run can find out
+
+
+def loop_over_rows(graph, reverse):
+    """A loop over as many slices as is fed, and what they are in a stack of as many as is fed."""
+    body = FunctionGraph("sum", None)
+    total, row = body.argument((), "float64"), body.argument((3,), "float64")
+    with building_into(body):
+        trace = ConcreteFunction(
+            "sum", body, list(map(body.symbol_of, (total, row))), [total + cnp.sum(row)])
+    with graph.as_default():
+        limit = graph.placeholder("int64", (), name="limit")
+        stack = graph.placeholder("float64", (None, 3), name="stack")
+        results = Loop(
+            trace, limit, [cytape.constant(0.0)], [stack], [], reverse=reverse).call()
+    return cytape.identity(results[1], name="total")
+
+
+def loop_over_ragged(graph, reverse):
+    """The same, whose slices have as many rows as is fed: an inner loop goes over them."""
+    body = FunctionGraph("sums", None)
+    total, rows = body.argument((), "float64"), body.argument((None, 3), "float64")
+    with building_into(body):
+        inner = FunctionGraph("sum", body)
+        inner_total, row = inner.argument((), "float64"), inner.argument((3,), "float64")
+        with building_into(inner):
+            trace = ConcreteFunction(
+                "sum", inner, list(map(inner.symbol_of, (inner_total, row))),
+                [inner_total + cnp.sum(row)])
+        results = Loop(trace, cytape.constant(1), [total], [rows], []).call()
+        trace = ConcreteFunction(
+            "sums", body, list(map(body.symbol_of, (total, rows))), [results[1]])
+    with graph.as_default():
+        limit = graph.placeholder("int64", (), name="limit")
+        stack = graph.placeholder("float64", (None, 3), name="stack")
+        lengths = graph.placeholder("int64", (None,), name="lengths")
+        results = Loop(trace, limit, [cytape.constant(0.0)], [stack], [], lengths={0: lengths},
+                       reverse=reverse).call()
+    return cytape.identity(results[1], name="total")
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_no_row_is_read_that_a_stack_has_not(tmp_path, reverse):
+    loop_over_rows(graph := cytape.Graph(), reverse)
+    session = cytape.Session(through_a_file(graph, tmp_path))
+    stack = np.ones((4, 3))
+    for _ in range(3):
+        assert session.run("total:0", {"limit:0": 4, "stack:0": stack}) == 12.0
+        for limit in 5, 10**6, 10**15:
+            with pytest.raises((GraphError, IndexError), match="slices of a stack|out of bounds"):
+                session.run("total:0", {"limit:0": limit, "stack:0": stack})
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_no_row_is_read_that_lengths_say_a_stack_had(tmp_path, reverse):
+    loop_over_ragged(graph := cytape.Graph(), reverse)
+    session = cytape.Session(through_a_file(graph, tmp_path))
+    stack = np.ones((4, 3))
+    for _ in range(3):
+        feeds = {"limit:0": 2, "stack:0": stack, "lengths:0": np.array([1, 3])}
+        assert session.run("total:0", feeds) == 6.0
+        for limit, lengths in (3, [1, 3]), (2, [10**12, 10**12]), (2, [-1, 0]), (2, [0, -5]):
+            with pytest.raises((GraphError, IndexError)):
+                session.run("total:0", {
+                    **feeds, "limit:0": limit, "lengths:0": np.array(lengths)})
