@@ -163,17 +163,18 @@ def check_loop(
         for i, stack in enumerate(specs[1 + n_variables : first_lengths])
     ]
     check_call("the body", body, variables + slices + [specs[i] for i in body_inputs])
+    carried = list(map(body.graph.spec_of, body.input_symbols[:n_variables]))
     outputs = list(map(body.graph.spec_of, body.output_symbols))
     n_given = 0 if assigned is None else len(given_symbols(body.graph))
     _require(
         len(outputs) >= n_variables + n_given,
         f"the body returns {len(outputs)} tensors, less than loop variables and what its nodes "
         "found")
-    _check_specs("the loop carries", variables, outputs[:n_variables])
+    _check_specs("the loop carries", carried, outputs[:n_variables])
     _check_ragged(outputs[n_variables:], ragged_kept)
     if condition is not None:
         check_call(
-            "the condition", condition, variables + [specs[i] for i in condition_inputs])
+            "the condition", condition, carried + [specs[i] for i in condition_inputs])
         _require(len(condition.output_symbols) == 1, "the condition does not return one tensor")
         _check_predicate(
             "what the condition returns", condition.graph.spec_of(condition.output_symbols[0]))

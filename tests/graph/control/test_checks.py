@@ -56,7 +56,7 @@ def test_what_fits():
     ({"body_inputs": (-1,)}, "not positions"), ({"condition_inputs": (True,)}, "not positions"),
     ({"condition_inputs": (1,)}, "the condition takes 1 operands, got 2"),
     ({"reverse": 1}, "reverse must be"), ({"ragged_stacks": (1,)}, "not positions among 1"),
-    ({"ragged_kept": (1,)}, "what is ragged"), ({"assigned": (1,)}, "tuple of variables"),
+    ({"ragged_kept": (1,)}, "not positions among 1"), ({"assigned": (1,)}, "tuple of variables"),
     ({"assigned": 3}, "tuple of variables"),
 ])  # fmt: skip
 def test_loops_that_do_not_fit(loop, changes, message):
@@ -73,7 +73,9 @@ def test_loops_that_do_not_fit(loop, changes, message):
     (LOOP, {"body": traced(lambda v, row: [], SCALAR, ROW)}, "the body returns 0 tensors"),
     (RAGGED_LOOP, {"specs": [COUNT, SCALAR, ROWS, ROW]}, "lengths are int64"),
     (RAGGED_LOOP, {"specs": [COUNT, SCALAR, ROWS]}, "there are 3 inputs"),
-    (RAGGED_LOOP, {"ragged_kept": ()}, r"what is ragged are \(0,\)"),
+    (LOOP, {"ragged_kept": (0,)}, r"\(0,\) are not those of what is kept"),
+    (RAGGED_LOOP, {"ragged_kept": (0, 0)}, r"\(0, 0\) are not those"),
+    (RAGGED_LOOP, {"ragged_stacks": (0, 0)}, "its lengths in two places"),
 ])  # fmt: skip
 def test_specs_that_do_not_fit(loop, changes, message):
     with pytest.raises(GraphError, match=message):

@@ -81,8 +81,25 @@ def a_loop_over_slices(x):
     return y
 
 
+def a_loop_with_checkpoints(x):
+    return cytape.while_loop(
+        lambda v, i: i < 9, lambda v, i: (cnp.sin(v) * x + cnp.tanh(v), i + 1),
+        (x, cytape.constant(0)), checkpoints=3)[0]
+
+
+def a_scan(x):
+    return cytape.scan(lambda v, row: cnp.tanh(v + row), x, initializer=x[0] * 0.0)
+
+
+def cases(x):
+    n = cnp.sum(x > 0).astype("int64")
+    return cytape.switch_case(
+        n % 3, [lambda: cnp.sin(x), lambda: a_loop_with_a_limit(x), lambda: x**2])
+
+
 PROGRAMS = [
-    a_branch, a_loop, a_loop_with_a_limit, nested_loops, a_loop_in_a_branch, a_loop_over_slices]
+    a_branch, a_loop, a_loop_with_a_limit, nested_loops, a_loop_in_a_branch, a_loop_over_slices,
+    a_loop_with_checkpoints, a_scan, cases]
 
 
 def graph_of(program, shape=(2, 3)):
