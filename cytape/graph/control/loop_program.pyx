@@ -20,6 +20,8 @@ from .nested cimport (
 
 from cytape.errors import GraphError
 
+cdef object graph_error = GraphError
+
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
@@ -463,7 +465,7 @@ cdef bint give_row(RowsRead* read, char** data, int64_t place, bint is_reverse) 
 
 
 cdef int no_such_row() noexcept with gil:
-    PyErr_SetString(GraphError, b"a loop takes more slices of a stack than there are")
+    PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
     return INTERRUPTED
 
 
