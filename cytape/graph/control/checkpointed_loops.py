@@ -2,7 +2,7 @@
 
 When the gradient is asked for it is known how many iterations there were, also of a loop with a
 condition. So the loop itself keeps nothing; its gradient is an op that goes forward once more, over
-blocks of iterations, by a schedule of `checkpointing.schedules`, and back through one block after
+blocks of iterations, by a schedule of `core.schedules`, and back through one block after
 the other as the gradient of a loop does that keeps what every iteration leaves.
 
 The derivatives of that op are those of the gradient that keeps everything.
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cytape.checkpointing.schedules import Kind, reversal, sweep
+from cytape.core.schedules import Kind, reversal, sweep
 from cytape.errors import GraphError
 from cytape.graph.tracing.bodies import Operands, closed, dense, inlined, like, zeros
 from cytape.graph.tracing.concrete_function import ConcreteFunction

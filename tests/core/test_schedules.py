@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cytape.checkpointing.schedules import (
+from cytape.core.schedules import (
     Kind,
     OnlineSnapshots,
     fewest_advances,
