@@ -8,9 +8,7 @@ With s snapshots and every step advanced over at most r times one can reverse bi
 steps; that many repetitions, or one less, for every step are the fewest advances in all.
 
 A. Griewank and A. Walther, "Algorithm 799: revolve", ACM Transactions on Mathematical Software 26
-(2000). Where nobody knows how many steps there will be snapshots are placed as in Q. Wang, P. Moin
-and G. Iaccarino, "Minimal repetition dynamic checkpointing algorithm for unsteady adjoint
-calculation", SIAM Journal on Scientific Computing 31 (2009), which needs as few repetitions.
+(2000).
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from enum import Enum
 from math import comb
 from typing import NamedTuple
 
-__all__ = ["Action", "Kind", "OnlineSnapshots", "fewest_advances", "reversal", "sweep"]
+__all__ = ["Action", "Kind", "fewest_advances", "reversal", "sweep"]
 
 
 class Kind(Enum):
@@ -147,70 +145,6 @@ def reversal(stored: Sequence[int], n_steps: int, n_snapshots: int) -> Iterator[
             yield Action(Kind.ADVANCE, kept[-1], stop - 1)
         yield Action(Kind.REVERSE, stop - 1)
         stop -= 1
-
-
-class OnlineSnapshots:
-    """The states to store in a first pass over steps whose number nobody knows.
-
-    Parameters
-    ----------
-    n_snapshots : int
-        At least one.
-
-    Attributes
-    ----------
-    stored : list of int
-        Ascending.
-
-    Examples
-    --------
-    >>> snapshots = OnlineSnapshots(3)
-    >>> for state in range(6):
-    ...     stored = snapshots.store(state)
-    >>> snapshots.stored, len(list(reversal(snapshots.stored, 6, 3)))
-    ([0, 2, 5], 18)
-    """
-
-    def __init__(self, n_snapshots: int) -> None:
-        _check(0, n_snapshots)
-        self.stored: list[int] = []
-        self._levels: list[int] = []
-        self._n_snapshots = n_snapshots
-
-    def store(self, state: int) -> int | None:
-        """Reach a state, the next one: return which is to be forgotten for it.
-
-        Parameters
-        ----------
-        state : int
-
-        Returns
-        -------
-        int or None
-            A state stored before, or this one if it is not to be stored. None: there is room.
-        """
-        level, dropped = 0, None
-        if len(self.stored) == self._n_snapshots:
-            place = self._dispensable()
-            if place is None:  # the last one: its place is a level higher from here on
-                place = len(self.stored) - 1
-                if place == 0:  # which everything starts from
-                    return state
-                level = self._levels[place] + 1
-            dropped = self.stored.pop(place)
-            self._levels.pop(place)
-        self.stored.append(state)
-        self._levels.append(level)
-        return dropped
-
-    def _dispensable(self) -> int | None:
-        """Return the place of the last state that a later one of a higher level makes needless."""
-        highest = -1
-        for place in reversed(range(1, len(self._levels))):
-            if self._levels[place] < highest:
-                return place
-            highest = max(highest, self._levels[place])
-        return None
 
 
 def _check(n_steps: int, n_snapshots: int) -> None:

@@ -35,6 +35,11 @@ cdef id_t new_id() noexcept:
     return last_id
 
 
+def newest_id() -> int:
+    """Return the last id that was given to a value: those made later have larger ones."""
+    return last_id
+
+
 @cython.final
 @cython.no_gc
 @cython.freelist(512)

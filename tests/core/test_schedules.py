@@ -3,12 +3,9 @@
 import functools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cytape.core.schedules import (
     Kind,
-    OnlineSnapshots,
     fewest_advances,
     reversal,
     sweep,
@@ -67,27 +64,7 @@ def test_ten_thousand_steps_with_a_hundred_snapshots():
     assert stored[-1] + advances(stored, 10_000, 100) == fewest_advances(10_000, 100) == 24_747
 
 
-def online(n_steps, n_snapshots):
-    snapshots = OnlineSnapshots(n_snapshots)
-    kept = set()
-    for state in range(n_steps):
-        dropped = snapshots.store(state)
-        kept.add(state)
-        kept.discard(dropped)
-        assert sorted(kept) == snapshots.stored
-        assert len(kept) <= n_snapshots
-    return snapshots.stored
-
-
-@given(st.integers(1, 300), st.integers(1, 20))
-def test_steps_of_unknown_number_are_reversed_too(n_steps, n_snapshots):
-    taken = n_steps - 1 + advances(online(n_steps, n_snapshots), n_steps, n_snapshots)
-    # The sweep goes to the end here; beyond that the repetitions are those of the known number.
-    assert taken <= 1.5 * fewest_advances(n_steps, n_snapshots) + 1
-
-
 def test_nothing_is_advanced_where_all_states_fit():
-    assert advances(online(20, 20), 20, 20) == 0
     assert advances(sweep(20, 20), 20, 20) == 0
 
 
@@ -100,7 +77,6 @@ def test_no_steps():
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: sweep(-1, 3), "must not be negative, got -1"),
     (lambda: sweep(3, 0), "at least one state must be stored"),
-    (lambda: OnlineSnapshots(0), "at least one state must be stored"),
     (lambda: list(reversal([1], 3, 2)), "the first must be 0"),
     (lambda: list(reversal([0, 1, 2], 3, 2)), "of 2 states at the most"),
 ])

@@ -130,6 +130,26 @@ def test_derivatives_of_arrays_are_arrays():
     assert np.array_equal(inner(X), 3 * X**2) and type(inner(X)) is np.ndarray
 
 
+@pytest.mark.parametrize("f", [
+    cytape.hessian(lambda x: cnp.sum(x * x)),  # of zeros and ones that are made inside
+    lambda x: cytape.TensorArray("float64", size=2).write(0, x).stack(),
+    lambda x: cytape.constant(2.0) * x,
+])
+def test_tensors_that_are_made_inside_are_nobodys(f):
+    function = cytape.function(f)
+    for _ in range(2):
+        assert type(function(X)) is np.ndarray
+    assert type(function(cytape.constant(X))) is cytape.Tensor
+
+
+def test_gradients_of_what_does_not_matter_are_arrays():
+    f = cytape.function(cytape.value_and_grad(lambda p: cnp.sum(p["a"] ** 2)))
+    value, gradients = f({"a": X, "b": X})
+    assert type(value) is np.float64
+    assert type(gradients["a"]) is type(gradients["b"]) is np.ndarray
+    assert not gradients["b"].any()
+
+
 def rosenbrock(x):
     return cnp.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
 

@@ -42,7 +42,7 @@ def check_parallel_iterations(number: Any) -> None:
 
 def as_predicate(argument: str, pred: Any) -> Tensor:
     """Return a boolean scalar as a tensor."""
-    tensor = convert_to_tensor(pred)
+    tensor = as_tensor(pred)
     if tensor.dtype != np.bool_:
         raise TypeError(f"{argument} must be boolean, got {tensor.dtype}: compare it, say with 0")
     if not may_agree(tensor.shape, ()):
@@ -64,6 +64,8 @@ def as_tensor(x: Any, dtype: Any = None) -> Tensor:
     if isinstance(x, (int, float, complex)) and not isinstance(x, (bool, np.generic)) and (
             dtype is not None and np.result_type(dtype, x) == dtype):
         return constant(x, dtype)
+    if x is None:
+        raise ValueError("a function returned None: was the return statement forgotten?")
     return convert_to_tensor(x)
 
 

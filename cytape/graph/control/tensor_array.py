@@ -140,6 +140,9 @@ class TensorArray:
         rows = Rows(None, written, size, self.dynamic_size)
         return rows.blank(self.element_shape, self.dtype) if is_known(self.element_shape) else rows
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("a TensorArray is no array: stack() it")
+
     def __repr__(self) -> str:
         form = self._form
         if isinstance(form, Elements):

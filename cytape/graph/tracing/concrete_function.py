@@ -95,6 +95,7 @@ class ConcreteFunction:
         self._derivatives: dict[tuple, Derivatives] = {}
         self._report: Callable[[], None] | None = None
         self.last_use = 0  # whoever keeps several says
+        self.uses_tensors = True  # of a user's, from outside; whoever has it traced may know better
         # The body of a loop that returns the same, and less: one call can stand for both.
         self.history_of: ConcreteFunction | None = None
         self._n_constant_bytes, self._bodies = kept_by(graph, ConcreteFunction)
@@ -181,9 +182,9 @@ class ConcreteFunction:
 
     def call_plainly(self, tensors: list) -> Any:
         """Do the same where no tensor was passed; if none is used either, return arrays."""
-        if self.captured_inputs or self.variable_places or current_graph() is not None:
+        if self.uses_tensors or current_graph() is not None:
             return self.call(tensors)
-        return self._results.pack(self.run(tensors), _as_array)
+        return self._results.pack(self.run(tensors + self.captured_inputs), _as_array)
 
     def call_with(self, inputs: list) -> Any:
         """Call the trace with tensors for all its placeholders, those of captures among them."""

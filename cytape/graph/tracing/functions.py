@@ -31,6 +31,7 @@ from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor, plain_array
+from cytape.tensor.value import newest_id
 from cytape.tensor.variable import Variable
 
 __all__ = ["Function", "function"]
@@ -326,6 +327,7 @@ class Function:
         self, args: tuple, kwargs: dict, variables: list[Variable],
         may_make_variables: Callable[[], bool],
     ) -> ConcreteFunction:
+        newest = newest_id()
         graph = FunctionGraph(self.name, current_graph())
         graph.may_make_variables = may_make_variables
         arguments: list[int] = []
@@ -347,6 +349,9 @@ class Function:
             outputs = call_traced(graph, self.__wrapped__, args, kwargs)
             trace = ConcreteFunction(
                 self.name, graph, arguments, outputs, variables=variables, **self._gradients)
+        # Tensors that were made meanwhile are nobody's.
+        trace.uses_tensors = bool(trace.variable_places) or any([
+            x.id <= newest or isinstance(x, Variable) for x in trace.captured_inputs])
         graph.may_make_variables = _no  # not a closure, which knows this function
         self._n_traces += 1
         return trace

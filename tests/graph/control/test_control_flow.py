@@ -678,3 +678,13 @@ def test_graphs_with_loops_and_branches_are_collected():
     del graph
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("loop", [
+    lambda x: cytape.while_loop(lambda i: None, lambda i: i + 1, [x]),
+    lambda x: cytape.map_fn(lambda row: None, cytape.constant([1.0, 2.0])),
+])
+def test_a_return_statement_that_was_forgotten(loop):
+    for call in (loop, cytape.function(loop)):
+        with pytest.raises(ValueError, match="was the return statement forgotten"):
+            call(cytape.constant(1.0))

@@ -153,8 +153,8 @@ def test_results_of_branches_everywhere(sign):
 def test_a_branch_that_does_not_write():
     f = cytape.function(lambda p, x: cytape.cond(
         p, lambda: array(2).write(0, x), lambda: array(2)).stack())
-    assert f(np.True_, X).numpy().tolist() == [X.tolist(), [0.0] * 3]
-    assert f(np.False_, X).numpy().tolist() == [[0.0] * 3] * 2
+    assert f(np.True_, X).tolist() == [X.tolist(), [0.0] * 3]
+    assert f(np.False_, X).tolist() == [[0.0] * 3] * 2
 
 
 # ---- random programs
@@ -445,3 +445,10 @@ def test_elements_of_different_shapes():
 def test_weak_numbers_take_its_dtype():
     ta = cytape.TensorArray("float32", 2).write(np.int32(0), 1).write(np.array(1), 2.5)
     assert (ta.stack().dtype, ta.stack().numpy().tolist()) == (np.float32, [1.0, 2.5])
+
+
+@pytest.mark.parametrize("use", [np.sum, cnp.sum, np.max, np.asarray, np.mean])
+def test_functions_of_numpy_ask_for_the_stacked_array(use):
+    array = cytape.TensorArray("float64", size=2).write(0, 1.0).write(1, 2.0)
+    with pytest.raises(TypeError, match=r"stack\(\)"):
+        use(array)
