@@ -33,7 +33,7 @@ TRANSFORMS = {
     "hessian_vector_product": lambda f: cytape.hessian_vector_product(f)(X, ONES),
     "make_ggnvp": lambda f: cytape.make_ggnvp(f)(X)(ONES),
     "jet": lambda f: cytape.jet(f, X, [ONES])[1][0],
-    "function of grad": lambda f: cytape.function(cytape.grad(f))(X).numpy(),
+    "function of grad": lambda f: cytape.function(cytape.grad(f))(X),
     "grad of function": lambda f: cytape.grad(cytape.function(f))(X),
 }
 OUTSIDE_GRAPHS = {name: t for name, t in TRANSFORMS.items() if "function" not in name}

@@ -108,6 +108,12 @@ def _cleared(x, index, *, axis):
 
 def _updated(x, rows, index, n_rows, *, axis):
     updated = np.array(x)
+    expected = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+    if rows.shape != expected:  # NumPy would broadcast some
+        raise ValueError(
+            f"TensorArray: elements of shape {x.shape[axis + 1 :]} are written to "
+            f"{index.size} places, got an array of shape {rows.shape} for them"
+        )
     updated[_at(index, axis)] = rows
     return updated
 

@@ -24,7 +24,7 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import general
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import Spec
+from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
@@ -49,6 +49,7 @@ def checkpointed_gradients(
     loop: Any,
     call: Callable[[Tensor, list[Tensor], list[Tensor], list[Tensor]], list[Tensor]],
     checkpoints: Checkpoints,
+    finals: Sequence[Any],
     gradients: Sequence[Tensor | None],
     wanted: Sequence[int],
 ) -> list[Tensor | None]:
@@ -62,8 +63,10 @@ def checkpointed_gradients(
         Calls such a loop, with a limit, loop variables, stacks and what is the same in all
         iterations; returns the loop variables.
     checkpoints : Checkpoints
+    finals : sequence of Tensor
+        The loop variables after the last iteration.
     gradients : sequence of Tensor or None
-        Of the loop variables.
+        Of these.
     wanted : sequence of int
         Which of what is the same in all iterations needs a gradient.
 
@@ -100,8 +103,7 @@ def checkpointed_gradients(
                 graph, [limit, *variables, *seeds], stacks + same, loop.stacks + loop.same,
                 results))
     (advance, passed, _), (reverse, passed_back, _) = blocks
-    start = [zeros(loop.variables[i]) if gradients[i] is None else convert_to_tensor(gradients[i])
-             for i in carried]
+    start = final_seeds(loop, finals, gradients, carried)
     operands = Operands(())
     operands.tensors = [loop.limit, *loop.variables, *start]
     attrs = {
@@ -118,6 +120,20 @@ def checkpointed_gradients(
     by_argument = dict(zip([*carried, *[n + i for i in found]],
                            _listed(gradients_found), strict=True))
     return [by_argument.get(i) for i in (*range(n), *[n + i for i in wanted])]
+
+
+def final_seeds(
+    loop: Any, finals: Sequence[Any], gradients: Sequence[Any], carried: Sequence[int]
+) -> list[Tensor]:
+    """Return the gradients of some loop variables after the last iteration; zeros for none."""
+    seeds = []
+    for i in carried:
+        if gradients[i] is not None:
+            seeds.append(convert_to_tensor(gradients[i]))
+        else:
+            keeps_shape = loop.body.graph.spec_of(loop.body.input_symbols[i]).known
+            seeds.append(zeros(loop.variables[i] if keeps_shape else convert_to_tensor(finals[i])))
+    return seeds
 
 
 def _stack_of(graph: FunctionGraph, x: Tensor) -> Tensor:
@@ -238,7 +254,8 @@ def _forward(
 
 
 def _shape_rule(*specs: Spec, reverse: ConcreteFunction, **_: Any) -> list[Spec]:
-    return list(map(reverse.graph.spec_of, reverse.output_symbols))
+    specs = map(reverse.graph.spec_of, reverse.output_symbols)
+    return [symbolic_spec(spec.shape, spec.dtype) for spec in specs]  # not of that graph's tensors
 
 
 class _Plain:

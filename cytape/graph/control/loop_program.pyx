@@ -129,6 +129,8 @@ cdef class LoopProgram(Subprogram):
                 return False
         for i in range(len(body.fetches) - n):
             spec = body.spec(body.fetches[n + i])
+            if code.spec(first_output + 1 + n + i).shape is None:
+                return False
             if i not in self.attrs["ragged_kept"]:
                 if not spec.known:
                     return False

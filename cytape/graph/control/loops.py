@@ -18,7 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.checkpointed_loops import Checkpoints, checkpointed_gradients
+from cytape.graph.control.checkpointed_loops import (
+    Checkpoints,
+    checkpointed_gradients,
+    final_seeds,
+)
 from cytape.graph.control.checks import check_loop, is_ragged
 from cytape.graph.control.control_ops import LoopOp, kept_arrays, slices_of
 from cytape.graph.control.residuals import extracted, residuals
@@ -316,8 +320,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     backward = extracted(
         graph, [*seeds, *sums, *[parts[i] for i in used_parts], *[same[i] for i in used_same]],
         results, graph.stateful)
-    start = [zeros(loop.variables[i]) if gradients[1 + i] is None
-             else convert_to_tensor(gradients[1 + i]) for i in carried]
+    start = final_seeds(loop, op.outputs[1:], gradients[1:], carried)
     results = Loop(
         backward, loop.limit, start + [zeros(loop.arguments[i]) for i in summed],
         [stacks[i] for i in used_parts], [actual_same[i] for i in used_same],
@@ -341,7 +344,8 @@ def _checkpointed_vjp(
                     ragged_kept=loop.ragged_kept).call()[1 : 1 + n]
 
     found = checkpointed_gradients(
-        loop, call, Checkpoints(*op.attrs["checkpoints"]), gradients[1 : 1 + n],
+        loop, call, Checkpoints(*op.attrs["checkpoints"]), op.outputs[1 : 1 + n],
+        gradients[1 : 1 + n],
         [i - first_same for i in wanted])
     by_position: list[Tensor | None] = [None] * len(op.inputs)
     for i, gradient in zip([*range(n), *wanted], found, strict=True):

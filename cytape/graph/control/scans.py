@@ -22,6 +22,7 @@ from cytape.graph.tracing.bodies import given_symbols, like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.functions import function
+from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.joining import concatenate, stack, unstack
 from cytape.ops.shaping import size
@@ -336,9 +337,7 @@ class _Sequence:
         given = [body.tensor_at(symbol) for symbol in given_symbols(body)]
         symbols = list(map(body.symbol_of, (*arguments, *slices)))
         trace = ConcreteFunction(body.name, body, symbols, outputs + given)
-        count = in_graph(graph, convert_to_tensor(
-            np.asarray(tensors[0].shape[0], np.int64) if tensors[0].shape is not None and (
-                tensors[0].shape[0] is not None) else size(tensors[0], 0)))
+        count = in_graph(graph, self._count(tensors))
         _, *values = Loop(
             trace, count, start, tensors, trace.captured_inputs, reverse=self._reverse,
             ragged_kept=ragged_places(trace, len(start), len(results)),
@@ -346,6 +345,25 @@ class _Sequence:
         name_result(graph, self._name, bool(body.stateful))
         n = len(start)
         return values[:n], nest.pack_sequence_as(structure, values[n : n + len(results)])
+
+
+    def _count(self, tensors: list[Tensor]) -> Tensor:
+        """Return how many slices there are of each tensor."""
+        if all([x.shape is not None and x.shape[0] is not None for x in tensors]):
+            return convert_to_tensor(np.asarray(tensors[0].shape[0], np.int64))
+        return size(tensors[0], 0) if len(tensors) == 1 else (
+            same_length_op(*tensors, kind=self._kind))
+
+
+def _same_length(*arrays: np.ndarray, kind: str) -> np.ndarray:
+    lengths = [len(array) for array in arrays]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"{kind} takes tensors of one length, got {lengths}")
+    return np.asarray(lengths[0], np.int64)
+
+
+same_length_op = nondifferentiable(
+    "SameLength", _same_length, shape_rule=lambda *tensors, kind: symbolic_spec((), np.int64))
 
 
 def _as_signed(result: Any, signature: Any) -> Any:

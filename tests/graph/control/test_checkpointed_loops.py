@@ -127,6 +127,15 @@ def test_what_is_no_choice(options, error, message):
         cytape.while_loop(lambda v: v < 3, lambda v: v + 1, [0], **options)
 
 
+def test_second_order_where_extents_are_unknown():
+    f = loop_of(5, checkpoints=2)
+    of_gradient = cytape.function(
+        cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x, A) ** 2)),
+        input_signature=[cytape.Spec.of((None,), float)])
+    plain = cytape.function(loop_of(5))
+    close([of_gradient(X)], [cytape.grad(lambda x: cnp.sum(cytape.grad(plain)(x, A) ** 2))(X)])
+
+
 PEAK = """
 import numpy as np
 import cytape, cytape.numpy as cnp

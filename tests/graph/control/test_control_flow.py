@@ -1,5 +1,6 @@
 """cytape.cond and cytape.while_loop: results, derivatives, and what is refused."""
 
+import functools
 import gc
 import weakref
 
@@ -688,3 +689,28 @@ def test_a_return_statement_that_was_forgotten(loop):
     for call in (loop, cytape.function(loop)):
         with pytest.raises(ValueError, match="was the return statement forgotten"):
             call(cytape.constant(1.0))
+
+
+def growing(x):
+    """Square what is doubled; a sum on the way, with or without what has grown."""
+    return cytape.while_loop(
+        lambda i, total, y: i < 2,
+        lambda i, total, y: (i + 1, total + cnp.sum(y**2), cnp.concatenate([y, y**2])),
+        (0, 0.0, x), shape_invariants=[(), (), (None,)])[1:]
+
+
+@pytest.mark.parametrize("options", [{}, {"checkpoints": 2}])
+@pytest.mark.parametrize("f", [
+    lambda x: growing(x)[0], lambda x: cnp.sum(growing(x)[1]),
+    lambda x: growing(x)[0] * cnp.sum(growing(x)[1]),
+])
+def test_variables_that_change_their_shape(f, options, monkeypatch):
+    x = np.array([0.5, 0.25])
+    plain = [cytape.grad(f)(x), cytape.hessian(f)(x),
+             cytape.grad(lambda x: cnp.sum(cytape.grad(f)(x) ** 2))(x)]
+    monkeypatch.setattr(cytape, "while_loop", functools.partial(cytape.while_loop, **options))
+    for g in (f, cytape.function(f)):
+        found = [cytape.function(cytape.grad(g))(x), cytape.function(cytape.hessian(g))(x),
+                 cytape.grad(lambda x, g=g: cnp.sum(cytape.function(cytape.grad(g))(x) ** 2))(x)]
+        for a, b in zip(found, plain, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)

@@ -267,3 +267,22 @@ def test_what_python_sees_that_a_trace_would_not():
     kinds = iter([(1.0,), 1.0])
     with pytest.raises(ValueError, match="agree in structure"):
         cytape.map_fn(lambda row: next(kinds), X[:2])
+
+
+@pytest.mark.parametrize("lengths", [(4, 2), (2, 4)])
+def test_lengths_that_only_a_run_tells_must_agree(lengths):
+    f = cytape.function(
+        lambda x, y: cytape.map_fn(lambda pair: pair[0] * pair[1], (x, y)),
+        input_signature=[cytape.Spec.of((None,), float)] * 2)
+    assert f(np.ones(3), np.ones(3)).tolist() == [1.0] * 3
+    with pytest.raises(ValueError, match=rf"map_fn takes tensors of one length, got \[{lengths[0]}"):
+        f(*map(np.ones, lengths))
+
+
+def test_a_fold_over_what_has_an_unknown_rank():
+    f = cytape.function(
+        lambda x: cytape.foldl(lambda a, e: cnp.sin(a) * e + a, x, cnp.sum(x)),
+        input_signature=[cytape.Spec.of(None, float)])
+    plain = cytape.function(lambda x: cytape.foldl(lambda a, e: cnp.sin(a) * e + a, x, cnp.sum(x)))
+    x = np.array([0.3, 0.7, 1.2])
+    np.testing.assert_allclose(cytape.grad(f)(x), cytape.grad(plain)(x), rtol=1e-13)
