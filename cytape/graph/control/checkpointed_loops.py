@@ -254,8 +254,8 @@ def _forward(
 
 
 def _shape_rule(*specs: Spec, reverse: ConcreteFunction, **_: Any) -> list[Spec]:
-    specs = map(reverse.graph.spec_of, reverse.output_symbols)
-    return [symbolic_spec(spec.shape, spec.dtype) for spec in specs]  # not of that graph's tensors
+    own = map(reverse.graph.spec_of, reverse.output_symbols)
+    return [symbolic_spec(spec.shape, spec.dtype) for spec in own]  # not of that graph's tensors
 
 
 class _Plain:

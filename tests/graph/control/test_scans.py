@@ -275,7 +275,7 @@ def test_lengths_that_only_a_run_tells_must_agree(lengths):
         lambda x, y: cytape.map_fn(lambda pair: pair[0] * pair[1], (x, y)),
         input_signature=[cytape.Spec.of((None,), float)] * 2)
     assert f(np.ones(3), np.ones(3)).tolist() == [1.0] * 3
-    with pytest.raises(ValueError, match=rf"map_fn takes tensors of one length, got \[{lengths[0]}"):
+    with pytest.raises(ValueError, match="map_fn takes tensors of one length, got"):
         f(*map(np.ones, lengths))
 
 

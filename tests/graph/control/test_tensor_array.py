@@ -455,10 +455,13 @@ def test_functions_of_numpy_ask_for_the_stacked_array(use):
 
 
 def test_what_only_a_run_tells_is_not_broadcast():
-    def scattered(x):
-        return cytape.TensorArray("float64", size=3).scatter([0, 2], x).stack()
+    def scattered(x, places):
+        empty = cytape.TensorArray("float64", size=3, element_shape=())
+        return empty.scatter(places, x).stack()
 
-    f = cytape.function(scattered, input_signature=[cytape.Spec.of((None,), float)])
-    assert f(np.array([1.0, 2.0])).tolist() == [1.0, 0.0, 2.0]
+    f = cytape.function(scattered, input_signature=[
+        cytape.Spec.of((None,), float), cytape.Spec.of((None,), int)])
+    places = np.array([0, 2])
+    assert f(np.array([1.0, 2.0]), places).tolist() == [1.0, 0.0, 2.0]
     with pytest.raises(ValueError, match=r"written to 2 places, got an array of shape \(1,\)"):
-        f(np.ones(1))
+        f(np.ones(1), places)
