@@ -305,7 +305,7 @@ def test_an_operand_that_moves_needs_a_transpose_or_none():
 
 def test_several_outputs_stand_still_with_the_operand_that_would_move_them():
     both = multilinear(
-        "DeclaredTwiceOver", lambda x, p: (x * p, 2 * x * p), lambda op, g, p: (g[0] + 2 * g[1]) * p,
+        "DeclaredDouble", lambda x, p: (x * p, 2 * x * p), lambda op, g, p: (g[0] + 2 * g[1]) * p,
         None)
     x, p = cytape.constant([3.0, 4.0]), cytape.constant([1.0, 2.0])
     with cytape.ForwardAccumulator(p, cytape.constant([1.0, 1.0])) as accumulator:
