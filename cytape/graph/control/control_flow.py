@@ -237,8 +237,8 @@ def while_loop(
         How many states, that is values of all loop variables, the gradient keeps at a time; it
         computes the others once more from these, by the schedule of Griewank and Walther. "auto":
         so many states, and so many iterations' intermediate values, that both together are least
-        while no iteration is repeated more than once. By default what the gradient reads is kept of
-        every iteration.
+        while the gradient takes every iteration twice: to find the states, and from these. By
+        default what the gradient reads is kept of every iteration.
     memory_budget : int, optional
         Instead of `checkpoints`: how many bytes both may take.
     name : str, optional
