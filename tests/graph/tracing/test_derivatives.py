@@ -23,7 +23,7 @@ counted = general(
 
 def derivatives_of(f):
     (trace,) = f._traces.by_key.values()
-    return trace._derivatives
+    return trace.derivatives
 
 
 def test_nothing_is_computed_twice():

@@ -579,7 +579,7 @@ def test_a_call_is_one_op_that_keeps_what_its_gradient_needs_and_no_more():
         tape.gradient(y, x), np.exp(np.sin(X) + 2 * X) * (np.cos(X) + 2), rtol=1e-14)
     del y
     (trace,) = f._traces.by_key.values()
-    (derivatives,) = trace._derivatives.values()
+    (derivatives,) = trace.derivatives.values()
     assert [trace.graph.ops[trace.graph.node_of(s)].name for s in derivatives._saved] == ["Exp"]
 
 

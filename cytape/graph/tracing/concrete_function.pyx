@@ -1,19 +1,19 @@
 """ConcreteFunction: one trace of a function, run, differentiated, and called in other graphs."""
 
-from __future__ import annotations
-
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
 
 import numpy as np
+
+from cytape.graph.run.executable cimport Executable
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.tensor.nest cimport flatten, pack_sequence_as
+from cytape.tensor.tensor cimport Tensor
 
 from cytape.errors import InvalidGradientError
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.model.variables import assigned_variables
-from cytape.graph.run.executable import Executable
 from cytape.graph.tracing.derivatives import Derivatives
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline, kept_by
@@ -21,7 +21,6 @@ from cytape.graph.tracing.signature import shapes_agree
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
-from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import UnknownShape
@@ -33,13 +32,12 @@ from cytape.tensor.state import (
     possible_modes,
     unrecorded,
 )
-from cytape.tensor.tensor import Tensor, data_of
-from cytape.tensor.variable import Variable
+from cytape.tensor.tensor import data_of
 
-__all__ = ["ConcreteFunction"]
+cdef tuple tensors_or_numbers = (Tensor, np.ndarray, np.generic, float, complex, int)
 
 
-class ConcreteFunction:
+cdef class ConcreteFunction:
     """A function of tensors of certain specs, traced: a graph with its ends.
 
     `function` makes them, one per signature. Called with one tensor (or array) per argument.
@@ -64,83 +62,71 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self,
-        name: str,
-        graph: FunctionGraph,
-        arguments: Sequence[int],
-        outputs: Any,
-        grad_func: Callable | None = None,
-        python_grad_func: Callable | None = None,
-        variables: Sequence[Variable] = (),
-    ) -> None:
+        self, name, graph, arguments, outputs, grad_func=None, python_grad_func=None, variables=(),
+    ):
         self.name = name
         self.graph = graph
-        self._results = _Results(graph, outputs)
-        self._n_arguments = len(arguments)
+        self.results = Results(graph, outputs)
+        self.n_arguments = len(arguments)
         # Variables that are arguments come between tensors and what was captured; whoever calls
         # has them, so that the trace need not keep them alive.
-        passed = _taken_out(graph, variables) if variables else []
+        passed = taken_out(graph, variables) if variables else []
         self.variable_places = tuple([place for place, _ in passed])
-        self._variables = [weakref.ref(variables[place]) for place in self.variable_places]
+        self.variables = [weakref.ref(variables[place]) for place in self.variable_places]
         self.captured_inputs = [tensor for tensor, _ in graph.captures]
-        self._captured_graphs = [
+        self.captured_graphs = [
             *[x.graph for x in self.captured_inputs if x.graph is not None], *graph.graphs_asked]
         self.input_symbols = (
             *arguments, *[symbol for _, symbol in passed],
             *[symbol for _, symbol in graph.captures])
-        self.output_symbols: tuple[int, ...] = self._results.symbols
-        self._grad_func = grad_func
-        self._python_grad_func = python_grad_func
-        self._executable: Executable | None = None
-        self._derivatives: dict[tuple, Derivatives] = {}
-        self._report: Callable[[], None] | None = None
-        self.last_use = 0  # whoever keeps several says
-        self.uses_tensors = True  # of a user's, from outside; whoever has it traced may know better
-        # The body of a loop that returns the same, and less: one call can stand for both.
-        self.history_of: ConcreteFunction | None = None
-        self._n_constant_bytes, self._bodies = kept_by(graph, ConcreteFunction)
+        self.output_symbols = self.results.symbols
+        self.grad_func = grad_func
+        self.python_grad_func = python_grad_func
+        self.derivatives = {}
+        self.uses_tensors = True
+        self.n_constant_bytes, self.bodies = kept_by(graph, ConcreteFunction)
         graph.finalize()
 
     def __repr__(self) -> str:
         specs = ", ".join(
             f"{spec.dtype}{list(spec.shape) if spec.shape is not None else ''}"
-            for spec in map(self.graph.spec_of, self.input_symbols[: self._n_arguments])
+            for spec in map(self.graph.spec_of, self.input_symbols[: self.n_arguments])
         )
         return f"<ConcreteFunction {self.name}({specs})>"
 
     @property
-    def inputs(self) -> list[Tensor]:
+    def inputs(self) -> list:
         """The placeholders: those of the arguments, then those of what was captured."""
         return list(map(self.graph.tensor_at, self.input_symbols))
 
     @property
-    def outputs(self) -> list[Tensor]:
+    def outputs(self) -> list:
         """The tensors in what the function returns."""
         return list(map(self.graph.tensor_at, self.output_symbols))
 
     @property
     def is_closed(self) -> bool:
         """Whether there is no more to it than a graph with its ends, as in bodies of loops."""
-        outputs: Any = self.structured_outputs
+        outputs = self.structured_outputs
         return (
             type(outputs) is list and all(type(x) is Tensor for x in outputs)
             and not (self.captured_inputs or self.variable_places)
-            and self._grad_func is None and self._python_grad_func is None)
+            and self.grad_func is None and self.python_grad_func is None)
 
     @property
-    def structured_outputs(self) -> Any:
+    def structured_outputs(self):
         """What the function returns, in terms of the tensors of its graph."""
         return self.packed(self.outputs)
 
-    def packed(self, results: list) -> Any:
+    def packed(self, list results not None):
         """Return what the function returns, with other tensors for those of its graph."""
-        return self._results.pack(results)
+        return self.results.pack(results)
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *tensors):
         """Call the trace with one tensor, or array, per argument."""
-        if len(tensors) != self._n_arguments:
+        if len(tensors) != self.n_arguments:
             raise TypeError(
-                f"{self.name} was traced with {self._n_arguments} tensors, got {len(tensors)}"
+                f"{self.name} was traced with {self.n_arguments} tensors, got {len(tensors)}"
             )
         checked = []
         for tensor, symbol in zip(tensors, self.input_symbols, strict=False):
@@ -152,7 +138,7 @@ class ConcreteFunction:
                     f"{spec.shape}, got {tensor.dtype} and {tensor.shape}"
                 )
             checked.append(tensor)
-        variables = [variable() for variable in self._variables]
+        variables = [variable() for variable in self.variables]
         if any(variable is None for variable in variables):
             raise RuntimeError(f"a variable that {self.name} was traced with is gone")
         return self.call(checked + variables)
@@ -163,108 +149,108 @@ class ConcreteFunction:
         A graph whose nodes run traces must not be referred to by these: tensors cannot be collected
         as parts of a cycle.
         """
-        self._n_arguments = len(self.input_symbols)
-        self.captured_inputs, self._captured_graphs = [], []
+        self.n_arguments = len(self.input_symbols)
+        self.captured_inputs, self.captured_graphs = [], []
         self.graph.release_captures()
 
     def fits_here(self) -> bool:
         """Tell whether what was captured can be reached from the graph being built, if any is."""
         around = []
-        graph = current_graph() if self._captured_graphs else None
+        graph = current_graph() if self.captured_graphs else None
         while graph is not None:
             around.append(graph)
             graph = getattr(graph, "outer_graph", None)
-        return all(any(x is y for y in around) for x in self._captured_graphs)
+        return all(any(x is y for y in around) for x in self.captured_graphs)
 
-    def call(self, tensors: list) -> Any:
+    def call(self, list tensors not None):
         """Call the trace with tensors of the right specs, and the variables that it is to get."""
         return self.call_with(tensors + self.captured_inputs)
 
-    def call_plainly(self, tensors: list) -> Any:
+    def call_plainly(self, list tensors not None):
         """Do the same where no tensor was passed; if none is used either, return arrays."""
         if self.uses_tensors or current_graph() is not None:
             return self.call(tensors)
-        return self._results.pack(self.run(tensors + self.captured_inputs), _as_array)
+        return self.results.pack(self.run(tensors + self.captured_inputs), as_array)
 
-    def call_with(self, inputs: list) -> Any:
+    def call_with(self, list inputs not None):
         """Call the trace with tensors for all its placeholders, those of captures among them."""
         graph = current_graph()
         if graph is None:
             graph = next((x.graph for x in inputs if x.graph is not None), None)
         if graph is not None:
-            results = self._inlined(graph, inputs)
-        elif self._grad_func is not None or self._python_grad_func is not None:
-            results = self._with_own_gradient(self.run(inputs), inputs)
+            results = self.inlined(graph, inputs)
+        elif self.grad_func is not None or self.python_grad_func is not None:
+            results = self.with_own_gradient(self.run(inputs), inputs)
         else:
             order = possible_gradient_types(inputs)
             results = self.run(inputs) if order == NO_GRADIENTS else (
-                self._derivatives_of(order).call(inputs))
-        return self._results.pack(results)
+                self.derivatives_of(order).call(inputs))
+        return self.results.pack(results)
 
     @property
     def executable(self) -> Executable:
         """What computes the outputs from all inputs."""
-        if self._executable is None:
-            self._executable = Executable(Subgraph(
+        if self.own_executable is None:
+            self.own_executable = Executable(Subgraph(
                 self.graph, self.input_symbols, self.output_symbols, tuple(self.graph.stateful)))
-            self._executable.report = self._report
-        return self._executable
+            self.own_executable.report = self.report
+        return self.own_executable
 
     @property
     def n_plans(self) -> int:
         """The number of plans of this trace, its derivatives, and the bodies that it runs."""
-        return sum(part.n_plans for part in self._parts())
+        return sum(part.n_plans for part in self.parts())
 
     @property
     def nbytes(self) -> int:
         """The size of these: constants, instructions and the memory that plans work in."""
-        n_bytes = self._n_constant_bytes
-        for part in self._parts():
+        n_bytes = self.n_constant_bytes
+        for part in self.parts():
             n_bytes += part.nbytes
         return n_bytes
 
-    def executables(self) -> list[Executable]:
+    def executables(self) -> list:
         """List all that have these plans."""
-        executables = [] if self._executable is None else [self._executable]
-        for part in self._traces():
+        executables = [] if self.own_executable is None else [self.own_executable]
+        for part in self.traces():
             executables += part.executables()
         return executables
 
-    def report_plans(self, report: Callable[[], None] | None) -> None:
+    def report_plans(self, report) -> None:
         """Have a function called after each plan that is made, for whatever part of this."""
-        self._report = report
-        if self._executable is not None:
-            self._executable.report = report
-        for part in self._traces():
+        self.report = report
+        if self.own_executable is not None:
+            self.own_executable.report = report
+        for part in self.traces():
             part.report_plans(report)
 
-    def _traces(self) -> list[Any]:
-        return [*self._derivatives.values(), *self._bodies]
+    cdef list traces(self):
+        return [*self.derivatives.values(), *self.bodies]
 
-    def _parts(self) -> list[Any]:
-        parts = self._traces()
-        if self._executable is not None:
-            parts.append(self._executable)
+    cdef list parts(self):
+        cdef list parts = self.traces()
+        if self.own_executable is not None:
+            parts.append(self.own_executable)
         return parts
 
-    def run(self, inputs: list) -> list:
+    def run(self, list inputs not None) -> list:
         """Compute the outputs, whoever records."""
         return self.executable.run(inputs)
 
-    def _derivatives_of(self, order: int) -> Derivatives:
+    cdef derivatives_of(self, order):
         modes = possible_modes()
-        if (order, modes) not in self._derivatives:
+        if (order, modes) not in self.derivatives:
             derivatives = Derivatives(self, ConcreteFunction, order, *modes)
-            derivatives.report_plans(self._report)
-            self._derivatives[order, modes] = derivatives
-        return self._derivatives[order, modes]
+            derivatives.report_plans(self.report)
+            self.derivatives[order, modes] = derivatives
+        return self.derivatives[order, modes]
 
-    def _inlined(self, graph: Any, inputs: list) -> list:
+    cdef list inlined(self, graph, list inputs):
         """Build the body in another graph."""
-        own_gradient = self._grad_func is not None or self._python_grad_func is not None
-        assigning: list[int] = []
+        own_gradient = self.grad_func is not None or self.python_grad_func is not None
+        cdef list assigning = []
 
-        def changed(op: Any, attrs: dict, node: int) -> None:
+        def changed(op, attrs, node):
             graph.changed(op, attrs)
             if assigned_variables(op, attrs):
                 assigning.append(node)
@@ -278,17 +264,17 @@ class ConcreteFunction:
             if assigning and not isinstance(graph, FunctionGraph):  # which runs all that assigns
                 with graph.control_dependencies(list(map(graph.operation_at, assigning))):
                     results = list(map(identity_op, results))
-            return self._with_own_gradient(results, inputs) if own_gradient else results
+            return self.with_own_gradient(results, inputs) if own_gradient else results
 
-    def _with_own_gradient(self, results: list, inputs: list) -> list:
-        arguments = inputs[: self._n_arguments]
+    cdef list with_own_gradient(self, list results, list inputs):
+        arguments = inputs[: self.n_arguments]
 
-        def backward(*gradients: Tensor) -> list:
-            if self._grad_func is not None:
-                returned = nest.flatten(self._grad_func(*arguments, *gradients))
-            elif self._python_grad_func is not None:
+        def backward(*gradients):
+            if self.grad_func is not None:
+                returned = flatten(self.grad_func(*arguments, *gradients))
+            elif self.python_grad_func is not None:
                 call = GradientCall(self.name, tuple(arguments), tuple(results))
-                returned = nest.flatten(self._python_grad_func(call, *gradients))
+                returned = flatten(self.python_grad_func(call, *gradients))
             if len(returned) != len(arguments):
                 raise InvalidGradientError(
                     f"the gradient function of {self.name} must return {len(arguments)} gradients "
@@ -299,7 +285,7 @@ class ConcreteFunction:
         return custom_call(self.name, results, inputs, backward)
 
 
-def _taken_out(graph: FunctionGraph, variables: Sequence[Variable]) -> list[tuple[int, int]]:
+cdef list taken_out(graph, variables):
     """Have a graph forget that it captured some variables; return their places and symbols."""
     places = {variable.id: place for place, variable in enumerate(variables)}
     captures = graph.captures
@@ -307,7 +293,7 @@ def _taken_out(graph: FunctionGraph, variables: Sequence[Variable]) -> list[tupl
     return [(places[x.id], symbol) for x, symbol in captures if x.id in places]
 
 
-def as_name(name: str) -> str:
+cdef str as_name(str name):
     """Make a function's name one that scopes can have."""
     return re.sub(r"[^A-Za-z0-9_.\-]", "", name).lstrip("_-") or "function"
 
@@ -322,60 +308,62 @@ class GradientCall:
     inputs, outputs : tuple of Tensor
     """
 
-    def __init__(self, name: str, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, ...]) -> None:
+    def __init__(self, name, inputs, outputs):
         self.name = self.type = name
         self.inputs = inputs
         self.outputs = outputs
 
 
-_TENSORS = (Tensor, np.ndarray, np.generic, float, complex, int)
-
-
-class _Results:
+cdef class Results:
     """What a traced function returned: a structure with tensors in some places."""
 
-    def __init__(self, graph: FunctionGraph, structure: Any) -> None:
-        leaves = nest.flatten(structure)
-        tensors: list[Any] = []
-        self._places: list[int] = []  # of leaves that are tensors, up to three each
+    def __init__(self, graph, structure):
+        cdef list leaves = flatten(structure), tensors = []
+        cdef Py_ssize_t place
+        self.places = []
         for place, leaf in enumerate(leaves):
-            if isinstance(leaf, _TENSORS) and not isinstance(leaf, bool):
+            if isinstance(leaf, tensors_or_numbers) and not isinstance(leaf, bool):
                 tensors.append(leaf)
                 leaves[place] = None
             elif isinstance(leaf, IndexedSlices):
-                slices = leaves[place] = _Slices(leaf)
+                slices = leaves[place] = Slices(leaf)
                 tensors += slices.tensors
             else:
                 continue
-            self._places.append(place)
+            self.places.append(place)
         self.symbols = tuple([
             graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors])
-        self._leaves = leaves
-        self._single = len(leaves) == 1 and not isinstance(structure, (list, tuple, dict))
-        self._structure = None if self._single else (
-            nest.pack_sequence_as(structure, [None] * len(leaves)))
+        self.leaves = leaves
+        self.single = len(leaves) == 1 and not isinstance(structure, (list, tuple, dict))
+        if not self.single:
+            self.structure = pack_sequence_as(structure, [None] * len(leaves))
 
-    def pack(self, results: list, converted: Callable = lambda tensor: tensor) -> Any:
-        if self._single and len(results) == 1:
-            return converted(results[0])
-        leaves, remaining = list(self._leaves), iter(results)
-        for place in self._places:
+    cdef pack(self, list results, converted=None):
+        """The structure with results, each converted, in the places of tensors."""
+        if self.single and len(results) == 1:
+            return results[0] if converted is None else converted(results[0])
+        cdef list leaves = list(self.leaves)
+        remaining = iter(results)
+        for place in self.places:
             leaf = leaves[place]
-            leaves[place] = (
-                leaf.pack(remaining) if isinstance(leaf, _Slices) else converted(next(remaining)))
-        return leaves[0] if self._single else nest.pack_sequence_as(self._structure, leaves)
+            if isinstance(leaf, Slices):
+                leaves[place] = leaf.pack(remaining)
+            else:
+                leaf = next(remaining)
+                leaves[place] = leaf if converted is None else converted(leaf)
+        return leaves[0] if self.single else pack_sequence_as(self.structure, leaves)
 
 
-def _as_array(tensor: Tensor) -> Any:
+def as_array(tensor):
     """Return a tensor as an array that is the caller's, a scalar as a number."""
     array = np.array(data_of(tensor))
     return array if array.ndim else array[()]
 
 
-class _Slices:
+class Slices:
     """Where in a structure there are indexed slices."""
 
-    def __init__(self, slices: IndexedSlices) -> None:
+    def __init__(self, slices):
         self.tensors = [slices.values, slices.indices]
         self._dense_shape = shape = slices.dense_shape
         self._has_like = False  # then only a run knows the shape: that of a tensor
@@ -384,7 +372,7 @@ class _Slices:
             self._dense_shape = None
             self.tensors.append(shape.tensor())
 
-    def pack(self, results: Iterator[Any]) -> IndexedSlices:
+    def pack(self, results):
         values, indices = next(results), next(results)
         shape = next(results).spec.extents if self._has_like else self._dense_shape
         return IndexedSlices(values, indices, shape)

@@ -1,0 +1,39 @@
+# ConcreteFunction: one trace of a function.
+
+from cytape.graph.run.executable cimport Executable
+
+cdef class ConcreteFunction:
+    cdef object __weakref__
+    cdef readonly str name
+    cdef readonly object graph
+    cdef readonly tuple variable_places   # of those that are arguments, among a call's objects
+    cdef readonly list captured_inputs
+    cdef readonly tuple input_symbols     # of arguments, variables that are, and captures
+    cdef readonly tuple output_symbols
+    cdef public long long last_use        # whoever keeps several traces says
+    cdef public bint uses_tensors         # of a user's, from outside; who has it traced may know better
+    # The body of a loop that returns the same, and less: one call can stand for both.
+    cdef public ConcreteFunction history_of
+    cdef Results results
+    cdef Py_ssize_t n_arguments
+    cdef list variables                   # weak references to those that are arguments
+    cdef list captured_graphs             # those that what is captured belongs to
+    cdef object grad_func, python_grad_func
+    cdef Executable own_executable        # None before it is asked for
+    cdef readonly dict derivatives        # by order and modes
+    cdef object report                    # called after each plan that is made, or None
+    cdef Py_ssize_t n_constant_bytes
+    cdef list bodies                      # of branches and loops, in its nodes
+    cdef list traces(self)
+    cdef list parts(self)
+    cdef derivatives_of(self, order)
+    cdef list inlined(self, graph, list inputs)
+    cdef list with_own_gradient(self, list results, list inputs)
+
+cdef class Results:
+    cdef tuple symbols                    # of its tensors
+    cdef list leaves                      # what is no tensor, None in the places of tensors
+    cdef list places                      # of leaves that are tensors, up to three each
+    cdef bint single
+    cdef object structure
+    cdef pack(self, list results, converted=*)
