@@ -3,6 +3,7 @@
 import cytape.graph.differentiation.overrides  # noqa: F401  (it installs what it does)
 import cytape.graph.tracing.own_gradients  # noqa: F401  (likewise)
 import cytape.graph.tracing.saved_draws  # noqa: F401  (likewise)
+from cytape.graph import checkpoint
 from cytape.graph.control.cases import case, switch_case
 from cytape.graph.control.control_flow import cond, while_loop
 from cytape.graph.control.scans import foldl, foldr, map_fn, scan
@@ -39,6 +40,7 @@ __all__ = [
     "Session",
     "TensorArray",
     "case",
+    "checkpoint",
     "colocate_with",
     "cond",
     "control_dependencies",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 from cytape.errors import InvalidGradientError
 from cytape.graph.differentiation.aggregation import (
@@ -38,6 +38,24 @@ from cytape.tensor.tensor import Tensor
 _IDENTITIES = frozenset([identity_op, identity_n_op, read_variable_op, tuple_op])
 
 
+class StandIns(Protocol):
+    """Nodes that are differentiated instead of others."""
+
+    def stand_in(self, node: int, gradients: list[Any]) -> int:
+        """Return the node of the same op that stands for one of the graph that is built.
+
+        Parameters
+        ----------
+        node : int
+        gradients : list of Tensor, IndexedSlices or None
+            What arrived for its outputs.
+
+        Returns
+        -------
+        int
+        """
+
+
 class Backward:
     """One differentiation: ops are added to a graph, latest op first.
 
@@ -49,15 +67,21 @@ class Backward:
         How to aggregate.
     gate, colocate : bool
         As `gradients` takes them.
+    stand_ins : StandIns, optional
+        For nodes of the graph that is built.
     """
 
-    def __init__(self, places: Places, method: Any, gate: bool, colocate: bool) -> None:
+    def __init__(
+        self, places: Places, method: Any, gate: bool, colocate: bool,
+        stand_ins: StandIns | None = None,
+    ) -> None:
         self._places = places
         self._graphs = places.graphs
         self._graph = self._graphs[0]
         self._method = method
         self._gate = gate
         self._colocate = colocate
+        self._stand_ins = stand_ins
         self._marks: list[bytearray] = []
         self._arrived: list[dict[int, list[Any]]] = [{} for _ in self._graphs]
         self._found: dict[Place, Any] = {}
@@ -117,6 +141,8 @@ class Backward:
                     "before take part in it. Differentiate the results of the loop"
                 )
         for symbol, (outer, origin) in captures.items():
+            if symbol >= len(marks):
+                continue  # a seed captured it: nothing differentiates that
             if marks[symbol] & BETWEEN and not marks[symbol] & STOPPED:
                 self._marks[outer][origin] |= BETWEEN
         for node in nodes:
@@ -152,7 +178,10 @@ class Backward:
         graph = self._graphs[level]
         op, override = graph.ops[node], graph.gradient_override_of(node)
         passed = override is None and op in _IDENTITIES
-        for i, symbol in enumerate(graph.outputs_of(node) if len(gradients) > 1 else ()):
+        differentiated = node
+        if self._stand_ins is not None and level == 0 and not passed:
+            differentiated = self._stand_ins.stand_in(node, gradients)
+        for i, symbol in enumerate(graph.outputs_of(differentiated) if len(gradients) > 1 else ()):
             if passed and not needed[i]:
                 gradients[i] = None
             elif gradients[i] is None and graph.spec_of(symbol).trainable and (
@@ -165,7 +194,7 @@ class Backward:
             number = self._context_for(level, node)
             before = self._graph.enter_context(number)
             try:
-                results = gradients_of_node(graph, node, gradients, needed, rule)
+                results = gradients_of_node(graph, differentiated, gradients, needed, rule)
             except InvalidGradientError as error:
                 raise InvalidGradientError(
                     f"{error} (operation {graph.name_of(node)!r})") from error

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cytape.errors import InvalidGradientError
-from cytape.graph.differentiation.backward import Backward
+from cytape.graph.differentiation.backward import Backward, StandIns
 from cytape.graph.differentiation.places import Place, Places
 from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
@@ -35,6 +35,7 @@ def gradients(
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
     unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
+    checkpoints: Any = None,
 ) -> list[Any]:
     """Add ops to a graph that compute the gradients of the sum of some of its tensors.
 
@@ -61,6 +62,10 @@ def gradients(
         What counts as a constant, whatever it was computed from.
     unconnected_gradients : {"none", "zero"} or UnconnectedGradients, optional
         What stands for the gradient with respect to what `ys` do not depend on.
+    checkpoints : str or list, optional
+        Which intermediates to keep for the backward pass, where memory is short: all others are
+        computed once more, as `cytape.graph.checkpoint.gradients` explains. By default all are
+        kept.
 
     Returns
     -------
@@ -87,6 +92,7 @@ def gradients(
     See Also
     --------
     GradientTape : For tensors with values.
+    cytape.graph.checkpoint.gradients : The same in less memory.
 
     Notes
     -----
@@ -109,6 +115,51 @@ def gradients(
     >>> float(cytape.graph.Session(graph).run(second, {x: 3.0}))
     108.0
     """
+    options = {
+        "name": name, "colocate_gradients_with_ops": colocate_gradients_with_ops,
+        "gate_gradients": gate_gradients, "aggregation_method": aggregation_method,
+        "stop_gradients": stop_gradients, "unconnected_gradients": unconnected_gradients}
+    if checkpoints is not None:
+        return _checkpointed(ys, xs, grad_ys, checkpoints, **options)
+    return differentiated(ys, xs, grad_ys, **options)
+
+
+_checkpointed: Callable[..., list[Any]]
+
+
+def install_checkpointed(function: Callable[..., list[Any]]) -> None:
+    """Tell what computes gradients of graphs where checkpoints are asked for."""
+    global _checkpointed
+    _checkpointed = function
+
+
+def differentiated(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str | None = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
+    stand_ins: Callable[..., StandIns] | None = None,
+) -> list[Any]:
+    """Do what `gradients` does, with stand-ins for the nodes of the graph.
+
+    Parameters
+    ----------
+    ys, xs, grad_ys, name, colocate_gradients_with_ops, gate_gradients, aggregation_method, \
+stop_gradients, unconnected_gradients
+        As `gradients` takes them.
+    stand_ins : callable, optional
+        Called with the `Places`, and the places of the targets and of the sources; returns the
+        nodes that are differentiated instead of those of the graph.
+
+    Returns
+    -------
+    list of Tensor, IndexedSlices, structure or None
+    """
     unconnected = parse_unconnected(unconnected_gradients)
     ys, xs, stops = as_list(ys), as_list(xs), as_list(stop_gradients)
     grad_ys = [None] * len(ys) if grad_ys is None else as_list(grad_ys)
@@ -117,7 +168,7 @@ def gradients(
             f"grad_ys must have one entry (None means ones) for each of the {len(ys)} ys, got "
             f"{len(grad_ys)}"
         )
-    flat_xs, flat_stops = _flat(xs), _flat(stops)
+    flat_xs, flat_stops = flat(xs), flat(stops)
     flat_ys, flat_grad_ys = _flat_with_gradients(ys, grad_ys)
     graph = graph_of(flat_ys + flat_xs)
     with building_into(graph), building_under(graph, graph.scope_context(name or "gradients")):
@@ -131,8 +182,8 @@ def gradients(
             for i, (y, grad_y) in enumerate(zip(flat_ys, flat_grad_ys, strict=True))
         ]
         backward = Backward(
-            places, aggregation_method, bool(gate_gradients), bool(colocate_gradients_with_ops)
-        )
+            places, aggregation_method, bool(gate_gradients), bool(colocate_gradients_with_ops),
+            None if stand_ins is None else stand_ins(places, targets, sources))
         found = backward.run(targets, seeds, sources, stops)
         if unconnected is UnconnectedGradients.ZERO:
             found = [
@@ -153,7 +204,8 @@ def as_list(values: Any) -> list[Any]:
     return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
-def _flat(values: Iterable[Any]) -> list[Any]:
+def flat(values: Iterable[Any]) -> list[Any]:
+    """Return the tensors that structures consist of."""
     return [leaf for value in values for leaf in flatten_structure(value)]
 
 

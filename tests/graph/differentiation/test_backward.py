@@ -242,3 +242,14 @@ def test_in_a_function_that_is_called_with_values():
         return cytape.gradients(x * x * v + eager * x, [x, v, eager])
 
     assert [float(g) for g in gradients(cytape.constant(2.0))] == [19.0, 4.0, 2.0]
+
+
+def test_a_target_of_unknown_shape_in_a_graph_around():
+    """Its seed, ones of that shape, captures it only once the differentiation has begun."""
+    @cytape.function(input_signature=[cytape.Spec.of((None,), float)])
+    def slope(x):
+        y = np.tanh(x)
+        return cytape.cond(np.sum(x) > 0, lambda: cytape.gradients(y, x)[0], lambda: x)
+
+    x = np.array([0.5, 1.0])
+    assert np.allclose(slope(x), 1 - np.tanh(x) ** 2)

@@ -1,0 +1,113 @@
+"""Gradients in less memory: intermediates are computed again where they are needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cytape.graph.checkpoint.choosing import chosen
+from cytape.graph.checkpoint.rewriting import rewrite
+from cytape.graph.differentiation.graph_gradients import install_checkpointed
+
+__all__ = [
+    "MIN_CHECKPOINT_NODE_SIZE",
+    "gradients",
+    "gradients_collection",
+    "gradients_memory",
+    "gradients_speed",
+]
+
+MIN_CHECKPOINT_NODE_SIZE = 1024  # "memory" keeps tensors of more elements than this
+
+
+def gradients(
+    ys: Any, xs: Any, grad_ys: Any = None, checkpoints: Any = "collection", **kwargs: Any
+) -> list[Any]:
+    """Add ops to a graph that compute gradients in less memory, at the price of more ops.
+
+    The backward pass keeps nothing of the forward pass but `xs`, the checkpoints, and what is not
+    to be computed again. Everything else is computed once more from these, segment by segment, when
+    the backward pass arrives there. With about sqrt(n) checkpoints along n layers that takes the
+    memory of about 2 sqrt(n) layers, and the time of one more forward pass.
+
+    Parameters
+    ----------
+    ys, xs, grad_ys
+        As `cytape.gradients` takes them.
+    checkpoints : str or list, optional
+        What to keep.
+
+        - A list of tensors; or of strings: tensors with one of them in their names are kept. Those
+          that do not lie between `xs` and `ys` are left out, and so are `xs` and `ys` themselves.
+        - ``"collection"``: the graph's collection of the name "checkpoints", see
+          `Graph.add_to_collection`.
+        - ``"speed"``: what ops return whose names contain ``MatMul``, ``Conv`` or ``conv2d``: they
+          take the most time.
+        - ``"memory"``: about sqrt(n) of the bottlenecks, tensors on which all that comes later
+          depends and which depend on all that came before. Only those with more than
+          `MIN_CHECKPOINT_NODE_SIZE` elements count.
+    **kwargs
+        As `cytape.gradients` takes them.
+
+    Returns
+    -------
+    list of Tensor, IndexedSlices, structure or None
+        The same as those of `cytape.gradients`, to the bit: the same ops add up in the same order.
+
+    Raises
+    ------
+    TypeError
+        If `checkpoints` is neither a string nor a list, or the list holds something else than
+        tensors and strings.
+    ValueError
+        If there is nothing to keep, the string is none of these, or for one of the reasons that
+        `cytape.gradients` has.
+
+    Notes
+    -----
+    Ops that are stateful (those that draw random numbers, read or assign variables, call Python)
+    are never executed again, and neither are those that do not depend on `xs`: their results are
+    kept. So a mask of dropout is the same in both passes. Branches and loops are computed again as
+    a whole.
+
+    A value that several segments read, and that is no checkpoint, is computed again for each of
+    them, but at most three times.
+
+    The second forward pass waits, by control inputs, for the gradient that arrives at its segment,
+    and reads what is kept through identities that wait for it: so no pass over the graph makes one
+    op of an op and the one that computes it again. Gradients can be differentiated in turn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import cytape
+    >>> graph = cytape.Graph()
+    >>> x = graph.placeholder("float64", (2000,), name="x")
+    >>> y = x
+    >>> for _ in range(9):
+    ...     y = np.tanh(y)
+    >>> [dx] = cytape.graph.checkpoint.gradients(y, x, checkpoints="memory")
+    >>> [plain] = cytape.gradients(y, x)
+    >>> session = cytape.Session(graph)
+    >>> bool(np.all(session.run(dx == plain, {x: np.ones(2000)})))
+    True
+    """
+    symbols = chosen(ys, xs, grad_ys, checkpoints, MIN_CHECKPOINT_NODE_SIZE, kwargs)
+    return rewrite(ys, xs, grad_ys, symbols, **kwargs)
+
+
+def gradients_collection(ys: Any, xs: Any, grad_ys: Any = None, **kwargs: Any) -> list[Any]:
+    """Return `gradients` that keep what is in the collection "checkpoints"."""
+    return gradients(ys, xs, grad_ys, checkpoints="collection", **kwargs)
+
+
+def gradients_speed(ys: Any, xs: Any, grad_ys: Any = None, **kwargs: Any) -> list[Any]:
+    """Return `gradients` that keep what matrix products and convolutions return."""
+    return gradients(ys, xs, grad_ys, checkpoints="speed", **kwargs)
+
+
+def gradients_memory(ys: Any, xs: Any, grad_ys: Any = None, **kwargs: Any) -> list[Any]:
+    """Return `gradients` that keep about sqrt(n) bottlenecks."""
+    return gradients(ys, xs, grad_ys, checkpoints="memory", **kwargs)
+
+
+install_checkpointed(gradients)

@@ -1,0 +1,151 @@
+"""Which tensors are kept: by what a user says of them, or by their place in the graph."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from cytape.graph.checkpoint.between import Between
+from cytape.graph.checkpoint.bottlenecks import bottlenecks
+from cytape.graph.differentiation.graph_gradients import (
+    as_list,
+    differentiated,
+    flat,
+    graph_of,
+    place_of,
+)
+from cytape.graph.differentiation.places import Places
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.tensor.state import building_into
+from cytape.tensor.tensor import Tensor
+
+COLLECTION = "checkpoints"
+_COSTLY = re.compile("conv2d|Conv|MatMul")
+# Parts of names of tensors that are not worth keeping: losses, masks, and what is cheap to compute.
+_EXCLUDED = ("L2Loss", "entropy", "FusedBatchNorm", "Switch", "dropout", "Cast")
+_UNKNOWN_EXTENT = 64  # what an unknown extent counts for
+
+
+def chosen(
+    ys: Any, xs: Any, grad_ys: Any, checkpoints: Any, least_size: int, options: dict[str, Any]
+) -> list[int]:
+    """Return which tensors to keep.
+
+    Parameters
+    ----------
+    ys, xs, grad_ys
+        As `cytape.gradients` takes them.
+    checkpoints : str or list
+        As `cytape.graph.checkpoint.gradients` takes them.
+    least_size : int
+        For "memory": tensors count that have more elements.
+    options : dict
+        What else `cytape.gradients` is to be called with.
+
+    Returns
+    -------
+    list of int
+        Symbols of the graph that gradients are added to, in the order of their making.
+    """
+    flat_ys, flat_xs = flat(as_list(ys)), flat(as_list(xs))
+    graph = graph_of(flat_ys + flat_xs)
+    with building_into(graph):
+        places = Places(graph)
+        between = Between(
+            places, [place_of(places, "ys", y) for y in flat_ys],
+            [place_of(places, "xs", x) for x in flat_xs])
+    if isinstance(checkpoints, list):
+        found = _listed(between, checkpoints)
+    elif checkpoints == "collection":
+        found = _listed(between, graph.get_collection(COLLECTION))
+    elif checkpoints == "speed":
+        found = [
+            symbol for symbol in between.tensors()
+            if _COSTLY.search(graph.tensor_name_of(symbol))]
+    elif checkpoints == "memory":
+        found = _some_bottlenecks(
+            between, least_size, _read_backwards(graph, ys, xs, grad_ys, options))
+    elif isinstance(checkpoints, str):
+        raise ValueError(
+            f"checkpoints={checkpoints!r} is unknown: say 'collection', 'speed' or 'memory', or "
+            "give a list of tensors, or of parts of their names")
+    else:
+        raise TypeError(
+            "checkpoints must be 'collection', 'speed' or 'memory', or a list of tensors or of "
+            f"parts of their names, got {type(checkpoints).__name__}: {checkpoints!r}")
+    if not found:
+        raise ValueError(
+            f"no checkpoint nodes were found between xs and ys (checkpoints={checkpoints!r}): xs "
+            "and ys themselves are none. Give a list of tensors that lie between them, or of parts "
+            "of their names")
+    return found
+
+
+def _listed(between: Between, checkpoints: list[Any]) -> list[int]:
+    """Return those of tensors, and of tensors with parts of names, that lie between the ends."""
+    graph, candidates = between.graph, between.tensors()
+    found, parts = set(), []
+    for item in checkpoints:
+        if isinstance(item, str):
+            parts.append(item)
+        elif not isinstance(item, Tensor):
+            raise TypeError(
+                "checkpoints must be tensors of the graph, or parts of their names, got "
+                f"{type(item).__name__}: {item!r}")
+        elif item.graph is graph:
+            found.add(graph.symbol_of(item))
+    if parts:
+        for symbol in _not_excluded(graph, candidates):
+            name = graph.tensor_name_of(symbol)
+            if any(part in name for part in parts):
+                found.add(symbol)
+    return [symbol for symbol in candidates if symbol in found]
+
+
+def _not_excluded(graph: Any, symbols: Iterable[int]) -> list[int]:
+    return [
+        symbol for symbol in symbols
+        if not any(part in graph.tensor_name_of(symbol) for part in _EXCLUDED)]
+
+
+def _size(shape: tuple[int | None, ...] | None) -> int:
+    if shape is None:
+        return 0
+    return math.prod(_UNKNOWN_EXTENT if extent is None else extent for extent in shape)
+
+
+def _read_backwards(
+    graph: Any, ys: Any, xs: Any, grad_ys: Any, options: dict[str, Any]
+) -> set[int]:
+    """Find the symbols that a plain backward pass reads: one that is built beside the graph."""
+    body = FunctionGraph("gradients", graph)
+    with building_into(body):
+        differentiated(ys, xs, grad_ys, **options)
+    return {
+        graph.symbol_of(tensor) for tensor, _ in body.captures
+        if isinstance(tensor, Tensor) and tensor.graph is graph}
+
+
+def _some_bottlenecks(between: Between, least_size: int, read_backwards: set[int]) -> list[int]:
+    """Return about as many bottlenecks as the root of what the backward pass reads."""
+    graph = between.graph
+    candidates = {
+        symbol for symbol in _not_excluded(graph, between.tensors())
+        if _size(graph.spec_of(symbol).shape) > least_size}
+    found = bottlenecks(between, candidates)
+    n_read = len(read_backwards & candidates)
+    first = [symbol for symbol in found if symbol in read_backwards]
+    if n_read and len(first) >= math.sqrt(n_read):
+        found = first
+    if not found:
+        raise ValueError(
+            "no bottleneck was found, that is a tensor on which all that comes later depends and "
+            "which depends on all that came before: give a list of tensors to keep, or of parts of "
+            "their names, or say checkpoints='speed'")
+    most = math.sqrt(max(n_read, 1))
+    if len(found) <= math.ceil(most):
+        return found
+    step = math.ceil(len(found) / most)
+    return found[step::step]

@@ -1,0 +1,160 @@
+"""Recomputation: ops that are built once more where a backward pass needs what they compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cytape.graph.checkpoint.between import dependents
+from cytape.graph.differentiation.places import Place, Places
+from cytape.graph.model.names import ROOT
+from cytape.ops.creation import identity_op
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.state import stop_recording
+
+MOST_COPIES = 3  # of an op; the last one is kept until the backward pass has come to the op
+
+
+class Recomputation:
+    """Copies of ops, which stand in for them in a backward pass.
+
+    The ops behind a checkpoint are copied when the backward pass arrives there. The copies read
+    what is kept (checkpoints, sources, results of stateful ops) through identities that wait for
+    the gradients that have arrived. So they run late; and no pass merges them with the originals,
+    as a node with control inputs stays what it is. When the pass arrives at the next checkpoint the
+    copies are forgotten, so what reads across a checkpoint is computed again rather than kept, a
+    bounded number of times.
+
+    Parameters
+    ----------
+    places : Places
+    targets, sources : list of (int, int)
+    kept : iterable of int
+        Symbols of the graph that is built: the checkpoints.
+    """
+
+    def __init__(
+        self, places: Places, targets: list[Place], sources: list[Place], kept: Any
+    ) -> None:
+        self._graph = graph = places.graphs[0]
+        self._dependent = dependents(places, sources)
+        made = {symbol for level, symbol in sources if level == 0}
+        self._checkpoints = set(kept) - made
+        self._kept = made | self._checkpoints
+        self._waits = sorted({
+            graph.node_of(symbol) for level, symbol in targets if level == 0})
+        self._made = {graph.node_of(symbol) for symbol in made}
+        self._copies: dict[int, int] = {}   # node -> its copy, of this segment
+        self._lasting: dict[int, int] = {}  # the last copies of nodes that many segments need
+        self._n_copies: dict[int, int] = {}
+
+    def stand_in(self, node: int, gradients: list[Any]) -> int:
+        """Return a copy of a node, or the node itself where that is not to run again.
+
+        Parameters
+        ----------
+        node : int
+        gradients : list of Tensor, IndexedSlices or None
+            What arrived for its outputs.
+
+        Returns
+        -------
+        int
+        """
+        if not self._is_copied(node):
+            return node
+        if not self._checkpoints.isdisjoint(self._graph.outputs_of(node)):
+            self._copies.clear()
+        if self._copy_of(node) is None:
+            self._build(self._missing(node), self._arrival(gradients))
+            self._waits = []
+        copy = self._copy_of(node)
+        assert copy is not None
+        return copy
+
+    def _is_copied(self, node: int) -> bool:
+        graph = self._graph
+        outputs = graph.outputs_of(node)  # all depend on sources, or none does
+        return bool(
+            len(outputs) and self._dependent[outputs[0]] and graph.inputs_of(node)
+            and not graph.ops[node].stateful and node not in self._made)
+
+    def _copy_of(self, node: int) -> int | None:
+        copy = self._copies.get(node)
+        return self._lasting.get(node) if copy is None else copy
+
+    def _missing(self, node: int) -> list[int]:
+        """List a node and what has to be copied before it, in the order of their making."""
+        graph = self._graph
+        found, pending = {node}, [node]
+        while pending:
+            for symbol in graph.inputs_of(pending.pop()):
+                if symbol in self._kept or not self._dependent[symbol]:
+                    continue
+                producer = graph.node_of(symbol)
+                if producer not in found and self._copy_of(producer) is None and (
+                        self._is_copied(producer)):
+                    found.add(producer)
+                    pending.append(producer)
+        return sorted(found)
+
+    def _arrival(self, gradients: list[Any]) -> tuple[int, ...]:
+        """Return the nodes that compute the gradients that have arrived; first also the targets."""
+        graph = self._graph
+        tensors = []
+        for gradient in gradients:
+            if isinstance(gradient, IndexedSlices):
+                tensors += [gradient.values, gradient.indices]
+            elif gradient is not None:
+                tensors.append(gradient)
+        nodes = {graph.node_of(graph.symbol_of(tensor)) for tensor in tensors}
+        return tuple(sorted(nodes.union(self._waits)))
+
+    def _build(self, nodes: list[int], waits: tuple[int, ...]) -> None:
+        graph = self._graph
+        late = graph.context_with(scope=ROOT, controls=waits, original=-1)
+        pins: dict[int, int] = {}  # symbol that is kept -> what stands for it here
+        present = graph.present_context
+        try:
+            with stop_recording():
+                for node in nodes:
+                    inputs = [self._read(symbol, pins, late) for symbol in graph.inputs_of(node)]
+                    graph.enter_context(graph.context_number(
+                        graph.contexts[graph.context_of(node)]._replace(controls=())))
+                    self._note(node, self._copied(node, inputs))
+        finally:
+            graph.enter_context(present)
+
+    def _read(self, symbol: int, pins: dict[int, int], late: int) -> int:
+        """Return what a copy reads instead of a symbol."""
+        graph = self._graph
+        if not self._dependent[symbol]:
+            return symbol
+        node = graph.node_of(symbol)
+        copy = None if symbol in self._kept else self._copy_of(node)
+        if copy is not None:
+            return graph.outputs_of(copy)[graph.output_position(symbol)]
+        if symbol not in pins:
+            name = graph.name_of(node)
+            graph.enter_context(late)
+            pin = graph.build(identity_op, graph.tensor_at(symbol))
+            graph.give_name(pin, f"{name}_sg")
+            pins[symbol] = graph.symbol_of(pin)
+        return pins[symbol]
+
+    def _copied(self, node: int, inputs: list[int]) -> int:
+        graph = self._graph
+        op, attrs = graph.ops[node], graph.attrs[node]
+        specs = [graph.spec_of(symbol) for symbol in graph.outputs_of(node)]
+        name = graph.name_of(node) if graph.was_named(node) else None
+        if all(spec.known for spec in specs):
+            copy = graph.add(op, inputs, attrs, specs)
+        else:  # an unknown shape is that of a certain tensor: here it must be the copy's
+            graph.build(op, *map(graph.tensor_at, inputs), **attrs)
+            copy = graph.n_nodes - 1
+        if name is not None:
+            graph.give_name(graph.operation_at(copy), name.rpartition("/")[2])
+        return copy
+
+    def _note(self, node: int, copy: int) -> None:
+        count = self._n_copies[node] = self._n_copies.get(node, 0) + 1
+        (self._lasting if count == MOST_COPIES else self._copies)[node] = copy
