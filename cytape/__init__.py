@@ -4,7 +4,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from cytape import errors, nn, numpy, ops
-from cytape.autodiff.custom_gradient import custom_gradient, recompute_grad, stop_gradient
+from cytape.autodiff.checkpointed_scan import checkpointed_scan
+from cytape.autodiff.custom_gradient import custom_gradient, stop_gradient
 from cytape.autodiff.custom_jvp import custom_jvp
 from cytape.autodiff.eager_functional import (
     gradients_function,
@@ -25,6 +26,7 @@ from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
 from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
+from cytape.autodiff.recompute import checkpoint, checkpoint_sequential, recompute_grad
 from cytape.autodiff.record_operation import record_operation
 from cytape.ops.creation import identity
 from cytape.ops.engine.rules import disable_gradient, register_gradient, register_jvp
@@ -93,6 +95,9 @@ __all__ = [
     "Variable",
     "add_n",
     "case",
+    "checkpoint",
+    "checkpoint_sequential",
+    "checkpointed_scan",
     "colocate_with",
     "cond",
     "constant",

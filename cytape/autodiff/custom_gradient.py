@@ -1,4 +1,4 @@
-"""Functions that bring their own derivative, recompute themselves for it, or have none."""
+"""Functions that bring their own derivative, or have none."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from typing import Any
 from cytape.autodiff.custom_calls import (
     Arguments,
     call_and_watch,
-    followed,
     graph_around,
-    is_plain_tensor,
     is_tensor,
     kept,
     lending,
-    lent,
     name_of,
     own_leaf,
     record,
@@ -26,23 +23,19 @@ from cytape.autodiff.custom_calls import (
     value_of,
 )
 from cytape.autodiff.eager_call import EagerCall
-from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.autodiff.gradient_tape import GradientTape
-from cytape.errors import InvalidGradientError, TapeStateError
-from cytape.ops.creation import identity_op, stop_gradient_op
+from cytape.errors import InvalidGradientError
+from cytape.ops.creation import stop_gradient_op
 from cytape.ops.shared.python_call import (
     attempted,
     given_results_op,
     python_values_op,
     specs_by_example,
 )
-from cytape.tensor import nest, state
-from cytape.tensor.making import convert_to_tensor
+from cytape.tensor import nest
 from cytape.tensor.state import anybody_records, building_into, current_graph
 from cytape.tensor.tensor import Tensor
-from cytape.tensor.variable import Variable
 
-__all__ = ["custom_gradient", "recompute_grad", "stop_gradient"]
+__all__ = ["custom_gradient", "stop_gradient"]
 
 
 def stop_gradient(x: Any) -> Any:
@@ -244,96 +237,6 @@ def _checked_pair(name: str, returned: Any) -> tuple[Any, Callable]:
     if not (isinstance(returned, tuple) and len(returned) == 2 and callable(returned[1])):
         raise TypeError(f"{name} must return a pair, its outputs and a function grad_fn")
     return returned
-
-
-def recompute_grad(f: Callable) -> Callable:
-    """Make a function compute its gradient from scratch instead of keeping its intermediates.
-
-    `f` runs once without being recorded and once more in every backward pass: memory for time.
-
-    Parameters
-    ----------
-    f : callable
-        Must return the same values when it runs again. Gradients reach its arguments and the
-        variables it reads; tensors that it finds elsewhere (in a closure) count as constants.
-
-    Returns
-    -------
-    callable
-        Has the values and the gradients of `f`, which is its ``__wrapped__``.
-
-    Raises
-    ------
-    TapeStateError
-        In the backward pass, if a variable that `f` read has been assigned to since. A graph or a
-        trace recomputes with the values that the call found.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> import cytape.numpy as np
-    >>> block = cytape.recompute_grad(lambda x: np.tanh(np.tanh(x)))
-    >>> round(float(cytape.grad(block)(0.5)), 6)
-    0.639808
-    """
-
-    @functools.wraps(f)
-    def recomputed(*args: Any, **kwargs: Any) -> Any:
-        structure = (args, kwargs)
-        leaves = nest.flatten(structure)
-        with state.stop_recording():
-            result, variables = call_and_watch(f, args, kwargs)
-        for leaf in leaves:
-            if isinstance(leaf, Variable) and not any(leaf is variable for variable in variables):
-                variables.append(leaf)
-        inputs = [leaf for leaf in leaves if is_plain_tensor(leaf)]
-        values_read = [variable.value() for variable in variables]
-        if followed(inputs + values_read):
-            structure = kept(structure)
-            leaves = nest.flatten(structure)
-        # In a graph the gradient function is given the values that the call finds.
-        is_built = graph_around([*leaves, *nest.flatten(result)]) is not None
-        ids_read = [value.id for value in values_read]
-
-        def call_anew(*tensors: Tensor) -> list:
-            remaining = iter(tensors)
-            args, kwargs = lent(nest.pack_sequence_as(
-                structure, [next(remaining) if is_plain_tensor(leaf) else leaf for leaf in leaves]
-            ))
-            return [convert_to_tensor(leaf) for leaf in nest.flatten(f(*args, **kwargs))]
-
-        def backward(*output_gradients: Tensor) -> list:
-            with building_into(None):
-                ids = [variable.value().id for variable in variables]
-            for variable, now, then in zip(variables, ids, ids_read, strict=True):
-                if now != then and not is_built:
-                    raise TapeStateError(
-                        f"{name_of(f)} cannot be recomputed for its gradient: it read "
-                        f"{variable!r}, which has been assigned to since"
-                    )
-            fresh = list(map(identity_op, inputs))
-            sources = fresh + variables
-            moving = [source for source in sources if source.spec.trainable]
-            with GradientTape(watch_accessed_variables=False) as tape:
-                tape.watch(moving)
-                outputs = call_anew(*fresh)
-            found = iter(tape.gradient(outputs, moving, list(output_gradients)))
-            return [next(found) if source.spec.trainable else None for source in sources]
-
-        def jvp(*tangents: Tensor | None) -> list:
-            fresh = list(map(identity_op, inputs))
-            pairs = [
-                (source, tangent)
-                for source, tangent in zip(fresh + variables, tangents, strict=True)
-                if tangent is not None
-            ]
-            with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
-                outputs = call_anew(*fresh)
-            return accumulator.jvp(outputs)
-
-        return record(name_of(f), result, inputs + variables, backward, jvp)
-
-    return recomputed
 
 
 def _accepts_variables(grad_fn: Callable) -> bool:

@@ -23,12 +23,14 @@ cdef class ForwardAccumulator:
     cdef IdTable ids
     cdef Tangent* tangents
     cdef index_t n_tangents, tangent_capacity, free_tangent
+    cdef bint asks_others          # about ids without a tangent here
     cdef bint accumulating         # the call state
     cdef Tape backward_tape        # ... records what a backward function runs, if there is one
     cdef list pushed               # call states below
 
     cdef int store(self, id_t id, void* tangent) except -1  # takes it over; the first is kept
     cdef void* take(self, id_t id) noexcept                 # out of the accumulator; may be NULL
+    cdef void* tangent_elsewhere(self, id_t id) noexcept    # what others have for an id, or NULL
     # The tangents (new references) of the outputs of the only op on a tape. Tangents of inputs may
     # be NULL for zero; outputs that are not trainable get none.
     cdef int transpose(self, Tape op_tape, void** tangents, const char* trainable,
@@ -43,4 +45,6 @@ cdef class ForwardAccumulator:
 cdef inline void* tangent_of(ForwardAccumulator accumulator, id_t id) noexcept:
     """The tangent of an id, borrowed, or NULL."""
     cdef index_t slot = idtable_get(&accumulator.ids, id) if id >= 0 else NO_INDEX
-    return NULL if slot == NO_INDEX else accumulator.tangents[slot].gradient
+    if slot == NO_INDEX:
+        return accumulator.tangent_elsewhere(id) if accumulator.asks_others else NULL
+    return accumulator.tangents[slot].gradient

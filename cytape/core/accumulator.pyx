@@ -301,6 +301,9 @@ cdef class ForwardAccumulator:
         self.tangents[slot].gradient = tangent
         return 0
 
+    cdef void* tangent_elsewhere(self, id_t id) noexcept:
+        return NULL
+
     cdef void* take(self, id_t id) noexcept:
         cdef index_t slot = idtable_get(&self.ids, id) if id >= 0 else NO_INDEX
         cdef void* gradient

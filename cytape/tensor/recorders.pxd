@@ -30,6 +30,14 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef readonly bint detached  # a value that it follows left by numpy(), item() or tolist()
     cdef readonly bint by_transposition
     cdef readonly object rule
+    cdef readonly Reads reads    # what it notes in the place of tangents, if that is what it is for
+
+# What a program reads of that which recorders follow who do not see the program themselves.
+cdef class Reads:
+    cdef list around             # these recorders
+    cdef dict tensors            # that they follow, by id
+    cdef dict variables          # read or assigned to, by id, each with the value that was found
+    cdef bint follow(self, id_t id) noexcept
 
 cdef Entry entry_of(recorder)  # where it stands on a stack, or None
 cdef int suspend(recorder, int change) except -1

@@ -1,4 +1,7 @@
 cimport cython
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cytape.core.accumulator cimport tangent_of
+from cytape.core.op_store cimport is_known
 
 cdef Counts* the_counts = counts()
 
@@ -207,9 +210,14 @@ cdef class TangentRecorder(ForwardAccumulator):
     __enter__ = entered
     __exit__ = left
 
-    def __init__(self, vspace, use_batch=False, bint by_transposition=False, rule=None):
+    def __init__(self, vspace, use_batch=False, bint by_transposition=False, rule=None,
+                 *, Reads reads=None):
         self.by_transposition = by_transposition
         self.rule = rule
+        if reads is not None:
+            self.reads = reads
+            self.rule = reads  # ops have no way of their own where there is one
+            self.asks_others = True
 
     def __cinit__(self, *arguments, **named):
         register(&the_counts.accumulators, <PyObject*>self)
@@ -219,6 +227,9 @@ cdef class TangentRecorder(ForwardAccumulator):
         if self.registered:
             unregister(&the_counts.accumulators, <PyObject*>self)
 
+    cdef void* tangent_elsewhere(self, id_t id) noexcept:
+        return <void*>True if self.reads.follow(id) else NULL
+
     cdef Tape begin_forwarding(self):
         cdef Recorder tape = Recorder(False, False)
         tape.push()
@@ -227,6 +238,64 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef int end_forwarding(self, Tape tape) except -1:
         (<Recorder>tape).pop()
         return 0
+
+
+@cython.final
+cdef class Reads:
+    """What a program reads of that which this thread's recorders follow, who do not see it run.
+
+    A `TangentRecorder` that is made with it takes note while it stands on the thread's stack.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.engine.gradients import tensor_vspace
+    >>> x, y, v = cytape.constant(2.0), cytape.constant(3.0), cytape.Variable(5.0)
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch(x)
+    ...     reads = Reads()
+    ...     with cytape.stop_recording(), TangentRecorder(tensor_vspace, reads=reads):
+    ...         z = x * y * v
+    >>> reads.found, reads.found_variables
+    ([Tensor(2.)], [(Variable(5.), Tensor(5.))])
+    """
+
+    def __cinit__(self):
+        cdef ThreadState thread = this_thread()
+        self.around = [] if thread.active is None else list(thread.active)
+        for recorder in thread.accumulating or ():
+            if (<TangentRecorder>recorder).reads is None:
+                self.around.append(recorder)
+            else:
+                self.around += (<TangentRecorder>recorder).reads.around
+        self.tensors = {}
+        self.variables = {}
+
+    @property
+    def found(self) -> list:
+        """The tensors that the recorders follow, in the order of the first read."""
+        return list(self.tensors.values())
+
+    @property
+    def found_variables(self) -> list:
+        """All variables that were read or assigned to, each with its value before that."""
+        return list(self.variables.values())
+
+    def follows(self, id_t id) -> bool:
+        """Whether one of the recorders follows a tensor."""
+        return self.follow(id)
+
+    cdef bint follow(self, id_t id) noexcept:
+        cdef PyObject* recorder
+        cdef Py_ssize_t i
+        for i in range(PyList_GET_SIZE(self.around)):
+            recorder = PyList_GET_ITEM(self.around, i)
+            if type(<object>recorder) is TangentRecorder:
+                if tangent_of(<TangentRecorder>recorder, id) != NULL:
+                    return True
+            elif is_known(<Recorder>recorder, id):
+                return True
+        return False
 
 
 # The methods `__enter__` and `__exit__` of what users enter to have its `_recorder` record. They

@@ -10,6 +10,7 @@ from cytape.tensor.blocks import (
     unrecorded,
 )
 from cytape.tensor.recorders import (
+    Reads,
     Recorder,
     TangentRecorder,
     enter_recording,
@@ -22,6 +23,7 @@ __all__ = [
     "HIGHER_ORDER",
     "MOST_DETACHED",
     "NO_GRADIENTS",
+    "Reads",
     "Recorder",
     "TangentRecorder",
     "anybody_records",

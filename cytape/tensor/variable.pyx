@@ -6,7 +6,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
 from .deaths cimport Counts, counts, handle_died, value_died
-from .recorders cimport Recorder, TangentRecorder
+from .recorders cimport Reads, Recorder, TangentRecorder
 from .tensor cimport another_handle, hold
 from .threads cimport accumulating, building, recording
 from .guards cimport require_unrecorded
@@ -263,6 +263,10 @@ cdef int replace(Variable variable, array) except -1:
                          f"value of shape {array.shape}")
     new = value_of_array(array)
     new.handles = 1
+    if recorders.accumulators.count:
+        for accumulator in accumulating() or ():
+            if (<TangentRecorder>accumulator).reads is not None:
+                note((<TangentRecorder>accumulator).reads, variable)
     variable.held = new
     old.handles -= 1
     if old.handles == 0 and recorders.tapes.count:
@@ -272,6 +276,7 @@ cdef int replace(Variable variable, array) except -1:
 
 cdef Value read(Variable variable):
     cdef Recorder recorder
+    cdef TangentRecorder accumulator
     cdef list active = recording()
     cdef Value value = variable.held
     graph = building()
@@ -283,8 +288,47 @@ cdef Value read(Variable variable):
                 announce(recorder, variable, value)
     if recorders.accumulators.count:
         for accumulator in accumulating() or ():
-            pass_tangent_on(accumulator, variable.variable_id, value)
+            if accumulator.reads is None:
+                pass_tangent_on(accumulator, variable.variable_id, value)
+            else:
+                note(accumulator.reads, variable)
     return value
+
+
+cdef int note(Reads reads, Variable variable) except -1:
+    """Take note of a variable that is about to be read or assigned to, and of its value."""
+    if variable.variable_id not in reads.variables:
+        reads.variables[variable.variable_id] = variable, another_handle(variable.held)
+    return 0
+
+
+def exchange(Variable variable not None, Tensor value not None) -> Tensor:
+    """Have a variable hold a value that it held before, the same one; return the present one.
+
+    Whoever follows the variable is not told.
+
+    Parameters
+    ----------
+    variable : Variable
+    value : Tensor
+
+    Returns
+    -------
+    Tensor
+
+    Examples
+    --------
+    >>> v = Variable(1.0)
+    >>> before = v.value()
+    >>> now = exchange(v.assign(2.0), before)
+    >>> v, now
+    (Variable(1.), Tensor(2.))
+    """
+    cdef Tensor present = another_handle(variable.held)
+    value.held.handles += 1
+    variable.held = value.held
+    present.held.handles -= 1  # not the last: there is the one that is returned
+    return present
 
 
 cdef int follow_as(id_t id, Value value) except -1:
@@ -299,7 +343,7 @@ cdef int follow_as(id_t id, Value value) except -1:
 
 cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) except -1:
     """Give a value the tangent of what it is another name for."""
-    cdef void* tangent = tangent_of(accumulator, id)
+    cdef void* tangent = tangent_of(accumulator, id) if accumulator.reads is None else NULL
     if tangent != NULL and tangent_of(accumulator, value.id) == NULL:
         Py_INCREF(<object>tangent)
         accumulator.store(value.id, tangent)

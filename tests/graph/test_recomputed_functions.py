@@ -120,7 +120,8 @@ def test_what_was_computed_at_once_knows_of_assignments_and_of_none(within):
             y = by_name(x, v)
         gradients = within(lambda tape=tape, y=y: tape.gradient(y, [x, v]))
         if assigned:
-            v.assign(2.0)
+            v.assign(5.0)
+        if assigned and within is cytape.function:
             with pytest.raises(TapeStateError, match="assigned to since"):
                 gradients()
         else:

@@ -16,6 +16,7 @@ import cytape
 from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import live_tensors
+from cytape.tensor.variable import exchange
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -470,3 +471,18 @@ def test_help_shows_how_to_make_one():
     shown = pydoc.plain(pydoc.render_doc(cytape.Variable))
     assert "Variable(initial_value, trainable=True, name=None, dtype=None)" in shown
     assert "--" not in cytape.Variable.__doc__.splitlines()[0]
+
+
+def test_exchange_is_of_values_and_nobody_is_told():
+    v = cytape.Variable([1.0, 2.0])
+    before = v.value()
+    v.assign([3.0, 4.0])
+    with cytape.GradientTape() as tape:
+        present = exchange(v, before)
+    assert tape.watched_variables() == ()
+    assert v.value().id == before.id
+    assert present.numpy().tolist() == [3.0, 4.0]
+    exchange(v, present)
+    assert v.value().id == present.id
+    with pytest.raises(TypeError):
+        exchange(v, None)

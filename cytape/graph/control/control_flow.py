@@ -27,6 +27,7 @@ from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import Function
 from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.shared.graph_loops import install_loop_in_graph
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -306,6 +307,14 @@ def while_loop(
     return result
 
 
+def _scanned(step: Callable[[Any], Any], state: Any, n: int, snapshots: int) -> Any:
+    """Add `checkpointed_scan` to a graph."""
+    _, state = while_loop(
+        lambda i, _: i < n, lambda i, state: (i + 1, step(state)), (np.array(0), state),
+        checkpoints=snapshots)
+    return state
+
+
 def _looped(
     program: Program, maximum: Any, checkpoints: Checkpoints | None, name: str | None
 ) -> Any:
@@ -411,3 +420,6 @@ def body_graph(name: str, graph: Any, assigned: dict[int, Variable]) -> Function
     body = FunctionGraph(name, graph)
     body.assigned.update(assigned)
     return body
+
+
+install_loop_in_graph(_scanned)

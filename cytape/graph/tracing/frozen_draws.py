@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cytape.graph.tracing.lines_of_draws import imported_in, place_of_draw
-from cytape.graph.tracing.reachable import (
+from cytape.ops.shared.reachable import (
     Reachable,
     is_of_cytape,
     numpy_global,

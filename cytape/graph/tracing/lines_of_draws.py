@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.tracing.reachable import codes, contents, is_of_cytape
+from cytape.ops.shared.reachable import codes, contents, is_of_cytape
 
 __all__ = ["imported_in", "place_of_draw"]
 

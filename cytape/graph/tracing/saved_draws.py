@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
-import numpy as np
-
 from cytape.graph.tracing.frozen_draws import Draws
-from cytape.graph.tracing.reachable import state_of
 from cytape.ops.shared.python_call import install_saved_draws
+from cytape.ops.shared.reachable import state_of
+from cytape.ops.shared.repeated_draws import restorer
 
 __all__ = ["saved_draws"]
 
@@ -31,6 +29,7 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> restore = saved_draws(rng.normal, ())
     >>> first = rng.normal()
@@ -39,7 +38,7 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
     True
     """
     draws = Draws(function, arguments)
-    saved = [(x, state_of(x), _restorer(x)) for x in draws.streams()]
+    saved = [(x, state_of(x), restorer(x)) for x in draws.streams()]
 
     def restore() -> None:
         # A stream of a module, of which the call knows nothing, was moved by another thread.
@@ -48,22 +47,6 @@ def saved_draws(function: Callable, arguments: tuple) -> Callable[[], None]:
                 restored()
 
     return restore
-
-
-def _restorer(generator: np.random.Generator | np.random.RandomState | random.Random
-              ) -> Callable[[], None]:
-    if isinstance(generator, random.Random):
-        try:
-            state = generator.getstate()
-        except NotImplementedError:  # the system's, which has no state
-            return lambda: None
-        return lambda: generator.setstate(state)
-    if isinstance(generator, np.random.RandomState):
-        legacy = generator.get_state(legacy=False)
-        return lambda: generator.set_state(legacy)
-    source = generator.bit_generator
-    of_source = source.state
-    return lambda: setattr(source, "state", of_source)
 
 
 install_saved_draws(saved_draws)

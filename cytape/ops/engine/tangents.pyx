@@ -52,6 +52,11 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
     cdef bint plain, any_new = False
     if accumulator.entry is None:
         return 0  # it was left while one before it computed
+    if accumulator.reads is not None:
+        for value in inputs:
+            if value.spec.trainable and accumulator.reads.follow(value.id):
+                accumulator.reads.tensors.setdefault(value.id, another_handle(value))
+        return 0
     for value in inputs:
         tangents.append(stored(accumulator, value))
     for value in outputs:

@@ -196,7 +196,7 @@ random_number = 4.0
 def test_streams_that_a_call_did_not_move_are_not_touched():
     calls = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(saved_draws_module, "_restorer", lambda x: lambda: calls.append(x))
+        patch.setattr(saved_draws_module, "restorer", lambda x: lambda: calls.append(x))
         restore = saved_draws(DRAWS["np.random"], (rng,))
         restore()
         assert calls == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.graph.tracing.reachable import (
+from cytape.ops.shared.reachable import (
     Reachable,
     codes,
     contents,

@@ -1,0 +1,116 @@
+"""Calls that keep nothing for their derivative but what it takes to make them once more, alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cytape.core.vspace import VSpace
+from cytape.tensor import nest
+from cytape.tensor.state import Reads, TangentRecorder, stop_recording
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable, exchange
+
+__all__ = ["FirstRun", "reading"]
+
+
+class FirstRun:
+    """A call that nobody records; what it reads besides its arguments is found.
+
+    Parameters
+    ----------
+    f : callable
+    args : tuple
+    kwargs : dict
+    graph : SymbolicGraph or None
+        That the call becomes a part of.
+
+    Attributes
+    ----------
+    tensors : list of Tensor
+        What `f` found elsewhere, in a closure, and somebody records.
+    variables : list of Variable
+        That it read and a derivative may be asked for, in the order of their creation.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> v = cytape.Variable(2.0)
+    >>> run = FirstRun(lambda: v.assign_add(1.0) * v, (), {}, None)
+    >>> with run.again():
+    ...     run.take_result(), v.assign_add(1.0) * v
+    (Tensor(9.), Tensor(9.))
+    >>> v
+    Variable(3.)
+    """
+
+    def __init__(self, f: Callable, args: tuple, kwargs: dict, graph: Any) -> None:
+        from cytape.ops.shared import repeated_draws  # here: numpy.random is slow to import
+
+        self._draws = repeated_draws
+        states = [] if graph is not None else repeated_draws.Streams(
+            f, (*args, *kwargs.values())).states()
+        n_nodes, n_symbols = (0, 0) if graph is None else (graph.n_nodes, graph.n_symbols)
+        with reading() as reads:
+            self._result = nest.map_structure(_read, f(*args, **kwargs))
+        self._states = repeated_draws.moved(states)
+        self._values = [] if graph is not None else reads.found_variables
+        found = {x.id: x for x in reads.found}
+        for leaf in nest.flatten(self._result):
+            if isinstance(leaf, Tensor) and reads.follows(leaf.id):
+                found[leaf.id] = leaf
+        if graph is not None:
+            found.update(_from_before(graph, n_nodes, n_symbols))
+        self.tensors = list(found.values())
+        self.variables = sorted(
+            (v for v, _ in reads.found_variables if v.trainable or reads.follows(v.id)),
+            key=lambda v: v.id)
+
+    def take_result(self) -> Any:
+        """Return once what the function returned; variables among that are read."""
+        result, self._result = self._result, None
+        return result
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Have variables and random streams be as they were before the call, for a block."""
+        present: list[tuple[Variable, Tensor]] = []
+        try:
+            for variable, value in self._values:
+                present.append((variable, exchange(variable, value)))
+            with self._draws.repeating(self._states):
+                yield
+        finally:
+            for variable, value in present:
+                exchange(variable, value)
+
+    def assigned_since(self) -> Variable | None:
+        """Return a variable that has another value now than the call found."""
+        for variable, value in self._values:
+            present = exchange(variable, value)
+            exchange(variable, present)
+            if present.id != value.id:
+                return variable
+        return None
+
+
+@contextmanager
+def reading() -> Iterator[Reads]:
+    """Have nobody record, but take note of what is read that the recorders of before follow."""
+    reads = Reads()
+    with stop_recording(), TangentRecorder(VSpace(), reads=reads):
+        yield reads
+
+
+def _read(leaf: Any) -> Any:
+    return leaf.value() if isinstance(leaf, Variable) else leaf
+
+
+def _from_before(graph: Any, n_nodes: int, n_symbols: int) -> dict[int, Tensor]:
+    """Return by id what the last nodes of a graph read that was there, or around it, before."""
+    symbols = {symbol: None for node in range(n_nodes, graph.n_nodes)
+               for symbol in graph.inputs_of(node) if symbol < n_symbols}
+    tensors = [*map(graph.tensor_at, symbols), *(
+        x for x, symbol in getattr(graph, "captures", ()) if symbol >= n_symbols)]
+    return {x.id: x for x in tensors if x.spec.trainable and not isinstance(x, Variable)}

@@ -1,0 +1,230 @@
+"""Functions that compute once more what their derivative needs: memory for time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.autodiff.custom_calls import (
+    graph_around,
+    is_plain_tensor,
+    is_tensor,
+    kept,
+    lent,
+    name_of,
+    record,
+)
+from cytape.autodiff.first_run import FirstRun
+from cytape.autodiff.forward_accumulator import ForwardAccumulator
+from cytape.autodiff.gradient_tape import GradientTape
+from cytape.errors import TapeStateError
+from cytape.ops.creation import identity_op
+from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.state import anybody_records, current_graph, stop_recording
+from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
+
+__all__ = ["checkpoint", "checkpoint_sequential", "recompute_grad", "tensors_in", "with_tensors"]
+
+
+def recompute_grad(f: Callable) -> Callable:
+    """Make a function compute its gradient from scratch instead of keeping its intermediates.
+
+    `f` runs once without being recorded and once more in every backward pass: memory for time.
+
+    Parameters
+    ----------
+    f : callable
+        Must return the same values when it runs again with the same arguments, variables and random
+        numbers. Gradients reach its arguments, the variables that it reads, and tensors that it
+        finds elsewhere (in a closure).
+
+    Returns
+    -------
+    callable
+        Has the values and the gradients of `f`, which is its ``__wrapped__``.
+
+    Raises
+    ------
+    TapeStateError
+        Where a graph is built of the backward pass of what was computed at once, if a variable that
+        `f` read has been assigned to since.
+
+    See Also
+    --------
+    checkpoint_sequential : The same for parts of a chain of functions.
+
+    Notes
+    -----
+    When `f` runs again, each variable that it read or assigned to has the value that it had before
+    the first run; afterwards it has its present one, so nothing is assigned twice. The random
+    streams that `f` drew from draw the same numbers again, and then go on: cytape's own, and those
+    of NumPy and Python that can be reached from `f`, by its arguments, its closure or the names
+    that it uses. Other threads should leave such variables and streams alone meanwhile. All
+    else that `f` changes, or that changes what it returns, is its caller's concern.
+
+    What `f` returns beside tensors is returned as it is.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> block = cytape.recompute_grad(lambda x: np.tanh(np.tanh(x)))
+    >>> round(float(cytape.grad(block)(0.5)), 6)
+    0.639808
+    """
+
+    @functools.wraps(f)
+    def recomputed(*args: Any, **kwargs: Any) -> Any:
+        structure = (args, kwargs)
+        leaves = nest.flatten(structure)
+        graph = graph_around(leaves) or current_graph()
+        if graph is None and not anybody_records():
+            return f(*args, **kwargs)
+        arguments = [leaf for leaf in leaves if is_plain_tensor(leaf)]
+        later = kept(structure)  # what is written to arrays from here on does not count
+        # Under other ids an argument is told from the same tensor that is found elsewhere.
+        with stop_recording():
+            first_args, first_kwargs = with_tensors(structure, list(map(identity_op, arguments)))
+        run = FirstRun(f, first_args, first_kwargs, graph)
+        result = run.take_result()
+        variables = run.variables
+        for leaf in leaves:
+            if isinstance(leaf, Variable) and not any(leaf is variable for variable in variables):
+                variables.append(leaf)
+        elsewhere = variables + run.tensors
+
+        def call_anew(*tensors: Tensor) -> list:
+            args, kwargs = lent(with_tensors(later, tensors))
+            with run.again():
+                return tensors_in(f(*args, **kwargs))
+
+        def backward(*output_gradients: Tensor) -> list:
+            assigned = run.assigned_since() if current_graph() is not None else None
+            if assigned is not None:
+                raise TapeStateError(
+                    f"{name_of(f)} cannot be recomputed in a graph for its gradient: it read "
+                    f"{assigned!r}, which has been assigned to since")
+            fresh = list(map(identity_op, arguments))
+            sources = fresh + elsewhere
+            moving = [source for source in sources if source.spec.trainable]
+            with GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(moving)
+                outputs = call_anew(*fresh)
+            gradients = iter(tape.gradient(outputs, moving, list(output_gradients)))
+            return [next(gradients) if source.spec.trainable else None for source in sources]
+
+        def jvp(*tangents: Tensor | None) -> list:
+            fresh = list(map(identity_op, arguments))
+            pairs = [
+                (source, tangent)
+                for source, tangent in zip(fresh + elsewhere, tangents, strict=True)
+                if tangent is not None
+            ]
+            with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
+                outputs = call_anew(*fresh)
+            return accumulator.jvp(outputs)
+
+        outputs = record(name_of(f), tensors_in(result), arguments + elsewhere, backward, jvp)
+        return with_tensors(result, outputs)
+
+    return recomputed
+
+
+def checkpoint(f: Callable) -> Callable:
+    """Make a function compute its gradient from scratch: another name of `recompute_grad`.
+
+    Parameters
+    ----------
+    f : callable
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> block = cytape.checkpoint(lambda x: np.tanh(np.tanh(x)))
+    >>> round(float(cytape.grad(block)(0.5)), 6)
+    0.639808
+    """
+    return recompute_grad(f)
+
+
+def checkpoint_sequential(functions: Sequence[Callable], segments: int, x: Any) -> Any:
+    """Apply functions one after the other, in segments that are recomputed for the gradient.
+
+    What is kept is the input of each segment, and, from when its gradient is computed, what the
+    functions of one segment leave: least for about as many segments as the square root of the
+    number of functions. The last segment is not recomputed, as its gradient comes first.
+
+    Parameters
+    ----------
+    functions : sequence of callable
+        Each is called with what the one before returned.
+    segments : int
+        At least 1, at most one per function. They are as long as each other, or one longer.
+    x : array_like, Tensor or structure of them
+        What the first function is called with.
+
+    Returns
+    -------
+    Tensor, ndarray or structure of them
+        What the last function returned.
+
+    Raises
+    ------
+    ValueError
+        If there are no functions, or the number of segments is out of range.
+    TypeError
+        If it is no integer.
+
+    See Also
+    --------
+    recompute_grad : What is done with each segment; its notes hold here.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> def deep(x):
+    ...     return cytape.checkpoint_sequential([np.tanh] * 9, 3, x)
+    >>> round(float(cytape.grad(deep)(0.5)), 6)
+    0.245567
+    """
+    functions = list(functions)
+    if isinstance(segments, bool) or not isinstance(segments, (int, np.integer)):
+        raise TypeError(f"segments must be an integer, got {segments!r}")
+    if not 1 <= segments <= len(functions):
+        raise ValueError(
+            f"segments must be at least 1 and at most the number of functions, {len(functions)}; "
+            f"got {segments}")
+    bounds = [len(functions) * i // segments for i in range(segments + 1)]
+    for first, last in zip(bounds, bounds[1:-1], strict=False):
+        x = recompute_grad(functools.partial(_applied, functions[first:last]))(x)
+    return _applied(functions[bounds[-2]:], x)
+
+
+def _applied(functions: Sequence[Callable], x: Any) -> Any:
+    for function in functions:
+        x = function(x)
+    return x
+
+
+def with_tensors(structure: Any, tensors: Sequence[Any]) -> Any:
+    """Return a structure with others in the places of its tensors, of which variables are none."""
+    remaining = iter(tensors)
+    return nest.map_structure(
+        lambda leaf: next(remaining) if is_plain_tensor(leaf) else leaf, structure)
+
+
+def tensors_in(structure: Any) -> list[Tensor]:
+    """Return the tensors among the leaves of a structure; variables are read."""
+    leaves = nest.flatten(structure)
+    return [convert_to_tensor(leaf) for leaf in leaves if is_tensor(leaf)]

@@ -1,0 +1,96 @@
+"""Random numbers that a function draws once more, the same, where it is called once more."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from cytape.ops.shared.draws import default_generator
+from cytape.ops.shared.reachable import Reachable, numpy_global, python_global, state_of
+
+__all__ = ["Streams", "continuing", "moved", "repeating", "restorer"]
+
+State = tuple[Any, Callable[[], None]]  # a generator, and what has it continue from there
+
+
+class Streams:
+    """The random streams that a function may draw from.
+
+    They are cytape's default generator, and those that can be reached from the function without
+    running it: by its closure, arguments, the names that it uses and those that these use.
+
+    Parameters
+    ----------
+    f : callable
+    arguments : tuple, optional
+        What it is going to be called with.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> streams = Streams(rng.normal)
+    >>> before = streams.states()
+    >>> first = rng.normal()
+    >>> with repeating(moved(before)):
+    ...     second = rng.normal()
+    >>> first == second
+    True
+    """
+
+    def __init__(self, f: Callable, arguments: tuple = ()) -> None:
+        reachable = Reachable(f, arguments)
+        named = any("random" in name for name in reachable.names)
+        self.generators = [default_generator(), *(
+            x for x in reachable.generators.values()
+            # The modules' own take long to save: only where they seem to be meant.
+            if named or x not in (numpy_global, python_global) or id(x) in reachable.seen)]
+
+    def states(self) -> list[tuple[Any, Callable[[], None], tuple]]:
+        """Return where the streams stand."""
+        return [(x, restorer(x), state_of(x)) for x in self.generators]
+
+
+def moved(states: Sequence[tuple[Any, Callable[[], None], tuple]]) -> list[State]:
+    """Return those of the states of streams where these do not stand any more."""
+    return [(x, restore) for x, restore, state in states if state_of(x) != state]
+
+
+@contextmanager
+def repeating(states: Sequence[State]) -> Iterator[None]:
+    """Have streams draw again what they drew after some states; then go on where they are now."""
+    with continuing([x for x, _ in states]):
+        for _, restore in states:
+            restore()
+        yield
+
+
+@contextmanager
+def continuing(generators: Sequence[Any]) -> Iterator[None]:
+    """Have streams go on, after the block, as if nothing had been drawn in it."""
+    present = [restorer(x) for x in generators]
+    try:
+        yield
+    finally:
+        for restore in present:
+            restore()
+
+
+def restorer(generator: np.random.Generator | np.random.RandomState | random.Random
+             ) -> Callable[[], None]:
+    """Return a function that has a generator continue from where it is now."""
+    if isinstance(generator, random.Random):
+        try:
+            state = generator.getstate()
+        except NotImplementedError:  # the system's, which has no state
+            return lambda: None
+        return lambda: generator.setstate(state)
+    if isinstance(generator, np.random.RandomState):
+        legacy = generator.get_state(legacy=False)
+        return lambda: generator.set_state(legacy)
+    source = generator.bit_generator
+    of_source = source.state
+    return lambda: setattr(source, "state", of_source)

@@ -1,0 +1,294 @@
+"""checkpointed_scan: steps counted, states counted, on disk, in both modes, in graphs."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.core.schedules import fewest_advances
+from cytape.errors import TapeStateError
+from cytape.tensor import state
+from cytape.tensor.tensor import live_tensors
+
+RUNS = {
+    "all": (7, 7), "more": (7, 20), "few": (11, 3), "one": (6, 1), "two": (10, 2), "single": (1, 3),
+    "pair": (2, 1)}
+
+
+def step_of(c, v):
+    def step(state):
+        x, y = state
+        return cnp.sin(x) * c + y, y * v + 0.1 * x
+
+    return step
+
+
+def plain(step, state, n):
+    for _ in range(n):
+        state = step(state)
+    return state
+
+
+def gradients_of(loop, c, v, x, y, **options):
+    """Values, and gradients of the state, of a tensor in a closure and of a variable."""
+    with cytape.GradientTape(**options) as tape:
+        tape.watch([c, x, y])
+        a, b = loop(step_of(c, v), (x, y))
+        z = a * b + a
+    return a, b, *tape.gradient(z, [c, v, x, y])
+
+
+def numbers(rng):
+    return (cytape.constant(rng.normal(size=3)), cytape.Variable(rng.normal(size=3)),
+            cytape.constant(rng.normal(size=3)), cytape.constant(rng.normal(size=3)))
+
+
+@pytest.mark.parametrize(("n", "snapshots"), RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_gradients_are_those_of_the_plain_loop(rng, tmp_path, n, snapshots, on_disk):
+    args = numbers(rng)
+    storage = tmp_path if on_disk else None
+    ours = gradients_of(lambda step, state: cytape.checkpointed_scan(
+        step, state, n, snapshots, storage=storage), *args)
+    for a, b in zip(ours, gradients_of(lambda *f: plain(*f, n), *args), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
+def is_recorded(x):
+    return state.is_recorded(x.id)
+
+
+@pytest.mark.parametrize(("n", "snapshots"), [
+    (1, 1), (2, 1), (5, 1), (5, 5), (10, 3), (100, 4), (1000, 20), (10_000, 100)])
+def test_every_step_is_recorded_once_and_the_fewest_are_taken_besides(n, snapshots):
+    recorded, advances, most = 0, 0, 0
+
+    def step(x):
+        nonlocal recorded, advances, most
+        most = max(most, live_tensors() - before)
+        if is_recorded(x):
+            recorded += 1
+        else:
+            advances += 1
+        return x * 0.9999
+
+    x = cytape.constant(np.ones(2))
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(step, x, n, snapshots)
+    np.testing.assert_allclose(tape.gradient(y, x), np.full(2, 0.9999**n))
+    assert recorded == n
+    assert advances == fewest_advances(n, snapshots)
+    assert most <= snapshots + 10
+    if n == 10_000:
+        assert advances == 24_747
+
+
+def test_on_disk_are_all_snapshots_but_the_first(tmp_path):
+    x = cytape.constant(np.ones(100))
+    most_tensors, most_files = 0, 0
+
+    def step(x):
+        nonlocal most_tensors, most_files
+        most_tensors = max(most_tensors, live_tensors() - before)
+        most_files = max(most_files, len(list(tmp_path.glob("*/*.npy"))))
+        return cnp.sin(x)
+
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(step, x, 200, 20, storage=tmp_path)
+    tape.gradient(y, x)
+    assert most_files == 19
+    assert most_tensors <= 10
+
+
+def test_files_go_with_a_tape_that_nobody_asks(tmp_path):
+    x = cytape.constant(1.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(cnp.sin, x, 9, 3, storage=tmp_path)
+    assert len(list(tmp_path.glob("*/*.npy"))) == 2
+    del tape, y
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_persistent_tape_asked_twice(rng):
+    x = cytape.constant(rng.normal(size=3))
+    calls = []
+
+    def step(x):
+        calls.append(None)
+        return cnp.sin(x)
+
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(step, x, 12, 3)
+    first = tape.gradient(y, x)
+    n_calls = len(calls)
+    np.testing.assert_array_equal(tape.gradient(y, x), first)
+    # The last step stays recorded, and the snapshots are made again.
+    assert n_calls < len(calls) <= 2 * n_calls
+
+
+def test_forward_mode_keeps_and_repeats_nothing(rng):
+    c, v, x, y = numbers(rng)
+    calls = []
+    step = step_of(c, v)
+
+    def counted(state):
+        calls.append(None)
+        return step(state)
+
+    tangents = [rng.normal(size=3) for _ in range(4)]
+
+    def tangents_of(loop):
+        with cytape.ForwardAccumulator([c, v, x, y], tangents) as accumulator:
+            results = loop()
+        return accumulator.jvp(results)
+
+    ours = tangents_of(lambda: cytape.checkpointed_scan(counted, (x, y), 9, 2))
+    assert len(calls) == 9
+    for a, b in zip(ours, tangents_of(lambda: plain(step, (x, y), 9)), strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def hessian(mode_out, mode_in, f, x):
+    """Second derivatives along ones, by two of the modes."""
+    def derivative(mode, f):
+        def by_tape(x):
+            with cytape.GradientTape() as tape:
+                tape.watch(x)
+                y = cnp.sum(f(x))
+            return tape.gradient(y, x)
+
+        def by_accumulator(x):
+            with cytape.ForwardAccumulator(x, np.ones(x.shape)) as accumulator:
+                y = f(x)
+            return accumulator.jvp(y)
+
+        return by_tape if mode == "tape" else by_accumulator
+
+    return derivative(mode_out, derivative(mode_in, f))(x)
+
+
+@pytest.mark.parametrize("outer", ["tape", "accumulator"])
+@pytest.mark.parametrize("inner", ["tape", "accumulator"])
+def test_second_order(rng, outer, inner):
+    c, v = cytape.constant(0.7), cytape.Variable(0.3)
+    x = cytape.constant(rng.normal(size=3))
+
+    def of(loop):
+        return lambda x: loop(step_of(c, v), (x, x * x))[0]
+
+    ours = hessian(outer, inner, of(lambda *f: cytape.checkpointed_scan(*f, 7, 3)), x)
+    expected = hessian(outer, inner, of(lambda *f: plain(*f, 7)), x)
+    np.testing.assert_allclose(ours, expected, rtol=1e-12)
+
+
+def test_structures_counters_and_arrays():
+    forcing = np.arange(8.0)
+
+    def step(state):
+        return {"x": state["x"] * 1.5 + forcing[int(state["i"])], "i": state["i"] + 1, "tag": 3}
+
+    x = cytape.constant(2.0)
+    state = {"x": x, "i": cytape.constant(0), "tag": 3}
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        last = cytape.checkpointed_scan(step, state, 8, 2)
+    assert int(last["i"]) == 8 and last["tag"] == 3
+    assert float(tape.gradient(last["x"], x)) == pytest.approx(1.5**8)
+    result = cytape.checkpointed_scan(lambda x: x + 1, np.zeros(2), 5, 2)
+    assert type(result) is np.ndarray and result.tolist() == [5.0, 5.0]
+
+
+def test_no_steps():
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(cnp.sin, x, 0, 1) * 3
+    assert float(tape.gradient(y, x)) == 3.0
+
+
+def test_noise_is_the_same_again():
+    rng = np.random.default_rng(0)
+    seen = []
+
+    def step(x):
+        noise = rng.normal()
+        if is_recorded(x):
+            seen.append(noise)
+        return x * (1 + noise) + cnp.random.normal()
+
+    expected = np.random.default_rng(0).normal(size=21)
+    x = cytape.constant(1.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(step, x, 20, 3)
+    gradient = tape.gradient(y, x)
+    np.testing.assert_allclose(gradient, np.prod(1 + expected[:20]))
+    assert seen == [expected[19], *expected[18::-1]]
+    assert rng.normal() == expected[20]  # goes on as if the steps had been taken once
+
+
+def test_variables_that_are_assigned_to_between():
+    v, x = cytape.Variable(2.0), cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(lambda x: x * v, x, 5, 2)
+    v.assign(100.0)
+    np.testing.assert_allclose(tape.gradient(y, [x, v]), [32.0, 3.0 * 5 * 16])
+    assert float(v) == 100.0
+
+
+def test_steps_that_assign_are_refused():
+    v, x = cytape.Variable(2.0), cytape.constant(3.0)
+
+    def step(x):
+        v.assign_add(1.0)
+        return x * v
+
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(TapeStateError, match="a part of the state"):
+            cytape.checkpointed_scan(step, x, 5, 2)
+
+
+@pytest.mark.parametrize(("arguments", "error", "text"), [
+    ({"n": -1}, ValueError, "n=-1"), ({"snapshots": 0}, ValueError, "snapshots=0"),
+    ({"n": 2.5}, TypeError, "integer"), ({"storage": "no/such"}, FileNotFoundError, "no/such")])
+def test_wrong_arguments(arguments, error, text):
+    with pytest.raises(error, match=text):
+        cytape.checkpointed_scan(**{"step": cnp.sin, "state": 1.0, "n": 3, "snapshots": 2,
+                                    **arguments})
+
+
+def test_in_a_function_it_is_a_loop_with_checkpoints(rng, tmp_path):
+    c, v, x, y = numbers(rng)
+
+    def with_gradients(loop):
+        def f(x, y, c):
+            with cytape.GradientTape() as tape:
+                tape.watch([x, y, c])
+                a, b = loop(step_of(c, v), (x, y))
+                z = a * b + a
+            return tape.gradient(z, [c, v, x, y])
+
+        return f
+
+    traced = cytape.function(
+        with_gradients(lambda *f: cytape.checkpointed_scan(*f, 9, 3)))
+    expected = with_gradients(lambda *f: plain(*f, 9))(x, y, c)
+    for a, b in zip(traced(x, y, c), expected, strict=True):
+        np.testing.assert_allclose(a, b)
+    types = {op.type for op in traced.get_concrete_function(x, y, c).graph.get_operations()}
+    assert "CheckpointedGradient" in types
+    with pytest.raises(ValueError, match="not for a graph"):
+        cytape.function(lambda x: cytape.checkpointed_scan(cnp.sin, x, 9, 3, storage=tmp_path))(x)

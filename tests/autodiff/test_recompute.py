@@ -1,0 +1,399 @@
+"""recompute_grad and its kin: what is found elsewhere, assigned to, drawn; segments of chains."""
+
+import random
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.tensor.tensor import live_tensors
+
+
+def dense(gradient):
+    return None if gradient is None else cytape.convert_to_tensor(gradient)
+
+
+def tape_gradients(f, xs):
+    with cytape.GradientTape() as tape:
+        tape.watch(xs)
+        y = f()
+    return tape.gradient(y, xs)
+
+
+def second_by_tapes(f, xs):
+    with cytape.GradientTape() as tape:
+        tape.watch(xs)
+        gradients = tape_gradients(f, xs)
+        total = sum(cnp.sum(g * g) for g in map(dense, gradients) if g is not None)
+    return tape.gradient(total, xs)
+
+
+def persistent_twice(f, xs):
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(xs)
+        y = f()
+        z = y * 2.0
+    return [*tape.gradient(y, xs), *tape.gradient(z, xs)]
+
+
+def tangents(f, xs):
+    with cytape.ForwardAccumulator(xs, [np.full(x.shape, i + 1.0) for i, x in enumerate(xs)]) as a:
+        y = f()
+    return [a.jvp(y)]
+
+
+def forward_over_reverse(f, xs):
+    with cytape.ForwardAccumulator(xs, [np.full(x.shape, i + 1.0) for i, x in enumerate(xs)]) as a:
+        gradients = tape_gradients(f, xs)
+        gradients = list(map(dense, gradients))
+    return [None if g is None else a.jvp(g) for g in gradients]
+
+
+def reverse_over_forward(f, xs):
+    with cytape.GradientTape() as tape:
+        tape.watch(xs)
+        [tangent] = tangents(f, xs)
+    return tape.gradient(tangent, xs)
+
+
+def two_tapes_at_once(f, xs):
+    with cytape.GradientTape() as one, cytape.GradientTape() as other:
+        one.watch(xs[:1])
+        other.watch(xs)
+        y = f()
+    return [*one.gradient(y, xs), *other.gradient(y, xs)]
+
+
+MODES = [tape_gradients, second_by_tapes, persistent_twice, tangents, forward_over_reverse,
+         reverse_over_forward, two_tapes_at_once]
+
+
+class Held:
+    pass
+
+
+def programs():
+    """Pairs of a program, of a function that wraps blocks, and what to differentiate it by."""
+    x, c = cytape.constant([0.5, 1.5]), cytape.constant([2.0, 3.0])
+    v, still = cytape.Variable([0.3, 0.7]), cytape.Variable([1.1, 1.2], trainable=False)
+    held = Held()
+    held.c = c
+    both = [x, c, v, still]
+
+    def in_a_loop(wrap):
+        y = x
+        for _ in range(3):
+            y = wrap(lambda y: cnp.sin(y * v) + c)(y)
+        return y
+
+    def of_an_intermediate(wrap):
+        found = cnp.exp(x * c)
+        return wrap(lambda y: y * found + c)(x)
+
+    def value_beside_its_variable(wrap):
+        value = v.value()
+        return wrap(lambda y: y * value * value * v * still)(x)
+
+    return {
+        "closure": (lambda wrap: wrap(lambda y: cnp.sin(y) * c * c)(x), both),
+        "argument-and-closure": (lambda wrap: wrap(lambda y: cnp.sin(y) * x * c)(x), both),
+        "no-arguments": (lambda wrap: wrap(lambda: cnp.sin(x) * c * v)(), both),
+        "attribute": (lambda wrap: wrap(lambda y: y * y * held.c)(x), both),
+        "intermediate": (of_an_intermediate, both),
+        "value-and-variable": (value_beside_its_variable, both),
+        "returned-as-found": (lambda wrap: wrap(lambda y: (y * y, c))(x)[1] * x, both),
+        "returned-variable": (lambda wrap: wrap(lambda y: v)(x) * x * v, both),
+        "nested": (lambda wrap: wrap(
+            lambda y: wrap(lambda z: cnp.sin(z * c) * v)(y * y) * c)(x), both),
+        "nested-thrice": (lambda wrap: wrap(lambda y: wrap(lambda z: wrap(
+            lambda w: w * w * c * x)(z * z))(y * v))(x), both),
+        "loop": (in_a_loop, both),
+        "gradient-inside": (lambda wrap: wrap(
+            lambda y: cytape.grad(lambda z: cnp.sum(z**3 * c * y))(y))(x), both),
+        "custom-gradient-inside": (lambda wrap: wrap(cytape.custom_gradient(
+            lambda y: (y * y * y, lambda g: 3.0 * g * y * y)))(x) * c, both),
+        "gathered": (lambda wrap: wrap(lambda y: cytape.gather(v, [0, 0, 1]) * cytape.gather(
+            c, [1, 1, 0]))(x), both),
+        "complex": (lambda wrap: cnp.real(wrap(lambda y: cnp.exp(1j * y * c))(x)), both),
+    }
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", list(programs()))
+def test_the_same_derivatives_in_all_modes(name, mode):
+    program, sources = programs()[name]
+    expected = mode(lambda: program(lambda f: f), sources)
+    found = mode(lambda: program(cytape.recompute_grad), sources)
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        if b is None:
+            assert a is None or not np.any(dense(a).numpy())
+        else:
+            np.testing.assert_allclose(dense(a), dense(b), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["closure", "argument-and-closure", "intermediate", "nested"])
+def test_found_tensors_get_their_gradient_in_a_function(name):
+    x, c = cytape.constant([0.5, 1.5]), cytape.constant([2.0, 3.0])
+
+    def programs_of(x, c):
+        return {
+            "closure": lambda wrap: wrap(lambda y: cnp.sin(y) * c * c)(x),
+            "argument-and-closure": lambda wrap: wrap(lambda y: cnp.sin(y) * x * c)(x),
+            "intermediate": lambda wrap: (lambda found: wrap(
+                lambda y: y * found + c)(x))(cnp.exp(x * c)),
+            "nested": lambda wrap: wrap(
+                lambda y: wrap(lambda z: cnp.sin(z * c))(y * y) * c)(x)}
+
+    def inside_of(wrap):
+        def gradients(x, c):
+            with cytape.GradientTape() as tape:
+                tape.watch([x, c])
+                y = programs_of(x, c)[name](wrap)
+            return tape.gradient(y, [x, c])
+
+        return gradients
+
+    expected = inside_of(lambda f: f)(x, c)
+    for a, b in zip(cytape.function(inside_of(cytape.recompute_grad))(x, c), expected, strict=True):
+        np.testing.assert_allclose(a, b)
+    # ... and where the gradient is taken outside of the function
+    called = cytape.function(lambda x, c: programs_of(x, c)[name](cytape.recompute_grad))
+    for a, b in zip(tape_gradients(lambda: called(x, c), [x, c]), expected, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_assignments_happen_once_and_are_seen_again():
+    total, scale = cytape.Variable(0.0, trainable=False), cytape.Variable(2.0)
+    x = cytape.constant(3.0)
+
+    def block(x):
+        total.assign_add(x)
+        scale.assign_add(1.0)
+        return x * scale * total
+
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(block)(x)
+    assert (float(y), float(total), float(scale)) == (27.0, 3.0, 3.0)
+    for _ in range(2):
+        assert float(tape.gradient(y, x)) == 9.0
+        assert (float(total), float(scale)) == (3.0, 3.0)
+    total.assign(100.0)
+    scale.assign(100.0)
+    assert float(tape.gradient(y, x)) == 9.0
+    assert (float(total), float(scale)) == (100.0, 100.0)
+
+
+def test_variables_are_put_back_after_an_error():
+    v, x, fails = cytape.Variable(1.0), cytape.constant(3.0), []
+
+    def block(x):
+        v.assign_add(1.0)
+        if fails:
+            raise RuntimeError("now")
+        return x * v
+
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(block)(x)
+    fails.append(True)
+    with pytest.raises(RuntimeError, match="now"):
+        tape.gradient(y, x)
+    assert float(v) == 2.0
+    fails.clear()
+    assert float(tape.gradient(y, x)) == 2.0
+
+
+def test_values_that_were_replaced_die_with_the_tape():
+    x = cytape.constant(3.0)
+    v = cytape.Variable(1.0)
+    before = live_tensors()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(lambda x: x * v)(x)
+    v.assign(5.0)
+    assert float(tape.gradient(y, x)) == 1.0
+    del y
+    assert live_tensors() == before
+
+
+own = np.random.default_rng(1)
+DRAWS = {
+    "cytape": lambda x: cnp.random.normal(size=3),
+    "dropout": lambda x: cytape.nn.dropout(cytape.constant(np.ones(3)), 0.5),
+    "generator": lambda x: own.normal(size=3),
+    "numpy": lambda x: np.random.normal(size=3),  # noqa: NPY002
+    "python": lambda x: np.array([random.random() for _ in range(3)]),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_random_numbers_are_the_same_again(draw):
+    x = cytape.constant([1.0, 2.0, 3.0])
+    seen = []
+
+    def block(x):
+        seen.append(cytape.convert_to_tensor(draw(x)).numpy().copy())
+        return x * seen[-1]
+
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(block)(x)
+    between = draw(x)
+    for _ in range(2):
+        np.testing.assert_array_equal(tape.gradient(y, x), seen[0])
+    np.testing.assert_array_equal(seen[1], seen[0])
+    after = draw(x)  # not what the block drew again
+    assert not np.array_equal(after, seen[0])
+    assert draw is DRAWS["dropout"] or not np.array_equal(after, between)
+
+
+def test_a_generator_that_is_an_argument():
+    x, generator = cytape.constant(1.0), np.random.default_rng(3)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(lambda x, generator: x * generator.normal())(x, generator)
+    gradient = tape.gradient(y, x)
+    expected = np.random.default_rng(3).normal(size=2)
+    assert float(gradient) == expected[0]
+    assert generator.normal() == expected[1]
+
+
+def test_what_is_returned_beside_tensors_stays_what_it_is():
+    def block(x):
+        return {"y": x * x, "n": 3, "mask": np.ones(2, bool), "none": None, "name": "block"}
+
+    x = cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        result = cytape.recompute_grad(block)(x)
+    assert float(tape.gradient(result["y"], x)) == 6.0
+    assert result["n"] == 3 and type(result["n"]) is int
+    assert type(result["mask"]) is np.ndarray
+    assert result["none"] is None and result["name"] == "block"
+
+
+def test_arrays_that_the_function_writes_to():
+    def block(x, a):
+        a += 1.0
+        return x * a
+
+    x, a = cytape.constant(3.0), np.ones(2)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(block)(x, a)
+    assert a.tolist() == [2.0, 2.0]
+    assert float(tape.gradient(y, x)) == 4.0
+    assert a.tolist() == [2.0, 2.0]
+
+
+def test_checkpoint_is_another_name():
+    x = cytape.constant(0.5)
+    calls = []
+
+    @cytape.checkpoint
+    def block(x):
+        calls.append(None)
+        return cnp.tanh(x)
+
+    [gradient] = tape_gradients(lambda: block(x), [x])
+    assert float(gradient) == pytest.approx(1 - np.tanh(0.5) ** 2)
+    assert len(calls) == 2
+
+
+# -- chains ----------------------------------------------------------------------------------------
+
+
+def chain(n, calls=None, most=None):
+    def layer(x):
+        if calls is not None:
+            calls.append(None)
+        if most is not None:
+            most[0] = max(most[0], live_tensors())
+        return cnp.tanh(x) + x
+
+    return [layer] * n
+
+
+@pytest.mark.parametrize(("n", "segments"), [(1, 1), (5, 1), (5, 2), (5, 5), (100, 10), (99, 10)])
+def test_a_chain_in_segments(n, segments):
+    calls = []
+    x = cytape.constant(0.1)
+    [gradient] = tape_gradients(
+        lambda: cytape.checkpoint_sequential(chain(n, calls), segments, x), [x])
+    y, expected = x, 1.0
+    for _ in range(n):
+        expected *= 2 - np.tanh(float(y)) ** 2
+        y = cnp.tanh(y) + y
+    assert float(gradient) == pytest.approx(expected)
+    last = n - n * (segments - 1) // segments
+    assert len(calls) == n + (n - last)  # all but the last segment once more
+
+
+def test_what_is_kept_is_the_square_root_of_a_chain():
+    def values_kept(run):
+        x = cytape.constant(np.ones(3))
+        most = 0
+
+        def layer(x):
+            nonlocal most
+            most = max(most, saved())
+            return cnp.tanh(x)
+
+        with cytape.GradientTape(persistent=True) as tape:
+            recorder = tape._recorder
+            saved = lambda: recorder.num_ops  # noqa: E731
+            tape.watch(x)
+            y = run([layer] * 100, x)
+        del y
+        return most
+
+    assert values_kept(lambda layers, x: cytape.checkpoint_sequential(layers, 1, x)) >= 99
+    assert values_kept(lambda layers, x: cytape.checkpoint_sequential(layers, 10, x)) <= 20
+
+
+def test_recursive_halves_keep_a_logarithm():
+    calls, most = [], 0
+
+    def layer(x):
+        nonlocal most
+        calls.append(None)
+        most = max(most, live_tensors() - before)
+        return cnp.tanh(x)
+
+    def halves(n):
+        if n == 1:
+            return layer
+        return lambda x: halves(n - n // 2)(cytape.recompute_grad(halves(n // 2))(x))
+
+    x = cytape.constant(np.full(3, 0.1))
+    before = live_tensors()
+    [gradient] = tape_gradients(lambda: halves(64)(x), [x])
+    [expected] = tape_gradients(
+        lambda: cytape.checkpoint_sequential([cnp.tanh] * 64, 1, x), [x])
+    np.testing.assert_array_equal(gradient, expected)
+    assert len(calls) == 64 + 64 * 6 // 2  # half of the layers once more, at each of six levels
+    assert most <= 6 * 6
+
+
+@pytest.mark.parametrize(("segments", "error", "text"), [
+    (0, ValueError, "got 0"), (4, ValueError, "functions, 3"), (1.5, TypeError, "1.5"),
+    (True, TypeError, "True")])
+def test_wrong_numbers_of_segments(segments, error, text):
+    with pytest.raises(error, match=text):
+        cytape.checkpoint_sequential(chain(3), segments, 1.0)
+
+
+def test_structures_go_through_a_chain():
+    x = cytape.constant(2.0)
+    layers = [lambda s: {"a": s["a"] * s["b"], "b": s["b"], "n": s["n"] + 1}] * 6
+
+    def run():
+        result = cytape.checkpoint_sequential(layers, 3, {"a": x, "b": x, "n": 0})
+        assert result["n"] == 6
+        return result["a"]
+
+    [gradient] = tape_gradients(run, [x])
+    assert float(gradient) == 7 * 2.0**6

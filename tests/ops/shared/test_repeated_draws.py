@@ -1,0 +1,62 @@
+"""Streams of random numbers that are drawn from once more."""
+
+import random
+
+import numpy as np
+import pytest
+
+import cytape.numpy as cnp
+from cytape.ops.shared.repeated_draws import Streams, continuing, moved, repeating, restorer
+
+own = np.random.default_rng(1)
+legacy = np.random.RandomState(2)  # noqa: NPY002
+python = random.Random(3)
+DRAWS = {
+    "default": lambda: float(cnp.random.normal()),
+    "generator": lambda: own.normal(),
+    "legacy": lambda: legacy.normal(),
+    "numpy": lambda: np.random.normal(),  # noqa: NPY002
+    "python-own": lambda: python.gauss(0, 1),
+    "python": lambda: random.random(),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
+def test_the_same_numbers_and_then_on(draw):
+    draw()
+    streams = Streams(draw)
+    states = streams.states()
+    first = [draw() for _ in range(3)]
+    used = moved(states)
+    assert len(used) == 1
+    beyond = restorer(used[0][0])
+    expected = draw()
+    beyond()
+    with repeating(used):
+        assert [draw() for _ in range(3)] == first
+    assert draw() == expected
+
+
+def test_streams_that_did_not_move_are_left_alone():
+    streams = Streams(DRAWS["generator"])
+    assert moved(streams.states()) == []
+
+
+def test_the_modules_generators_are_for_functions_that_name_them():
+    rng = np.random.default_rng(0)
+    assert len(Streams(lambda: rng.normal()).generators) == 2
+    assert len(Streams(DRAWS["numpy"]).generators) >= 2
+
+
+def test_streams_go_on_after_an_error():
+    expected = restorer(own)
+    first = own.normal()
+    expected()
+    with pytest.raises(KeyError), continuing([own]):
+        own.normal()
+        raise KeyError
+    assert own.normal() == first
+
+
+def test_the_systems_generator_has_no_state():
+    restorer(random.SystemRandom())()
