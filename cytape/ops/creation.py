@@ -118,22 +118,10 @@ def identity(x, name=None):
     return result
 
 
-MOST_AXES = 64  # NumPy's limit
-
-
-def _holds_tensor(value, depth=0):
-    if isinstance(value, (list, tuple)):
-        if depth == MOST_AXES:  # or it holds itself, and there is no end to it
-            raise ValueError(
-                f"lists are nested more deeply than the {MOST_AXES} axes that an array can have")
-        return any([_holds_tensor(part, depth + 1) for part in value])
-    return is_tensor(value)
-
-
 def _join(nested):
-    if not _holds_tensor(nested):
+    if not is_tensor(nested):
         return plain_array(nested)
-    if is_tensor(nested):
+    if not isinstance(nested, (list, tuple)):
         return convert_to_tensor(nested)
     parts = [_join(part) for part in nested]
     if not all([may_fit(part.shape, parts[0].shape) for part in parts]):
@@ -155,9 +143,10 @@ def array(object, dtype=None, *, ndmin=0, **options):
     array([[1., 0.],
            [0., 2.]])
     """
-    if not _holds_tensor(object):
+    if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
-    if not is_tensor(object) and any(isinstance(part, (list, tuple)) for part in object):
+    if isinstance(object, (list, tuple)) and (
+            any(isinstance(part, (list, tuple)) for part in object)):
         object = nest.pack_sequence_as(object, list(together(*nest.flatten(object))))
     result = _join(object)
     if dtype is not None:
@@ -178,7 +167,7 @@ def asarray(a, dtype=None, order=None, **options):
     >>> asarray(x) is x
     True
     """
-    if not _holds_tensor(a):
+    if not is_tensor(a):
         return np.asarray(a, dtype, order, **options)
     return array(a, dtype)
 
@@ -244,7 +233,7 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
     >>> np.full_like(cytape.constant([1.0, 2.0]), 3.0).numpy()
     array([3., 3.])
     """
-    if _holds_tensor(fill_value):
+    if is_tensor(fill_value):
         like = a if is_tensor(a) else np.asarray(a)
         dtype = like.dtype if dtype is None else dtype
         return full(like.shape if shape is None else shape, fill_value, dtype)
@@ -263,7 +252,7 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     >>> full(2, cytape.constant(3.0)).numpy()
     array([3., 3.])
     """
-    if not _holds_tensor(fill_value):
+    if not is_tensor(fill_value):
         return np.full(shape, fill_value, dtype, order, device=device, like=like)
     return broadcast_to(array(fill_value, dtype), shape)
 

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
@@ -245,6 +245,7 @@ def where(condition, /, *x_and_y):
     """
     if x_and_y:
         return where_op(condition, *x_and_y)
+    condition = joined(condition)
     known = is_tensor(condition) and condition.graph is None
     return np.nonzero(condition.numpy() if known else condition)
 
@@ -342,6 +343,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """
     if not is_tensor(x):
         return np.nan_to_num(x, copy, nan, posinf, neginf)
+    x = joined(x)
     replacements = {"nan": nan, "posinf": posinf, "neginf": neginf}
     if x.dtype.kind == "c":
         return _nan_to_num(real(x), **replacements) + 1j * _nan_to_num(imag(x), **replacements)
@@ -385,6 +387,7 @@ def sign(x, /, **kwargs):
     >>> np.sign([-3.0, 0.0, 2.0])
     array([-1.,  0.,  1.])
     """
+    x = joined(x)
     if _is_complex_tensor(x):
         infinite = isinf(x)  # divided by its magnitude it would be NaN
         finite = where(infinite, 1, x) * _scale_of_subnormal(x)

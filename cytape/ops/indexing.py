@@ -359,9 +359,9 @@ def take_along_axis(arr, indices, axis=-1):
     """
     if not any(map(is_tensor, (arr, indices))):
         return np.take_along_axis(arr, indices, axis)
+    arr = convert_to_tensor(arr)
     if _must_wait(indices, arr):
         return getitem(ravel(arr), positions_along_axis_op(arr, indices, axis=axis))
-    arr = convert_to_tensor(arr)
     positions = np.take_along_axis(_positions(arr), np.asarray(plain(indices)), axis)
     return getitem(ravel(arr), positions)
 
@@ -378,9 +378,9 @@ def compress(condition, a, axis=None, out=None):
     if not any(map(is_tensor, (condition, a))):
         return np.compress(condition, a, axis, out)
     only_numpy("compress", [condition, a], out=out)
+    a = convert_to_tensor(a)
     if _must_wait(condition, a):
         return getitem(ravel(a), compressed_positions_op(a, condition, axis=axis))
-    a = convert_to_tensor(a)
     return getitem(ravel(a), np.compress(plain(condition), _positions(a), axis))
 
 
@@ -396,9 +396,9 @@ def extract(condition, arr):
     """
     if not any(map(is_tensor, (condition, arr))):
         return np.extract(condition, arr)
+    arr = convert_to_tensor(arr)
     if _must_wait(condition, arr):
         return getitem(ravel(arr), extracted_positions_op(arr, condition))
-    arr = convert_to_tensor(arr)
     return getitem(ravel(arr), np.extract(plain(condition), _positions(arr)))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy, plain
 from cytape.ops.engine.declare import general, linear, structural
 from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
@@ -261,11 +261,13 @@ unstack_op = structural(
 
 
 def _split(numpy_split, ary, indices_or_sections, axis):
+    indices_or_sections = joined(indices_or_sections)
     if is_tensor(indices_or_sections) and indices_or_sections.graph is not None:
         return _split_at_tensor(convert_to_tensor(ary), indices_or_sections, axis)
     indices_or_sections = plain(indices_or_sections)
     if not is_tensor(ary):
         return numpy_split(ary, indices_or_sections)
+    ary = joined(ary)
     if None in shape_rules.shape_of(ary.spec, "split"):
         return _split_unknown(numpy_split, ary, indices_or_sections, axis)
     parts = numpy_split(outline(ary), indices_or_sections)

@@ -6,7 +6,7 @@ import sys
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy, plain
 from cytape.ops.engine.declare import general, nondifferentiable, structural
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
@@ -215,6 +215,7 @@ def repeat(a, repeats, axis=None):
     >>> np.repeat(cytape.constant([1.0, 2.0]), 2).numpy()
     array([1., 1., 2., 2.])
     """
+    repeats = joined(repeats)
     if is_tensor(repeats) and repeats.graph is not None:
         return _repeat_dynamically(a, repeats, axis)
     repeats = plain(repeats)
@@ -227,6 +228,7 @@ def repeat(a, repeats, axis=None):
         if np.asarray(repeats).dtype.kind in "iu" and np.ndim(repeats) < 2:
             repeats = int(np.asarray(repeats).item())
         return repeat_op(a, repeats=repeats, axis=axis)
+    a = convert_to_tensor(a)
     axis = normalize_axis_index(axis, a.ndim)
     n = len(repeats) if a.shape[axis] is None else a.shape[axis]
     return a[_along(axis, np.repeat(np.arange(n), repeats))]
@@ -299,8 +301,9 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """
     if not is_tensor(array):
         return np.pad(array, pad_width, mode, **kwargs)
+    array = convert_to_tensor(array)
     if ndim(array) == 0:
-        return convert_to_tensor(array)
+        return array
     widths = _pad_widths(pad_width, array.ndim)
     if mode == "constant":
         return pad_with_op(array, pad_width=widths, **kwargs) if kwargs else pad_op(
@@ -440,6 +443,7 @@ def diag(v, k=0):
     """
     if not is_tensor(v):
         return np.diag(v, k)
+    v = convert_to_tensor(v)
     if ndim(v) == 1:
         return diag_op(v, k=k)
     if v.ndim == 2:

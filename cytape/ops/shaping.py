@@ -3,7 +3,13 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, tensors_if_any
+from cytape.ops.engine.arguments import (
+    axis_in_batch,
+    is_tensor,
+    joined,
+    only_numpy,
+    tensors_if_any,
+)
 from cytape.ops.engine.declare import multilinear, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
@@ -48,12 +54,14 @@ def shape(a):
     >>> np.shape(cytape.constant([1.0, 2.0]))
     (2,)
     """
-    return a.shape if is_tensor(a) else np.shape(a)
+    return joined(a).shape if is_tensor(a) else np.shape(a)
 
 
 def shape_of_any(a):
     """Return the shape of an array or tensor, or raise if not even its rank is known."""
-    return shape_rules.shape_of(a.spec, "this function") if is_tensor(a) else np.shape(a)
+    if not is_tensor(a):
+        return np.shape(a)
+    return shape_rules.shape_of(joined(a).spec, "this function")
 
 
 def ndim(a):
@@ -79,6 +87,7 @@ def size(a, axis=None):
     >>> np.size(cytape.constant([1.0, 2.0]))
     2
     """
+    a = joined(a)
     if is_tensor(a) and not a.spec.known:
         return _size_unknown(a, axis)
     return np.size(outline(a) if is_tensor(a) else a, axis)

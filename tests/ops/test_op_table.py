@@ -357,6 +357,27 @@ def test_memory_layout_does_not_matter(spec, case, dtype, layout):
             np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-12)
 
 
+@calls(["float64"], moving=1, axes=True, few=True)
+def test_lists_of_tensors_are_arrays(spec, case, dtype):
+    call = Call(spec, case, dtype)
+    tensors = call.as_tensors()
+    sources = [tensors[i] for i in call.positions]
+    with cytape.GradientTape() as tape:
+        tape.watch(sources)
+        inputs = [list(x) if i in call.positions and has_axes(call.inputs[i]) else x
+                  for i, x in enumerate(tensors)]  # fmt: skip
+        outputs = as_tuple(spec.fn(*inputs, **case.kwargs))
+    for y, reference in zip(outputs, call.references, strict=True):
+        assert isinstance(y, cytape.Tensor)
+        assert_close(y.numpy(), reference, spec)
+    seeded = [(y, v) for y, v in zip(outputs, call.cotangents, strict=True) if v is not None]
+    gradients = tape.gradient(
+        [y for y, _ in seeded], sources,
+        output_gradients=[cytape.constant(v) for _, v in seeded])
+    for actual, expected in zip(gradients, call.gradients(), strict=True):
+        assert_close(dense(actual).numpy(), expected, spec)
+
+
 @calls(DOUBLE, keep=lambda spec: spec.order > 1, moving=1, few=True)
 def test_second_order(spec, case, dtype):
     inputs = spec.draw(case, dtype)

@@ -4,10 +4,33 @@ import numpy as np
 
 from cytape.tensor import Tensor, Variable, convert_to_tensor
 
+MOST_AXES = 64  # NumPy's limit
+
 
 def is_tensor(value):
-    """Return whether `value` makes the result of an op a tensor."""
-    return isinstance(value, (Tensor, Variable))
+    """Return whether `value` makes the result of an op a tensor: lists that hold one do so, too."""
+    return isinstance(value, (Tensor, Variable)) or (
+        isinstance(value, (list, tuple)) and _holds_tensor(value, 1))
+
+
+def _holds_tensor(values, depth):
+    for value in values:
+        if isinstance(value, (Tensor, Variable)):
+            return True
+        if isinstance(value, (list, tuple)):
+            if depth == MOST_AXES:  # or it holds itself, and there is no end to it
+                raise ValueError(
+                    f"lists are nested more deeply than the {MOST_AXES} axes that an array can have"
+                )
+            if _holds_tensor(value, depth + 1):
+                return True
+    return False
+
+
+def joined(value):
+    """Return a tensor for a list that holds tensors, anything else as it is."""
+    is_list = isinstance(value, (list, tuple)) and is_tensor(value)
+    return convert_to_tensor(value) if is_list else value
 
 
 _INSTEAD = {

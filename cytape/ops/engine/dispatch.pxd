@@ -45,6 +45,7 @@ cdef Conforming conform
 
 cdef str documentation(Op op)
 cdef Value value_of(x, bint copy)
+cdef tuple with_lists_joined(tuple operands)
 cdef Value weak_scalar(x, Spec like)  # a Python number in a float dtype; None: not that simple
 cdef ndarray_of(x)
 cdef bint opts_out(x)

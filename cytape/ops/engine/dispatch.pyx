@@ -22,6 +22,7 @@ from inspect import cleandoc
 import numpy as np
 
 from cytape.errors import InvalidGradientError, NotDifferentiableError
+from cytape.ops.engine.arguments import is_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 
@@ -51,6 +52,18 @@ cdef Value value_of(x, bint copy):
         value = copy_of_array(as_ndarray(x)) if copy else value_of_array(as_ndarray(x))
         value.id = NO_ID
     return value
+
+
+cdef tuple with_lists_joined(tuple operands):
+    """The operands, with a tensor for each list that holds one; None if there is no such list."""
+    for x in operands:
+        if isinstance(x, (list, tuple)) and is_tensor(x):
+            break
+    else:
+        return None
+    return tuple([
+        convert_to_tensor(x) if isinstance(x, (list, tuple)) and is_tensor(x) else x
+        for x in operands])
 
 
 cdef ndarray_of(x):

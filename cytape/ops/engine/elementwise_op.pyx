@@ -19,7 +19,7 @@ from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
     conform, documentation, input_ref, is_followed, ndarray_of, opts_out, output_ref, owned,
-    owned_pointer, saved_output_ref, spec_of_ref, tensor_value, value_of,
+    owned_pointer, saved_output_ref, spec_of_ref, tensor_value, value_of, with_lists_joined,
     weak_scalar)
 from .symbolic cimport (
     NO_ATTRS, SymbolicGraph, append1, build, graph_for, graph_of, number, own_symbol, own_value)
@@ -62,6 +62,9 @@ cdef class ElementwiseOp(PartialsOp):
         return self.call_any(inputs, arguments)
 
     cdef object call_any(self, tuple inputs, dict arguments):
+        joined = with_lists_joined(inputs)
+        if joined is not None:
+            return self.call_any(joined, arguments)
         for x in (*inputs, *arguments.values()):
             if isinstance(x, Tensor):
                 break
@@ -95,7 +98,7 @@ cdef class ElementwiseOp(PartialsOp):
                 return self.build_call(graph, x, None, 1)
         a = tensor_value(x)
         if a is None:
-            return self.forward(x)
+            return self.call_any((x,), {})
         if self.kernel is not None and a.contiguous and a.spec.nbytes < WORTH_THE_GIL:
             loop = loop_of(self.kernel, a.spec)
             if loop != NULL:
@@ -124,7 +127,7 @@ cdef class ElementwiseOp(PartialsOp):
         b = tensor_value(y)
         if a is None:
             if b is None:
-                return self.forward(x, y)
+                return self.call_any((x, y), {})
             a = self.plain_operand(x, b.spec, 0)
         elif b is None:
             b = self.plain_operand(y, a.spec, 1)
@@ -207,6 +210,9 @@ cdef class ElementwiseOp(PartialsOp):
         for x in operands:
             if opts_out(x):
                 return NotImplemented
+        joined = with_lists_joined(operands)
+        if joined is not None:
+            return self(*joined)
         arrays = [ndarray_of(x) for x in operands]
         out = value_of_array(as_ndarray(self.forward(*arrays)))
         if self.kernel is None:

@@ -13,7 +13,7 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, value_of_array
 
 from .dispatch cimport (
     conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
-    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, value_of)
+    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, value_of, with_lists_joined)
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport SymbolicGraph, build, graph_for
 
@@ -157,6 +157,9 @@ cdef class GeneralOp(Op):
             if isinstance(x, Tensor):
                 attrs = {name: plain_attribute(self, name, x) for name, x in attrs.items()}
                 break
+        joined = with_lists_joined(inputs)
+        if joined is not None:
+            return self(*joined, **attrs)
         for x in inputs:
             if isinstance(x, Tensor):
                 break

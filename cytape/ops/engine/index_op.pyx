@@ -21,7 +21,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor
 from cytape.tensor.tensor import plain_array
 
 cnp.import_array()
@@ -146,7 +145,7 @@ cpdef bint is_symbol(part) except -1:
     """Whether something is a tensor whose value is known when a graph runs only."""
     if isinstance(part, Variable):
         return building() is not None
-    return is_tensor(part) and part.graph is not None
+    return isinstance(part, Tensor) and part.graph is not None
 
 
 cpdef bint holds_symbol(index) except -1:
@@ -181,7 +180,7 @@ cdef object static_part(part):
         return slice(*[None if bound is None else operator.index(bound) for bound in bounds])
     if part is None or part is Ellipsis or np.isscalar(part):
         return part
-    array = part.numpy() if is_tensor(part) else np.array(plain_array(part))
+    array = part.numpy() if isinstance(part, Tensor) else np.array(plain_array(part))
     if array.ndim == 0 and array.dtype.kind in "iu":
         return int(array)
     if array.size == 0 and isinstance(part, (list, tuple)):

@@ -50,7 +50,9 @@ cdef class MatMulOp(MultilinearOp):
         a = tensor_value(x)
         b = tensor_value(y)
         if a is None and b is None:
-            return NotImplemented if opts_out(x) or opts_out(y) else self.forward(x, y)
+            if opts_out(x) or opts_out(y):
+                return NotImplemented
+            return MultilinearOp.__call__(self, x, y)
         if a is None and type(x) is ndarray:
             a = value_of(x, False)
         elif b is None and type(y) is ndarray:

@@ -12,7 +12,8 @@ from cytape.tensor.tensor cimport as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, value_of_array
 from numpy cimport npy_intp
 
-from .dispatch cimport attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value
+from .dispatch cimport (
+    attrs_of, conform, dense_value, frozen, input_ref, owned, tensor_value, with_lists_joined)
 from .tangents cimport follow
 from .symbolic cimport graph_for
 
@@ -342,7 +343,7 @@ cdef Moves transposed_moves(Spec like, of, shapes, attrs):
 
 
 cdef list values_if_any(tuple inputs):
-    """The values of operands, None if there is no tensor among them."""
+    """The values of operands; None if there is no tensor among them, or some only in lists."""
     cdef list values = []
     cdef Value value
     cdef bint any_tensor = False, all_tensors = True
@@ -354,6 +355,8 @@ cdef list values_if_any(tuple inputs):
     if not any_tensor:
         return None
     if not all_tensors:
+        if with_lists_joined(inputs) is not None:
+            return None
         for i, x in enumerate(inputs):
             if values[i] is None:
                 values[i] = value_of_array(as_ndarray(x))

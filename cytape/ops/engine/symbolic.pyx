@@ -14,6 +14,8 @@ from .tangents cimport follow
 
 import numpy as np
 
+from cytape.ops.engine.arguments import is_tensor
+from cytape.tensor.making import convert_to_tensor
 
 cnp.import_array()
 
@@ -124,6 +126,8 @@ cdef Value operand(SymbolicGraph graph, x, Spec like):
         return captured(graph, x) if value is None else value
     if isinstance(x, Variable):
         return read(x)
+    if isinstance(x, (list, tuple)) and is_tensor(x):
+        return operand(graph, convert_to_tensor(x), like)
     if like is not None and isinstance(x, (int, float, complex)):
         return graph.value_at(number(graph, x, like))
     if x is None:

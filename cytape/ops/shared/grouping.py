@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.engine.dispatch import partly_followed
 from cytape.tensor.tensor import plain_array
@@ -151,6 +151,7 @@ def together(*operands):
     if any(map(is_tensor, operands)):
         # Functions of NumPy that are called with one operand alone would drop what it adds to its
         # data, before an op could refuse it.
+        operands = tuple(map(joined, operands))
         for x in operands:
             if not is_tensor(x):
                 plain_array(x)

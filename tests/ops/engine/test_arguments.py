@@ -11,7 +11,8 @@ V = cytape.Variable([1.0, 2.0])
 
 
 @pytest.mark.parametrize("value, expected", [
-    (T, True), (V, True), (np.ones(2), False), (1.0, False), ([T], False), (None, False),
+    (T, True), (V, True), (np.ones(2), False), (1.0, False), ([T], True), (None, False),
+    ([[1.0], (2.0, [V])], True), ([[1.0], (2.0, [])], False),
 ])
 def test_is_tensor(value, expected):
     assert is_tensor(value) is expected
