@@ -11,11 +11,14 @@ cdef inline bint passes(SymbolicGraph graph, const unsigned char* marks, int32_t
 
 
 cdef int32_t marked_nodes(SymbolicGraph graph, bytearray marks) except -1:
-    """How many nodes, from the first, there are marks for."""
+    """How many nodes, from the first, there are marks for; those built since stand last."""
     cdef Py_ssize_t n_symbols = len(marks)
+    cdef int32_t n_nodes = graph.n_nodes
     if n_symbols > graph.n_symbols:
         raise ValueError(f"{n_symbols} marks for a graph of {graph.n_symbols} tensors")
-    return graph.symbols[n_symbols - 1].node + 1 if n_symbols else 0
+    while n_nodes and graph.nodes[n_nodes - 1].first_output >= n_symbols:
+        n_nodes -= 1
+    return n_nodes
 
 
 cdef bint ends_here(SymbolicGraph graph, int32_t node) except -1:

@@ -144,6 +144,22 @@ class BuiltUnderContexts(Lookup):
         parent = self.contexts[self.present_context].scope
         return self.context_with(scope=self._names.enter(parent, name, self.n_nodes))
 
+    def unique_scope(self, name: str) -> str:
+        """Take a scope that there is not yet.
+
+        Parameters
+        ----------
+        name : str
+            What it is to be called, whatever the present scope.
+
+        Returns
+        -------
+        str
+            The name made unique, with a slash at the end.
+        """
+        base = checked_name(name.removesuffix("/"))
+        return self._names.scope_name(self._names.enter(ROOT, base, self.n_nodes), self)
+
     def differentiating(self, operation: Operation) -> AbstractContextManager[Any]:
         """Build ops that differentiate one, in a scope that is called after it.
 

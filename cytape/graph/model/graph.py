@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from cytape.graph.model.contexts import Context
+from cytape.graph.model.editing import Editable
 from cytape.graph.model.listing import listing
 from cytape.graph.model.names import checked_name
 from cytape.graph.model.operation import Operation
-from cytape.graph.model.variables import Variables
 from cytape.ops.creation import constant_op
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.tensor.spec import symbolic_spec
@@ -36,7 +36,7 @@ placeholder_op = nondifferentiable(
 no_op = nondifferentiable("NoOp", lambda: (), shape_rule=lambda: ())
 
 
-class Graph(Variables):
+class Graph(Editable):
     """A program as a graph of operations, which a `Session` runs.
 
     Ops that are called with a tensor of a graph are added to it; inside `as_default` all are. The
@@ -61,14 +61,12 @@ class Graph(Variables):
     def __init__(self) -> None:
         self.contexts[0] = _OUTERMOST
         self._numbers = _NUMBER_OF_OUTERMOST.copy()
-        self._more_controls: dict[int, tuple[int, ...]] = {}
-        self._n_more_controls = 0
+        self._more_controls = {}
         self._lists = {}
         self._handles = {}
         self._reads = {}
         self._by_name = {}
-        self._consumers = []
-        self._consumers_seen = 0
+        self.forget_consumers()
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """Build this graph inside a ``with`` block, whatever ops are called with.
@@ -257,70 +255,6 @@ class Graph(Variables):
         """
         self._names.give(self.as_node(op), name)
 
-    def add_control_inputs(self, op: Operation | Tensor, control_inputs: Any) -> None:
-        """Have an operation run only after others.
-
-        Parameters
-        ----------
-        op : Operation or Tensor
-        control_inputs : iterable of Operation, Tensor or str
-            All built before the operation.
-
-        Raises
-        ------
-        ValueError
-            If one of them was built later, or belongs to another graph.
-
-        Examples
-        --------
-        >>> import cytape
-        >>> graph = cytape.Graph()
-        >>> first, second = graph.no_op("first"), graph.no_op("second")
-        >>> graph.add_control_inputs(second, [first])
-        >>> second.control_inputs
-        (<Operation 'first' (NoOp)>,)
-        """
-        node = self.as_node(op)
-        more = self._nodes_of(control_inputs)
-        for other in more:
-            if other >= node:
-                raise ValueError(
-                    f"op {self.name_of(node)!r} cannot wait for {self.name_of(other)!r}, which was "
-                    "built after it"
-                )
-        if self.finalized:
-            raise RuntimeError(
-                f"the graph is finalized: op {self.name_of(node)!r} cannot wait for others any more"
-            )
-        known = self._more_controls.get(node, ())
-        self._more_controls[node] = tuple(dict.fromkeys((*known, *more)))
-        self._n_more_controls += len(more)
-        self.has_control_inputs = True
-
-    def control_inputs_of(self, node: int) -> list[int]:
-        """Return the nodes that must run before a node, besides those of its inputs.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        list of int
-            In the order of their making.
-        """
-        controls = self.contexts[self.context_of(node)].controls
-        if self._more_controls:
-            more = self._more_controls.get(node)
-            if more is not None:
-                return sorted({*controls, *more})
-        return list(controls)
-
-    @property
-    def version(self) -> int:
-        """A number that grows when anything changes in what the graph computes."""
-        return self.n_nodes + self._n_more_controls
-
     def describe(self, symbol: int) -> str:
         """Return what messages call a symbol.
 
@@ -335,19 +269,6 @@ class Graph(Variables):
         spec = self.spec_of(symbol)
         shape = "unknown shape" if spec.shape is None else f"shape {spec.shape}"
         return f"{self.tensor_name_of(symbol)!r} ({spec.dtype}, {shape})"
-
-    def more_controls_of(self, node: int) -> tuple[int, ...]:
-        """Return the control inputs that a node was given by `add_control_inputs`.
-
-        Parameters
-        ----------
-        node : int
-
-        Returns
-        -------
-        tuple of int
-        """
-        return self._more_controls.get(node, ())
 
     # ---- keeping it
 

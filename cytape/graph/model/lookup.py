@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,8 @@ class Lookup(SymbolicGraph):
 
     _consumers: list[list[int]]  # by symbol, of the nodes seen so far
     _consumers_seen: int
+    # Once nodes have been moved: where the first ones made are now, and which those are.
+    _places: tuple[list[int], list[int]] | None = None
 
     @cached_property
     def _names(self) -> Names:  # made when somebody asks: most traces do without
@@ -33,6 +36,56 @@ class Lookup(SymbolicGraph):
         Operation
         """
         return Operation(self, node)
+
+    def number_of(self, node: int) -> int:
+        """Return the number of a node in the order of their making.
+
+        Parameters
+        ----------
+        node : int
+
+        Returns
+        -------
+        int
+            The node itself, unless an edit has moved it.
+        """
+        self.checked_node(node)
+        if self._places is None or node >= len(self._places[1]):
+            return node
+        return self._places[1][node]
+
+    def node_numbered(self, number: int) -> int:
+        """Return the node that has a number in the order of their making.
+
+        Parameters
+        ----------
+        number : int
+
+        Returns
+        -------
+        int
+        """
+        if self._places is None or number >= len(self._places[0]):
+            return number
+        return self._places[0][number]
+
+    def reorder_operations(self, first: int, order: Sequence[int]) -> None:
+        """Have operations stay what they are while nodes are moved.
+
+        Parameters
+        ----------
+        first : int
+        order : sequence of int
+            As `NodeStore.reorder` takes it.
+        """
+        places, numbers = self._places or ([], [])
+        for numbered in places, numbers:
+            numbered += range(len(numbered), first + len(order))
+        numbers[first : first + len(order)] = [numbers[node] for node in order]
+        for node in range(first, first + len(order)):
+            places[numbers[node]] = node
+        self._places = places, numbers
+        self.forget_consumers()
 
     def operation_of(self, symbol: int) -> Operation:
         """Return the operation whose output a symbol is.
@@ -58,6 +111,20 @@ class Lookup(SymbolicGraph):
         -------
         list of Operation
         """
+        return [self.operation_at(node) for node in self.consumer_nodes(symbol)]
+
+    def consumer_nodes(self, symbol: int) -> list[int]:
+        """Return the nodes that read a symbol, each once, in order.
+
+        Parameters
+        ----------
+        symbol : int
+
+        Returns
+        -------
+        list of int
+            Not to be changed.
+        """
         self.checked_symbol(symbol)
         consumers = self._consumers
         consumers.extend([] for _ in range(len(consumers), self.n_symbols))
@@ -65,7 +132,33 @@ class Lookup(SymbolicGraph):
             for each in set(self.inputs_of(node)):
                 consumers[each].append(node)
         self._consumers_seen = self.n_nodes
-        return [self.operation_at(node) for node in consumers[symbol]]
+        return consumers[symbol]
+
+    def forget_consumers(self) -> None:
+        """Work out anew what reads which symbols when somebody asks."""
+        self._consumers = []
+        self._consumers_seen = 0
+
+    def update_consumers(self, rows: Mapping[int, Sequence[int]]) -> None:
+        """Take note that nodes are about to read other symbols.
+
+        Parameters
+        ----------
+        rows : mapping of int to sequence of int
+            All that each of them will read.
+        """
+        gone: dict[int, set[int]] = {}  # by symbol
+        new: dict[int, set[int]] = {}
+        for node, row in rows.items():
+            if node < self._consumers_seen:
+                before, after = set(self.inputs_of(node)), set(row)
+                for symbol in before - after:
+                    gone.setdefault(symbol, set()).add(node)
+                for symbol in after - before:
+                    new.setdefault(symbol, set()).add(node)
+        for symbol in gone.keys() | new.keys():
+            nodes = set(self.consumer_nodes(symbol)) - gone.get(symbol, set())
+            self._consumers[symbol] = sorted(nodes | new.get(symbol, set()))
 
     def name_of(self, node: int) -> str:
         """Return the full name of a node.

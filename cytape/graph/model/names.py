@@ -8,7 +8,7 @@ been settled at once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,6 +65,30 @@ class UniqueNames:
 
     def __init__(self) -> None:
         self._next: dict[str, int] = {}  # a name that is taken -> the suffix to try next
+        self._changes: list[tuple[str, int | None]] | None = None  # what was there before
+
+    def _set(self, name: str, suffix: int) -> None:
+        if self._changes is not None:
+            self._changes.append((name, self._next.get(name)))
+        self._next[name] = suffix
+
+    def begin(self) -> None:
+        """Remember from here on what `end` may have to take back."""
+        self._changes = []
+
+    def end(self, succeeded: bool) -> None:
+        """Keep what has been taken since `begin`, or have it be free again.
+
+        Parameters
+        ----------
+        succeeded : bool
+        """
+        changes, self._changes = self._changes or [], None
+        for name, suffix in () if succeeded else reversed(changes):
+            if suffix is None:
+                del self._next[name]
+            else:
+                self._next[name] = suffix
 
     def mark(self, name: str) -> None:
         """Take exactly that name, whether or not it is free.
@@ -73,7 +97,8 @@ class UniqueNames:
         ----------
         name : str
         """
-        self._next.setdefault(name, 1)
+        if name not in self._next:
+            self._set(name, 1)
 
     def take(self, name: str) -> str:
         """Return the name, with a suffix if it is taken, and take it.
@@ -88,12 +113,12 @@ class UniqueNames:
         """
         suffix = self._next.get(name)
         if suffix is None:
-            self._next[name] = 1
+            self._set(name, 1)
             return name
         while (free := f"{name}_{suffix}") in self._next:
             suffix += 1
-        self._next[name] = suffix + 1
-        self._next[free] = 1
+        self._set(name, suffix + 1)
+        self._set(free, 1)
         return free
 
 
@@ -285,6 +310,51 @@ class Names:
             self._unique.mark(name)
         self._names = list(names)
         self.given = {node: names[node] for node in given}
+
+    def begin(self) -> tuple[int, int, int]:
+        """Remember from here on what `take_back` may have to forget; return what it takes."""
+        self._unique.begin()
+        return len(self._names), len(self._scopes), len(self._scope_names)
+
+    def take_back(self, n_nodes: int, counts: tuple[int, int, int]) -> None:
+        """Forget what has been named since `begin`.
+
+        Parameters
+        ----------
+        n_nodes : int
+            How many nodes there were.
+        counts : tuple of int
+            What `begin` returned.
+        """
+        n_names, n_scopes, n_scope_names = counts
+        self._unique.end(succeeded=False)
+        for name in self._names[n_names:]:
+            del self._nodes[name]
+        del self._names[n_names:], self._scopes[n_scopes:], self._scope_names[n_scope_names:]
+        self._exact = {name: number for name, number in self._exact.items() if number < n_scopes}
+        self.given = {node: name for node, name in self.given.items() if node < n_nodes}
+
+    def done(self) -> None:
+        """Keep what has been named since `begin`."""
+        self._unique.end(succeeded=True)
+
+    def reorder(self, graph: SymbolicGraph, first: int, order: Sequence[int]) -> None:
+        """Have nodes be called what they are where they will stand.
+
+        Parameters
+        ----------
+        graph : SymbolicGraph
+            Which has them where they were.
+        first : int
+        order : sequence of int
+            As `NodeStore.reorder` takes it.
+        """
+        self.settle(graph)
+        names = [self._names[node] for node in order]
+        given = [first + i for i, node in enumerate(order) if self.given.pop(node, None)]
+        self._names[first : first + len(names)] = names
+        self._nodes.update(zip(names, range(first, first + len(names)), strict=True))
+        self.given.update((node, self._names[node]) for node in given)
 
     def settle(self, graph: SymbolicGraph) -> None:
         """Name all nodes and scopes that have no name yet, in the order of their making.

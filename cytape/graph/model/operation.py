@@ -23,7 +23,6 @@ class Operation:
     Attributes
     ----------
     graph : Graph
-    node : int
 
     Examples
     --------
@@ -38,11 +37,16 @@ class Operation:
     ('x:0', 'Tanh:0')
     """
 
-    __slots__ = ("graph", "node", "__weakref__")
+    __slots__ = ("_number", "graph", "__weakref__")
 
     def __init__(self, graph: Any, node: int) -> None:
         self.graph = graph
-        self.node = graph.checked_node(node)
+        self._number = graph.number_of(node)
+
+    @property
+    def node(self) -> int:
+        """Its position in the graph, in which it runs; edits can change it."""
+        return self.graph.node_numbered(self._number)
 
     @property
     def name(self) -> str:
@@ -141,10 +145,10 @@ class Operation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Operation):
             return NotImplemented
-        return self.graph is other.graph and self.node == other.node
+        return self.graph is other.graph and self._number == other._number
 
     def __hash__(self) -> int:
-        return hash((id(self.graph), self.node))
+        return hash((id(self.graph), self._number))
 
     def __repr__(self) -> str:
         return f"<Operation {self.name!r} ({self.type})>"

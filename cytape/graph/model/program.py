@@ -6,6 +6,8 @@ The top of `cytape.graph.model.saving` says what there is in it.
 from __future__ import annotations
 
 import inspect
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 from cytape.errors import GraphFileError
@@ -24,7 +26,7 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["GraphBuilder", "field", "graph_code", "spec_code"]
+__all__ = ["GraphBuilder", "field", "graph_code", "spec_code", "symbol_codes"]
 
 
 def graph_code(graph: Any, encoder: Encoder) -> dict[str, Any]:
@@ -44,13 +46,41 @@ def graph_code(graph: Any, encoder: Encoder) -> dict[str, Any]:
     GraphFileError
         If a node cannot be saved.
     """
-    used = dict.fromkeys([0, *map(graph.context_of, range(graph.n_nodes))])
+    used = dict.fromkeys([graph.contexts[0], *(
+        _context_before(graph, node) for node in range(graph.n_nodes))])
     contexts = {context: number for number, context in enumerate(used)}
+    symbols = symbol_codes(graph)
     return {
         "scopes": graph.scope_names(),
-        "contexts": [_context_code(graph.contexts[context]) for context in contexts],
-        "nodes": [_node_code(graph, node, encoder, contexts) for node in range(graph.n_nodes)],
+        "contexts": [_context_code(context) for context in contexts],
+        "nodes": [
+            _node_code(graph, node, encoder, contexts, symbols) for node in range(graph.n_nodes)],
     }
+
+
+def _context_before(graph: Any, node: int) -> Context:
+    """Return what a node was built under, without the op that it differentiates if that follows."""
+    context = graph.contexts[graph.context_of(node)]
+    return context if context.original < node else context._replace(original=-1)
+
+
+def symbol_codes(graph: Any) -> Sequence[int]:
+    """Return what a file calls the symbols of a graph: it counts them in the order of the nodes.
+
+    Parameters
+    ----------
+    graph : Graph
+
+    Returns
+    -------
+    sequence of int
+        By symbol.
+    """
+    codes = [0] * graph.n_symbols
+    in_order = itertools.chain.from_iterable(map(graph.outputs_of, range(graph.n_nodes)))
+    for code, symbol in enumerate(in_order):
+        codes[symbol] = code
+    return codes
 
 
 def _context_code(context: Context) -> dict[str, Any]:
@@ -58,7 +88,7 @@ def _context_code(context: Context) -> dict[str, Any]:
 
 
 def _node_code(
-    graph: Any, node: int, encoder: Encoder, contexts: dict[int, int]
+    graph: Any, node: int, encoder: Encoder, contexts: dict[Context, int], symbols: Sequence[int]
 ) -> dict[str, Any]:
     operation = graph.operation_at(node)
     if OPS.get(operation.type) is not operation.definition:
@@ -81,10 +111,10 @@ def _node_code(
         "op": operation.type,
         "name": operation.name,
         "named": graph.was_named(node),
-        "inputs": graph.inputs_of(node),
+        "inputs": [symbols[symbol] for symbol in graph.inputs_of(node)],
         "attrs": attrs,
         "outputs": [spec_code(spec) for spec in specs],
-        "context": contexts[graph.context_of(node)],
+        "context": contexts[_context_before(graph, node)],
         "controls": list(graph.more_controls_of(node)),
     }
 

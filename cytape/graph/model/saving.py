@@ -28,6 +28,7 @@ are checked as those of users are, and shapes and dtypes inferred and compared w
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from cytape.graph.model import container
 from cytape.graph.model.bodies import MOST_NESTED, new_body, new_body_graph
 from cytape.graph.model.encoding import Decoder, Encoder, brief, listed, numbered
 from cytape.graph.model.operation import Operation
-from cytape.graph.model.program import GraphBuilder, field, graph_code, spec_code
+from cytape.graph.model.program import GraphBuilder, field, graph_code, spec_code, symbol_codes
 from cytape.ops.engine.declare import OPS
 from cytape.tensor.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
@@ -64,13 +65,16 @@ def save(graph: Any, path: str | os.PathLike[str]) -> None:
         If something in the graph cannot be saved.
     """
     encoder = Encoder(lambda body: _function_code(body, encoder))
+    symbols = symbol_codes(graph)
     program = {
         "format": FORMAT,
         "version": VERSION,
         **graph_code(graph, encoder),
         "named variables": [encoder.variable(v) for v in graph.named_variables],
         "collections": [
-            [name, [_item_code(graph, name, item, encoder) for item in graph.get_collection(name)]]
+            [name, [
+                _item_code(graph, name, item, encoder, symbols)
+                for item in graph.get_collection(name)]]
             for name in graph.get_all_collection_keys()
         ],
         "finalized": bool(graph.finalized),
@@ -87,20 +91,23 @@ def _function_code(body: Any, encoder: Encoder) -> dict[str, Any]:
     try:
         if not body.is_closed:
             raise GraphFileError("it has captures, a gradient or a structure of its own")
+        symbols = symbol_codes(body.graph)
         return {
             "name": body.name,
             **graph_code(body.graph, encoder),
-            "inputs": list(body.input_symbols),
-            "outputs": list(body.output_symbols),
+            "inputs": [symbols[symbol] for symbol in body.input_symbols],
+            "outputs": [symbols[symbol] for symbol in body.output_symbols],
             "history of": encoder.number_of(body.history_of),
         }
     except GraphFileError as error:
         raise GraphFileError(f"function {body.name!r} cannot be saved: {error}") from error
 
 
-def _item_code(graph: Any, name: Any, item: Any, encoder: Encoder) -> Any:
+def _item_code(
+    graph: Any, name: Any, item: Any, encoder: Encoder, symbols: Sequence[int]
+) -> Any:
     if isinstance(item, Tensor) and item.graph is graph:
-        return {"symbol": graph.symbol_of(item)}
+        return {"symbol": symbols[graph.symbol_of(item)]}
     if isinstance(item, Operation) and item.graph is graph:
         return {"node": item.node}
     try:

@@ -60,7 +60,7 @@ class Session:
     def __init__(self, graph: Graph | None = None) -> None:
         self._graph = get_default_graph() if graph is None else graph
         self._closed = False
-        self._version = -1
+        self._version: Any = None
         self._executables: dict[Any, Executable] = {}
 
     @property

@@ -112,6 +112,13 @@ class FunctionGraph(Graph):
         self.starts = []
         self.graphs_asked = []
 
+    def truncate(self, n_nodes: int) -> None:
+        """Forget the nodes from this one on, and what they stood for."""
+        super().truncate(n_nodes)
+        self.captures = [pair for pair in self.captures if pair[1] < self.n_symbols]
+        self._captured = {x: symbol for x, symbol in self._captured.items()
+                          if symbol < self.n_symbols}
+
     def variable_made(self, variable: Variable) -> None:
         """Take note of a variable that was made, unless that is an error by now."""
         if self._attempts:

@@ -150,46 +150,70 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
     """
     cdef int32_t n, number, present = into.context
     cdef Op op
-    cdef PyObject* code = into.code     # nodes keep the place where they were built first
-    cdef int32_t instruction = into.instruction
     cdef dict contexts = {0: present}   # by those of the graph
     cdef dict nodes = {}                # of `into`, by those of the graph
+    for n in range(graph.n_nodes) if some is None else some:
+        spend(effort, OP_EFFORT)
+        outputs = graph.outputs_of(graph.checked_node(n))
+        if len(outputs) and outputs[0] in symbols:
+            continue
+        op = graph.ops[n]
+        number = graph.nodes[n].context
+        if number not in contexts:
+            contexts[number] = context_within(into, present, graph.contexts[number])
+        inputs = [symbols[symbol] for symbol in graph.inputs_of(n)]
+        results = build_again(graph, n, inputs, into, contexts[number])
+        nodes[n] = into.n_nodes - 1
+        if graph.has_control_inputs:
+            waits_for = [nodes[before] for before in graph.control_inputs_of(n)
+                         if before in nodes]
+            if waits_for:
+                into.add_control_inputs(into.operation_at(nodes[n]),
+                                        [into.operation_at(before) for before in waits_for])
+        symbols.update(zip(outputs, results))
+        if op.stateful:
+            changed(op, graph.attrs[n], nodes[n])
+
+
+def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
+                SymbolicGraph into not None, int32_t context):
+    """Build a node of a graph once more, in another or the same; it is last there.
+
+    Parameters
+    ----------
+    graph : SymbolicGraph
+    n : int
+        The node.
+    inputs : list of Tensor
+        Of the new node.
+    into : SymbolicGraph
+        The graph that this thread builds.
+    context : int
+        Of the new node; whether recorders follow it is said by that of the old one.
+
+    Returns
+    -------
+    sequence of Tensor
+        The outputs.
+    """
+    cdef PyObject* code = into.code     # the node keeps the place where it was built first
+    cdef int32_t instruction = into.instruction, before = into.context
+    cdef Node node = graph.nodes[graph.checked_node(n)]
+    op, attrs = graph.ops[n], graph.attrs[n]
+    if "stream" in attrs and not attrs["stream"].given:
+        attrs = {**attrs, "stream": new_stream(into)}
+    if node.code != NULL:
+        into.code, into.instruction = node.code, node.instruction
+    into.context = context
+    into.differentiating += node.is_derivative
     try:
-        for n in range(graph.n_nodes) if some is None else some:
-            spend(effort, OP_EFFORT)
-            outputs = graph.outputs_of(graph.checked_node(n))
-            if len(outputs) and outputs[0] in symbols:
-                continue
-            op, attrs = graph.ops[n], graph.attrs[n]
-            if "stream" in attrs and not attrs["stream"].given:
-                attrs = {**attrs, "stream": new_stream(into)}
-            if graph.nodes[n].code != NULL:
-                into.code, into.instruction = graph.nodes[n].code, graph.nodes[n].instruction
-            number = graph.nodes[n].context
-            if number not in contexts:
-                contexts[number] = context_within(into, present, graph.contexts[number])
-            into.context = contexts[number]
-            into.differentiating += graph.nodes[n].is_derivative
-            inputs = [symbols[symbol] for symbol in graph.inputs_of(n)]
-            try:
-                with nullcontext() if graph.contexts[number].recorded else stop_recording():
-                    results = into.build(op, *inputs, **attrs)
-            finally:
-                into.differentiating -= graph.nodes[n].is_derivative
-            nodes[n] = into.n_nodes - 1
-            if graph.has_control_inputs:
-                waits_for = [nodes[before] for before in graph.control_inputs_of(n)
-                             if before in nodes]
-                if waits_for:
-                    into.add_control_inputs(into.operation_at(nodes[n]),
-                                            [into.operation_at(before) for before in waits_for])
-            results = results if isinstance(results, (tuple, list)) else [results]
-            symbols.update(zip(outputs, results))
-            if op.stateful:
-                changed(op, graph.attrs[n], nodes[n])
+        with nullcontext() if graph.contexts[node.context].recorded else stop_recording():
+            results = into.build(op, *inputs, **attrs)
     finally:
-        into.context = present
+        into.differentiating -= node.is_derivative
+        into.context = before
         into.code, into.instruction = code, instruction
+    return results if isinstance(results, (tuple, list)) else [results]
 
 
 def context_within(into, int32_t present, inner):

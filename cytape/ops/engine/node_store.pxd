@@ -5,8 +5,8 @@
 #     args[30..32]  = positions of the input symbols
 #     ops[7], attrs[7]                                      Python lists: what is called, with what
 #
-# Positions count from 0 and never change. A node's inputs stand before it: the order of the nodes
-# is an order in which they can run.
+# Positions count from 0. A node's inputs stand before it: the order of the nodes is an order in
+# which they can run. An edit that would break this moves nodes; symbols never move.
 
 from cpython.ref cimport PyObject
 from cytape.core.typedefs cimport id_t
@@ -51,11 +51,13 @@ cdef class NodeStore:
     cdef public bint finalized
     cdef public bint has_control_inputs  # any node has, see control_inputs_of
     cdef public bint has_overrides       # some contexts have gradient functions for op types
+    cdef bint has_new_specs              # symbols may have others than the tensors that are held
     cdef object __weakref__
     cdef int32_t append(self, Op op, dict attrs, const int32_t* inputs, int32_t n_inputs,
                         int32_t n_outputs) except -1   # then its outputs, one by one
     cdef int reserve(self, int32_t n_inputs, int32_t n_outputs) except -1
     cdef int32_t append_symbol(self, Spec spec) except -1
+    cdef int own_shape(self, int32_t symbol, Spec spec) except -1
     # Append another graph's node as it is; mapping[its symbol]: what that is here.
     cdef int32_t copy_node(self, NodeStore source, int32_t node,
                            const int32_t* mapping) except -1

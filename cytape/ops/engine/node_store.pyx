@@ -4,8 +4,8 @@ from cytape.tensor.state cimport this_thread
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport is_symbolic, new_id, symbol_of, symbolic_value
 from libc.stdint cimport int64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
 
 import weakref
 
@@ -260,9 +260,14 @@ cdef class NodeStore:
         symbol.id = new_id()
         symbol.node = self.n_nodes - 1
         self.n_symbols += 1
-        if not spec.known and spec.unknown.tensor is None:
-            spec.unknown.tensor = Whose(self, self.n_symbols - 1)
+        self.own_shape(self.n_symbols - 1, spec)
         return self.n_symbols - 1
+
+    cdef int own_shape(self, int32_t symbol, Spec spec) except -1:
+        """Have an unknown shape that is nobody's yet be that of a symbol."""
+        if not spec.known and spec.unknown.tensor is None:
+            spec.unknown.tensor = Whose(self, symbol)
+        return 0
 
     def about_to_change(self, Op op):
         """Refuse an op that is to be added to a graph that is finalized."""
@@ -297,6 +302,97 @@ cdef class NodeStore:
             self.stateful.append(self.n_nodes)
         self.n_nodes += 1
         return self.n_nodes - 1
+
+    # ---- changing
+
+    def set_input(self, int32_t node, int32_t position, int32_t symbol):
+        """Have a node read another symbol. Whoever calls this sees to it that it stands before."""
+        cdef Node* found = &self.nodes[self.checked_node(node)]
+        if not 0 <= position < found.n_inputs:
+            raise IndexError(f"there is no input {position} of {found.n_inputs}")
+        self.args[found.inputs + position] = self.checked_symbol(symbol)
+
+    def set_context(self, int32_t node, int32_t context):
+        """Have a node be one that was built under another of `contexts`."""
+        if not 0 <= context < len(self.contexts):
+            raise IndexError(f"there is no context {context} of {len(self.contexts)}")
+        self.nodes[self.checked_node(node)].context = context
+
+    def set_spec(self, int32_t symbol, Spec spec not None):
+        """Say what a symbol is; tensors that somebody holds do not know it."""
+        cdef PyObject* before = self.symbols[self.checked_symbol(symbol)].spec
+        Py_INCREF(spec)
+        self.symbols[symbol].spec = <PyObject*>spec
+        Py_XDECREF(before)
+        self.has_new_specs = True
+        self.own_shape(symbol, spec)
+
+    def inferred(self, int32_t node, inputs, dict specs not None) -> list:
+        """Return the specs of a node's outputs if it read these symbols, and they had these specs.
+
+        Parameters
+        ----------
+        node : int
+        inputs : sequence of int
+        specs : dict of int to Spec
+            Of symbols whose spec is to be another than it is.
+
+        Returns
+        -------
+        list of Spec
+        """
+        cdef int32_t symbol
+        cdef Op op = <Op>self.ops[self.checked_node(node)]
+        values = [symbolic_value(specs.get(symbol, self.spec_of(symbol)),
+                                 self.symbols[symbol].id, self, symbol) for symbol in inputs]
+        result = op.infer(values, self.attrs[node])
+        return [result] if type(result) is Spec else list(result)
+
+    def reorder(self, int32_t first, order):
+        """Put nodes in another order; their symbols stay what they are.
+
+        Parameters
+        ----------
+        first : int
+        order : sequence of int
+            The nodes from `first` on, as many as there are numbers, in the order wanted.
+        """
+        cdef int32_t count = len(order), i, node, symbol
+        cdef dict places = {node: first + i for i, node in enumerate(order)}
+        cdef Node* moved
+        if count == 0:
+            return
+        if len(places) != count or min(order) < first or max(order) >= first + count or (
+                first + count > self.n_nodes):
+            raise ValueError(f"expected the nodes from {first} on, each once, got {list(order)}")
+        moved = <Node*>malloc(count * sizeof(Node))
+        if moved == NULL:
+            raise MemoryError()
+        for i in range(count):
+            node = order[i]
+            moved[i] = self.nodes[node]
+            for symbol in range(moved[i].first_output, moved[i].first_output + moved[i].n_outputs):
+                self.symbols[symbol].node = first + i
+        memcpy(&self.nodes[first], moved, count * sizeof(Node))
+        free(moved)
+        self.ops[first:first + count] = [self.ops[node] for node in order]
+        self.attrs[first:first + count] = [self.attrs[node] for node in order]
+        self.stateful[:] = sorted([places.get(node, node) for node in self.stateful])
+
+    def truncate(self, int32_t n_nodes):
+        """Forget the nodes from this one on, which are those built last, in that order."""
+        cdef int32_t i, n_symbols
+        if n_nodes == self.n_nodes:
+            return
+        n_symbols = self.nodes[self.checked_node(n_nodes)].first_output
+        for i in range(n_symbols, self.n_symbols):
+            Py_XDECREF(self.symbols[i].spec)
+        for i in range(n_nodes, self.n_nodes):
+            Py_XDECREF(self.nodes[i].code)
+        self.n_args = self.nodes[n_nodes].inputs
+        self.n_nodes, self.n_symbols = n_nodes, n_symbols
+        del self.ops[n_nodes:], self.attrs[n_nodes:]
+        self.stateful[:] = [i for i in self.stateful if i < n_nodes]
 
     cdef int reserve(self, int32_t n_inputs, int32_t n_outputs) except -1:
         """Make room for one more node."""

@@ -2,7 +2,7 @@
 
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport Value, is_symbolic
+from cytape.tensor.value cimport Value, is_symbolic, symbol_of
 from libc.stdint cimport int32_t, uint64_t
 
 from .dispatch cimport Op
@@ -34,5 +34,5 @@ cdef inline Value own_value(SymbolicGraph graph, x):
     if type(x) is Tensor:
         value = (<Tensor>x).held
         if is_symbolic(value) and value.owner is graph:
-            return value
+            return graph.value_at(<int32_t>symbol_of(value)) if graph.has_new_specs else value
     return None

@@ -7,7 +7,7 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, new_value, symbol_o
 from cytape.tensor.variable cimport Variable, follow_as, read
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from .dispatch cimport conform, frozen
 from .tangents cimport follow
@@ -76,6 +76,13 @@ cdef class SymbolicGraph(NodeStore):
     def initial_value(self, tensor):
         """Return a tensor with a value for one of this graph, itself if it has none yet."""
         return tensor
+
+    def truncate(self, int32_t n_nodes):
+        """Forget the nodes from this one on, which are those built last, in that order."""
+        NodeStore.truncate(self, n_nodes)
+        self.numbers = {key: symbol for key, symbol in self.numbers.items()
+                        if symbol < self.n_symbols}
+        memset(self.recent_numbers, 0, sizeof(self.recent_numbers))
 
     def build(self, Op op not None, *inputs, **attrs):
         """Append a call of an op; return its outputs as tensors, packed as the op packs them."""
