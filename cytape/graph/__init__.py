@@ -1,5 +1,8 @@
 """Graphs: programs that are recorded, transformed and replayed."""
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 import cytape.graph.differentiation.overrides  # noqa: F401  (it installs what it does)
 import cytape.graph.tracing.own_gradients  # noqa: F401  (likewise)
 import cytape.graph.tracing.saved_draws  # noqa: F401  (likewise)
@@ -30,6 +33,9 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.functions import function
 from cytape.graph.tracing.traces import CacheInfo
 
+if TYPE_CHECKING:
+    from cytape.graph import editor
+
 __all__ = [
     "AggregationMethod",
     "CacheInfo",
@@ -45,6 +51,7 @@ __all__ = [
     "cond",
     "control_dependencies",
     "device",
+    "editor",
     "foldl",
     "foldr",
     "function",
@@ -62,3 +69,10 @@ __all__ = [
     "switch_case",
     "while_loop",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what most programs do without when it is first asked for."""
+    if name not in ("editor",):
+        raise AttributeError(f"module 'cytape.graph' has no attribute {name!r}")
+    return importlib.import_module(f"cytape.graph.{name}")

@@ -1,0 +1,365 @@
+"""Consumers of tensors, and of views, that read others from now on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from cytape.graph.editor.arguments import graph_of, make_list_of_op, make_list_of_t, nodes_of
+from cytape.graph.editor.view import SubGraphView
+from cytape.graph.editor.views import make_view
+from cytape.graph.model.editing import says_as_much
+
+__all__ = [
+    "reroute_inputs",
+    "reroute_ios",
+    "reroute_outputs",
+    "reroute_ts",
+    "swap_inputs",
+    "swap_ios",
+    "swap_outputs",
+    "swap_ts",
+]
+
+# Which inputs of which nodes become which symbols.
+Changes = dict[int, dict[int, int]]
+
+
+def reroute_ts(
+    ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None
+) -> int:
+    """Have what reads tensors read others instead.
+
+    Parameters
+    ----------
+    ts0 : Tensor or iterable of Tensor
+        What is read from now on.
+    ts1 : Tensor or iterable of Tensor
+        What is read now, one for each of `ts0`.
+    can_modify : Operation or iterable of Operation, optional
+        Which operations are changed; by default all that read one of `ts1`.
+    cannot_modify : Operation or iterable of Operation, optional
+        Which are not.
+
+    Returns
+    -------
+    int
+        How many inputs of operations have been changed.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many of `ts0` as of `ts1`, dtypes differ, shapes do not fit, or an
+        operation would have to run before itself. Nothing is changed then.
+    TypeError
+        If something is no tensor, or no operation.
+
+    Notes
+    -----
+    Consumers have been built for tensors of a certain shape. So as much has to be known of the
+    shape of a new one as of the old one's.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.graph import editor
+    >>> graph = cytape.Graph()
+    >>> x, y = graph.constant(2.0), graph.constant(3.0)
+    >>> z = x * x
+    >>> editor.reroute_ts(y, x)
+    2
+    >>> cytape.Session(graph).run(z)
+    np.float64(9.0)
+    """
+    return _reroute_ts(ts0, ts1, False, can_modify, cannot_modify)
+
+
+def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = None) -> int:
+    """Have what reads tensors read others, and what reads these the former.
+
+    Parameters
+    ----------
+    ts0, ts1 : Tensor or iterable of Tensor
+        As many of one as of the other.
+    can_modify, cannot_modify : Operation or iterable of Operation, optional
+        As `reroute_ts` takes them.
+
+    Returns
+    -------
+    int
+        How many inputs of operations have been changed.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `reroute_ts` raises them.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.graph import editor
+    >>> graph = cytape.Graph()
+    >>> x, y = graph.constant(2.0), graph.constant(3.0)
+    >>> z = x / y
+    >>> editor.swap_ts(x, y)
+    2
+    >>> cytape.Session(graph).run(z)
+    np.float64(1.5)
+    """
+    return _reroute_ts(ts0, ts1, True, can_modify, cannot_modify)
+
+
+def _reroute_ts(ts0: Any, ts1: Any, swap: bool, can_modify: Any, cannot_modify: Any) -> int:
+    ts0, ts1 = make_list_of_t(ts0), make_list_of_t(ts1)
+    graph = graph_of([*ts0, *ts1])
+    if graph is None:
+        return 0
+    allowed = None if can_modify is None else nodes_of(make_list_of_op(can_modify))
+    excluded = () if cannot_modify is None else nodes_of(make_list_of_op(cannot_modify))
+    changes = rerouted(
+        graph, replaced_symbols(graph, list(map(graph.symbol_of, ts0)),
+                                list(map(graph.symbol_of, ts1)), swap), allowed, excluded)
+    graph.rewire(changes, {})
+    return sum(map(len, changes.values()))
+
+
+def replaced_symbols(
+    graph: Any, symbols0: list[int], symbols1: list[int], swap: bool
+) -> dict[int, int]:
+    """Return which symbols are to be read in place of which, or raise if they cannot be.
+
+    Parameters
+    ----------
+    graph : Graph
+    symbols0, symbols1 : list of int
+        What is to be read, and what is read now.
+    swap : bool
+        Whether the former are replaced by the latter, too.
+
+    Returns
+    -------
+    dict of int to int
+    """
+    if len(symbols0) != len(symbols1):
+        raise ValueError(
+            f"expected as many tensors to read as tensors that are read now, got {len(symbols0)} "
+            f"and {len(symbols1)}")
+    new: dict[int, int] = {}
+    pairs = list(zip(symbols0, symbols1, strict=True))
+    if swap:
+        pairs += [(symbol1, symbol0) for symbol0, symbol1 in pairs]
+    for symbol0, symbol1 in pairs:
+        if not says_as_much(graph.spec_of(symbol0), graph.spec_of(symbol1)):
+            raise ValueError(
+                f"{graph.describe(symbol0)} cannot be read in place of "
+                f"{graph.describe(symbol1)}: dtype and shape have to be the same, and no extent "
+                "unknown that was known")
+        if new.setdefault(symbol1, symbol0) != symbol0:
+            raise ValueError(
+                f"{graph.describe(symbol1)} cannot be replaced by two tensors at once")
+    return {symbol1: symbol0 for symbol1, symbol0 in new.items() if symbol1 != symbol0}
+
+
+def rerouted(
+    graph: Any, new: dict[int, int], allowed: Iterable[int] | None, excluded: Iterable[int] = ()
+) -> Changes:
+    """Return what has to be changed so that nodes read other symbols.
+
+    Parameters
+    ----------
+    graph : Graph
+    new : dict of int to int
+        Which symbol in place of which.
+    allowed : iterable of int or None
+        Which nodes; None: all that read one.
+    excluded : iterable of int, optional
+        Which nodes not.
+
+    Returns
+    -------
+    Changes
+    """
+    if allowed is None:
+        allowed = {node for symbol in new for node in graph.consumer_nodes(symbol)}
+    changes: Changes = {}
+    for node in set(allowed).difference(excluded):
+        changed = {position: new[symbol] for position, symbol in enumerate(graph.inputs_of(node))
+                   if symbol in new}
+        if changed:
+            changes[node] = changed
+    return changes
+
+
+# ---- views
+
+
+def reroute_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+    """Have the second of two views read the inputs of the first.
+
+    Parameters
+    ----------
+    sgv0, sgv1
+        What `make_view` takes; with as many inputs.
+
+    Returns
+    -------
+    SubGraphView, SubGraphView
+        Both, with the inputs that they now have; views that are passed are changed, too.
+
+    Raises
+    ------
+    ValueError
+        If the inputs do not fit, or an operation would have to run before itself.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.graph import editor
+    >>> graph = cytape.Graph()
+    >>> x, y = graph.constant(2.0), graph.constant(3.0)
+    >>> z = y * y
+    >>> _ = editor.reroute_inputs(abs(x).op, z.op)
+    >>> cytape.Session(graph).run(z)
+    np.float64(4.0)
+    """
+    return _reroute_views(sgv0, sgv1, inputs=True, outputs=False, swap=False)
+
+
+def swap_inputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+    """Have each of two views read the inputs of the other one; else as `reroute_inputs`.
+
+    Parameters
+    ----------
+    sgv0, sgv1
+        What `make_view` takes; with as many inputs.
+
+    Returns
+    -------
+    SubGraphView, SubGraphView
+    """
+    return _reroute_views(sgv0, sgv1, inputs=True, outputs=False, swap=True)
+
+
+def reroute_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+    """Have what reads the outputs of the second of two views read those of the first.
+
+    Parameters
+    ----------
+    sgv0, sgv1
+        What `make_view` takes; with as many outputs. Their own operations are not changed.
+
+    Returns
+    -------
+    SubGraphView, SubGraphView
+        Both.
+
+    Raises
+    ------
+    ValueError
+        If the outputs do not fit, or an operation would have to run before itself.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.graph import editor
+    >>> graph = cytape.Graph()
+    >>> x, y = graph.constant(2.0), graph.constant(3.0)
+    >>> z = abs(y)
+    >>> _ = editor.reroute_outputs(x.op, y.op)
+    >>> cytape.Session(graph).run(z)
+    np.float64(2.0)
+    """
+    return _reroute_views(sgv0, sgv1, inputs=False, outputs=True, swap=False)
+
+
+def swap_outputs(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+    """Have each of two views be read where the other one is; else as `reroute_outputs`.
+
+    Parameters
+    ----------
+    sgv0, sgv1
+        What `make_view` takes; with as many outputs.
+
+    Returns
+    -------
+    SubGraphView, SubGraphView
+    """
+    return _reroute_views(sgv0, sgv1, inputs=False, outputs=True, swap=True)
+
+
+def reroute_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+    """Do at once what `reroute_inputs` and `reroute_outputs` do.
+
+    Parameters
+    ----------
+    sgv0, sgv1
+        What `make_view` takes; with as many inputs, and as many outputs.
+
+    Returns
+    -------
+    SubGraphView, SubGraphView
+    """
+    return _reroute_views(sgv0, sgv1, inputs=True, outputs=True, swap=False)
+
+
+def swap_ios(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+    """Do at once what `swap_inputs` and `swap_outputs` do: each takes the place of the other one.
+
+    Parameters
+    ----------
+    sgv0, sgv1
+        What `make_view` takes; with as many inputs, and as many outputs.
+
+    Returns
+    -------
+    SubGraphView, SubGraphView
+    """
+    return _reroute_views(sgv0, sgv1, inputs=True, outputs=True, swap=True)
+
+
+def _reroute_views(
+    sgv0: Any, sgv1: Any, inputs: bool, outputs: bool, swap: bool
+) -> tuple[SubGraphView, SubGraphView]:
+    view0, view1 = views_of_one_graph(sgv0, sgv1)
+    graph = view0.graph if view0 else view1.graph
+    changes: Changes = {}
+    new: dict[int, int] = {}
+    if outputs:
+        new_outputs = replaced_symbols(graph, view0.output_symbols, view1.output_symbols, swap)
+        changes = rerouted(graph, new_outputs, None, [*view0.nodes, *view1.nodes])
+    if inputs:
+        new = replaced_symbols(graph, view0.input_symbols, view1.input_symbols, swap)
+        merge(changes, inputs_rerouted(view0, view1, new))
+    if graph is not None:
+        graph.rewire(changes, {})
+    follow_inputs(view0, view1, new)
+    return view0, view1
+
+
+def views_of_one_graph(sgv0: Any, sgv1: Any) -> tuple[SubGraphView, SubGraphView]:
+    """Return two views, or raise if they are views of two graphs."""
+    view0, view1 = make_view(sgv0), make_view(sgv1)
+    if view0 and view1 and view0.graph is not view1.graph:
+        raise ValueError("the two views are of two graphs")
+    return view0, view1
+
+
+def inputs_rerouted(view0: SubGraphView, view1: SubGraphView, new: dict[int, int]) -> Changes:
+    """Return what has to be changed in two views so that they read other symbols."""
+    allowed = [*view0.nodes, *view1.nodes]
+    for view in view0, view1:
+        for t in view.passthroughs:  # what reads these takes part, too
+            allowed += view.graph.consumer_nodes(view.graph.symbol_of(t))
+    return rerouted(view0.graph if view0 else view1.graph, new, allowed)
+
+
+def follow_inputs(view0: SubGraphView, view1: SubGraphView, new: dict[int, int]) -> None:
+    """Have two views see which inputs they have got."""
+    for view in view0, view1:
+        view.assign_from(view.with_inputs_replaced(new))
+
+
+def merge(changes: Changes, more: Changes) -> None:
+    """Add changes to others."""
+    for node, inputs in more.items():
+        changes.setdefault(node, {}).update(inputs)

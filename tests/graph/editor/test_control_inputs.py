@@ -1,0 +1,80 @@
+"""Control inputs, added and removed."""
+
+import pytest
+
+import cytape
+from cytape.graph import editor
+
+
+def test_d_5a_09_adding_and_removing(ops):
+    editor.add_control_inputs(ops.g.op, [ops.b.op, ops.d.op])
+    assert ops.g.op.control_inputs == (ops.b.op, ops.d.op)
+    editor.remove_control_inputs(ops.g.op, ops.b.op)
+    assert ops.g.op.control_inputs == (ops.d.op,)
+    editor.remove_control_inputs(ops.h.op, [ops.c.op])  # of a block
+    assert ops.h.op.control_inputs == ()
+
+
+def test_d_5a_09_what_exists_or_does_not(ops):
+    with pytest.raises(ValueError, match="op 'foo/bar/h' waits for 'foo/c' already"):
+        editor.add_control_inputs(ops.h.op, [ops.a.op, ops.c.op])
+    with pytest.raises(ValueError, match="op 'foo/bar/h' does not wait for 'a'"):
+        editor.remove_control_inputs(ops.h.op, [ops.c.op, ops.a.op])
+    assert ops.h.op.control_inputs == (ops.c.op,)
+
+
+def test_what_was_added_before_can_be_removed(ops):
+    ops.graph.add_control_inputs(ops.h.op, ops.a)
+    editor.remove_control_inputs(ops.h.op, [ops.a.op])
+    assert ops.h.op.control_inputs == (ops.c.op,)
+
+
+def test_an_operation_that_was_built_later_runs_earlier():
+    graph = cytape.Graph()
+    v = cytape.Variable(1.0)
+    with graph.as_default():
+        first = v.assign_add(1.0)
+        y = graph.constant(5.0)
+    with pytest.raises(ValueError, match="built after"):
+        graph.add_control_inputs(first, y)
+    editor.add_control_inputs(first.op, y.op)
+    assert y.op.node < first.op.node
+    assert cytape.Session(graph).run(first) == 2.0
+
+
+def test_a_cycle_changes_nothing(ops):
+    listing = str(ops.graph)
+    with pytest.raises(ValueError, match="'foo/c' would have to run before itself: 'foo/c' needs "):
+        editor.add_control_inputs(ops.c.op, ops.h.op)
+    with pytest.raises(ValueError, match="'a' needs 'a'"):
+        editor.add_control_inputs(ops.a.op, ops.a.op)
+    assert str(ops.graph) == listing
+
+
+def test_what_waits_and_for_what(ops):
+    with pytest.raises(TypeError, match="op must be an operation"):
+        editor.add_control_inputs(ops.a, ops.b.op)
+    with pytest.raises(TypeError, match="expected Operation"):
+        editor.add_control_inputs(ops.h.op, ops.b)
+    with pytest.raises(ValueError, match="another graph"):
+        editor.add_control_inputs(ops.h.op, cytape.Graph().no_op())
+
+
+def test_a_session_waits_from_then_on():
+    graph = cytape.Graph()
+    v = cytape.Variable(1.0)
+    with graph.as_default():
+        update = v.assign_add(1.0)
+        y = graph.constant(5.0)
+        z = abs(y)
+    session = cytape.Session(graph)
+    for _ in range(3):
+        session.run(z)
+    assert v.numpy() == 1.0
+    editor.add_control_inputs(z.op, update.op)
+    for _ in range(3):
+        assert session.run(z) == 5.0
+    assert v.numpy() == 4.0
+    editor.remove_control_inputs(z.op, update.op)
+    session.run(z)
+    assert v.numpy() == 4.0
