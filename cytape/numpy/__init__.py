@@ -4,6 +4,7 @@ Called with plain arrays they return what NumPy returns; with a tensor they retu
 no derivative (dtypes, constants, array creation, ...) is NumPy's own.
 """
 
+import importlib as _importlib
 from typing import Any as _Any
 
 import numpy as _numpy
@@ -24,6 +25,9 @@ from cytape.ops.steps import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:
+    """Return what is NumPy's own; import modules with functions of cytape when asked for."""
+    if name in ("fft", "linalg"):
+        return _importlib.import_module(f"cytape.numpy.{name}")
     return getattr(_numpy, name)
 
 

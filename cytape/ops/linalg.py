@@ -1,4 +1,4 @@
-"""Products of matrices and vectors, and norms."""
+"""Products of matrices and vectors."""
 
 import math
 import operator
@@ -7,11 +7,9 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops import reductions
-from cytape.ops.creation import astype
-from cytape.ops.elementwise import absolute, conj, multiply, real, sign, where
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, wide
-from cytape.ops.engine.declare import enter, general, linear, multilinear
+from cytape.ops.elementwise import conj, multiply
+from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.declare import enter, linear, multilinear
 from cytape.ops.engine.matmul_op import MatMulOp
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
@@ -25,7 +23,6 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
-from cytape.ops.shared.conform import widened
 from cytape.ops.shared.grouping import together
 from cytape.tensor.spec import symbolic_spec
 
@@ -276,103 +273,10 @@ merge_pairs_op = linear(
 )
 
 
-# -- norms ---------------------------------------------------------------------------------------
-
-
-def _vector_norm(x, *, ord, axis):
-    if ord is None:  # of any number of axes; sums in an order of its own
-        return np.linalg.norm(x, None, axis, keepdims=True)
-    return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True)
-
-
-def _direction(op):
-    """Return the derivative of the norm, and at zero, where there is none, the subgradient 0.
-
-    An element that is 0 among others has derivatives of 0 too, if `ord` is less than 2 but not 1:
-    of the first order where that is less than 1, of the second where it is more.
-    """
-    x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
-    if wide(x.dtype) != x.dtype:  # the norm's own sum of powers may be inf
-        x = widened(x)
-        norm = vector_norm_op(x, **op.attrs)
-    # Divided by infinity, derivatives of all orders are 0.
-    norm = where(norm == 0, np.inf, norm)
-    if ord in (None, 2):
-        return x / norm
-    magnitude = absolute(x) / norm
-    if ord >= 2 or ord == 1:
-        return sign(x) * magnitude ** (ord - 1)
-    still = magnitude == 0  # where the power or its derivative would be infinite
-    return where(still, 0, sign(x) * where(still, 1, magnitude) ** (ord - 1))
-
-
-def _vector_norm_jvp(op, t):
-    direction = _direction(op)
-    product = real(conj(direction) * t) if t.dtype.kind == "c" else direction * t
-    axis = op.attrs["axis"]
-    if t.ndim > direction.ndim:  # a batch
-        axis = axis_in_batch(axis, t.ndim)
-    return reductions.sum(product, axis, keepdims=True)
-
-
-vector_norm_op = general(
-    "VectorNorm",
-    forward=_vector_norm,
-    vjp=lambda op, g: g * _direction(op),
-    jvp=_vector_norm_jvp,
-    saved_outputs=(0,),
-    batched=_vector_norm_jvp,
-    shape_rule=shape_rules.vector_norm,
-)
-
-
-def norm(x, ord=None, axis=None, keepdims=False):
-    """Return a norm of vectors or matrices, as `numpy.linalg.norm`.
-
-    At zero, where a norm has no derivative, the gradient is 0.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> float(np.linalg.norm(cytape.constant([3.0, 4.0])))
-    5.0
-    """
-    if not is_tensor(x):
-        return np.linalg.norm(x, ord, axis, keepdims)
-    axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
-    result = _norm(x, ord, axes, flatten=axis is None)
-    return result if keepdims else squeeze(result, axes)
-
-
-def _norm(x, ord, axes, flatten):
-    """Return the norm with the axes kept; `flatten` allows any number of axes if `ord` is None."""
-    if ord is None and (flatten or len(axes) in (1, 2)) or ord == "fro" and len(axes) == 2:
-        return vector_norm_op(x, ord=None, axis=None if flatten else axes)
-    if len(axes) == 1:
-        if ord in (np.inf, -np.inf):
-            return _extremum(ord, absolute(x), axes)
-        if ord == 0:
-            return astype(reductions.count_nonzero(x, axes, keepdims=True), np.float64)
-        return vector_norm_op(x, ord=ord, axis=None if flatten else axes)
-    if len(axes) != 2:
-        raise ValueError("norm takes one axis for vectors or two for matrices")
-    if ord in (1, -1, np.inf, -np.inf):
-        rows, columns = axes if abs(ord) == 1 else axes[::-1]
-        return _extremum(ord, reductions.sum(absolute(x), rows, keepdims=True), columns)
-    if ord in (2, -2, "nuc"):
-        raise NotImplementedError(f"norm: ord={ord!r} of matrices is not supported for tensors")
-    raise ValueError(f"Invalid norm order {ord!r} for matrices.")
-
-
-def _extremum(ord, x, axis):
-    return (reductions.max if ord > 0 else reductions.min)(x, axis, keepdims=True)
-
-
 NUMPY_FUNCTIONS = {
     np.dot: dot,
     np.inner: inner,
     np.kron: kron,
-    np.linalg.norm: norm,
     np.matmul: matmul,
     np.outer: outer,
     np.tensordot: tensordot,

@@ -1,5 +1,7 @@
 """Tensors in NumPy's hands: operators, methods, and the functions NumPy lets us override."""
 
+import importlib
+
 import numpy as np
 
 import cytape.ops.creation as creation
@@ -16,6 +18,7 @@ import cytape.ops.shaping as shaping
 import cytape.ops.sparse as sparse
 import cytape.ops.steps as steps
 from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.ops.engine.declare import rooms_to_come
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
 from cytape.tensor.operators import install
@@ -27,6 +30,9 @@ _FAMILIES = (
 NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }
+# Modules of NumPy whose functions are imported when the first of them meets a tensor.
+_SUBMODULES = {name: f"cytape.ops.submodules.{name}" for name in ("fft", "linalg")}
+rooms_to_come.extend(_SUBMODULES.values())
 _REDUCTIONS = {
     np.add: reductions.sum,
     np.multiply: products.prod,
@@ -125,9 +131,23 @@ def array_ufunc(ufunc, method, inputs, arguments):
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
 
 
+def functions_of(name):
+    """Return the functions of a submodule of NumPy and cytape's versions of them."""
+    return importlib.import_module(_SUBMODULES[name]).NUMPY_FUNCTIONS
+
+
+def _version_of(function):
+    ours = NUMPY_FUNCTIONS.get(function)
+    if ours is None:
+        package, _, name = function.__module__.partition(".")
+        if package == "numpy" and name in _SUBMODULES:
+            return functions_of(name).get(function)
+    return ours
+
+
 def array_function(function, args, arguments):
     """Serve `Tensor.__array_function__`."""
-    ours = NUMPY_FUNCTIONS.get(function)
+    ours = _version_of(function)
     if function in _OF_DTYPES or function in _OF_DATA:
         convert = _of_its_dtype if function in _OF_DTYPES else data_of
         return function(*_plain(args, convert), **_plain(arguments, convert))

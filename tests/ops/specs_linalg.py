@@ -1,9 +1,9 @@
-"""Records of matrix products, sums of products, and norms."""
+"""Records of matrix products and sums of products."""
 
 import numpy as np
 
 from cytape.ops import einsum, linalg
-from tests.ops.op_specs import FLOATS_AND_COMPLEX, SINGLE_AND_DOUBLE, OpSpec, case, uniform
+from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case
 
 MATMUL_SHAPES = [
     ((3,), (3,)),
@@ -77,7 +77,6 @@ SUBSCRIPTS = [
     ("ij,jk->ik", (0, 3), (3, 2)),
     ("ij,jk->ik", (2, 0), (0, 3)),
 ]
-NONZERO = uniform(-2, 2, avoid=[0], margin=0.3)
 
 
 def from_string(function):
@@ -148,39 +147,5 @@ SPECS = [
             for choice in (True, "optimal", ["einsum_path", (0, 1), (0, 1)])
         ],
         dtypes=FLOATS_AND_COMPLEX,
-    ),
-    OpSpec(
-        "VectorNorm",
-        linalg.vector_norm_op,
-        lambda x, ord, axis: np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True),
-        [
-            case(shape, ord=ord, axis=axis)
-            for ord in (1, 2, 3, 0.5)
-            for shape, axis in [((3,), (0,)), ((2, 3), (1,)), ((2, 3, 2), (0, 2))]
-        ],
-        domain=NONZERO,
-        dtypes=(*SINGLE_AND_DOUBLE, "complex128", "complex64"),
-    ),
-    OpSpec(
-        "norm",
-        linalg.norm,
-        np.linalg.norm,
-        [
-            case((3,)),
-            case((2, 3)),
-            case((2, 3, 2)),
-            case((2, 3), axis=1),
-            case((2, 3, 2), axis=(0, -1)),
-            case((2, 3, 2), axis=(0, -1), ord="fro", keepdims=True),
-            case((3,), ord=np.inf),
-            case((3,), ord=-np.inf),
-            case((2, 3), ord=3, axis=0, keepdims=True),
-            case((2, 3), ord=1),
-            case((2, 3), ord=-1),
-            case((2, 3), ord=np.inf),
-            case((2, 3, 2), ord=-np.inf, axis=(2, 0)),
-        ],
-        domain=uniform(-2, 2, avoid=[0], margin=0.3),
-        dtypes=(*SINGLE_AND_DOUBLE, "complex128"),
     ),
 ]

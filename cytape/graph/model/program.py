@@ -21,7 +21,7 @@ from cytape.graph.model.encoding import (
     numbered,
 )
 from cytape.graph.model.names import checked_name
-from cytape.ops.engine.declare import OPS
+from cytape.ops.engine.declare import OPS, find
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor
@@ -184,7 +184,7 @@ class GraphBuilder:
     def _build(self, node: int, code: Any) -> None:
         graph = self.graph
         name = field(code, "op", str)
-        op = OPS.get(name)
+        op = find(name)
         if op is None:
             raise GraphFileError(f"no op {brief(name)} is declared: import the module that does it")
         context = numbered(self._contexts, field(code, "context", int), "context")

@@ -15,6 +15,7 @@ A user's op may be declared again, say by a cell of a notebook that runs twice: 
 What has been recorded with the older declaration, by a tape or in a graph, keeps it.
 """
 
+import importlib
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,11 +33,20 @@ OPS: dict[str, ElementwiseOp | GeneralOp] = {}
 _own: set[str] = set()  # the names of cytape's own ops
 _replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
 rules_to_come: dict[str, dict[str, Callable]] = {}
+rooms_to_come: list[str] = []  # modules with ops of cytape's own that are not imported yet
+
+
+def find(name):
+    """Return the op of a name, None if there is none."""
+    while name not in OPS and rooms_to_come:
+        importlib.import_module(rooms_to_come.pop())
+    return OPS.get(name)
 
 
 def enter(op):
     """Put an op into the table, under its name."""
-    older = OPS.get(op.name)
+    is_own = _declares_own(sys._getframe(1))
+    older = OPS.get(op.name) if is_own else find(op.name)
     if op.name in _own:
         raise ValueError(f"an op named {op.name!r} is declared already, by cytape itself")
     if older is not None:
@@ -46,7 +56,7 @@ def enter(op):
             "declaration. Calls that were recorded, by tapes or in graphs, keep the older one",
             stacklevel=3,
         )
-    elif _declares_own(sys._getframe(1)):
+    elif is_own:
         _own.add(op.name)
     OPS[op.name] = op
     if isinstance(op.forward, np.ufunc) and (

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cytape.errors import NotDifferentiableError
-from cytape.ops.engine.declare import OPS, rules_to_come
+from cytape.ops.engine.declare import find, rules_to_come
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
 
@@ -18,7 +18,7 @@ def _has_rule(op, mode):
 
 
 def _register(name, mode, rule):
-    op = OPS.get(name)
+    op = find(name)
     if op is None:
         rules = rules_to_come.setdefault(name, {})
         if mode in rules:
@@ -108,7 +108,7 @@ def gradient_rule(name: str) -> Callable:
     >>> gradient_rule("DoctestStraightThrough") is straight_through
     True
     """
-    op = OPS.get(name)
+    op = find(name)
     rule = rules_to_come.get(name, {}).get("vjp") if op is None else getattr(op, "vjp", None)
     if rule is None:
         raise NotDifferentiableError(

@@ -33,8 +33,11 @@ def _function(of, attrs):
     return partial(_gradients if of == NAME else OPS[of], **attrs)
 
 
-def _gradients(*tensors, of, attrs, n_inputs, needs):
-    """Return the gradients of an op in the inputs that need them, given those of its outputs."""
+def _gradients(*tensors, of, attrs, n_inputs, needs, seeded=None):
+    """Return the gradients of an op in the inputs that need them, given those of its outputs.
+
+    `seeded` tells for which outputs, None for all.
+    """
     inputs, seeds = tensors[:n_inputs], tensors[n_inputs:]
     wanted = [x for x, needed in zip(inputs, needs, strict=True) if needed]
     recorder = Recorder()
@@ -43,6 +46,8 @@ def _gradients(*tensors, of, attrs, n_inputs, needs):
     with recorder:
         outputs = _function(of, attrs)(*inputs)
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    if seeded is not None:
+        outputs = [y for y, has_seed in zip(outputs, seeded, strict=True) if has_seed]
     found = gradients.compute_gradients(recorder, outputs, wanted, list(seeds))
     return tuple(
         fill_like(x, 0) if g is None else g.to_tensor() if isinstance(g, IndexedSlices) else g
@@ -56,7 +61,7 @@ def _forward(*arrays, **attrs):
     return tuple(result.numpy() for result in results)
 
 
-def _shape_rule(*specs, of, attrs, n_inputs, needs):
+def _shape_rule(*specs, of, attrs, n_inputs, needs, seeded=None):
     return tuple(spec for spec, needed in zip(specs, needs, strict=False) if needed)
 
 
@@ -88,8 +93,11 @@ def _filled(spec):
 
 
 def _node(op, inputs, seeds, needs):
+    seeded = tuple([seed is not None for seed in seeds])
+    options = {} if all(seeded) else {"seeded": seeded}
     return deferred_vjp_op(
-        *inputs, *seeds, of=op.op.name, attrs=op.attrs, n_inputs=len(inputs), needs=tuple(needs)
+        *inputs, *[seed for seed in seeds if seed is not None], of=op.op.name, attrs=op.attrs,
+        n_inputs=len(inputs), needs=tuple(needs), **options,
     )
 
 

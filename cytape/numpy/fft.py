@@ -1,0 +1,19 @@
+"""Fourier transforms, differentiable: ``cytape.numpy.fft``, with the names of `numpy.fft`.
+
+What is not here is ``numpy.fft``'s own.
+"""
+
+from typing import Any as _Any
+
+import numpy as _numpy
+
+from cytape.ops.submodules.fft import *  # noqa: F403
+from cytape.ops.submodules.fft import __all__ as _ours
+
+
+def __getattr__(name: str) -> _Any:
+    return getattr(_numpy.fft, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_ours, *_numpy.fft.__all__})

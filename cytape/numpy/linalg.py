@@ -1,0 +1,19 @@
+"""Linear algebra, differentiable: ``cytape.numpy.linalg``, with the names of `numpy.linalg`.
+
+What is not here is ``numpy.linalg``'s own.
+"""
+
+from typing import Any as _Any
+
+import numpy as _numpy
+
+from cytape.ops.submodules.linalg import *  # noqa: F403
+from cytape.ops.submodules.linalg import __all__ as _ours
+
+
+def __getattr__(name: str) -> _Any:
+    return getattr(_numpy.linalg, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_ours, *_numpy.linalg.__all__})

@@ -1,0 +1,186 @@
+"""The factors of Cholesky and QR.
+
+The derivatives are those of Murray, "Differentiation of the Cholesky decomposition" (2016), of
+Seeger et al., "Auto-differentiating linear algebra" (2017), for QR, and of Roberts and Roberts, "QR
+and LQ decomposition matrix backpropagation algorithms for square, wide, and deep matrices" (2020).
+Where mathematics leaves a choice:
+
+- A Hermitian matrix is differentiated as such, though LAPACK reads one of its triangles: the
+  gradient is Hermitian, and of a tangent the Hermitian part counts.
+- Columns that the mode "complete" adds to Q move no more than they must to stay perpendicular to
+  the others.
+"""
+
+import numpy as np
+
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import general
+from cytape.ops.joining import concatenate
+from cytape.ops.submodules.matrices import (
+    added_tangent,
+    adjoint,
+    dtype_of,
+    first_gradient,
+    hermitian_part,
+    lower_half,
+    matmul,
+    smaller,
+    square_shape,
+    stacked_shape,
+)
+from cytape.ops.submodules.solving import solve_op
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["cholesky", "qr"]
+
+
+# -- Cholesky --------------------------------------------------------------------------------------
+
+
+def _lower(op):
+    factor = op.outputs[0]
+    return adjoint(factor) if op.attrs["upper"] else factor
+
+
+def _cholesky_vjp(op, g):
+    lower = _lower(op)
+    if op.attrs["upper"]:
+        g = adjoint(g)
+    lower_h = adjoint(lower)
+    inner = hermitian_part(lower_half(matmul(lower_h, g)))
+    return adjoint(solve_op(lower_h, adjoint(solve_op(lower_h, inner))))
+
+
+def _cholesky_jvp(op, t):
+    lower = _lower(op)
+    inner = solve_op(lower, adjoint(solve_op(lower, hermitian_part(t))))
+    tangent = matmul(lower, lower_half(inner))
+    return adjoint(tangent) if op.attrs["upper"] else tangent
+
+
+cholesky_op = general(
+    "Cholesky",
+    forward=lambda a, *, upper: np.linalg.cholesky(a, upper=upper),
+    vjp=_cholesky_vjp,
+    jvp=_cholesky_jvp,
+    batched=_cholesky_jvp,
+    saved_inputs=(),
+    saved_outputs=(0,),
+    shape_rule=lambda a, **_: symbolic_spec(square_shape(a, "cholesky"), dtype_of(a)),
+)
+
+
+def cholesky(a, /, *, upper=False):
+    """Return the Cholesky factors of Hermitian matrices, as `numpy.linalg.cholesky`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.cholesky(a)[0, 0])(np.diag([4.0, 9.0]))
+    array([[0.25, 0.  ],
+           [0.  , 0.  ]])
+    """
+    return cholesky_op(a, upper=upper)
+
+
+# -- QR --------------------------------------------------------------------------------------------
+
+QRResult = type(np.linalg.qr(np.eye(1)))
+
+
+def _qr_spec(a, *, mode):
+    *stack, m, n = stacked_shape(a, "qr")
+    side = m if mode == "complete" else smaller(m, n)
+    dtype = dtype_of(a)
+    return QRResult(
+        symbolic_spec((*stack, m, side), dtype), symbolic_spec((*stack, side, n), dtype))
+
+
+def _solve_from_right(b, a):
+    """Return b a^-1."""
+    return adjoint(solve_op(adjoint(a), adjoint(b)))
+
+
+def _qr_vjp(op, gq, gr):
+    (q, r), (m, n) = op.outputs, op.input_specs[0].shape[-2:]
+    if m is None or n is None:
+        return NotImplemented
+    k = min(m, n)
+    if gq is not None and q.shape[-1] > k:
+        gq = first_gradient(q, gq, k)
+        gr = gr if gr is None else gr[..., :k, :]
+        q, r = q[..., :k], r[..., :k, :]
+    elif gr is not None and r.shape[-2] > k:
+        gr, q, r = gr[..., :k, :], q[..., :k], r[..., :k, :]
+    if gq is None and gr is None:
+        return None
+    rest = None
+    if n > k:  # the columns on the right are q @ r[:, k:]
+        if gr is None:
+            rest = 0 * matmul(q, r[..., k:])
+        else:
+            rest = matmul(q, gr[..., k:])
+            back = matmul(matmul(q, r[..., k:]), adjoint(gr[..., k:]))
+            gq, gr = back if gq is None else gq + back, gr[..., :k]
+        r = r[..., :k]
+    inner = 0 if gr is None else matmul(r, adjoint(gr))
+    if gq is not None:
+        inner = inner - matmul(adjoint(gq), q)
+    inner = lower_half(inner)
+    first = matmul(q, inner + adjoint(inner))
+    first = _solve_from_right(first if gq is None else gq + first, adjoint(r))
+    return first if rest is None else concatenate([first, rest], -1)
+
+
+def _qr_jvp(op, t):
+    (all_q, r), (m, n) = op.outputs, op.input_specs[0].shape[-2:]
+    if m is None or n is None:
+        return NotImplemented
+    k = min(m, n)
+    q, square = all_q[..., :k], r[..., :k, :k]
+    moved = _solve_from_right(t[..., :k], square)
+    inner = matmul(adjoint(q), moved)
+    growth = adjoint(lower_half(inner + adjoint(inner)))
+    tq, tr = moved - matmul(q, growth), matmul(growth, square)
+    if n > k:
+        right = matmul(q, r[..., k:])
+        right = matmul(adjoint(tq), right) + matmul(adjoint(q), t[..., k:])
+        tr = concatenate([tr, right], -1)
+    if r.shape[-2] > k:  # all_q is complete
+        tq = added_tangent(all_q, tq, k)
+        below = 0 * t[..., k:, :]
+        tr = concatenate([tr, below], -2)
+    return tq, tr
+
+
+qr_op = general(
+    "QR",
+    forward=np.linalg.qr,
+    vjp=_qr_vjp,
+    jvp=_qr_jvp,
+    batched=_qr_jvp,
+    saved_outputs=(0, 1),
+    optional_gradients=(0, 1),
+    shape_rule=_qr_spec,
+)
+
+
+def qr(a, mode="reduced"):
+    """Return the factors Q and R of matrices, as `numpy.linalg.qr`.
+
+    The square of R on the left has to be regular for derivatives. The mode "raw" has none.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.qr(a).R[0, 0])(np.diag([-3.0, 1.0])) + 0.0
+    array([[1., 0.],
+           [0., 0.]])
+    """
+    if not is_tensor(a) or mode not in ("reduced", "complete", "r"):
+        return np.linalg.qr(np.asarray(a), mode)  # which a tensor that is recorded refuses
+    result = qr_op(a, mode="reduced" if mode == "r" else mode)
+    return result[1] if mode == "r" else result
+
+
+NUMPY_FUNCTIONS = {np.linalg.cholesky: cholesky, np.linalg.qr: qr}

@@ -1,0 +1,234 @@
+"""The pseudoinverse, and least squares.
+
+The derivatives are those of Golub and Pereyra, "The differentiation of pseudo-inverses and
+nonlinear least squares problems whose variables separate" (1973): for a rank that does not change.
+"""
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from cytape.ops import reductions
+from cytape.ops.elementwise import real, where
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import general
+from cytape.ops.linalg import conj_if_complex
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import expand_dims, ndim, size, squeeze
+from cytape.ops.shared.conform import sum_to
+from cytape.ops.shared.grouping import together
+from cytape.ops.submodules.lengths import cut_or_pad_op
+from cytape.ops.submodules.matrices import (
+    adjoint,
+    columns,
+    dtype_of,
+    hermitian_part,
+    matmul,
+    real_dtype,
+    smaller,
+    square_shape,
+    stacked_shape,
+    sum_of,
+    transposed,
+)
+from cytape.ops.submodules.spectral import svd
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["lstsq", "pinv"]
+
+
+# -- pseudoinverse ---------------------------------------------------------------------------------
+
+
+def _pinv(a, *, rcond, by_eps, hermitian):
+    if by_eps:
+        return np.linalg.pinv(a, hermitian=hermitian, rtol=None)
+    return np.linalg.pinv(a, rcond, hermitian)
+
+
+def _pinv_vjp(op, g):
+    a, p = op.inputs[0], op.outputs[0]
+    ph, gh = adjoint(p), adjoint(g)
+    left = matmul(matmul(gh, p), ph)
+    right = matmul(matmul(ph, p), gh)
+    result = (  # without the parts of left and right that lie in the ranges of a and its adjoint
+        left - matmul(a, matmul(p, left)) + right - matmul(matmul(right, p), a)
+        - matmul(matmul(ph, g), ph)
+    )
+    if op.attrs["hermitian"]:
+        result = hermitian_part(result)
+    return sum_to(result, op.input_specs[0])
+
+
+def _pinv_jvp(op, t):
+    a, p = op.inputs[0], op.outputs[0]
+    if op.attrs["hermitian"]:
+        t = hermitian_part(t)
+    th, ph = adjoint(t), adjoint(p)
+    left = matmul(matmul(p, ph), th)
+    right = matmul(matmul(th, ph), p)
+    return (
+        left - matmul(matmul(left, a), p) + right - matmul(p, matmul(a, right))
+        - matmul(matmul(p, t), p)
+    )
+
+
+def _pinv_spec(a, *, rcond, hermitian, **_):
+    *stack, m, n = (square_shape if hermitian else stacked_shape)(a, "pinv")
+    stack = shape_rules.broadcast((*stack,), np.shape(rcond), what="pinv")
+    return symbolic_spec((*stack, n, m), dtype_of(a))
+
+
+pinv_op = general(
+    "PseudoInverse",
+    forward=_pinv,
+    vjp=_pinv_vjp,
+    jvp=_pinv_jvp,
+    batched=_pinv_jvp,
+    saved_outputs=(0,),
+    shape_rule=_pinv_spec,
+)
+
+
+def _is_tiny(cutoff):
+    """Tell whether singular values below a cutoff matter to no derivative."""
+    return np.ndim(cutoff) == 0 and not is_tensor(cutoff) and cutoff <= 1e-8
+
+
+def _without_small_part(a, cutoff, hermitian):
+    """Return matrices without the part that belongs to singular values below a cutoff.
+
+    The derivative of that part is the one of `svd`: to what is kept, and to what is left out,
+    degenerate values do no harm.
+    """
+    u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
+    cutoff = np.asarray(cutoff)[..., None] * reductions.max(s, -1, keepdims=True)
+    return a - matmul(u * columns(where(s > cutoff, 0, s)), vh)
+
+
+def pinv(a, rcond=None, hermitian=False, *, rtol=np._NoValue):
+    """Return the pseudoinverse of matrices, as `numpy.linalg.pinv`.
+
+    The derivative is that of matrices of the same rank.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.sum(np.linalg.pinv(a)))(np.array([[2.0], [0.0]]))
+    array([[-0.25],
+           [ 0.25]])
+    """
+    if not is_tensor(a):
+        return np.linalg.pinv(a, rcond, hermitian, rtol=rtol)
+    if rcond is not None and rtol is not np._NoValue:
+        raise ValueError("`rtol` and `rcond` can't be both set.")
+    by_eps = rcond is None and rtol is None
+    if rcond is None and rtol is not np._NoValue:
+        rcond = rtol
+    if rcond is not None and not _is_tiny(rcond):
+        a = _without_small_part(a, rcond, hermitian)
+    return pinv_op(a, rcond=rcond, by_eps=by_eps, hermitian=hermitian)
+
+
+# -- least squares ---------------------------------------------------------------------------------
+
+
+def _lstsq(a, b, *, rcond):
+    x, squares, rank, s = np.linalg.lstsq(a, b, rcond)
+    return x, squares, np.asarray(rank), s
+
+
+def _lstsq_spec(a, b, **_):
+    for spec in (a, b):
+        shape = shape_rules.shape_of(spec, "lstsq")
+        if len(shape) != 2:
+            raise LinAlgError(
+                f"{len(shape)}-dimensional array given. Array must be two-dimensional")
+    (m, n), (height, width), dtype = a.shape, b.shape, dtype_of(a, b)
+    if shape_rules.differ(m, height):
+        raise LinAlgError("Incompatible dimensions")
+    return (
+        symbolic_spec((n, width), dtype),
+        symbolic_spec((None,), real_dtype(dtype)),  # empty where the rank is not full
+        symbolic_spec((), np.intc),
+        symbolic_spec((smaller(m, n),), real_dtype(dtype)),
+    )
+
+
+def _pinv_for_lstsq(a, rcond):
+    by_eps = rcond is None or rcond < 0
+    return pinv_op(a, rcond=None if by_eps else rcond, by_eps=by_eps, hermitian=False)
+
+
+def _lstsq_vjp(op, g_x, g_squares, _, g_s):
+    a, b = op.inputs
+    x, parts = op.outputs[0], []
+    residuals, xh = b - matmul(a, x), adjoint(x)
+    if g_x is not None:
+        p = _pinv_for_lstsq(a, op.attrs["rcond"])
+        ph = adjoint(p)
+        gb = matmul(ph, g_x)
+        beyond = g_x - matmul(p, matmul(a, g_x))  # the range of a's adjoint
+        parts.append((matmul(residuals, adjoint(matmul(p, gb))), gb))
+        parts.append((matmul(matmul(ph, x), adjoint(beyond)) - matmul(gb, xh), None))
+    if g_squares is not None:  # none where there are no squares
+        if b.shape[1] is None:
+            return NotImplemented
+        gb = 2 * cut_or_pad_op(g_squares, axis=0, n=b.shape[1]) * residuals
+        parts.append((-matmul(gb, xh), gb))
+    if g_s is not None:
+        u, _, vh = svd(a, full_matrices=False)
+        parts.append((matmul(u * columns(g_s), vh), None))
+    return tuple([sum_of([part[i] for part in parts]) for i in range(2)])
+
+
+def _lstsq_jvp(op, ta, tb):
+    a, b = op.inputs
+    x, squares = op.outputs[:2]
+    p = _pinv_for_lstsq(a, op.attrs["rcond"])
+    ph, tah = adjoint(p), adjoint(ta)
+    residuals, change = b - matmul(a, x), tb - matmul(ta, x)
+    beyond = matmul(tah, matmul(ph, x))
+    t_x = (
+        matmul(p, change) + matmul(matmul(p, ph), matmul(tah, residuals))
+        + beyond - matmul(p, matmul(a, beyond))
+    )
+    t_squares = 2 * real(reductions.sum(conj_if_complex(residuals) * change, -2))
+    u, _, vh = svd(a, full_matrices=False)
+    t_s = real(reductions.sum(adjoint(u) * matmul(conj_if_complex(vh), transposed(ta)), -1))
+    return t_x, t_squares[..., : size(squares)], None, t_s
+
+
+lstsq_op = general(
+    "LeastSquares",
+    forward=_lstsq,
+    vjp=_lstsq_vjp,
+    jvp=_lstsq_jvp,
+    batched=_lstsq_jvp,
+    saved_outputs=(0, 1),
+    optional_gradients=(0, 1, 2, 3),
+    shape_rule=_lstsq_spec,
+)
+
+
+def lstsq(a, b, rcond=None):
+    """Return a least-squares solution of linear equations, as `numpy.linalg.lstsq`.
+
+    The derivative is that of matrices of the same rank.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> a = np.array([[1.0], [1.0]])
+    >>> cytape.grad(lambda b: np.linalg.lstsq(a, b)[0][0])(np.array([1.0, 3.0])).round(12)
+    array([0.5, 0.5])
+    """
+    if not any(map(is_tensor, (a, b))):
+        return np.linalg.lstsq(a, b, rcond)
+    a, b = together(a, b)
+    if ndim(b) != 1:
+        return lstsq_op(a, b, rcond=rcond)
+    x, *others = lstsq_op(a, expand_dims(b, 1), rcond=rcond)
+    return squeeze(x, -1), *others
+
+
+NUMPY_FUNCTIONS = {np.linalg.lstsq: lstsq, np.linalg.pinv: pinv}

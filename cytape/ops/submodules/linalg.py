@@ -1,0 +1,282 @@
+"""The functions of `numpy.linalg`: those that are made of products here, the others gathered."""
+
+import operator
+
+import numpy as np
+
+from cytape.ops import linalg as products
+from cytape.ops import rearranging, shaping
+from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.declare import multilinear, nondifferentiable
+from cytape.ops.linalg import matmul_op
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import moveaxis, ndim
+from cytape.ops.shared.grouping import together
+from cytape.ops.submodules import factorizations, least_squares, norms, solving, spectral
+from cytape.ops.submodules.factorizations import *  # noqa: F403
+from cytape.ops.submodules.least_squares import *  # noqa: F403
+from cytape.ops.submodules.matrices import square_shape
+from cytape.ops.submodules.norms import *  # noqa: F403
+from cytape.ops.submodules.solving import *  # noqa: F403
+from cytape.ops.submodules.spectral import *  # noqa: F403
+from cytape.tensor.spec import symbolic_spec
+
+_FAMILIES = (factorizations, least_squares, norms, solving, spectral)
+_OWN = [
+    "cross", "diagonal", "matmul", "matrix_power", "matrix_transpose", "multi_dot", "outer",
+    "tensordot", "trace", "vecdot",
+]  # fmt: skip
+__all__ = [*_OWN, *[name for family in _FAMILIES for name in family.__all__]]  # noqa: PLE0604
+
+
+# -- powers and chains of products -----------------------------------------------------------------
+
+
+def _identities(a):
+    result = np.empty_like(a)
+    result[...] = np.eye(a.shape[-1], dtype=a.dtype)
+    return result
+
+
+identities_op = nondifferentiable(
+    "IdentityMatrices",
+    forward=_identities,
+    shape_rule=lambda a: symbolic_spec(square_shape(a, "matrix_power"), a.dtype),
+)
+
+
+def matrix_power(a, n):
+    """Return powers of matrices, as `numpy.linalg.matrix_power`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.matrix_power(a, 3)[0, 0])(np.diag([2.0, 1.0]))
+    array([[12.,  0.],
+           [ 0.,  0.]])
+    """
+    if not is_tensor(a):
+        return np.linalg.matrix_power(a, n)
+    square_shape(a, "matrix_power")
+    try:
+        n = operator.index(n)
+    except TypeError as error:
+        raise TypeError("exponent must be an integer") from error
+    if n == 0:
+        return identities_op(a)
+    if n < 0:
+        a, n = solving.inv(a), -n
+    square, result = a, None
+    while True:  # by the bits of n, from the lowest up
+        n, bit = divmod(n, 2)
+        if bit:
+            result = square if result is None else matmul_op(result, square)
+        if not n:
+            return result
+        square = matmul_op(square, square)
+
+
+def _cheapest_split(lengths):
+    """Return where to split each part of a chain of products, by dynamic programming.
+
+    Cormen et al., "Introduction to algorithms", chapter on matrix-chain multiplication.
+    """
+    n = len(lengths) - 1
+    costs, splits = {(i, i): 0 for i in range(n)}, {}
+    for width in range(1, n):
+        for i in range(n - width):
+            j = i + width
+            costs[i, j], splits[i, j] = min(
+                (costs[i, k] + costs[k + 1, j] + lengths[i] * lengths[k + 1] * lengths[j + 1], k)
+                for k in range(i, j)
+            )
+    return splits
+
+
+def _chain(arrays, splits, i, j):
+    if i == j:
+        return arrays[i]
+    k = splits[i, j]
+    return products.dot(_chain(arrays, splits, i, k), _chain(arrays, splits, k + 1, j))
+
+
+def multi_dot(arrays, *, out=None):
+    """Multiply a chain of matrices in the cheapest order, as `numpy.linalg.multi_dot`.
+
+    Where extents are not known before a graph runs, from the left to the right.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> a = cytape.constant(np.eye(2))
+    >>> np.linalg.multi_dot([a, 2 * np.eye(2), np.ones(2)]).numpy()
+    array([2., 2.])
+    """
+    if not any(map(is_tensor, (*arrays, out))):
+        return np.linalg.multi_dot(arrays, out=out)
+    only_numpy("multi_dot", arrays, out=out)
+    if len(arrays) < 2:
+        raise ValueError("Expecting at least two arrays.")
+    arrays = together(*[x if is_tensor(x) else np.asarray(x) for x in arrays])
+    last = len(arrays) - 1
+    if last == 1:
+        return products.dot(*arrays)
+    for i, x in enumerate(arrays):
+        if ndim(x) != 2 and not (ndim(x) == 1 and i in (0, last)):
+            raise np.linalg.LinAlgError(
+                f"{ndim(x)}-dimensional array given. Array must be two-dimensional")
+    inside = [x.shape[0] for x in arrays[1:]]
+    first = arrays[0].shape[0] if ndim(arrays[0]) == 2 else 1
+    width = arrays[-1].shape[1] if ndim(arrays[-1]) == 2 else 1
+    lengths = [first, *inside, width]
+    if None in lengths:
+        splits = {(0, j): j - 1 for j in range(1, len(arrays))}
+    else:
+        splits = _cheapest_split(lengths)
+    return _chain(arrays, splits, 0, last)
+
+
+# -- cross products --------------------------------------------------------------------------------
+
+
+def _cross_spec(x1, x2):
+    shapes = [shape_rules.shape_of(x, "cross") for x in (x1, x2)]
+    for shape in shapes:
+        if shape[-1] not in (3, None):
+            raise ValueError(_NOT_OF_THREE.format(*[shape[-1] for shape in shapes]))
+    return symbolic_spec(
+        (*shape_rules.broadcast(*[shape[:-1] for shape in shapes], what="cross"), 3),
+        np.result_type(x1.dtype, x2.dtype))
+
+
+_NOT_OF_THREE = (
+    "Both input arrays must be (arrays of) 3-dimensional vectors, but they are {} and {} "
+    "dimensional instead."
+)
+cross_op = multilinear(
+    "CrossProduct",
+    np.linalg.cross,
+    lambda op, g, y: cross_op(y, g),
+    lambda op, x, g: cross_op(g, x),
+    core=(1, 1),
+    shape_rule=_cross_spec,
+)
+
+
+def cross(x1, x2, /, *, axis=-1):
+    """Return cross products of vectors of three components, as `numpy.linalg.cross`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda x: np.linalg.cross(x, np.array([0.0, 1.0, 0.0]))[2])(np.ones(3))
+    array([1., 0., 0.])
+    """
+    if not any(map(is_tensor, (x1, x2))):
+        return np.linalg.cross(x1, x2, axis=axis)
+    if axis == -1:
+        return cross_op(x1, x2)
+    x1, x2 = together(x1, x2)
+    return moveaxis(cross_op(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, axis)
+
+
+# -- functions that `numpy` has, too ---------------------------------------------------------------
+
+
+def outer(x1, x2, /):
+    """Return all products of elements of two vectors, as `numpy.linalg.outer`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.linalg.outer(cytape.constant([1.0, 2.0]), [3.0, 4.0]).numpy()
+    array([[3., 4.],
+           [6., 8.]])
+    """
+    if not any(map(is_tensor, (x1, x2))):
+        return np.linalg.outer(x1, x2)
+    if ndim(x1) != 1 or ndim(x2) != 1:
+        raise ValueError(
+            "Input arrays must be one-dimensional, but they are "
+            f"x1.ndim={ndim(x1)} and x2.ndim={ndim(x2)}."
+        )
+    return products.outer(x1, x2)
+
+
+def diagonal(x, /, *, offset=0):
+    """Return the diagonals of matrices, as `numpy.linalg.diagonal`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.linalg.diagonal(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
+    array([1., 4.])
+    """
+    return rearranging.diagonal(x, offset, -2, -1)
+
+
+def trace(x, /, *, offset=0, dtype=None):
+    """Sum along the diagonals of matrices, as `numpy.linalg.trace`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.linalg.trace(cytape.constant([[1.0, 2.0], [3.0, 4.0]])))
+    5.0
+    """
+    return rearranging.trace(x, offset, -2, -1, dtype)
+
+
+def matmul(x1, x2, /):
+    """Multiply matrices, as `numpy.linalg.matmul`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.linalg.matmul(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
+    array([3., 7.])
+    """
+    return products.matmul(x1, x2)
+
+
+def matrix_transpose(x, /):
+    """Transpose matrices, as `numpy.linalg.matrix_transpose`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.linalg.matrix_transpose(cytape.constant([[1.0, 2.0]])).shape
+    (2, 1)
+    """
+    return shaping.matrix_transpose(x)
+
+
+def tensordot(x1, x2, /, *, axes=2):
+    """Sum products over the given axes of two arrays, as `numpy.linalg.tensordot`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> a = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> np.linalg.tensordot(a, [1.0, 1.0], axes=1).numpy()
+    array([3., 7.])
+    """
+    return products.tensordot(x1, x2, axes)
+
+
+def vecdot(x1, x2, /, *, axis=-1):
+    """Sum the products of the conjugate of `x1` and `x2`, as `numpy.linalg.vecdot`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.linalg.vecdot(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), np.ones(2)).numpy()
+    array([3., 7.])
+    """
+    return products.vecdot(x1, x2, axis=axis)
+
+
+NUMPY_FUNCTIONS = {
+    **{getattr(np.linalg, name): globals()[name] for name in _OWN},
+    **{theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()},
+}

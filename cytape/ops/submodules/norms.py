@@ -1,0 +1,190 @@
+"""Norms of vectors and matrices, and the condition number.
+
+Where a norm has no derivative, at zero, the gradient is 0.
+"""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+from numpy.linalg import LinAlgError
+
+from cytape.ops import reductions
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import absolute, conj, real, sign, where
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, wide
+from cytape.ops.engine.declare import general
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import expand_dims, moveaxis, ndim, squeeze
+from cytape.ops.shared.conform import widened
+from cytape.ops.steps import isnan
+from cytape.ops.submodules.matrices import real_dtype, square_shape
+from cytape.ops.submodules.solving import inv_op
+from cytape.ops.submodules.spectral import svdvals
+
+__all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
+
+
+def _vector_norm(x, *, ord, axis):
+    if ord is None:  # of any number of axes; sums in an order of its own
+        return np.linalg.norm(x, None, axis, keepdims=True)
+    return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True)
+
+
+def _direction(op):
+    """Return the derivative of the norm, and at zero, where there is none, the subgradient 0.
+
+    An element that is 0 among others has derivatives of 0 too, if `ord` is less than 2 but not 1:
+    of the first order where that is less than 1, of the second where it is more.
+    """
+    x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
+    if wide(x.dtype) != x.dtype:  # the norm's own sum of powers may be inf
+        x = widened(x)
+        norm = vector_norm_op(x, **op.attrs)
+    # Divided by infinity, derivatives of all orders are 0.
+    norm = where(norm == 0, np.inf, norm)
+    if ord in (None, 2):
+        return x / norm
+    magnitude = absolute(x) / norm
+    if ord >= 2 or ord == 1:
+        return sign(x) * magnitude ** (ord - 1)
+    still = magnitude == 0  # where the power or its derivative would be infinite
+    return where(still, 0, sign(x) * where(still, 1, magnitude) ** (ord - 1))
+
+
+def _vector_norm_jvp(op, t):
+    direction = _direction(op)
+    product = real(conj(direction) * t) if t.dtype.kind == "c" else direction * t
+    axis = op.attrs["axis"]
+    if t.ndim > direction.ndim:  # a batch
+        axis = axis_in_batch(axis, t.ndim)
+    return reductions.sum(product, axis, keepdims=True)
+
+
+vector_norm_op = general(
+    "VectorNorm",
+    forward=_vector_norm,
+    vjp=lambda op, g: g * _direction(op),
+    jvp=_vector_norm_jvp,
+    saved_outputs=(0,),
+    batched=_vector_norm_jvp,
+    shape_rule=shape_rules.vector_norm,
+)
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Return a norm of vectors or matrices, as `numpy.linalg.norm`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.linalg.norm(cytape.constant([3.0, 4.0])))
+    5.0
+    """
+    if not is_tensor(x):
+        return np.linalg.norm(x, ord, axis, keepdims)
+    axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
+    if axis is None and (
+            ord is None or ord in ("f", "fro") and len(axes) == 2 or ord == 2 and len(axes) == 1):
+        result = vector_norm_op(x, ord=None, axis=None)
+    elif len(axes) == 1:
+        result = _norm_of_vectors(x, ord, axes)
+    elif len(axes) == 2:
+        result = _norm_of_matrices(x, ord, axes)
+    else:
+        raise ValueError("Improper number of dimensions to norm.")
+    return result if keepdims else squeeze(result, axes)
+
+
+def _norm_of_vectors(x, ord, axes):
+    """Return the norm over some axes, which are kept."""
+    if ord in (np.inf, -np.inf):
+        return _extremum(ord, absolute(x), axes)
+    if ord == 0:
+        dtype = real_dtype(x.dtype) if x.dtype.kind in "fc" else np.float64
+        return astype(reductions.count_nonzero(x, axes, keepdims=True), dtype)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    return vector_norm_op(x, ord=ord, axis=axes)
+
+
+def _norm_of_matrices(x, ord, axes):
+    """Return the norm over two axes, which are kept."""
+    if ord in (None, "f", "fro"):
+        return vector_norm_op(x, ord=None, axis=axes)
+    if ord in (1, -1, np.inf, -np.inf):
+        rows, columns = axes if abs(ord) == 1 else axes[::-1]
+        return _extremum(ord, reductions.sum(absolute(x), rows, keepdims=True), columns)
+    if ord not in (2, -2, "nuc"):
+        raise ValueError("Invalid norm order for matrices.")
+    values = svdvals(moveaxis(x, axes, (-2, -1)))
+    norms = reductions.sum(values, -1) if ord == "nuc" else _extremum(ord, values, -1)[..., 0]
+    return expand_dims(norms, axes)
+
+
+def _extremum(ord, x, axis):
+    if ord < 0:
+        return reductions.min(x, axis, keepdims=True)
+    if x.shape is None or 0 in x.shape or None in x.shape:  # the largest of no magnitudes is 0
+        return reductions.max_op(x, axis=axis, keepdims=True, initial=0)
+    return reductions.max(x, axis, keepdims=True)
+
+
+def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
+    """Return a norm of vectors, as `numpy.linalg.vector_norm`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.linalg.vector_norm(cytape.constant([[3.0], [4.0]])))
+    5.0
+    """
+    if not is_tensor(x):
+        return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
+    result = _norm_of_vectors(x, 2 if ord is None else ord, axes)
+    return result if keepdims else squeeze(result, axes)
+
+
+def matrix_norm(x, /, *, keepdims=False, ord="fro"):
+    """Return a norm of matrices, as `numpy.linalg.matrix_norm`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> float(np.linalg.matrix_norm(cytape.constant([[3.0], [4.0]])))
+    5.0
+    """
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def cond(x, p=None):
+    """Return the condition number of matrices, as `numpy.linalg.cond`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(np.linalg.cond)(np.diag([4.0, 2.0]))
+    array([[ 0.5,  0. ],
+           [ 0. , -1. ]])
+    """
+    if not is_tensor(x):
+        return np.linalg.cond(x, p)
+    if x.shape is not None and len(x.shape) >= 2 and 0 in x.shape[-2:]:
+        raise LinAlgError("cond is not defined on empty arrays")
+    with np.errstate(all="ignore"):
+        if p in (None, 2, -2):
+            s = svdvals(x)
+            result = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+        else:
+            square_shape(x, "cond")
+            inverse = inv_op(x, singular="nan")
+            result = matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p)
+        singular = isnan(result) & ~reductions.any(isnan(x), (-2, -1))
+        return where(singular, np.inf, result)
+
+
+NUMPY_FUNCTIONS = {
+    np.linalg.cond: cond,
+    np.linalg.matrix_norm: matrix_norm,
+    np.linalg.norm: norm,
+    np.linalg.vector_norm: vector_norm,
+}

@@ -1,0 +1,340 @@
+"""Systems of equations, inverses and determinants.
+
+The derivatives are those of Giles, "Collected matrix derivative results for forward and reverse
+mode algorithmic differentiation" (2008).
+"""
+
+import math
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from cytape.ops import reductions
+from cytape.ops.elementwise import conj, imag, real
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import general
+from cytape.ops.linalg import conj_if_complex
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import expand_dims, extents, ndim, ravel, reshape, squeeze, transpose
+from cytape.ops.shared.conform import sum_to
+from cytape.ops.shared.grouping import together
+from cytape.ops.submodules.matrices import (
+    adjoint,
+    columns,
+    dtype_of,
+    in_matrix,
+    matmul,
+    real_dtype,
+    square_shape,
+    stacked_shape,
+    total,
+    transposed,
+)
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["det", "inv", "slogdet", "solve", "tensorinv", "tensorsolve"]
+
+
+# -- solve and inv ---------------------------------------------------------------------------------
+
+
+def _solve_spec(a, b):
+    *stack, side, _ = square_shape(a, "solve")
+    *other, height, width = stacked_shape(b, "solve")
+    if shape_rules.differ(side, height):
+        raise ValueError(
+            f"solve: matrices of {side} rows do not fit right-hand sides of {height} rows"
+        )
+    shape = shape_rules.broadcast((*stack,), (*other,), what="solve")
+    return symbolic_spec((*shape, height if side is None else side, width), dtype_of(a, b))
+
+
+def _solve_vjp(op, g):
+    a, x = op.inputs[0], op.outputs[0]
+    gb = solve_op(adjoint(a), g)
+    needs_a, needs_b = op.needs
+    return (
+        sum_to(-matmul(gb, adjoint(x)), op.input_specs[0]) if needs_a else None,
+        sum_to(gb, op.input_specs[1]) if needs_b else None,
+    )
+
+
+def _solve_jvp(op, ta, tb):
+    a, x = op.inputs[0], op.outputs[0]
+    change = tb
+    if ta is not None:
+        change = -matmul(ta, x)
+        if tb is not None:
+            change = tb + change
+    return solve_op(a, change)
+
+
+def _solve_batched(op, *tangents):
+    """Let each operand have as many axes of a stack, so that batches lie around the stacks."""
+    n_axes = max([spec.ndim for spec in op.input_specs])
+    return _solve_jvp(op, *[
+        t if t is None else t[(slice(None), *(None,) * (n_axes - spec.ndim))]
+        for t, spec in zip(tangents, op.input_specs, strict=True)
+    ])  # fmt: skip
+
+
+solve_op = general(
+    "Solve",
+    forward=np.linalg.solve,
+    vjp=_solve_vjp,
+    jvp=_solve_jvp,
+    saved_inputs=(0,),
+    saved_outputs=(0,),
+    optional_tangents=(0, 1),
+    batched=_solve_batched,
+    shape_rule=_solve_spec,
+)
+
+
+def solve(a, b):
+    """Solve linear equations, as `numpy.linalg.solve`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> a = np.array([[2.0, 0.0], [0.0, 4.0]])
+    >>> cytape.grad(lambda b: np.sum(np.linalg.solve(a, b)))(np.ones(2))
+    array([0.5 , 0.25])
+    """
+    if not any(map(is_tensor, (a, b))):
+        return np.linalg.solve(a, b)
+    a, b = together(a, b)
+    if ndim(b) != 1:
+        return solve_op(a, b)
+    return squeeze(solve_op(a, expand_dims(b, 1)), -1)
+
+
+def _inverse(a, *, singular):
+    """Return inverses; `singular` says what becomes of those that there are not: raise or nan."""
+    try:
+        return np.linalg.inv(a)
+    except LinAlgError:
+        if singular == "raise" or a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+            raise
+        if a.ndim > 2:
+            return np.stack([_inverse(matrix, singular=singular) for matrix in a])
+        return np.full(a.shape, np.nan, np.result_type(a.dtype, np.float32))
+
+
+def _inverse_tangent(op, t):
+    y = op.outputs[0]
+    return -matmul(matmul(y, t), y)
+
+
+inv_op = general(
+    "MatrixInverse",
+    forward=_inverse,
+    vjp=lambda op, g: -matmul(
+        matmul(adjoint(op.outputs[0]), g), adjoint(op.outputs[0])),
+    jvp=_inverse_tangent,
+    batched=_inverse_tangent,
+    saved_inputs=(),
+    saved_outputs=(0,),
+    shape_rule=lambda a, **_: symbolic_spec(square_shape(a, "inv"), dtype_of(a)),
+)
+
+
+def inv(a):
+    """Invert matrices, as `numpy.linalg.inv`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.inv(a)[0, 0])(np.array([[2.0, 0.0], [0.0, 4.0]])) + 0.0
+    array([[-0.25,  0.  ],
+           [ 0.  ,  0.  ]])
+    """
+    return inv_op(a, singular="raise")
+
+
+# -- determinants ----------------------------------------------------------------------------------
+
+
+def _cofactors(a):
+    """Return the derivatives of determinants in the elements, also of singular matrices."""
+    try:
+        inverse = np.linalg.inv(a)
+    except LinAlgError:
+        u, s, vh = np.linalg.svd(a)
+        others = np.where(np.eye(s.shape[-1], dtype=bool), 1, columns(s)).prod(-1)
+        return ((np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+                * ((u * columns(others)) @ vh).conj())  # fmt: skip
+    return np.linalg.det(a)[..., None, None] * transposed(inverse)
+
+
+def _cofactors_vjp(op, g):
+    c, x = conj_if_complex(op.outputs[0]), adjoint(inv_op(op.inputs[0], singular="raise"))
+    return c * total(x * g) - matmul(matmul(c, transposed(g)), x)
+
+
+def _cofactors_jvp(op, t):
+    c, x = op.outputs[0], transposed(inv_op(op.inputs[0], singular="raise"))
+    return total(c * t) * x - matmul(matmul(x, transposed(t)), c)
+
+
+cofactors_op = general(
+    "Cofactors",
+    forward=_cofactors,
+    vjp=_cofactors_vjp,
+    jvp=_cofactors_jvp,
+    batched=_cofactors_jvp,
+    saved_outputs=(0,),
+    shape_rule=lambda a: symbolic_spec(square_shape(a, "det"), dtype_of(a)),
+)
+
+
+def _det_jvp(op, t):
+    return reductions.sum(cofactors_op(op.inputs[0]) * t, (-2, -1))
+
+
+det_op = general(
+    "Determinant",
+    forward=np.linalg.det,
+    vjp=lambda op, g: in_matrix(g) * conj_if_complex(cofactors_op(op.inputs[0])),
+    jvp=_det_jvp,
+    batched=_det_jvp,
+    shape_rule=lambda a: symbolic_spec(square_shape(a, "det")[:-2], dtype_of(a)),
+)
+
+
+def det(a):
+    """Return the determinants of matrices, as `numpy.linalg.det`.
+
+    Its gradient, the cofactors, exists for singular matrices, too; second derivatives are made of
+    the inverse.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(np.linalg.det)(np.array([[1.0, 2.0], [3.0, 4.0]])).round(12)
+    array([[ 4., -3.],
+           [-2.,  1.]])
+    """
+    return det_op(a)
+
+
+SlogdetResult = type(np.linalg.slogdet(np.eye(1)))
+
+
+def _slogdet_spec(a):
+    shape, dtype = square_shape(a, "slogdet")[:-2], dtype_of(a)
+    return SlogdetResult(symbolic_spec(shape, dtype), symbolic_spec(shape, real_dtype(dtype)))
+
+
+def _slogdet_vjp(op, g_sign, g_log):
+    sign = op.outputs[0]
+    weight = g_log
+    if sign.dtype.kind == "c" and g_sign is not None:  # it turns with the imaginary part
+        turn = 1j * imag(g_sign * conj(sign))
+        weight = turn if g_log is None else g_log + turn
+    if weight is None:
+        return None
+    return in_matrix(weight) * adjoint(inv_op(op.inputs[0], singular="raise"))
+
+
+def _slogdet_jvp(op, t):
+    sign = op.outputs[0]
+    change = reductions.sum(
+        transposed(inv_op(op.inputs[0], singular="raise")) * t, (-2, -1))
+    if sign.dtype.kind != "c":
+        return None, change
+    return sign * (1j * imag(change)), real(change)
+
+
+slogdet_op = general(
+    "SignAndLogDeterminant",
+    forward=np.linalg.slogdet,
+    vjp=_slogdet_vjp,
+    jvp=_slogdet_jvp,
+    batched=_slogdet_jvp,
+    saved_outputs=(0,),
+    optional_gradients=(0, 1),
+    shape_rule=_slogdet_spec,
+)
+
+
+def slogdet(a):
+    """Return sign and logarithm of the magnitude of determinants, as `numpy.linalg.slogdet`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.slogdet(a).logabsdet)(np.diag([2.0, 4.0]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+    return slogdet_op(a)
+
+
+# -- tensors as matrices ---------------------------------------------------------------------------
+
+
+def _size_of(lengths):
+    size = 1
+    for length in lengths:
+        size = size * length
+    return size
+
+
+def tensorinv(a, ind=2):
+    """Invert what maps tensors to tensors, as `numpy.linalg.tensorinv`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> a = cytape.constant(2 * np.eye(4).reshape(4, 2, 2))
+    >>> np.linalg.tensorinv(a, ind=1).shape
+    (2, 2, 4)
+    """
+    if not is_tensor(a):
+        return np.linalg.tensorinv(a, ind)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    lengths = extents(a)
+    matrix = reshape(a, (_size_of(lengths[ind:]), -1))
+    return reshape(inv(matrix), (*lengths[ind:], *lengths[:ind]))
+
+
+def tensorsolve(a, b, axes=None):
+    """Solve equations of tensors, as `numpy.linalg.tensorsolve`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> a = 2 * np.eye(4).reshape(2, 2, 4)
+    >>> np.linalg.tensorsolve(a, cytape.constant(np.ones((2, 2)))).numpy()
+    array([0.5, 0.5, 0.5, 0.5])
+    """
+    if not any(map(is_tensor, (a, b))):
+        return np.linalg.tensorsolve(a, b, axes)
+    a, b = together(a, b)
+    n_axes = ndim(a)
+    if axes is not None:
+        order = list(range(n_axes))
+        for axis in axes:
+            order.remove(axis)
+            order.insert(n_axes, axis)
+        a = transpose(a, order)
+    lengths = extents(a)
+    side, result = _size_of(lengths[ndim(b) - n_axes:]), lengths[ndim(b) - n_axes:]
+    if not is_tensor(side) and None not in a.shape and math.prod(a.shape) != side**2:
+        raise LinAlgError(
+            "Input arrays must satisfy the requirement "
+            "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    return reshape(solve(reshape(a, (side, -1)), ravel(b)), result)
+
+
+NUMPY_FUNCTIONS = {
+    np.linalg.det: det,
+    np.linalg.inv: inv,
+    np.linalg.slogdet: slogdet,
+    np.linalg.solve: solve,
+    np.linalg.tensorinv: tensorinv,
+    np.linalg.tensorsolve: tensorsolve,
+}

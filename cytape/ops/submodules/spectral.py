@@ -1,0 +1,366 @@
+"""Eigenvalues and singular values.
+
+The derivatives are those of Giles, "Collected matrix derivative results for forward and reverse
+mode algorithmic differentiation" (2008), of Townsend, "Differentiating the singular value
+decomposition" (2016), and for complex matrices of Wan and Zhang, "Automatic differentiation for
+complex valued SVD" (2019). Where mathematics leaves a choice:
+
+- Vectors turn into each other by 1/(w[j] - w[i]). Where two values are equal that is 0, also in
+  derivatives of higher order: vectors of one value do not turn into each other.
+- A vector may have any phase. Eigenvectors of Hermitian matrices do not turn theirs, those of
+  others keep their length; of singular vectors the left ones do, the right ones do not.
+- A singular value that is exactly 0 has the derivative 0; vectors that `full_matrices` adds move
+  no more than they must to stay perpendicular to the others.
+- Hermitian matrices are differentiated as such, though LAPACK reads one of their triangles: the
+  gradient is Hermitian, and of a tangent the Hermitian part counts.
+"""
+
+import numpy as np
+
+from cytape.ops import reductions
+from cytape.ops.creation import identity
+from cytape.ops.elementwise import absolute, copysign, imag, real, where
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.indexing import take_along_axis
+from cytape.ops.linalg import conj_if_complex
+from cytape.ops.ordering import argsort
+from cytape.ops.rearranging import diagonal, flip
+from cytape.ops.shapes import shape_rules
+from cytape.ops.submodules.matrices import (
+    added_tangent,
+    adjoint,
+    columns,
+    dtype_of,
+    first_gradient,
+    hermitian_part,
+    matmul,
+    real_dtype,
+    reciprocal,
+    reciprocal_differences,
+    rows,
+    smaller,
+    square_shape,
+    stacked_shape,
+    sum_of,
+)
+from cytape.ops.submodules.solving import solve_op
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["eig", "eigh", "eigvals", "eigvalsh", "matrix_rank", "svd", "svdvals"]
+
+EigResult = type(np.linalg.eig(np.eye(1)))
+EighResult = type(np.linalg.eigh(np.eye(1)))
+SVDResult = type(np.linalg.svd(np.eye(1)))
+
+
+def _diagonal(x):
+    return diagonal(x, 0, -2, -1)
+
+
+# -- Hermitian matrices ----------------------------------------------------------------------------
+
+
+def _eigh_spec(a, **_):
+    shape, dtype = square_shape(a, "eigh"), dtype_of(a)
+    return EighResult(symbolic_spec(shape[:-1], real_dtype(dtype)), symbolic_spec(shape, dtype))
+
+
+def _eigh_vjp(op, gw, gv):
+    w, v = op.outputs
+    vh = adjoint(v)
+    terms = []
+    if gw is not None:
+        terms.append(matmul(v * columns(gw), vh))
+    if gv is not None:
+        turned = reciprocal_differences(w) * matmul(vh, gv)
+        terms.append(hermitian_part(matmul(matmul(v, turned), vh)))
+    return sum_of(terms)
+
+
+def _eigh_jvp(op, t):
+    w, v = op.outputs
+    moved = matmul(adjoint(v), matmul(hermitian_part(t), v))
+    return real(_diagonal(moved)), matmul(v, reciprocal_differences(w) * moved)
+
+
+eigh_op = general(
+    "HermitianEig",
+    forward=lambda a, *, triangle: np.linalg.eigh(a, triangle),
+    vjp=_eigh_vjp,
+    jvp=_eigh_jvp,
+    batched=_eigh_jvp,
+    saved_inputs=(),
+    saved_outputs=(0, 1),
+    optional_gradients=(0, 1),
+    shape_rule=_eigh_spec,
+)
+
+
+def _triangle(UPLO):  # noqa: N803 (NumPy's name)
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError("UPLO argument must be 'L' or 'U'")
+    return UPLO.upper()
+
+
+def eigh(a, UPLO="L"):  # noqa: N803
+    """Return eigenvalues and eigenvectors of Hermitian matrices, as `numpy.linalg.eigh`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.eigh(a).eigenvalues[1])(np.diag([1.0, 3.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    return eigh_op(a, triangle=_triangle(UPLO))
+
+
+def eigvalsh(a, UPLO="L"):  # noqa: N803
+    """Return eigenvalues of Hermitian matrices, as `numpy.linalg.eigvalsh`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.eigvalsh(a)[1])(np.diag([1.0, 3.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    return eigh(a, UPLO)[0] if is_tensor(a) else np.linalg.eigvalsh(a, UPLO)
+
+
+# -- other square matrices -------------------------------------------------------------------------
+
+
+def _eig(a, *, always_complex):
+    result = np.linalg.eig(a)
+    if always_complex and result[0].dtype.kind != "c":
+        return EigResult(*[x.astype(np.result_type(x.dtype, np.complex64)) for x in result])
+    return result
+
+
+def _eig_spec(a, **_):
+    shape, dtype = square_shape(a, "eig"), np.result_type(dtype_of(a), np.complex64)
+    return EigResult(symbolic_spec(shape[:-1], dtype), symbolic_spec(shape, dtype))
+
+
+def _eig_vjp(op, gw, gv):
+    w, v = op.outputs
+    vh = adjoint(v)
+    terms = []
+    if gw is not None:
+        terms.append(rows(gw) * vh)
+    if gv is not None:
+        inner = matmul(vh, gv)
+        along = real(_diagonal(inner))  # which would change the length of a vector
+        turned = inner - matmul(vh, v) * columns(along)
+        terms.append(matmul(conj_if_complex(reciprocal_differences(w)) * turned, vh))
+    moved = sum_of(terms)
+    return None if moved is None else solve_op(vh, moved)
+
+
+def _eig_jvp(op, t):
+    w, v = op.outputs
+    moved = solve_op(v, matmul(t, v))
+    change = matmul(v, reciprocal_differences(w) * moved)
+    along = real(reductions.sum(conj_if_complex(v) * change, -2))
+    return _diagonal(moved), change - v * columns(along)
+
+
+eig_op = general(
+    "Eig",
+    forward=_eig,
+    vjp=_eig_vjp,
+    jvp=_eig_jvp,
+    batched=_eig_jvp,
+    saved_inputs=(),
+    saved_outputs=(0, 1),
+    optional_gradients=(0, 1),
+    shape_rule=_eig_spec,
+)
+
+
+def eig(a):
+    """Return eigenvalues and right eigenvectors, as `numpy.linalg.eig`.
+
+    NumPy's results are real where no eigenvalue of a real matrix is complex. In a graph, where
+    that is not known, they are complex.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.eig(a).eigenvalues[0])(np.diag([1.0, 3.0]))
+    array([[1., 0.],
+           [0., 0.]])
+    """
+    in_graph = is_tensor(a) and a.dtype.kind != "c" and identity(a).graph is not None
+    return eig_op(a, always_complex=in_graph)
+
+
+def eigvals(a):
+    """Return eigenvalues, as `numpy.linalg.eigvals`; in a graph they are complex.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.eigvals(a)[0])(np.diag([1.0, 3.0]))
+    array([[1., 0.],
+           [0., 0.]])
+    """
+    return eig(a)[0] if is_tensor(a) else np.linalg.eigvals(a)
+
+
+# -- singular values -------------------------------------------------------------------------------
+
+
+def _svd_spec(a, *, full_matrices):
+    *stack, m, n = stacked_shape(a, "svd")
+    dtype, k = dtype_of(a), smaller(m, n)
+    return SVDResult(
+        symbolic_spec((*stack, m, m if full_matrices else k), dtype),
+        symbolic_spec((*stack, k), real_dtype(dtype)),
+        symbolic_spec((*stack, n if full_matrices else k, n), dtype),
+    )
+
+
+def _turning(s):
+    """Return 1/(s[j]**2 - s[i]**2) at i, j, and 0 where the two are equal."""
+    return reciprocal((columns(s) - rows(s)) * (columns(s) + rows(s)))
+
+
+def _svd_vjp(op, gu, gs, gvh):
+    u, s, vh = op.outputs
+    v, gv = adjoint(vh), None if gvh is None else adjoint(gvh)
+    if op.attrs["full_matrices"]:
+        k = s.shape[-1]
+        if k is None:
+            return NotImplemented
+        gu, gv = [g if g is None else first_gradient(x, g, k) for x, g in ((u, gu), (v, gv))]
+        u, v, vh = u[..., :k], v[..., :k], vh[..., :k, :]
+    left, right = [], []  # which are multiplied from the right by vh, from the left by u
+    if gs is not None:
+        left.append(u * columns(where(s == 0, 0, gs)))
+    if gu is not None:
+        inner, per_s = matmul(adjoint(u), gu), columns(reciprocal(s))
+        left.append(matmul(u, (_turning(s) * (inner - adjoint(inner))) * columns(s)))
+        left.append((gu - matmul(u, inner)) * per_s)
+        if u.dtype.kind == "c":
+            left.append(u * (1j * columns(imag(_diagonal(inner)) * reciprocal(s))))
+    if gv is not None:
+        inner = matmul(vh, gv)
+        right.append(matmul(rows(s) * (_turning(s) * (inner - adjoint(inner))), vh))
+        right.append(adjoint((gv - matmul(v, inner)) * columns(reciprocal(s))))
+    terms = []
+    if left:
+        terms.append(matmul(sum_of(left), vh))
+    if right:
+        terms.append(matmul(u, sum_of(right)))
+    return sum_of(terms)
+
+
+def _svd_jvp(op, t):
+    all_u, s, all_vh = op.outputs
+    all_v = adjoint(all_vh)
+    k = s.shape[-1]
+    if op.attrs["full_matrices"] and k is None:
+        return NotImplemented
+    u, v = (all_u[..., :k], all_v[..., :k]) if op.attrs["full_matrices"] else (all_u, all_v)
+    along_v, along_u = matmul(t, v), matmul(adjoint(t), u)
+    moved = matmul(adjoint(u), along_v)
+    moved_h, turning, per_s = adjoint(moved), _turning(s), columns(reciprocal(s))
+    turn_u = turning * (moved * columns(s) + rows(s) * moved_h)
+    turn_v = turning * (rows(s) * moved + moved_h * columns(s))
+    tu = matmul(u, turn_u) + (along_v - matmul(u, moved)) * per_s
+    tv = matmul(v, turn_v) + (along_u - matmul(v, moved_h)) * per_s
+    if u.dtype.kind == "c":
+        tu = tu + u * (1j * columns(imag(_diagonal(moved)) * reciprocal(s)))
+    if op.attrs["full_matrices"]:
+        tu, tv = added_tangent(all_u, tu, k), added_tangent(all_v, tv, k)
+    return tu, where(s == 0, 0, real(_diagonal(moved))), adjoint(tv)
+
+
+svd_op = general(
+    "SVD",
+    forward=np.linalg.svd,
+    vjp=_svd_vjp,
+    jvp=_svd_jvp,
+    batched=_svd_jvp,
+    saved_outputs=(0, 1, 2),
+    optional_gradients=(0, 1, 2),
+    shape_rule=_svd_spec,
+)
+
+
+def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
+    """Return singular values and vectors, as `numpy.linalg.svd`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.svd(a, compute_uv=False)[0])(np.diag([1.0, 3.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    if not is_tensor(a):
+        return np.linalg.svd(a, full_matrices, compute_uv, hermitian)
+    if not hermitian:
+        result = svd_op(a, full_matrices=bool(full_matrices and compute_uv))
+        return result if compute_uv else result[1]
+    w, u = eigh(a)
+    s = absolute(w)
+    order = flip(argsort(s), -1)
+    s = take_along_axis(s, order, -1)
+    if not compute_uv:
+        return s
+    signs = take_along_axis(copysign(1.0, w), order, -1)
+    u = take_along_axis(u, columns(order), -1)
+    return SVDResult(u, s, adjoint(u * columns(signs)))
+
+
+def svdvals(x, /):
+    """Return singular values, as `numpy.linalg.svdvals`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> cytape.grad(lambda a: np.linalg.svdvals(a)[0])(np.diag([1.0, 3.0]))
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    return svd(x, compute_uv=False)
+
+
+def _rank_spec(*operands, **_):
+    shape = shape_rules.shape_of(operands[0], "matrix_rank")
+    return symbolic_spec(shape[:-2], np.dtype(np.intp))
+
+
+matrix_rank_op = nondifferentiable(
+    "MatrixRank",
+    forward=lambda a, *, tol, hermitian, rtol: np.linalg.matrix_rank(
+        a, tol, hermitian, rtol=rtol),
+    shape_rule=_rank_spec,
+)
+
+
+def matrix_rank(A, tol=None, hermitian=False, *, rtol=None):  # noqa: N803 (NumPy's name)
+    """Return the rank of matrices, as `numpy.linalg.matrix_rank`: integers without a gradient.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.linalg.matrix_rank(cytape.constant(np.eye(3))))
+    3
+    """
+    return matrix_rank_op(A, tol=tol, hermitian=hermitian, rtol=rtol)
+
+
+NUMPY_FUNCTIONS = {
+    np.linalg.eig: eig,
+    np.linalg.eigh: eigh,
+    np.linalg.eigvals: eigvals,
+    np.linalg.eigvalsh: eigvalsh,
+    np.linalg.matrix_rank: matrix_rank,
+    np.linalg.svd: svd,
+    np.linalg.svdvals: svdvals,
+}
