@@ -11,6 +11,8 @@ Where mathematics leaves a choice:
   the others.
 """
 
+from typing import Any
+
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor
@@ -177,10 +179,14 @@ def qr(a, mode="reduced"):
     array([[1., 0.],
            [0., 0.]])
     """
-    if not is_tensor(a) or mode not in ("reduced", "complete", "r"):
+    if not is_tensor(a):
+        return np.linalg.qr(a, mode)
+    if mode not in ("reduced", "complete", "r"):
+        if mode not in ("raw", "full", "f", "economic", "e"):
+            raise ValueError(f"Unrecognized mode '{mode}'")
         return np.linalg.qr(np.asarray(a), mode)  # which a tensor that is recorded refuses
     result = qr_op(a, mode="reduced" if mode == "r" else mode)
     return result[1] if mode == "r" else result
 
 
-NUMPY_FUNCTIONS = {np.linalg.cholesky: cholesky, np.linalg.qr: qr}
+NUMPY_FUNCTIONS: dict[Any, Any] = {np.linalg.cholesky: cholesky, np.linalg.qr: qr}

@@ -45,10 +45,13 @@ def _same_factor(norm):
 
 def _fitted(op, gradient):
     """Return the gradient of what was cut off or filled up before it was transformed."""
-    axis, extent = op.attrs["axis"], op.input_specs[0].shape[op.attrs["axis"]]
+    axis = op.attrs["axis"]
+    extent = op.input_specs[0].shape[axis]
     if extent is None:
         return NotImplemented
-    return gradient if gradient.shape[axis] == extent else cut_or_pad_op(gradient, axis=axis, n=extent)
+    if gradient.shape[axis] == extent:
+        return gradient
+    return cut_or_pad_op(gradient, axis=axis, n=extent)
 
 
 # -- transforms along one axis ---------------------------------------------------------------------
@@ -196,7 +199,7 @@ def ifft(a, n=None, axis=-1, norm=None, out=None):
 
 
 def rfft(a, n=None, axis=-1, norm=None, out=None):
-    """Return the Fourier transform of real numbers, the half of it that tells all, as `numpy.fft.rfft`.
+    """Return half of the Fourier transform of real numbers, as `numpy.fft.rfft`.
 
     Examples
     --------
@@ -237,8 +240,8 @@ def hfft(a, n=None, axis=-1, norm=None, out=None):
     options = only_numpy("hfft", [a], out=out)
     if not is_tensor(a):
         return np.fft.hfft(a, n, axis, norm, **options)
-    return irfft_op(
-        conj_if_complex(a), n=_positive(n), axis=_transformed_axis(a, axis), norm=_same_factor(norm))
+    axis = _transformed_axis(a, axis)
+    return irfft_op(conj_if_complex(a), n=_positive(n), axis=axis, norm=_same_factor(norm))
 
 
 def ihfft(a, n=None, axis=-1, norm=None, out=None):
@@ -288,10 +291,8 @@ def _lengths_and_axes(a, s, axes):
         )
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
-    return [
-        (None if n == -1 else n, axis)
-        for n, axis in zip(s, normalize_axis_tuple(axes, ndim(a), allow_duplicate=True), strict=True)
-    ]
+    axes = normalize_axis_tuple(axes, ndim(a), allow_duplicate=True)
+    return [(None if n == -1 else n, axis) for n, axis in zip(s, axes, strict=True)]
 
 
 def fftn(a, s=None, axes=None, norm=None, out=None):
@@ -329,7 +330,7 @@ def ifftn(a, s=None, axes=None, norm=None, out=None):
 
 
 def rfftn(a, s=None, axes=None, norm=None, out=None):
-    """Return half of the Fourier transform of real numbers along several axes, as `numpy.fft.rfftn`.
+    """Do as `rfft` along the last axis, and as `fft` along others, as `numpy.fft.rfftn`.
 
     Examples
     --------
@@ -348,7 +349,7 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
 
 
 def irfftn(a, s=None, axes=None, norm=None, out=None):
-    """Return the real numbers of which half of a spectrum along several axes is, as `numpy.fft.irfftn`.
+    """Do as `ifft` along axes but the last, there as `irfft`, as `numpy.fft.irfftn`.
 
     Examples
     --------
@@ -364,7 +365,7 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
         n = -1
     for length, other in others:
         a = fft_op(a, n=length, axis=other, norm=norm, inverse=True)
-    return irfft_op(a, n=_positive(n), axis=axis, norm=norm)
+    return irfft_op(a, n=n, axis=axis, norm=norm)
 
 
 def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):

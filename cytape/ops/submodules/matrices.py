@@ -8,10 +8,11 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
-from cytape.ops.elementwise import where
+from cytape.ops.elementwise import absolute, where
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.rearranging import tril
+from cytape.ops.reductions import max_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, swapaxes
 
@@ -61,15 +62,26 @@ def total(x):
     return reductions.sum(x, (-2, -1), keepdims=True)
 
 
-def reciprocal(x):
-    """Return 1/x, and 0 with derivatives of 0 where x is 0."""
-    zero = x == 0
-    return where(zero, 0, 1 / where(zero, 1, x))
+def is_negligible(x, w):
+    """Tell which of some values, or differences of such, are 0 but for rounding.
+
+    w: the values, along the last axis, of which the largest sets the scale.
+    """
+    largest = max_op(absolute(w), axis=-1, keepdims=True, initial=0)
+    if x.ndim > w.ndim:
+        largest = largest[..., None]
+    return absolute(x) <= 10 * np.finfo(w.dtype).eps * largest
+
+
+def reciprocal(x, negligible):
+    """Return 1/x, and 0 with derivatives of 0 where x is negligible."""
+    return where(negligible, 0, 1 / where(negligible, 1, x))
 
 
 def reciprocal_differences(w):
-    """Return 1/(w[j] - w[i]) at i, j, and 0 where the two are equal."""
-    return reciprocal(columns(w) - rows(w))
+    """Return 1/(w[j] - w[i]) at i, j, and 0 where the two are equal but for rounding."""
+    differences = columns(w) - rows(w)
+    return reciprocal(differences, is_negligible(differences, w))
 
 
 def sum_of(terms):
@@ -88,9 +100,7 @@ def first_gradient(x, g, k):
 
 
 def added_tangent(x, t, k):
-    """Return the tangent of all columns, given that of the first, to which the others stay
-    perpendicular.
-    """
+    """Return the tangent of all columns, given that of the first."""
     first, added = x[..., :k], x[..., k:]
     return concatenate([t, -matmul(first, matmul(adjoint(t), added))], -1)
 

@@ -81,6 +81,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     """
     if not is_tensor(x):
         return np.linalg.norm(x, ord, axis, keepdims)
+    x = _inexact(x)
     axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
     if axis is None and (
             ord is None or ord in ("f", "fro") and len(axes) == 2 or ord == 2 and len(axes) == 1):
@@ -94,13 +95,16 @@ def norm(x, ord=None, axis=None, keepdims=False):
     return result if keepdims else squeeze(result, axes)
 
 
+def _inexact(x):
+    return x if x.dtype.kind in "fc" else astype(x, np.float64)
+
+
 def _norm_of_vectors(x, ord, axes):
     """Return the norm over some axes, which are kept."""
     if ord in (np.inf, -np.inf):
         return _extremum(ord, absolute(x), axes)
     if ord == 0:
-        dtype = real_dtype(x.dtype) if x.dtype.kind in "fc" else np.float64
-        return astype(reductions.count_nonzero(x, axes, keepdims=True), dtype)
+        return astype(reductions.count_nonzero(x, axes, keepdims=True), real_dtype(x.dtype))
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
     return vector_norm_op(x, ord=ord, axis=axes)
@@ -139,6 +143,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """
     if not is_tensor(x):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
+    x = _inexact(x)
     axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
     result = _norm_of_vectors(x, 2 if ord is None else ord, axes)
     return result if keepdims else squeeze(result, axes)

@@ -5,12 +5,12 @@ mode algorithmic differentiation" (2008), of Townsend, "Differentiating the sing
 decomposition" (2016), and for complex matrices of Wan and Zhang, "Automatic differentiation for
 complex valued SVD" (2019). Where mathematics leaves a choice:
 
-- Vectors turn into each other by 1/(w[j] - w[i]). Where two values are equal that is 0, also in
-  derivatives of higher order: vectors of one value do not turn into each other.
+- Vectors turn into each other by 1/(w[j] - w[i]). Where two values are equal, but for rounding,
+  that is 0, also in derivatives of higher order: vectors of one value do not turn into each other.
 - A vector may have any phase. Eigenvectors of Hermitian matrices do not turn theirs, those of
-  others keep their length; of singular vectors the left ones do, the right ones do not.
-- A singular value that is exactly 0 has the derivative 0; vectors that `full_matrices` adds move
-  no more than they must to stay perpendicular to the others.
+  others keep their length; of singular vectors the left ones turn, the right ones do not.
+- A singular value that is 0 but for rounding has the derivative 0. Vectors that `full_matrices`
+  adds move no more than they must to stay perpendicular to the others.
 - Hermitian matrices are differentiated as such, though LAPACK reads one of their triangles: the
   gradient is Hermitian, and of a tangent the Hermitian part counts.
 """
@@ -34,6 +34,7 @@ from cytape.ops.submodules.matrices import (
     dtype_of,
     first_gradient,
     hermitian_part,
+    is_negligible,
     matmul,
     real_dtype,
     reciprocal,
@@ -224,12 +225,16 @@ def _svd_spec(a, *, full_matrices):
 
 
 def _turning(s):
-    """Return 1/(s[j]**2 - s[i]**2) at i, j, and 0 where the two are equal."""
-    return reciprocal((columns(s) - rows(s)) * (columns(s) + rows(s)))
+    """Return 1/(s[j]**2 - s[i]**2) at i, j, and 0 where the two are equal but for rounding."""
+    differences = columns(s) - rows(s)
+    squares = differences * (columns(s) + rows(s))
+    return reciprocal(squares, is_negligible(differences, s))
 
 
 def _svd_vjp(op, gu, gs, gvh):
     u, s, vh = op.outputs
+    zero = is_negligible(s, s)
+    per_s = reciprocal(s, zero)
     v, gv = adjoint(vh), None if gvh is None else adjoint(gvh)
     if op.attrs["full_matrices"]:
         k = s.shape[-1]
@@ -239,17 +244,17 @@ def _svd_vjp(op, gu, gs, gvh):
         u, v, vh = u[..., :k], v[..., :k], vh[..., :k, :]
     left, right = [], []  # which are multiplied from the right by vh, from the left by u
     if gs is not None:
-        left.append(u * columns(where(s == 0, 0, gs)))
+        left.append(u * columns(where(zero, 0, gs)))
     if gu is not None:
-        inner, per_s = matmul(adjoint(u), gu), columns(reciprocal(s))
+        inner = matmul(adjoint(u), gu)
         left.append(matmul(u, (_turning(s) * (inner - adjoint(inner))) * columns(s)))
-        left.append((gu - matmul(u, inner)) * per_s)
+        left.append((gu - matmul(u, inner)) * columns(per_s))
         if u.dtype.kind == "c":
-            left.append(u * (1j * columns(imag(_diagonal(inner)) * reciprocal(s))))
+            left.append(u * (1j * columns(imag(_diagonal(inner)) * per_s)))
     if gv is not None:
         inner = matmul(vh, gv)
         right.append(matmul(rows(s) * (_turning(s) * (inner - adjoint(inner))), vh))
-        right.append(adjoint((gv - matmul(v, inner)) * columns(reciprocal(s))))
+        right.append(adjoint((gv - matmul(v, inner)) * columns(per_s)))
     terms = []
     if left:
         terms.append(matmul(sum_of(left), vh))
@@ -267,16 +272,17 @@ def _svd_jvp(op, t):
     u, v = (all_u[..., :k], all_v[..., :k]) if op.attrs["full_matrices"] else (all_u, all_v)
     along_v, along_u = matmul(t, v), matmul(adjoint(t), u)
     moved = matmul(adjoint(u), along_v)
-    moved_h, turning, per_s = adjoint(moved), _turning(s), columns(reciprocal(s))
+    moved_h, turning, zero = adjoint(moved), _turning(s), is_negligible(s, s)
+    per_s = columns(reciprocal(s, zero))
     turn_u = turning * (moved * columns(s) + rows(s) * moved_h)
     turn_v = turning * (rows(s) * moved + moved_h * columns(s))
     tu = matmul(u, turn_u) + (along_v - matmul(u, moved)) * per_s
     tv = matmul(v, turn_v) + (along_u - matmul(v, moved_h)) * per_s
     if u.dtype.kind == "c":
-        tu = tu + u * (1j * columns(imag(_diagonal(moved)) * reciprocal(s)))
+        tu = tu + u * (1j * columns(imag(_diagonal(moved))) * per_s)
     if op.attrs["full_matrices"]:
         tu, tv = added_tangent(all_u, tu, k), added_tangent(all_v, tv, k)
-    return tu, where(s == 0, 0, real(_diagonal(moved))), adjoint(tv)
+    return tu, where(zero, 0, real(_diagonal(moved))), adjoint(tv)
 
 
 svd_op = general(

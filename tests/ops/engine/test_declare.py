@@ -2,6 +2,8 @@
 
 import gc
 import itertools
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -221,6 +223,23 @@ def test_partials_that_are_declared_again(name):
     with pytest.warns(UserWarning, match="declared before"):
         elementwise(f"{name}Sine", np.sin, lambda y, x: 1 * x)
     assert partials_of[np.sin] is sine
+
+
+def test_ops_that_are_imported_late_are_declared_already():
+    script = (
+        "import sys, cytape\n"
+        "from cytape.ops.declare import disable_gradient, general, gradient_rule\n"
+        "assert 'cytape.ops.submodules' not in sys.modules\n"
+        "for declare in (general, lambda name, f: disable_gradient(name)):\n"
+        "    try: declare('SVD', lambda x: x)\n"
+        "    except ValueError as error: print(error)\n"
+        "print(gradient_rule('FFT').__name__)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == [
+        "an op named 'SVD' is declared already, by cytape itself", "op 'SVD' has a vjp already",
+        "_fft_transpose",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("taken", ["Sin", "Sum", "MatMul", "While", "StopGradient"])

@@ -84,3 +84,16 @@ def test_the_node_does_not_record_or_build_when_it_runs():
 
 def test_eager_programs_have_no_use_for_it():
     check_grads(lambda x: np.prod(x, axis=1), [X], order=2)
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_some_outputs_have_no_gradient(part):
+    graph, x = unknown()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = (np.linalg.qr(x)[part] ** 3).sum()
+    gradient = tape.gradient(y, x)
+    assert "DeferredVjp" in {op.name for op in graph.ops}
+    (found,) = run(graph, [graph.symbol_of(gradient)], {graph.symbol_of(x): X})
+    expected = cytape.grad(lambda x: (np.linalg.qr(x)[part] ** 3).sum())(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -1,0 +1,89 @@
+"""The factors of Cholesky and QR: what the op table does not state."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import DetachedError
+from cytape.testing import check_grads
+from tests.cases import each
+from tests.ops.submodules.numpys import refuses_alike
+
+A = np.array([[2.0, 1.0], [0.5, 3.0], [1.0, -1.0]])
+H = np.array([[4.0, 1.0 + 1.0j], [1.0 - 1.0j, 3.0]])
+
+
+@each("call", [
+    np.linalg.cholesky, lambda a: np.linalg.cholesky(-a[:2]), lambda a: np.linalg.cholesky(a[0]),
+    lambda a: np.linalg.qr(a[0]), lambda a: np.linalg.qr(a, "bogus"),
+])  # fmt: skip
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses_alike(call, A)
+
+
+@each("upper", [False, True])
+def test_one_triangle_is_read_and_the_gradient_is_hermitian(upper):
+    unread = H + np.array([[0, 0], [9, 0]] if upper else [[0, 9], [0, 0]])
+    x = cytape.constant(unread)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = np.linalg.cholesky(x, upper=upper)
+    np.testing.assert_array_equal(y, np.linalg.cholesky(unread, upper=upper))
+    gradient = tape.gradient(y, x).numpy()
+    np.testing.assert_allclose(gradient, gradient.conj().T, rtol=1e-14)
+
+
+def test_of_a_tangent_the_hermitian_part_counts():
+    t = np.array([[1.0, 5.0], [3.0, 2.0j]])
+    part = (t + t.conj().T) / 2
+    for upper in (False, True):
+        def factor(a, upper=upper):
+            return np.linalg.cholesky(a, upper=upper)
+
+        tangents = [cytape.jvp(factor, (H,), (tangent,))[1] for tangent in (t, part)]
+        np.testing.assert_allclose(*tangents, rtol=1e-14)
+
+
+def test_the_mode_raw_has_no_derivative():
+    x = cytape.constant(A)
+    for found, expected in zip(np.linalg.qr(x, "raw"), np.linalg.qr(A, "raw"), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError):
+            np.linalg.qr(x, "raw")
+
+
+def test_the_factors_of_a_matrix_without_full_rank_have_no_derivative():
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        cytape.grad(lambda a: np.sum(np.linalg.qr(a).R))(np.zeros((3, 2)))
+
+
+@each("of", ["Q", "R"])
+@each("shape", [(3, 2), (2, 3), (2, 2)])
+@each("mode", ["reduced", "complete"])
+def test_one_of_both_factors(of, shape, mode):
+    x = np.random.default_rng(0).normal(size=shape)
+
+    def f(a):
+        factor = getattr(np.linalg.qr(a, mode), of)
+        return factor[:, :2] if of == "Q" else factor
+
+    check_grads(f, [x])
+    signature = [cytape.Spec.of((None, None), float)]
+    gradient = cytape.function(cytape.grad(lambda a: np.sum(f(a))), input_signature=signature)
+    np.testing.assert_allclose(gradient(x), cytape.grad(lambda a: np.sum(f(a)))(x), rtol=1e-12)
+
+
+def test_what_does_not_depend_on_a_factor_is_nothing():
+    x = cytape.constant(A)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        np.linalg.qr(x)
+        y = np.sum(x)
+    np.testing.assert_array_equal(tape.gradient(y, x), np.ones((3, 2)))
+
+
+def test_results_keep_numpys_names():
+    assert type(np.linalg.qr(cytape.constant(A))) is type(np.linalg.qr(A))
+    assert cytape.function(np.linalg.qr)(A).R.shape == (2, 2)

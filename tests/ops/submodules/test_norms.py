@@ -1,0 +1,109 @@
+"""Norms and the condition number: what the op table does not state."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+from tests.ops.submodules.numpys import refuses_alike
+
+
+def gradient(function, x):
+    x = cytape.constant(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    return tape.gradient(y, x).numpy()
+
+
+@each("call", [
+    lambda x: np.linalg.norm(x, 7), lambda x: np.linalg.norm(x, "fro", axis=0),
+    lambda x: np.linalg.norm(x, axis=2), lambda x: np.linalg.norm(x[None], 1),
+    lambda x: np.linalg.norm(x, "bogus"), lambda x: np.linalg.norm(x, 0),
+    lambda x: np.linalg.norm(x, axis=(0, 0)), lambda x: np.linalg.norm(x[None], axis=(0, 1, 2)),
+    lambda x: np.linalg.vector_norm(x, ord="nuc", axis=0), lambda x: np.linalg.matrix_norm(x[0]),
+    lambda x: np.linalg.matrix_norm(x, ord=3), lambda x: np.linalg.cond(x[:2], 1),
+    lambda x: np.linalg.cond(x[:0]), lambda x: np.linalg.cond(x[0]),
+    lambda x: np.linalg.norm(x[:0], -np.inf),
+])  # fmt: skip
+def test_what_numpy_does_not_take_is_its_error(call):
+    with pytest.raises((ValueError, IndexError, TypeError)) as expected:
+        call(np.ones((3, 3)))
+    with pytest.raises(expected.type):
+        call(cytape.constant(np.ones((3, 3))))
+
+
+@each("call", [
+    lambda x: np.linalg.norm(x, 7), lambda x: np.linalg.norm(x, "fro", axis=0),
+    lambda x: np.linalg.norm(x[None], 1), lambda x: np.linalg.cond(x[:2], 1),
+    lambda x: np.linalg.cond(x[:0]),
+])  # fmt: skip
+def test_in_numpys_words(call):
+    refuses_alike(call, np.ones((3, 3)))
+
+
+@pytest.mark.parametrize("ord", [None, 2, -2, "nuc", "fro", 1, -1, np.inf, -np.inf])
+def test_the_norm_of_a_matrix_of_zeros_has_derivatives_of_zero(ord):
+    x = np.zeros((3, 2))
+    for function in (lambda x: np.linalg.norm(x, ord), lambda x: np.linalg.matrix_norm(x, ord=ord)):
+        np.testing.assert_array_equal(gradient(function, x), x)
+        np.testing.assert_array_equal(cytape.hessian(function)(x), np.zeros((3, 2, 3, 2)))
+        _, tangent = cytape.jvp(function, (x,), (x + 1,))
+        assert tangent == 0
+
+
+@pytest.mark.parametrize("ord", [2, -2, "nuc"])
+def test_equal_singular_values(ord):
+    """The largest of equal values share the gradient; nuc has one in any case."""
+    found = gradient(lambda x: np.linalg.norm(x, ord), np.eye(2))
+    np.testing.assert_allclose(found, np.eye(2) if ord == "nuc" else np.eye(2) / 2, atol=1e-15)
+
+
+@each("ord", [0, 1, 2, 3, 0.5, -1, np.inf, -np.inf, None])
+@each("dtype", ["float16", "float32", "int64", "complex64"])
+def test_dtypes_are_numpys(ord, dtype):
+    x = np.array([[1, 2, 3], [4, 5, 6]], dtype)
+    for options in ({}, {"keepdims": True}, {"axis": 1}, {"axis": (1, 0)}):
+        found = np.linalg.vector_norm(cytape.constant(x), ord=ord, **options)
+        expected = np.linalg.vector_norm(x, ord=ord, **options)
+        assert (found.dtype, found.shape) == (expected.dtype, np.shape(expected))
+        np.testing.assert_allclose(found, expected, rtol=1e-2)
+
+
+def test_the_condition_number_of_a_singular_matrix_is_infinite():
+    x = np.stack([np.zeros((2, 2)), np.eye(2), np.full((2, 2), np.nan)])
+    for p in (1, -1, np.inf, "fro"):
+        found = np.linalg.cond(cytape.constant(x), p)
+        np.testing.assert_array_equal(found, np.linalg.cond(x, p))
+    for p in (None, 2, -2):
+        np.testing.assert_array_equal(
+            np.linalg.cond(cytape.constant(x[:2]), p), np.linalg.cond(x[:2], p))
+
+
+@each("dtype", ["float32", "complex64", "int64"])
+def test_the_condition_number_is_real(dtype):
+    x = np.array([[2, 1], [0, 1]], dtype)
+    for p in (None, 1):
+        found, expected = np.linalg.cond(cytape.constant(x), p), np.linalg.cond(x, p)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_the_norm_of_zero_has_gradient_zero():
+    for ord in (None, 1, 2, 3, np.inf):
+        np.testing.assert_array_equal(
+            gradient(lambda x, ord=ord: np.linalg.norm(x, ord), np.zeros(3)), np.zeros(3)
+        )
+    np.testing.assert_array_equal(
+        gradient(lambda x: np.linalg.norm(x, axis=0), np.array([[0.0, 3.0], [0.0, 4.0]])),
+        [[0, 0.6], [0, 0.8]],
+    )
+
+
+def test_the_number_of_nonzero_elements_is_constant():
+    x = cytape.constant([0.0, 2.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = np.linalg.norm(x, 0)
+    assert float(y) == 2.0
+    assert tape.gradient(y, x) is None
