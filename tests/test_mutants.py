@@ -11,7 +11,8 @@ from tests.mutants.table import ROOT, read_tables
 
 MUTANTS = read_tables()
 by_name = {mutant.name: mutant for mutant in MUTANTS}
-ROOMS = {"core", "tensor", "ops", "submodules", "autodiff", "graph", "passes", "numpy", "nn", "testing"}
+ROOMS = {"core", "tensor", "ops", "submodules", "autodiff", "graph", "passes", "numpy", "nn",
+         "testing"}
 
 
 @each("name", by_name)

@@ -2,6 +2,8 @@
 
 import copy
 import random
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -213,6 +215,24 @@ def test_tensors_of_other_graphs_cannot_be_saved(tmp_path):
 
 
 # ---- what cannot be loaded
+
+
+def test_a_new_process_imports_the_ops_of_a_file(tmp_path):
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", (2, 2), name="x")
+        y = np.linalg.inv(x) + np.real(np.fft.fft(x))
+    with graph.as_default():
+        cytape.identity(y, name="y")
+    graph.save(tmp_path / "graph")
+    script = (
+        "import sys, cytape, cytape.graph, numpy as np\n"
+        "assert 'cytape.ops.submodules' not in sys.modules\n"
+        f"graph = cytape.Graph.load({str(tmp_path / 'graph')!r})\n"
+        "print(cytape.Session(graph).run('y:0', {'x:0': np.eye(2)}).tolist())"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "[[2.0, 1.0], [1.0, 0.0]]\n"
 
 
 def test_a_missing_file_is_an_error_of_its_own(tmp_path):

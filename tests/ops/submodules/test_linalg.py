@@ -72,6 +72,15 @@ def test_no_order_is_cheaper(seed):
     assert cost(lengths, linalg._cheapest_split(lengths), 0, 4) == cheapest
 
 
+def test_the_cheapest_order_is_taken(monkeypatch):
+    made, dot = [], linalg.products.dot
+    monkeypatch.setattr(linalg.products, "dot", lambda a, b: (
+        made.append((a.shape, b.shape)), dot(a, b))[1])
+    arrays = [np.ones(shape) for shape in [(9, 9), (9, 9), (9, 1), (1, 9)]]
+    np.linalg.multi_dot([cytape.constant(arrays[0]), *arrays[1:]])
+    assert made == [((9, 9), (9, 1)), ((9, 9), (9, 1)), ((9, 1), (1, 9))]
+
+
 @pytest.mark.parametrize("shapes", [
     [(3,), (3, 4), (4,)], [(3,), (3, 4), (4, 2)], [(2, 3), (3, 4), (4,)],
     [(2, 3), (3, 2), (2, 4), (4,)], [(2, 5), (5, 1), (1, 6), (6, 2)]])

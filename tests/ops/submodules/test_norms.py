@@ -52,6 +52,16 @@ def test_the_norm_of_a_matrix_of_zeros_has_derivatives_of_zero(ord):
         assert tangent == 0
 
 
+@each("ord", [1, np.inf, 2, "nuc"])
+@each("shape", [(0, 3), (0, 0), (3, 0)])
+def test_the_norm_of_nothing(ord, shape):
+    x = np.empty(shape)
+    run = cytape.function(
+        lambda x: np.linalg.norm(x, ord), input_signature=[cytape.Spec.of((None, None), float)])
+    assert np.linalg.norm(cytape.constant(x), ord) == run(x) == np.linalg.norm(x, ord) == 0
+    assert gradient(lambda x: np.linalg.norm(x, ord), x).shape == shape
+
+
 @pytest.mark.parametrize("ord", [2, -2, "nuc"])
 def test_equal_singular_values(ord):
     """The largest of equal values share the gradient; nuc has one in any case."""

@@ -112,6 +112,11 @@ def test_the_sign_of_a_determinant_is_a_step_where_it_is_real():
     assert tangent == 0
 
 
+def test_the_sign_of_a_complex_determinant_turns():
+    z = np.array([[1 + 2j, 0.5], [1j, 3.0]])
+    check_grads(lambda a: np.linalg.slogdet(a).sign, [z])
+
+
 def test_results_keep_numpys_names():
     found = np.linalg.slogdet(cytape.constant(A))
     assert type(found) is type(np.linalg.slogdet(A))
