@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import cytape.numpy as cnp
+
 
 def regular(rng, shape):
     """Draw matrices with well separated eigenvalues and singular values; of vectors any."""
@@ -22,11 +24,11 @@ def turning(rng, shape):
 
 def hermitian(a):
     """Return the Hermitian part of matrices, arrays or tensors."""
-    return (a + np.conj(np.swapaxes(a, -1, -2))) / 2
+    return (cnp.asarray(a) + cnp.conj(cnp.swapaxes(a, -1, -2))) / 2
 
 
 def squared(a):
     """Return positive definite matrices."""
-    return np.matmul(a, np.conj(np.swapaxes(a, -1, -2)))
+    return cnp.matmul(a, cnp.conj(cnp.swapaxes(a, -1, -2)))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import cytape.numpy as cnp
 from cytape.ops.submodules import least_squares, solving
 from tests.ops.matrices import hermitian, regular
 from tests.ops.op_specs import OpSpec, case
@@ -12,7 +13,7 @@ STACKS = [(3, 3), (2, 3, 3), (1, 1), (0, 0), (0, 2, 2), (2, 1, 2, 2)]
 
 def of_product(function):
     """Return a function of matrices as one of the factors of a matrix of lower rank."""
-    return lambda a, b, **options: function(np.matmul(a, b), **options)
+    return lambda a, b, **options: function(cnp.matmul(a, b), **options)
 
 
 def of_hermitian(function):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
 from cytape.ops.submodules.matrices import (
@@ -184,7 +184,7 @@ def qr(a, mode="reduced"):
     if mode not in ("reduced", "complete", "r"):
         if mode not in ("raw", "full", "f", "economic", "e"):
             raise ValueError(f"Unrecognized mode '{mode}'")
-        return np.linalg.qr(np.asarray(a), mode)  # which a tensor that is recorded refuses
+        return np.linalg.qr(np.asarray(joined(a)), mode)  # which a tensor that is recorded refuses
     result = qr_op(a, mode="reduced" if mode == "r" else mode)
     return result[1] if mode == "r" else result
 

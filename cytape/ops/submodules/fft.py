@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops.elementwise import conj
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy
 from cytape.ops.engine.declare import linear
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
@@ -241,7 +241,7 @@ def hfft(a, n=None, axis=-1, norm=None, out=None):
     if not is_tensor(a):
         return np.fft.hfft(a, n, axis, norm, **options)
     axis = _transformed_axis(a, axis)
-    return irfft_op(conj_if_complex(a), n=_positive(n), axis=axis, norm=_same_factor(norm))
+    return irfft_op(conj_if_complex(joined(a)), n=_positive(n), axis=axis, norm=_same_factor(norm))
 
 
 def ihfft(a, n=None, axis=-1, norm=None, out=None):

@@ -14,7 +14,7 @@ from cytape.ops.engine.declare import general
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, size, squeeze
-from cytape.ops.shared.conform import sum_to
+from cytape.ops.shared.conform import cast, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.ops.submodules.lengths import cut_or_pad_op
 from cytape.ops.submodules.matrices import (
@@ -156,6 +156,8 @@ def _lstsq_spec(a, b, **_):
 
 def _pinv_for_lstsq(a, rcond):
     by_eps = rcond is None or rcond < 0
+    if a.dtype.kind not in "fc":
+        a = cast(a, np.dtype(float))
     return pinv_op(a, rcond=None if by_eps else rcond, by_eps=by_eps, hermitian=False)
 
 

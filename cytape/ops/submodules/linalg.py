@@ -6,7 +6,7 @@ import numpy as np
 
 from cytape.ops import linalg as products
 from cytape.ops import rearranging, shaping
-from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.linalg import matmul_op
 from cytape.ops.shapes import shape_rules
@@ -57,6 +57,7 @@ def matrix_power(a, n):
     """
     if not is_tensor(a):
         return np.linalg.matrix_power(a, n)
+    a = joined(a)
     square_shape(a, "matrix_power")
     try:
         n = operator.index(n)
@@ -117,7 +118,7 @@ def multi_dot(arrays, *, out=None):
     only_numpy("multi_dot", arrays, out=out)
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
-    arrays = together(*[x if is_tensor(x) else np.asarray(x) for x in arrays])
+    arrays = together(*[joined(x) if is_tensor(x) else np.asarray(x) for x in arrays])
     last = len(arrays) - 1
     if last == 1:
         return products.dot(*arrays)

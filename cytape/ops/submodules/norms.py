@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError
 from cytape.ops import reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, where
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, wide
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, wide
 from cytape.ops.engine.declare import general
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, squeeze
@@ -96,6 +96,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 def _inexact(x):
+    x = joined(x)
     return x if x.dtype.kind in "fc" else astype(x, np.float64)
 
 
@@ -173,6 +174,7 @@ def cond(x, p=None):
     """
     if not is_tensor(x):
         return np.linalg.cond(x, p)
+    x = joined(x)
     if x.shape is not None and len(x.shape) >= 2 and 0 in x.shape[-2:]:
         raise LinAlgError("cond is not defined on empty arrays")
     with np.errstate(all="ignore"):

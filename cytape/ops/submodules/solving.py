@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
 from cytape.ops.elementwise import conj, imag, real
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
@@ -295,6 +295,7 @@ def tensorinv(a, ind=2):
         return np.linalg.tensorinv(a, ind)
     if ind <= 0:
         raise ValueError("Invalid ind argument.")
+    a = joined(a)
     lengths = extents(a)
     matrix = reshape(a, (_size_of(lengths[ind:]), -1))
     return reshape(inv(matrix), (*lengths[ind:], *lengths[:ind]))

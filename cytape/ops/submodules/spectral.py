@@ -20,7 +20,7 @@ import numpy as np
 from cytape.ops import reductions
 from cytape.ops.creation import identity
 from cytape.ops.elementwise import absolute, copysign, imag, real, where
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.linalg import conj_if_complex
@@ -194,6 +194,7 @@ def eig(a):
     array([[1., 0.],
            [0., 0.]])
     """
+    a = joined(a)
     in_graph = is_tensor(a) and a.dtype.kind != "c" and identity(a).graph is not None
     return eig_op(a, always_complex=in_graph)
 
