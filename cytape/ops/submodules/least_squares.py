@@ -187,16 +187,19 @@ def _lstsq_jvp(op, ta, tb):
     a, b = op.inputs
     x, squares = op.outputs[:2]
     p = _pinv_for_lstsq(a, op.attrs["rcond"])
-    ph, tah = adjoint(p), adjoint(ta)
-    residuals, change = b - matmul(a, x), tb - matmul(ta, x)
-    beyond = matmul(tah, matmul(ph, x))
-    t_x = (
-        matmul(p, change) + matmul(matmul(p, ph), matmul(tah, residuals))
-        + beyond - matmul(p, matmul(a, beyond))
-    )
+    residuals = b - matmul(a, x)
+    change = sum_of([tb, None if ta is None else -matmul(ta, x)])
+    t_x, t_s = matmul(p, change), None
+    if ta is not None:
+        ph, tah = adjoint(p), adjoint(ta)
+        beyond = matmul(tah, matmul(ph, x))
+        t_x = (
+            t_x + matmul(matmul(p, ph), matmul(tah, residuals))
+            + beyond - matmul(p, matmul(a, beyond))
+        )
+        u, _, vh = svd(a, full_matrices=False)
+        t_s = real(reductions.sum(adjoint(u) * matmul(conj_if_complex(vh), transposed(ta)), -1))
     t_squares = 2 * real(reductions.sum(conj_if_complex(residuals) * change, -2))
-    u, _, vh = svd(a, full_matrices=False)
-    t_s = real(reductions.sum(adjoint(u) * matmul(conj_if_complex(vh), transposed(ta)), -1))
     return t_x, t_squares[..., : size(squares)], None, t_s
 
 
@@ -208,6 +211,7 @@ lstsq_op = general(
     batched=_lstsq_jvp,
     saved_outputs=(0, 1),
     optional_gradients=(0, 1, 2, 3),
+    optional_tangents=(0, 1),
     shape_rule=_lstsq_spec,
 )
 
