@@ -26,6 +26,7 @@ from cytape.errors import TapeStateError
 
 cdef enum:
     NOT_NEEDED = -1          # State.missing of an op that no target depends on
+    FEW_NAMED = 8
 
 cdef struct State:
     OpTable table            # taken from the store (consume), or a copy of its ops and args
@@ -34,8 +35,9 @@ cdef struct State:
     bint pinning             # the store's arrays
     index_t n_slots          # of the store, when this began
     index_t* named           # slots of the targets, then of the sources
+    index_t[FEW_NAMED] few_named  # where these are, if they are few
     int32_t* missing         # per op: outputs with uses pending
-    index_t* ready           # binary heap, the largest op on top
+    index_t* ready           # binary heap, the largest op on top; in the same memory
     index_t n_ready
     Arrivals arrivals
     TensorState* tensors     # of the arrivals
@@ -113,7 +115,10 @@ cdef int begin(OpStore store, State* state, const id_t* targets, Py_ssize_t n_ta
     cdef index_t slot
     cdef id_t id
     # Ids that only the caller knows get a slot while this lasts, so that everything has one.
-    resize(<void**>&state.named, n_targets + n_sources, sizeof(index_t))
+    if n_targets + n_sources > FEW_NAMED:
+        resize(<void**>&state.named, n_targets + n_sources, sizeof(index_t))
+    else:
+        state.named = state.few_named
     for i in range(n_targets + n_sources):
         id = targets[i] if i < n_targets else sources[i - n_targets]
         slot = idtable_get(&store.ids, id)
@@ -122,8 +127,8 @@ cdef int begin(OpStore store, State* state, const id_t* targets, Py_ssize_t n_ta
     state.pinning = True
     resize(<void**>&state.arrivals.tensors, store.n_slots, sizeof(TensorState))
     state.tensors = state.arrivals.tensors
-    resize(<void**>&state.missing, table.n_ops, sizeof(int32_t))
-    resize(<void**>&state.ready, table.n_ops, sizeof(index_t))
+    resize(<void**>&state.missing, 2 * <size_t>table.n_ops, sizeof(int32_t))
+    state.ready = <index_t*>(state.missing + table.n_ops)
     if not consume:
         resize(<void**>&state.table.ops, table.n_ops, sizeof(Op))
         resize(<void**>&state.table.args, table.n_args, sizeof(index_t))
@@ -176,10 +181,10 @@ cdef void end(OpStore store, State* state, const id_t* targets, Py_ssize_t n_tar
             store.free_slot_of(slot)
     release(state.table.ops)
     release(state.table.args)
-    release(state.named)
+    if state.named != state.few_named:
+        release(state.named)
     release_arrivals(&state.arrivals)
     release(state.missing)
-    release(state.ready)
     release(state.row)
     release(state.needed)
     store.pinned -= state.pinning

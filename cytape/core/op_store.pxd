@@ -64,7 +64,7 @@ cdef class OpStore:
     cdef int readers       # those of them that read refs from `table`
     cdef id_t* postponed   # ids whose trace is to be deleted then
     cdef index_t n_postponed, postponed_capacity
-    cdef set keeper        # Backward objects, where the garbage collector sees them
+    cdef set keeper        # Backward objects, where the garbage collector sees them; or None
 
     cdef int watch_id(self, id_t id) except -1
     cdef int grow_slots(self) except -1

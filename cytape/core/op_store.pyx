@@ -13,7 +13,6 @@ cdef enum:
 
 cdef class OpStore:
     def __cinit__(self):
-        self.keeper = set()
         self.free_slot = NO_INDEX
         idtable_init(&self.ids)
 

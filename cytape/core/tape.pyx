@@ -159,6 +159,8 @@ cdef class Tape(OpStore):
             raise MemoryError()
         cdef id_t* ids = <id_t*>&refs[n_outputs + 1]
         try:
+            if self.keeper is None:
+                self.keeper = set()
             for i in range(n_inputs):
                 ids[i] = input_ids[i]
             for i in range(n_outputs):
@@ -169,7 +171,8 @@ cdef class Tape(OpStore):
             self.record_op(&kind.kind, ids, n_inputs, ids + n_inputs, n_outputs, refs,
                            n_outputs + 1)
         except BaseException:
-            self.keeper.discard(backward)
+            if self.keeper is not None:
+                self.keeper.discard(backward)
             raise
         finally:
             free(refs)

@@ -82,7 +82,8 @@ cdef class Backward:
 
 
 cdef void release_backward(void** refs, int32_t n_refs, object keeper) noexcept:
-    # The keeper is None once the garbage collector cleared the tape: then all are gone already.
+    # The keeper is None once the garbage collector cleared the tape: then all are gone already;
+    # and as long as it kept nothing.
     if keeper is not None:
         PySet_Discard(<PyObject*>keeper, <PyObject*>refs[n_refs - 1])  # hashed by identity
 

@@ -56,7 +56,10 @@ cpdef list flatten(structure, bint expand=True):
     >>> flatten(5)
     [5]
     """
-    cdef list leaves = []
+    cdef list leaves
+    if not is_nested(structure) and type(structure) not in registered:
+        return [structure]
+    leaves = []
     collect(structure, leaves, expand)
     return leaves
 
@@ -108,7 +111,7 @@ cpdef pack_sequence_as(structure, flat_sequence, bint expand=True):
     >>> pack_sequence_as({"w": [1, 2], "b": (3, None)}, ["b0", "b1", "w0", "w1"])
     {'w': ['w0', 'w1'], 'b': ('b0', 'b1')}
     """
-    cdef list leaves = list(flat_sequence)
+    cdef list leaves = flat_sequence if type(flat_sequence) is list else list(flat_sequence)
     if len(leaves) == 1 and not is_nested(structure) and not (
             expand and type(structure) in registered):
         return leaves[0]

@@ -13,7 +13,7 @@ from .threads cimport (
 cdef class Recorder(Tape):
     cdef readonly bint watch_accessed_variables
     cdef Entry entry             # where this recorder stands on a stack, or None
-    cdef dict watched            # variables by id, in order of first watch
+    cdef dict watched            # variables by id, in order of first watch; None for none
     cdef int suspensions         # by threads that have not entered it
     cdef bint registered
     # Tensors that it follows whose values left by numpy(), item() or tolist(), by id: the first
@@ -39,7 +39,10 @@ cdef class Reads:
     cdef dict variables          # read or assigned to, by id, each with the value that was found
     cdef bint follow(self, id_t id) noexcept
 
+cdef Recorder new_recorder(bint persistent, bint watch_accessed_variables)
 cdef Entry entry_of(recorder)  # where it stands on a stack, or None
+cdef int enter(recorder) except -1  # this thread's stack
+cdef int leave(recorder) except -1  # the stack that it is on
 cdef int suspend(recorder, int change) except -1
 # Leave only those recorders on this thread's stack that were entered before one, or one that was
 # not entered; put back a stack.

@@ -52,19 +52,7 @@ def push(self):
     ValueError
         If it is on a stack already.
     """
-    cdef Entry entry
-    if entry_of(self) is not None:
-        raise ValueError(f"this {kind_of(self)} is recording already")
-    entry = entry_for(this_thread(), self)
-    if type(self) is TangentRecorder:
-        (<TangentRecorder>self).entry = entry
-    else:
-        (<Recorder>self).entry = entry
-        (<Recorder>self).hear_of_deaths()
-    enter_entry(entry)
-    entry.thread.recorders = entry.thread.recorders + [entry]
-    entry.thread.update()
-    the_counts.entered += 1
+    enter(self)
 
 
 def pop(self):
@@ -75,29 +63,51 @@ def pop(self):
     ValueError
         If it is on none.
     """
-    cdef Entry entry = entry_of(self)
-    if entry is None:
-        raise ValueError(f"this {kind_of(self)} is not recording")
-    if type(self) is TangentRecorder:
-        (<TangentRecorder>self).entry = None
-    else:
-        (<Recorder>self).entry = None
-    leave_entry(entry)
-    entry.thread.recorders = still_entered(entry.thread.recorders)
-    entry.thread.update()
-    the_counts.entered -= 1
+    leave(self)
 
 
 def entered(self):
     """Enter this thread's stack of recorders for the length of a block."""
-    self.push()
+    enter(self)
     return self
 
 
 def left(self, *exception):
     """Leave the stack, if that was not done in the block."""
     if entry_of(self) is not None:
-        self.pop()
+        leave(self)
+
+
+cdef int enter(recorder) except -1:
+    cdef Entry entry
+    if entry_of(recorder) is not None:
+        raise ValueError(f"this {kind_of(recorder)} is recording already")
+    entry = entry_for(this_thread(), recorder)
+    if type(recorder) is TangentRecorder:
+        (<TangentRecorder>recorder).entry = entry
+    else:
+        (<Recorder>recorder).entry = entry
+        (<Recorder>recorder).hear_of_deaths()
+    enter_entry(entry)
+    entry.thread.recorders = [*entry.thread.recorders, entry]
+    entry.thread.update()
+    the_counts.entered += 1
+    return 0
+
+
+cdef int leave(recorder) except -1:
+    cdef Entry entry = entry_of(recorder)
+    if entry is None:
+        raise ValueError(f"this {kind_of(recorder)} is not recording")
+    if type(recorder) is TangentRecorder:
+        (<TangentRecorder>recorder).entry = None
+    else:
+        (<Recorder>recorder).entry = None
+    leave_entry(entry)
+    entry.thread.recorders = still_entered(entry.thread.recorders)
+    entry.thread.update()
+    the_counts.entered -= 1
+    return 0
 
 
 cdef str kind_of(recorder):
@@ -137,9 +147,8 @@ cdef class Recorder(Tape):
     __exit__ = left
 
     def __init__(self, bint persistent=False, bint watch_accessed_variables=True):
-        Tape.__init__(self, persistent)
+        self.persistent = persistent
         self.watch_accessed_variables = watch_accessed_variables
-        self.watched = {}
 
     def __dealloc__(self):
         if self.registered:
@@ -148,7 +157,7 @@ cdef class Recorder(Tape):
     @property
     def variables(self) -> list:
         """The variables watched so far, in order of first watch."""
-        return list(self.watched.values())
+        return list((self.watched or {}).values())
 
     def watch_variable(self, variable):
         """Watch a variable, trainable or not.
@@ -166,10 +175,19 @@ cdef class Recorder(Tape):
         return 0
 
     cdef int watch_variable_of(self, object variable, id_t id) except -1:
+        if self.watched is None:
+            self.watched = {}
         if id not in self.watched:
             self.watch_id(id)
             self.watched[id] = variable
         return 0
+
+
+cdef Recorder new_recorder(bint persistent, bint watch_accessed_variables):
+    cdef Recorder recorder = Recorder.__new__(Recorder)
+    recorder.persistent = persistent
+    recorder.watch_accessed_variables = watch_accessed_variables
+    return recorder
 
 
 @cython.final
@@ -231,12 +249,12 @@ cdef class TangentRecorder(ForwardAccumulator):
         return <void*>True if self.reads.follow(id) else NULL
 
     cdef Tape begin_forwarding(self):
-        cdef Recorder tape = Recorder(False, False)
-        tape.push()
+        cdef Recorder tape = new_recorder(False, False)
+        enter(tape)
         return tape
 
     cdef int end_forwarding(self, Tape tape) except -1:
-        (<Recorder>tape).pop()
+        leave(tape)
         return 0
 
 

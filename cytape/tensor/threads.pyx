@@ -54,16 +54,16 @@ cdef class ThreadState:
     cdef int update(self) except -1:
         # New lists each time: whoever iterates over the old ones is not disturbed.
         cdef Entry entry
-        cdef list active = [], accumulating = []
+        cdef list active = None, accumulating = None
         for entry in self.recorders:
             if entry.suspensions[0] == 0 and entry not in self.suspended:
                 if entry.outermost == NULL:
-                    active.append(entry.what)
+                    active = with_another(active, entry.what)
                 else:
-                    entry.outermost[0] = not active and not accumulating
-                    accumulating.append(entry.what)
-        self.active = active if active else None
-        self.accumulating = accumulating if accumulating else None
+                    entry.outermost[0] = active is None and accumulating is None
+                    accumulating = with_another(accumulating, entry.what)
+        self.active = active
+        self.accumulating = accumulating
         return 0
 
     cdef int follow_context(self) except -1:
@@ -117,6 +117,13 @@ cdef class ThreadState:
             self.disturbed = False
             self.version = NO_VERSION
         return 0
+
+
+cdef inline list with_another(list recorders, recorder):
+    if recorders is None:
+        return [recorder]
+    recorders.append(recorder)
+    return recorders
 
 
 cdef ThreadState this_thread():

@@ -310,6 +310,8 @@ cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_o
             for i in range(n_refs):
                 row[i] = owned(refs[i])
             if kept:
+                if recorder.keeper is None:
+                    recorder.keeper = set()
                 recorder.keeper.add(refs[n_refs - 1])
                 Py_DECREF(refs[n_refs - 1])
             try:

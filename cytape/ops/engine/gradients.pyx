@@ -13,6 +13,7 @@ from cytape.tensor.value cimport (
 from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 from numpy cimport npy_intp
 
 from .dispatch cimport Op, conform, dense
@@ -25,6 +26,9 @@ import numpy as np
 from cytape.tensor.state import building_into
 
 cnp.import_array()
+
+cdef enum:
+    FEW = 16  # pointers, which need no memory of their own
 
 cdef object aggregate_indexed_slices = None
 
@@ -231,19 +235,28 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
     >>> compute_gradients(recorder, [y, x], [x], [None, cytape.constant(10.0)])
     [Tensor(16.)]
     """
+    return gradients_of(recorder, targets, sources, seeds, keep)
+
+
+cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds, bint keep):
     cdef Py_ssize_t n = len(targets), m = len(sources), n_targets = 0, n_sources = 0, i, j
     cdef Tensor handle
     for handle in targets:
         if is_symbolic(handle.held) and building() is None:
             with building_into(handle.held.owner):
-                return compute_gradients(recorder, targets, sources, seeds, keep)
+                return gradients_of(recorder, targets, sources, seeds, keep)
     cdef SymbolicGraph graph = building()
     cdef id_t* ids
     cdef void** infos
     cdef void** results
-    cdef void** row = <void**>calloc(3 * n + 2 * m + 1, sizeof(void*))
-    if row == NULL:
-        raise MemoryError()
+    cdef void* few[FEW]
+    cdef void** row = few
+    if 3 * n + 2 * m <= FEW:
+        memset(few, 0, sizeof(few))
+    else:
+        row = <void**>calloc(3 * n + 2 * m, sizeof(void*))
+        if row == NULL:
+            raise MemoryError()
     infos = row + n
     results = infos + n
     ids = <id_t*>(results + m)
@@ -283,7 +296,8 @@ def compute_gradients(Recorder recorder not None, list targets, list sources, li
             Py_XDECREF(<PyObject*>row[i])  # a seed that the tape did not take
         for i in range(m):
             Py_XDECREF(<PyObject*>results[i])
-        free(row)
+        if row != few:
+            free(row)
 
 
 cdef id_t id_of(Tensor handle) noexcept:

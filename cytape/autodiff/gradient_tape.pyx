@@ -1,31 +1,30 @@
 """GradientTape: what a user records, and the gradients and Jacobians of it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
-from contextlib import AbstractContextManager
-from typing import Any
+from cytape.ops.engine.gradients cimport gradients_of
+from cytape.tensor.nest cimport flatten, pack_sequence_as
+from cytape.tensor.recorders cimport enter, leave, new_recorder
+from cytape.tensor.state cimport Recorder
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.variable cimport Variable
 
 from cytape.autodiff.backward import convert_output_gradients, zeros
 from cytape.autodiff.jacobian_rows import stack_rows, unit_seeds
 from cytape.errors import SymbolicTensorError, TapeStateError
-from cytape.ops.engine.gradients import compute_gradients
 from cytape.ops.shapes import shape_rules
-from cytape.tensor import nest, state
+from cytape.tensor import state
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.state import Recorder, enter_recording, leave_recording
-from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
     parse_unconnected,
     warn_of_dtype,
 )
-from cytape.tensor.variable import Variable
 
 __all__ = ["GradientTape", "UnconnectedGradients"]
 
+cdef object NONE = UnconnectedGradients.NONE
 
-class GradientTape:
+
+cdef class GradientTape:
     """Record operations, to differentiate them backwards.
 
     Inside its ``with`` block a tape follows every operation on the tensors that it watches and on
@@ -58,21 +57,28 @@ class GradientTape:
     (27.0, 18.0)
     """
 
-    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
-        self._persistent = bool(persistent)
-        self._watch_accessed_variables = bool(watch_accessed_variables)
-        self._entered = False
-        self._recorder: Recorder | None = self._new_recorder()  # None: consumed by its gradient
-        self._consumed_variables: list[Variable] = []
-        self._warned_of: set[int] = set()  # ids of variables that can have no gradient
+    def __init__(self, bint persistent=False, bint watch_accessed_variables=True):
+        self.persistent = persistent
+        self.watch_accessed_variables = watch_accessed_variables
+        self.entered = False
+        self._recorder = new_recorder(persistent, watch_accessed_variables)
+        self.consumed_variables = None
+        self.warned_of = None
 
-    def _new_recorder(self) -> Recorder:
-        return Recorder(self._persistent, self._watch_accessed_variables)
+    # An interrupt comes before or after what is in C: a recorder that was entered will be left.
 
-    __enter__ = enter_recording
-    __exit__ = leave_recording
+    def __enter__(self):
+        if self._recorder is None:
+            self._recorder = new_recorder(self.persistent, self.watch_accessed_variables)
+        self.entered = True
+        enter(self._recorder)
+        return self
 
-    def watch(self, tensor: Any) -> None:
+    def __exit__(self, kind=None, error=None, traceback=None):
+        if self._recorder is not None and self._recorder.entry is not None:
+            leave(self._recorder)
+
+    def watch(self, tensor):
         """Record operations on a tensor or variable, or on those in a structure.
 
         Parameters
@@ -87,23 +93,24 @@ class GradientTape:
         TapeStateError
             If the tape is not persistent and has served.
         """
-        leaves = nest.flatten(tensor)
-        for leaf in leaves:
-            if not isinstance(leaf, Tensor):
+        cdef Recorder recorder
+        cdef Tensor leaf
+        cdef list leaves = leaves_of(tensor)
+        for item in leaves:
+            if not isinstance(item, Tensor):
                 raise ValueError(
-                    f"only tensors and variables can be watched, got {type(leaf).__name__}: "
-                    "convert it with cytape.constant and compute with the result"
-                )
-        recorder = self._usable_recorder()
+                    f"only tensors and variables can be watched, got {type(item).__name__}: "
+                    "convert it with cytape.constant and compute with the result")
+        recorder = self.usable_recorder(False)
         for leaf in leaves:
-            if not leaf.spec.trainable:
-                self._warn_of(leaf, f"watching a tensor of dtype {leaf.dtype} has no effect")
+            if not leaf.held.spec.trainable:
+                self.warn_of(leaf, f"watching a tensor of dtype {leaf.dtype} has no effect")
             elif isinstance(leaf, Variable):
-                recorder.watch_variable(leaf)
+                recorder.watch_variable_of(leaf, (<Variable>leaf).variable_id)
             else:
-                recorder.watch(leaf.id)
+                recorder.watch_id(leaf.held.id)
 
-    def watched_variables(self) -> tuple[Variable, ...]:
+    def watched_variables(self):
         """Return the variables watched so far, in the order in which they were created.
 
         Returns
@@ -120,11 +127,10 @@ class GradientTape:
         >>> [variable.name for variable in tape.watched_variables()]
         ['v', 'w']
         """
-        recorder = self._recorder
-        variables = self._consumed_variables if recorder is None else recorder.variables
-        return tuple(sorted(variables, key=_id))
+        watched = self.consumed_variables if self._recorder is None else self._recorder.watched
+        return tuple([watched[id] for id in sorted(watched or ())])
 
-    def stop_recording(self) -> AbstractContextManager[None]:
+    def stop_recording(self):
         """Suspend this tape, and no other, for the length of a ``with`` block.
 
         Returns
@@ -151,11 +157,9 @@ class GradientTape:
         >>> round(float(tape.gradient(loss, x)), 6)
         0.666667
         """
-        recorder = self._usable_recorder(entered=True)
-        self._require_active(recorder)
-        return state.suspended(recorder)
+        return state.suspended(self.active_recorder())
 
-    def reset(self) -> None:
+    def reset(self):
         """Forget everything recorded and watched so far, and go on recording.
 
         Raises
@@ -174,19 +178,12 @@ class GradientTape:
         >>> float(tape.gradient(loss, v))
         3.0
         """
-        recorder = self._usable_recorder(entered=True)
-        self._require_active(recorder)
-        recorder.pop()
-        self._recorder = self._new_recorder()
-        self._recorder.push()
+        leave(self.active_recorder())
+        self._recorder = new_recorder(self.persistent, self.watch_accessed_variables)
+        enter(self._recorder)
 
-    def gradient(
-        self,
-        target: Any,
-        sources: Any,
-        output_gradients: Any = None,
-        unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
-    ) -> Any:
+    def gradient(self, target, sources, output_gradients=None,
+                 unconnected_gradients=UnconnectedGradients.NONE):
         """Differentiate the sum of the targets with respect to each source.
 
         Parameters
@@ -226,27 +223,23 @@ class GradientTape:
         >>> tape.gradient(loss, {"w": w})["w"].numpy()
         array([2., 4.])
         """
-        self._usable_recorder(entered=True)
-        unconnected = parse_unconnected(unconnected_gradients)
-        targets = _flat_targets(target)
-        flat_sources = self._flat_sources(sources)
-        seeds = convert_output_gradients(targets, output_gradients)
-        gradients = compute_gradients(self._take_recorder(), targets, flat_sources, seeds)
-        if unconnected is UnconnectedGradients.ZERO:
+        cdef list targets, flat_sources, gradients, seeds = None
+        self.usable_recorder(True)
+        if unconnected_gradients is not NONE:
+            unconnected_gradients = parse_unconnected(unconnected_gradients)
+        targets = flat_targets(target)
+        flat_sources = self.flat_sources(sources)
+        if output_gradients is not None:
+            seeds = convert_output_gradients(targets, output_gradients)
+        gradients = gradients_of(self.take_recorder(), targets, flat_sources, seeds, False)
+        if unconnected_gradients is not NONE:
             gradients = [
                 zeros(source.spec.extents, source.dtype) if gradient is None else gradient
-                for gradient, source in zip(gradients, flat_sources, strict=True)
-            ]
-        return nest.pack_sequence_as(sources, gradients)
+                for gradient, source in zip(gradients, flat_sources, strict=True)]
+        return gradients[0] if isinstance(sources, Tensor) else pack_sequence_as(sources, gradients)
 
-    def jacobian(
-        self,
-        target: Tensor,
-        sources: Any,
-        unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-    ) -> Any:
+    def jacobian(self, target, sources, unconnected_gradients=UnconnectedGradients.NONE,
+                 parallel_iterations=None, experimental_use_pfor=True):
         """Differentiate every element of a target with respect to each source.
 
         Parameters
@@ -286,9 +279,10 @@ class GradientTape:
         array([[2., 0.],
                [0., 4.]])
         """
-        unconnected = self._check_jacobian_call(unconnected_gradients, experimental_use_pfor)
-        _require_tensor("target", target)
-        flat_sources = self._flat_sources(sources)
+        cdef list flat_sources, jacobians
+        unconnected = self.check_jacobian_call(unconnected_gradients, experimental_use_pfor)
+        require_tensor("target", target)
+        flat_sources = self.flat_sources(sources)
         if target.size is None:
             raise SymbolicTensorError(
                 "jacobian takes one backward pass for each element of the target, and of a target "
@@ -300,19 +294,11 @@ class GradientTape:
         jacobians = [
             stack_rows(rows, source, target.shape, axis=0, unconnected=unconnected)
             for source, rows in zip(
-                flat_sources, self._rows(target, flat_sources, units), strict=True
-            )
-        ]
-        return nest.pack_sequence_as(sources, jacobians)
+                flat_sources, self.rows(target, flat_sources, units), strict=True)]
+        return pack_sequence_as(sources, jacobians)
 
-    def batch_jacobian(
-        self,
-        target: Tensor,
-        source: Tensor | Variable,
-        unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
-        parallel_iterations: int | None = None,
-        experimental_use_pfor: bool = True,
-    ) -> Tensor | None:
+    def batch_jacobian(self, target, source, unconnected_gradients=UnconnectedGradients.NONE,
+                       parallel_iterations=None, experimental_use_pfor=True):
         """Differentiate ``target[i]`` with respect to ``source[i]``, for every i.
 
         Each ``target[i]`` must depend on ``source[i]`` only.
@@ -353,10 +339,10 @@ class GradientTape:
                [[6., 0.],
                 [0., 8.]]])
         """
-        unconnected = self._check_jacobian_call(unconnected_gradients, experimental_use_pfor)
-        _require_tensor("target", target)
-        _require_tensor("source", source)
-        self._flat_sources(source)
+        unconnected = self.check_jacobian_call(unconnected_gradients, experimental_use_pfor)
+        require_tensor("target", target)
+        require_tensor("source", source)
+        self.flat_sources(source)
         shapes = [shape_rules.shape_of(x.spec, "batch_jacobian") for x in (target, source)]
         if min(map(len, shapes)) < 2 or shape_rules.differ(shapes[0][0], shapes[1][0]):
             raise ValueError(
@@ -372,98 +358,99 @@ class GradientTape:
                 "Jacobian outside of the traced function"
             )
         units = unit_seeds(target, [slice(i, None, row_size) for i in range(row_size)], row_size)
-        (rows,) = self._rows(target, [source], units)
+        (rows,) = self.rows(target, [source], units)
         return stack_rows(rows, source, target.shape, axis=1, unconnected=unconnected)
 
-    def _usable_recorder(self, entered: bool = False) -> Recorder:
+    cdef Recorder usable_recorder(self, bint entered):
+        """The recorder, or raise if it has served or, if asked for, the tape was never entered."""
         if self._recorder is None:
             raise TapeStateError(
                 "a non-persistent tape serves only one set of gradients or Jacobians, and this one "
-                "has served: create it with persistent=True, or enter it again to record anew"
-            )
-        if entered and not self._entered:
+                "has served: create it with persistent=True, or enter it again to record anew")
+        if entered and not self.entered:
             raise TapeStateError(
                 "this tape was never entered, so it recorded nothing (a non-persistent tape serves "
-                "one set of gradients, once it was used as `with GradientTape() as tape:`)"
-            )
+                "one set of gradients, once it was used as `with GradientTape() as tape:`)")
         return self._recorder
 
-    def _require_active(self, recorder: Recorder) -> None:
-        if not recorder.active:
+    cdef Recorder active_recorder(self):
+        cdef Recorder recorder = self.usable_recorder(True)
+        if recorder.entry is None:
             raise ValueError("this tape is not recording: its `with` block has been left")
+        return recorder
 
-    def _take_recorder(self) -> Recorder:
+    cdef Recorder take_recorder(self):
         """Hand out the recorder for one set of gradients: for good, unless persistent."""
-        recorder = self._recorder
-        assert recorder is not None  # callers ask `_usable_recorder` first
-        if not self._persistent:
-            if recorder.active:
-                recorder.pop()
-            self._consumed_variables = recorder.variables
+        cdef Recorder recorder = self._recorder
+        if not self.persistent:
+            if recorder.entry is not None:
+                leave(recorder)
+            self.consumed_variables = recorder.watched
             self._recorder = None
         return recorder
 
-    def _flat_sources(self, sources: Any) -> list[Tensor]:
-        leaves = [_checked_leaf("source", leaf) for leaf in nest.flatten(sources)]
+    cdef list flat_sources(self, sources):
+        cdef list leaves = leaves_of(sources)
         for leaf in leaves:
+            require_tensor_leaf("source", leaf)
             # A tensor draws a warning when it is watched, but variables are watched unasked.
             if isinstance(leaf, Variable) and not leaf.spec.trainable:
-                self._warn_of(leaf, f"the gradient of {leaf.name!r} is None")
+                self.warn_of(leaf, f"the gradient of {leaf.name!r} is None")
         return leaves
 
-    def _warn_of(self, leaf: Tensor, what: str) -> None:
-        if leaf.id not in self._warned_of:
-            self._warned_of.add(leaf.id)
+    cdef int warn_of(self, Tensor leaf, str what) except -1:
+        if self.warned_of is None:
+            self.warned_of = set()
+        if leaf.id not in self.warned_of:
+            self.warned_of.add(leaf.id)
             warn_of_dtype(leaf, what)
+        return 0
 
-    def _check_jacobian_call(
-        self, unconnected_gradients: str | UnconnectedGradients, experimental_use_pfor: bool
-    ) -> UnconnectedGradients:
-        self._usable_recorder(entered=True)
-        if not (experimental_use_pfor or self._persistent):
+    cdef object check_jacobian_call(self, unconnected_gradients, bint experimental_use_pfor):
+        self.usable_recorder(True)
+        if not (experimental_use_pfor or self.persistent):
             raise TapeStateError(
                 "with experimental_use_pfor=False the tape must be persistent: create it with "
-                "persistent=True"
-            )
+                "persistent=True")
         return parse_unconnected(unconnected_gradients)
 
-    def _rows(self, target: Tensor, sources: list, seeds: Iterable[Tensor]) -> list[tuple]:
-        """Collect, for each source, the gradients of the target weighted by each seed."""
-        recorder = self._take_recorder()
-        rows = [compute_gradients(recorder, [target], sources, [seed], keep=True) for seed in seeds]
+    cdef list rows(self, Tensor target, list sources, seeds):
+        """For each source, the gradients of the target weighted by each seed."""
+        cdef Recorder recorder = self.take_recorder()
+        rows = [gradients_of(recorder, [target], sources, [seed], True) for seed in seeds]
         return list(zip(*rows, strict=True))
 
 
-def noting_detached(tape: GradientTape) -> dict[int, Tensor]:
+def noting_detached(GradientTape tape not None):
     """Have a tape note those of its tensors whose values are taken; return where it does."""
-    noted: dict[int, Tensor] = {}
-    recorder: Any = tape._recorder
-    recorder.detached = noted
-    return noted
+    tape._recorder.detached = {}
+    return tape._recorder.detached
 
 
-def _id(item: Tensor) -> int:
-    return item.id
+cdef inline list leaves_of(structure):
+    return [structure] if isinstance(structure, Tensor) else flatten(structure)
 
 
-def _flat_targets(target: Any) -> list[Tensor]:
-    leaves = []
-    for leaf in nest.flatten(target):
-        while isinstance(leaf, IndexedSlices):  # the sum over the dense tensor is that over values
-            leaf = leaf.values
-        leaves.append(_checked_leaf("target", leaf))
+cdef list flat_targets(target):
+    cdef list leaves = leaves_of(target)
+    cdef Py_ssize_t i
+    for i in range(len(leaves)):
+        # The sum over the dense tensor is that over values.
+        while not isinstance(leaves[i], Tensor) and isinstance(leaves[i], IndexedSlices):
+            leaves[i] = leaves[i].values
+        require_tensor_leaf("target", leaves[i])
     return leaves
 
 
-def _checked_leaf(role: str, leaf: Any) -> Tensor:
+cdef int require_tensor_leaf(str role, leaf) except -1:
     if not isinstance(leaf, Tensor):
         raise TypeError(
             f"a {role} must be a tensor or a variable, got {type(leaf).__name__}: "
-            "gradients belong to the tensors that were computed with"
-        )
-    return leaf
+            "gradients belong to the tensors that were computed with")
+    return 0
 
 
-def _require_tensor(role: str, value: Any) -> None:
+cdef int require_tensor(str role, value) except -1:
     if not isinstance(value, Tensor):
         raise TypeError(f"the {role} must be one tensor, got {type(value).__name__}")
+    return 0

@@ -1,0 +1,22 @@
+# GradientTape: a recorder that users enter, and ask for gradients.
+
+from cytape.tensor.state cimport Recorder
+from cytape.tensor.tensor cimport Tensor
+
+cdef class GradientTape:
+    cdef readonly Recorder _recorder  # None: consumed by its gradient
+    cdef bint persistent
+    cdef bint watch_accessed_variables
+    cdef bint entered                 # ever
+    cdef dict consumed_variables      # what the consumed recorder had watched, as it had it
+    cdef set warned_of                # ids of variables that can have no gradient; or None
+    cdef object __weakref__
+    cdef dict __dict__                # users may give it attributes
+
+    cdef Recorder usable_recorder(self, bint entered)
+    cdef Recorder active_recorder(self)
+    cdef Recorder take_recorder(self)
+    cdef list flat_sources(self, sources)
+    cdef int warn_of(self, Tensor leaf, str what) except -1
+    cdef object check_jacobian_call(self, unconnected_gradients, bint experimental_use_pfor)
+    cdef list rows(self, Tensor target, list sources, seeds)
