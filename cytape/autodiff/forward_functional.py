@@ -17,7 +17,7 @@ from cytape.autodiff.forward_accumulator import (
     has_detached,
     require_same_structure,
 )
-from cytape.autodiff.functional import grad, report_unconnected, vjp
+from cytape.autodiff.functional import grad, vjp
 from cytape.autodiff.transformed import (
     Transformed,
     call_followed,
@@ -28,6 +28,7 @@ from cytape.autodiff.transformed import (
     output_of,
     replace_arguments,
 )
+from cytape.autodiff.unconnected import report_unconnected
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules

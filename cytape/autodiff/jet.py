@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.backward import zeros
-from cytape.autodiff.functional import report_unconnected
 from cytape.autodiff.transformed import (
     call_followed,
     export,
@@ -35,6 +34,7 @@ from cytape.autodiff.transformed import (
     output_of,
     require_result,
 )
+from cytape.autodiff.unconnected import report_unconnected
 from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import where
 from cytape.ops.engine.custom_op import CustomOp, custom_call

@@ -1,16 +1,18 @@
+from numpy cimport ndarray
+
 from .guards cimport examined, require_unrecorded
 from .operators cimport functions
-from .plain_arrays cimport as_ndarray, require_plain
-from .tensor cimport Tensor
+from .plain_arrays cimport as_ndarray, plain_array, require_plain
+from .tensor cimport new_tensor
 from .threads cimport building
+from .value cimport copy_of_array
 
 import numpy as np
 
-from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import tensor_of, tensor_of_copy
 
 
-def constant(value, dtype=None, name=None) -> Tensor:
+cpdef Tensor constant(value, dtype=None, name=None):
     """Return a new tensor with a copy of the given data.
 
     Parameters
@@ -52,12 +54,12 @@ def constant(value, dtype=None, name=None) -> Tensor:
         array = examined(value, (<Tensor>value).held)
         require_unrecorded(value, (<Tensor>value).held, "cytape.constant")
         value = array
-    tensor = tensor_of_copy(plain_array(value, dtype))
+    tensor = new_tensor(copy_of_array(as_ndarray(plain_array(value, dtype))))
     graph = building()
     return tensor if graph is None else graph.constant(tensor, name)
 
 
-def convert_to_tensor(value, dtype=None) -> Tensor:
+cpdef Tensor convert_to_tensor(value, dtype=None):
     """Return the value as a tensor: a tensor as it is, a variable as it reads now, data as a copy.
 
     Parameters
@@ -91,7 +93,7 @@ def convert_to_tensor(value, dtype=None) -> Tensor:
     if isinstance(value, (list, tuple)):
         array = functions["asarray"](value, dtype=dtype)
         return array if isinstance(array, Tensor) else tensor_of(as_ndarray(array))
-    if hasattr(value, "to_tensor"):
+    if type(value) is not ndarray and hasattr(value, "to_tensor"):
         return convert_to_tensor(value.to_tensor(), dtype)
     return constant(value, dtype)
 

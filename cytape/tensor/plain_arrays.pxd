@@ -3,5 +3,6 @@
 
 from numpy cimport ndarray
 
+cpdef ndarray plain_array(x, dtype=*)
 cdef ndarray as_ndarray(x)         # of array-likes that are not tensors; no object arrays
 cdef int require_plain(x) except -1  # neither masked arrays nor matrices, nor their like

@@ -70,7 +70,7 @@ def refuse_masks(tensor):
         f"the function of cytape.numpy of the same name; {NO_MASKS}")
 
 
-def plain_array(x, dtype=None):
+cpdef ndarray plain_array(x, dtype=None):
     """Return what converts to an ndarray as one, but nothing that would lose its meaning by that.
 
     Parameters
@@ -95,7 +95,7 @@ def plain_array(x, dtype=None):
     array([1., 2.])
     """
     if type(x) is ndarray:
-        return np.asarray(x, dtype=dtype)
+        return x if dtype is None else np.asarray(x, dtype=dtype)
     if isinstance(x, (list, tuple, ndarray)):
         require_plain(x)
     array = np.asanyarray(x, dtype=dtype)

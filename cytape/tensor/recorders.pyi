@@ -1,13 +1,11 @@
 from collections.abc import Callable, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from cytape.core.accumulator import ForwardAccumulator
 from cytape.core.tape import Tape
 from cytape.core.vspace import VSpace
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
-
-_Entered = TypeVar("_Entered")
 
 class Recorder(Tape):
     detached: dict[int, Tensor] | None
@@ -55,6 +53,3 @@ class Reads:
     @property
     def found_variables(self) -> list[tuple[Variable, Tensor]]: ...
     def follows(self, id: int) -> bool: ...
-
-def enter_recording(self: _Entered) -> _Entered: ...
-def leave_recording(self: Any, *exception: Any) -> None: ...

@@ -316,27 +316,6 @@ cdef class Reads:
         return False
 
 
-# The methods `__enter__` and `__exit__` of what users enter to have its `_recorder` record. They
-# are not in Python, where an interrupt might come between the recorder's entering and the beginning
-# of the block, which then would never be left.
-
-def enter_recording(self):
-    """Have the recorder of a tape or accumulator record."""
-    recorder = self._recorder
-    if recorder is None:  # it has served
-        recorder = self._recorder = self._new_recorder()
-    self._entered = True
-    recorder.push()
-    return self
-
-
-def leave_recording(self, *exception):
-    """Have it record no more."""
-    recorder = self._recorder
-    if recorder is not None and entry_of(recorder) is not None:
-        recorder.pop()
-
-
 # ---- what a recorder computes is for those alone that were entered before it
 
 cdef int begin_computing(TangentRecorder recorder) except -1:

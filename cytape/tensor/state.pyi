@@ -9,13 +9,7 @@ from cytape.tensor.blocks import (
     suspended,
     unrecorded,
 )
-from cytape.tensor.recorders import (
-    Reads,
-    Recorder,
-    TangentRecorder,
-    enter_recording,
-    leave_recording,
-)
+from cytape.tensor.recorders import Reads, Recorder, TangentRecorder
 from cytape.tensor.threads import current_graph
 
 __all__ = [
@@ -30,9 +24,7 @@ __all__ = [
     "building_into",
     "building_under",
     "current_graph",
-    "enter_recording",
     "is_recorded",
-    "leave_recording",
     "possible_gradient_types",
     "possible_modes",
     "push_forwardprop_state",

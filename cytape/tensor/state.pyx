@@ -9,7 +9,7 @@ import cytape.tensor.threads as threads
 for module, names in (
         (blocks, "building_into building_under push_forwardprop_state stop_recording suspended "
                  "unrecorded"),
-        (recorders, "Reads Recorder TangentRecorder enter_recording leave_recording"),
+        (recorders, "Reads Recorder TangentRecorder"),
         (threads, "current_graph")):
     globals().update({name: getattr(module, name) for name in names.split()})
 

@@ -117,9 +117,12 @@ cdef Value value_of_array(ndarray array):
 
 
 cdef Value copy_of_array(ndarray array):
-    if cnp.PyArray_NBYTES(array) <= INLINE_BYTES and cnp.PyArray_ISCARRAY_RO(array):
-        return value_of_array(array)
-    return value_of_array(cnp.PyArray_NewCopy(array, cnp.NPY_CORDER))
+    cdef Value value
+    if not cnp.PyArray_ISCARRAY_RO(array):
+        return value_of_array(cnp.PyArray_NewCopy(array, cnp.NPY_CORDER))
+    value = new_value(spec_of_array(array))
+    memcpy(value.data, cnp.PyArray_BYTES(array), value.spec.nbytes)
+    return value
 
 
 cdef ndarray array_of(Value value):

@@ -1,9 +1,11 @@
 """ForwardAccumulator: Jacobian-vector products while the program runs, with no tape to hold."""
 
-from __future__ import annotations
-
-from itertools import count, repeat
-from typing import Any
+from cytape.tensor.making cimport convert_to_tensor
+from cytape.tensor.nest cimport flatten
+from cytape.tensor.recorders cimport enter, leave
+from cytape.tensor.state cimport TangentRecorder
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.variable cimport Variable
 
 import numpy as np
 
@@ -13,22 +15,21 @@ from cytape.ops.engine.tangents import fetch
 from cytape.ops.joining import stack
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.batches import zeros_in_batch
-from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.nest import assert_same_structure, map_structure
 from cytape.tensor.notices import warn
-from cytape.tensor.state import TangentRecorder, enter_recording, leave_recording
-from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
-from cytape.tensor.variable import Variable
 
 __all__ = ["ForwardAccumulator"]
 
-WARNINGS = 5  # about primals that have no tangents, at most so many in a process
+cdef enum:
+    WARNINGS = 5  # about primals that have no tangents, at most so many in a process
+
 _warned = 0
+cdef object NONE = UnconnectedGradients.NONE
 
 
-class ForwardAccumulator:
+cdef class ForwardAccumulator:
     """Compute Jacobian-vector products as operations run (forward mode).
 
     Where a `GradientTape` multiplies a vector by a Jacobian from the left, after the program ran,
@@ -131,17 +132,25 @@ class ForwardAccumulator:
     (array([ 3., 12.]), array([6., 0.]))
     """
 
-    def __init__(self, primals: Any, tangents: Any, use_batch: bool = False) -> None:
-        self._batch_shape: tuple = (0,) if use_batch else ()
-        self._a_batch: Tensor | None = None
+    def __init__(self, primals, tangents, bint use_batch=False):
         self._recorder = TangentRecorder(tensor_vspace, use_batch)
-        self._n_followed = 0
-        self.watch(primals, tangents)
+        self.batch_shape = (0,) if use_batch else ()
+        self.a_batch = None
+        self.n_followed = 0
+        require_same_structure(primals, tangents)
+        self.follow(flatten(primals), flatten(tangents))
 
-    __enter__ = enter_recording
-    __exit__ = leave_recording
+    # As those of GradientTape.
 
-    def watch(self, primals: Any, tangents: Any) -> None:
+    def __enter__(self):
+        enter(self._recorder)
+        return self
+
+    def __exit__(self, kind=None, error=None, traceback=None):
+        if self._recorder.entry is not None:
+            leave(self._recorder)
+
+    def watch(self, primals, tangents):
         """Follow more tensors from here on.
 
         Parameters
@@ -166,39 +175,37 @@ class ForwardAccumulator:
         >>> accumulator.jvp(y)
         Tensor(60.)
         """
-        recorder = self._recorder
         require_same_structure(primals, tangents)
-        flat_primals = nest.flatten(primals)
-        flat_tangents = list(
-            map(_converted, count(), flat_primals, nest.flatten(tangents),
-                repeat(recorder.use_batch))
-        )
-        _require_distinct(flat_primals)
-        followed = [
-            (primal, tangent)
-            for primal, tangent in zip(flat_primals, flat_tangents, strict=True)
-            if tangent is not None
-        ]
+        self.follow(flatten(primals), flatten(tangents))
+
+    cdef int follow(self, list primals, list tangents) except -1:
+        cdef TangentRecorder recorder = self._recorder
+        cdef Tensor primal
+        cdef Py_ssize_t i
+        tangents = [converted(i, primals[i], tangents[i], recorder.use_batch)
+                    for i in range(len(primals))]
+        require_distinct(primals)
+        followed = [tangent for tangent in tangents if tangent is not None]
         if recorder.use_batch and followed:
-            shapes = {tangent.shape[:1] for _, tangent in followed}
-            self._batch_shape = _batch_shape(
-                shapes | {self._batch_shape} if self._n_followed else shapes)
+            shapes = {tangent.shape[:1] for tangent in followed}
+            self.batch_shape = common_batch_shape(
+                shapes | {self.batch_shape} if self.n_followed else shapes)
             # Tangents are not to outlive their primals; but there may be no other way to tell how
             # many.
-            self._a_batch = followed[0][1] if None in self._batch_shape else None
-        self._n_followed += len(followed)
-        for primal, tangent in followed:
+            self.a_batch = followed[0] if None in self.batch_shape else None
+        self.n_followed += len(followed)
+        for i in range(len(primals)):
+            if tangents[i] is None:
+                continue
+            primal = primals[i]
             if isinstance(primal, Variable) and fetch(recorder, primal.id) is not None:
                 value = primal.value()  # which may have the tangent of the variable already
                 if fetch(recorder, value.id) is not None:
-                    recorder.watch(value.id, tangent)
-            recorder.watch(primal.id, tangent)
+                    recorder.watch(value.id, tangents[i])
+            recorder.watch(primal.id, tangents[i])
+        return 0
 
-    def jvp(
-        self,
-        primals: Any,
-        unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
-    ) -> Any:
+    def jvp(self, primals, unconnected_gradients=UnconnectedGradients.NONE):
         """Look up the Jacobian-vector products of tensors. Nothing is computed.
 
         It may be asked as often as you like, inside the ``with`` block and after it. What is asked
@@ -232,121 +239,117 @@ class ForwardAccumulator:
         >>> accumulator.jvp(z)
         {'product': Tensor(5.), 'square': Tensor(4.)}
         """
-        unconnected = parse_unconnected(unconnected_gradients)
-        return nest.map_structure(lambda primal: self._jvp(primal, unconnected), primals)
+        if unconnected_gradients is not NONE:
+            unconnected_gradients = parse_unconnected(unconnected_gradients)
+        return map_structure(
+            lambda primal: self.tangent_of_any(primal, unconnected_gradients), primals)
 
-    def _jvp(self, primal: Any, unconnected: UnconnectedGradients) -> Any:
+    cdef object tangent_of_any(self, primal, unconnected):
         if isinstance(primal, IndexedSlices):
-            values = self._jvp(primal.values, unconnected)
+            values = self.tangent_of_any(primal.values, unconnected)
             if values is None:
                 return None
             if self._recorder.use_batch:
-                return _dense_batch(primal, values)
+                return dense_batch(primal, values)
             return IndexedSlices(values, primal.indices, primal.dense_shape)
         if not isinstance(primal, Tensor):
             raise TypeError(
                 f"jvp takes tensors and variables that an accumulator followed, got "
-                f"{type(primal).__name__}"
-            )
+                f"{type(primal).__name__}")
         tangent = fetch(self._recorder, primal.id)
-        if tangent is None and unconnected is UnconnectedGradients.ZERO:
-            if not self._batch_shape:
-                return zeros(primal.spec.extents, primal.dtype)
-            if not primal.spec.known or None in self._batch_shape:
-                batch = self._a_batch
-                if batch is None:
-                    batch = zeros(self._batch_shape, primal.dtype)
-                return zeros_in_batch(batch, primal)
-            return zeros(self._batch_shape + primal.shape, primal.dtype)
+        if tangent is None and unconnected is not NONE:
+            return self.zeros_like(primal)
         return tangent
 
+    cdef object zeros_like(self, primal):
+        if not self.batch_shape:
+            return zeros(primal.spec.extents, primal.dtype)
+        if not primal.spec.known or None in self.batch_shape:
+            batch = self.a_batch
+            if batch is None:
+                batch = zeros(self.batch_shape, primal.dtype)
+            return zeros_in_batch(batch, primal)
+        return zeros(self.batch_shape + primal.shape, primal.dtype)
 
-def has_detached(accumulator: ForwardAccumulator) -> bool:
+
+def has_detached(ForwardAccumulator accumulator not None) -> bool:
     """Tell whether a value that an accumulator follows left its tensor on the way."""
     return accumulator._recorder.detached
 
 
-def require_same_structure(primals: Any, tangents: Any) -> None:
+cpdef int require_same_structure(primals, tangents) except -1:
     """Raise unless tangents are structured as their primals."""
     try:
-        nest.assert_same_structure(primals, tangents)
+        assert_same_structure(primals, tangents)
     except ValueError as error:
         raise ValueError(
             f"the tangents are not structured as the primals: {error}. A list is a structure; for "
-            "a primal that is one array make it an array, too (numpy.array)"
-        ) from error
+            "a primal that is one array make it an array, too (numpy.array)") from error
+    return 0
 
 
-def _converted(position: int, primal: Any, tangent: Any, use_batch: bool) -> Tensor | None:
-    """Return a tangent as a tensor of the primal's dtype; None if the primal can have none."""
+cdef Tensor converted(Py_ssize_t position, primal, tangent, bint use_batch):
+    """A tangent as a tensor of the primal's dtype; None if the primal can have none."""
+    cdef Tensor result
     if not isinstance(primal, Tensor):
         raise TypeError(
             f"primal {position} is a {type(primal).__name__}: only tensors and variables can be "
-            "followed; convert it with cytape.constant and compute with the result"
-        )
-    if not primal.spec.trainable:
-        _warn(position, primal)
+            "followed; convert it with cytape.constant and compute with the result")
+    if not (<Tensor>primal).held.spec.trainable:
+        warn_of(position, primal)
         return None
     if tangent is None:
         raise TypeError(
-            f"the tangent of primal {position} is None: leave the primal out, or pass zeros"
-        )
-    tangent = convert_to_tensor(tangent)
-    expected = (*tangent.shape[:1], *primal.shape) if use_batch else primal.shape
-    if not may_fit(tangent.shape, expected) or (use_batch and not tangent.ndim):
+            f"the tangent of primal {position} is None: leave the primal out, or pass zeros")
+    result = convert_to_tensor(tangent)
+    if not use_batch and result.held.spec is (<Tensor>primal).held.spec:
+        return result
+    expected = (*result.shape[:1], *primal.shape) if use_batch else primal.shape
+    if not may_fit(result.shape, expected) or (use_batch and not result.ndim):
         raise ValueError(
-            f"the tangent of primal {position} has shape {tangent.shape}, the primal {primal.shape}"
+            f"the tangent of primal {position} has shape {result.shape}, the primal {primal.shape}"
             + (
                 ": with use_batch it needs one more leading axis"
                 if use_batch
                 else ": with use_batch=True it is a batch of directions"
-                if tangent.shape[1:] == primal.shape
-                else ""
-            )
-        )
-    if tangent.dtype == primal.dtype:
-        return tangent
-    if not np.can_cast(tangent.dtype, primal.dtype, "same_kind"):
+                if result.shape[1:] == primal.shape
+                else ""))
+    if result.dtype == primal.dtype:
+        return result
+    if not np.can_cast(result.dtype, primal.dtype, "same_kind"):
         raise TypeError(
-            f"the tangent of primal {position} is {tangent.dtype}, the primal {primal.dtype}"
-        )
-    return tangent.astype(primal.dtype)
+            f"the tangent of primal {position} is {result.dtype}, the primal {primal.dtype}")
+    return result.astype(primal.dtype)
 
 
-def _warn(position: int, primal: Tensor) -> None:
+cdef int warn_of(Py_ssize_t position, primal) except -1:
     global _warned
     if _warned < WARNINGS:
         _warned += 1
-        warn(
-            f"primal {position} is of dtype {primal.dtype} and is not followed: only floating "
-            "point and complex tensors have tangents"
-        )
+        warn(f"primal {position} is of dtype {primal.dtype} and is not followed: only floating "
+             "point and complex tensors have tangents")
+    return 0
 
 
-def _require_distinct(primals: list) -> None:
-    if len({primal.id for primal in primals}) < len(primals):
+cdef int require_distinct(list primals) except -1:
+    if len(primals) > 1 and len({primal.id for primal in primals}) < len(primals):
         raise ValueError(
             "a tensor is listed multiple times among the primals; if that is meant, list it once, "
-            "with the sum of its tangents"
-        )
+            "with the sum of its tangents")
+    return 0
 
 
-def _batch_shape(shapes: set[tuple]) -> tuple[int, ...]:
-    """Return the leading axis that all tangents share, as a shape."""
+cdef tuple common_batch_shape(set shapes):
+    """The leading axis that all tangents share, as a shape."""
     if len(shapes) > 1:
         raise ValueError(
-            f"the tangents have different numbers of directions, {sorted(n for n, in shapes)}"
-        )
+            f"the tangents have different numbers of directions, {sorted([n for n, in shapes])}")
     return shapes.pop()
 
 
-def _dense_batch(slices: IndexedSlices, tangents: Tensor) -> Tensor:
-    """Return the tangents of sparse values as dense tensors, along their axis of directions."""
+cdef object dense_batch(slices, Tensor tangents):
+    """The tangents of sparse values as dense tensors, along their axis of directions."""
     if not len(tangents):
         return zeros((0, *slices.to_tensor().shape), tangents.dtype)
-    return stack(
-        [
-            IndexedSlices(tangent, slices.indices, slices.dense_shape).to_tensor()
-            for tangent in tangents
-        ]
-    )
+    return stack([IndexedSlices(tangent, slices.indices, slices.dense_shape).to_tensor()
+                  for tangent in tangents])

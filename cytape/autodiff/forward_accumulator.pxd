@@ -1,0 +1,18 @@
+# ForwardAccumulator: a recorder of tangents that users enter, and ask for Jacobian-vector products.
+
+from cytape.tensor.state cimport TangentRecorder
+from cytape.tensor.tensor cimport Tensor
+
+cdef class ForwardAccumulator:
+    cdef readonly TangentRecorder _recorder
+    cdef tuple batch_shape    # the axis of directions: (n,); () without, and (0,) for none so far
+    cdef Tensor a_batch       # a batch of tangents, where it is not known how many they are
+    cdef Py_ssize_t n_followed
+    cdef object __weakref__
+    cdef dict __dict__        # users may give it attributes
+
+    cdef int follow(self, list primals, list tangents) except -1
+    cdef object tangent_of_any(self, primal, unconnected)
+    cdef object zeros_like(self, primal)
+
+cpdef int require_same_structure(primals, tangents) except -1

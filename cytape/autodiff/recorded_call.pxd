@@ -1,0 +1,17 @@
+# RecordedCall: a call of a function on a tape of its own.
+
+from cytape.tensor.state cimport Recorder
+
+cdef class RecordedCall:
+    cdef readonly object value     # what the function returned
+    cdef readonly object aux       # what else it computed, for the caller
+    cdef readonly bint arrays_out  # whether the caller gets arrays
+    cdef object fun
+    cdef object argnums
+    cdef object selected           # the chosen arguments, as they came
+    cdef list sources              # the tensors that stand for their leaves
+    cdef Recorder recorder
+
+    cdef int report(self, list connected) except -1
+    cdef tuple arguments_that_left(self, list argument_of, list places)
+    cdef list connected(self, list targets, list sources)

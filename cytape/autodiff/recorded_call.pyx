@@ -1,0 +1,99 @@
+"""What is differentiated in reverse mode by functions of functions: a call on a tape of its own."""
+
+from cytape.autodiff.transformed cimport call_followed, export, has_tensors, replace_arguments
+from cytape.ops.engine.gradients cimport gradients_of
+from cytape.tensor.nest cimport flatten, pack_sequence_as
+from cytape.tensor.recorders cimport enter, leave, new_recorder
+from cytape.tensor.tensor cimport Tensor
+
+from cytape.autodiff.backward import densify, zeros
+from cytape.autodiff.unconnected import report_unconnected
+from cytape.tensor.state import MOST_DETACHED, unrecorded
+
+
+cdef class RecordedCall:
+    """One call of a function on a tape of its own, with new tensors for chosen arguments.
+
+    The tensors are new also where an argument is a tensor already: the function may reach that one
+    by another way, say as another argument, and there it is a constant.
+    """
+
+    def __init__(self, fun, tuple args, dict kwargs, argnums, bint has_aux):
+        cdef Tensor source
+        self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
+        self.fun = fun
+        self.argnums = argnums
+        self.selected, self.sources, new_args = replace_arguments(fun, args, argnums, kwargs)
+        self.recorder = new_recorder(False, False)
+        self.recorder.detached = {}
+        for source in self.sources:
+            self.recorder.watch_id(source.held.id)
+        enter(self.recorder)
+        try:
+            self.value, aux = call_followed(fun, new_args, kwargs, has_aux)
+        finally:
+            if self.recorder.entry is not None:
+                leave(self.recorder)
+        self.aux = export(aux, self.arrays_out) if has_aux else None
+
+    def gradients(self, list outputs, list seeds=None, bint keep=False):
+        """Differentiate; dense, zeros where unconnected, packed like the chosen arguments."""
+        cdef list found, connected
+        cdef Py_ssize_t i
+        # Where values left it may be asked once more.
+        keep = keep or bool(self.recorder.detached)
+        found = gradients_of(self.recorder, outputs, self.sources, seeds, keep)
+        connected = [gradient is not None for gradient in found]
+        if False in connected:
+            self.report(connected)
+        for i, source in enumerate(self.sources):
+            if found[i] is None:
+                found[i] = zeros(source.spec.extents, source.dtype)
+            elif type(found[i]) is not Tensor:
+                found[i] = densify(found[i])
+        return pack_sequence_as(self.selected, found)
+
+    cdef int report(self, list connected) except -1:
+        """Say for which of the chosen arguments no part is connected to the result."""
+        by_number = [(self.argnums, self.selected)]
+        if not isinstance(self.argnums, int):
+            by_number = list(zip(self.argnums, self.selected, strict=True))
+        argument_of = [i for i, part in by_number for _ in flatten(part)]
+        reached = {i for i, found in zip(argument_of, connected, strict=True) if found}
+        lost = set(argument_of) - reached
+        left, certain = self.arguments_that_left(
+            argument_of, [i for i, found in enumerate(connected) if not found])
+        detached = bool(lost & left if lost else left)
+        what = "argument " + " and ".join(map(str, sorted(lost & left or lost)))
+        report_unconnected(self.fun, what, bool(lost), detached, not certain)
+        return 0
+
+    cdef tuple arguments_that_left(self, list argument_of, list places):
+        """On which of some sources' arguments values depend that left their tensors.
+
+        And whether these are certain to be all.
+        """
+        cdef list noted = list((self.recorder.detached or {}).values())
+        sources = [self.sources[i] for i in places]
+        if noted and len(sources) == len(self.sources):  # what is noted depends on one of them
+            left = self.connected(noted, sources) or [True] * len(sources)
+            return {argument_of[i] for i, of_it in zip(places, left, strict=True)
+                    if of_it}, True
+        found, certain = [False] * len(places), len(noted) < MOST_DETACHED
+        together = self.connected(noted, sources)
+        for one in [together] if together else [self.connected([x], sources) for x in noted]:
+            if one is None:
+                certain = False
+            else:
+                found = [a or b for a, b in zip(found, one, strict=True)]
+        return {argument_of[i] for i, of_it in zip(places, found, strict=True)
+                if of_it}, certain
+
+    cdef list connected(self, list targets, list sources):
+        """On which sources targets depend, None if an op fails that nobody has asked for."""
+        try:
+            with unrecorded():
+                found = gradients_of(self.recorder, targets, sources, None, True)
+        except Exception:
+            return None
+        return [gradient is not None for gradient in found]

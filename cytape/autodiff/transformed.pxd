@@ -1,0 +1,18 @@
+# What transforms of functions share: callables, arguments as tensors, results as arrays.
+
+from cytape.tensor.tensor cimport Tensor
+
+cdef class Transformed:
+    cdef object rule
+    cdef object fun
+    cdef readonly tuple _options
+    cdef object __weakref__
+    cdef dict __dict__
+
+cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux)
+cpdef bint has_tensors(structure) except -1
+cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=*)
+cpdef Tensor new_tensor(fun, position, value)
+cpdef Tensor new_source(fun, position, value)
+cpdef Tensor output_of(fun, value)
+cpdef export(structure, bint arrays_out)
