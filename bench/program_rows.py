@@ -1,10 +1,13 @@
-"""Rows about whole programs: their gradients, and what a live tape costs their forward pass."""
+"""Rows about whole programs: their gradients, and what a live tape costs their forward pass.
+
+And about the smallest of programs, where what stands around them is everything.
+"""
 
 import numpy as np
 
 import cytape
 from bench import reference_ops
-from bench.report import faster, multiple
+from bench.report import Row, faster, multiple
 from bench.timing import Effort, Program, best_seconds
 from bench.workloads import small_array_workloads, workloads
 from cytape.testing import numerical_jvp
@@ -75,6 +78,7 @@ def program_rows(smoke):
         check_against_reference(workload)
     yield from rows_against_reference(small_arrays, effort)
     yield from rows_of_live_tapes(small_arrays, effort)
+    yield from rows_of_one_op(effort)
     yield from rows_against_numpy(workloads(smoke), effort)
 
 
@@ -103,6 +107,22 @@ def rows_of_live_tapes(small_arrays, effort):
         ], effort)
         yield multiple(group, workload.name, without, live, at_most=1.25)
         yield multiple(group, f"{workload.name}, and the tape dropped", without, dropped)
+
+
+def rows_of_one_op(effort):
+    x, direction = np.linspace(0.1, 1.0, 10), np.ones(10)
+    gradient = cytape.grad(lambda x: cytape.numpy.sum(x))
+    jacobian = cytape.jacfwd(lambda x: cytape.numpy.sin(x))
+    np.testing.assert_array_equal(gradient(x), np.ones(10))
+    np.testing.assert_allclose(jacobian(x), np.diag(np.cos(x)), rtol=1e-12)
+    for name, program, at_most in (
+        ("grad", call(gradient, x), 4.0),
+        ("jvp", call(cytape.jvp, lambda x: cytape.numpy.sin(x), (x,), (direction,)), 6.0),
+        ("jacfwd", call(jacobian, x), 12.0),
+    ):
+        (seconds,) = best_seconds([program], effort)
+        yield Row("a function of one op on 10 numbers, differentiated", name, 1e6 * seconds,
+                  unit="us", at_most=at_most, details={"cytape_s": seconds})
 
 
 def rows_against_numpy(all_workloads, effort):
