@@ -27,8 +27,8 @@ from cytape.autodiff.transformed import (
     name_of,
     output_of,
     replace_arguments,
+    report_unconnected,
 )
-from cytape.autodiff.unconnected import report_unconnected
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules

@@ -32,9 +32,9 @@ from cytape.autodiff.transformed import (
     has_tensors,
     new_source,
     output_of,
+    report_unconnected,
     require_result,
 )
-from cytape.autodiff.unconnected import report_unconnected
 from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import where
 from cytape.ops.engine.custom_op import CustomOp, custom_call

@@ -7,7 +7,7 @@ from cytape.tensor.recorders cimport enter, leave, new_recorder
 from cytape.tensor.tensor cimport Tensor
 
 from cytape.autodiff.backward import densify, zeros
-from cytape.autodiff.unconnected import report_unconnected
+from cytape.autodiff.transformed import report_unconnected
 from cytape.tensor.state import MOST_DETACHED, unrecorded
 
 

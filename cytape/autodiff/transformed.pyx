@@ -13,9 +13,10 @@ import types
 
 import numpy as np
 
-from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
 from cytape.ops.creation import identity_op
 from cytape.tensor.nest import map_structure, paths
+from cytape.tensor.notices import warn
 
 cnp.import_array()
 
@@ -203,3 +204,39 @@ cpdef as_array(leaf):
     except (DetachedError, SymbolicTensorError):  # the latter of a variable, in a graph
         return leaf
     return PyArray_NewCopy(array, cnp.NPY_KEEPORDER) if cnp.PyArray_NDIM(array) else array[()]
+
+
+def report_unconnected(fun, str what, bint wholly, bint detached, bint unsure=False):
+    """Raise or warn because a function's result does not depend on what it is differentiated in.
+
+    Parameters
+    ----------
+    fun : callable
+    what : str
+        Its arguments in question.
+    wholly : bool
+        Whether it depends on no part of them.
+    detached : bool
+        Whether a value that depends on them was taken out of a tensor.
+    unsure : bool, optional
+        Whether it cannot be told of some value that was.
+    """
+    left = "a value left its tensor by numpy(), item() or tolist()"
+    advice = (
+        "Compute with the tensors themselves, by cytape.numpy; where the derivative is to stop, "
+        "take the value of cytape.stop_gradient(tensor)")
+    if wholly and detached:
+        raise DetachedError(
+            f"the result of {name_of(fun)} does not depend on {what}, but on the way {left}: "
+            f"the derivative was lost there. {advice}")
+    if wholly and not isinstance(fun, Transformed):  # that of a derivative may well vanish
+        warn(
+            f"the result of {name_of(fun)} does not depend on {what} by differentiable functions: "
+            "the derivative is zero" + (
+                f", unless it was lost where {left}. {advice}" if unsure else ""),
+            UnconnectedGradientWarning)
+    elif detached or unsure:
+        warn(
+            f"some derivatives of {name_of(fun)} are zero, and on the way {left}: were they lost "
+            f"there? {advice}",
+            UnconnectedGradientWarning)
