@@ -87,7 +87,13 @@ def _side_by_side(results, operands, *, axis, casting, **_):
 
 def _upon_each_other(results, operands, *, axis, casting, **_):
     np.can_cast(results[0].dtype, results[0].dtype, casting)
-    yield from zip(np.moveaxis(results[0], axis, 0), operands, strict=True)
+    yield from zip(_views(results[0], axis), operands, strict=True)
+
+
+def _views(x, axis):
+    """Return the slices of an array as views; to go through a vector would make scalars."""
+    x = np.moveaxis(x, axis, 0)
+    return [x[i, ...] for i in range(len(x))]
 
 
 concatenate_op = structural(
@@ -252,7 +258,7 @@ unstack_op = structural(
     "Unstack",
     lambda x, *, axis, count=None: tuple(np.moveaxis(x, axis, 0)),
     lambda results, operands, *, axis, count=None: zip(
-        results, np.moveaxis(operands[0], axis, 0), strict=True
+        results, _views(operands[0], axis), strict=True
     ),
     transpose=lambda op, *gs: stack(gs, op.attrs["axis"]),
     batched=lambda x, axis, count=None: unstack_op(x, axis=axis_in_batch(axis, x.ndim)),
