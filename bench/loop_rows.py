@@ -50,6 +50,7 @@ def loop_rows(smoke):
     yield row_of_branch(10 if smoke else 1000, effort)
     yield row_of_gradient_with_branch(n, effort)
     yield row_of_elements([100, 200] if smoke else [50_000, 100_000], effort)
+    yield row_of_writes([100, 200] if smoke else [20_000, 40_000, 100_000, 200_000], effort)
 
 
 def row_of_gradient(n, effort):
@@ -105,6 +106,28 @@ def row_of_elements(lengths, effort):
     return multiple(
         GROUP, f"gradient of a loop over the elements of {long:,} numbers, of {short:,}",
         baseline, seconds, at_most=2.3)
+
+
+def row_of_writes(lengths, effort):
+    """Return a row about a carried array: the worst of the ratios of pairs of lengths."""
+    def gradient_of(n):
+        @cytape.function
+        def total(x):
+            array = cytape.TensorArray("float64", size=n, element_shape=()).write(0, x)
+            _, array = cytape.while_loop(
+                lambda i, array: i < n,
+                lambda i, array: (i + 1, array.write(i, cnp.sin(array.read(i - 1)))),
+                (cytape.constant(1), array))
+            return cnp.sum(array.stack())
+
+        return warm(cytape.function(cytape.grad(total)), cytape.constant(0.7))
+
+    seconds = best_seconds([gradient_of(n) for n in lengths], effort)
+    pairs = zip(seconds[::2], seconds[1::2], strict=True)
+    short, long = max(pairs, key=lambda pair: pair[1] / pair[0])
+    return multiple(
+        GROUP, f"gradient of {lengths[1]:,} or {lengths[-1]:,} writes to an array, of half as many",
+        short, long, at_most=2.3)
 
 
 def row_of_gradient_with_branch(n, effort):

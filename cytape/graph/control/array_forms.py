@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -14,16 +14,26 @@ from cytape.graph.control.array_ops import (
     checked_op,
     confirmed_op,
     mark_op,
-    out_of_range,
     resized_op,
     taken_op,
     update_rows_op,
-    written_before,
 )
-from cytape.tensor.making import convert_to_tensor
+from cytape.graph.control.row_program import out_of_range, written_before
+from cytape.ops.joining import stack
+from cytape.ops.shared.conform import broadcast_to
+from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["Elements", "Rows", "Shape", "as_index", "has_value", "is_known", "merged", "numbers"]
+__all__ = [
+    "Elements",
+    "Rows",
+    "Shape",
+    "as_index",
+    "has_value",
+    "is_known",
+    "merged",
+    "numbers",
+]
 
 Shape = tuple[int | None, ...] | None
 
@@ -135,6 +145,31 @@ class Elements:
         """Return all elements that there are."""
         found = self._history.by_index.items()
         return {i: x for i, (number, x) in found if number < self.n_writes}
+
+    def stacked(
+        self, n: int, zeros: Callable[[int], Tensor]
+    ) -> tuple[Tensor | None, np.ndarray]:
+        """Return n rows, None if no element is written, and which of them are written.
+
+        Parameters
+        ----------
+        n : int
+        zeros : callable
+            Returns zeros for the element of an index.
+        """
+        elements = self.by_index()
+        places = sorted(elements)
+        written = np.zeros(n, bool)
+        written[places] = True
+        if not places:
+            return None, written
+        rows = stack([elements[i] for i in places])
+        if len(places) == n:
+            return rows, written
+        other, n_rows = zeros(int(np.argmin(written))), np.asarray(n)
+        blank = (broadcast_to(constant(0, other.dtype), (n, *other.shape))
+                 if is_known(other.shape) else blank_like_op(other, n_rows))
+        return update_rows_op(blank, rows, np.asarray(places), n_rows, axis=0), written
 
     def find(self, index: int) -> Tensor | None:
         """Return an element, None if it was not written."""

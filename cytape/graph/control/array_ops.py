@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cytape.graph.control.row_program import out_of_range, run_in_plans, written_before
 from cytape.ops.engine.declare import general, multilinear, nondifferentiable
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
@@ -27,13 +28,11 @@ __all__ = [
     "cleared_op",
     "confirmed_op",
     "mark_op",
-    "out_of_range",
     "placed_op",
     "positions_op",
     "resized_op",
     "taken_op",
     "update_rows_op",
-    "written_before",
 ]
 
 
@@ -46,22 +45,6 @@ def capacity(size: int) -> int:
     [0, 1, 2, 4, 8, 8]
     """
     return 1 << (size - 1).bit_length() if size > 0 else 0
-
-
-def out_of_range(index: int, size: int) -> IndexError:
-    """Return the error of an index that an array does not have."""
-    return IndexError(
-        f"TensorArray: index {index} is out of range for size {size} (one with dynamic_size=True "
-        "grows when it is written to)"
-    )
-
-
-def written_before(index: int) -> ValueError:
-    """Return the error of a second write."""
-    return ValueError(
-        f"TensorArray: index {index} is written a second time; write elsewhere, or to the array as "
-        "it was before"
-    )
 
 
 def _marked(written, index):
@@ -90,7 +73,7 @@ def _taken(x, index, n_rows, *, axis):
     return x[_at(index, axis)]
 
 
-def _placed(rows, index, n_rows, *, axis):
+def _placed(rows, index, n_rows, *, axis, extent=None):
     shape = rows.shape[:axis] + (int(n_rows),) + rows.shape[axis + index.ndim :]
     placed = np.zeros(shape, rows.dtype)
     if index.ndim:
@@ -120,7 +103,8 @@ def _updated(x, rows, index, n_rows, *, axis):
 
 def _update_vjp(op, g):
     index, n_rows = op.inputs[2:]
-    return cleared_op(g, index, **op.attrs), taken_op(g, index, n_rows, **op.attrs), None, None
+    row = taken_op(g, index, n_rows, **op.attrs)  # first, so that then `g` is free
+    return cleared_op(g, index, **op.attrs), row, None, None
 
 
 def _update_tangent(op, t, rows, axis):
@@ -128,7 +112,7 @@ def _update_tangent(op, t, rows, axis):
     if rows is None:
         return cleared_op(t, index, axis=axis)
     if t is None:
-        return placed_op(rows, index, n_rows, axis=axis)
+        return placed_op(rows, index, n_rows, axis=axis, extent=_extent(op))
     return update_rows_op(t, rows, index, n_rows, axis=axis)
 
 
@@ -140,7 +124,7 @@ def _resized(x, n_rows, new_n_rows, *, axis):
 
 
 def _later(op):
-    return {"axis": op.attrs["axis"] + 1}
+    return {**op.attrs, "axis": op.attrs["axis"] + 1}
 
 
 def _with_axis(shape, axis, *extents):
@@ -151,9 +135,14 @@ def _taken_spec(x, index, n_rows, *, axis):
     return symbolic_spec(_with_axis(x.shape, axis, *index.shape), x.dtype)
 
 
-def _placed_spec(rows, index, n_rows, *, axis):
+def _placed_spec(rows, index, n_rows, *, axis, extent=None):
     after = axis + index.ndim
-    return symbolic_spec((*rows.shape[:axis], None, *rows.shape[after:]), rows.dtype)
+    return symbolic_spec((*rows.shape[:axis], extent, *rows.shape[after:]), rows.dtype)
+
+
+def _extent(op):
+    shape = op.input_specs[0].shape
+    return None if shape is None else shape[op.attrs["axis"]]
 
 
 def _open_spec(x, *_, axis):
@@ -161,10 +150,11 @@ def _open_spec(x, *_, axis):
 
 
 taken_op: MultilinearOp = multilinear(
-    "TakeRows", _taken, lambda op, g, *at: placed_op(g, *at, **op.attrs),
+    "TakeRows", _taken, lambda op, g, *at: placed_op(
+        g, *at, **op.attrs, extent=_extent(op)),
     batched=lambda op, _, t, *at: taken_op(t, *at, **_later(op)), shape_rule=_taken_spec)
 placed_op: MultilinearOp = multilinear(
-    "PlaceRows", _placed, lambda op, g, *at: taken_op(g, *at, **op.attrs),
+    "PlaceRows", _placed, lambda op, g, *at: taken_op(g, *at, axis=op.attrs["axis"]),
     batched=lambda op, _, t, *at: placed_op(t, *at, **_later(op)), shape_rule=_placed_spec)
 cleared_op: MultilinearOp = multilinear(
     "ClearRows", _cleared, lambda op, g, index: cleared_op(g, index, **op.attrs),
@@ -180,9 +170,9 @@ resized_op: MultilinearOp = multilinear(
     "Resized", _resized, lambda op, g, n, new_n: resized_op(g, new_n, n, **op.attrs),
     batched=lambda op, _, t, *ns: resized_op(t, *ns, **_later(op)), shape_rule=_open_spec)
 mark_op = nondifferentiable("MarkWritten", _marked, shape_rule=lambda written, index: written)
-confirmed_op: MultilinearOp = multilinear(
-    "Confirmed", lambda x, written: x, lambda op, g, written: g,
-    batched=lambda op, _, t, written: t, shape_rule=lambda x, written: x)
+confirmed_op = general(
+    "Confirmed", lambda x, written: x, lambda op, g: (g, None), lambda op, t, _: t,
+    saved_inputs=(), batched=lambda op, t, _: t, shape_rule=lambda x, written: x)
 checked_op = nondifferentiable("Checked", _checked, shape_rule=lambda index, size: index)
 capacity_op = nondifferentiable(
     "Capacity", lambda size: np.asarray(capacity(int(size))),
@@ -197,3 +187,8 @@ blank_like_op = nondifferentiable(
 positions_op = nondifferentiable(
     "Positions", lambda x: np.arange(len(x)), shape_rule=lambda x: symbolic_spec(
         None if x.shape is None else x.shape[:1], np.int64))
+
+for _op, _kind in (
+        (taken_op, "take"), (placed_op, "place"), (cleared_op, "clear"), (update_rows_op, "write"),
+        (mark_op, "mark"), (checked_op, "check"), (confirmed_op, "confirm")):
+    run_in_plans(_op, _kind)

@@ -18,9 +18,8 @@ from cytape.graph.control.agreement import (
 )
 from cytape.graph.control.checkpointed_loops import Checkpoints
 from cytape.graph.control.conditional import call_branch
-from cytape.graph.control.loop_functions import Program
+from cytape.graph.control.loop_functions import Program, settled
 from cytape.graph.control.loops import Loop, ragged_places
-from cytape.graph.control.tensor_array import settled
 from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
@@ -116,7 +115,8 @@ def either(
         (body, of_true), (other_body, of_false) = functions
         who = " and ".join(called)
         check_structures(f"the results of {who}", of_true, of_false)
-        of_true, of_false = settled(of_true, of_false), settled(of_false, of_true)
+        of_true, of_false = (
+            settled(of_true, of_false, "result"), settled(of_false, of_true, "result"))
         leaves = _agreeing(who, body, of_true, other_body, of_false)
         traces, assigned = _branches([body, other_body], leaves)
         results = iter(call_branch(

@@ -1,6 +1,10 @@
 from cpython.exc cimport PyErr_CheckSignals
+from cytape.graph.run.code cimport Code
 from cytape.graph.run.executable cimport Executable
+from cytape.graph.run.plan cimport Plan
+from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.value cimport Value, array_of, copy_of_array, value_of_array
+from libc.stdint cimport int32_t
 
 from .branch_program cimport emit_branch
 from .loop_program cimport emit_loop
@@ -8,6 +12,11 @@ from .loop_program cimport emit_loop
 import numpy as np
 
 from cytape.errors import GraphError
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.passes import optimise
+
+cdef enum:
+    MOST_ALONE = 64   # plans of calls of loops, as many as of one function
 
 
 cdef class CondOp(ValueOp):
@@ -41,6 +50,21 @@ cdef class LoopOp(ValueOp):
 
     def __cinit__(self, *_, **__):
         self.emitter = <void*>emit_loop
+
+    cdef list run_node(self, Code code, int32_t node, list values):
+        """Run a plan of the call alone, now that shapes are known, if that calls no Python."""
+        cdef tuple specs = tuple([(<Value>value).spec for value in values])
+        cdef Plan plan
+        if self.stateful:
+            return self.run_values(values, code.graph.attrs[node])
+        if (node, specs) not in code.alone:
+            if len(code.alone) == MOST_ALONE:
+                code.alone.clear()
+            code.alone[node, specs] = plan_of_call(code.graph, node, specs)
+        plan = code.alone[node, specs]
+        if plan is None:
+            return self.run_values(values, code.graph.attrs[node])
+        return plan.run_values(list(dict(zip(code.graph.inputs_of(node), values)).values()))
 
     cpdef list run_values(self, list values, dict attrs):
         cdef Executable body = attrs["body"].executable, condition = None
@@ -76,6 +100,13 @@ cdef class LoopOp(ValueOp):
         return [value_of_array(np.asarray(count, np.int64)), *variables,
                 *[value_of_array(array) for array in kept_arrays(
                     kept, specs, attrs["ragged_kept"])]]
+
+
+cdef Plan plan_of_call(SymbolicGraph graph, int32_t node, tuple specs):
+    cdef dict operands = dict(zip(graph.inputs_of(node), specs))
+    cdef Plan plan = Plan(optimise(
+        Subgraph(graph, tuple(operands), tuple(graph.outputs_of(node))), list(operands.values())))
+    return None if plan.n_calls else plan
 
 
 cdef bint is_true(Value predicate) except -1:

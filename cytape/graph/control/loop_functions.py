@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cytape.graph.control.agreement import as_predicate, check_structures, next_values
-from cytape.graph.control.tensor_array import TensorArray, settled
+from cytape.graph.control.array_forms import is_known
+from cytape.graph.control.tensor_array import TensorArray
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.shared.grouping import may_agree
@@ -16,7 +17,7 @@ from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["Program"]
+__all__ = ["Program", "settled"]
 
 
 class Program:
@@ -98,7 +99,7 @@ class Program:
                 arguments.append(
                     None if tensor is None else trial.argument(tensor.shape, tensor.dtype))
             results = self._results(nest.pack_sequence_as(loop_vars, arguments))
-        loop_vars = settled(loop_vars, results)
+        loop_vars = settled(loop_vars, results, "loop_vars")
         places = nest.paths(loop_vars, "loop_vars")
         for place, leaf in zip(places, nest.flatten(loop_vars), strict=True):
             if leaf is None:
@@ -135,6 +136,9 @@ class Program:
         if self._unpacked:
             kind = type(self._loop_vars)
             results = kind(results) if isinstance(results, (list, tuple)) else kind([results])
+        for leaf in nest.flatten(results, expand=False):
+            if isinstance(leaf, TensorArray):
+                leaf.use()
         check_structures("loop_vars and the results of body", self._loop_vars, results)
         return results
 
@@ -149,6 +153,25 @@ class Program:
         for i, tensor in zip(tensors, checked, strict=True):
             results[i] = tensor
         return results
+
+
+def settled(structure: Any, like: Any, word: str) -> Any:
+    """Tell arrays that lack the shape of their elements those of a structure that agrees."""
+    leaves = nest.flatten(structure, expand=False)
+    places = nest.paths(structure, word, False)
+    for i, other in enumerate(nest.flatten(like, expand=False)):
+        if not isinstance(other, TensorArray) or not leaves[i].is_open or other.is_open:
+            continue
+        if not is_known(other.element_shape):
+            raise ValueError(
+                f"{places[i]} needs to know the shape of its elements before a loop or a branch "
+                f"writes to it, and what that writes has the shape {other.element_shape} in this "
+                "graph, where only a run tells what is None (reduce_retracing=True and unknown "
+                "extents of an input_signature do that): write an element before, or pass "
+                "TensorArray an element_shape without None"
+            )
+        leaves[i] = leaves[i].told(other.element_shape)
+    return nest.pack_sequence_as(structure, leaves, expand=False)
 
 
 def _checked_shape(place: str, shape: Any) -> tuple:

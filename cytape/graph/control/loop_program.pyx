@@ -2,54 +2,38 @@ cimport cython
 from cpython.exc cimport PyErr_SetString
 from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, spend_without_gil
 from cytape.core.memory cimport release, resize
+from cytape.graph.passes.rewriting cimport RewrittenGraph, set_spec
 from cytape.graph.run.executor cimport Frame
 from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
 from cytape.graph.run.layout cimport SMALL_BYTES, STACKED, Stack, clear_stacks
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL
 from cytape.tensor.buffer cimport Buffer, new_buffer
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.spec cimport Spec, symbolic_spec
 from libc.stdint cimport int64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 from numpy cimport NPY_INT64, npy_intp
 
 from .nested cimport (
     Piece, Port, contiguous, feed_port, fetch_port, give, is_predicate, nbytes_of, nested_code,
     new_frame, operand_spec, operands_of, row_bytes_of, row_spec, run_piece)
+from .stack_rows cimport RowsRead, RowsWritten, fits, give_back, give_row
 
 from cytape.errors import GraphError
 
 cdef object graph_error = GraphError
 
-cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
-
 cdef enum:
-    PREALLOCATED = 1 << 26   # bytes that a stack may take at once where the limit may be far away
-    RETURNED = 1 << 22       # bytes of a stack that are given back at a time
+    PREALLOCATED = 1 << 26  # bytes that a stack may take at once where the limit may be far away
 
 cdef struct Variable:
     npy_intp nbytes
-    bint is_large
+    bint is_large, stays
     char* present            # where its value is
     char* next               # ... and the next one will be
     char* told               # what the body was told of the former
     int moved, spare         # large: the variables whose memory is the next one of this, or free
     Port into, out, into_condition
-
-cdef struct RowsRead:
-    Port port
-    int operand, lengths     # lengths: -1, or the operand that they are
-    bint is_stack, lengths_are_stack, is_last_use
-    npy_intp row_bytes
-    npy_intp extent, total   # rows that there are; ragged: before the next slice
-    npy_intp n_lengths
-
-cdef struct RowsWritten:
-    Port port
-    int operand, lengths
-    npy_intp row_bytes
 
 cdef struct Same:
     Port port
@@ -63,6 +47,7 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
     cdef int n = attrs["n_variables"], n_rows = attrs["n_stacks"], i
     cdef LoopProgram program
     cdef list symbols, specs, row_specs
+    cdef npy_intp copied = 0
     cdef int32_t symbol
     if op.stateful or attrs["reverse"] and (
             attrs["condition"] is not None or attrs["ragged_kept"]):
@@ -82,29 +67,32 @@ cdef bint emit_loop(Code code, int32_t node, Op op) except -1:
     program.body = nested_code(
         attrs["body"],
         program.variable_specs + row_specs + [specs[i] for i in attrs["body_inputs"]],
-        n, n + n_rows)
+        tuple(range(n)), n + n_rows, n)
     program.attrs = attrs
     if program.body is None or not program.suits(code, row.first_output):
         return False
     if attrs["condition"] is not None:
         program.condition = nested_code(
             attrs["condition"],
-            program.variable_specs + [specs[i] for i in attrs["condition_inputs"]], 0, n)
+            program.variable_specs + [specs[i] for i in attrs["condition_inputs"]], (), n, 0)
         if program.condition is None or not is_predicate(program.condition):
             return False
+    program.tell(code, row.first_output)
     program.note_rows(code, symbols[1 + n:])
     program.count_bytes()
-    symbols = contiguous(code, node, symbols)
     for i in range(row.n_outputs):
         symbol = row.first_output + i
-        if i <= n:
-            code.place_output(symbol)
-        else:
+        if i > n:
             code.layout.take_stack(symbol)
-        symbols.append(symbol)
+        elif not (code.nested and i and program.stays(i - 1)
+                  and code.take_over(symbol, symbols[i], 1)):
+            code.place_output(symbol)
+            copied += code.spec(symbol).nbytes
+    symbols = [*contiguous(code, node, symbols),
+               *range(row.first_output, row.first_output + row.n_outputs)]
     code.subprograms.append(program)
     code.layout.peak = max(code.layout.peak, code.layout.live + program.peak_bytes)
-    code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL)
+    code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL + 2 * copied)
     code.release_temporaries()
     return True
 
@@ -114,7 +102,7 @@ cdef class LoopProgram(Subprogram):
     cdef Code body, condition
     cdef int n_inputs, n_variables
     cdef dict attrs
-    cdef list variable_specs
+    cdef list variable_specs, output_specs
     cdef list rows             # per stack: whether it is STACKED, used no more, its bytes, its rows
     cdef list lengths          # per ragged one: whether its lengths are STACKED, and how many
 
@@ -123,21 +111,33 @@ cdef class LoopProgram(Subprogram):
         cdef Code body = self.body
         cdef Spec spec
         cdef int i, n = self.n_variables
+        self.output_specs = list(self.variable_specs)
         for i in range(n):
-            if (body.spec(body.fetches[i]) is not self.variable_specs[i]
-                    or code.spec(first_output + 1 + i) is not self.variable_specs[i]):
+            if body.spec(body.fetches[i]) is not self.variable_specs[i]:
                 return False
         for i in range(len(body.fetches) - n):
             spec = body.spec(body.fetches[n + i])
-            if code.spec(first_output + 1 + n + i).shape is None:
+            is_ragged = i in self.attrs["ragged_kept"]
+            if spec.shape is None or None in list(spec.shape)[is_ragged:]:
                 return False
-            if i not in self.attrs["ragged_kept"]:
-                if not spec.known:
-                    return False
-            elif (body.layout.places[<int32_t>body.fetches[n + i]].kind != STACKED
-                    or spec.shape is None or None in list(spec.shape)[1:]):
+            if is_ragged and body.layout.places[<int32_t>body.fetches[n + i]].kind != STACKED:
+                return False
+            self.output_specs.append(
+                symbolic_spec((None, *list(spec.shape)[is_ragged:]), spec.dtype))
+        for i, spec in enumerate(self.output_specs):
+            found = code.spec(first_output + 1 + i)
+            if found is not spec and found.shape != spec.shape and (
+                    found.known or type(code.graph) is not RewrittenGraph):
                 return False
         return True
+
+    cdef int tell(self, Code code, int32_t first_output) except -1:
+        """Have a graph that passes made say what the body has told of the outputs."""
+        cdef int i
+        for i, spec in enumerate(self.output_specs):
+            if code.spec(first_output + 1 + i).shape != spec.shape:
+                set_spec(code.graph, first_output + 1 + i, spec)
+        return 0
 
     cdef int note_rows(self, Code code, list symbols) except -1:
         cdef int32_t symbol
@@ -161,10 +161,16 @@ cdef class LoopProgram(Subprogram):
             if part is not None:
                 self.nbytes += nbytes_of(part)
                 self.peak_bytes = max(self.peak_bytes, part.peak_bytes)
-        for spec in self.variable_specs:
-            self.nbytes += 2 * spec.nbytes
-            self.peak_bytes += 2 * spec.nbytes
+                self.effort += part.effort
+        for i, spec in enumerate(self.variable_specs):
+            if not self.stays(i):
+                self.nbytes += 2 * spec.nbytes
+                self.peak_bytes += 2 * spec.nbytes
         return 0
+
+    cdef bint stays(self, int i) except -1:
+        """Whether the body leaves a large variable where it was: it can lie in the output."""
+        return self.body.moves[i] == i and self.variable_specs[i].nbytes > SMALL_BYTES
 
     cdef Runner new_runner(self):
         cdef LoopRunner runner = LoopRunner()
@@ -274,17 +280,21 @@ cdef class LoopRunner(Runner):
             variable.nbytes = spec.nbytes
             variable.is_large = spec.nbytes > SMALL_BYTES
             variable.moved = moves[i]
+            variable.stays = program.stays(i)
             variable.spare = -1
             if variable.is_large and variable.moved < 0:
                 variable.spare = next(
                     k for k in vacant if program.variable_specs[k].nbytes == spec.nbytes)
                 vacant.remove(variable.spare)
-            total += in_lines(spec.nbytes) * (1 + (variable.spare >= 0))
+            if not variable.stays:
+                total += in_lines(spec.nbytes) * (1 + (variable.spare >= 0))
         self.memory = new_buffer(total)
         data = self.memory.data
         for i in range(n):
             variable = self.variables + i
             size = in_lines(variable.nbytes)
+            if variable.stays:
+                continue
             variable.present = variable.next = data
             if variable.spare >= 0:
                 variable.next = data + size
@@ -327,7 +337,10 @@ cdef class LoopRunner(Runner):
             give(&self.same[i].port, data[self.same[i].operand])
         for i in range(self.n_variables):
             variable = self.variables + i
-            memcpy(variable.present, data[1 + i], variable.nbytes)
+            if variable.stays:
+                variable.present = variable.next = data[self.n_inputs + 1 + i]
+            if variable.present != data[1 + i]:
+                memcpy(variable.present, data[1 + i], variable.nbytes)
             variable.told = NULL
         for i in range(self.n_read):
             read = self.read + i
@@ -405,7 +418,9 @@ cdef class LoopRunner(Runner):
         cdef int i
         (<int64_t*>data[n_inputs])[0] = count
         for i in range(self.n_variables):
-            memcpy(data[n_inputs + 1 + i], self.variables[i].present, self.variables[i].nbytes)
+            if not self.variables[i].stays:
+                memcpy(data[n_inputs + 1 + i], self.variables[i].present,
+                       self.variables[i].nbytes)
         for i in range(self.n_written):
             stack = <Stack*>data[self.written[i].operand]
             if self.written[i].port.is_stack:
@@ -417,72 +432,9 @@ cdef inline npy_intp in_lines(npy_intp nbytes) noexcept:
     return (nbytes + 63) & ~<npy_intp>63
 
 
-cdef bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nogil:
-    """Make room for so many rows; False: there is no memory."""
-    cdef npy_intp nbytes
-    cdef char* memory
-    if row_bytes and n > PY_SSIZE_T_MAX // 2 // row_bytes:
-        return False
-    if n * row_bytes <= stack.capacity:
-        return True
-    nbytes = max(n * row_bytes, stack.capacity + stack.capacity // 2)
-    memory = <char*>realloc(stack.data if stack.capacity else NULL, nbytes)
-    if memory == NULL:
-        return False
-    stack.data, stack.capacity = memory, nbytes
-    return True
-
-
-cdef bint give_row(RowsRead* read, char** data, int64_t place, bint is_reverse) noexcept nogil:
-    """Give a body the row of a stack, or all rows that an inner loop left; False: there is none."""
-    cdef char* rows = data[read.operand]
-    cdef char* lengths
-    cdef npy_intp extent = read.extent, n_lengths = read.n_lengths
-    cdef Stack piece
-    if read.is_stack:
-        extent = (<Stack*>rows).count
-        rows = (<Stack*>rows).data
-    if read.lengths < 0:
-        if place >= extent:
-            return False
-        give(&read.port, rows + place * read.row_bytes)
-        return True
-    lengths = data[read.lengths]
-    if read.lengths_are_stack:
-        n_lengths = (<Stack*>lengths).count
-        lengths = (<Stack*>lengths).data
-    if place >= n_lengths:
-        return False
-    piece.count = (<int64_t*>lengths)[place]
-    piece.capacity = 0
-    if not 0 <= piece.count <= (read.total if is_reverse else extent - read.total):
-        return False
-    if is_reverse:
-        read.total -= piece.count
-    piece.data = rows + read.total * read.row_bytes
-    if not is_reverse:
-        read.total += piece.count
-    give(&read.port, <char*>&piece)
-    return True
-
-
 cdef int no_such_row() noexcept with gil:
     PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
     return INTERRUPTED
-
-
-cdef void give_back(RowsRead* read, char** data, int64_t place) noexcept nogil:
-    """Free the rows of a stack that have been read, if that is worth it."""
-    cdef Stack* stack = <Stack*>data[read.operand]
-    cdef npy_intp nbytes
-    cdef char* memory
-    if not read.is_stack or not read.is_last_use:
-        return
-    nbytes = (place if read.lengths < 0 else read.total) * read.row_bytes
-    if nbytes and stack.capacity - nbytes >= RETURNED:
-        memory = <char*>realloc(stack.data, nbytes)
-        if memory != NULL:
-            stack.data, stack.capacity = memory, nbytes
 
 
 cdef bint append(RowsWritten* written, char** data, int64_t place) noexcept nogil:

@@ -33,7 +33,7 @@ cdef struct Piece:          # a frame, for code without the GIL
 
 # The code of a body for operands of some specs (of stacks: what `rows_of` returns), or None if
 # Python has to run it.
-cdef Code nested_code(body, list specs, int n_owned, int n_fresh)
+cdef Code nested_code(body, list specs, tuple owned, int n_fresh, int n_movable)
 cdef object rows_of(Code code, int32_t symbol)       # a tuple of their spec; False: it is not known
 cdef object operand_spec(Code code, int32_t symbol)  # its spec, or that
 cdef object row_spec(Code code, int32_t symbol, bint is_ragged)

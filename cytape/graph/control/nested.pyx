@@ -17,17 +17,17 @@ cdef extern from "Python.h":
     void Py_LeaveRecursiveCall() noexcept
 
 
-cdef Code nested_code(body, list specs, int n_owned, int n_fresh):
+cdef Code nested_code(body, list specs, tuple owned, int n_fresh, int n_movable):
     cdef Executable executable = body.executable
     cdef Code code = None
-    cdef tuple key = (tuple(specs), n_owned, n_fresh)
+    cdef tuple key = (tuple(specs), owned, n_fresh, n_movable)
     if executable.nested is None:
         executable.nested = {}
     elif key in executable.nested:
         return executable.nested[key]
     Py_EnterRecursiveCall(b" while a body is compiled")
     try:
-        code = compiled(executable.subgraph, specs, n_owned, n_fresh)
+        code = compiled(executable.subgraph, specs, owned, n_fresh, n_movable)
     finally:
         Py_LeaveRecursiveCall()
     if len(executable.nested) == MOST_CODES:
@@ -36,7 +36,7 @@ cdef Code nested_code(body, list specs, int n_owned, int n_fresh):
     return code
 
 
-cdef Code compiled(subgraph, list specs, int n_owned, int n_fresh):
+cdef Code compiled(subgraph, list specs, tuple owned, int n_fresh, int n_movable):
     cdef Code code
     cdef Spec declared, spec
     cdef list known = []
@@ -55,7 +55,7 @@ cdef Code compiled(subgraph, list specs, int n_owned, int n_fresh):
                 declared.known or not may_agree(declared.shape, spec.shape)):
             return None
         known.append(declared if is_stack else spec)
-    code = Code(optimise(subgraph, known), True, n_owned, n_fresh)
+    code = Code(optimise(subgraph, known), True, owned, n_fresh, n_movable)
     compile(code, ())
     for i in range(code.n_spans):
         if code.spans[i].is_call:

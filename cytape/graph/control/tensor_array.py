@@ -9,6 +9,8 @@ variable of a loop, an argument or a result.
 from __future__ import annotations
 
 import operator
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,7 +39,7 @@ from cytape.tensor.state import current_graph
 from cytape.tensor.structures import register_structure
 from cytape.tensor.tensor import Tensor, tensor_of
 
-__all__ = ["TensorArray", "settled"]
+__all__ = ["TensorArray"]
 
 
 class TensorArray:
@@ -107,7 +109,7 @@ class TensorArray:
     """
 
     __slots__ = (
-        "dtype", "dynamic_size", "element_shape", "_infer_shape", "_form", "__weakref__")
+        "dtype", "dynamic_size", "element_shape", "_held", "_infer_shape", "_unused", "__weakref__")
 
     def __init__(
         self,
@@ -123,14 +125,22 @@ class TensorArray:
         self.dtype = np.dtype(dtype)
         self.dynamic_size = bool(dynamic_size)
         self.element_shape: Shape = None if element_shape is None else tuple(element_shape)
-        self._infer_shape = bool(infer_shape)
+        self._infer_shape, self._unused = bool(infer_shape), False
+        self._held: Elements | Rows
         if isinstance(size, Tensor) and size.graph is not None:
-            self._form: Elements | Rows = self._blank_rows(size)
+            self._held = self._blank_rows(size)
             return
         n = 0 if size is None else operator.index(size)
         if n < 0:
             raise ValueError(f"the size of a TensorArray must not be negative, got {n}")
-        self._form = Elements(n)
+        self._held = Elements(n)
+
+    def __del__(self) -> None:
+        if getattr(self, "_unused", False) and not sys.is_finalizing():
+            warnings.warn(
+                "what was written to a TensorArray is lost: write, scatter, split and unstack "
+                "return a new array, which is not used here, and leave the old one as it was. "
+                "Write array = array.write(index, value)", stacklevel=2)
 
     def _blank_rows(self, size: Tensor) -> Rows:
         """Return as many rows as a run of the graph will tell."""
@@ -141,6 +151,7 @@ class TensorArray:
         return rows.blank(self.element_shape, self.dtype) if is_known(self.element_shape) else rows
 
     def __array__(self, *_: Any, **__: Any) -> Any:
+        self.use()
         raise TypeError("a TensorArray is no array: stack() it")
 
     def __repr__(self) -> str:
@@ -295,7 +306,7 @@ class TensorArray:
         >>> array.concat().numpy()
         array([1., 2., 3., 4.])
         """
-        if self.element_shape == ():
+        if self.use().element_shape == ():
             raise ValueError("concat joins along the first axis of elements; scalars have none")
         form = self._form
         if isinstance(form, Elements) and form.n_writes and form.size:
@@ -339,17 +350,27 @@ class TensorArray:
 
     # ---- forms
 
-    def _like(self, form: Elements | Rows, element_shape: Shape) -> TensorArray:
+    @property
+    def _form(self) -> Elements | Rows:
+        return self.use()._held
+
+    def use(self) -> TensorArray:
+        """Note that somebody goes on with it, who need not read it."""
+        self._unused = False
+        return self
+
+    def _like(
+        self, form: Elements | Rows, element_shape: Shape, is_new: bool = False
+    ) -> TensorArray:
         array = object.__new__(TensorArray)
         array.dtype, array.dynamic_size = self.dtype, self.dynamic_size
-        array._infer_shape, array.element_shape, array._form = (
-            self._infer_shape, element_shape, form)
+        array._infer_shape, array.element_shape = self._infer_shape, element_shape
+        array._held, array._unused = form, is_new
         return array
 
-    def _of_rows(self, tensor: Any, written: Any, size: Any) -> TensorArray:
-        rows = Rows(tensor, written, size, self.dynamic_size)
+    def _of_rows(self, rows: Rows, is_new: bool = False) -> TensorArray:
         shape = getattr(rows.tensor, "shape", None)
-        return self._like(rows, self.element_shape if shape is None else tuple(shape[1:]))
+        return self._like(rows, self.element_shape if shape is None else tuple(shape[1:]), is_new)
 
     def _as_elements(self) -> Elements | None:
         """Return the elements as a list, if they have values and no graph is being built."""
@@ -379,8 +400,8 @@ class TensorArray:
             "known: write it, or pass element_shape"
         )
 
-    def _rows(self) -> Rows:
-        tensor, written, size = self.leaves()
+    def _rows(self, leaves: Sequence[Any] | None = None) -> Rows:
+        tensor, written, size = self.leaves() if leaves is None else leaves
         return Rows(tensor, written, size, self.dynamic_size)
 
     def _in_rows(self) -> Rows:
@@ -404,16 +425,10 @@ class TensorArray:
         """
         rows = self._form
         if isinstance(rows, Elements):
-            elements = rows.by_index()
             n = capacity(rows.size) if self.dynamic_size else rows.size
-            tensor = None
-            if elements:
-                tensor = stack([elements[i] if i in elements else self._zeros(i)
-                                for i in range(n)])
-            elif is_known(shape := self.element_shape):
+            tensor, written = rows.stacked(n, self._zeros)
+            if tensor is None and is_known(shape := self.element_shape):
                 tensor = tensor_of(np.zeros((n, *shape), self.dtype))
-            written = np.zeros(n, bool)
-            written[list(elements)] = True
             size = tensor_of(np.asarray(rows.size))
             rows = Rows(tensor, tensor_of(written), size, self.dynamic_size)
         if rows.grows and isinstance(rows.size, Tensor) and current_graph() is not None:
@@ -421,6 +436,7 @@ class TensorArray:
         return rows.leaves
 
     def _check(self, value: Tensor, shape: Any) -> None:
+        self.use()
         if value.dtype != self.dtype:
             raise TypeError(
                 f"a TensorArray of {self.dtype} takes no {value.dtype}: convert it, say with astype"
@@ -434,13 +450,15 @@ class TensorArray:
     def _written(self, index: Any, values: Tensor, shape: Any, parts: Callable) -> TensorArray:
         elements = self._as_elements() if has_value(index) else None
         if elements is None:
-            return self._of_rows(*self._rows().with_written(as_index(index), values, shape).leaves)
+            return self._of_rows(
+                self._rows().with_written(as_index(index), values, shape), is_new=True)
         places = numbers(index)
         if not places:
             return self
         after = elements.with_written(places, parts(), self.dynamic_size)
         return self._like(
-            after, merged(self.element_shape, shape) if self._infer_shape else self.element_shape)
+            after, merged(self.element_shape, shape) if self._infer_shape else self.element_shape,
+            is_new=True)
 
     def told(self, element_shape: Shape) -> TensorArray:
         """Return an array of elements of a shape, as it may be known later.
@@ -465,15 +483,6 @@ class TensorArray:
         return form.tensor is None
 
 
-def settled(structure: Any, like: Any) -> Any:
-    """Tell arrays that lack the shape of their elements those of a structure that agrees."""
-    leaves = nest.flatten(structure, expand=False)
-    for i, other in enumerate(nest.flatten(like, expand=False)):
-        if isinstance(other, TensorArray) and leaves[i].is_open and is_known(other.element_shape):
-            leaves[i] = leaves[i].told(other.element_shape)
-    return nest.pack_sequence_as(structure, leaves, expand=False)
-
-
 def _require_axis(what: str, value: Tensor) -> None:
     if value.shape == ():
         raise ValueError(f"{what} must have a first axis, got a scalar")
@@ -482,10 +491,10 @@ def _require_axis(what: str, value: Tensor) -> None:
 nest.register(TensorArray, nest.Rules(
     leaves=TensorArray.leaves,
     n_leaves=lambda array: 3,
-    with_leaves=lambda array, leaves: array._of_rows(*leaves),
+    with_leaves=lambda array, leaves: array._of_rows(array._rows(leaves)),
     static=lambda array: (
         array.dtype.str, array.dynamic_size, array._infer_shape, array.element_shape),
 ))
 register_structure(
     TensorArray, lambda array: array.leaves()[:1],
-    lambda array, parts: array._of_rows(*parts, *array.leaves()[1:]))
+    lambda array, parts: array._of_rows(array._rows([*parts, *array.leaves()[1:]])))

@@ -60,6 +60,12 @@ cdef class Accumulation:
                        spec_at(self.source, self.source.args[self.source.nodes[node].inputs]),
                        spec_at(self.source, symbol), &region)
 
+    cdef bint is_placed(self, int32_t symbol) except -1:
+        """Whether a term is zeros with a value in a place that only a run finds."""
+        cdef int32_t node = self.producer(symbol)
+        return node != ABSENT and (<Op>self.source.ops[node]).adds_part and (
+            self.uses[symbol] == 1 and not self.rewriting.pinned[node])
+
     cdef int find_chains(self) except -1:
         """Find sums of sums, each continuing one that is used nowhere else."""
         cdef SymbolicGraph source = self.source
@@ -84,7 +90,7 @@ cdef class Accumulation:
                     self.inner[node] = other
                     self.parts[node] += self.parts[other]
                 else:
-                    self.parts[node] += self.is_of_part(symbol)
+                    self.parts[node] += self.is_of_part(symbol) or self.is_placed(symbol)
         for node in range(source.n_nodes):
             if self.inner[node] != ABSENT and self.parts[node]:
                 self.continued[self.inner[node]] = True
@@ -149,19 +155,30 @@ cdef class Accumulation:
         cdef SymbolicGraph source = self.source, target = self.rewriting.target
         cdef Spec spec = spec_at(source, source.nodes[node].first_output)
         cdef list terms = self.terms_of(node)
-        cdef int32_t symbol, made
-        op = AccumulateOp(spec, [spec_at(source, symbol) for symbol, _ in terms],
-                          [index for _, index in terms])
-        made = target.add(
-            op, [self.rewriting.mapping[symbol] for symbol, _ in terms], {}, (spec,))
-        located_as(target, made, source, node)
-        return self.rewriting.replace(node, target.nodes[made].first_output)
+        cdef list last = [term for term in terms if self.is_placed(term[0])]
+        cdef int32_t symbol, made, total = ABSENT
+        terms = [term for term in terms if not self.is_placed(term[0])]
+        if any([index is not None for _, index in terms]):
+            op = AccumulateOp(spec, [spec_at(source, symbol) for symbol, _ in terms],
+                              [index for _, index in terms])
+            made = target.add(
+                op, [self.rewriting.mapping[symbol] for symbol, _ in terms], {}, (spec,))
+            located_as(target, made, source, node)
+            total, terms = target.nodes[made].first_output, []
+        for symbol, _ in terms + last:
+            symbol = self.rewriting.mapping[symbol]
+            if total != ABSENT:
+                made = target.add(add, [total, symbol], {}, (spec,))
+                located_as(target, made, source, node)
+                symbol = target.nodes[made].first_output
+            total = symbol
+        return self.rewriting.replace(node, total)
 
 
 cdef bint any_parts(SymbolicGraph graph) except -1:
     cdef int32_t node
     for node in range(graph.n_nodes):
-        if <Op>graph.ops[node] is index_add_op:
+        if <Op>graph.ops[node] is index_add_op or (<Op>graph.ops[node]).adds_part:
             return True
     return False
 

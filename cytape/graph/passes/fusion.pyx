@@ -11,8 +11,9 @@ from libc.string cimport memset
 
 from .rewriting cimport ABSENT, located_as, spec_at
 
-cdef Op broadcast_to_op, cos, sin
+cdef Op add_op, broadcast_to_op, cos, sin
 
+from cytape.ops.elementwise import add as add_op
 from cytape.ops.elementwise import cos, sin
 from cytape.ops.shared.conform import broadcast_to_op
 
@@ -94,6 +95,10 @@ cdef class Fusion:
         out = spec_at(self.source, found.first_output)
         if kind == SUM_STEP:
             return self.kind_of_sum(node, out)
+        for i in range(found.n_inputs if op is add_op else 0):
+            other = self.producer(self.source.args[found.inputs + i])
+            if other != ABSENT and (<Op>self.source.ops[other]).adds_part:
+                return NULL  # it takes less than to go through all
         if not out.known or out.size < (
                 min(self.least, LEAST_FAST) if self.fast[node] else self.least):
             return NULL

@@ -40,10 +40,12 @@ cdef class Code:
     cdef Span* spans
     cdef index_t n_spans, spans_capacity
     cdef readonly bint nested    # run by an instruction of other code; of what is fed
-    cdef int n_owned             # ... the first ones are its own, to be written over
+    cdef frozenset owned         # ... those of these numbers are its own, to be written over
     cdef int n_fresh             # ... the first ones are given to each run, all others to the first
+    cdef int n_movable           # of what is fetched, the first ones may be left in owned memory
     cdef list moves              # per fetch: the feed in whose memory it is left, or -1
-    cdef list subprograms        # kept alive
+    cdef readonly list subprograms
+    cdef dict alone              # what runs a node, by that and specs that only a run tells
     cdef dict elements           # DEFERRED, in a place that a run finds: what adds, its operands
     cdef npy_intp effort         # in bytes gone through, of all instructions
     cdef bint repeatable         # nothing is called but reads of variables
@@ -77,6 +79,7 @@ cdef class Code:
     cdef int32_t new_external(self) except -1
     cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,
                   const npy_intp* strides) except -1
+    cdef bint may_take_over(self, int32_t dying, int32_t count) except -1
     cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1
     cdef int drop(self, int32_t symbol) except -1
     cdef int release_claim(self, int32_t root) except -1

@@ -1,9 +1,13 @@
+from collections.abc import Iterable
+from typing import Any
+
 from cytape.graph.model.subgraph import Subgraph
 from cytape.ops.engine.symbolic import SymbolicGraph
 
 class Code:
     def __init__(
-        self, subgraph: Subgraph, nested: bool = False, n_owned: int = 0, n_fresh: int = 0
+        self, subgraph: Subgraph, nested: bool = False, owned: Iterable[int] = (),
+        n_fresh: int = 0, n_movable: int = 0
     ) -> None: ...
     @property
     def nested(self) -> bool: ...
@@ -15,3 +19,5 @@ class Code:
     def fetches(self) -> tuple[int, ...]: ...
     @property
     def peak_bytes(self) -> int: ...
+    @property
+    def subprograms(self) -> list[Any]: ...

@@ -29,14 +29,14 @@ cdef Kernel add_kernel = kernel_of(np.add)
 
 @cython.final
 cdef class Code:
-    def __cinit__(self, subgraph, bint nested=False, int n_owned=0, int n_fresh=0):
+    def __cinit__(self, subgraph, bint nested=False, owned=(), int n_fresh=0, int n_movable=0):
         self.graph, self.fed = subgraph.graph, frozenset(subgraph.feeds)
         self.feeds, self.fetches = tuple(subgraph.feeds), tuple(subgraph.fetches)
         self.constants, self.unneeded, self.temporary_specs = [], [], []
-        self.direct, self.releases = {}, {}
-        self.nested, self.n_owned, self.n_fresh = nested, n_owned, n_fresh
-        self.moves = [-1] * len(subgraph.fetches)
-        self.subprograms, self.elements, self.late = [], {}, set()
+        self.direct, self.releases, self.elements, self.alone = {}, {}, {}, {}
+        self.nested, self.n_fresh, self.n_movable = nested, n_fresh, n_movable
+        self.owned, self.moves = frozenset(owned), [-1] * len(subgraph.fetches)
+        self.subprograms, self.late = [], set()
         self.repeatable, self.last_geometry = True, -1
         self.n_symbols = self.graph.n_symbols
         self.layout = Layout(self.n_symbols + N_TEMPORARIES)
@@ -101,10 +101,9 @@ cdef class Code:
         return True
 
     cdef int settle_both(self, int32_t x, int32_t y) except -1:
-        if self.layout.places[x].kind == DEFERRED:
-            self.settle(x)
-        if self.layout.places[y].kind == DEFERRED:
-            self.settle(y)
+        for symbol in (x, y):
+            if self.layout.places[<int32_t>symbol].kind == DEFERRED:
+                self.settle(symbol)
         return 0
 
     cdef int apply(self, int32_t node, int op, const Loop* loop, int32_t x, int32_t y) except -1:
@@ -309,21 +308,25 @@ cdef class Code:
         self.layout.places[other.root].claims += 1
         return 0
 
-    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1:
-        """Give an output the memory of an input that nobody else is going to read, if that is so.
+    cdef bint may_take_over(self, int32_t dying, int32_t count) except -1:
+        """Whether an input may be written over, as nobody else is going to read it.
 
         count: how many times it is among the inputs.
         """
         cdef Place* other = &self.layout.places[dying]
         cdef Place* root = &self.layout.places[other.root]
-        cdef Place* place = &self.layout.places[symbol]
         cdef int memory = memory_of(other.address)
-        cdef bint owned = memory == EXTERNAL and external_number(root.address) < self.n_owned
-        if (other.uses != count or root.claims != 1 or other.strides >= 0
-                or memory == CONSTANT or memory == EXTERNAL and not owned
-                or other.address != root.address or root.nbytes != self.spec(symbol).nbytes):
-            return False
-        if self.direct and not owned and symbol in self.direct:
+        return (other.kind == PLACED and other.uses == count and root.claims == 1
+                and other.strides < 0 and memory != CONSTANT and other.address == root.address
+                and (memory != EXTERNAL or external_number(root.address) in self.owned))
+
+    cdef bint take_over(self, int32_t symbol, int32_t dying, int32_t count) except -1:
+        """Give an output the memory of an input, if that may be."""
+        cdef Place* other = &self.layout.places[dying]
+        cdef Place* root = &self.layout.places[other.root]
+        cdef Place* place = &self.layout.places[symbol]
+        if not self.may_take_over(dying, count) or root.nbytes != self.spec(symbol).nbytes or (
+                self.direct and memory_of(other.address) != EXTERNAL and symbol in self.direct):
             return False
         place.kind, place.strides, place.claims = PLACED, -1, 1
         place.root, place.address = other.root, other.address

@@ -185,7 +185,7 @@ cdef int fetch(Code code) except -1:
         place = &code.layout.places[symbol]
         if place.kind == UNKNOWN or place.kind == STACKED:
             code.late.add(number)
-        elif code.n_owned and is_moved(code, i, symbol):
+        elif i < code.n_movable and is_moved(code, i, symbol):
             continue
         elif place.address != external_address(number):
             code.emit_copy(code.graph.symbols[symbol].node, place, code.spec(symbol),
@@ -200,8 +200,8 @@ cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:
     if memory_of(place.address) != EXTERNAL or place.strides >= 0:
         return False
     number = external_number(place.address)
-    if (number >= code.n_owned or number in code.moves or place.address != root.address
-            or fetch >= code.n_owned or root.nbytes != code.spec(symbol).nbytes):
+    if (number not in code.owned or number in code.moves or place.address != root.address
+            or root.nbytes != code.spec(symbol).nbytes):
         return False
     code.moves[fetch] = number
     return True

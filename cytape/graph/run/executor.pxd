@@ -21,6 +21,7 @@ cdef struct Patch:          # an operand that lies in external memory
 cdef class ValueOp(GeneralOp):
     # An op that is run with Values, say a call of another plan.
     cpdef list run_values(self, list values, dict attrs)
+    cdef list run_node(self, Code code, int32_t node, list values)  # which may be run again
 
 cdef class Frame:
     cdef Code code
@@ -43,6 +44,7 @@ cdef class Frame:
     cdef int step(self, int32_t start, int32_t end, trace) except -1
     cdef int call(self, int32_t node) except -1
     cdef object run_op(self, int32_t node)
+    cdef list values_for(self, int32_t node)
     cdef int read(self, int32_t node) except -1
     cdef ndarray stacked(self, int32_t symbol)
     cdef ndarray argument(self, int32_t symbol, bint copy)

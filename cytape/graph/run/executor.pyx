@@ -56,6 +56,9 @@ cdef class ValueOp(GeneralOp):
         """Compute the outputs; all of them are new."""
         raise NotImplementedError
 
+    cdef list run_node(self, Code code, int32_t node, list values):
+        return self.run_values(values, code.graph.attrs[node])
+
 
 @cython.final
 cdef class Frame:
@@ -149,7 +152,7 @@ cdef class Frame:
             self.begin(values)
             try:
                 self.run_all(careful, trace)
-            except IndexError:
+            except (IndexError, ValueError):
                 if careful:
                     raise
                 self.begin(values)
@@ -242,7 +245,7 @@ cdef class Frame:
             if failed:
                 try:
                     raise_failure(failed)
-                except (MemoryError, IndexError) as error:
+                except (MemoryError, IndexError, ValueError) as error:
                     if isinstance(code.graph.ops[code.code[i].node], ValueOp):
                         self.run_op(code.code[i].node)  # which says more
                     note_operation(error, code.graph, code.code[i].node)
@@ -264,7 +267,8 @@ cdef class Frame:
         try:
             if is_read(op):
                 return self.read(node)
-            results = self.run_op(node)
+            results = (<ValueOp>op).run_node(code, node, self.values_for(node)) if isinstance(
+                op, ValueOp) else self.run_op(node)
             if len(results) != n_outputs:
                 raise GraphError(f"{n_outputs} outputs were expected, {len(results)} computed")
             for i in range(n_outputs):
@@ -277,19 +281,18 @@ cdef class Frame:
 
     cdef object run_op(self, int32_t node):
         cdef SymbolicGraph graph = self.code.graph
-        cdef Node* row = &graph.nodes[node]
-        cdef int32_t first = row.inputs, n_inputs = row.n_inputs, i
         cdef object op = graph.ops[node]
         cdef bint copy
         if isinstance(op, ValueOp):
-            return (<ValueOp>op).run_values(
-                [self.value_argument(graph.args[first + i]) for i in range(n_inputs)],
-                graph.attrs[node])
+            return (<ValueOp>op).run_values(self.values_for(node), graph.attrs[node])
         copy = op.stateful or not is_trusted(op.forward)
         results = (<object>op).forward(  # a method of some ops
-            *[self.argument(graph.args[first + i], copy) for i in range(n_inputs)],
+            *[self.argument(symbol, copy) for symbol in graph.inputs_of(node)],
             **graph.attrs[node])
         return results if isinstance(results, (tuple, list)) else (results,)
+
+    cdef list values_for(self, int32_t node):
+        return [self.value_argument(symbol) for symbol in self.code.graph.inputs_of(node)]
 
     cdef int read(self, int32_t node) except -1:
         cdef Node* row = &self.code.graph.nodes[node]

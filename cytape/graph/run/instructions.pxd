@@ -52,6 +52,7 @@ cdef struct Instruction:
 cdef class Subprogram:
     cdef readonly Py_ssize_t nbytes      # of a runner
     cdef readonly Py_ssize_t peak_bytes  # of values in it
+    cdef readonly Py_ssize_t effort      # in bytes gone through, of an iteration or a branch
     cdef Runner new_runner(self)
 
 cdef class Runner:

@@ -62,7 +62,8 @@ cdef bint emit_special(Code code, int32_t node, Op op) except -1:
     cdef Emitter emitter = emitter_of(op)
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t i
-    if emitter == NULL:
+    if emitter == NULL or row.n_outputs == 1 and emitter != no_value and (
+            not code.spec(row.first_output).known):
         return False
     if code.layout.places[row.first_output].kind != NOWHERE:  # it is fed
         return row.n_outputs == 1
@@ -415,5 +416,6 @@ emit_by(get_item, (get_item_op,))
 emit_by(index_add, (index_add_op,))
 emit_by(get_element, (dynamic_get_item_op,))
 emit_by(add_element, (dynamic_index_add_op,))
+(<Op>dynamic_index_add_op).adds_part = True
 emit_by(cast, (cast_op, cast_to_discrete_op))
 emit_by(select, (where_op,))

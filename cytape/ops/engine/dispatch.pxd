@@ -18,6 +18,7 @@ cdef class Op(Operator):
     # What rooms above know of the op, noted by them for the ops that they import; 0: nothing.
     cdef int folding              # a Rule of graph/passes/folding
     cdef void* emitter            # an Emitter of graph/run/special_ops
+    cdef bint adds_part           # zeros with a value somewhere, which plans add where that is
     # What the outputs of a call of symbolic values will be: Specs, packed as forward packs them.
     cdef object infer(self, list inputs, dict attrs)
     cdef int backward(self, BackwardCall* call) except -1

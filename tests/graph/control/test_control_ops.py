@@ -70,3 +70,58 @@ def test_many_iterations():
     x = cytape.constant(2.0)
     np.testing.assert_allclose(f(x), 2.0 * 1.0001**20_000, rtol=1e-9)
     np.testing.assert_allclose(cytape.grad(f)(x), 1.0001**20_000, rtol=1e-9)
+
+
+@pytest.mark.parametrize("calls_python", [False, True])
+def test_a_loop_whose_size_a_run_tells_runs_without_python_when_it_is_known(calls_python):
+    @cytape.function
+    def f(x, n):
+        def step(i, x, found):
+            if calls_python:
+                x = cytape.numpy_function(
+                    lambda x: x * 1.0, x, specs=cytape.Spec.of((), "float64"))
+            return i + 1, cnp.sin(x), found.write(i, x)
+
+        start = 0, x, cytape.TensorArray("float64", size=n, element_shape=())
+        return cytape.while_loop(lambda i, *_: i < n, step, start)[2].stack()
+
+    for n in (0, 3, 200, 3):
+        x, expected = 0.7, []
+        for _ in range(n):
+            expected.append(x)
+            x = np.sin(x)
+        np.testing.assert_allclose(f(np.array(0.7), np.array(n)), expected)
+    graph = f.get_concrete_function(np.array(0.7), np.array(3)).graph
+    (body,) = [attrs["body"] for attrs in graph.attrs if "body" in attrs]
+    assert body.executable.n_plans == (2 if calls_python else 0)  # for a step, by shapes
+
+
+def test_what_changes_its_shape_is_left_to_python():
+    @cytape.function
+    def f(x):
+        return cytape.while_loop(
+            lambda y: len(y) < 9 if y.shape[0] else cnp.sum(y * 0 + 1) < 9,
+            lambda y: [cnp.concatenate([y, y])], [x], shape_invariants=[(None,)])[0]
+
+    for n in (2, 5, 9):
+        y = np.arange(1.0, n + 1)
+        expected = y
+        while len(expected) < 9:
+            expected = np.concatenate([expected, expected])
+        for _ in range(2):
+            np.testing.assert_array_equal(f(y), expected)
+
+
+def test_errors_of_a_loop_of_a_size_that_a_run_tells_say_what_was_computed_once():
+    @cytape.function
+    def f(n):
+        start = 0, cytape.TensorArray("float64", size=n, element_shape=())
+        return cytape.while_loop(
+            lambda i, _: i < n + 1, lambda i, found: (i + 1, found.write(i, 1.0)), start)[1].stack()
+
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 4 is out of range for size 4") as raised:
+            f(np.array(4))
+        notes = raised.value.__notes__
+        assert [sum(f"computed '{op}" in note for note in notes)
+                for op in ("MarkWritten", "While")] == [1, 1]

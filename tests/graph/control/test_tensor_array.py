@@ -265,6 +265,56 @@ def test_a_write_takes_no_longer_in_a_large_array():
     assert float(ta.read(100)) == 1.0
 
 
+@pytest.mark.parametrize("lose", [
+    lambda ta, i: ta.write(i, 1.0), lambda ta, i: ta.scatter([0, 1], [1.0, 2.0]),
+    lambda ta, i: ta.unstack([1.0, 2.0]), lambda ta, i: ta.split([1.0, 2.0], [1, 1])])
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_write_that_is_lost_is_warned_of_where_it_is_lost(lose, traced):
+    def f(i):
+        ta = cytape.TensorArray("float64", size=2, infer_shape=False)
+        lose(ta, i)
+        return i
+
+    with pytest.warns(UserWarning, match=r"is lost: write, .* array = array.write\(") as caught:
+        (cytape.function(f) if traced else f)(cytape.constant(0))
+    assert caught[0].filename == __file__
+
+
+def test_an_array_that_is_only_carried_on_is_not_lost():  # warnings are errors here
+    def body(i, ta):
+        return i + 1, ta.write(i, 1.0)
+
+    for traced in (False, True):
+        def f(n):
+            i, _ = cytape.while_loop(lambda i, ta: i < n, body, (0, array(3, element_shape=())))
+            return i
+
+        assert int((cytape.function(f) if traced else f)(cytape.constant(3))) == 3
+    with pytest.raises(ValueError, match="index 0 is written a second time"):
+        array(3).write(0, 1.0).write(0, 2.0)
+    with pytest.raises(TypeError, match="is no array"):
+        np.asarray(array(3).write(0, 1.0))
+
+
+@pytest.mark.parametrize("places", [[0], [2, 0], [1, 2, 0]])
+@pytest.mark.parametrize("shape", [(), (3,), (None,)])
+def test_elements_among_zeros_become_rows(places, shape):
+    def rows(x):
+        ta = cytape.TensorArray("float64", size=3)
+        for i in places:
+            ta = ta.write(i, x * (i + 1.0))
+        return ta.leaves()[0]
+
+    x = np.full([2 if n is None else n for n in shape], 0.5)
+    expected = np.zeros((3, *x.shape))
+    for i in places:
+        expected[i] = x * (i + 1.0)
+    signature = [cytape.Spec.of(shape, "float64")]
+    for f in (rows, cytape.function(rows), cytape.function(rows, input_signature=signature)):
+        np.testing.assert_array_equal(f(x), expected)
+        cytape.testing.check_grads(lambda x, f=f: cnp.sin(f(x)), (x,), order=2)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_an_array_as_argument_and_result_of_a_function(dynamic):
     traces = []
@@ -364,6 +414,18 @@ def test_elements_of_a_shape_that_a_run_tells():
 
     with pytest.raises(ValueError, match=r"loop_vars\[1\] needs to know the shape .*element_shape"):
         first_write_in_the_loop(X)
+
+
+@pytest.mark.parametrize("write", [
+    lambda ta, x: cytape.while_loop(
+        lambda i, ta: i < 2, lambda i, ta: (i + 1, ta.write(i, x)), (0, ta))[1],
+    lambda ta, x: cytape.cond(cnp.sum(x) > 0, lambda: ta.write(0, x), lambda: ta)])
+def test_what_reduced_retracing_hides_of_the_elements(write):
+    f = cytape.function(lambda ta, x: write(ta, x).stack(), reduce_retracing=True)
+    assert f(array(2), np.ones(3)).shape == (2, 3)
+    with pytest.raises(ValueError, match=r"needs to know the shape .* has the shape \(None,\) in "
+                                         "this graph, where only a run tells .*reduce_retracing"):
+        f(array(2), np.ones(2))
 
 
 # ---- errors

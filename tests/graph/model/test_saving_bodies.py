@@ -91,6 +91,17 @@ def a_scan(x):
     return cytape.scan(lambda v, row: cnp.tanh(v + row), x, initializer=x[0] * 0.0)
 
 
+def an_array_of_states(x):
+    """Whose elements are the rows of an array, written and read in a loop and in a branch."""
+    def step(i, found):
+        before = found.read(i - 1) + found.read(i // 2)
+        return i + 1, cytape.cond(
+            i % 3 == 0, lambda: found, lambda: found.write(i, cnp.sin(before)))
+
+    found = cytape.TensorArray("float64", size=200, element_shape=(2, 3)).write(0, x)
+    return cytape.while_loop(lambda i, _: i < 200, step, (1, found))[1].stack()
+
+
 def cases(x):
     n = cnp.sum(x > 0).astype("int64")
     return cytape.switch_case(
@@ -99,7 +110,7 @@ def cases(x):
 
 PROGRAMS = [
     a_branch, a_loop, a_loop_with_a_limit, nested_loops, a_loop_in_a_branch, a_loop_over_slices,
-    a_loop_with_checkpoints, a_scan, cases]
+    a_loop_with_checkpoints, a_scan, an_array_of_states, cases]
 
 
 def graph_of(program, shape=(2, 3)):

@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.accumulation import accumulated
+from cytape.graph.passes.fusion import fused
 from cytape.graph.run.reference import run
 from tests.graph.passes.graphs import (
     GraphWithControls,
@@ -85,6 +86,25 @@ def test_indices_that_may_name_a_place_twice_are_left_to_numpy():
     )
     assert counts["IndexAdd"] == 1
     assert sum(index is None for index in terms[0]) == 1
+
+
+def test_elements_in_places_that_a_run_tells_are_added_last():
+    def sum_of_two(x, i):
+        return cnp.sum(x[i] * x[i + 1])
+
+    def gradient_and_more(x, i):
+        from cytape import gradients
+        (gradient,) = gradients(sum_of_two(x, i), [x])
+        return cnp.cos(x) + gradient
+
+    before = subgraph_of(gradient_and_more, X, np.array(4))
+    after = accumulated(before)
+    check_same(before, after, [X, np.array(4)], rtol=1e-15)
+    chain = [[after.graph.ops[after.graph.node_of(symbol)].name
+              for symbol in after.graph.inputs_of(node)]
+             for node in range(after.graph.n_nodes) if after.graph.ops[node].name == "Add"]
+    assert chain[-2:] == [["Cos", "DynamicIndexAdd"], ["Add", "DynamicIndexAdd"]]
+    assert names(fused(after)) == names(after)  # nor does one go through the whole for them
 
 
 def test_sums_without_parts_are_left_alone():
