@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import cytape.graph.checkpoint.traces  # noqa: F401  (it installs what it does)
 from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.rewriting import rewrite
 from cytape.graph.differentiation.graph_gradients import install_checkpointed

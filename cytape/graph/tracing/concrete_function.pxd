@@ -18,7 +18,7 @@ cdef class ConcreteFunction:
     cdef Py_ssize_t n_arguments
     cdef list variables                   # weak references to those that are arguments
     cdef list captured_graphs             # those that what is captured belongs to
-    cdef object grad_func, python_grad_func
+    cdef object grad_func, python_grad_func, checkpoints
     cdef Executable own_executable        # None before it is asked for
     cdef readonly dict derivatives        # by order and modes
     cdef object report                    # called after each plan that is made, or None

@@ -27,6 +27,7 @@ class ConcreteFunction:
         grad_func: Callable | None = None,
         python_grad_func: Callable | None = None,
         variables: Sequence[Variable] = (),
+        checkpoints: Any = None,
     ) -> None: ...
     @property
     def inputs(self) -> list[Tensor]: ...

@@ -63,6 +63,7 @@ cdef class ConcreteFunction:
 
     def __init__(
         self, name, graph, arguments, outputs, grad_func=None, python_grad_func=None, variables=(),
+        checkpoints=None,
     ):
         self.name = name
         self.graph = graph
@@ -82,6 +83,7 @@ cdef class ConcreteFunction:
         self.output_symbols = self.results.symbols
         self.grad_func = grad_func
         self.python_grad_func = python_grad_func
+        self.checkpoints = checkpoints
         self.derivatives = {}
         self.uses_tensors = True
         self.n_constant_bytes, self.bodies = kept_by(graph, ConcreteFunction)
@@ -240,7 +242,8 @@ cdef class ConcreteFunction:
     cdef derivatives_of(self, order):
         modes = possible_modes()
         if (order, modes) not in self.derivatives:
-            derivatives = Derivatives(self, ConcreteFunction, order, *modes)
+            derivatives = Derivatives(
+                self, ConcreteFunction, order, *modes, self.checkpoints)
             derivatives.report_plans(self.report)
             self.derivatives[order, modes] = derivatives
         return self.derivatives[order, modes]

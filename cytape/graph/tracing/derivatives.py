@@ -38,6 +38,22 @@ class DerivativeGraph(FunctionGraph):
         return super().stand_in_for(tensor)
 
 
+_new_bodies: Callable[..., Callable[[str, Any], DerivativeGraph]]
+
+
+def install_new_bodies(function: Callable[..., Callable[[str, Any], DerivativeGraph]]) -> None:
+    """Tell what makes bodies of derivatives of traces where not all intermediates are kept.
+
+    Parameters
+    ----------
+    function : callable
+        Called with the graph of a trace, the symbols of its inputs and outputs, and what is to be
+        kept; returns what is called as `DerivativeGraph`.
+    """
+    global _new_bodies
+    _new_bodies = function
+
+
 class _Ends(NamedTuple):
     """What there is to know of a trace."""
 
@@ -64,16 +80,23 @@ class Derivatives:
         Which derivatives may be asked for, see `possible_gradient_types`.
     reverse, forward : bool
         By which modes, see `possible_modes`.
+    checkpoints : str or list, optional
+        Which intermediates are kept; the derivatives compute all others again. By default all.
     """
 
     def __init__(
-        self, function: Any, new_trace: Callable[..., Any], order: int, reverse: bool, forward: bool
+        self, function: Any, new_trace: Callable[..., Any], order: int, reverse: bool,
+        forward: bool, checkpoints: Any = None,
     ) -> None:
         # Not the function itself, which keeps this: they would be a cycle.
         self._function = function = _Ends(
             function.name, function.graph, function.input_symbols, function.output_symbols)
         self._new_trace = new_trace
         graph = function.graph
+        self._new_body: Callable[[str, Any], DerivativeGraph] = DerivativeGraph
+        if checkpoints is not None:
+            self._new_body = _new_bodies(
+                graph, function.input_symbols, function.output_symbols, checkpoints)
         known = dict.fromkeys([*function.input_symbols, *function.output_symbols])
         saved: list[int] = []
         while True:
@@ -121,7 +144,7 @@ class Derivatives:
         nobody needs may follow from a derivative that is not known, or not finite.
         """
         graph = self._function.graph
-        body = DerivativeGraph(f"{self._function.name}_grad", graph)
+        body = self._new_body(f"{self._function.name}_grad", graph)
         targets = list(itertools.compress(self._targets, reached))
         sources = list(itertools.compress(self._function.input_symbols, needed))
         with building_into(body):
@@ -135,7 +158,7 @@ class Derivatives:
         Zero times what is not finite is NaN: where the exponent of a negative number stands still.
         """
         graph = self._function.graph
-        body = DerivativeGraph(f"{self._function.name}_jvp", graph)
+        body = self._new_body(f"{self._function.name}_jvp", graph)
         with building_into(body):
             tangents = [
                 tangent if moves else None

@@ -49,6 +49,7 @@ def function(
     name: str | None = None,
     max_traces: int | None = 128,
     max_bytes: int | None = 1 << 30,
+    checkpoints: str | list[str] | None = None,
 ) -> Any:
     """Make a function that runs as a recorded graph, without Python.
 
@@ -76,6 +77,11 @@ def function(
     max_traces, max_bytes : int or None, optional
         How many traces are kept, and how many bytes they and their plans may take; None: any
         number. Those used least recently go first. `Function.cache_info` tells how many there are.
+    checkpoints : str or list of str, optional
+        What a call keeps for its derivatives, which compute all other intermediates again, as in
+        `cytape.graph.checkpoint.gradients`: "memory", "speed", "collection" (of the graph that is
+        traced), or parts of names of tensors. By default all that they read. A call inside another
+        function, or a graph, becomes a part of that, which says for itself what is kept.
 
     Returns
     -------
@@ -87,7 +93,8 @@ def function(
     Raises
     ------
     ValueError
-        If both gradient functions are given.
+        If both gradient functions are given, or one of them and checkpoints. When a derivative is
+        asked for, if there is nothing to keep.
     SymbolicTensorError
         In a call, if `f` asks for the value of a tensor, say in ``if x > 0``.
 
@@ -110,8 +117,12 @@ def function(
     """
     if grad_func is not None and python_grad_func is not None:
         raise ValueError("give grad_func or python_grad_func, not both: there is one gradient")
+    if checkpoints is not None and (grad_func is not None or python_grad_func is not None):
+        raise ValueError("give checkpoints or a gradient function, not both: they are for one that "
+                         "follows from the function")
     options = (
-        input_signature, reduce_retracing, grad_func, python_grad_func, name, max_traces, max_bytes)
+        input_signature, reduce_retracing, grad_func, python_grad_func, name, max_traces, max_bytes,
+        checkpoints)
     return (lambda f: Function(f, *options)) if f is None else Function(f, *options)
 
 
@@ -131,6 +142,7 @@ class Function:
         name: str | None = None,
         max_traces: int | None = 128,
         max_bytes: int | None = 1 << 30,
+        checkpoints: str | list[str] | None = None,
     ) -> None:
         if not callable(f):
             raise TypeError(f"only functions can be traced, got {type(f).__name__}")
@@ -139,7 +151,17 @@ class Function:
         self._input_signature = None if input_signature is None else tuple(input_signature)
         self._places = _places(self._input_signature)
         self._reduce_retracing = reduce_retracing
-        self._gradients = {"grad_func": grad_func, "python_grad_func": python_grad_func}
+        if isinstance(checkpoints, list):
+            if not all(isinstance(part, str) for part in checkpoints):
+                raise TypeError(f"checkpoints of a function are parts of names, got {checkpoints!r}")
+            checkpoints = list(checkpoints)
+        elif checkpoints is not None and not isinstance(checkpoints, str):
+            raise TypeError(
+                "checkpoints must be a string or a list of strings, got "
+                f"{type(checkpoints).__name__}: {checkpoints!r}")
+        self._gradients = {
+            "grad_func": grad_func, "python_grad_func": python_grad_func,
+            "checkpoints": checkpoints}
         for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):
             if bound is not None and operator.index(bound) < 1:
                 raise ValueError(f"{limit} must be at least 1, or None, got {bound}")

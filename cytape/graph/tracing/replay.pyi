@@ -24,9 +24,15 @@ def inline(
     into: SymbolicGraph,
     changed: Callable[[Any, dict[str, Any], int], None],
     some: Iterable[int] | None = None,
+    afresh: bool = False,
 ) -> None: ...
 def build_again(
-    graph: SymbolicGraph, n: int, inputs: list[Tensor], into: SymbolicGraph, context: int
+    graph: SymbolicGraph,
+    n: int,
+    inputs: list[Tensor],
+    into: SymbolicGraph,
+    context: int,
+    afresh: bool = False,
 ) -> Sequence[Tensor]: ...
 def context_within(into: Any, present: int, inner: Any) -> int: ...
 def kept_by(graph: SymbolicGraph, body: type) -> tuple[int, list[Any]]: ...

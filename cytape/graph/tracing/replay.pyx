@@ -132,7 +132,7 @@ cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
 
 
 def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not None, changed,
-           some=None):
+           some=None, bint afresh=False):
     """Build the nodes of a graph once more in another.
 
     Parameters
@@ -147,6 +147,8 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
         Called with each stateful op that has been built, its attributes and its node in `into`.
     some : iterable of int, optional
         The nodes, in order. None: all.
+    afresh : bool, optional
+        Whether they are no parts of a derivative that is being built: computed as they were.
     """
     cdef int32_t n, number, present = into.context
     cdef Op op
@@ -162,7 +164,7 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
         if number not in contexts:
             contexts[number] = context_within(into, present, graph.contexts[number])
         inputs = [symbols[symbol] for symbol in graph.inputs_of(n)]
-        results = build_again(graph, n, inputs, into, contexts[number])
+        results = build_again(graph, n, inputs, into, contexts[number], afresh)
         nodes[n] = into.n_nodes - 1
         if graph.has_control_inputs:
             waits_for = [nodes[before] for before in graph.control_inputs_of(n)
@@ -176,7 +178,7 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
 
 
 def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
-                SymbolicGraph into not None, int32_t context):
+                SymbolicGraph into not None, int32_t context, bint afresh=False):
     """Build a node of a graph once more, in another or the same; it is last there.
 
     Parameters
@@ -190,6 +192,8 @@ def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
         The graph that this thread builds.
     context : int
         Of the new node; whether recorders follow it is said by that of the old one.
+    afresh : bool, optional
+        Whether it is no part of a derivative that is being built.
 
     Returns
     -------
@@ -198,6 +202,7 @@ def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
     """
     cdef PyObject* code = into.code     # the node keeps the place where it was built first
     cdef int32_t instruction = into.instruction, before = into.context
+    cdef int32_t differentiating = into.differentiating
     cdef Node node = graph.nodes[graph.checked_node(n)]
     op, attrs = graph.ops[n], graph.attrs[n]
     if "stream" in attrs and not attrs["stream"].given:
@@ -205,12 +210,12 @@ def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
     if node.code != NULL:
         into.code, into.instruction = node.code, node.instruction
     into.context = context
-    into.differentiating += node.is_derivative
+    into.differentiating = node.is_derivative + (0 if afresh else differentiating)
     try:
         with nullcontext() if graph.contexts[node.context].recorded else stop_recording():
             results = into.build(op, *inputs, **attrs)
     finally:
-        into.differentiating -= node.is_derivative
+        into.differentiating = differentiating
         into.context = before
         into.code, into.instruction = code, instruction
     return results if isinstance(results, (tuple, list)) else [results]

@@ -1,0 +1,140 @@
+"""Derivatives of traced functions that keep only checkpoints of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cytape.graph.checkpoint.between import Between
+from cytape.graph.checkpoint.choosing import chosen
+from cytape.graph.checkpoint.recomputation import MOST_COPIES
+from cytape.graph.differentiation.places import Places
+from cytape.graph.tracing.derivatives import DerivativeGraph, install_new_bodies
+from cytape.graph.tracing.replay import inline
+from cytape.ops.creation import identity_op
+from cytape.tensor.state import building_into, unrecorded
+from cytape.tensor.tensor import Tensor
+
+
+class _Kept:
+    """What a call of a trace keeps for its derivatives.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The trace's.
+    inputs, outputs : sequence of int
+        Its ends.
+    checkpoints : str or list
+    least_size : int
+        As `chosen` takes them.
+    """
+
+    def __init__(
+        self, graph: Any, inputs: Sequence[int], outputs: Sequence[int], checkpoints: Any,
+        least_size: int,
+    ) -> None:
+        xs = [symbol for symbol in inputs if graph.spec_of(symbol).trainable]
+        ys = [symbol for symbol in outputs if graph.spec_of(symbol).trainable]
+        self.graph = graph
+        self._outputs = frozenset(outputs)  # which whoever called has
+        self.again: frozenset[int] = frozenset()  # nodes that are computed again
+        self.checkpoints: frozenset[int] = frozenset()
+        if not xs or not ys:
+            return
+        with building_into(graph), unrecorded():
+            self.checkpoints = frozenset(chosen(
+                list(map(graph.tensor_at, ys)), list(map(graph.tensor_at, xs)), None, checkpoints,
+                least_size, {}))
+            self.again = frozenset(Between(
+                Places(graph), [(0, symbol) for symbol in range(graph.n_symbols)],
+                [(0, symbol) for symbol in inputs]).nodes)
+
+    def is_kept(self, symbol: int) -> bool:
+        """Tell whether a call keeps a tensor, if a derivative asks for it."""
+        return (
+            symbol in self.checkpoints or symbol in self._outputs
+            or self.graph.node_of(symbol) not in self.again)
+
+
+class _RecomputingGraph(DerivativeGraph):
+    """The body of a derivative, in which what a call has not kept is computed again."""
+
+    def __init__(self, name: str, kept: _Kept) -> None:
+        super().__init__(name, kept.graph)
+        self._kept = kept
+        self._copies: dict[int, Tensor] = {}  # symbol of the trace -> what it is here, once more
+        self._n_copies: dict[int, int] = {}
+        self._pins: dict[int, Tensor] = {}
+        self._read: set[int] = set()
+
+    def stand_in_for(self, tensor: Tensor) -> Tensor:
+        """Build once more what a call of the trace has not kept, from what it has."""
+        trace, kept = self._kept.graph, self._kept
+        if tensor.graph is not trace or kept.is_kept(trace.symbol_of(tensor)):
+            return super().stand_in_for(tensor)
+        nodes, reads = self._missing(trace.symbol_of(tensor))
+        if not (kept.checkpoints & reads) <= self._read:
+            self._forget()  # behind a checkpoint another segment begins
+            nodes, reads = self._missing(trace.symbol_of(tensor))
+        self._read |= reads
+        pins: dict[int, Tensor] = {}
+        # What is computed again waits for the gradient that was built last, and is not made one
+        # with what was computed for another segment.
+        waits = () if self.n_nodes == 0 else (self.n_nodes - 1,)
+        symbols = dict(self._copies)
+        sources = [self.capture(trace.tensor_at(symbol)) for symbol in sorted(reads)]
+        before = self.enter_context(self.context_with(controls=waits))
+        try:
+            for symbol, source in zip(sorted(reads), sources, strict=True):
+                pins[symbol] = identity_op(source)
+        finally:
+            self.enter_context(before)
+        symbols.update(pins)
+        inline(trace, symbols, self, _nothing_changed, nodes, True)
+        for node in nodes:
+            self._n_copies[node] = self._n_copies.get(node, 0) + 1
+            for symbol in trace.outputs_of(node):
+                self._copies[symbol] = symbols[symbol]
+                self._captured[trace.tensor_at(symbol).id] = self.symbol_of(symbols[symbol])
+        return symbols[trace.symbol_of(tensor)]
+
+    def _missing(self, symbol: int) -> tuple[list[int], set[int]]:
+        """Return what has to be built for a symbol, in order, and the kept symbols it reads."""
+        trace, kept = self._kept.graph, self._kept
+        node = trace.node_of(symbol)
+        nodes, reads, pending = {node}, set(), [node]
+        while pending:
+            for read in trace.inputs_of(pending.pop()):
+                if kept.is_kept(read):
+                    reads.add(read)
+                    continue
+                node = trace.node_of(read)
+                if read not in self._copies and node not in nodes:
+                    nodes.add(node)
+                    pending.append(node)
+        return sorted(nodes), reads
+
+    def _forget(self) -> None:
+        """Have nothing but what was copied often enough stand for what it is a copy of."""
+        trace = self._kept.graph
+        for symbol in list(self._copies):
+            if self._n_copies[trace.node_of(symbol)] < MOST_COPIES:
+                del self._copies[symbol]
+                self._captured.pop(trace.tensor_at(symbol).id, None)
+
+
+def _nothing_changed(op: Any, attrs: dict, node: int) -> None:
+    raise AssertionError(f"{op.name} is not to be called again")
+
+
+def _new_bodies(
+    graph: Any, inputs: Sequence[int], outputs: Sequence[int], checkpoints: Any
+) -> Callable[[str, Any], DerivativeGraph]:
+    from cytape.graph import checkpoint
+
+    kept = _Kept(graph, inputs, outputs, checkpoints, checkpoint.MIN_CHECKPOINT_NODE_SIZE)
+    return lambda name, _: _RecomputingGraph(name, kept)
+
+
+install_new_bodies(_new_bodies)
