@@ -174,7 +174,7 @@ class _Scan:
         from cytape.ops.shared.repeated_draws import Streams  # numpy.random is slow to import
 
         self.streams = Streams(self.step, (state,))
-        first_run = FirstRun(self.sweep, (fresh, self.n - 1), {}, None)
+        first_run = FirstRun(self.sweep, (fresh, self.n - 1), {})
         self.first_run = first_run
         assigned = first_run.assigned_since()
         if assigned is not None:

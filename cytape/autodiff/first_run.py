@@ -23,8 +23,6 @@ class FirstRun:
     f : callable
     args : tuple
     kwargs : dict
-    graph : SymbolicGraph or None
-        That the call becomes a part of.
 
     Attributes
     ----------
@@ -37,7 +35,7 @@ class FirstRun:
     --------
     >>> import cytape
     >>> v = cytape.Variable(2.0)
-    >>> run = FirstRun(lambda: v.assign_add(1.0) * v, (), {}, None)
+    >>> run = FirstRun(lambda: v.assign_add(1.0) * v, (), {})
     >>> with run.again():
     ...     run.take_result(), v.assign_add(1.0) * v
     (Tensor(9.), Tensor(9.))
@@ -45,23 +43,19 @@ class FirstRun:
     Variable(3.)
     """
 
-    def __init__(self, f: Callable, args: tuple, kwargs: dict, graph: Any) -> None:
+    def __init__(self, f: Callable, args: tuple, kwargs: dict) -> None:
         from cytape.ops.shared import repeated_draws  # here: numpy.random is slow to import
 
         self._draws = repeated_draws
-        states = [] if graph is not None else repeated_draws.Streams(
-            f, (*args, *kwargs.values())).states()
-        n_nodes, n_symbols = (0, 0) if graph is None else (graph.n_nodes, graph.n_symbols)
+        states = repeated_draws.Streams(f, (*args, *kwargs.values())).states()
         with reading() as reads:
             self._result = nest.map_structure(_read, f(*args, **kwargs))
         self._states = repeated_draws.moved(states)
-        self._values = [] if graph is not None else reads.found_variables
+        self._values = reads.found_variables
         found = {x.id: x for x in reads.found}
         for leaf in nest.flatten(self._result):
             if isinstance(leaf, Tensor) and reads.follows(leaf.id):
                 found[leaf.id] = leaf
-        if graph is not None:
-            found.update(_from_before(graph, n_nodes, n_symbols))
         self.tensors = list(found.values())
         self.variables = sorted(
             (v for v, _ in reads.found_variables if v.trainable or reads.follows(v.id)),
@@ -105,12 +99,3 @@ def reading() -> Iterator[Reads]:
 
 def _read(leaf: Any) -> Any:
     return leaf.value() if isinstance(leaf, Variable) else leaf
-
-
-def _from_before(graph: Any, n_nodes: int, n_symbols: int) -> dict[int, Tensor]:
-    """Return by id what the last nodes of a graph read that was there, or around it, before."""
-    symbols = {symbol: None for node in range(n_nodes, graph.n_nodes)
-               for symbol in graph.inputs_of(node) if symbol < n_symbols}
-    tensors = [*map(graph.tensor_at, symbols), *(
-        x for x, symbol in getattr(graph, "captures", ()) if symbol >= n_symbols)]
-    return {x.id: x for x in tensors if x.spec.trainable and not isinstance(x, Variable)}

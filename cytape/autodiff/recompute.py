@@ -22,6 +22,7 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
+from cytape.ops.shared.graph_blocks import recomputed_in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import anybody_records, current_graph, stop_recording
@@ -83,14 +84,16 @@ def recompute_grad(f: Callable) -> Callable:
         structure = (args, kwargs)
         leaves = nest.flatten(structure)
         graph = graph_around(leaves) or current_graph()
-        if graph is None and not anybody_records():
+        if graph is not None:
+            return recomputed_in_graph(graph, f, args, kwargs)
+        if not anybody_records():
             return f(*args, **kwargs)
         arguments = [leaf for leaf in leaves if is_plain_tensor(leaf)]
         later = kept(structure)  # what is written to arrays from here on does not count
         # Under other ids an argument is told from the same tensor that is found elsewhere.
         with stop_recording():
             first_args, first_kwargs = with_tensors(structure, list(map(identity_op, arguments)))
-        run = FirstRun(f, first_args, first_kwargs, graph)
+        run = FirstRun(f, first_args, first_kwargs)
         result = run.take_result()
         variables = run.variables
         for leaf in leaves:

@@ -12,7 +12,7 @@ def test_what_a_call_finds_that_somebody_records():
     v, w = cytape.Variable(4.0), cytape.Variable(5.0, trainable=False)
     with cytape.ForwardAccumulator(b, 1.0), cytape.GradientTape() as tape:
         tape.watch(a)
-        run = FirstRun(lambda x: x * a * b * c * v * w, (c,), {}, None)
+        run = FirstRun(lambda x: x * a * b * c * v * w, (c,), {})
     assert {x.id for x in run.tensors} == {a.id, b.id}
     assert run.variables == [v]
     assert float(run.take_result()) == 3.0 * 1 * 2 * 3 * 4 * 5
@@ -43,7 +43,7 @@ def test_variables_are_those_that_were_watched_too():
     w = cytape.Variable(5.0, trainable=False)
     with cytape.GradientTape() as tape:
         tape.watch(w)
-        run = FirstRun(lambda: w * w, (), {}, None)
+        run = FirstRun(lambda: w * w, (), {})
     assert run.variables == [w]
 
 
@@ -53,7 +53,7 @@ def test_again_and_then_as_before():
     def f():
         return v.assign_add(1.0).value(), rng.normal(), cnp.random.normal()
 
-    run = FirstRun(f, (), {}, None)
+    run = FirstRun(f, (), {})
     first = run.take_result()
     assert run.assigned_since() is v
     v.assign(10.0)

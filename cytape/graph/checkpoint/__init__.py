@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import cytape.graph.checkpoint.blocks
 import cytape.graph.checkpoint.traces  # noqa: F401  (it installs what it does)
 from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.rewriting import rewrite

@@ -13,6 +13,7 @@ from cytape.graph.tracing.replay import inline, symbolic_tangents
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.gradients import compute_gradients
 from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.shared.graph_blocks import install_recomputed_in_graph
 from cytape.ops.shared.python_call import PythonCall, given_results_op
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -26,21 +27,8 @@ from cytape.tensor.state import (
 from cytape.tensor.tensor import Tensor
 
 
-def recomputed_in_graph(graph: Any, f: Callable, args: Sequence[Any], kwargs: dict) -> Any:
-    """Call a function in a graph; a derivative computes it again from what it uses.
-
-    Parameters
-    ----------
-    graph : Graph
-    f : callable
-    args : sequence
-    kwargs : dict
-
-    Returns
-    -------
-    structure
-        What `f` returns.
-    """
+def _recomputed_in_graph(graph: Any, f: Callable, args: tuple, kwargs: dict) -> Any:
+    """Call a function; what `recompute_grad` makes of one does that in graphs."""
     with building_into(graph):
         body = FunctionGraph(getattr(f, "__name__", type(f).__name__), graph)
         with unrecorded(), building_into(body):
@@ -127,3 +115,6 @@ class _Block(PythonCall):
         return symbolic_tangents(
             graph, [graph.symbol_of(read[i]) for i in moving], [tangents[i] for i in moving],
             list(map(graph.symbol_of, outputs)), range(before, graph.n_nodes))
+
+
+install_recomputed_in_graph(_recomputed_in_graph)

@@ -153,13 +153,14 @@ class Function:
         self._reduce_retracing = reduce_retracing
         if isinstance(checkpoints, list):
             if not all(isinstance(part, str) for part in checkpoints):
-                raise TypeError(f"checkpoints of a function are parts of names, got {checkpoints!r}")
+                raise TypeError(
+                    f"checkpoints of a function must be parts of names, got {checkpoints!r}")
             checkpoints = list(checkpoints)
         elif checkpoints is not None and not isinstance(checkpoints, str):
             raise TypeError(
                 "checkpoints must be a string or a list of strings, got "
                 f"{type(checkpoints).__name__}: {checkpoints!r}")
-        self._gradients = {
+        self._gradients: dict[str, Any] = {
             "grad_func": grad_func, "python_grad_func": python_grad_func,
             "checkpoints": checkpoints}
         for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):

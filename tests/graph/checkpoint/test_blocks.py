@@ -1,0 +1,242 @@
+"""recompute_grad in graphs and traced functions: computed again, and only then."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from tests.graph.checkpoint.chains import count, same, traces_of_runs
+
+
+def network(wrap, n_layers=36, n_blocks=6, width=64):
+    rng = np.random.RandomState(0)
+    with cytape.Graph().as_default() as graph:
+        h = cytape.constant(rng.standard_normal((width, width)))
+        weights = [cytape.Variable(rng.standard_normal((width, width)) / width**0.5)
+                   for _ in range(n_layers)]
+        for i in range(0, n_layers, n_layers // n_blocks):
+            def block(h, own=tuple(weights[i : i + n_layers // n_blocks])):
+                for w in own:
+                    h = cnp.tanh(h @ w)
+                return h
+
+            h = wrap(block)(h)
+        found = cytape.gradients(cnp.sum(h * h), weights[:1])
+    return graph, found
+
+
+def test_no_pass_undoes_it():
+    """Values of variables count, so what is kept is the weights, six inputs and a block."""
+    _, (plain, *_) = traces_of_runs(*network(lambda f: f))
+    (wanted, *_), _ = traces_of_runs(*network(lambda f: f))
+    results, traces = traces_of_runs(*network(cytape.recompute_grad))
+    assert all(same(result, wanted) for result in results)
+    unit = 64 * 64 * 8
+    assert plain.peak_bytes >= (36 + 36) * unit
+    assert all(trace.peak_bytes <= (36 + 6 + 6 + 3) * unit for trace in traces)
+    assert traces[0].peak_bytes == pytest.approx(traces[2].peak_bytes, rel=0.05)
+    assert {count(trace, "MatMul") for trace in traces} == {count(plain, "MatMul") + 36}
+
+
+def gradients_of(called, x, z):
+    """Differentiate with respect to an argument and what a closure finds, in all places."""
+    def tape(x, z):
+        with cytape.GradientTape() as tape:
+            tape.watch([x, z])
+            y = called(x, z)
+        return (y, *tape.gradient(y, [x, z]))
+
+    yield tape(x, z)
+    yield cytape.function(tape)(x, z)
+    traced = cytape.function(called)
+    with cytape.GradientTape() as outer:
+        outer.watch([x, z])
+        y = traced(x, z)
+    yield (y, *outer.gradient(y, [x, z]))
+    with cytape.Graph().as_default() as graph:
+        p, q = (cytape.placeholder("float64", x.shape) for _ in range(2))
+        y = called(p, q)
+        fetches = [y, *cytape.gradients(y, [p, q])]
+    yield cytape.Session(graph).run(fetches, {p: x, q: z})
+
+
+def test_tensors_in_closures_get_their_gradient():
+    x, z = cytape.constant(np.linspace(0.1, 0.9, 5)), cytape.constant(np.linspace(1.0, 2.0, 5))
+
+    def called(x, z):
+        s = cnp.sin(z)
+        return cytape.recompute_grad(lambda y: cnp.tanh(y * s) * s)(x)
+
+    def plain(x, z):
+        return cnp.tanh(x * cnp.sin(z)) * cnp.sin(z)
+
+    for found, wanted in zip(
+            gradients_of(called, x, z), gradients_of(plain, x, z), strict=True):
+        np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-14)
+
+
+def test_assignments_and_draws_happen_once():
+    x, z = cytape.constant(np.linspace(0.5, 1.0, 64)), cytape.constant(np.ones(64))
+    counter = cytape.Variable(0.0)
+
+    def called(x, z):
+        def block(y):
+            counter.assign_add(1.0)
+            return cytape.nn.dropout(cnp.tanh(y), 0.5) * z
+
+        return cytape.recompute_grad(block)(x * 1.0)
+
+    for n_calls, (y, dx, dz) in enumerate(gradients_of(called, x, z), 1):
+        if n_calls < 4:  # a graph that assigns does so where it is told to
+            assert float(counter) == n_calls
+        kept = np.asarray(y) != 0
+        assert 0 < kept.sum() < 64
+        assert np.array_equal(np.asarray(dx) != 0, kept)
+        assert np.array_equal(np.asarray(dz), np.asarray(y))
+
+
+def test_it_is_computed_with_the_values_that_the_call_found():
+    v = cytape.Variable(np.full(3, 2.0))
+
+    @cytape.function
+    def gradient(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = cytape.recompute_grad(lambda y: cnp.sin(y * v) * v)(x)
+        v.assign(v * 100.0)
+        return tape.gradient(y, [x, v])
+
+    x = cytape.constant(np.ones(3))
+    dx, dv = gradient(x)
+    np.testing.assert_allclose(dx, 4 * np.cos(2.0) * np.ones(3))
+    np.testing.assert_allclose(dv, np.sin(2.0) + 2 * np.cos(2.0) * np.ones(3))
+    np.testing.assert_allclose(v, np.full(3, 200.0))
+
+
+def test_variables_that_it_assigns_and_then_reads():
+    v = cytape.Variable(2.0)
+
+    def block(y):
+        v.assign(v * 3.0)
+        return y * v * v
+
+    @cytape.function
+    def slope(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = cytape.recompute_grad(block)(x)
+        return y, tape.gradient(y, x)
+
+    y, dx = slope(cytape.constant(1.0))
+    assert (float(y), float(dx), float(v)) == (36.0, 36.0, 6.0)
+
+
+def test_derivatives_of_any_order_and_kind():
+    x, t = cytape.constant(np.linspace(0.1, 0.9, 5)), cytape.constant(np.linspace(1.0, 2.0, 5))
+
+    def nested(x):
+        inner = cytape.recompute_grad(lambda y: cnp.tanh(y * x))
+        return cytape.recompute_grad(lambda y: cnp.sin(inner(y)) * y)(x)
+
+    def plain(x):
+        return cnp.sin(cnp.tanh(x * x)) * x
+
+    for f in (nested, cytape.function(nested)):
+        for g in (f, cytape.function(lambda x, f=f: f(x))):
+            found, wanted = [], []
+            for h, results in ((g, found), (plain, wanted)):
+                with cytape.GradientTape() as outer:
+                    outer.watch(x)
+                    with cytape.GradientTape() as inner:
+                        inner.watch(x)
+                        y = h(x)
+                    dx = inner.gradient(y, x)
+                results += [y, dx, outer.gradient(dx, x)]
+                with cytape.ForwardAccumulator(x, t) as accumulator:
+                    y = h(x)
+                results.append(accumulator.jvp(y))
+                with cytape.ForwardAccumulator(x, t) as accumulator:
+                    with cytape.GradientTape() as inner:
+                        inner.watch(x)
+                        y = h(x)
+                    dx = inner.gradient(y, x)
+                results.append(accumulator.jvp(dx))
+            for one, other in zip(found, wanted, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_structures_arguments_and_what_is_no_tensor():
+    @cytape.function
+    def f(x):
+        found = cytape.recompute_grad(
+            lambda x, scale, *, by: {"y": x * scale * by, "x": x, "n": 3, "none": None})(
+                x, np.array([1.0, 2.0]), by=2.0)
+        assert (found["n"], found["none"]) == (3, None)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            out = cytape.recompute_grad(lambda x: (x, [cnp.sum(x * x)]))(x)
+        return found["y"], found["x"], tape.gradient(out, x)
+
+    y, x, dx = f(cytape.constant(np.ones(2)))
+    np.testing.assert_array_equal(y, [2.0, 4.0])
+    np.testing.assert_array_equal(x, [1.0, 1.0])
+    np.testing.assert_array_equal(dx, [3.0, 3.0])
+
+
+def test_nothing_to_differentiate():
+    @cytape.function
+    def f(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = cytape.recompute_grad(lambda x: cnp.floor(x) > 2)(x)
+            z = cytape.recompute_grad(lambda: cytape.constant(3.0))()
+            nothing = cytape.recompute_grad(lambda: None)()
+        assert nothing is None
+        return y, tape.gradient(z, x, unconnected_gradients="zero")
+
+    y, dx = f(cytape.constant([1.0, 3.0]))
+    assert y.numpy().tolist() == [False, True] and not dx.numpy().any()
+
+
+def test_sparse_gradients():
+    table = cytape.Variable(np.arange(12.0).reshape(4, 3))
+
+    @cytape.function
+    def gradient():
+        with cytape.GradientTape() as tape:
+            y = cytape.recompute_grad(
+                lambda: cnp.sum(cnp.take(table, np.array([1, 3, 1]), axis=0) ** 2))()
+        return tape.gradient(y, table)
+
+    found = gradient()
+    if isinstance(found, cytape.IndexedSlices):
+        found = found.to_tensor()
+    wanted = np.zeros((4, 3))
+    np.add.at(wanted, [1, 3, 1], 2 * np.arange(12.0).reshape(4, 3)[[1, 3, 1]])
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_in_branches_and_loops():
+    block = cytape.recompute_grad(lambda y: cnp.tanh(y) * 1.5)
+
+    def f(x):
+        def body(i, y):
+            return i + 1, cytape.cond(cnp.sum(y) > 0, lambda: block(y), lambda: block(-y))
+
+        return cytape.while_loop(lambda i, y: i < 4, body, (np.array(0), x))[1]
+
+    def plain(x):
+        y = x.numpy()
+        for _ in range(4):
+            y = np.tanh(abs(y)) * 1.5
+        return y
+
+    x = cytape.constant(np.linspace(0.1, 0.9, 4))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.function(f)(x)
+    np.testing.assert_allclose(y, plain(x))
+    dx = tape.gradient(y, x).numpy()
+    step = 1e-6
+    near = [plain(cytape.constant(x.numpy() + e)) for e in (step, -step)]
+    np.testing.assert_allclose(dx, (near[0] - near[1]) / (2 * step), rtol=1e-7)
