@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.checkpoint_rows import checkpoint_rows
 from bench.core_rows import core_rows
 from bench.forward_mode_rows import forward_mode_rows
 from bench.function_rows import function_rows
@@ -51,7 +52,7 @@ def main():
     smoke = arguments.smoke
     environment = describe_environment(smoke)
     timings = chain(core_rows(smoke), program_rows(smoke), forward_mode_rows(smoke),
-                    function_rows(smoke), loop_rows(smoke))
+                    function_rows(smoke), loop_rows(smoke), checkpoint_rows(smoke))
     if smoke:
         timings = (replace(row, at_least=None, at_most=None) for row in timings)
     rows = print_table(chain(timings, memory_rows(smoke)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import cytape.core
-from bench import core_rows, forward_mode_rows, program_rows, report, timing
+from bench import checkpoint_rows, core_rows, forward_mode_rows, program_rows, report, timing
 from bench.chains import PythonHost
 from bench.report import Row
 from bench.workloads import forward_mode_workloads, workloads
@@ -148,3 +148,14 @@ def test_numbers_and_times_are_short():
     assert [report.format_number(x) for x in (0.1234, 12.34, 1234.5)] == ["0.12", "12.3", "1,234"]
     times = [report.format_seconds(x) for x in (2.0, 0.0123, 45e-6, 6.7e-9)]
     assert times == ["2.00 s", "12.3 ms", "45.0 us", "6.70 ns"]
+
+
+def test_memory_of_activations_grows_as_the_root_of_the_depth():
+    depths = [16, 64, 256]
+    for network in (checkpoint_rows.mlp, checkpoint_rows.residual_network):
+        sizes = [
+            checkpoint_rows.activation_bytes(*network(depth), "memory") for depth in depths]
+        assert checkpoint_rows.slope(depths, sizes) <= 0.55
+    assert checkpoint_rows.slope(
+        [16, 64], [checkpoint_rows.activation_bytes(*checkpoint_rows.mlp(depth), None)
+                   for depth in (16, 64)]) > 0.9

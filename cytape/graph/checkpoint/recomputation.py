@@ -47,7 +47,7 @@ class Recomputation:
         self._lasting: dict[int, int] = {}  # the last copies of nodes that many segments need
         self._n_copies: dict[int, int] = {}
 
-    def stand_in(self, node: int, gradients: list[Any]) -> int:
+    def stand_in(self, node: int, gradients: list[Any]) -> tuple[int, int]:
         """Return a copy of a node, or the node itself where that is not to run again.
 
         Parameters
@@ -58,18 +58,20 @@ class Recomputation:
 
         Returns
         -------
-        int
+        int, int
+            Whose inputs are to be read, and whose outputs: a checkpoint is there already.
         """
         if not self._is_copied(node):
-            return node
-        if not self._checkpoints.isdisjoint(self._graph.outputs_of(node)):
+            return node, node
+        outputs = set(self._graph.outputs_of(node))
+        if not self._checkpoints.isdisjoint(outputs):
             self._copies.clear()
         if self._copy_of(node) is None:
             self._build(self._missing(node), self._arrival(gradients))
             self._waits = []
         copy = self._copy_of(node)
         assert copy is not None
-        return copy
+        return copy, node if outputs <= self._checkpoints else copy
 
     def _is_copied(self, node: int) -> bool:
         graph = self._graph

@@ -41,8 +41,8 @@ _IDENTITIES = frozenset([identity_op, identity_n_op, read_variable_op, tuple_op]
 class StandIns(Protocol):
     """Nodes that are differentiated instead of others."""
 
-    def stand_in(self, node: int, gradients: list[Any]) -> int:
-        """Return the node of the same op that stands for one of the graph that is built.
+    def stand_in(self, node: int, gradients: list[Any]) -> tuple[int, int]:
+        """Return what stands for a node of the graph that is built: nodes that compute the same.
 
         Parameters
         ----------
@@ -52,7 +52,8 @@ class StandIns(Protocol):
 
         Returns
         -------
-        int
+        int, int
+            Whose inputs a gradient function is to read, and whose outputs.
         """
 
 
@@ -178,10 +179,10 @@ class Backward:
         graph = self._graphs[level]
         op, override = graph.ops[node], graph.gradient_override_of(node)
         passed = override is None and op in _IDENTITIES
-        differentiated = node
+        inputs_of = outputs_of = node
         if self._stand_ins is not None and level == 0 and not passed:
-            differentiated = self._stand_ins.stand_in(node, gradients)
-        for i, symbol in enumerate(graph.outputs_of(differentiated) if len(gradients) > 1 else ()):
+            inputs_of, outputs_of = self._stand_ins.stand_in(node, gradients)
+        for i, symbol in enumerate(graph.outputs_of(outputs_of) if len(gradients) > 1 else ()):
             if passed and not needed[i]:
                 gradients[i] = None
             elif gradients[i] is None and graph.spec_of(symbol).trainable and (
@@ -194,7 +195,8 @@ class Backward:
             number = self._context_for(level, node)
             before = self._graph.enter_context(number)
             try:
-                results = gradients_of_node(graph, differentiated, gradients, needed, rule)
+                results = gradients_of_node(
+                    graph, inputs_of, gradients, needed, rule, outputs_of)
             except InvalidGradientError as error:
                 raise InvalidGradientError(
                     f"{error} (operation {graph.name_of(node)!r})") from error

@@ -16,7 +16,7 @@ from cytape.errors import NotDifferentiableError
 
 
 def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gradients,
-                      list needed, rule=None) -> list:
+                      list needed, rule=None, outputs_of=None) -> list:
     """Call the gradient function of one op of a graph; its ops go to the graph being built.
 
     Parameters
@@ -30,6 +30,8 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     rule : callable, optional
         What to call instead of the op's own: with an `OpCall` and one gradient per output, it
         returns one (or None) per input.
+    outputs_of : int, optional
+        Another node of that op, which computes the same: its outputs are what is read.
 
     Returns
     -------
@@ -61,6 +63,8 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     cdef Node* found = &graph.nodes[graph.checked_node(node)]
     cdef int32_t n_in = found.n_inputs, n_out = found.n_outputs, i
     cdef int32_t first_output = found.first_output, inputs = found.inputs
+    if outputs_of is not None:
+        first_output = graph.nodes[graph.checked_node(outputs_of)].first_output
     cdef Op op = graph.ops[node]
     cdef BackwardCall call
     cdef void** row

@@ -24,8 +24,8 @@ def test_a_stand_in_is_a_copy_that_reads_what_is_kept():
     with cytape.Graph().as_default() as graph:
         a = chain_of(4)
         stand_ins = recomputation(graph, [a[4]], [a[0]], [a[2]])
-        copy = stand_ins.stand_in(a[4].op.node, [cytape.constant(np.ones(3))])
-        assert stand_ins.stand_in(a[4].op.node, [None]) == copy  # once
+        copy, _ = stand_ins.stand_in(a[4].op.node, [cytape.constant(np.ones(3))])
+        assert stand_ins.stand_in(a[4].op.node, [None]) == (copy, copy)  # once
     [before] = graph.operation_at(copy).inputs
     [pin] = before.op.inputs
     assert [pin.op.type, *(x.name for x in pin.op.inputs)] == ["Identity", a[2].name]
@@ -41,8 +41,16 @@ def test_nodes_that_are_not_to_run_again_stand_for_themselves():
         y = h * apart
         stand_ins = recomputation(graph, [y], [h], [])
     for tensor in (x, h, noise, apart):
-        assert stand_ins.stand_in(tensor.op.node, [None]) == tensor.op.node
-    assert stand_ins.stand_in(y.op.node, [None]) != y.op.node
+        assert stand_ins.stand_in(tensor.op.node, [None]) == (tensor.op.node,) * 2
+    assert stand_ins.stand_in(y.op.node, [None])[0] != y.op.node
+
+
+def test_outputs_that_are_kept_are_read_as_they_are():
+    with cytape.Graph().as_default() as graph:
+        a = chain_of(4)
+        stand_ins = recomputation(graph, [a[4]], [a[0]], [a[2]])
+        copy, outputs = stand_ins.stand_in(a[2].op.node, [])
+    assert outputs == a[2].op.node != copy
 
 
 def test_copies_are_forgotten_behind_a_checkpoint_but_not_for_ever():
@@ -67,5 +75,5 @@ def test_copies_know_their_own_unknown_shapes():
         h = np.tanh(x @ cytape.constant(np.eye(3)))
         y = h @ cytape.constant(np.eye(3))
         stand_ins = recomputation(graph, [y], [x], [])
-        copy = graph.operation_at(stand_ins.stand_in(y.op.node, []))
+        copy = graph.operation_at(stand_ins.stand_in(y.op.node, [])[0])
     assert copy.outputs[0].spec is not y.spec and copy.outputs[0].shape == (None, 3)
