@@ -24,7 +24,7 @@ from cytape.tensor.tensor import Tensor
 COLLECTION = "checkpoints"
 _COSTLY = re.compile("conv2d|Conv|MatMul")
 # Parts of names of tensors that are not worth keeping: losses, masks, and what is cheap to compute.
-_EXCLUDED = ("L2Loss", "entropy", "FusedBatchNorm", "Switch", "dropout", "Cast")
+_EXCLUDED = re.compile("L2Loss|entropy|FusedBatchNorm|Switch|dropout|Cast")
 _UNKNOWN_EXTENT = 64  # what an unknown extent counts for
 
 
@@ -106,8 +106,7 @@ def _listed(between: Between, checkpoints: list[Any]) -> list[int]:
 
 def _not_excluded(graph: Any, symbols: Iterable[int]) -> list[int]:
     return [
-        symbol for symbol in symbols
-        if not any(part in graph.tensor_name_of(symbol) for part in _EXCLUDED)]
+        symbol for symbol in symbols if not _EXCLUDED.search(graph.tensor_name_of(symbol))]
 
 
 def _size(shape: tuple[int | None, ...] | None) -> int:
