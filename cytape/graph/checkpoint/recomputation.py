@@ -7,9 +7,11 @@ from typing import Any
 from cytape.graph.checkpoint.between import dependents
 from cytape.graph.differentiation.places import Place, Places
 from cytape.graph.model.names import ROOT
+from cytape.graph.tracing.replay import build_again
 from cytape.ops.creation import identity_op
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import stop_recording
+from cytape.tensor.tensor import Tensor
 
 MOST_COPIES = 3  # of an op; the last one is kept until the backward pass has come to the op
 
@@ -114,45 +116,39 @@ class Recomputation:
     def _build(self, nodes: list[int], waits: tuple[int, ...]) -> None:
         graph = self._graph
         late = graph.context_with(scope=ROOT, controls=waits, original=-1)
-        pins: dict[int, int] = {}  # symbol that is kept -> what stands for it here
+        pins: dict[int, Tensor] = {}  # symbol that is kept -> what stands for it here
         present = graph.present_context
         try:
             with stop_recording():
                 for node in nodes:
                     inputs = [self._read(symbol, pins, late) for symbol in graph.inputs_of(node)]
-                    graph.enter_context(graph.context_number(
-                        graph.contexts[graph.context_of(node)]._replace(controls=())))
                     self._note(node, self._copied(node, inputs))
         finally:
             graph.enter_context(present)
 
-    def _read(self, symbol: int, pins: dict[int, int], late: int) -> int:
+    def _read(self, symbol: int, pins: dict[int, Tensor], late: int) -> Tensor:
         """Return what a copy reads instead of a symbol."""
         graph = self._graph
         if not self._dependent[symbol]:
-            return symbol
+            return graph.tensor_at(symbol)
         node = graph.node_of(symbol)
         copy = None if symbol in self._kept else self._copy_of(node)
         if copy is not None:
-            return graph.outputs_of(copy)[graph.output_position(symbol)]
+            return graph.tensor_at(graph.outputs_of(copy)[graph.output_position(symbol)])
         if symbol not in pins:
             name = graph.name_of(node)
             graph.enter_context(late)
-            pin = graph.build(identity_op, graph.tensor_at(symbol))
-            graph.give_name(pin, f"{name}_sg")
-            pins[symbol] = graph.symbol_of(pin)
+            pins[symbol] = graph.build(identity_op, graph.tensor_at(symbol))
+            graph.give_name(pins[symbol], f"{name}_sg")
         return pins[symbol]
 
-    def _copied(self, node: int, inputs: list[int]) -> int:
+    def _copied(self, node: int, inputs: list[Tensor]) -> int:
         graph = self._graph
-        op, attrs = graph.ops[node], graph.attrs[node]
-        specs = [graph.spec_of(symbol) for symbol in graph.outputs_of(node)]
         name = graph.name_of(node) if graph.was_named(node) else None
-        if all(spec.known for spec in specs):
-            copy = graph.add(op, inputs, attrs, specs)
-        else:  # an unknown shape is that of a certain tensor: here it must be the copy's
-            graph.build(op, *map(graph.tensor_at, inputs), **attrs)
-            copy = graph.n_nodes - 1
+        context = graph.context_number(
+            graph.contexts[graph.context_of(node)]._replace(controls=()))
+        build_again(graph, node, inputs, graph, context, True)
+        copy = graph.n_nodes - 1
         if name is not None:
             graph.give_name(graph.operation_at(copy), name.rpartition("/")[2])
         return copy
