@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import cytape.graph.checkpoint.blocks
-import cytape.graph.checkpoint.traces  # noqa: F401  (it installs what it does)
+import cytape.graph.checkpoint.blocks  # noqa: F401  (it installs what it does)
 from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.rewriting import rewrite
+from cytape.graph.checkpoint.traces import new_bodies
 from cytape.graph.differentiation.graph_gradients import install_checkpointed
+from cytape.graph.tracing.derivatives import install_new_bodies
 
 __all__ = [
     "MIN_CHECKPOINT_NODE_SIZE",
@@ -113,3 +114,5 @@ def gradients_memory(ys: Any, xs: Any, grad_ys: Any = None, **kwargs: Any) -> li
 
 
 install_checkpointed(gradients)
+install_new_bodies(lambda graph, inputs, outputs, checkpoints: new_bodies(
+    graph, inputs, outputs, checkpoints, MIN_CHECKPOINT_NODE_SIZE))

@@ -9,7 +9,7 @@ from cytape.graph.checkpoint.between import Between
 from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.recomputation import MOST_COPIES
 from cytape.graph.differentiation.places import Places
-from cytape.graph.tracing.derivatives import DerivativeGraph, install_new_bodies
+from cytape.graph.tracing.derivatives import DerivativeGraph
 from cytape.graph.tracing.replay import inline
 from cytape.ops.creation import identity_op
 from cytape.tensor.state import building_into, unrecorded
@@ -17,18 +17,7 @@ from cytape.tensor.tensor import Tensor
 
 
 class _Kept:
-    """What a call of a trace keeps for its derivatives.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The trace's.
-    inputs, outputs : sequence of int
-        Its ends.
-    checkpoints : str or list
-    least_size : int
-        As `chosen` takes them.
-    """
+    """What a call of a trace keeps for its derivatives."""
 
     def __init__(
         self, graph: Any, inputs: Sequence[int], outputs: Sequence[int], checkpoints: Any,
@@ -63,9 +52,9 @@ class _RecomputingGraph(DerivativeGraph):
     def __init__(self, name: str, kept: _Kept) -> None:
         super().__init__(name, kept.graph)
         self._kept = kept
-        self._copies: dict[int, Tensor] = {}  # symbol of the trace -> what it is here, once more
+        self._copies: dict[int, Tensor] = {}   # symbol of the trace -> what it is in this segment
+        self._lasting: dict[int, Tensor] = {}  # those of nodes that many segments need
         self._n_copies: dict[int, int] = {}
-        self._pins: dict[int, Tensor] = {}
         self._read: set[int] = set()
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
@@ -78,24 +67,25 @@ class _RecomputingGraph(DerivativeGraph):
             self._forget()  # behind a checkpoint another segment begins
             nodes, reads = self._missing(trace.symbol_of(tensor))
         self._read |= reads
-        pins: dict[int, Tensor] = {}
+        symbols = {
+            symbol: copy for node in nodes for symbol in trace.inputs_of(node)
+            if (copy := self._copy_of(symbol)) is not None}
         # What is computed again waits for the gradient that was built last, and is not made one
         # with what was computed for another segment.
         waits = () if self.n_nodes == 0 else (self.n_nodes - 1,)
-        symbols = dict(self._copies)
         sources = [self.capture(trace.tensor_at(symbol)) for symbol in sorted(reads)]
         before = self.enter_context(self.context_with(controls=waits))
         try:
             for symbol, source in zip(sorted(reads), sources, strict=True):
-                pins[symbol] = identity_op(source)
+                symbols[symbol] = identity_op(source)
         finally:
             self.enter_context(before)
-        symbols.update(pins)
         inline(trace, symbols, self, _nothing_changed, nodes, True)
         for node in nodes:
-            self._n_copies[node] = self._n_copies.get(node, 0) + 1
+            count = self._n_copies[node] = self._n_copies.get(node, 0) + 1
+            copies = self._lasting if count == MOST_COPIES else self._copies
             for symbol in trace.outputs_of(node):
-                self._copies[symbol] = symbols[symbol]
+                copies[symbol] = symbols[symbol]
                 self._captured[trace.tensor_at(symbol).id] = self.symbol_of(symbols[symbol])
         return symbols[trace.symbol_of(tensor)]
 
@@ -110,31 +100,44 @@ class _RecomputingGraph(DerivativeGraph):
                     reads.add(read)
                     continue
                 node = trace.node_of(read)
-                if read not in self._copies and node not in nodes:
+                if node not in nodes and self._copy_of(read) is None:
                     nodes.add(node)
                     pending.append(node)
         return sorted(nodes), reads
 
+    def _copy_of(self, symbol: int) -> Tensor | None:
+        copy = self._copies.get(symbol)
+        return self._lasting.get(symbol) if copy is None else copy
+
     def _forget(self) -> None:
-        """Have nothing but what was copied often enough stand for what it is a copy of."""
-        trace = self._kept.graph
-        for symbol in list(self._copies):
-            if self._n_copies[trace.node_of(symbol)] < MOST_COPIES:
-                del self._copies[symbol]
-                self._captured.pop(trace.tensor_at(symbol).id, None)
+        """Have what was copied for a segment be copied again for the next."""
+        for symbol in self._copies:
+            self._captured.pop(self._kept.graph.tensor_at(symbol).id, None)
+        self._copies.clear()
 
 
 def _nothing_changed(op: Any, attrs: dict, node: int) -> None:
     raise AssertionError(f"{op.name} is not to be called again")
 
 
-def _new_bodies(
-    graph: Any, inputs: Sequence[int], outputs: Sequence[int], checkpoints: Any
+def new_bodies(
+    graph: Any, inputs: Sequence[int], outputs: Sequence[int], checkpoints: Any, least_size: int
 ) -> Callable[[str, Any], DerivativeGraph]:
-    from cytape.graph import checkpoint
+    """Return what makes bodies of derivatives of a trace that keeps checkpoints only.
 
-    kept = _Kept(graph, inputs, outputs, checkpoints, checkpoint.MIN_CHECKPOINT_NODE_SIZE)
+    Parameters
+    ----------
+    graph : FunctionGraph
+        The trace's.
+    inputs, outputs : sequence of int
+        Its ends.
+    checkpoints : str or list
+    least_size : int
+        As `chosen` takes them.
+
+    Returns
+    -------
+    callable
+    """
+    kept = _Kept(graph, inputs, outputs, checkpoints, least_size)
     return lambda name, _: _RecomputingGraph(name, kept)
-
-
-install_new_bodies(_new_bodies)
