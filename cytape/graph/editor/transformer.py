@@ -124,7 +124,7 @@ def copy_op_handler(
         device=context.device, overrides=context.overrides, recorded=context.recorded))
     outputs = build_again(graph, node, new_inputs, into, number)
     op_ = into.operation_at(into.n_nodes - 1)
-    into.give_name(op_, name)
+    into.give_name_of(op_, op, name)
     if graph.ops[node].stateful:
         into.changed(graph.ops[node], graph.attrs[node])
     return op_, tuple(outputs)
@@ -348,9 +348,8 @@ class Transformer:
     >>> view, info = transformer(graph, cytape.Graph(), "")
     >>> print(view.graph)
     Graph of 3 operations
-    x        = Placeholder()         -> float64 ()
-    Constant = 2.                    -> float64 ()
-    Multiply = Multiply(x, Constant) -> float64 ()
+    x        = Placeholder()   -> float64 ()
+    Multiply = Multiply(x, 2.) -> float64 ()
     """
 
     def __init__(self) -> None:

@@ -255,6 +255,19 @@ class Graph(Editable):
         """
         self._names.give(self.as_node(op), name)
 
+    def give_name_of(self, op: Operation, other: Operation, name: str) -> None:
+        """Have an operation that was just built called by a name, as if another had been built.
+
+        Parameters
+        ----------
+        op, other : Operation
+            Only if the other one was given a name, this one is.
+        name : str
+            Made unique in the scope that the operation was built in.
+        """
+        give = self._names.give if other.graph.was_named(other.node) else self._names.copy
+        give(self.as_node(op), name)
+
     def describe(self, symbol: int) -> str:
         """Return what messages call a symbol.
 

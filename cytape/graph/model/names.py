@@ -130,6 +130,7 @@ class Names:
 
     def __init__(self) -> None:
         self.given: dict[int, str] = {}
+        self._copied: dict[int, str] = {}
         self._exact: dict[str, int] = {"": ROOT}
         # Of each: the scope around it, what it was to be called, the node whose name stands before
         # that (-1: none), and how many nodes there were when it was entered.
@@ -153,10 +154,25 @@ class Names:
         ValueError
             If the name is not valid, or the node's name has been asked for before.
         """
+        self._check_new(node, name)
+        self.given[node] = name
+
+    def copy(self, node: int, name: str) -> None:
+        """Have a node that was just built be called like another one that was given no name.
+
+        Parameters
+        ----------
+        node : int
+        name : str
+            As `give` takes it.
+        """
+        self._check_new(node, name)
+        self._copied[node] = name
+
+    def _check_new(self, node: int, name: str) -> None:
         checked_name(name)
         if node < len(self._names):
             raise ValueError(f"the op is called {self._names[node]!r} already")
-        self.given[node] = name
 
     def suggest(self, node: int, name: str) -> None:
         """Have a node that was just built called by a name, if that is valid.
@@ -332,7 +348,9 @@ class Names:
             del self._nodes[name]
         del self._names[n_names:], self._scopes[n_scopes:], self._scope_names[n_scope_names:]
         self._exact = {name: number for name, number in self._exact.items() if number < n_scopes}
-        self.given = {node: name for node, name in self.given.items() if node < n_nodes}
+        for names in self.given, self._copied:
+            for node in [node for node in names if node >= n_nodes]:
+                del names[node]
 
     def done(self) -> None:
         """Keep what has been named since `begin`."""
@@ -366,7 +384,8 @@ class Names:
         for node in range(len(self._names), graph.n_nodes):
             self._settle_scopes(node)
             scope = self._scope_names[graph.contexts[graph.context_of(node)].scope]
-            name = self._unique.take(scope + (self.given.get(node) or graph.ops[node].name))
+            wanted = self.given.get(node) or self._copied.get(node) or graph.ops[node].name
+            name = self._unique.take(scope + wanted)
             self._names.append(name)
             self._nodes[name] = node
         self._settle_scopes(graph.n_nodes)

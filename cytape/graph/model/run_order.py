@@ -68,13 +68,16 @@ def order_within(
 
 
 def _message(graph: Any, path: list[int], again: int) -> str:
-    names = [repr(graph.name_of(node)) for node in path[path.index(again) :]]
+    cycle = path[path.index(again) :]
+    names = [repr(graph.name_of(node)) for node in cycle]
     if len(names) > 8:
         names[4:-3] = ["..."]
+    effects = (
+        " (of stateful ops, each also needs those before it that read or change the same)"
+        if any(graph.ops[node].stateful for node in cycle) else "")
     return (
-        f"op {names[0]} would have to run before itself: {' needs '.join([*names, names[0]])}. (A "
-        "read of a variable also needs the assignments that were built before it, and these the "
-        "reads before them.) Nothing has been changed"
+        f"op {names[0]} would have to run before itself: {' needs '.join([*names, names[0]])}"
+        f"{effects}. Nothing has been changed"
     )
 
 

@@ -175,6 +175,21 @@ def test_nothing_is_copied_if_shapes_do_not_fit():
     assert cytape.Session(graph).run(z, {x: np.zeros((3, 2))}).sum() == 0.0
 
 
+def test_names_that_nobody_gave_are_not_given_to_copies(tmp_path):
+    graph, other = cytape.Graph(), cytape.Graph()
+    x = graph.placeholder("float64", (), name="x")
+    y = np.tanh(2.0 * x)
+    editor.copy(graph, other)
+    assert str(other) == str(graph)
+    assert [other.was_named(node) for node in range(4)] == [
+        graph.was_named(node) for node in range(4)]
+    graph.save(tmp_path / "graph")
+    other.save(tmp_path / "other")
+    assert (tmp_path / "graph").read_bytes() == (tmp_path / "other").read_bytes()
+    view, info = editor.copy(graph, graph)
+    assert info.transformed(y.op).name == "Tanh_1"
+
+
 def test_variables_are_the_same_in_the_copy():
     graph, other = cytape.Graph(), cytape.Graph()
     v = cytape.Variable(3.0, name="v")

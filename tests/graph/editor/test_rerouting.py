@@ -133,7 +133,7 @@ def test_a_cycle_changes_nothing(two):
     product = c0 * c1
     listing = str(graph)
     with pytest.raises(ValueError, match="'Add' would have to run before itself: 'Add' needs "
-                                         "'Multiply' needs 'Add'. .* Nothing has been changed"):
+                                         "'Multiply' needs 'Add'. Nothing has been changed"):
         editor.reroute_ts([product, b0], [a0, b1])
     assert str(graph) == listing
     assert cytape.Session(graph).run(product) == 21.0

@@ -78,6 +78,23 @@ def test_by_position(graph):
     assert [op.name for op in graph.get_operations()] == ["x", "DeclaredTwoOutputs"]
 
 
+def test_operations_are_numbered_as_they_were_made():
+    graph = cytape.Graph()
+    ops = [graph.no_op(name) for name in "abcd"]
+    assert [graph.number_of(op.node) for op in ops] == [0, 1, 2, 3]
+    graph.rewire({}, {1: [3]})  # a, d, b, c
+    assert [op.node for op in ops] == [0, 2, 3, 1]
+    assert [graph.number_of(node) for node in range(4)] == [0, 3, 1, 2]
+    assert [graph.node_numbered(number) for number in range(5)] == [0, 2, 3, 1, 4]
+    late = graph.no_op("e")
+    assert graph.number_of(late.node) == late.node == 4
+    graph.rewire({}, {0: [late.node]})  # e, a, d, b, c
+    assert [op.name for op in (*ops, late)] == list("abcde")
+    assert [op.node for op in (*ops, late)] == [1, 3, 4, 2, 0]
+    with pytest.raises(IndexError):
+        graph.number_of(5)
+
+
 def test_consumers_grow_with_the_graph(graph):
     x = graph.placeholder("float64", (2,), name="x")
     assert x.consumers() == []

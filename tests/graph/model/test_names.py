@@ -180,3 +180,29 @@ def test_names_settle_only_what_is_there():
     graph.placeholder("float64")
     assert names.name_of(0, graph) == "Placeholder"
     assert names.node_named("Placeholder", graph) == 0
+
+
+def test_what_has_been_named_is_taken_back():
+    names = UniqueNames()
+    names.take("a")
+    names.begin()
+    assert [names.take("a"), names.take("b"), names.take("a")] == ["a_1", "b", "a_2"]
+    names.mark("c")
+    names.end(succeeded=False)
+    assert [names.take("a"), names.take("b"), names.take("c")] == ["a_1", "b", "c"]
+    names.begin()
+    names.take("d")
+    names.end(succeeded=True)
+    assert names.take("d") == "d_1"
+
+
+def test_a_node_that_is_called_like_another_was_not_given_its_name():
+    graph = cytape.Graph()
+    first, second = graph.no_op("first"), graph.no_op()
+    x, y = graph.constant(1.0), graph.constant(2.0)
+    graph.give_name_of(x.op, first, "new")
+    graph.give_name_of(y.op, second, "new")
+    assert [x.op.name, y.op.name] == ["new", "new_1"]
+    assert [graph.was_named(op.node) for op in (x.op, y.op)] == [True, False]
+    with pytest.raises(ValueError, match="is called 'new' already"):
+        graph.give_name_of(x.op, second, "late")

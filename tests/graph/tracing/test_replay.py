@@ -7,6 +7,7 @@ import cytape
 from cytape.graph import Graph
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.replay import (
+    build_again,
     inline,
     kept_by,
     symbolic_gradients,
@@ -75,3 +76,17 @@ def test_what_nodes_keep_is_counted():
     assert n_bytes >= table.nbytes and len(bodies) == 2
     assert all(type(body) is ConcreteFunction for body in bodies)
     assert kept_by(cytape.Graph(), ConcreteFunction) == (0, [])
+
+
+def test_a_node_is_built_once_more():
+    graph, other = Graph(), Graph()
+    x = graph.placeholder("float64", (2,), name="x")
+    y = np.tanh(x)
+    z = other.placeholder("float64", (3,))
+    [new] = build_again(graph, y.op.node, [z], other, 0)
+    assert (new.op.type, new.shape, new.op.location) == ("Tanh", (3,), y.op.location)
+    with graph.as_default():
+        draw = cytape.numpy.random.normal(size=(2,))
+    node = next(op.node for op in graph.get_operations() if "stream" in op.attrs)
+    [again] = build_again(graph, node, [], graph, 0)
+    assert again.op.attrs["stream"] is not draw.graph.operation_at(node).attrs["stream"]
