@@ -164,7 +164,7 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
         if number not in contexts:
             contexts[number] = context_within(into, present, graph.contexts[number])
         inputs = [symbols[symbol] for symbol in graph.inputs_of(n)]
-        results = build_again(graph, n, inputs, into, contexts[number], afresh)
+        results = built_again(graph, n, inputs, into, contexts[number], afresh)
         nodes[n] = into.n_nodes - 1
         if graph.has_control_inputs:
             waits_for = [nodes[before] for before in graph.control_inputs_of(n)
@@ -200,6 +200,11 @@ def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
     sequence of Tensor
         The outputs.
     """
+    return built_again(graph, n, inputs, into, context, afresh)
+
+
+cdef object built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGraph into,
+                        int32_t context, bint afresh):
     cdef PyObject* code = into.code     # the node keeps the place where it was built first
     cdef int32_t instruction = into.instruction, before = into.context
     cdef int32_t differentiating = into.differentiating
