@@ -1,0 +1,305 @@
+"""Schedules by dynamic programming over cuts of a program.
+
+A cut after some value parts those computed up to it from those computed later. Its *frontier* is what
+of the former the latter, and the steps back that read these, have to do with. To go back from cut t
+to cut s with the frontier of s in memory, there are two ways: to compute the values from s on, keep
+the frontier at a cut j between, go back from t to j, further by the steps that read nothing else, and
+then, with that frontier let go, to s; or
+to compute the values from s to the next cut, keep all that their steps back will read, go back
+from t to there, and then without computing anything again to s. The best of these, for every s and
+t and every number of bytes, are found in one table.
+
+On a chain, where each value is computed from the one before, that is the dynamic program of Chen
+et al. (2016) as Beaumont, Herrmann and others made it exact for sizes and times that differ
+("rotor"), its frontiers being single values; it is optimal among the schedules that keep a frontier
+until they have come back to it. On other graphs frontiers are sets, and the order of values is what
+it is: a heuristic. Of more than `MOST_CUTS` values only some cuts count, those with the smallest
+frontiers in pieces of like size.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from cytape.graph.checkpoint.schedules import Program, Schedule, can_run_again, without_unread
+
+__all__ = ["Cuts"]
+
+MOST_CUTS = 64
+MOST_LEVELS = 400  # numbers of bytes that are told apart
+
+
+class Cuts:
+    """The table for a program.
+
+    Parameters
+    ----------
+    program : Program
+    most_bytes : int
+        Budgets do not exceed this.
+
+    Attributes
+    ----------
+    levels : ndarray of int
+        Budgets, ascending, beside the schedules that they allow.
+    seconds : ndarray of float
+        Of what is computed again, for each; infinite if there is no schedule.
+
+    Examples
+    --------
+    >>> program = Program((4, 4, 4), (1, 1, 1), ((), (0,), (1,)), ((2,), (1,), (0,)))
+    >>> cuts = Cuts(program, 12)
+    >>> cuts.levels.tolist(), cuts.seconds.tolist()
+    ([0, 4, 8, 12], [inf, inf, 2.0, 0.0])
+    >>> cuts.schedule(8)
+    ((), (0, 1), ())
+    """
+
+    def __init__(self, program: Program, most_bytes: int) -> None:
+        self.program = program
+        n = self.n = program.n_values
+        self._find_positions()
+        bounds = self.bounds = self._chosen_cuts()
+        n_cuts = len(bounds)  # cut k is before value bounds[k]
+        sizes = [int(size) for size in program.sizes]
+        numbers = [*sizes, *map(int, program.beside), *map(int, program.around), int(most_bytes)]
+        unit = gcd(*numbers) or 1
+        self.unit = unit = max(unit, -(-most_bytes // MOST_LEVELS))
+        self.n_levels = most_bytes // unit + 1
+        self.levels = np.arange(self.n_levels) * unit
+        # Bytes of what passes a cut and is computed after another one, and so on: rounded up.
+        self.between = np.zeros((n_cuts, n_cuts), np.int64)
+        self.advance = np.zeros((n_cuts, n_cuts), np.int64)
+        self.first = np.zeros((n_cuts, n_cuts), np.int64)
+        self.time = np.zeros(n_cuts)
+        self._measure(sizes)
+        self._fill()
+
+    # ---- the program's cuts
+
+    def _find_positions(self) -> None:
+        """Find which steps belong to which value, and until when values are needed."""
+        program, n = self.program, self.n
+        # A step belongs to the last value that it or a later one reads.
+        self.steps: list[list[int]] = [[] for _ in range(n)]
+        self.unbound: list[int] = []
+        last = -1
+        for step in reversed(range(len(program.reads))):
+            last = max(last, *program.reads[step], -1)
+            (self.steps[last] if last >= 0 else self.unbound).append(step)
+        for steps in self.steps:
+            steps.reverse()
+        self.read_at = [sorted({value for step in steps for value in program.reads[step]})
+                        for steps in self.steps]
+        # The last position at which each value is read; -1: never.
+        self.until = [-1] * n
+        for position in range(n):
+            for value in self.read_at[position]:
+                self.until[value] = max(self.until[value], position)
+        for value, inputs in enumerate(program.inputs):
+            for other in inputs:
+                self.until[other] = max(self.until[other], value)
+        for value in range(n):
+            if not can_run_again(program, value):
+                self.until[value] = max(self.until[value], n - 1) if self.until[value] >= 0 else -1
+
+    def _passing(self) -> list[int]:
+        """Return the bytes of the frontier before each value, and at the end."""
+        change = np.zeros(self.n + 2, np.int64)
+        for value, until in enumerate(self.until):
+            if until > value:
+                change[value + 1] += self.program.sizes[value]
+                change[until + 1] -= self.program.sizes[value]
+        return np.cumsum(change)[: self.n + 1].tolist()
+
+    def _chosen_cuts(self) -> list[int]:
+        n = self.n
+        if n <= MOST_CUTS:
+            return list(range(n + 1))
+        passing = self._passing()
+        total = np.cumsum([0, *(size + 1 for size in self.program.sizes)])
+        found = {0, n}
+        pieces = np.searchsorted(total, np.linspace(0, total[-1], MOST_CUTS)).tolist()
+        for start, stop in zip(pieces, pieces[1:], strict=False):
+            if stop > start:
+                found.add(min(range(start, min(stop, n)), key=passing.__getitem__))
+        return sorted(found)
+
+    def _measure(self, sizes: list[int]) -> None:
+        program, bounds = self.program, self.bounds
+        n_cuts, unit = len(bounds), self.unit
+        cut_of = [bisect_right(bounds, value) for value in range(self.n)]  # the next one
+        peaks = np.zeros((n_cuts, n_cuts), np.int64)
+        firsts = np.zeros((n_cuts, n_cuts), np.int64)
+        # kept[k]: bytes that values of block k - 1 take until their own steps back.
+        self.kept = np.zeros(n_cuts, np.int64)
+        self.inside = np.zeros(n_cuts, np.int64)
+        self.inside_first = np.zeros(n_cuts, np.int64)
+        for s in range(n_cuts - 1):
+            live: dict[int, int] = {}
+            most = most_first = 0
+            for k in range(s, n_cuts - 1):
+                for value in range(bounds[k], bounds[k + 1]):
+                    used = sum(live.values()) + sizes[value]
+                    most = max(most, used)
+                    most_first = max(most_first, used + program.bytes_around(value))
+                    live[value] = sizes[value]
+                    for other in [x for x in live if self.until[x] <= value and (
+                            x != value or self.until[x] <= x)]:
+                        del live[other]
+                peaks[s, k + 1], firsts[s, k + 1] = most, most_first
+                self.between[s, k + 1] = -(-sum(live.values()) // unit)
+        self.advance, self.first = -(-peaks // unit), -(-firsts // unit)
+        self.beside = np.zeros(n_cuts, np.int64)
+        self.down = np.arange(n_cuts)
+        self.beside_down = np.zeros(n_cuts, np.int64)
+        self.has_steps = [False] + [
+            any(self.steps[start:stop])
+            for start, stop in zip(bounds, bounds[1:], strict=False)]
+        for k in range(1, n_cuts):
+            block = range(bounds[k - 1], bounds[k])
+            read = {value for position in block for value in self.read_at[position]
+                    if value >= bounds[k - 1]}
+            kept = passing = most = most_first = 0
+            live = {}
+            for value in block:
+                used = kept + sum(live.values()) + sizes[value]
+                most, most_first = max(most, used), max(
+                    most_first, used + program.bytes_around(value))
+                if value in read or self.until[value] >= bounds[k]:
+                    kept += sizes[value]
+                else:
+                    live[value] = sizes[value]
+                for other in [x for x in live if self.until[x] <= value]:
+                    del live[other]
+            self.kept[k] = -(-kept // unit)
+            self.inside[k], self.inside_first[k] = -(-most // unit), -(-most_first // unit)
+            self.beside[k] = -(-max((program.bytes_beside(step) for position in block
+                                     for step in self.steps[position]), default=0) // unit)
+            # Down to where steps can go that read nothing but the frontier of a cut.
+            down, most = k, 0
+            while down and all(
+                    value < bounds[k] and self.until[value] >= bounds[k]
+                    for position in range(bounds[down - 1], bounds[down])
+                    for value in self.read_at[position]):
+                down -= 1
+                most = max(most, int(self.beside[down + 1]))
+            self.down[k], self.beside_down[k] = down, most
+            costs = [program.costs[value] for value in block]
+            self.time[k] = self.time[k - 1] + sum(
+                cost for value, cost in zip(block, costs, strict=True)
+                if can_run_again(program, value))
+        del cut_of, passing
+
+    # ---- the table
+
+    def _fill(self) -> None:
+        n_cuts, n_levels = len(self.bounds), self.n_levels
+        # table[s, t]: seconds by level, with the frontier of s in memory beside the level; first
+        # come as many levels below zero, to be read where bytes are taken away.
+        self.table = np.full((n_cuts, n_cuts, 2 * n_levels), np.inf)
+        self.whole = np.full((n_cuts, 2 * n_levels), np.inf)  # the same of the first time, to the end
+        self.table[range(n_cuts), range(n_cuts), n_levels:] = 0
+        self.whole[-1, n_levels:] = 0
+        for length in range(1, n_cuts):
+            for s in range(n_cuts - length):
+                t = s + length
+                if self.has_steps[t]:
+                    self.table[s, t, n_levels:] = self._ways(s, t).min(axis=0)
+                else:
+                    self.table[s, t] = self.table[s, t - 1]
+        for s in reversed(range(n_cuts - 1)):
+            self.whole[s, n_levels:] = self._first_ways(s).min(axis=0)
+        self.seconds = self.whole[0, n_levels:].copy()
+        least = -(-max((self.program.bytes_beside(step) for step in self.unbound),
+                       default=0) // self.unit)
+        self.seconds[:least] = np.inf
+
+    def _ways(self, s: int, t: int) -> Any:
+        """Return by the first cut the seconds of going back from t to s; keeping all comes first."""
+        cuts = np.arange(s, t)
+        cuts[0] = s + 1
+        ways = self._with(self.table[cuts, t], self._taken(s, cuts), self._needed(s, cuts, t))
+        ways[1:] += self.table[s, np.maximum(self.down[cuts[1:]], s), self.n_levels :]
+        return ways + (self.time[cuts] - self.time[s])[:, None]
+
+    def _first_ways(self, s: int) -> Any:
+        cuts = np.arange(s, len(self.bounds) - 1)
+        cuts[0] = s + 1
+        ways = self._with(self.whole[cuts], self._taken(s, cuts), self._needed(s, cuts, -1))
+        ways[1:] += self.table[s, np.maximum(self.down[cuts[1:]], s), self.n_levels :]
+        return ways
+
+    def _taken(self, s: int, cuts: Any) -> Any:
+        """Return the levels that are kept for the steps back to a cut."""
+        taken = self.between[s, cuts]
+        taken[0] = self.kept[s + 1]
+        return taken
+
+    def _needed(self, s: int, cuts: Any, t: int) -> Any:
+        """Return the levels that it takes to come to a cut from s, and to go back from there."""
+        first, inside = (self.first, self.inside_first) if t < 0 else (self.advance, self.inside)
+        beside = 0 if t < 0 else self.beside[t]
+        needed = np.maximum(first[s, cuts] + beside, self.between[s, cuts] + self.beside_down[cuts])
+        needed[0] = max(inside[s + 1] + beside, self.kept[s + 1] + self.beside[s + 1])
+        return needed
+
+    def _with(self, rows: Any, taken: Any, needed: Any) -> Any:
+        """Return rows with levels taken away, and without what is below the levels needed."""
+        levels = np.arange(self.n_levels)
+        places = levels + self.n_levels - np.minimum(taken, self.n_levels)[:, None]
+        found = np.take_along_axis(rows, places, axis=1)
+        found[levels < needed[:, None]] = np.inf
+        return found
+
+    # ---- what it says
+
+    def schedule(self, budget: int) -> Schedule | None:
+        """Return the fastest schedule in the table within so many bytes, None if there is none."""
+        level = min(int(budget) // self.unit, self.n_levels - 1)
+        if level < 0 or not np.isfinite(self.seconds[level]):
+            return None
+        found: list[list[int]] = [[] for _ in self.program.reads]
+        last = len(self.bounds) - 1
+        # (from, to, level, whether for the first time), the next one to go back through last
+        pending: list[tuple[int, int, int, bool]] = [(0, last, level, True)]
+        values: list[int] = []  # computed before the next step back
+        while pending:
+            s, t, level, is_first = pending.pop()
+            while s < t and not is_first and not self.has_steps[t]:
+                t -= 1
+            if s == t:
+                continue
+            ways = self._first_ways(s) if is_first else self._ways(s, t)
+            way = int(ways[:, level].argmin())
+            j = s + max(way, 1)
+            if not is_first:
+                values += [value for value in range(self.bounds[s], self.bounds[j])
+                           if can_run_again(self.program, value)]
+            if way == 0:
+                pending.append((s, -j, 0, False))
+                pending.append((j, t, level - int(self.kept[j]), is_first))
+            else:
+                down = max(self.down[j], s)
+                pending.append((s, down, level, False))
+                pending.append((down, -j, 0, False))
+                pending.append((j, t, level - int(self.between[s, j]), is_first))
+            while pending and pending[-1][1] <= 0 or pending and pending[-1][0] == pending[-1][1]:
+                s, t, *_ = pending.pop()
+                if t < 0:
+                    values = self._gone_back(s, -t, values, found)
+        return without_unread(self.program, tuple(map(tuple, found)))
+
+    def _gone_back(
+        self, s: int, t: int, values: list[int], found: list[list[int]]
+    ) -> list[int]:
+        """Note what is computed before the steps of a block; return what is still to be noted."""
+        for position in reversed(range(self.bounds[s], self.bounds[t])):
+            for step in self.steps[position]:
+                found[step] += values
+                values = []
+        return values

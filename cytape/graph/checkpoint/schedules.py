@@ -1,0 +1,208 @@
+"""What to keep of a forward pass, and what to compute again: the problem, in numbers alone.
+
+A program computes values 0, 1, ..., each from earlier ones; then steps go backward, each of which
+reads some of the values. A value that is not in memory when a step reads it is computed once more,
+from others, which may have to be computed first. A schedule says before which step which values are
+computed again. It says nothing of what is let go: that is every value as soon as all that read
+this copy of it have run.
+
+The time of a schedule is that of what it computes again. Its peak is the most bytes that values take
+at a time, together with all else that is in memory then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+__all__ = [
+    "Program",
+    "Schedule",
+    "can_run_again",
+    "cost_of",
+    "events",
+    "live_bytes",
+    "peak_of",
+    "plain",
+    "without_unread",
+]
+
+Schedule = tuple[tuple[int, ...], ...]  # per step back, the values computed before it, in order
+
+
+class Program(NamedTuple):
+    """A forward pass and the steps back.
+
+    Attributes
+    ----------
+    sizes : sequence of int
+        Bytes of each value.
+    costs : sequence of float
+        Of computing it; `math.inf` if it must not be computed again.
+    inputs : sequence of tuple of int
+        The values that it is computed from.
+    reads : sequence of tuple of int
+        Per step back, the values that it reads.
+    around : sequence of int
+        Bytes of all else while a value is computed the first time. Fewer: none.
+    beside : sequence of int
+        The same during each step back, with what it makes; and before the first of them, and
+        between, no more than the larger of its neighbours. Fewer: none.
+    """
+
+    sizes: Sequence[int]
+    costs: Sequence[float]
+    inputs: Sequence[tuple[int, ...]]
+    reads: Sequence[tuple[int, ...]]
+    around: Sequence[int] = ()
+    beside: Sequence[int] = ()
+
+    @property
+    def n_values(self) -> int:
+        """How many values there are."""
+        return len(self.sizes)
+
+    def bytes_around(self, value: int) -> int:
+        """Return the bytes of all else while a value is computed the first time."""
+        return self.around[value] if value < len(self.around) else 0
+
+    def bytes_beside(self, step: int) -> int:
+        """Return the bytes of all else during a step back."""
+        return self.beside[step] if step < len(self.beside) else 0
+
+
+def plain(program: Program) -> Schedule:
+    """Return the schedule that computes nothing again.
+
+    Parameters
+    ----------
+    program : Program
+
+    Returns
+    -------
+    Schedule
+    """
+    return ((),) * len(program.reads)
+
+
+def events(program: Program, schedule: Schedule) -> list[tuple[int, tuple[int, ...], int]]:
+    """List what runs, in order.
+
+    Parameters
+    ----------
+    program : Program
+    schedule : Schedule
+
+    Returns
+    -------
+    list of (int, tuple of int, int)
+        The value that is computed, -1 for a step back; what is read; bytes of all else.
+    """
+    found = [(value, tuple(inputs), program.bytes_around(value))
+             for value, inputs in enumerate(program.inputs)]
+    for step, (values, reads) in enumerate(zip(schedule, program.reads, strict=True)):
+        beside = program.bytes_beside(step)
+        found += [(value, tuple(program.inputs[value]), beside) for value in values]
+        found.append((-1, tuple(reads), beside))
+    return found
+
+
+def peak_of(program: Program, schedule: Schedule) -> int:
+    """Return the most bytes in memory at a time.
+
+    Parameters
+    ----------
+    program : Program
+    schedule : Schedule
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ValueError
+        If a value is read that the schedule computes too late.
+
+    Examples
+    --------
+    Three values, each of the one before; steps back that read the one and the other:
+
+    >>> program = Program((4, 4, 4), (1, 1, 1), ((), (0,), (1,)), ((2,), (1,), (0,)))
+    >>> peak_of(program, plain(program)), peak_of(program, ((), (0, 1), ()))
+    (12, 8)
+    """
+    live = live_bytes(program, schedule)
+    return max(live, default=0)
+
+
+def live_bytes(program: Program, schedule: Schedule) -> list[int]:
+    """Return the bytes in memory at each of `events`."""
+    order = events(program, schedule)
+    dies: dict[int, list[int]] = {}     # event -> values whose copy is read there the last time
+    wanted: set[int] = set()
+    for place in reversed(range(len(order))):
+        made, reads, _ = order[place]
+        if made >= 0 and made not in wanted:
+            dies.setdefault(place, []).append(made)  # by nobody
+        wanted.discard(made)
+        for value in set(reads):
+            if value not in wanted:
+                wanted.add(value)
+                dies.setdefault(place, []).append(value)
+    if wanted:
+        raise ValueError(f"values {sorted(wanted)} are read before they are computed")
+    live, found = 0, []
+    for place, (made, _, beside) in enumerate(order):
+        if made >= 0:
+            live += program.sizes[made]
+        found.append(live + beside)
+        live -= sum(program.sizes[value] for value in dies.get(place, ()))
+    return found
+
+
+def cost_of(program: Program, schedule: Schedule) -> float:
+    """Return the time of what is computed again.
+
+    Parameters
+    ----------
+    program : Program
+    schedule : Schedule
+
+    Returns
+    -------
+    float
+    """
+    return sum((program.costs[value] for values in schedule for value in values), 0.0)
+
+
+def can_run_again(program: Program, value: int) -> bool:
+    """Tell whether a value may be computed more than once."""
+    return program.costs[value] != inf
+
+
+def without_unread(program: Program, schedule: Schedule) -> Schedule:
+    """Return a schedule without what it computes for nobody.
+
+    Parameters
+    ----------
+    program : Program
+    schedule : Schedule
+
+    Returns
+    -------
+    Schedule
+    """
+    found: list[tuple[int, ...]] = []
+    wanted: set[int] = set()
+    for values, reads in zip(reversed(schedule), reversed(program.reads), strict=True):
+        wanted.update(reads)
+        read = []
+        for value in reversed(values):
+            if value in wanted:
+                wanted.discard(value)
+                wanted.update(program.inputs[value])
+                read.append(value)
+        found.append(tuple(reversed(read)))
+    return tuple(reversed(found))
