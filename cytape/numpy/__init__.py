@@ -18,6 +18,7 @@ from cytape.ops.joining import *  # noqa: F403
 from cytape.ops.linalg import *  # noqa: F403
 from cytape.ops.ordering import *  # noqa: F403
 from cytape.ops.products import *  # noqa: F403
+from cytape.ops.protocols import later as _later
 from cytape.ops.rearranging import *  # noqa: F403
 from cytape.ops.reductions import *  # noqa: F403
 from cytape.ops.shaping import *  # noqa: F403
@@ -25,10 +26,14 @@ from cytape.ops.steps import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:
-    """Return what is NumPy's own; import modules with functions of cytape when asked for."""
+    """Return what is NumPy's own; import functions of cytape and modules of them when asked for."""
     if name in ("fft", "linalg"):
         return _importlib.import_module(f"cytape.numpy.{name}")
-    return getattr(_numpy, name)
+    ours = _later(name)
+    if ours is None:
+        return getattr(_numpy, name)
+    globals()[name] = ours
+    return ours
 
 
 def __dir__() -> list[str]:

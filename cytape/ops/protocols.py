@@ -33,6 +33,34 @@ NUMPY_FUNCTIONS = {
 # Modules of NumPy whose functions are imported when the first of them meets a tensor.
 _SUBMODULES = {name: f"cytape.ops.submodules.{name}" for name in ("fft", "linalg")}
 rooms_to_come.extend(_SUBMODULES.values())
+# Functions that are imported when one of their module is called first, or asked for by name.
+_MODULES = {
+    "calculus.convolutions": "convolve correlate",
+    "calculus.differences":
+        "cumulative_prod cumulative_sum diff ediff1d gradient trapezoid unwrap",
+    "calculus.interpolation": "interp",
+    "calculus.polynomials":
+        "poly polyadd polyder polydiv polyint polymul polysub polyval roots vander",
+    "calculus.sequences": "arange geomspace linspace logspace",
+    "calculus.special": "i0 kaiser",
+    "calculus.vectors": "cross matvec vecmat",
+    "choosing.applying": "apply_along_axis apply_over_axes",
+    "choosing.choices": "choose piecewise select",
+    "choosing.conversions":
+        "asanyarray asarray_chkfinite ascontiguousarray asfortranarray real_if_close require",
+    "choosing.editing": "block delete diagflat insert resize trim_zeros",
+    "statistics.averages": "average corrcoef cov ptp",
+    "statistics.counts": "bincount histogram histogram2d histogramdd",
+    "statistics.nan_reductions":
+        "nancumprod nancumsum nanmax nanmean nanmin nanprod nanstd nansum nanvar",
+    "statistics.quantiles": "median nanmedian nanpercentile nanquantile percentile quantile",
+    "statistics.sorting":
+        "partition sort sort_complex unique unique_all unique_counts unique_inverse unique_values",
+}
+LATER = {
+    name: f"cytape.ops.{module}" for module, names in _MODULES.items() for name in names.split()
+}
+rooms_to_come.extend([f"cytape.ops.{module}" for module in _MODULES])
 _REDUCTIONS = {
     np.add: reductions.sum,
     np.multiply: products.prod,
@@ -47,6 +75,38 @@ _OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.res
 _OF_DATA = (
     np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.min_scalar_type,
     np.shares_memory)
+
+
+def later(name):
+    """Return a function that is imported when it is asked for, None if there is none."""
+    module = LATER.get(name)
+    return None if module is None else getattr(importlib.import_module(module), name)
+
+
+def functions_of(name):
+    """Return the functions of a submodule of NumPy and cytape's versions of them."""
+    return importlib.import_module(_SUBMODULES[name]).NUMPY_FUNCTIONS
+
+
+def _version_of(function):
+    """Return cytape's version of a function of NumPy's, None if there is none."""
+    ours = NUMPY_FUNCTIONS.get(function)
+    if ours is None and getattr(np, function.__name__, None) is function:
+        ours = later(function.__name__)
+        if ours is not None:
+            NUMPY_FUNCTIONS[function] = ours
+    elif ours is None:
+        package, _, name = function.__module__.partition(".")
+        if package == "numpy" and name in _SUBMODULES:
+            return functions_of(name).get(function)
+    return ours
+
+
+def numpy_functions():
+    """Return the functions of NumPy that take tensors, and cytape's versions of them."""
+    for name in LATER:
+        _version_of(getattr(np, name))
+    return NUMPY_FUNCTIONS
 
 
 def _plain(x, convert=np.asarray):
@@ -106,7 +166,7 @@ def _without_gradient(name, function, args, arguments):
 
 def array_ufunc(ufunc, method, inputs, arguments):
     """Serve `Tensor.__array_ufunc__`."""
-    ours = NUMPY_FUNCTIONS.get(ufunc)
+    ours = _version_of(ufunc)
     if method == "at":
         raise TypeError(
             f"numpy.{ufunc.__name__}.at changes an array in place: that cannot hold the derivative "
@@ -129,20 +189,6 @@ def array_ufunc(ufunc, method, inputs, arguments):
     module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
     name = module + ufunc.__name__ + ("" if method == "__call__" else f".{method}")
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
-
-
-def functions_of(name):
-    """Return the functions of a submodule of NumPy and cytape's versions of them."""
-    return importlib.import_module(_SUBMODULES[name]).NUMPY_FUNCTIONS
-
-
-def _version_of(function):
-    ours = NUMPY_FUNCTIONS.get(function)
-    if ours is None:
-        package, _, name = function.__module__.partition(".")
-        if package == "numpy" and name in _SUBMODULES:
-            return functions_of(name).get(function)
-    return ours
 
 
 def array_function(function, args, arguments):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cytape.tensor import Tensor, Variable, convert_to_tensor
+from cytape.tensor.tensor import data_of
 
 MOST_AXES = 64  # NumPy's limit
 
@@ -83,6 +84,14 @@ def axis_in_batch(axis, ndim):
 def wide(dtype):
     """Return the dtype itself, or single precision for half: to count or sum many elements in."""
     return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
+def values_of(x):
+    """Return the values of an array or tensor, to decide by; None if it has none yet."""
+    if not is_tensor(x):
+        return np.asarray(x)
+    x = convert_to_tensor(x)
+    return None if x.graph is not None else data_of(x)
 
 
 def plain(value):

@@ -1,0 +1,1 @@
+"""Differences, sequences, curves, polynomials: imported when one of them is called first."""

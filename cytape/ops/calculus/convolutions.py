@@ -1,0 +1,115 @@
+"""Convolution and correlation of sequences.
+
+Both are products. All overlaps are found by one of them; the modes "same" and "valid" leave out
+some, whose gradient is 0.
+"""
+
+import numpy as np
+
+from cytape.errors import SymbolicTensorError
+from cytape.ops.elementwise import conj, multiply
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import multilinear
+from cytape.ops.rearranging import flip
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import atleast_1d, ndim, reshape, shape
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["convolve", "correlate"]
+
+
+def _start(n, m, mode):
+    """Return the first of all overlaps, and how many there are, in a mode of `convolve`."""
+    if mode == "full":
+        return 0, n + m - 1
+    if mode == "same":
+        return (min(n, m) - 1) // 2, max(n, m)
+    return min(n, m) - 1, max(n, m) - min(n, m) + 1
+
+
+def _all_overlaps(op, g):
+    """Put zeros where the gradients of the overlaps that were left out would be."""
+    (n,), (m,) = op.input_specs[0].shape, op.input_specs[1].shape
+    if n is None or m is None:
+        return None
+    start, count = _start(n, m, op.attrs["mode"])
+    return g if count == n + m - 1 else np.pad(g, (start, n + m - 1 - start - count))
+
+
+def _left(op, g, v):
+    g = _all_overlaps(op, g)
+    return NotImplemented if g is None else convolve_op(g, flip(v), mode="valid")
+
+
+def _right(op, a, g):
+    g = _all_overlaps(op, g)
+    return NotImplemented if g is None else convolve_op(g, flip(a), mode="valid")
+
+
+def _convolve_spec(a, v, *, mode):
+    (n,), (m,) = a.shape, v.shape
+    known = n is not None and m is not None
+    extent = _start(n, m, mode)[1] if known else None
+    return symbolic_spec((extent,), np.result_type(a.dtype, v.dtype))
+
+
+convolve_op = multilinear("Convolve", np.convolve, _left, _right, shape_rule=_convolve_spec)
+
+
+def _operands(a, v, name):
+    a, v = together(*[convert_to_tensor(x) if is_tensor(x) else np.asarray(x) for x in (a, v)])
+    a, v = (reshape(x, (1,)) if ndim(x) == 0 else x for x in (a, v))
+    for x, which in ((a, "first"), (v, "second")):
+        if ndim(x) != 1:
+            raise ValueError(f"{name}: the {which} operand has {ndim(x)} axes, not one")
+        if shape(x)[0] == 0:
+            raise ValueError(f"{'a' if which == 'first' else 'v'} cannot be empty")
+    return a, v
+
+
+def _mode(mode):
+    if mode in (0, 1, 2):
+        return ("valid", "same", "full")[mode]
+    np.convolve([1.0], [1.0], mode)  # raises NumPy's error
+    return mode
+
+
+def convolve(a, v, mode="full"):
+    """Convolve two sequences, as `numpy.convolve`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.convolve(x, [1.0, 2.0], "valid")[0])(np.ones(3))
+    array([2., 1., 0.])
+    """
+    if not any(map(is_tensor, (a, v))):
+        return np.convolve(a, v, mode)
+    return convolve_op(*_operands(a, v, "convolve"), mode=_mode(mode))
+
+
+def correlate(a, v, mode="valid"):
+    """Correlate two sequences, as `numpy.correlate`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.correlate(x, [1.0, 2.0])[0])(np.ones(3))
+    array([1., 2., 0.])
+    """
+    if not any(map(is_tensor, (a, v))):
+        return np.correlate(a, v, mode)
+    a, v = _operands(a, v, "correlate")
+    v = flip(convert_to_tensor(conj(v)))
+    mode = _mode(mode)
+    (n,), (m,) = shape(a), shape(v)
+    if mode == "same" and (n is None or m is None or m > n):
+        if n is None or m is None:
+            raise SymbolicTensorError(
+                "correlate: in mode 'same' the lengths of both operands must be known: give the "
+                "placeholder a shape, or call set_shape")
+        start = n + m - 1 - _start(n, m, mode)[0] - m
+        return convolve_op(a, v, mode="full")[start:start + m]
+    return convolve_op(a, v, mode=mode)

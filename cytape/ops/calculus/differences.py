@@ -1,0 +1,335 @@
+"""Differences and sums along an axis: discrete derivatives and integrals.
+
+`unwrap` adds steps, which are not connected: its derivative in `p` is 1.
+"""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from cytape.ops import products, reductions
+from cytape.ops.creation import array, ones_like, zeros_like
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
+from cytape.ops.engine.declare import linear, nondifferentiable
+from cytape.ops.indexing import getitem
+from cytape.ops.joining import concatenate
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import broadcast_to, ndim, ravel, reshape, shape
+from cytape.ops.shared.grouping import together
+from cytape.ops.steps import not_equal
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = [
+    "cumulative_prod", "cumulative_sum", "diff", "ediff1d", "gradient", "trapezoid", "unwrap",
+]  # fmt: skip
+
+_NoValue = np._NoValue
+
+
+def _slice(x, axis, *bounds):
+    """Take a slice along one axis."""
+    return getitem(x, (slice(None),) * axis + (slice(*bounds),))
+
+
+def _operand(x):
+    return convert_to_tensor(x) if is_tensor(x) else np.asarray(x)
+
+
+# -- differences -----------------------------------------------------------------------------------
+
+
+def _differences(a, *, axis):
+    before = (slice(None),) * axis
+    return a[(*before, slice(1, None))] - a[(*before, slice(None, -1))]
+
+
+def _differences_back(g, *, axis, extent):
+    """Return what `_differences` has as its transpose: less what is before, and plus after."""
+    shape, before = list(g.shape), (slice(None),) * axis
+    shape[axis] = extent
+    result = np.zeros(shape, g.dtype)
+    if g.shape[axis]:
+        result[(*before, slice(1, None))] = g
+        result[(*before, slice(None, -1))] -= g
+    return result
+
+
+def _with_extent(x, axis, change):
+    extents = list(shape_rules.shape_of(x, "diff"))
+    extents[axis] = change(extents[axis])
+    return symbolic_spec(extents, x.dtype)
+
+
+diff_op = linear(
+    "Diff", _differences,
+    transpose=lambda op, g: diff_back_op(
+        g, axis=op.attrs["axis"], extent=op.input_specs[0].shape[op.attrs["axis"]]),
+    batched=lambda a, axis: diff_op(a, axis=axis_in_batch(axis, a.ndim)),
+    shape_rule=lambda a, axis: _with_extent(a, axis, lambda n: max(n - 1, 0)),
+)  # fmt: skip
+diff_back_op = linear(
+    "DiffBack", _differences_back,
+    transpose=lambda op, g: diff_op(g, axis=op.attrs["axis"]),
+    batched=lambda g, axis, extent: diff_back_op(
+        g, axis=axis_in_batch(axis, g.ndim), extent=extent),
+    shape_rule=lambda g, axis, extent: _with_extent(g, axis, lambda n: extent),
+)  # fmt: skip
+
+
+def _diff(a, axis):
+    """Return differences of neighbours; along an axis of unknown length by slices."""
+    if a.dtype == bool:
+        return not_equal(_slice(a, axis, 1, None), _slice(a, axis, None, -1))
+    if a.shape[axis] is None:
+        return _slice(a, axis, 1, None) - _slice(a, axis, None, -1)
+    return diff_op(a, axis=axis)
+
+
+def _edge(x, a, axis):
+    """Return what `diff` puts before or behind `a`; a number once in each line."""
+    x = _operand(x)
+    if ndim(x):
+        return x
+    first = _slice(a, axis, 0, 1)
+    if None in shape(first):
+        return x + zeros_like(first, dtype=x.dtype)
+    return broadcast_to(x, (*a.shape[:axis], 1, *a.shape[axis + 1 :]))
+
+
+def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
+    """Return differences of neighbours along an axis, as `numpy.diff`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.diff(x)[0])(np.array([1.0, 3.0]))
+    array([-1.,  1.])
+    """
+    if not any(map(is_tensor, (a, prepend, append))):
+        return np.diff(a, n, axis, prepend, append)
+    if n == 0:
+        return a
+    if n < 0:
+        raise ValueError(f"order must be non-negative but got {n!r}")
+    a, prepend, append = together(*[
+        x if x is _NoValue else _operand(x) for x in (a, prepend, append)])
+    if ndim(a) == 0:
+        raise ValueError("diff requires input that is at least one dimensional")
+    axis = normalize_axis_index(axis, ndim(a))
+    parts = [prepend if prepend is _NoValue else _edge(prepend, a, axis), a,
+             append if append is _NoValue else _edge(append, a, axis)]
+    parts = [part for part in parts if part is not _NoValue]
+    a = convert_to_tensor(concatenate(parts, axis) if len(parts) > 1 else a)
+    for _ in range(n):
+        a = _diff(a, axis)
+    return a
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Return differences of consecutive elements of the flat array, as `numpy.ediff1d`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.ediff1d(cytape.constant([1.0, 3.0]), to_end=7.0).numpy()
+    array([2., 7.])
+    """
+    if not any(map(is_tensor, (ary, to_end, to_begin))):
+        return np.ediff1d(ary, to_end, to_begin)
+    ary, to_begin, to_end = together(*[
+        x if x is None else _operand(x) for x in (ary, to_begin, to_end)])
+    flat = ravel(convert_to_tensor(ary))
+    differences = _diff(flat, 0)
+    parts = []
+    for x, name in ((to_begin, "to_begin"), (differences, ""), (to_end, "to_end")):
+        if x is not None:
+            if not np.can_cast(x.dtype, flat.dtype, "same_kind"):
+                raise TypeError(
+                    f"dtype of `{name}` must be compatible with input `ary` under the "
+                    "`same_kind` rule.")
+            parts.append(ravel(x).astype(flat.dtype))
+    return concatenate(parts) if len(parts) > 1 else differences
+
+
+# -- gradient --------------------------------------------------------------------------------------
+
+
+def _spacings(f, varargs, axes):
+    """Return for each axis a number, or the distances of neighbours on it."""
+    if not varargs:
+        return [1.0] * len(axes)
+    if len(varargs) == 1 and ndim(varargs[0]) == 0:
+        return list(varargs) * len(axes)
+    if len(varargs) != len(axes):
+        raise TypeError("invalid number of arguments")
+    spacings = []
+    for x, axis in zip(varargs, axes, strict=True):
+        if ndim(x) == 0:
+            spacings.append(x)
+            continue
+        if ndim(x) != 1:
+            raise ValueError("distances must be either scalars or 1d")
+        x = _operand(x)
+        if shape_rules.differ(shape(x)[0], shape(f)[axis]):
+            raise ValueError("when 1d, distances must match the length of the corresponding "
+                             "dimension")
+        if x.dtype.kind in "iu":
+            x = x.astype(np.float64)
+        spacings.append(diff(x))
+    return spacings
+
+
+def _gradient_along(f, h, axis, edge_order):
+    """Return central differences inside, one-sided ones of an order at both ends."""
+
+    def at(*bounds):
+        return _slice(f, axis, *bounds)
+
+    def line(x):
+        return reshape(x, (-1,) + (1,) * (ndim(f) - 1 - axis)) if ndim(x) == 1 else x
+
+    if ndim(h) == 0:
+        inside = (at(2, None) - at(None, -2)) / (2.0 * h)
+        first, last = h, h
+        second, before_last = h, h
+    else:
+        left, right = h[:-1], h[1:]
+        inside = (line(-right / (left * (left + right))) * at(None, -2)
+                  + line((right - left) / (left * right)) * at(1, -1)
+                  + line(left / (right * (left + right))) * at(2, None))
+        first, second, before_last, last = h[0], h[1:2], h[-2:-1], h[-1]
+    if edge_order == 1:
+        start = (at(1, 2) - at(0, 1)) / first
+        stop = (at(-1, None) - at(-2, -1)) / last
+        return concatenate((start, inside, stop), axis)
+    second, before_last = (
+        x if ndim(x) == 0 else reshape(x, ()) for x in (second, before_last))
+    start = (-(2.0 * first + second) / (first * (first + second)) * at(0, 1)
+             + (first + second) / (first * second) * at(1, 2)
+             - first / (second * (first + second)) * at(2, 3))
+    stop = (last / (before_last * (before_last + last)) * at(-3, -2)
+            - (last + before_last) / (before_last * last) * at(-2, -1)
+            + (2.0 * last + before_last) / (last * (before_last + last)) * at(-1, None))
+    return concatenate((start, inside, stop), axis)
+
+
+def gradient(f, *varargs, axis=None, edge_order=1):
+    """Return central differences, as `numpy.gradient`; the distances may be differentiated too.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.gradient(cytape.constant([1.0, 2.0, 4.0])).numpy()
+    array([1. , 1.5, 2. ])
+    """
+    if not any(map(is_tensor, (f, *varargs))):
+        return np.gradient(f, *varargs, axis=axis, edge_order=edge_order)
+    f, *varargs = together(_operand(f), *varargs)
+    axes = tuple(range(ndim(f))) if axis is None else normalize_axis_tuple(axis, ndim(f))
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    if f.dtype.kind not in "fc":
+        f = f.astype(np.float64)
+    spacings = _spacings(f, varargs, axes)
+    for i in axes:
+        n = shape(f)[i]
+        if n is not None and n < edge_order + 1:
+            raise ValueError(
+                "Shape of array too small to calculate a numerical gradient, at least "
+                "(edge_order + 1) elements are required.")
+    results = tuple([
+        _gradient_along(f, h, i, edge_order) for h, i in zip(spacings, axes, strict=True)])
+    return results[0] if len(results) == 1 else results
+
+
+# -- sums ------------------------------------------------------------------------------------------
+
+
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """Integrate by the trapezoidal rule, as `numpy.trapezoid`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.trapezoid)(np.array([1.0, 2.0, 5.0]))
+    array([0.5, 1. , 0.5])
+    """
+    if not any(map(is_tensor, (y, x, dx))):
+        return np.trapezoid(y, x, dx, axis)
+    y, x, dx = together(_operand(y), x if x is None else _operand(x), dx)
+    axis = normalize_axis_index(axis, ndim(y))
+    if x is None:
+        d = dx
+    elif ndim(x) == 1:
+        d = reshape(diff(x), (-1,) + (1,) * (ndim(y) - 1 - axis))
+    else:
+        d = diff(x, axis=axis - ndim(y))
+    return reductions.sum(d * (_slice(y, axis, 1, None) + _slice(y, axis, None, -1)) / 2.0, axis)
+
+
+def _cumulative(name, accumulate, start):
+    numpy_function = getattr(np, name)
+
+    def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+        if not is_tensor(x):
+            return numpy_function(x, axis=axis, dtype=dtype, out=out,
+                                  include_initial=include_initial)
+        only_numpy(name, [x], out=out)
+        x = convert_to_tensor(x)
+        if ndim(x) == 0:
+            x = reshape(x, (1,))
+        if axis is None:
+            if ndim(x) > 1:
+                raise ValueError("For arrays which have more than one dimension ``axis`` "
+                                 "argument is required.")
+            axis = 0
+        result = accumulate(x, axis, dtype)
+        if include_initial:
+            axis = normalize_axis_index(axis, ndim(x))
+            edge = result if x.shape[axis] else reductions.sum(result, axis, keepdims=True)
+            result = concatenate((start(_slice(edge, axis, 0, 1)), result), axis)
+        return result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Return the cumulative {name[11:]} along an axis, as `numpy.{name}`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.{name}(x)[-1])(np.ones(3))
+    array([1., 1., 1.])
+    """
+    return function
+
+
+cumulative_sum = _cumulative("cumulative_sum", products.cumsum, zeros_like)
+cumulative_prod = _cumulative("cumulative_prod", products.cumprod, ones_like)
+
+
+def _unwrapped(p, discont, axis, period):
+    unwrapped = np.unwrap(p, discont, axis, period=period)
+    return unwrapped - p
+
+
+unwrap_steps_op = nondifferentiable(
+    "UnwrapSteps", lambda p, *, discont, axis, period: _unwrapped(p, discont, axis, period),
+    shape_rule=lambda p, *, discont, axis, period: symbolic_spec(
+        p.shape, np.unwrap(np.ones(1, p.dtype), period=period).dtype))
+
+
+def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
+    """Add multiples of the period where neighbours are far apart, as `numpy.unwrap`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.sum(np.unwrap(x)))(np.array([0.0, 6.0]))
+    array([1., 1.])
+    """
+    if not is_tensor(p):
+        return np.unwrap(p, discont, axis, period=period)
+    p = convert_to_tensor(p)
+    if p.shape is not None:
+        normalize_axis_index(axis, ndim(p))
+    return p + unwrap_steps_op(
+        p, discont=plain(discont), axis=axis, period=plain(period))

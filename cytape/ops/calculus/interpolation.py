@@ -1,0 +1,142 @@
+"""Piecewise linear interpolation.
+
+It is differentiable in where it is asked for, in the points and in their values. At a point the
+derivative is that to the right, at the last one that to the left; outside it is 0.
+"""
+
+import numpy as np
+
+from cytape.ops.elementwise import minimum, where
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import general
+from cytape.ops.indexing import gather_op, getitem, scatter_add_like_op, scatter_add_op
+from cytape.ops.joining import concatenate
+from cytape.ops.ordering import argsort, searchsorted
+from cytape.ops.reductions import sum
+from cytape.ops.shaping import ndim, shape, size
+from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import spec_like
+
+__all__ = ["interp"]
+
+
+def _at(points, positions):
+    return gather_op(points, positions, axis=0, mode="clip")
+
+
+class _Pieces:
+    """The piece that each x lies on: the places of its ends, and how far x is along it."""
+
+    def __init__(self, op):
+        x, xp, fp = op.inputs[:3]
+        n = size(xp)
+        self.stop = minimum(searchsorted(xp, x, side="right"), n - 1)
+        self.start = self.stop - 1  # -1 is taken as 0
+        left = _at(xp, self.start)
+        length = _at(xp, self.stop) - left
+        flat = length == 0
+        length = where(flat, 1, length)
+        self.part = where(flat, 0, (x - left) / length)
+        self.slope = where(flat, 0, (_at(fp, self.stop) - _at(fp, self.start)) / length)
+        self.below, self.above = x < xp[0], x > xp[-1]
+        self.outside = self.below | self.above
+
+    def inside(self, g):
+        return where(self.outside, 0, g)
+
+
+def _added(op, position, values, at):
+    spec = op.input_specs[position]
+    if not spec.known:
+        return scatter_add_like_op(values, at, stand_in(spec), axis=0, mode="clip")
+    return scatter_add_op(values, at, axis=0, mode="clip", size=spec.shape[0])
+
+
+def _real_product(g, slope):
+    return np.real(np.conj(slope) * g) if g.dtype.kind == "c" or slope.dtype.kind == "c" else (
+        g * slope)
+
+
+def _interp_vjp(op, g):
+    pieces, needs = _Pieces(op), op.needs
+    inside = pieces.inside(g)
+    gx = _real_product(inside, pieces.slope)
+    gxp = gfp = None
+    if needs[1]:
+        gxp = _added(op, 1, gx * (pieces.part - 1), pieces.start) + _added(
+            op, 1, -gx * pieces.part, pieces.stop)
+    if needs[2]:
+        gfp = _added(op, 2, inside * (1 - pieces.part), pieces.start) + _added(
+            op, 2, inside * pieces.part, pieces.stop)
+    return (gx, gxp, gfp, sum(where(pieces.below, g, 0)), sum(where(pieces.above, g, 0)))
+
+
+def _interp_jvp(op, tx, txp, tfp, tleft, tright):
+    pieces = _Pieces(op)
+    total = 0
+    if tx is not None:
+        total = total + pieces.slope * tx
+    if txp is not None:
+        total = total - pieces.slope * (
+            (1 - pieces.part) * _at(txp, pieces.start) + pieces.part * _at(txp, pieces.stop))
+    if tfp is not None:
+        total = total + (
+            (1 - pieces.part) * _at(tfp, pieces.start) + pieces.part * _at(tfp, pieces.stop))
+    total = where(pieces.outside, 0, total)
+    for side, t in ((pieces.below, tleft), (pieces.above, tright)):
+        if t is not None:
+            total = total + where(side, t, 0)
+    return total
+
+
+interp_op = general(
+    "Interp", np.interp, vjp=_interp_vjp, jvp=_interp_jvp, saved_inputs=(0, 1, 2),
+    optional_tangents=range(5),
+    shape_rule=lambda x, xp, fp, *_: spec_like(
+        x, np.dtype(complex if fp.dtype.kind == "c" else float)),
+)  # fmt: skip
+
+
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Interpolate between points, as `numpy.interp`.
+
+    At a point the derivative in `x` is that to the right.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.interp(x, [0.0, 1.0, 2.0], [0.0, 5.0, 7.0]))(0.5)
+    np.float64(5.0)
+    """
+    if not any(map(is_tensor, (x, xp, fp, left, right, period))):
+        return np.interp(x, xp, fp, left, right, period)
+    x, xp, fp, left, right, period = together(*[
+        y if y is None or is_tensor(y) else np.asarray(y) for y in (
+            x, xp, fp, left, right, period)])
+    if ndim(xp) != 1 or ndim(fp) != 1:
+        raise ValueError("Data points must be 1-D sequences")
+    if shape(xp)[0] is not None and shape(fp)[0] is not None and shape(xp) != shape(fp):
+        raise ValueError("fp and xp are not of the same length.")
+    if shape(xp)[0] == 0:
+        raise ValueError("array of sample points is empty")
+    if period is not None:
+        x, xp, fp = _wrapped(x, xp, fp, period)
+        left = right = None
+    fp = convert_to_tensor(fp)
+    left = getitem(fp, 0) if left is None else left
+    right = getitem(fp, -1) if right is None else right
+    return interp_op(x, xp, fp, left, right)
+
+
+def _wrapped(x, xp, fp, period):
+    if ndim(period) == 0 and not is_tensor(period) and period == 0:
+        raise ValueError("period must be a non-zero value")
+    period = abs(period)
+    x, xp, fp = convert_to_tensor(x) % period, convert_to_tensor(xp) % period, (
+        convert_to_tensor(fp))
+    order = argsort(xp)
+    xp, fp = getitem(xp, order), getitem(fp, order)
+    return (x, concatenate((xp[-1:] - period, xp, xp[0:1] + period)),
+            concatenate((fp[-1:], fp, fp[0:1])))

@@ -1,0 +1,328 @@
+"""Polynomials with coefficients from the highest power down, and their roots.
+
+A root moves as its polynomial says: where the polynomial's derivative is 0 too, at a multiple root,
+it has no derivative, and that is infinite or NaN.
+"""
+
+import numpy as np
+
+from cytape.errors import SymbolicTensorError
+from cytape.ops.calculus.convolutions import convolve
+from cytape.ops.elementwise import conj, real
+from cytape.ops.engine.arguments import is_tensor, plain, values_of
+from cytape.ops.engine.declare import general
+from cytape.ops.joining import concatenate
+from cytape.ops.rearranging import flip
+from cytape.ops.reductions import sum
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, shape
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = [
+    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "roots",
+    "vander",
+]  # fmt: skip
+
+
+def _coefficients(x, name):
+    """Return coefficients as a tensor or array of one axis whose length is known."""
+    x = atleast_1d(convert_to_tensor(x)) if is_tensor(x) else np.atleast_1d(np.asarray(x))
+    if ndim(x) != 1:
+        raise ValueError(f"{name}: coefficients have one axis, got shape {shape(x)}")
+    if shape(x)[0] is None:
+        raise SymbolicTensorError(
+            f"{name}: how many coefficients there are is not known: give the placeholder a shape, "
+            "or call set_shape")
+    return x
+
+
+def _trimmed(x):
+    """Drop leading zeros, where there is a value to see them by."""
+    values = values_of(x)
+    if values is None:
+        return x
+    first = np.flatnonzero(values != 0)
+    start = first[0] if first.size else len(values) - 1
+    return x[start:] if start else x
+
+
+def _padded(x, n):
+    """Return coefficients with zeros for higher powers in front, n of them in all."""
+    missing = n - shape(x)[0]
+    return concatenate((np.zeros(missing, x.dtype), x)) if missing else x
+
+
+def _sum_or_difference(name, combine):
+    numpy_function = getattr(np, name)
+
+    def function(a1, a2):
+        if not any(map(is_tensor, (a1, a2))):
+            return numpy_function(a1, a2)
+        a1, a2 = together(_coefficients(a1, name), _coefficients(a2, name))
+        n = max(shape(a1)[0], shape(a2)[0])
+        return combine(_padded(a1, n), _padded(a2, n))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Return the {"sum" if name == "polyadd" else "difference"} of polynomials, as `numpy.{name}`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.{name}(cytape.constant([1.0, 2.0]), [0.0]).numpy()
+    array([1., 2.])
+    """  # noqa: E501
+    return function
+
+
+polyadd = _sum_or_difference("polyadd", lambda x, y: x + y)
+polysub = _sum_or_difference("polysub", lambda x, y: x - y)
+
+
+def polymul(a1, a2):
+    """Return the product of polynomials, as `numpy.polymul`.
+
+    In a graph leading zeros are kept: there are no values yet to see them by.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.polymul(cytape.constant([1.0, 2.0]), [1.0, 1.0]).numpy()
+    array([1., 3., 2.])
+    """
+    if not any(map(is_tensor, (a1, a2))):
+        return np.polymul(a1, a2)
+    a1, a2 = together(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"))
+    return convolve(_trimmed(a1), _trimmed(a2))
+
+
+def polydiv(u, v):
+    """Return the quotient and the remainder of polynomials, as `numpy.polydiv`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> quotient, remainder = np.polydiv(cytape.constant([1.0, 3.0, 5.0]), [1.0, 1.0])
+    >>> quotient.numpy(), remainder.numpy()
+    (array([1., 2.]), array([3.]))
+    """
+    if not any(map(is_tensor, (u, v))):
+        return np.polydiv(u, v)
+    u, v = together(_coefficients(u, "polydiv"), _coefficients(v, "polydiv"))
+    if any(is_tensor(x) and x.graph is not None for x in (u, v)):
+        raise SymbolicTensorError(
+            "polydiv: how many coefficients the remainder has depends on values, which symbolic "
+            "tensors do not have yet; call it by cytape.numpy_function, when the graph runs")
+    dtype = np.result_type(u.dtype, v.dtype, np.float16)
+    u, v = convert_to_tensor(u).astype(dtype), convert_to_tensor(v).astype(dtype)
+    m, n = len(u) - 1, len(v) - 1
+    rest, quotient = u, []
+    for k in range(m - n + 1):
+        factor = rest[k] / v[0]
+        quotient.append(factor)
+        rest = rest - concatenate((np.zeros(k, dtype), factor * v, np.zeros(m - n - k, dtype)))
+    q = np.stack(quotient) if quotient else convert_to_tensor(np.zeros(1, dtype))
+    while np.allclose(values_of(rest[0]), 0, rtol=1e-14) and len(rest) > 1:
+        rest = rest[1:]
+    return q, rest
+
+
+def polyder(p, m=1):
+    """Return the derivative of a polynomial, as `numpy.polyder`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.polyder(cytape.constant([1.0, 2.0, 3.0])).numpy()
+    array([2., 2.])
+    """
+    if not is_tensor(p):
+        return np.polyder(p, m)
+    if int(m) < 0:
+        raise ValueError("Order of derivative must be positive (see polyint)")
+    p = _coefficients(p, "polyder")
+    for _ in range(int(m)):
+        p = p[:-1] * np.arange(p.shape[0] - 1, 0, -1)
+    return p
+
+
+def polyint(p, m=1, k=None):
+    """Return an antiderivative of a polynomial, as `numpy.polyint`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.polyint(cytape.constant([2.0, 2.0]), k=7.0).numpy()
+    array([1., 2., 7.])
+    """
+    if not any(map(is_tensor, (p, k))):
+        return np.polyint(p, m, k)
+    m = int(m)
+    if m < 0:
+        raise ValueError("Order of integral must be positive (see polyder)")
+    p, k = together(_coefficients(p, "polyint"), k if k is None or is_tensor(k) else np.asarray(
+        k, float))
+    k = np.zeros(m) if k is None else ravel(k)
+    if shape(k)[0] == 1 and m > 1:
+        k = k * np.ones(m)
+    if shape(k)[0] is not None and shape(k)[0] < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for i in range(m):
+        p = concatenate((p / np.arange(shape(p)[0], 0, -1), k[i:i + 1]))
+    return convert_to_tensor(p)
+
+
+def polyval(p, x):
+    """Evaluate a polynomial, as `numpy.polyval`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.polyval([1.0, 2.0, 3.0], x))(2.0)
+    np.float64(6.0)
+    """
+    if not any(map(is_tensor, (p, x))):
+        return np.polyval(p, x)
+    if isinstance(x, np.poly1d):
+        raise TypeError("polyval: a poly1d cannot be evaluated with coefficients that are tensors; "
+                        "use polymul and polyadd")
+    p, x = together(p if is_tensor(p) else np.asarray(p), x if is_tensor(x) else np.asarray(x))
+    p = _coefficients(p, "polyval")
+    y = np.zeros(shape(x), x.dtype) if None not in shape(x) else np.zeros_like(x)
+    for i in range(shape(p)[0]):
+        y = y * x + p[i]
+    return convert_to_tensor(y)
+
+
+def poly(seq_of_zeros):
+    """Return the polynomial with given roots, as `numpy.poly`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.poly(cytape.constant([1.0, 2.0])).numpy()
+    array([ 1., -3.,  2.])
+    """
+    if not is_tensor(seq_of_zeros):
+        return np.poly(seq_of_zeros)
+    zeros = atleast_1d(convert_to_tensor(seq_of_zeros))
+    if ndim(zeros) == 2 and zeros.shape[0] == zeros.shape[1] != 0:
+        zeros = np.linalg.eigvals(zeros)
+    elif ndim(zeros) != 1:
+        raise ValueError("input must be 1d or non-empty square 2d array.")
+    zeros = _coefficients(zeros, "poly")
+    if zeros.shape == (0,):
+        return convert_to_tensor(1.0)
+    zeros = zeros.astype(np.result_type(zeros.dtype, np.float16 if zeros.dtype.kind in "fc"
+                                        else np.float64))
+    one = np.ones(1, zeros.dtype)
+    a = convert_to_tensor(one)
+    for i in range(zeros.shape[0]):
+        a = concatenate((a, np.zeros(1, zeros.dtype))) - concatenate(
+            (np.zeros(1, zeros.dtype), a * zeros[i]))
+    if a.dtype.kind == "c" and a.graph is None:
+        values = values_of(zeros)
+        if np.all(np.sort(values) == np.sort(values.conj())):
+            a = real(a)
+    return a
+
+
+# -- powers and roots ------------------------------------------------------------------------------
+
+
+def _factors(op, g):
+    return np.arange(1, op.attrs["n"]).astype(np.empty(0, g.dtype).real.dtype)
+
+
+def _powers_vjp(op, g):
+    if op.attrs["n"] < 2:
+        return 0 * op.inputs[0]
+    lower = powers_op(op.inputs[0], n=op.attrs["n"] - 1)
+    lower = conj(lower) if lower.dtype.kind == "c" else lower
+    return sum(g[:, 1:] * (lower * _factors(op, g)), 1)
+
+
+def _powers_jvp(op, t):
+    none = np.zeros_like(t)
+    if op.attrs["n"] == 0:
+        return expand_dims(none, 1)[:, :0]
+    if op.attrs["n"] == 1:
+        return expand_dims(none, 1)
+    lower = powers_op(op.inputs[0], n=op.attrs["n"] - 1)
+    return concatenate((
+        expand_dims(none, 1), expand_dims(t, 1) * (lower * _factors(op, t))), 1)
+
+
+powers_op = general(
+    "Powers", lambda x, *, n: np.vander(x, n, increasing=True), vjp=_powers_vjp, jvp=_powers_jvp,
+    shape_rule=lambda x, *, n: symbolic_spec((*x.shape, n), np.vander(np.ones(1, x.dtype)).dtype),
+)  # fmt: skip
+
+
+def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
+    """Return the powers of each element in a row, as `numpy.vander`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.vander(cytape.constant([2.0, 3.0]), 3).numpy()
+    array([[4., 2., 1.],
+           [9., 3., 1.]])
+    """
+    if not is_tensor(x):
+        return np.vander(x, N, increasing)
+    x = convert_to_tensor(x)
+    if ndim(x) != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    if N is None:
+        N = _coefficients(x, "vander").shape[0]  # noqa: N806
+    powers = powers_op(x, n=int(plain(N)))
+    return powers if increasing else flip(powers, 1)
+
+
+def _root_factors(op):
+    """Return how each root moves with each coefficient: -r**k / p'(r)."""
+    p, found = op.inputs[0], op.outputs[0]
+    n = op.input_specs[0].shape[0]
+    slopes = polyval(polyder(p), found)
+    return -powers_op(found, n=n)[:, ::-1] / expand_dims(slopes, 1)
+
+
+def _roots_vjp(op, g):
+    factors = _root_factors(op)
+    factors = conj(factors) if factors.dtype.kind == "c" else factors
+    g = sum(expand_dims(g, 1) * factors, 0)
+    return g if op.input_specs[0].dtype.kind == "c" or g.dtype.kind != "c" else real(g)
+
+
+roots_op = general(
+    "Roots", np.roots,
+    vjp=_roots_vjp,
+    jvp=lambda op, t: sum(_root_factors(op) * t, 1).astype(op.output_specs[0].dtype),
+    saved_outputs=(0,),
+)  # fmt: skip
+
+
+def roots(p):
+    """Return the roots of a polynomial, as `numpy.roots`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda p: np.max(np.roots(p)))(np.array([1.0, 0.0, -4.0]))
+    array([-1.  , -0.5 , -0.25])
+    """
+    if not is_tensor(p):
+        return np.roots(p)
+    p = _coefficients(p, "roots")
+    if p.graph is not None:
+        raise SymbolicTensorError(
+            "roots: whether they are complex depends on values, which symbolic tensors do not have "
+            "yet; call it by cytape.numpy_function, when the graph runs, or take the eigenvalues "
+            "of the companion matrix")
+    nonzero = np.flatnonzero(values_of(p))
+    if not nonzero.size:
+        return convert_to_tensor(np.array([]))
+    start = nonzero[0]
+    return roots_op(p[start:] if start else p)

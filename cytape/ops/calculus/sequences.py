@@ -1,0 +1,164 @@
+"""Sequences between two ends, which may be differentiated."""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
+
+from cytape.errors import SymbolicTensorError
+from cytape.ops import reductions
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import power
+from cytape.ops.engine.arguments import is_tensor, plain, values_of
+from cytape.ops.engine.declare import linear
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import expand_dims, moveaxis, ndim
+from cytape.ops.shared.conform import sum_to
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["arange", "geomspace", "linspace", "logspace"]
+
+
+def _weights(num, endpoint):
+    """Return how much of the second end there is in each element."""
+    return np.arange(num) / max(num - 1 if endpoint else num, 1)
+
+
+def _linspace_back(op, g):
+    start, stop = op.input_specs
+    weights = _weights(**op.attrs).astype(np.empty(0, g.dtype).real.dtype)
+    weights = weights.reshape(-1, *(1,) * (g.ndim - 1))
+    return (sum_to(reductions.sum(g * (1 - weights), 0), start),
+            sum_to(reductions.sum(g * weights, 0), stop))
+
+
+def _linspace_spec(start, stop, *, num, endpoint):
+    shape = shape_rules.broadcast(start.shape, stop.shape, what="linspace")
+    dtype = np.linspace(np.ones((), start.dtype), np.ones((), stop.dtype), 1).dtype
+    return symbolic_spec((num, *shape), dtype)
+
+
+linspace_op = linear(
+    "LinSpace", lambda start, stop, *, num, endpoint: np.linspace(start, stop, num, endpoint),
+    transpose=_linspace_back, shape_rule=_linspace_spec)
+
+
+def _ends(*ends):
+    return together(*[convert_to_tensor(x) if is_tensor(x) else np.asarray(x) for x in ends])
+
+
+def _along(y, axis):
+    """Move the axis of the sequence from the front to where it is asked for."""
+    axis = normalize_axis_index(axis, ndim(y))
+    return moveaxis(y, 0, axis) if axis else y
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *,
+             device=None):
+    """Return evenly spaced numbers between two ends, as `numpy.linspace`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda stop: np.linspace(0.0, stop, 3)[1])(2.0)
+    np.float64(0.5)
+    """
+    if not any(map(is_tensor, (start, stop))):
+        return np.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
+    start, stop = _ends(start, stop)
+    num = _count(num)
+    y = _along(linspace_op(start, stop, num=num, endpoint=bool(endpoint)), axis)
+    if dtype is not None:
+        if np.issubdtype(dtype, np.integer):
+            y = np.floor(y)
+        y = astype(y, dtype)
+    if not retstep:
+        return y
+    pieces = num - 1 if endpoint else num
+    return y, (stop - start) / pieces if pieces > 0 else (stop - start) * np.nan
+
+
+def _count(num):
+    count = np.linspace(0, 1, num).size  # or NumPy's error
+    return count
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """Return numbers with evenly spaced logarithms, as `numpy.logspace`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.logspace(cytape.constant(0.0), 2.0, 3).numpy()
+    array([  1.,  10., 100.])
+    """
+    if not any(map(is_tensor, (start, stop, base))):
+        return np.logspace(start, stop, num, endpoint, base, dtype, axis)
+    start, stop, base = _ends(start, stop, base)
+    if ndim(base):
+        n_axes = max(map(ndim, (start, stop, base)))
+        start, stop, base = (
+            expand_dims(x, tuple(range(n_axes - ndim(x)))) if ndim(x) < n_axes else x
+            for x in (start, stop, base))
+        base = expand_dims(base, axis)
+    y = power(base, linspace(start, stop, num, endpoint, axis=axis)
+              if is_tensor(start) or is_tensor(stop)
+              else np.linspace(start, stop, num, endpoint, axis=axis))
+    return y if dtype is None else astype(y, dtype)
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """Return numbers in geometric progression, as `numpy.geomspace`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.geomspace(cytape.constant(1.0), 4.0, 3).numpy()
+    array([1., 2., 4.])
+    """
+    if not any(map(is_tensor, (start, stop))):
+        return np.geomspace(start, stop, num, endpoint, dtype, axis)
+    start, stop = _ends(start, stop)
+    for end in (start, stop):
+        if np.any(np.equal(values_of(end), 0)):
+            raise ValueError("Geometric sequence cannot include zero")
+    result_type = np.result_type(start.dtype, stop.dtype, float(num))
+    weights = _weights(_count(num), endpoint)
+    n_axes = max(ndim(start), ndim(stop))
+    ratio = astype(convert_to_tensor(stop / start), result_type)
+    powers = power(expand_dims(ratio, 0), weights.reshape(-1, *(1,) * n_axes).astype(
+        np.empty(0, result_type).real.dtype))
+    y = _along(start * powers, axis)
+    y = y if y.dtype == result_type else astype(y, result_type)
+    return y if dtype is None else astype(y, dtype)
+
+
+def arange(*args, **options):
+    """Return evenly spaced numbers of a given step, as `numpy.arange`.
+
+    It is differentiable in where it starts, and in the step. How many numbers there are is told by
+    values, which symbolic tensors do not have yet.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.calculus.sequences import arange
+    >>> arange(cytape.constant(0.5), 3.0).numpy()
+    array([0.5, 1.5, 2.5])
+    """
+    given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False)) | options
+    if not any(map(is_tensor, given.values())):
+        return np.arange(*args, **options)
+    if len(args) == 1 and "stop" not in options:
+        given["stop"] = given.pop("start")
+    bounds = {name: values_of(x) if is_tensor(x) else x for name, x in given.items()}
+    if any(is_tensor(x) and bounds[name] is None for name, x in given.items()):
+        raise SymbolicTensorError(
+            "arange: how many numbers there are depends on values, which symbolic tensors do not "
+            "have yet; use linspace, or scale and shift an arange of plain numbers")
+    numbers = np.arange(bounds.pop("start", 0), bounds.pop("stop"), **bounds)
+    start, step = given.get("start", 0), given.get("step", 1)
+    y = start + step * np.arange(numbers.size)
+    if not is_tensor(y):  # it depends on where it stops by its length only
+        return convert_to_tensor(plain(numbers))
+    return y if y.dtype == numbers.dtype else astype(y, numbers.dtype)

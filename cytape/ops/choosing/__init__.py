@@ -1,0 +1,1 @@
+"""Choices, and arrays cut and put together: imported when one of them is called first."""

@@ -1,0 +1,157 @@
+"""Choices between arrays, element by element: each gets the gradient where it is taken."""
+
+import numpy as np
+
+from cytape.ops.creation import zeros_like
+from cytape.ops.elementwise import where
+from cytape.ops.engine.arguments import is_tensor, only_numpy, plain
+from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.indexing import dynamic_index_add_op, getitem, index_add_op
+from cytape.ops.joining import stack
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import broadcast_arrays, broadcast_to, expand_dims, ndim, shape, squeeze
+from cytape.ops.shared.along_axis import take_along
+from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import spec_like
+from cytape.tensor.tensor import data_of
+
+__all__ = ["choose", "piecewise", "select"]
+
+_NUMBERS = (bool, int, float, complex)
+
+
+def select(condlist, choicelist, default=0):
+    """Take elements from the first array whose condition holds, as `numpy.select`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> x = np.array([-1.0, 2.0])
+    >>> grad(lambda x: np.sum(np.select([x < 0, x > 1], [x, x**2])))(x)
+    array([1., 4.])
+    """
+    if not any(map(is_tensor, (*condlist, *choicelist, default))):
+        return np.select(condlist, choicelist, default)
+    if len(condlist) != len(choicelist):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if len(condlist) == 0:
+        raise ValueError("select with an empty condition list is not possible")
+    conditions = [c if is_tensor(c) else np.asarray(c) for c in condlist]
+    for i, condition in enumerate(conditions):
+        if condition.dtype != bool:
+            raise TypeError(
+                f"invalid entry {i} in condlist: should be boolean ndarray")
+    choices = together(*[
+        x if is_tensor(x) or type(x) in _NUMBERS else np.asarray(x)
+        for x in (*choicelist, default)])
+    dtype = np.result_type(*[
+        x.dtype if hasattr(x, "dtype") else x for x in choices])
+    *choices, result = [_in(x, dtype) for x in choices]
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        result = where(condition, choice, result)
+    return result
+
+
+def _in(x, dtype):
+    if is_tensor(x):
+        return convert_to_tensor(x).astype(dtype)
+    return np.asarray(x, dtype)
+
+
+def _within(a, *, n, mode):
+    if mode == "wrap":
+        return a % n
+    if mode == "clip":
+        return a.clip(0, n - 1)
+    if mode != "raise":
+        np.choose([0], [[0]], mode=mode)  # raises NumPy's error
+    if ((a < 0) | (a >= n)).any():
+        raise ValueError("invalid entry in choice array")
+    return a
+
+
+within_op = nondifferentiable(
+    "WithinChoices", _within, shape_rule=lambda a, **_: spec_like(a, np.dtype(np.intp)))
+
+
+def choose(a, choices, out=None, mode="raise"):
+    """Take each element from the array whose number stands there, as `numpy.choose`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.sum(np.choose([1, 0], [x, x**2])))(np.array([3.0, 4.0]))
+    array([6., 1.])
+    """
+    if not is_tensor(choices) and not any(map(is_tensor, (a, *choices))):
+        return np.choose(a, choices, out, mode)
+    only_numpy("choose", [a, *choices], out=out)
+    a = a if is_tensor(a) else np.asarray(a)
+    if a.dtype.kind not in "biu":
+        np.choose(np.ones(1, a.dtype), [[0]])  # raises NumPy's error
+    choices = [c if is_tensor(c) else np.asarray(c) for c in choices]
+    a, *choices = broadcast_arrays(a, *together(*choices))
+    within = within_op(a, n=len(choices), mode=mode)
+    return squeeze(take_along(stack(choices, -1), expand_dims(within, -1), unique=True), -1)
+
+
+# -- pieces ----------------------------------------------------------------------------------------
+
+
+def _placed(values, condition, like):
+    """Put values where a condition holds, into zeros of the shape of a tensor."""
+    if condition.graph is None and like.spec.known:
+        return index_add_op(values, index=data_of(condition), shape=like.shape)
+    return dynamic_index_add_op(values, stand_in(like.spec), condition, index="@0")
+
+
+def piecewise(x, condlist, funclist, *args, **kw):
+    """Apply to each element the function whose condition holds, as `numpy.piecewise`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> x = np.array([-1.0, 2.0])
+    >>> f = lambda x: np.sum(np.piecewise(x, [x < 0, x >= 0], [0.0, lambda x: x**2]))
+    >>> grad(f)(x)
+    array([0., 4.])
+    """
+    conditions = [condlist] if _is_one(condlist, x) else list(condlist)
+    if not any(map(is_tensor, (x, *conditions, *funclist))):
+        return np.piecewise(x, condlist, funclist, *args, **kw)
+    x = convert_to_tensor(x)
+    conditions = [convert_to_tensor(c).astype(bool) for c in conditions]
+    if len(conditions) == len(funclist) - 1:  # the last one is for what is left
+        taken = conditions[0]
+        for condition in conditions[1:]:
+            taken = taken | condition
+        conditions.append(~taken)
+    elif len(conditions) != len(funclist):
+        n = len(conditions)
+        raise ValueError(
+            f"with {n} condition(s), either {n} or {n + 1} functions are expected")
+    result = zeros_like(x)
+    for condition, function in zip(conditions, funclist, strict=True):
+        if not callable(function) or is_tensor(function):
+            values = function if is_tensor(function) else np.asarray(function)
+            result = where(condition, convert_to_tensor(values).astype(x.dtype), result)
+            continue
+        part = getitem(x, condition)
+        if part.shape == (0,):  # which NumPy does not call either
+            continue
+        values = convert_to_tensor(function(part, *args, **kw)).astype(x.dtype)
+        if ndim(values) == 0:
+            result = where(condition, values, result)
+        else:
+            result = where(condition, _placed(values, condition, x), result)
+    return result
+
+
+def _is_one(condlist, x):
+    """Return whether there is one condition instead of a list of them."""
+    return np.isscalar(condlist) or (
+        not isinstance(condlist, (list, tuple)) and ndim(condlist) == 0) or (
+        isinstance(condlist, (list, tuple)) and len(condlist) > 0 and ndim(x) > 0
+        and not is_tensor(condlist[0]) and ndim(condlist[0]) == 0)

@@ -1,0 +1,109 @@
+"""Functions of `numpy` that ask for an array: of a tensor they return a tensor."""
+
+import numpy as np
+
+from cytape.ops.creation import array, asarray, is_nested_tensor
+from cytape.ops.elementwise import absolute, imag, real
+from cytape.ops.engine.arguments import is_tensor, values_of
+from cytape.ops.shaping import atleast_1d
+from cytape.tensor import convert_to_tensor
+
+__all__ = [
+    "asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "real_if_close",
+    "require",
+]  # fmt: skip
+
+
+def asanyarray(a, dtype=None, order=None, **options):
+    """Return a tensor as it is, or make one of nested sequences, as `numpy.asanyarray`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.asanyarray([1.0])
+    array([1.])
+    """
+    return asarray(a, dtype) if is_nested_tensor(a) else np.asanyarray(a, dtype, order, **options)
+
+
+def asarray_chkfinite(a, dtype=None, order=None):
+    """Return a tensor after a check that it has no NaN and no infinity.
+
+    As `numpy.asarray_chkfinite`; in a graph there are no values yet to check.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.asarray_chkfinite([1.0])
+    array([1.])
+    """
+    if not is_nested_tensor(a):
+        return np.asarray_chkfinite(a, dtype, order)
+    a = asarray(a, dtype)
+    values = values_of(a)
+    if values is not None and a.dtype.kind in "fc" and not np.all(np.isfinite(values)):
+        raise ValueError("array must not contain infs or NaNs")
+    return a
+
+
+def _laid_out(name):
+    numpy_function = getattr(np, name)
+
+    def function(a, dtype=None, **options):
+        if not is_nested_tensor(a):
+            return numpy_function(a, dtype, **options)
+        return atleast_1d(asarray(a, dtype))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""Return a tensor of at least one axis, as `numpy.{name}`.
+
+    The order in memory is nothing that tensors have.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.{name}([1.0])
+    array([1.])
+    """
+    return function
+
+
+ascontiguousarray = _laid_out("ascontiguousarray")
+asfortranarray = _laid_out("asfortranarray")
+
+
+def require(a, dtype=None, requirements=None, **options):
+    """Return a tensor in a dtype, as `numpy.require`: the requirements concern memory only.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.require([1.0], "float32")
+    array([1.], dtype=float32)
+    """
+    if not is_nested_tensor(a):
+        return np.require(a, dtype, requirements, **options)
+    np.require(np.zeros(1), None, requirements)  # raises NumPy's error
+    return asarray(a, dtype)
+
+
+def real_if_close(a, tol=100):
+    """Return the real part if all imaginary parts are close to 0, as `numpy.real_if_close`.
+
+    In a graph there are no values yet to tell by.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.real_if_close(cytape.constant([1.0 + 0.0j])).numpy()
+    array([1.])
+    """
+    if not is_tensor(a):
+        return np.real_if_close(a, tol)
+    a = convert_to_tensor(a)
+    if a.dtype.kind != "c":
+        return a
+    if tol > 1:
+        tol = np.finfo(a.dtype).eps * tol
+    close = np.all(absolute(imag(a)) < tol)
+    return real(a) if bool(close) else a

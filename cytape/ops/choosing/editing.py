@@ -1,0 +1,238 @@
+"""Arrays with elements put in, left out or repeated, and arrays of blocks."""
+
+import itertools
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from cytape.errors import SymbolicTensorError
+from cytape.ops.creation import array
+from cytape.ops.engine.arguments import is_tensor, plain
+from cytape.ops.indexing import getitem
+from cytape.ops.joining import concatenate
+from cytape.ops.ordering import nonzero
+from cytape.ops.rearranging import diag, repeat, tile
+from cytape.ops.shaping import (
+    atleast_1d,
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ndim,
+    ravel,
+    reshape,
+    shape,
+)
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor, nest
+from cytape.tensor.tensor import data_of
+
+__all__ = ["block", "delete", "diagflat", "insert", "resize", "trim_zeros"]
+
+
+def _along(axis, index):
+    return (slice(None),) * axis + (index,)
+
+
+def _line(arr, axis, name):
+    """Return the array, the axis in question (of all elements if it is None), and its length."""
+    arr = convert_to_tensor(arr)
+    if axis is None:
+        arr, axis = ravel(arr), 0
+    axis = normalize_axis_index(axis, ndim(arr))
+    n = arr.shape[axis]
+    if n is None:
+        raise SymbolicTensorError(
+            f"{name}: the length of axis {axis} is not known: give the placeholder a shape, or "
+            "call set_shape")
+    return arr, axis, n
+
+
+def delete(arr, obj, axis=None):
+    """Leave out slices along an axis, as `numpy.delete`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.sum(np.delete(x, 1)))(np.ones(3))
+    array([1., 0., 1.])
+    """
+    obj = plain(obj)
+    if not is_tensor(arr):
+        return np.delete(arr, obj, axis)
+    arr, axis, n = _line(arr, axis, "delete")
+    left = np.zeros(n, bool)
+    left[np.delete(np.arange(n), obj)] = True
+    edges = np.flatnonzero(np.diff(left, prepend=False, append=False))
+    if len(edges) == 2:  # one slice
+        return getitem(arr, _along(axis, slice(*edges.tolist())))
+    return getitem(arr, _along(axis, left))
+
+
+def insert(arr, obj, values, axis=None):
+    """Put values before given positions of an axis, as `numpy.insert`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.sum(np.insert(x, 1, x[0] ** 2)))(np.array([2.0, 3.0]))
+    array([5., 1.])
+    """
+    obj = plain(obj)
+    if not any(map(is_tensor, (arr, values))):
+        return np.insert(arr, obj, values, axis)
+    arr, values = together(
+        arr if is_tensor(arr) else np.asarray(arr),
+        values if is_tensor(values) else array(values))
+    arr, axis, n = _line(arr, axis, "insert")
+    values = convert_to_tensor(values).astype(arr.dtype)
+    is_one = not isinstance(obj, slice) and np.ndim(obj) == 0
+    if is_one and np.asarray(obj).dtype == bool:
+        is_one = False
+    if ndim(values) < ndim(arr):
+        values = expand_dims(values, tuple(range(ndim(arr) - ndim(values))))
+    if is_one:
+        values = moveaxis(values, 0, axis)  # as NumPy does
+        count = values.shape[axis]
+        order = np.insert(np.arange(n), [int(obj)] * count, np.arange(n, n + count))
+    else:
+        marks = np.insert(np.arange(n), obj, -1)
+        count = len(marks) - n
+        order = marks.copy()
+        # Values go where NumPy puts them: in the order of obj, which need not be sorted.
+        order = np.insert(np.arange(n), obj, np.arange(n, n + count))
+    lengths = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
+    whole = concatenate((arr, broadcast_to(values, lengths)), axis)
+    return _in_order(whole, axis, order)
+
+
+def _in_order(whole, axis, order):
+    """Take slices in an order: as few runs of neighbours if there are few."""
+    cuts = np.flatnonzero(np.diff(order) != 1) + 1
+    if len(cuts) > 16:
+        return getitem(whole, _along(axis, order))
+    starts = [0, *cuts.tolist()]
+    parts = [
+        getitem(whole, _along(axis, slice(int(order[i]), int(order[i]) + j - i)))
+        for i, j in itertools.pairwise([*starts, len(order)])
+    ]
+    return concatenate(parts, axis) if len(parts) > 1 else parts[0]
+
+
+def resize(a, new_shape):
+    """Repeat the elements as often as a new shape needs them, as `numpy.resize`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.sum(np.resize(x, 3)))(np.ones(2))
+    array([2., 1.])
+    """
+    if not is_tensor(a):
+        return np.resize(a, new_shape)
+    new_shape = tuple(int(n) for n in np.atleast_1d(plain(new_shape)))
+    if any(n < 0 for n in new_shape):
+        raise ValueError("all elements of `new_shape` must be non-negative")
+    flat, _, n = _line(a, None, "resize")
+    size = int(np.prod(new_shape))
+    if n == 0 or size == 0:
+        return convert_to_tensor(np.zeros(new_shape, flat.dtype)) + 0 * np.sum(flat)
+    times = -(-size // n)
+    if times > 1:
+        flat = tile(flat, times)
+    return reshape(flat[:size] if times * n > size else flat, new_shape)
+
+
+def trim_zeros(filt, trim="fb", axis=None):
+    """Leave out zeros at the ends, as `numpy.trim_zeros`.
+
+    In a graph there are no values yet to see them by.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.trim_zeros(cytape.constant([0.0, 1.0, 2.0, 0.0])).numpy()
+    array([1., 2.])
+    """
+    if not is_tensor(filt):
+        return np.trim_zeros(filt, trim, axis)
+    np.trim_zeros(np.zeros(1), trim)  # raises NumPy's error
+    trim = trim.lower()
+    filt = convert_to_tensor(filt)
+    if filt.graph is not None:
+        raise SymbolicTensorError(
+            "trim_zeros: which elements are zero is not known before a graph runs; call it by "
+            "cytape.numpy_function, when it does")
+    places = [data_of(place) for place in nonzero(filt)]
+    axes = range(ndim(filt)) if axis is None else normalize_axis_tuple(axis, ndim(filt))
+    index = [slice(None)] * ndim(filt)
+    for i in axes:
+        if not places[i].size:
+            # NumPy leaves nothing of zeros, whichever end it looks at.
+            index[i] = slice(0, 0)
+            continue
+        index[i] = slice(int(places[i].min()) if "f" in trim else None,
+                         int(places[i].max()) + 1 if "b" in trim else None)
+    return getitem(filt, tuple(index))
+
+
+def diagflat(v, k=0):
+    """Return the matrix with the elements on a diagonal, as `numpy.diagflat`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.diagflat(cytape.constant([1.0, 2.0])).numpy()
+    array([[1., 0.],
+           [0., 2.]])
+    """
+    return diag(ravel(convert_to_tensor(v)), k) if is_tensor(v) else np.diagflat(v, k)
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+
+
+def _depth(arrays, path=()):
+    """Return how deeply lists are nested, the same for all, and the most axes of an array."""
+    if isinstance(arrays, tuple):
+        raise TypeError(
+            f"arrays{''.join(f'[{i}]' for i in path)} is a tuple. Only lists can be used to "
+            "arrange blocks, and np.block does not allow implicit conversion from tuple to "
+            "ndarray.")
+    if not isinstance(arrays, list):
+        return 0, ndim(arrays)
+    if not arrays:
+        raise ValueError("List at arrays cannot be empty")
+    depths, ndims = zip(*[_depth(part, (*path, i)) for i, part in enumerate(arrays)], strict=True)
+    if len(set(depths)) > 1:
+        raise ValueError(
+            f"List depths are mismatched: some have depth {min(depths)}, others {max(depths)}")
+    return depths[0] + 1, max(ndims)
+
+
+def block(arrays):
+    """Put an array together from nested lists of blocks, as `numpy.block`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant([[1.0]])
+    >>> np.block([[x, 2.0], [3.0, x]]).numpy()
+    array([[1., 2.],
+           [3., 1.]])
+    """
+    if not any(map(is_tensor, nest.flatten(arrays))):
+        return np.block(arrays)
+    depth, n_axes = _depth(arrays)
+    n_axes = max(depth, n_axes)
+    if isinstance(arrays, list):
+        arrays = nest.pack_sequence_as(arrays, list(together(*nest.flatten(arrays))))
+    return _join(arrays, -depth, n_axes)
+
+
+def _join(arrays, axis, n_axes):
+    if isinstance(arrays, list):
+        return concatenate([_join(part, axis + 1, n_axes) for part in arrays], axis)
+    arrays = arrays if is_tensor(arrays) else np.asarray(arrays)
+    missing = n_axes - ndim(arrays)
+    return expand_dims(arrays, tuple(range(missing))) if missing > 0 else convert_to_tensor(
+        arrays)

@@ -1,0 +1,69 @@
+"""Elements of lines: one for each index, taken along the last axis, and put back."""
+
+import numpy as np
+
+from cytape.ops.engine.arguments import wide
+from cytape.ops.engine.declare import multilinear
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shared.batches import batch_outline
+from cytape.ops.shared.conform import stand_in
+from cytape.tensor.spec import symbolic_spec
+
+
+def _put(values, indices, *, size, unique):
+    shape, indices = values.shape[:-1] + (size,), np.broadcast_to(indices, values.shape)
+    if unique:
+        total = np.zeros(shape, values.dtype)
+        np.put_along_axis(total, indices, values, -1)
+        return total
+    total = np.zeros(shape, wide(values.dtype))
+    lines = np.arange(0, total.size, max(size, 1)).reshape(*shape[:-1], 1)
+    np.add.at(total.reshape(-1), (lines + indices).reshape(-1), values.reshape(-1))
+    return total.astype(values.dtype, copy=False)
+
+
+def _take_back(op, g, indices):
+    spec = op.input_specs[0]
+    if spec.shape[-1] is None:
+        return put_along_like_op(g, indices, stand_in(spec), **op.attrs)
+    return put_along_op(g, indices, size=spec.shape[-1], **op.attrs)
+
+
+def _spec(x, indices, **_):
+    lead = shape_rules.broadcast(x.shape[:-1], indices.shape[:-1], what="indices of lines")
+    return symbolic_spec((*lead, indices.shape[-1]), x.dtype)
+
+
+take_along_op = multilinear(
+    "TakeAlong", lambda x, indices, *, unique: np.take_along_axis(x, indices, -1), _take_back,
+    batched=lambda op, _, t, indices: take_along_op(t, indices[None], **op.attrs),
+    shape_rule=_spec)
+put_along_op = multilinear(
+    "PutAlong", _put,
+    lambda op, g, indices: take_along_op(g, indices, unique=op.attrs["unique"]),
+    batched=lambda op, _, t, indices: put_along_op(t, indices[None], **op.attrs),
+    shape_rule=lambda values, indices, *, size, **_: symbolic_spec(
+        (*values.shape[:-1], size), values.dtype))
+put_along_like_op = multilinear(
+    "PutAlongLike",
+    lambda values, indices, like, *, unique: _put(
+        values, indices, size=like.shape[-1], unique=unique),
+    lambda op, g, indices, _: take_along_op(g, indices, **op.attrs), None, None,
+    batched=lambda op, _, t, indices, like: put_along_like_op(
+        t, indices[None], batch_outline(t, like), **op.attrs),
+    shape_rule=lambda values, indices, like, **_: shape_rules.like_second(values, like))
+
+
+def take_along(x, indices, unique=False):
+    """Take the elements at indices (not negative) along the last axis.
+
+    `unique` tells that no index occurs twice in a line.
+    """
+    return take_along_op(x, indices, unique=unique)
+
+
+def put_along(values, indices, spec, unique=False):
+    """Put, or add, values into zeros of a spec's last extent, at indices along the last axis."""
+    if spec.shape[-1] is None:
+        return put_along_like_op(values, indices, stand_in(spec), unique=unique)
+    return put_along_op(values, indices, size=spec.shape[-1], unique=unique)

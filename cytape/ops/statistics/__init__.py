@@ -1,0 +1,1 @@
+"""Order statistics, averages, counts: imported when one of them is called first."""

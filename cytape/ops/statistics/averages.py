@@ -1,0 +1,197 @@
+"""Weighted averages, covariances and ranges."""
+
+import warnings
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from cytape.ops import reductions
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import clip, conj, imag, real, sqrt
+from cytape.ops.engine.arguments import is_tensor, only_numpy, plain, values_of
+from cytape.ops.joining import concatenate
+from cytape.ops.linalg import matmul_op
+from cytape.ops.rearranging import diagonal
+from cytape.ops.shaping import (
+    atleast_2d,
+    broadcast_to,
+    expand_dims,
+    ndim,
+    reshape,
+    shape,
+    size,
+    squeeze,
+    transpose,
+)
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
+
+__all__ = ["average", "corrcoef", "cov", "ptp"]
+
+_NoValue = np._NoValue
+
+
+def ptp(a, axis=None, out=None, keepdims=_NoValue):
+    """Return the maximum less the minimum, as `numpy.ptp`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.ptp)(np.array([1.0, 3.0, 2.0]))
+    array([-1.,  1.,  0.])
+    """
+    if not is_tensor(a):
+        return np.ptp(a, axis, out, keepdims)
+    only_numpy("ptp", [a], out=out)
+    keepdims = keepdims is not _NoValue and bool(keepdims)
+    return reductions.max(a, axis, keepdims=keepdims) - reductions.min(a, axis, keepdims=keepdims)
+
+
+def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
+    """Return the weighted average over the given axes, as `numpy.average`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.average(x, weights=[3.0, 1.0]))(np.array([1.0, 2.0]))
+    array([0.75, 0.25])
+    """
+    if not any(map(is_tensor, (a, weights))):
+        return np.average(a, axis, weights, returned, keepdims=keepdims)
+    keepdims = keepdims is not _NoValue and bool(keepdims)
+    if weights is None:
+        result = reductions.mean(a, axis, keepdims=keepdims)
+        scale = size(a, axis) / 1 if is_tensor(size(a, axis)) else np.asarray(
+            size(a, axis), result.dtype)
+    else:
+        a, weights = together(*map(_array, (a, weights)))
+        weights = _weights_of(a, axis, weights)
+        kinds = (a.dtype, weights.dtype)
+        dtype = np.result_type(*kinds, *["f8"] * all(kind.kind in "iub" for kind in kinds[:1]))
+        scale = reductions.sum(weights, axis, dtype, keepdims=keepdims)
+        if np.any(np.equal(values_of(scale), 0)):
+            raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+        result = reductions.sum(a * weights, axis, dtype, keepdims=keepdims) / scale
+    if not returned:
+        return result
+    return result, broadcast_to(convert_to_tensor(scale), result.spec.extents)
+
+
+def _array(x):
+    return convert_to_tensor(x) if is_tensor(x) else np.asarray(x)
+
+
+def _weights_of(a, axis, weights):
+    """Return the weights with an axis for each of `a`."""
+    if ndim(weights) == ndim(a) and all(
+            n == m or n is None or m is None
+            for n, m in zip(shape(weights), shape(a), strict=True)):
+        return convert_to_tensor(weights)
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    axes = normalize_axis_tuple(axis, ndim(a), argname="axis")
+    if shape(weights) != tuple([shape(a)[i] for i in axes]):
+        raise ValueError(
+            "Shape of weights must be consistent with shape of a along specified axis.")
+    weights = transpose(convert_to_tensor(weights), tuple(np.argsort(axes)))
+    weights = expand_dims(weights, tuple([i for i in range(ndim(a)) if i not in axes]))
+    return broadcast_to(weights, a.shape)
+
+
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *,
+        dtype=None):
+    """Return the covariance matrix, as `numpy.cov`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.cov(x))(np.array([1.0, 3.0]))
+    array([-2.,  2.])
+    """
+    if not any(map(is_tensor, (m, y, fweights, aweights))):
+        return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    m, y, aweights = together(*[x if x is None else _array(x) for x in (m, y, aweights)])
+    for x, name in ((m, "m"), (y, "y")):
+        if x is not None and ndim(x) > 2:
+            raise ValueError(f"{name} has more than 2 dimensions")
+    if dtype is None:
+        dtype = np.result_type(*[x.dtype for x in (m, y) if x is not None], np.float64)
+    rows = _observations(m, dtype, rowvar)
+    if y is not None:
+        rows = concatenate((rows, _observations(y, dtype, rowvar)), 0)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    weights, count = _weights(rows, fweights, aweights)
+    if weights is None:
+        freedom = count - ddof
+    elif ddof == 0:
+        freedom = count
+    elif aweights is None:
+        freedom = count - ddof
+    else:
+        freedom = count - ddof * reductions.sum(weights * aweights) / count
+    found = values_of(freedom)
+    if found is not None and found <= 0:
+        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        freedom = 0.0
+    weighted = rows if weights is None else rows * weights
+    mean = reductions.sum(weighted, 1, keepdims=True) / count
+    rows = rows - mean
+    weighted = rows if weights is None else rows * weights
+    other = conj(weighted) if weighted.dtype.kind == "c" else weighted
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return squeeze(matmul_op(rows, transpose(other)) / freedom)
+
+
+def _observations(x, dtype, rowvar):
+    x = astype(convert_to_tensor(x), dtype)
+    single = ndim(x) < 2
+    x = atleast_2d(x)
+    return transpose(x) if not rowvar and not single and x.shape[0] != 1 else x
+
+
+def _weights(rows, fweights, aweights):
+    """Return the weight of each observation, None for 1, and their sum."""
+    weights = None
+    for given, name in ((fweights, "fweights"), (aweights, "aweights")):
+        if given is None:
+            continue
+        if name == "fweights":
+            given = np.asarray(plain(given), float)
+            if not np.all(given == np.around(given)):
+                raise TypeError("fweights must be integer")
+        if ndim(given) > 1:
+            raise RuntimeError(f"cannot handle multidimensional {name}")
+        if shape(given)[0] != rows.shape[1]:
+            raise RuntimeError(f"incompatible numbers of samples and {name}")
+        values = values_of(given)
+        if values is not None and np.any(values < 0):
+            raise ValueError(f"{name} cannot be negative")
+        weights = given if weights is None else weights * given
+    if weights is None:
+        return None, size(rows, 1)
+    count = reductions.sum(weights)
+    return reshape(weights, (1, -1)), count
+
+
+def corrcoef(x, y=None, rowvar=True, *, dtype=None):
+    """Return the matrix of correlation coefficients, as `numpy.corrcoef`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.corrcoef(x, [1.0, 2.0, 0.0])[0, 1])(np.array([1.0, 3.0, 2.0])).round(6)
+    array([-0.25, -0.  ,  0.25])
+    """
+    if not any(map(is_tensor, (x, y))):
+        return np.corrcoef(x, y, rowvar, dtype=dtype)
+    c = cov(x, y, rowvar, dtype=dtype)
+    if ndim(c) == 0:
+        return c / c
+    deviations = sqrt(real(diagonal(c)) if c.dtype.kind == "c" else diagonal(c))
+    c = c / expand_dims(deviations, 1) / expand_dims(deviations, 0)
+    if c.dtype.kind == "c":
+        return clip(real(c), -1, 1) + 1j * clip(imag(c), -1, 1)
+    return clip(c, -1, 1)

@@ -1,0 +1,188 @@
+"""Counts in bins: differentiable in the weights that are added up.
+
+Which bin an element belongs to is a step function of it. Edges that are made of the range of the
+elements move with it.
+"""
+
+import numpy as np
+
+from cytape.ops import reductions
+from cytape.ops.calculus.differences import diff
+from cytape.ops.calculus.sequences import linspace
+from cytape.ops.engine.arguments import is_tensor, plain, values_of
+from cytape.ops.engine.declare import multilinear, nondifferentiable
+from cytape.ops.indexing import gather_op
+from cytape.ops.shaping import ndim, ravel, reshape, shape, size
+from cytape.ops.shared.along_axis import take_along
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import spec_like, symbolic_spec
+
+__all__ = ["bincount", "histogram", "histogram2d", "histogramdd"]
+
+
+bincount_op = nondifferentiable(
+    "BinCount", np.bincount, shape_rule=lambda x, **_: symbolic_spec((None,), np.intp))
+weighted_bincount_op = multilinear(
+    "WeightedBinCount",
+    lambda weights, x, *, minlength: np.bincount(x, weights, minlength),
+    lambda op, g, x: gather_op(g, x, axis=0, mode="raise"),
+    shape_rule=lambda weights, x, *, minlength: symbolic_spec((None,), float),
+)
+
+
+def bincount(x, /, weights=None, minlength=0):
+    """Count small integers, or add up their weights, as `numpy.bincount`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda w: np.bincount([0, 1, 1], w)[1])(np.ones(3))
+    array([0., 1., 1.])
+    """
+    if not any(map(is_tensor, (x, weights))):
+        return np.bincount(x, weights, minlength)
+    if weights is None:
+        return bincount_op(x, minlength=minlength)
+    x = x if is_tensor(x) else np.asarray(x)
+    if not is_tensor(weights):
+        weights = np.asarray(weights)
+    if weights.dtype.kind == "c":
+        np.bincount(np.zeros(1, int), np.ones(1, weights.dtype))  # raises NumPy's error
+    return weighted_bincount_op(weights, x, minlength=minlength)
+
+
+def _bins(a, edges):
+    """Return the bin of each element; one more than there are for those in none."""
+    n = len(edges) - 1
+    found = np.searchsorted(edges, a, "right") - 1
+    found[a == edges[-1]] = n - 1
+    return np.where((found < 0) | (found >= n), n, found)
+
+
+def _add_up(weights, bins, *, n):
+    # In the dtype of the weights, in which NumPy adds them up, too.
+    total = np.zeros(n + 1, np.result_type(weights.dtype, np.float32)
+                     if weights.dtype == np.float16 else weights.dtype)
+    np.add.at(total, bins, weights)
+    return total[:n].astype(weights.dtype, copy=False)
+
+
+def _weights_back(op, g, bins):
+    return take_along(np.pad(g, (0, 1)), bins)  # what is in no bin gets a zero
+
+
+bins_op = nondifferentiable(
+    "BinsOfElements", _bins, shape_rule=lambda a, edges: spec_like(a, np.dtype(np.intp)))
+add_to_bins_op = multilinear(
+    "AddToBins", _add_up, _weights_back,
+    shape_rule=lambda weights, bins, *, n: symbolic_spec((n,), weights.dtype))
+
+
+def _edges(a, bins, range):
+    """Return the edges of bins, of which there may be given a number or a rule."""
+    if is_tensor(bins) or np.ndim(bins) == 1:
+        return bins
+    if is_tensor(a) and range is None and not isinstance(bins, str) and size(a):
+        low, high = reductions.min(a), reductions.max(a)
+        width = values_of(high - low)
+        if width is None or np.isfinite(width) and width > 0:
+            np.histogram_bin_edges([0.0, 1.0], bins)  # raises NumPy's error
+            return linspace(low, high, int(bins) + 1)
+    return np.histogram_bin_edges(plain(a), bins, range)
+
+
+def histogram(a, bins=10, range=None, density=None, weights=None):
+    """Count in bins, or add up weights there, as `numpy.histogram`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda w: np.histogram([0.5, 2.5, 1.5], [0, 2, 3], weights=w)[0][0])(np.ones(3))
+    array([1., 0., 1.])
+    """
+    if not any(map(is_tensor, (a, bins, weights))):
+        return np.histogram(a, bins, range, density, weights)
+    a = a if is_tensor(a) else np.asarray(a)
+    edges = _edges(a, bins, range)
+    if weights is not None:
+        weights = weights if is_tensor(weights) else np.asarray(weights)
+        if shape(weights) != shape(a):
+            raise ValueError("weights should have the same shape as a.")
+        weights = ravel(weights)
+    else:
+        weights = np.ones(size(a), np.intp)
+    if not is_tensor(edges) and np.any(edges[:-1] > edges[1:]):
+        raise ValueError("`bins` must increase monotonically, when an array")
+    n = shape(edges)[0] - 1
+    bins = bins_op(ravel(convert_to_tensor(a)), edges)
+    counts = add_to_bins_op(weights, bins, n=n)
+    if density:
+        return counts / diff(edges) / reductions.sum(counts), edges
+    return counts, edges
+
+
+def histogramdd(sample, bins=10, range=None, density=None, weights=None):
+    """Count points in cells, or add up weights there, as `numpy.histogramdd`.
+
+    The points are a sample of plain numbers: edges and counts have no derivative in them.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> points = np.array([[0.5, 0.5], [1.5, 1.5], [1.6, 1.7]])
+    >>> grad(lambda w: np.histogramdd(points, 2, weights=w)[0][1, 1])(np.ones(3))
+    array([0., 1., 1.])
+    """
+    sample = _plain_points(sample)
+    if not is_tensor(weights):
+        return np.histogramdd(sample, bins, range, density, weights)
+    _, edges = np.histogramdd(sample, bins, range)
+    points = sample if isinstance(sample, np.ndarray) and sample.ndim == 2 else np.atleast_2d(
+        sample).T
+    if len(points) != shape(weights)[0] or ndim(weights) != 1:
+        raise ValueError("The weights and list don't have the same length.")
+    lengths = [len(edge) - 1 for edge in edges]
+    cell, outside = 0, False
+    for column, edge, n in zip(points.T, edges, lengths, strict=True):
+        found = _bins(column, edge)
+        outside = outside | (found == n)
+        cell = cell * n + found
+    n_cells = int(np.prod(lengths))
+    counts = reshape(
+        add_to_bins_op(weights, np.where(outside, n_cells, cell), n=n_cells), tuple(lengths))
+    # NumPy counts in double precision.
+    counts = counts * np.float64(1)
+    if density:
+        counts = counts / reductions.sum(counts)
+        for axis, edge in enumerate(edges):
+            sides = np.ones(len(edges), int)
+            sides[axis] = lengths[axis]
+            counts = counts / np.diff(edge).reshape(sides)
+    return counts, edges
+
+
+def _plain_points(sample):
+    if isinstance(sample, (list, tuple)):
+        return type(sample)(plain(part) for part in sample)
+    return plain(sample)
+
+
+def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
+    """Count points of a plane in cells, or add up weights, as `numpy.histogram2d`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> x, y = np.array([0.5, 1.5, 1.6]), np.array([0.5, 1.5, 1.7])
+    >>> grad(lambda w: np.histogram2d(x, y, 2, weights=w)[0][1, 1])(np.ones(3))
+    array([0., 1., 1.])
+    """
+    x, y = plain(x), plain(y)
+    if not is_tensor(weights):
+        return np.histogram2d(x, y, bins, range, density, weights)
+    if len(x) != len(y):
+        raise ValueError("x and y must have the same length.")
+    if np.ndim(bins) and len(bins) not in (1, 2):  # the edges of both
+        bins = [np.asarray(bins)] * 2
+    counts, edges = histogramdd([x, y], bins, range, density, weights)
+    return counts, edges[0], edges[1]

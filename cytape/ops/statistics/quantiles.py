@@ -1,0 +1,361 @@
+"""Median, quantiles and percentiles, with and without NaN.
+
+A quantile lies between two neighbours in order, or is one element. The gradient goes to these: among
+equal elements to any one. Where a NaN makes the result NaN there is none. In `q` a quantile is
+piecewise linear; at the positions of elements the derivative is that to the right.
+"""
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from cytape.ops.creation import astype, zeros_like
+from cytape.ops.elementwise import where
+from cytape.ops.engine.arguments import is_tensor, only_numpy, wide
+from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.reductions import sum
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import (
+    broadcast_to,
+    expand_dims,
+    moveaxis,
+    ndim,
+    ravel,
+    reshape,
+    shape,
+    size,
+    transpose,
+)
+from cytape.ops.shared.along_axis import put_along, take_along
+from cytape.ops.shared.grouping import together
+from cytape.ops.steps import isnan
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = [
+    "median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile",
+]  # fmt: skip
+
+# By Hyndman and Fan, "Sample quantiles in statistical packages" (1996): alpha and beta, where the
+# position of q among n elements is n*q + alpha + q*(1 - alpha - beta) - 1.
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "linear": (1, 1),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+
+
+def _rows(a, axis):
+    """Return `a` with the elements of each slice along the last axis, and the axes they come from.
+
+    Each op has lines along the last axis to deal with.
+    """
+    a = convert_to_tensor(a)
+    n_axes = ndim(a)
+    if axis is None:
+        return ravel(a), tuple(range(n_axes))
+    axes = normalize_axis_tuple(axis, n_axes)
+    if len(axes) == 1:
+        return (a if axes == (n_axes - 1,) else moveaxis(a, axes, (-1,))), axes
+    rest = tuple([i for i in range(n_axes) if i not in axes])
+    lines = (*[size(a, i) for i in rest], -1)
+    if not all([type(n) is int for n in lines]):
+        shape_rules.known_extents([a.shape[i] for i in rest], "quantiles over several axes of")
+    return reshape(transpose(a, (*rest, *axes)), lines), axes
+
+
+def _kept(result, axes, lead, keepdims):
+    """Give back the axes of length one, behind the axes of `q`."""
+    return expand_dims(result, tuple([lead + axis for axis in axes])) if keepdims else result
+
+
+# -- where in a line a quantile lies ---------------------------------------------------------------
+
+
+def _neighbours(x, q, y, *, method, skip_nan):
+    """Return the positions of both neighbours of each quantile, and the rank of the lower one.
+
+    x has lines along the last axis, and y is the quantiles: of q's axes and then those of lines.
+    """
+    y = np.moveaxis(y.reshape(q.size, *x.shape[:-1]), 0, -1)
+    n = x.shape[-1]
+    if method not in (*_CONTINUOUS, "averaged_inverted_cdf", "midpoint"):  # it is an element
+        position = np.empty(y.shape, np.intp)
+        for i in range(q.size):
+            position[..., i] = (x == y[..., i, None]).argmax(-1)
+        return position, position, np.zeros(y.shape)
+    counts = np.full(x.shape[:-1], n) if not skip_nan else n - np.isnan(x).sum(-1)
+    rank = _rank(q.reshape(-1), counts[..., None], method)
+    lower = np.floor(rank).astype(np.intp)
+    last = np.maximum(counts[..., None] - 1, 0)
+    step = 1 if method in _CONTINUOUS else rank > lower
+    low, high = np.clip(lower, 0, last), np.clip(lower + step, 0, last)
+    if method == "averaged_inverted_cdf":  # in the middle, or the next
+        low = np.where(rank > lower, high, low)
+        high = np.where(rank > lower, high, np.clip(lower + 1, 0, last))
+    if skip_nan or x.ndim > 1:
+        order = np.argsort(x, -1)
+    else:
+        order = np.argpartition(x, np.unique([low, high]))
+    return (np.take_along_axis(order, low, -1), np.take_along_axis(order, high, -1),
+            low.astype(float))
+
+
+def _rank(q, n, method):
+    if method == "averaged_inverted_cdf":
+        return n * q - 1
+    alpha, beta = _CONTINUOUS["linear" if method == "midpoint" else method]
+    return n * q + (alpha + q * (1 - alpha - beta)) - 1
+
+
+def _neighbours_specs(x, q, y, **_):
+    lines = (*x.shape[:-1], shape_rules.product(q.shape))
+    positions = symbolic_spec(lines, np.intp)
+    return positions, positions, symbolic_spec(lines, float)
+
+
+neighbours_op = nondifferentiable(
+    "QuantileNeighbours", _neighbours, shape_rule=_neighbours_specs)
+line_counts_op = nondifferentiable(
+    "CountsOfLines",
+    lambda x, *, skip_nan: np.asarray(
+        (~np.isnan(x)).sum(-1, keepdims=True) if skip_nan
+        else np.full((*x.shape[:-1], 1), x.shape[-1]), float),
+    shape_rule=lambda x, **_: symbolic_spec((*x.shape[:-1], 1), float))
+
+
+class _Parts:
+    """A call: both neighbours, and how much of each there is in the result."""
+
+    def __init__(self, op):
+        x, q, y = op.inputs[0], op.inputs[1], op.outputs[0]
+        method, skip_nan = op.attrs["method"], op.attrs["skip_nan"]
+        self.op, self.dtype = op, wide(np.result_type(x.dtype, y.dtype))
+        self.low, self.high, rank = neighbours_op(x, q, y, method=method, skip_nan=skip_nan)
+        self.slope = None  # of the rank in q
+        if method in _CONTINUOUS:
+            alpha, beta = _CONTINUOUS[method]
+            counts = line_counts_op(x, skip_nan=skip_nan)
+            self.slope = counts + (1 - alpha - beta)
+            part = astype(reshape(q, (-1,)), np.float64) * self.slope + (alpha - 1) - rank
+        else:
+            part = 0.5 if method in ("midpoint", "averaged_inverted_cdf") else 0.0
+        invalid = self.by_line(isnan(y))
+        self.above = astype(where(invalid, 0, part), self.dtype)
+        self.below = astype(where(invalid, 0, 1 - part), self.dtype)
+
+    def by_line(self, y):
+        """Put the axes of q last, in one."""
+        q_ndim = self.op.input_specs[1].ndim
+        if q_ndim != 1:
+            lead = (-1, *shape(y)[q_ndim:])
+            if None in lead:
+                return moveaxis(expand_dims(y, 0), 0, -1) if q_ndim == 0 else _no_extents()
+            y = reshape(y, lead)
+        return moveaxis(y, 0, -1)
+
+    def by_quantile(self, lines):
+        """Put the axes of q back to the front."""
+        q_spec, y = self.op.input_specs[1], moveaxis(lines, -1, 0)
+        if q_spec.ndim == 0:
+            return y[0]
+        if q_spec.ndim == 1:
+            return y
+        return reshape(y, (*q_spec.shape, *shape(y)[1:]))
+
+    def steps(self):
+        """Return how the result grows with q."""
+        x = self.op.inputs[0]
+        return (take_along(x, self.high) - take_along(x, self.low)) * self.slope
+
+
+def _no_extents():
+    shape_rules.known_extents((None,), "quantiles of several axes of")
+
+
+def _quantile_vjp(op, g):
+    parts = _Parts(op)
+    g = parts.by_line(g)
+    needs_x, needs_q = op.needs
+    gx = gq = None
+    if needs_x:
+        spec = op.input_specs[0]
+        gx = put_along(parts.below * g, parts.low, spec) + put_along(
+            parts.above * g, parts.high, spec)
+    if needs_q and parts.slope is not None:
+        steps = where(isnan(g), 0, g) * parts.steps()
+        lines = tuple(range(len(shape(steps)) - 1))
+        gq = reshape(sum(steps, lines), op.input_specs[1].extents)
+    elif needs_q:
+        gq = 0 * op.inputs[1]
+    return gx, gq
+
+
+def _quantile_jvp(op, t, tq):
+    parts = _Parts(op)
+    total = None
+    if t is not None:
+        total = parts.below * take_along(t, parts.low) + parts.above * take_along(t, parts.high)
+    if tq is not None and parts.slope is not None:
+        by_q = parts.steps() * reshape(tq, (-1,))
+        total = by_q if total is None else total + by_q
+    if total is None:
+        return zeros_like(op.outputs[0])
+    return parts.by_quantile(total)
+
+
+def _quantile_spec(x, q, *, method, skip_nan, function):
+    dtype = np.asarray(_FORWARD[function](
+        np.ones(2, x.dtype), np.zeros((), q.dtype), method=method, skip_nan=skip_nan)).dtype
+    return symbolic_spec((*q.shape, *x.shape[:-1]), dtype)
+
+
+_FORWARD = {
+    "quantile": lambda x, q, method, skip_nan: (
+        np.nanquantile if skip_nan else np.quantile)(x, q, -1, method=method),
+    "median": lambda x, q, method, skip_nan: (np.nanmedian if skip_nan else np.median)(x, -1),
+}
+quantile_op = general(
+    "Quantile", lambda x, q, *, function, **attrs: _FORWARD[function](x, q, **attrs),
+    vjp=_quantile_vjp, jvp=_quantile_jvp, saved_outputs=(0,), optional_tangents=(0, 1),
+    shape_rule=_quantile_spec,
+)  # fmt: skip
+weighted_positions_op = nondifferentiable(
+    "WeightedQuantilePositions",
+    lambda x, q, weights, *, skip_nan: _weighted_positions(x, q, weights, skip_nan),
+    shape_rule=lambda x, q, *_, **__: symbolic_spec(
+        (*x.shape[:-1], shape_rules.product(q.shape)), np.intp))
+
+
+def _weighted_positions(x, q, weights, skip_nan):
+    function = np.nanquantile if skip_nan else np.quantile
+    y = function(x, q.reshape(-1), -1, weights=weights, method="inverted_cdf")
+    return np.stack([(x == part[..., None]).argmax(-1) for part in y], -1)
+
+
+# -- the functions ---------------------------------------------------------------------------------
+
+
+def _quantile(name, a, q, axis, out, method, keepdims, weights, interpolation, skip_nan):
+    only_numpy(name, [a, q, weights], out=out)
+    if interpolation is not None:
+        raise TypeError(f"{name}: interpolation= is deprecated; say method={interpolation!r}")
+    a, q = together(convert_to_tensor(a), q)
+    if a.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    if weights is not None:
+        return _weighted(name, a, q, axis, method, keepdims, weights, skip_nan)
+    rows, axes = _rows(a, axis)
+    result = quantile_op(rows, q, method=method, skip_nan=skip_nan, function="quantile")
+    return _kept(result, axes, ndim(q), keepdims)
+
+
+def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
+    if method != "inverted_cdf":
+        raise ValueError(
+            f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+    if shape(weights) != a.shape:
+        if axis is None:
+            raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        axes = normalize_axis_tuple(axis, ndim(a))
+        order = np.argsort(np.argsort(axes))
+        weights = transpose(weights, tuple(order)) if len(axes) > 1 else weights
+        weights = expand_dims(weights, tuple([i for i in range(ndim(a)) if i not in axes]))
+    weights, _ = _rows(broadcast_to(convert_to_tensor(weights), a.shape), axis)
+    rows, axes = _rows(a, axis)
+    positions = weighted_positions_op(rows, q, weights, skip_nan=skip_nan)
+    lines = take_along(rows, positions)
+    if ndim(q) == 0:
+        result = lines[..., 0]
+    else:
+        result = moveaxis(lines, -1, 0)
+        if ndim(q) > 1:
+            result = reshape(result, (*shape(q), *shape(lines)[:-1]))
+    return _kept(result, axes, ndim(q), keepdims)
+
+
+def _as_quantile(a, q):
+    """Return q in the dtype that NumPy computes in: a number of Python's is weak."""
+    if type(q) in (int, float) and a.dtype.kind == "f":
+        return np.asarray(q, a.dtype)
+    return q if is_tensor(q) else np.asarray(q)
+
+
+def _as_percentile(a, q):
+    return q / (a.dtype.type(100) if a.dtype.kind == "f" else 100)
+
+
+def _make(name, skip_nan, percent):
+    numpy_function = getattr(np, name)
+
+    def function(a, q, axis=None, out=None, overwrite_input=False, method="linear",
+                 keepdims=False, *, weights=None, interpolation=None):
+        if not (is_tensor(a) or is_tensor(q) or is_tensor(weights)):
+            options = {} if interpolation is None else {"interpolation": interpolation}
+            return numpy_function(a, q, axis, out, overwrite_input, method, keepdims,
+                                  weights=weights, **options)
+        a = a if is_tensor(a) else np.asarray(a)
+        q = _as_percentile(a, q if is_tensor(q) else np.asarray(q, getattr(
+            q, "dtype", a.dtype if type(q) in (int, float) and a.dtype.kind == "f" else None))
+        ) if percent else _as_quantile(a, q)
+        return _quantile(
+            name, a, q, axis, out, method, keepdims, weights, interpolation, skip_nan)
+
+    function.__name__ = function.__qualname__ = name
+    of_all = "" if skip_nan else "50" if percent else "0.5"
+    q = of_all or ("50" if percent else "0.5")
+    function.__doc__ = f"""Return {"percentiles" if percent else "quantiles"}{
+        " of what is not NaN" if skip_nan else ""}, as `numpy.{name}`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda x: np.{name}(x, {q}))(np.array([3.0, 1.0, 2.0, 7.0]))
+    array([0.5, 0. , 0.5, 0. ])
+    """
+    return function
+
+
+quantile = _make("quantile", skip_nan=False, percent=False)
+percentile = _make("percentile", skip_nan=False, percent=True)
+nanquantile = _make("nanquantile", skip_nan=True, percent=False)
+nanpercentile = _make("nanpercentile", skip_nan=True, percent=True)
+
+
+def _median(name, a, axis, out, keepdims, skip_nan):
+    only_numpy(name, [a], out=out)
+    rows, axes = _rows(a, axis)
+    half = np.asarray(0.5)
+    result = quantile_op(rows, half, method="linear", skip_nan=skip_nan, function="median")
+    return _kept(result, axes, 0, keepdims)
+
+
+def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
+    """Return the median over the given axes, as `numpy.median`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.median)(np.array([3.0, 1.0, 2.0, 7.0]))
+    array([0.5, 0. , 0.5, 0. ])
+    """
+    if not is_tensor(a):
+        return np.median(a, axis, out, overwrite_input, keepdims)
+    return _median("median", a, axis, out, keepdims, skip_nan=False)
+
+
+def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue):
+    """Return the median of what is not NaN, as `numpy.nanmedian`.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.nanmedian)(np.array([3.0, np.nan, 2.0, 7.0]))
+    array([1., 0., 0., 0.])
+    """
+    if not is_tensor(a):
+        return np.nanmedian(a, axis, out, overwrite_input, keepdims)
+    keepdims = keepdims is not np._NoValue and keepdims
+    return _median("nanmedian", a, axis, out, keepdims, skip_nan=True)

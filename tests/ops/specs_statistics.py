@@ -1,0 +1,197 @@
+"""Records of order statistics, averages and counts."""
+
+import numpy as np
+
+import cytape.numpy as cnp
+from cytape.ops.shared import along_axis
+from cytape.ops.statistics import counts, quantiles, sorting
+from tests.ops.op_specs import (
+    FLOATS_AND_COMPLEX,
+    SINGLE_AND_DOUBLE,
+    OpSpec,
+    case,
+    distinct,
+    integers,
+    uniform,
+)
+
+LINES = np.array([[3, 0, 0], [1, 2, 2]])
+ORDERS = np.array([[2, 0, 3, 1], [0, 1, 3, 2]])
+FIRST_ONLY = (True, False)
+NAN = np.nan
+HOLES = np.array([[1.0, NAN, 3.0, -2.0], [NAN, 0.5, NAN, 2.5]])
+
+
+def record(name, cases, domain=distinct(), **options):
+    return OpSpec(name, getattr(cnp, name), getattr(np, name), cases, domain=domain, **options)
+
+
+def put(values, indices, size, unique):
+    total = np.zeros((*values.shape[:-1], size), values.dtype)
+    for place in np.ndindex(values.shape):
+        total[(*place[:-1], indices[place])] += values[place]
+    return total
+
+
+def with_holes(name):
+    """Put NaN into an array, where it is drawn or not, before the function sees it."""
+    def made(module, isnan):
+        def function(x, **kwargs):
+            holes = np.zeros(x.shape, bool)
+            holes.reshape(-1)[1::3] = True
+            return getattr(module, name)(module.where(holes, NAN, x), **kwargs)
+        return function
+    return made(cnp, np.isnan), made(np, np.isnan)
+
+
+def skipping(name, cases, domain=distinct(), **options):
+    fn, ref = with_holes(name)
+    return OpSpec(name, fn, ref, cases, domain=domain, **options)
+
+
+def first_of(name, *given, **kwargs):
+    """Make a function of weights that returns the counts without the edges."""
+    return [
+        lambda weights, function=getattr(module, name): function(
+            *given, weights=weights, **kwargs)[0]
+        for module in (cnp, np)
+    ]
+
+
+AXES = [case((2, 3, 4)), case((2, 3, 4), axis=1), case((2, 3, 4), axis=(0, -1), keepdims=True)]
+COMPLEX = {"dtypes": FLOATS_AND_COMPLEX}
+POINTS = np.array([0.1, 0.9, 1.5, 2.5, 2.9, 3.0, 5.0])
+QS = np.array([0.2, 0.55, 0.9])
+METHODS = [
+    "inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf",
+    "hazen", "weibull", "linear", "median_unbiased", "normal_unbiased", "lower", "higher",
+    "midpoint", "nearest",
+]
+
+SPECS = [
+    OpSpec("TakeAlong", along_axis.take_along_op,
+           lambda x, indices, unique: np.take_along_axis(x, indices, -1), [
+        case((2, 4), LINES, unique=False), case((2, 4), ORDERS, unique=True),
+        case((3,), np.array([1, 1]), unique=False),
+    ], differentiable=FIRST_ONLY, **COMPLEX),
+    OpSpec("PutAlong", along_axis.put_along_op, put, [
+        case((2, 3), LINES, size=4, unique=False), case((2, 4), ORDERS, size=4, unique=True),
+        case((2,), np.array([1, 1]), size=3, unique=False),
+    ], differentiable=FIRST_ONLY, **COMPLEX),
+    OpSpec("PutAlongLike", along_axis.put_along_like_op,
+           lambda values, indices, like, unique: put(values, indices, like.shape[-1], unique), [
+        case((2, 3), LINES, (2, 4), unique=False), case((2, 4), ORDERS, (2, 4), unique=True),
+    ], differentiable=(True, False, False), **COMPLEX),
+    OpSpec("Sort", sorting.sort_op, lambda x, kind: np.sort(x, kind=kind), [
+        case((3, 4), kind=None), case((5,), kind="stable"), case((2, 0), kind=None),
+    ], domain=distinct(), **COMPLEX),
+    OpSpec("Partition", sorting.partition_op, lambda x, kth: np.partition(x, kth), [
+        case((3, 4), kth=1), case((5,), kth=(1, 3)),
+    ], domain=distinct(), **COMPLEX),
+    record("sort", [case((3, 4)), case((3, 4), axis=0), case((2, 3), axis=None), case((0,)),
+                    case((4,), kind="stable"), case((4,), stable=True)], **COMPLEX),
+    record("partition", [case((5,), kth=2), case((3, 4), kth=(0, 2), axis=0),
+                         case((2, 3), kth=-1, axis=None)], **COMPLEX),
+    record("sort_complex", [case((4,))], dtypes=("float64", "float32", "complex128")),
+    record("unique", [case((4,)), case((2, 3)), case(np.array([2.0, 1.0, 2.0])),
+                      case((3, 2), axis=0)], **COMPLEX),
+    OpSpec("unique_values", cnp.unique_values, lambda x: np.sort(np.unique_values(x)),
+           [case((4,)), case((2, 2))], domain=distinct()),
+    OpSpec("UniquePositions", sorting.unique_positions_op,
+           lambda ar, axis, equal_nan: np.unique(ar, True, True, True, axis)[1:],
+           [case((2, 3), axis=None, equal_nan=True), case((3, 2), axis=0, equal_nan=True)],
+           domain=distinct(), differentiable=False),
+    # Quantiles: q away from the positions of elements, where they have kinks in q.
+    OpSpec("Quantile", quantiles.quantile_op,
+           lambda x, q, method, **_: np.quantile(x, q, -1, method=method), [
+        case((2, 5), QS, method="linear", skip_nan=False, function="quantile"),
+        case((5,), np.array(0.3), method="hazen", skip_nan=False, function="quantile"),
+        case((2, 5), QS, method="midpoint", skip_nan=False, function="quantile"),
+    ], domain=distinct(), dtypes=("float64",)),
+    *[record("quantile", [case((6,), QS, method=method), case((2, 6), QS, axis=1, method=method)],
+             dtypes=("float64",), differentiable=(
+                 True, method in quantiles._CONTINUOUS)) for method in METHODS],
+    record("quantile", [
+        case((5, 3), 0.3, axis=0), case((2, 3, 4), np.array(0.6), axis=(0, 2), keepdims=True),
+        case((2, 3), np.array([[0.3, 0.7], [0.1, 0.2]]), axis=1), case((4,), 0.5), case((1,), 0.3),
+    ]),
+    record("quantile", [
+        case(np.array([1.0, 2.0, 4.0, 9.0]), (2,)), case(np.array([1.0, 2.0, 4.0, 9.0]), ()),
+    ], domain=uniform(0.4, 0.6), dtypes=("float64",), differentiable=(True, True)),
+    record("quantile", [
+        case((4,), 0.4, weights=np.array([1.0, 2.0, 0.5, 1.0]), method="inverted_cdf"),
+        case((3, 4), QS, weights=np.array([1.0, 2.0, 0.5, 1.0]), method="inverted_cdf", axis=1),
+    ], dtypes=("float64",), differentiable=FIRST_ONLY),
+    record("percentile", [case((5,), 30), case((2, 5), np.array([20.0, 55.0]), axis=-1)],
+           differentiable=FIRST_ONLY),
+    record("median", [case((5,)), case((4,)), *AXES], **COMPLEX),
+    skipping("nanmedian", AXES),
+    skipping("nanquantile", [case((7,), q=0.3), case((3, 4), q=QS, axis=1)], dtypes=("float64",)),
+    skipping("nanpercentile", [case((7,), q=30), case((3, 4), q=20.0, axis=1, keepdims=True)]),
+    OpSpec("QuantileNeighbours", quantiles.neighbours_op,
+           lambda x, q, y, method, skip_nan: quantiles._neighbours(
+               x, q, y, method=method, skip_nan=skip_nan),
+           [case((2, 5), QS, (3, 2), method="linear", skip_nan=False)],
+           domain=distinct(), differentiable=False, dtypes=("float64",)),
+    OpSpec("CountsOfLines", quantiles.line_counts_op,
+           lambda x, skip_nan: (~np.isnan(x)).sum(-1, keepdims=True).astype(float),
+           [case((2, 3), skip_nan=False), case(HOLES, skip_nan=True)], differentiable=False,
+           dtypes=("float64",)),
+    OpSpec("WeightedQuantilePositions", quantiles.weighted_positions_op,
+           lambda x, q, weights, skip_nan: np.stack([
+               (x == y[..., None]).argmax(-1) for y in np.quantile(
+                   x, q, -1, weights=weights, method="inverted_cdf")], -1),
+           [case((2, 3), QS, np.ones((2, 3)), skip_nan=False)], domain=distinct(),
+           differentiable=False, dtypes=("float64",)),
+    # What is not NaN.
+    *[skipping(name, [*AXES, case((4,))], domain=uniform(-2, 2, avoid=[0]), **COMPLEX)
+      for name in ("nansum", "nanprod", "nanmean")],
+    *[skipping(name, [*AXES, case((4,))]) for name in ("nanmax", "nanmin")],
+    *[skipping(name, [*AXES, case((4,), ddof=1)], **COMPLEX) for name in ("nanvar", "nanstd")],
+    *[skipping(name, [case((3, 4)), case((3, 4), axis=1)], domain=uniform(-2, 2, avoid=[0]),
+               **COMPLEX) for name in ("nancumsum", "nancumprod")],
+    # Averages.
+    record("ptp", [case((4,)), case((2, 3), axis=1), case((2, 3, 4), axis=(0, 2), keepdims=True)]),
+    record("average", [case((2, 3)), case((2, 3), axis=1), case((2, 3), axis=0, keepdims=True)],
+           **COMPLEX),
+    OpSpec("average", lambda a, w, **kwargs: cnp.average(a, weights=w, **kwargs),
+           lambda a, w, **kwargs: np.average(a, weights=w, **kwargs), [
+        case((2, 3), (2, 3)), case((2, 3), (3,), axis=1), case((2, 3, 4), (4, 2), axis=(2, 0)),
+        case((2, 3), (2, 3), axis=0, keepdims=True), case((3,), (3,), returned=True),
+    ], domain=uniform(0.5, 2)),
+    record("cov", [case((2, 4)), case((4,)), case((2, 4), (2, 4)), case((4, 2), rowvar=False),
+                   case((2, 4), bias=True), case((2, 4), ddof=0)],
+           dtypes=("float64", "float32", "complex128")),
+    OpSpec("cov", lambda m, w, **kwargs: cnp.cov(m, aweights=w, **kwargs),
+           lambda m, w, **kwargs: np.cov(m, aweights=w, **kwargs), [
+        case((2, 4), (4,)), case((2, 4), (4,), fweights=np.array([1, 2, 1, 3])),
+        case((2, 4), (4,), ddof=0),
+    ], domain=uniform(0.5, 2), dtypes=("float64",)),
+    record("corrcoef", [case((2, 4)), case((4,), (4,)), case((4, 3), rowvar=False)],
+           domain=uniform(-2, 2), dtypes=("float64", "float32")),
+    # Counts.
+    OpSpec("BinCount", counts.bincount_op, np.bincount, [case((5,), minlength=0)],
+           domain=integers(0, 4), dtypes=("int64",), differentiable=False),
+    OpSpec("WeightedBinCount", counts.weighted_bincount_op,
+           lambda weights, x, minlength: np.bincount(x, weights, minlength), [
+        case((4,), np.array([1, 0, 3, 1]), minlength=0),
+        case((2,), np.array([1, 0]), minlength=5),
+    ], differentiable=FIRST_ONLY),
+    OpSpec("bincount", lambda w: cnp.bincount([1, 0, 3, 1], w),
+           lambda w: np.bincount([1, 0, 3, 1], w), [case((4,))], dtypes=("float64",)),
+    OpSpec("BinsOfElements", counts.bins_op,
+           lambda a, edges: np.where((a < edges[0]) | (a > edges[-1]), len(edges) - 1, np.clip(
+               np.searchsorted(edges, a, "right") - 1, 0, len(edges) - 2)),
+           [case(POINTS, np.array([0.5, 1.5, 3.0])), case((4,), np.array([-1.0, 0.0, 1.0]))],
+           dtypes=("float64",), differentiable=False),
+    OpSpec("AddToBins", counts.add_to_bins_op,
+           lambda weights, bins, n: np.stack([weights[bins == i].sum() for i in range(n)]),
+           [case((4,), np.array([1, 0, 3, 1]), n=3)], differentiable=FIRST_ONLY, **COMPLEX),
+    OpSpec("histogram", *first_of("histogram", POINTS, 3), [case((7,))], **COMPLEX),
+    OpSpec("histogram", *first_of("histogram", POINTS, [0.5, 1.5, 3.0], density=True),
+           [case((7,))], domain=uniform(0.5, 2), dtypes=("float64",)),
+    OpSpec("histogram2d", *first_of("histogram2d", POINTS, POINTS[::-1], [2, 3]), [case((7,))],
+           dtypes=("float64", "float32")),
+    OpSpec("histogramdd", *first_of("histogramdd", (POINTS, POINTS[::-1]), 2, density=True),
+           [case((7,))], domain=uniform(0.5, 2), dtypes=SINGLE_AND_DOUBLE),
+]  # fmt: skip
