@@ -472,8 +472,9 @@ def test_all_ways_to_the_second_derivative_agree(spec, case, dtype):
 NOT_HOLOMORPHIC = {
     "Absolute", "Angle", "Cholesky", "Conjugate", "HermitianEig", "IRFFT", "Imag", "LeastSquares",
     "PseudoInverse", "QR", "Real", "SVD", "SignAndLogDeterminant", "Std", "Var", "VectorNorm",
-    "cond", "eig", "eigh", "eigvalsh", "hfft", "irfft2", "irfftn", "linalg.vecdot", "matrix_norm",
-    "norm", "pinv", "qr", "svd", "svdvals", "vdot", "vecdot", "vector_norm",
+    "cond", "correlate", "cov", "eig", "eigh", "eigvalsh", "hfft", "irfft2", "irfftn",
+    "linalg.vecdot", "matrix_norm", "nanstd", "nanvar", "norm", "pinv", "qr", "svd", "svdvals",
+    "vdot", "vecdot", "vecmat", "vector_norm",
 }  # fmt: skip
 COMPLEX_FOR_REAL = {"Eig", "FFT", "eigvals", "fft2", "fftn", "ifft2", "ifftn"}
 

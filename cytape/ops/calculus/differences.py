@@ -10,10 +10,11 @@ from cytape.ops import products, reductions
 from cytape.ops.creation import array, ones_like, zeros_like
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
 from cytape.ops.engine.declare import linear, nondifferentiable
-from cytape.ops.indexing import getitem
+from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, ndim, ravel, reshape, shape
+from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import not_equal
 from cytape.tensor import convert_to_tensor
@@ -60,12 +61,20 @@ def _with_extent(x, axis, change):
     return symbolic_spec(extents, x.dtype)
 
 
+def _diff_transpose(op, g):
+    spec, axis = op.input_specs[0], op.attrs["axis"]
+    if spec.shape[axis] is not None:
+        return diff_back_op(g, axis=axis, extent=spec.shape[axis])
+    after, before = (
+        dynamic_index_add_op(g, stand_in(spec), index=(slice(None),) * axis + (part,))
+        for part in (slice(1, None), slice(None, -1)))
+    return after - before
+
+
 diff_op = linear(
-    "Diff", _differences,
-    transpose=lambda op, g: diff_back_op(
-        g, axis=op.attrs["axis"], extent=op.input_specs[0].shape[op.attrs["axis"]]),
+    "Diff", _differences, transpose=_diff_transpose,
     batched=lambda a, axis: diff_op(a, axis=axis_in_batch(axis, a.ndim)),
-    shape_rule=lambda a, axis: _with_extent(a, axis, lambda n: max(n - 1, 0)),
+    shape_rule=lambda a, axis: _with_extent(a, axis, lambda n: None if n is None else max(n - 1, 0)),
 )  # fmt: skip
 diff_back_op = linear(
     "DiffBack", _differences_back,
@@ -77,11 +86,8 @@ diff_back_op = linear(
 
 
 def _diff(a, axis):
-    """Return differences of neighbours; along an axis of unknown length by slices."""
     if a.dtype == bool:
         return not_equal(_slice(a, axis, 1, None), _slice(a, axis, None, -1))
-    if a.shape[axis] is None:
-        return _slice(a, axis, 1, None) - _slice(a, axis, None, -1)
     return diff_op(a, axis=axis)
 
 
@@ -238,7 +244,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
                 "Shape of array too small to calculate a numerical gradient, at least "
                 "(edge_order + 1) elements are required.")
     results = tuple([
-        _gradient_along(f, h, i, edge_order) for h, i in zip(spacings, axes, strict=True)])
+        _gradient_along(f, h, i, edge_order).astype(f.dtype) for h, i in zip(spacings, axes, strict=True)])
     return results[0] if len(results) == 1 else results
 
 

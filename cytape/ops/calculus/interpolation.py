@@ -92,7 +92,9 @@ def _interp_jvp(op, tx, txp, tfp, tleft, tright):
 
 
 interp_op = general(
-    "Interp", np.interp, vjp=_interp_vjp, jvp=_interp_jvp, saved_inputs=(0, 1, 2),
+    "Interp",
+    lambda x, xp, fp, left, right: np.interp(x, xp, fp, left.item(), right.item()),
+    vjp=_interp_vjp, jvp=_interp_jvp, saved_inputs=(0, 1, 2),
     optional_tangents=range(5),
     shape_rule=lambda x, xp, fp, *_: spec_like(
         x, np.dtype(complex if fp.dtype.kind == "c" else float)),

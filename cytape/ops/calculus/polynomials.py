@@ -109,17 +109,17 @@ def polydiv(u, v):
     """
     if not any(map(is_tensor, (u, v))):
         return np.polydiv(u, v)
-    u, v = together(_coefficients(u, "polydiv"), _coefficients(v, "polydiv"))
     if any(is_tensor(x) and x.graph is not None for x in (u, v)):
         raise SymbolicTensorError(
             "polydiv: how many coefficients the remainder has depends on values, which symbolic "
             "tensors do not have yet; call it by cytape.numpy_function, when the graph runs")
+    u, v = together(_coefficients(u, "polydiv"), _coefficients(v, "polydiv"))
     dtype = np.result_type(u.dtype, v.dtype, np.float16)
     u, v = convert_to_tensor(u).astype(dtype), convert_to_tensor(v).astype(dtype)
     m, n = len(u) - 1, len(v) - 1
-    rest, quotient = u, []
+    rest, quotient, scale = u, [], 1.0 / v[0]
     for k in range(m - n + 1):
-        factor = rest[k] / v[0]
+        factor = scale * rest[k]
         quotient.append(factor)
         rest = rest - concatenate((np.zeros(k, dtype), factor * v, np.zeros(m - n - k, dtype)))
     q = np.stack(quotient) if quotient else convert_to_tensor(np.zeros(1, dtype))
@@ -315,12 +315,12 @@ def roots(p):
     """
     if not is_tensor(p):
         return np.roots(p)
-    p = _coefficients(p, "roots")
     if p.graph is not None:
         raise SymbolicTensorError(
             "roots: whether they are complex depends on values, which symbolic tensors do not have "
             "yet; call it by cytape.numpy_function, when the graph runs, or take the eigenvalues "
             "of the companion matrix")
+    p = _coefficients(p, "roots")
     nonzero = np.flatnonzero(values_of(p))
     if not nonzero.size:
         return convert_to_tensor(np.array([]))

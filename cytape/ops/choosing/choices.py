@@ -150,8 +150,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 
 def _is_one(condlist, x):
-    """Return whether there is one condition instead of a list of them."""
-    return np.isscalar(condlist) or (
-        not isinstance(condlist, (list, tuple)) and ndim(condlist) == 0) or (
-        isinstance(condlist, (list, tuple)) and len(condlist) > 0 and ndim(x) > 0
-        and not is_tensor(condlist[0]) and ndim(condlist[0]) == 0)
+    """Return whether there is one condition instead of a list of them, as NumPy tells."""
+    if np.isscalar(condlist) or is_tensor(condlist) and ndim(condlist) == ndim(x):
+        return True
+    first = condlist[0]
+    return not isinstance(first, list) and ndim(first) == 0 and ndim(x) != 0

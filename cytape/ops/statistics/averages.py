@@ -12,6 +12,7 @@ from cytape.ops.engine.arguments import is_tensor, only_numpy, plain, values_of
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
 from cytape.ops.rearranging import diagonal
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
     atleast_2d,
     broadcast_to,
@@ -83,14 +84,12 @@ def _array(x):
 
 def _weights_of(a, axis, weights):
     """Return the weights with an axis for each of `a`."""
-    if ndim(weights) == ndim(a) and all(
-            n == m or n is None or m is None
-            for n, m in zip(shape(weights), shape(a), strict=True)):
+    if shape_rules.may_fit(shape(weights), shape(a)):
         return convert_to_tensor(weights)
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     axes = normalize_axis_tuple(axis, ndim(a), argname="axis")
-    if shape(weights) != tuple([shape(a)[i] for i in axes]):
+    if not shape_rules.may_fit(shape(weights), tuple([shape(a)[i] for i in axes])):
         raise ValueError(
             "Shape of weights must be consistent with shape of a along specified axis.")
     weights = transpose(convert_to_tensor(weights), tuple(np.argsort(axes)))
@@ -164,7 +163,7 @@ def _weights(rows, fweights, aweights):
                 raise TypeError("fweights must be integer")
         if ndim(given) > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
-        if shape(given)[0] != rows.shape[1]:
+        if shape_rules.differ(shape(given)[0], rows.shape[1]):
             raise RuntimeError(f"incompatible numbers of samples and {name}")
         values = values_of(given)
         if values is not None and np.any(values < 0):

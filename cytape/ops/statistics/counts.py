@@ -9,9 +9,11 @@ import numpy as np
 from cytape.ops import reductions
 from cytape.ops.calculus.differences import diff
 from cytape.ops.calculus.sequences import linspace
+from cytape.ops.creation import ones_like
 from cytape.ops.engine.arguments import is_tensor, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape, shape, size
 from cytape.ops.shared.along_axis import take_along
 from cytape.tensor import convert_to_tensor
@@ -106,11 +108,11 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     edges = _edges(a, bins, range)
     if weights is not None:
         weights = weights if is_tensor(weights) else np.asarray(weights)
-        if shape(weights) != shape(a):
+        if not shape_rules.may_fit(shape(weights), shape(a)):
             raise ValueError("weights should have the same shape as a.")
         weights = ravel(weights)
     else:
-        weights = np.ones(size(a), np.intp)
+        weights = ones_like(ravel(a), dtype=np.intp)
     if not is_tensor(edges) and np.any(edges[:-1] > edges[1:]):
         raise ValueError("`bins` must increase monotonically, when an array")
     n = shape(edges)[0] - 1
@@ -139,8 +141,9 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     _, edges = np.histogramdd(sample, bins, range)
     points = sample if isinstance(sample, np.ndarray) and sample.ndim == 2 else np.atleast_2d(
         sample).T
-    if len(points) != shape(weights)[0] or ndim(weights) != 1:
+    if ndim(weights) != 1 or shape_rules.differ(len(points), shape(weights)[0]):
         raise ValueError("The weights and list don't have the same length.")
+    weights = convert_to_tensor(weights).astype(np.float64)  # in which NumPy counts
     lengths = [len(edge) - 1 for edge in edges]
     cell, outside = 0, False
     for column, edge, n in zip(points.T, edges, lengths, strict=True):
@@ -150,8 +153,6 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     n_cells = int(np.prod(lengths))
     counts = reshape(
         add_to_bins_op(weights, np.where(outside, n_cells, cell), n=n_cells), tuple(lengths))
-    # NumPy counts in double precision.
-    counts = counts * np.float64(1)
     if density:
         counts = counts / reductions.sum(counts)
         for axis, edge in enumerate(edges):

@@ -60,10 +60,7 @@ def _rows(a, axis):
     if len(axes) == 1:
         return (a if axes == (n_axes - 1,) else moveaxis(a, axes, (-1,))), axes
     rest = tuple([i for i in range(n_axes) if i not in axes])
-    lines = (*[size(a, i) for i in rest], -1)
-    if not all([type(n) is int for n in lines]):
-        shape_rules.known_extents([a.shape[i] for i in rest], "quantiles over several axes of")
-    return reshape(transpose(a, (*rest, *axes)), lines), axes
+    return reshape(transpose(a, (*rest, *axes)), (*[size(a, i) for i in rest], -1)), axes
 
 
 def _kept(result, axes, lead, keepdims):
@@ -256,14 +253,16 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
     if method != "inverted_cdf":
         raise ValueError(
             f"Only method 'inverted_cdf' supports weights. Got: {method}.")
-    if shape(weights) != a.shape:
+    weights = convert_to_tensor(weights)
+    if not shape_rules.may_fit(weights.shape, a.shape):
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
         axes = normalize_axis_tuple(axis, ndim(a))
         order = np.argsort(np.argsort(axes))
         weights = transpose(weights, tuple(order)) if len(axes) > 1 else weights
         weights = expand_dims(weights, tuple([i for i in range(ndim(a)) if i not in axes]))
-    weights, _ = _rows(broadcast_to(convert_to_tensor(weights), a.shape), axis)
+        weights = broadcast_to(weights, a.shape)
+    weights, _ = _rows(weights, axis)
     rows, axes = _rows(a, axis)
     positions = weighted_positions_op(rows, q, weights, skip_nan=skip_nan)
     lines = take_along(rows, positions)
