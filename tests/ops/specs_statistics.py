@@ -23,7 +23,10 @@ MASK = np.array([[False, True, False, False], [True, False, False, True], [False
 HOLES = np.array([[1.0, NAN, 3.0, -2.0], [NAN, 0.5, NAN, 2.5]])
 
 
-def record(name, cases, domain=distinct(), **options):
+DISTINCT = distinct()
+
+
+def record(name, cases, domain=DISTINCT, **options):
     return OpSpec(name, getattr(cnp, name), getattr(np, name), cases, domain=domain, **options)
 
 
@@ -34,11 +37,11 @@ def put(values, indices, size, unique):
     return total
 
 
-def skipping(name, cases, domain=distinct(), **options):
+def skipping(name, cases, domain=DISTINCT, **options):
     """Make a record of a function that is given NaN where its second operand says so."""
     fn, ref = [
-        lambda x, holes, function=getattr(module, name), where=module.where, **kwargs: function(
-            where(holes, NAN, x), **kwargs)
+        lambda x, holes, module=module, **kwargs: getattr(module, name)(
+            module.where(holes, NAN, x), **kwargs)
         for module in (cnp, np)
     ]
     holed = [case(*one.inputs, MASK[0] if len(one.inputs[0]) == 1 else MASK, **one.kwargs)
@@ -49,7 +52,7 @@ def skipping(name, cases, domain=distinct(), **options):
 def first_of(name, *given, **kwargs):
     """Make a function of weights that returns the counts without the edges."""
     return [
-        lambda weights, function=getattr(module, name): function(
+        lambda weights, module=module: getattr(module, name)(
             *given, weights=weights, **kwargs)[0]
         for module in (cnp, np)
     ]
@@ -110,7 +113,8 @@ SPECS = [
                  True, method in quantiles._CONTINUOUS)) for method in METHODS],
     record("quantile", [
         case((5, 3), 0.3, axis=0), case((2, 3, 4), np.array(0.6), axis=(0, 2), keepdims=True),
-        case((2, 3), np.array([[0.33, 0.77], [0.13, 0.22]]), axis=1), case((4,), 0.5), case((1,), 0.3),
+        case((2, 3), np.array([[0.33, 0.77], [0.13, 0.22]]), axis=1), case((4,), 0.5),
+        case((1,), 0.3),
     ]),
     record("quantile", [
         case(np.array([1.0, 2.0, 4.0, 9.0]), (2,)), case(np.array([1.0, 2.0, 4.0, 9.0]), ()),

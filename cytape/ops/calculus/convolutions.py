@@ -7,12 +7,11 @@ some, whose gradient is 0.
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.elementwise import conj, multiply
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.elementwise import conj
+from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.rearranging import flip
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import atleast_1d, ndim, reshape, shape
+from cytape.ops.shaping import ndim, reshape, shape
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
@@ -59,7 +58,7 @@ convolve_op = multilinear("Convolve", np.convolve, _left, _right, shape_rule=_co
 
 
 def _operands(a, v, name):
-    a, v = together(*[convert_to_tensor(x) if is_tensor(x) else np.asarray(x) for x in (a, v)])
+    a, v = together(*map(operand, (a, v)))
     a, v = (reshape(x, (1,)) if ndim(x) == 0 else x for x in (a, v))
     for x, which in ((a, "first"), (v, "second")):
         if ndim(x) != 1:

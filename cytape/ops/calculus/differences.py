@@ -7,8 +7,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops import products, reductions
-from cytape.ops.creation import array, ones_like, zeros_like
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, plain
+from cytape.ops.creation import ones_like, zeros_like
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, operand, plain
 from cytape.ops.engine.declare import linear, nondifferentiable
 from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
@@ -30,10 +30,6 @@ _NoValue = np._NoValue
 def _slice(x, axis, *bounds):
     """Take a slice along one axis."""
     return getitem(x, (slice(None),) * axis + (slice(*bounds),))
-
-
-def _operand(x):
-    return convert_to_tensor(x) if is_tensor(x) else np.asarray(x)
 
 
 # -- differences -----------------------------------------------------------------------------------
@@ -74,7 +70,8 @@ def _diff_transpose(op, g):
 diff_op = linear(
     "Diff", _differences, transpose=_diff_transpose,
     batched=lambda a, axis: diff_op(a, axis=axis_in_batch(axis, a.ndim)),
-    shape_rule=lambda a, axis: _with_extent(a, axis, lambda n: None if n is None else max(n - 1, 0)),
+    shape_rule=lambda a, axis: _with_extent(
+        a, axis, lambda n: None if n is None else max(n - 1, 0)),
 )  # fmt: skip
 diff_back_op = linear(
     "DiffBack", _differences_back,
@@ -93,7 +90,7 @@ def _diff(a, axis):
 
 def _edge(x, a, axis):
     """Return what `diff` puts before or behind `a`; a number once in each line."""
-    x = _operand(x)
+    x = operand(x)
     if ndim(x):
         return x
     first = _slice(a, axis, 0, 1)
@@ -118,7 +115,7 @@ def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
     a, prepend, append = together(*[
-        x if x is _NoValue else _operand(x) for x in (a, prepend, append)])
+        x if x is _NoValue else operand(x) for x in (a, prepend, append)])
     if ndim(a) == 0:
         raise ValueError("diff requires input that is at least one dimensional")
     axis = normalize_axis_index(axis, ndim(a))
@@ -143,7 +140,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
     if not any(map(is_tensor, (ary, to_end, to_begin))):
         return np.ediff1d(ary, to_end, to_begin)
     ary, to_begin, to_end = together(*[
-        x if x is None else _operand(x) for x in (ary, to_begin, to_end)])
+        x if x is None else operand(x) for x in (ary, to_begin, to_end)])
     flat = ravel(convert_to_tensor(ary))
     differences = _diff(flat, 0)
     parts = []
@@ -175,7 +172,7 @@ def _spacings(f, varargs, axes):
             continue
         if ndim(x) != 1:
             raise ValueError("distances must be either scalars or 1d")
-        x = _operand(x)
+        x = operand(x)
         if shape_rules.differ(shape(x)[0], shape(f)[axis]):
             raise ValueError("when 1d, distances must match the length of the corresponding "
                              "dimension")
@@ -230,7 +227,7 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     """
     if not any(map(is_tensor, (f, *varargs))):
         return np.gradient(f, *varargs, axis=axis, edge_order=edge_order)
-    f, *varargs = together(_operand(f), *varargs)
+    f, *varargs = together(operand(f), *varargs)
     axes = tuple(range(ndim(f))) if axis is None else normalize_axis_tuple(axis, ndim(f))
     if edge_order > 2:
         raise ValueError("'edge_order' greater than 2 not supported")
@@ -244,7 +241,8 @@ def gradient(f, *varargs, axis=None, edge_order=1):
                 "Shape of array too small to calculate a numerical gradient, at least "
                 "(edge_order + 1) elements are required.")
     results = tuple([
-        _gradient_along(f, h, i, edge_order).astype(f.dtype) for h, i in zip(spacings, axes, strict=True)])
+        _gradient_along(f, h, i, edge_order).astype(f.dtype)
+        for h, i in zip(spacings, axes, strict=True)])
     return results[0] if len(results) == 1 else results
 
 
@@ -262,7 +260,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     """
     if not any(map(is_tensor, (y, x, dx))):
         return np.trapezoid(y, x, dx, axis)
-    y, x, dx = together(_operand(y), x if x is None else _operand(x), dx)
+    y, x, dx = together(operand(y), x if x is None else operand(x), dx)
     axis = normalize_axis_index(axis, ndim(y))
     if x is None:
         d = dx

@@ -9,12 +9,11 @@ import numpy as np
 from cytape.errors import SymbolicTensorError
 from cytape.ops.calculus.convolutions import convolve
 from cytape.ops.elementwise import conj, real
-from cytape.ops.engine.arguments import is_tensor, plain, values_of
+from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import sum
-from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, shape
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
@@ -28,7 +27,7 @@ __all__ = [
 
 def _coefficients(x, name):
     """Return coefficients as a tensor or array of one axis whose length is known."""
-    x = atleast_1d(convert_to_tensor(x)) if is_tensor(x) else np.atleast_1d(np.asarray(x))
+    x = atleast_1d(operand(x))
     if ndim(x) != 1:
         raise ValueError(f"{name}: coefficients have one axis, got shape {shape(x)}")
     if shape(x)[0] is None:
@@ -36,6 +35,10 @@ def _coefficients(x, name):
             f"{name}: how many coefficients there are is not known: give the placeholder a shape, "
             "or call set_shape")
     return x
+
+
+def _all_coefficients(name, *operands):
+    return [_coefficients(x, name) for x in together(*map(operand, operands))]
 
 
 def _trimmed(x):
@@ -60,7 +63,7 @@ def _sum_or_difference(name, combine):
     def function(a1, a2):
         if not any(map(is_tensor, (a1, a2))):
             return numpy_function(a1, a2)
-        a1, a2 = together(_coefficients(a1, name), _coefficients(a2, name))
+        a1, a2 = _all_coefficients(name, a1, a2)
         n = max(shape(a1)[0], shape(a2)[0])
         return combine(_padded(a1, n), _padded(a2, n))
 
@@ -93,7 +96,7 @@ def polymul(a1, a2):
     """
     if not any(map(is_tensor, (a1, a2))):
         return np.polymul(a1, a2)
-    a1, a2 = together(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"))
+    a1, a2 = _all_coefficients("polymul", a1, a2)
     return convolve(_trimmed(a1), _trimmed(a2))
 
 
@@ -113,7 +116,7 @@ def polydiv(u, v):
         raise SymbolicTensorError(
             "polydiv: how many coefficients the remainder has depends on values, which symbolic "
             "tensors do not have yet; call it by cytape.numpy_function, when the graph runs")
-    u, v = together(_coefficients(u, "polydiv"), _coefficients(v, "polydiv"))
+    u, v = _all_coefficients("polydiv", u, v)
     dtype = np.result_type(u.dtype, v.dtype, np.float16)
     u, v = convert_to_tensor(u).astype(dtype), convert_to_tensor(v).astype(dtype)
     m, n = len(u) - 1, len(v) - 1
@@ -161,8 +164,8 @@ def polyint(p, m=1, k=None):
     m = int(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    p, k = together(_coefficients(p, "polyint"), k if k is None or is_tensor(k) else np.asarray(
-        k, float))
+    p, k = together(operand(p), k if k is None or is_tensor(k) else np.asarray(k, float))
+    p = _coefficients(p, "polyint")
     k = np.zeros(m) if k is None else ravel(k)
     if shape(k)[0] == 1 and m > 1:
         k = k * np.ones(m)
@@ -187,7 +190,7 @@ def polyval(p, x):
     if isinstance(x, np.poly1d):
         raise TypeError("polyval: a poly1d cannot be evaluated with coefficients that are tensors; "
                         "use polymul and polyadd")
-    p, x = together(p if is_tensor(p) else np.asarray(p), x if is_tensor(x) else np.asarray(x))
+    p, x = together(p if is_tensor(p) else np.asarray(p), operand(x))
     p = _coefficients(p, "polyval")
     y = np.zeros(shape(x), x.dtype) if None not in shape(x) else np.zeros_like(x)
     for i in range(shape(p)[0]):

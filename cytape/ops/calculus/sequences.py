@@ -7,7 +7,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import power
-from cytape.ops.engine.arguments import is_tensor, plain, values_of
+from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import linear
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim
@@ -44,7 +44,7 @@ linspace_op = linear(
 
 
 def _ends(*ends):
-    return together(*[convert_to_tensor(x) if is_tensor(x) else np.asarray(x) for x in ends])
+    return together(*map(operand, ends))
 
 
 def _along(y, axis):

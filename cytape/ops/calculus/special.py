@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.elementwise import absolute, exp, sign, sqrt, where
+from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, plain
 from cytape.ops.engine.declare import elementwise
 from cytape.tensor import convert_to_tensor

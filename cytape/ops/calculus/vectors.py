@@ -3,13 +3,12 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, shape, squeeze
 from cytape.ops.shared.grouping import together
-from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["cross", "matvec", "vecmat"]
@@ -38,7 +37,7 @@ def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
         return np.cross(a, b, axisa, axisb, axisc, axis)
     if axis is not None:
         axisa = axisb = axisc = axis
-    a, b = together(*[convert_to_tensor(x) if is_tensor(x) else np.asarray(x) for x in (a, b)])
+    a, b = together(*map(operand, (a, b)))
     if not ndim(a) or not ndim(b):
         raise ValueError("At least one array has zero dimension")
     axisa, axisb = (normalize_axis_index(i, ndim(x), name)
@@ -63,7 +62,7 @@ def _in_space(x):
 
 def _tensors(name, x1, x2, out, kwargs):
     only_numpy(name, [x1, x2], out=out, **kwargs)
-    return together(*[convert_to_tensor(x) if is_tensor(x) else np.asarray(x) for x in (x1, x2)])
+    return together(*map(operand, (x1, x2)))
 
 
 def _mismatch(name, x1, x2, at1, at2):

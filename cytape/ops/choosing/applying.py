@@ -7,7 +7,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.creation import array
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.joining import stack
-from cytape.ops.shaping import expand_dims, moveaxis, ndim, reshape, shape
+from cytape.ops.shaping import expand_dims, moveaxis, ndim, reshape
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["apply_along_axis", "apply_over_axes"]

@@ -4,12 +4,11 @@ import numpy as np
 
 from cytape.ops.creation import zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, only_numpy, plain
+from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.indexing import dynamic_index_add_op, getitem, index_add_op
 from cytape.ops.joining import stack
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_arrays, broadcast_to, expand_dims, ndim, shape, squeeze
+from cytape.ops.shaping import broadcast_arrays, expand_dims, ndim, squeeze
 from cytape.ops.shared.along_axis import take_along
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.grouping import together
@@ -38,7 +37,7 @@ def select(condlist, choicelist, default=0):
         raise ValueError("list of cases must be same length as list of conditions")
     if len(condlist) == 0:
         raise ValueError("select with an empty condition list is not possible")
-    conditions = [c if is_tensor(c) else np.asarray(c) for c in condlist]
+    conditions = [operand(c) for c in condlist]
     for i, condition in enumerate(conditions):
         if condition.dtype != bool:
             raise TypeError(
@@ -88,10 +87,10 @@ def choose(a, choices, out=None, mode="raise"):
     if not is_tensor(choices) and not any(map(is_tensor, (a, *choices))):
         return np.choose(a, choices, out, mode)
     only_numpy("choose", [a, *choices], out=out)
-    a = a if is_tensor(a) else np.asarray(a)
+    a = operand(a)
     if a.dtype.kind not in "biu":
         np.choose(np.ones(1, a.dtype), [[0]])  # raises NumPy's error
-    choices = [c if is_tensor(c) else np.asarray(c) for c in choices]
+    choices = [operand(c) for c in choices]
     a, *choices = broadcast_arrays(a, *together(*choices))
     within = within_op(a, n=len(choices), mode=mode)
     return squeeze(take_along(stack(choices, -1), expand_dims(within, -1), unique=True), -1)
@@ -135,7 +134,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
     result = zeros_like(x)
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function) or is_tensor(function):
-            values = function if is_tensor(function) else np.asarray(function)
+            values = operand(function)
             result = where(condition, convert_to_tensor(values).astype(x.dtype), result)
             continue
         part = getitem(x, condition)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.creation import array, asarray, is_nested_tensor
+from cytape.ops.creation import asarray
 from cytape.ops.elementwise import absolute, imag, real
 from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.shaping import atleast_1d
@@ -23,7 +23,7 @@ def asanyarray(a, dtype=None, order=None, **options):
     >>> np.asanyarray([1.0])
     array([1.])
     """
-    return asarray(a, dtype) if is_nested_tensor(a) else np.asanyarray(a, dtype, order, **options)
+    return asarray(a, dtype) if is_tensor(a) else np.asanyarray(a, dtype, order, **options)
 
 
 def asarray_chkfinite(a, dtype=None, order=None):
@@ -37,7 +37,7 @@ def asarray_chkfinite(a, dtype=None, order=None):
     >>> np.asarray_chkfinite([1.0])
     array([1.])
     """
-    if not is_nested_tensor(a):
+    if not is_tensor(a):
         return np.asarray_chkfinite(a, dtype, order)
     a = asarray(a, dtype)
     values = values_of(a)
@@ -50,7 +50,7 @@ def _laid_out(name):
     numpy_function = getattr(np, name)
 
     def function(a, dtype=None, **options):
-        if not is_nested_tensor(a):
+        if not is_tensor(a):
             return numpy_function(a, dtype, **options)
         return atleast_1d(asarray(a, dtype))
 
@@ -81,7 +81,7 @@ def require(a, dtype=None, requirements=None, **options):
     >>> np.require([1.0], "float32")
     array([1.], dtype=float32)
     """
-    if not is_nested_tensor(a):
+    if not is_tensor(a):
         return np.require(a, dtype, requirements, **options)
     np.require(np.zeros(1), None, requirements)  # raises NumPy's error
     return asarray(a, dtype)

@@ -7,20 +7,18 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.creation import array
-from cytape.ops.engine.arguments import is_tensor, plain
+from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.ordering import nonzero
-from cytape.ops.rearranging import diag, repeat, tile
+from cytape.ops.rearranging import diag, tile
 from cytape.ops.shaping import (
-    atleast_1d,
     broadcast_to,
     expand_dims,
     moveaxis,
     ndim,
     ravel,
     reshape,
-    shape,
 )
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor, nest
@@ -81,7 +79,7 @@ def insert(arr, obj, values, axis=None):
     if not any(map(is_tensor, (arr, values))):
         return np.insert(arr, obj, values, axis)
     arr, values = together(
-        arr if is_tensor(arr) else np.asarray(arr),
+        operand(arr),
         values if is_tensor(values) else array(values))
     arr, axis, n = _line(arr, axis, "insert")
     values = convert_to_tensor(values).astype(arr.dtype)
@@ -232,7 +230,7 @@ def block(arrays):
 def _join(arrays, axis, n_axes):
     if isinstance(arrays, list):
         return concatenate([_join(part, axis + 1, n_axes) for part in arrays], axis)
-    arrays = arrays if is_tensor(arrays) else np.asarray(arrays)
+    arrays = operand(arrays)
     missing = n_axes - ndim(arrays)
     return expand_dims(arrays, tuple(range(missing))) if missing > 0 else convert_to_tensor(
         arrays)

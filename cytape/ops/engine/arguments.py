@@ -86,6 +86,11 @@ def wide(dtype):
     return np.dtype(np.float32) if dtype == np.float16 else dtype
 
 
+def operand(x):
+    """Return a tensor, or a list that holds one, as a tensor, anything else as an array."""
+    return convert_to_tensor(x) if is_tensor(x) else np.asarray(x)
+
+
 def values_of(x):
     """Return the values of an array or tensor, to decide by; None if it has none yet."""
     if not is_tensor(x):

@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from cytape.ops import reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import clip, conj, imag, real, sqrt
-from cytape.ops.engine.arguments import is_tensor, only_numpy, plain, values_of
+from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, plain, values_of
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
 from cytape.ops.rearranging import diagonal
@@ -65,7 +65,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
         scale = size(a, axis) / 1 if is_tensor(size(a, axis)) else np.asarray(
             size(a, axis), result.dtype)
     else:
-        a, weights = together(*map(_array, (a, weights)))
+        a, weights = together(*map(operand, (a, weights)))
         weights = _weights_of(a, axis, weights)
         kinds = (a.dtype, weights.dtype)
         dtype = np.result_type(*kinds, *["f8"] * all(kind.kind in "iub" for kind in kinds[:1]))
@@ -76,10 +76,6 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
     if not returned:
         return result
     return result, broadcast_to(convert_to_tensor(scale), result.spec.extents)
-
-
-def _array(x):
-    return convert_to_tensor(x) if is_tensor(x) else np.asarray(x)
 
 
 def _weights_of(a, axis, weights):
@@ -111,7 +107,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         return np.cov(m, y, rowvar, bias, ddof, fweights, aweights, dtype=dtype)
     if ddof is not None and ddof != int(ddof):
         raise ValueError("ddof must be integer")
-    m, y, aweights = together(*[x if x is None else _array(x) for x in (m, y, aweights)])
+    m, y, aweights = together(*[x if x is None else operand(x) for x in (m, y, aweights)])
     for x, name in ((m, "m"), (y, "y")):
         if x is not None and ndim(x) > 2:
             raise ValueError(f"{name} has more than 2 dimensions")

@@ -10,7 +10,7 @@ from cytape.ops import reductions
 from cytape.ops.calculus.differences import diff
 from cytape.ops.calculus.sequences import linspace
 from cytape.ops.creation import ones_like
-from cytape.ops.engine.arguments import is_tensor, plain, values_of
+from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op
 from cytape.ops.shapes import shape_rules
@@ -45,7 +45,7 @@ def bincount(x, /, weights=None, minlength=0):
         return np.bincount(x, weights, minlength)
     if weights is None:
         return bincount_op(x, minlength=minlength)
-    x = x if is_tensor(x) else np.asarray(x)
+    x = operand(x)
     if not is_tensor(weights):
         weights = np.asarray(weights)
     if weights.dtype.kind == "c":
@@ -104,10 +104,10 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     """
     if not any(map(is_tensor, (a, bins, weights))):
         return np.histogram(a, bins, range, density, weights)
-    a = a if is_tensor(a) else np.asarray(a)
+    a = operand(a)
     edges = _edges(a, bins, range)
     if weights is not None:
-        weights = weights if is_tensor(weights) else np.asarray(weights)
+        weights = operand(weights)
         if not shape_rules.may_fit(shape(weights), shape(a)):
             raise ValueError("weights should have the same shape as a.")
         weights = ravel(weights)

@@ -1,8 +1,8 @@
 """Median, quantiles and percentiles, with and without NaN.
 
-A quantile lies between two neighbours in order, or is one element. The gradient goes to these: among
-equal elements to any one. Where a NaN makes the result NaN there is none. In `q` a quantile is
-piecewise linear; at the positions of elements the derivative is that to the right.
+A quantile lies between two neighbours in order, or is one element. The gradient goes to these:
+among equal elements to any one. Where a NaN makes the result NaN there is none. In `q` a quantile
+is piecewise linear; at the positions of elements the derivative is that to the right.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import astype, zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, only_numpy, wide
+from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, wide
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
@@ -279,7 +279,7 @@ def _as_quantile(a, q):
     """Return q in the dtype that NumPy computes in: a number of Python's is weak."""
     if type(q) in (int, float) and a.dtype.kind == "f":
         return np.asarray(q, a.dtype)
-    return q if is_tensor(q) else np.asarray(q)
+    return operand(q)
 
 
 def _as_percentile(a, q):
@@ -295,7 +295,7 @@ def _make(name, skip_nan, percent):
             options = {} if interpolation is None else {"interpolation": interpolation}
             return numpy_function(a, q, axis, out, overwrite_input, method, keepdims,
                                   weights=weights, **options)
-        a = a if is_tensor(a) else np.asarray(a)
+        a = operand(a)
         q = _as_percentile(a, q if is_tensor(q) else np.asarray(q, getattr(
             q, "dtype", a.dtype if type(q) in (int, float) and a.dtype.kind == "f" else None))
         ) if percent else _as_quantile(a, q)
