@@ -176,7 +176,7 @@ def _spacings(f, varargs, axes):
         if shape_rules.differ(shape(x)[0], shape(f)[axis]):
             raise ValueError("when 1d, distances must match the length of the corresponding "
                              "dimension")
-        if x.dtype.kind in "iu":
+        if x.dtype.kind in "biu":
             x = x.astype(np.float64)
         spacings.append(diff(x))
     return spacings

@@ -6,6 +6,7 @@ derivative is that to the right, at the last one that to the left; outside it is
 
 import numpy as np
 
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import minimum, where
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import general
@@ -30,7 +31,8 @@ class _Pieces:
     """The piece that each x lies on: the places of its ends, and how far x is along it."""
 
     def __init__(self, op):
-        x, xp, fp = op.inputs[:3]
+        x, xp = (astype(points, np.float64) for points in op.inputs[:2])
+        fp = astype(op.inputs[2], op.output_specs[0].dtype)
         n = size(xp)
         self.stop = minimum(searchsorted(xp, x, side="right"), n - 1)
         self.start = self.stop - 1  # -1 is taken as 0

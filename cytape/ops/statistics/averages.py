@@ -157,6 +157,7 @@ def _weights(rows, fweights, aweights):
             given = np.asarray(plain(given), float)
             if not np.all(given == np.around(given)):
                 raise TypeError("fweights must be integer")
+        given = astype(operand(given), np.float64)
         if ndim(given) > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
         if shape_rules.differ(shape(given)[0], rows.shape[1]):

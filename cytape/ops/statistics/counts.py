@@ -83,7 +83,7 @@ add_to_bins_op = multilinear(
 def _edges(a, bins, range):
     """Return the edges of bins, of which there may be given a number or a rule."""
     if is_tensor(bins) or np.ndim(bins) == 1:
-        return bins
+        return operand(bins)
     if is_tensor(a) and range is None and not isinstance(bins, str) and size(a):
         low, high = reductions.min(a), reductions.max(a)
         width = values_of(high - low)
@@ -146,6 +146,7 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     weights = convert_to_tensor(weights).astype(np.float64)  # in which NumPy counts
     lengths = [len(edge) - 1 for edge in edges]
     cell, outside = 0, False
+    edges = [np.asarray(edge) for edge in edges]
     for column, edge, n in zip(points.T, edges, lengths, strict=True):
         found = _bins(column, edge)
         outside = outside | (found == n)
@@ -183,7 +184,8 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
         return np.histogram2d(x, y, bins, range, density, weights)
     if len(x) != len(y):
         raise ValueError("x and y must have the same length.")
-    if np.ndim(bins) and len(bins) not in (1, 2):  # the edges of both
+    if not isinstance(bins, (list, tuple)) and np.ndim(bins) == 1 or (
+            isinstance(bins, (list, tuple)) and len(bins) not in (1, 2)):  # the edges of both
         bins = [np.asarray(bins)] * 2
     counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]

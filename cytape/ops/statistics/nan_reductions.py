@@ -119,14 +119,14 @@ def _nan_extremum(name, reduce, combine, neutral):
         if a.dtype.kind not in "fc":
             result = reduce(a, axis, keepdims=_kept(keepdims))
             return combine(result, initial) if _is_given(initial) else result
+        if where is not _NoValue and not _is_given(initial):
+            numpy_function(np.zeros(1), where=[True])  # raises NumPy's error
         left_out = _left_out(a, where)
         result = reduce(_filled(a, neutral, where), axis, keepdims=_kept(keepdims))
         if _is_given(initial):
             return combine(result, initial)
         nothing = reductions.all(left_out, axis, keepdims=_kept(keepdims))
         if np.any(values_of(nothing)):
-            if where is not _NoValue:
-                numpy_function(values_of(a), axis, None, keepdims, initial, where)  # raises
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
         return elementwise_where(nothing, np.asarray(np.nan, a.dtype), result)
 

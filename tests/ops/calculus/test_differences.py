@@ -1,0 +1,56 @@
+"""Differences, gradients, sums and unwrapping: what the op table does not state."""
+
+import numpy as np
+
+import cytape
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+X = np.array([1.0, 4.0, 9.0, 16.0])
+
+
+@each("call", [
+    lambda x: np.diff(x, -1), lambda x: np.diff(x[0]), lambda x: np.diff(x, axis=1),
+    lambda x: np.gradient(x, edge_order=3), lambda x: np.gradient(x[:1]),
+    lambda x: np.gradient(x, 1.0, 2.0), lambda x: np.gradient(x, np.ones(3)),
+    lambda x: np.gradient(x, np.ones((2, 2))), lambda x: np.gradient(x[:2], edge_order=2),
+    lambda x: np.ediff1d(x.astype("float32"), to_end=1j), lambda x: np.unwrap(x, axis=1),
+    lambda x: np.cumulative_sum(x.reshape(2, 2)), lambda x: np.trapezoid(x, axis=1),
+])  # fmt: skip
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, X)
+
+
+def test_differences_of_truth_values_are_changes():
+    x = np.array([True, False, False])
+    np.testing.assert_array_equal(np.diff(cytape.constant(x)), np.diff(x))
+
+
+def test_a_difference_of_no_order_is_the_operand():
+    x = cytape.constant(X)
+    assert np.diff(x, 0) is x
+
+
+@each("n", [0, 1, 3])
+def test_differences_of_as_many_as_a_run_tells(n):
+    f = cytape.function(cytape.grad(lambda x: np.sum(np.diff(x) ** 2)),
+                        input_signature=[cytape.Spec.of((None,), float)])
+    x = X[:n]
+    expected = np.zeros(n)
+    expected[1:] += 2 * np.diff(x)
+    expected[:-1] -= 2 * np.diff(x)
+    np.testing.assert_array_equal(f(x), expected)
+
+
+def test_integers_become_floats():
+    x = np.array([1, 5, 2])
+    np.testing.assert_array_equal(np.gradient(cytape.constant(x)), np.gradient(x))
+    coordinates = np.array([0, 1, 3])
+    np.testing.assert_array_equal(
+        np.gradient(cytape.constant(X[:3]), coordinates), np.gradient(X[:3], coordinates))
+
+
+def test_unwrapping_moves_with_what_is_unwrapped():
+    jump = np.array([0.0, 6.0, 12.0])
+    np.testing.assert_array_equal(
+        cytape.grad(lambda p: np.sum(np.unwrap(p) * X[:3]))(jump), X[:3])

@@ -1,0 +1,46 @@
+"""Piecewise linear interpolation: at the points, outside of them, and where there are few."""
+
+import numpy as np
+
+import cytape
+import cytape.numpy as cnp
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+XP, FP = np.array([0.0, 1.0, 3.0]), np.array([2.0, 4.0, 1.0])
+
+
+def slope(x, *points, **options):
+    return cytape.grad(lambda x: np.interp(x, *points, **options))(x)
+
+
+@each("x, expected", [(0.0, 2.0), (1.0, -1.5), (3.0, -1.5), (-0.1, 0.0), (3.1, 0.0), (0.5, 2.0)])
+def test_at_a_point_the_derivative_is_that_to_the_right(x, expected):
+    assert slope(x, XP, FP) == expected
+
+
+def test_points_that_coincide_and_a_single_one():
+    assert slope(1.0, [0.0, 1.0, 1.0, 2.0], [0.0, 1.0, 5.0, 6.0]) == 1.0
+    assert slope(0.0, [0.0], [5.0]) == 0.0
+
+
+def test_values_outside_have_the_gradient_there():
+    def total(left, right):  # for which numpy.interp does not ask
+        return np.sum(cnp.interp([-1.0, 0.5, 7.0, 9.0], XP, FP, left, right))
+
+    assert cytape.grad(total, argnums=(0, 1))(0.0, 0.0) == (1.0, 2.0)
+    gradient = cytape.grad(lambda fp: np.sum(np.interp([-1.0, 0.5, 7.0], XP, fp)))(FP)
+    np.testing.assert_array_equal(gradient, [1.5, 0.5, 1.0])
+
+
+def test_points_move_values_along():
+    f = lambda xp: np.interp(0.5, xp, FP)  # noqa: E731
+    cytape.testing.check_grads(f, [XP], order=2)
+
+
+@each("call", [
+    lambda x: np.interp(x, XP, FP[:2]), lambda x: np.interp(x, [XP], [FP]),
+    lambda x: np.interp(x, [], []), lambda x: np.interp(x, XP, FP, period=0),
+])
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, np.ones(2))

@@ -1,0 +1,29 @@
+"""Functions applied along axes: what they are called with, and what they may return."""
+
+import numpy as np
+
+import cytape
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+X = np.arange(6.0).reshape(2, 3)
+
+
+@each("call", [
+    lambda x: np.apply_along_axis(np.sum, 5, x), lambda x: np.apply_along_axis(np.sum, 1, x[:0]),
+    lambda x: np.apply_over_axes(lambda x, axis: x[0][0], x, [0]),
+    lambda x: np.apply_over_axes(np.sum, x, [2]),
+])
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, X)
+
+
+def test_further_arguments_are_handed_on():
+    power = lambda row, p, shift=0.0: np.sum(row**p) + shift  # noqa: E731
+    found = np.apply_along_axis(power, 1, cytape.constant(X), 2, shift=1.0)
+    np.testing.assert_array_equal(found, np.apply_along_axis(power, 1, X, 2, shift=1.0))
+
+
+def test_results_may_be_constants():
+    found = np.apply_along_axis(lambda row: np.ones(2), 0, cytape.constant(X))
+    np.testing.assert_array_equal(found, np.ones((2, 3)))

@@ -1,0 +1,52 @@
+"""Choices: what conditions and numbers may be, and which functions are called."""
+
+import numpy as np
+import pytest
+
+import cytape
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+X = np.array([-1.0, 0.5, 2.0])
+
+
+@each("call", [
+    lambda x: np.select([x > 0], [x, x]), lambda x: np.select([], [], x),
+    lambda x: np.select([np.ones(3)], [x]), lambda x: np.choose([0, 5, 0], [x, x]),
+    lambda x: np.choose([0.5] * 3, [x, x]), lambda x: np.choose([0] * 3, [x], mode="bogus"),
+    lambda x: np.piecewise(x, [x > 0], [1.0, 2.0, 3.0]),
+])  # fmt: skip
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, X)
+
+
+def test_the_first_condition_that_holds_chooses():
+    gradient = cytape.grad(lambda x: np.sum(np.select([x > 0, x > 1], [2 * x, 3 * x], x)))(X)
+    np.testing.assert_array_equal(gradient, [1, 2, 2])
+
+
+def test_only_what_is_taken_is_seen_by_a_function():
+    with np.errstate(all="raise"):
+        gradient = cytape.grad(
+            lambda x: np.sum(np.piecewise(x, [x > 0], [np.sqrt, lambda x: 0 * x])))(X)
+    np.testing.assert_allclose(gradient, [0, 0.5 / np.sqrt(0.5), 0.5 / np.sqrt(2)])
+
+
+def test_a_function_of_nothing_is_not_called():
+    def fails(x):
+        raise AssertionError
+
+    assert np.piecewise(cytape.constant(X), [X > 5], [fails, 1.0]).tolist() == [1, 1, 1]
+
+
+def test_pieces_in_a_graph():
+    f = cytape.function(
+        cytape.grad(lambda x: np.sum(np.piecewise(x, [x < 0, x > 1], [np.sin, np.square, 7.0]))),
+        input_signature=[cytape.Spec.of((None,), float)])
+    np.testing.assert_allclose(f(X), [np.cos(-1), 0, 4])
+
+
+def test_numbers_out_of_range_in_a_graph_are_an_error_of_its_run():
+    f = cytape.function(lambda a, x: np.choose(a, [x, x]))
+    with pytest.raises(ValueError, match="invalid entry in choice array"):
+        f(np.array([0, 1, 2]), X)

@@ -1,0 +1,60 @@
+"""Counts in bins: edges, elements outside of all bins, errors."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import DetachedError
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+X = np.array([0.0, 0.2, 1.0, 2.0, 2.0, 5.0])
+
+
+@each("call", [
+    lambda w: np.bincount([0, 1], w), lambda w: np.bincount([0, -1] * 3, w),
+    lambda w: np.histogram(X, [1, 0], weights=w), lambda w: np.histogram(X[:2], weights=w),
+    lambda w: np.bincount([0] * 6, w * 1j), lambda w: np.histogram(X, 0, weights=w),
+    lambda w: np.histogram2d(X, X[:2], weights=w), lambda w: np.histogramdd(X[:2, None], weights=w),
+])  # fmt: skip
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, np.ones(6))
+
+
+@each("bins", [3, [0.0, 1.0, 2.0], [0.5, 5.0], "sturges", [0.0, 0.0, 2.0]])
+@each("density", [None, True])
+def test_elements_are_counted_as_numpy_counts(bins, density):
+    with np.errstate(invalid="ignore"):
+        found = np.histogram(cytape.constant(X), bins, density=density)
+        expected = np.histogram(X, bins, density=density)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs)
+
+
+def test_edges_move_with_the_range_of_the_elements():
+    gradient = cytape.grad(lambda x: np.histogram(x, 4)[1][1])(X)
+    np.testing.assert_array_equal(gradient, [0.75, 0, 0, 0, 0, 0.25])
+    with pytest.raises(DetachedError):
+        cytape.grad(lambda x: np.histogram(x, "sturges")[1][1])(X)
+
+
+def test_densities_move_with_the_edges():
+    edges = np.array([0.0, 1.0, 4.0])
+    gradient = cytape.grad(lambda edges: np.histogram(X, edges, density=True)[0][0])(edges)
+    np.testing.assert_allclose(gradient, [0.4, -0.4, 0])
+
+
+def test_whole_numbers_are_counted():
+    x = np.array([0, 3, 1, 3])
+    np.testing.assert_array_equal(np.bincount(cytape.constant(x)), np.bincount(x))
+    f = cytape.function(lambda x, w: np.bincount(x, w, minlength=6))
+    np.testing.assert_array_equal(f(x, np.ones(4)), np.bincount(x, np.ones(4), 6))
+
+
+def test_points_outside_of_all_cells():
+    x, w = np.array([0.5, 1.5, 9.0]), np.array([1.0, 2.0, 4.0])
+    edges = [[0.0, 1.0, 2.0], [0.0, 2.0]]
+    found = np.histogram2d(x, x, edges, weights=cytape.constant(w))
+    for ours, theirs in zip(found, np.histogram2d(x, x, edges, weights=w), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -1,0 +1,62 @@
+"""Quantiles: between elements and at them, of equal elements, and NaN."""
+
+import warnings
+
+import numpy as np
+
+import cytape
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+X = np.array([3.0, 1.0, 7.0, 2.0])
+
+
+@each("call", [
+    lambda x: np.quantile(x, 1.5), lambda x: np.quantile(x, 0.5, method="bogus"),
+    lambda x: np.quantile(x * 1j, 0.5), lambda x: np.percentile(x, 150), lambda x: np.median(x, axis=2),
+    lambda x: np.quantile(x, 0.5, weights=np.ones(4)),
+    lambda x: np.quantile(x.reshape(2, 2), 0.5, weights=np.ones(2), method="inverted_cdf"),
+])  # fmt: skip
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, X)
+
+
+def test_in_q_the_derivative_is_that_to_the_right():
+    slope = cytape.grad(lambda q: np.quantile(X, q))
+    np.testing.assert_allclose([slope(0.0), slope(1 / 6), slope(0.5)], [3, 3, 3])
+    assert slope(1.0) == 0.0
+    np.testing.assert_allclose(slope(0.9), 12.0)
+
+
+def test_of_equal_elements_any_have_the_gradient():
+    gradient = cytape.grad(np.median)(np.array([2.0, 2.0, 2.0, 1.0]))
+    assert sorted(gradient) == [0, 0, 0.5, 0.5]
+
+
+@each("function", [np.median, lambda x: np.quantile(x, 0.3)])
+def test_nan_has_no_gradient(function):
+    np.testing.assert_array_equal(cytape.grad(function)(np.array([1.0, np.nan, 2.0])), np.zeros(3))
+
+
+def test_slices_of_nothing_but_nan():
+    x = np.array([[np.nan, np.nan], [1.0, 3.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        gradient = cytape.grad(lambda x: np.sum(np.nanmedian(x, axis=1)[1:]))(x)
+    np.testing.assert_array_equal(gradient, [[0, 0], [0.5, 0.5]])
+
+
+@each("q", [0.25, np.float32(0.25), np.array(0.25), [0.25, 0.5]])
+@each("dtype", ["float16", "float32", "float64", "int64"])
+def test_dtypes_are_numpys(dtype, q):
+    x = X.astype(dtype)
+    for function, scale in ((np.quantile, 1), (np.percentile, 100), (np.nanquantile, 1)):
+        scaled = [scale * part for part in q] if type(q) is list else scale * q
+        found, expected = function(cytape.constant(x), scaled), function(x, scaled)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_gradients_in_q_and_in_the_elements_mix():
+    mixed = cytape.grad(lambda q: cytape.grad(lambda x: np.quantile(x, q))(X)[0])
+    assert mixed(0.6) == 3.0

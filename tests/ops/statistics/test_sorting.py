@@ -1,0 +1,51 @@
+"""Sorted elements and each of them once: ties, NaN and errors."""
+
+import numpy as np
+
+import cytape
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+X = np.array([3.0, 1.0, 1.0, 2.0])
+WEIGHTS = np.array([1.0, 10.0, 100.0, 1000.0])
+
+
+@each("call", [
+    lambda x: np.sort(x, axis=2), lambda x: np.sort(x, order="f"), lambda x: np.sort(x, kind="bogus"),
+    lambda x: np.sort(x, kind="stable", stable=True), lambda x: np.partition(x, 9),
+    lambda x: np.partition(x, 0, kind="bogus"), lambda x: np.unique(x, axis=3),
+])
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, X)
+
+
+def test_of_equal_elements_each_has_one_place():
+    f = cytape.grad(lambda x: np.sum(np.sort(x, stable=True) * WEIGHTS))
+    np.testing.assert_array_equal(f(X), [1000, 1, 10, 100])
+    f = cytape.grad(lambda x: np.sum(np.partition(x, 1) * WEIGHTS))
+    np.testing.assert_array_equal(np.sort(f(X)), WEIGHTS)
+
+
+def test_of_equal_elements_the_first_stands_for_all():
+    f = cytape.grad(lambda x: np.sum(np.unique(x) * WEIGHTS[:3]))
+    np.testing.assert_array_equal(f(X), [100, 1, 0, 10])
+
+
+@each("x", [np.array([2.0, np.nan, 1.0]), np.array([3, 1, 2]), np.array([2 + 1j, 2 - 1j, 1])])
+@each("call", [np.sort, lambda x: np.partition(x, 1), np.sort_complex, np.unique])
+def test_values_are_numpys(call, x):
+    found = call(cytape.constant(x))
+    assert found.dtype == call(x).dtype
+    np.testing.assert_array_equal(found, call(x))
+
+
+def test_positions_come_along():
+    values, index, inverse, counts = np.unique(cytape.constant(X), True, True, True)
+    for found, expected in zip((values, index, inverse, counts), np.unique(X, True, True, True),
+                               strict=True):
+        np.testing.assert_array_equal(found, expected)
+    for name in ("unique_all", "unique_counts", "unique_inverse"):
+        found, expected = (getattr(np, name)(x) for x in (cytape.constant(X), X))
+        assert found._fields == expected._fields
+        for ours, theirs in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
