@@ -40,7 +40,7 @@ _MODULES = {
         "cumulative_prod cumulative_sum diff ediff1d gradient trapezoid unwrap",
     "calculus.interpolation": "interp",
     "calculus.polynomials":
-        "poly polyadd polyder polydiv polyint polymul polysub polyval roots vander",
+        "poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots vander",
     "calculus.sequences": "arange geomspace linspace logspace",
     "calculus.special": "i0 kaiser",
     "calculus.vectors": "cross matvec vecmat",
@@ -96,7 +96,7 @@ def _version_of(function):
         if ours is not None:
             NUMPY_FUNCTIONS[function] = ours
     elif ours is None:
-        package, _, name = function.__module__.partition(".")
+        package, _, name = getattr(function, "__module__", "").partition(".")
         if package == "numpy" and name in _SUBMODULES:
             return functions_of(name).get(function)
     return ours

@@ -28,6 +28,7 @@ RAISES = {
     "correlate": "the lengths of both operands must be known",
     "delete": "the length of axis 0 is not known",
     "insert": "the length of axis",
+    "polyfit": "the number of points is not known",
     "resize": "the length of axis 0 is not known",
     **{name: "how many coefficients there are is not known" for name in (
         "poly", "polyadd", "polyder", "polyint", "polymul", "polysub", "polyval", "vander")},
@@ -44,8 +45,8 @@ HAS_VALUES_IN_SHAPE = {
 }
 # What has others whatever its inputs are.
 OF_VALUES = {
-    "BinCount", "LeastSquares", "Nonzero", "UniquePositions", "WeightedBinCount", "bincount", "unique",
-    "unique_values",
+    "BinCount", "LeastSquares", "Nonzero", "UniquePositions", "WeightedBinCount", "bincount",
+    "unique", "unique_values",
 }  # fmt: skip
 
 

@@ -4,24 +4,28 @@ A root moves as its polynomial says: where the polynomial's derivative is 0 too,
 it has no derivative, and that is infinite or NaN.
 """
 
+import warnings
+
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.calculus.convolutions import convolve
-from cytape.ops.elementwise import conj, real
+from cytape.ops.elementwise import conj, real, sqrt
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
+from cytape.ops.linalg import matmul_op
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import sum
-from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, shape
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, shape, size, transpose
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
-    "poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "roots",
-    "vander",
+    "poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval",
+    "roots", "vander",
 ]  # fmt: skip
 
 
@@ -229,6 +233,74 @@ def poly(seq_of_zeros):
         if np.all(np.sort(values) == np.sort(values.conj())):
             a = real(a)
     return a
+
+
+# -- least squares ---------------------------------------------------------------------------------
+
+
+def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
+    """Fit a polynomial by least squares, as `numpy.polyfit`.
+
+    It is differentiable in the points, in their values and weights.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(lambda y: np.polyfit([0.0, 1.0, 2.0], y, 1)[0])(np.zeros(3)).round(6) + 0.0
+    array([-0.5,  0. ,  0.5])
+    """
+    if not any(map(is_tensor, (x, y, w))):
+        return np.polyfit(x, y, deg, rcond, full, w, cov)
+    x, y, w = together(operand(x), operand(y), w if w is None else operand(w))
+    n = int(deg) + 1
+    lengths = shape(x) and shape(x)[0], shape(y) and shape(y)[0], w is not None and shape(w)[0]
+    if deg < 0:
+        raise ValueError("expected deg >= 0")
+    if ndim(x) != 1:
+        raise TypeError("expected 1D vector for x")
+    if lengths[0] == 0:
+        raise TypeError("expected non-empty vector for x")
+    if not 1 <= ndim(y) <= 2:
+        raise TypeError("expected 1D or 2D array for y")
+    if shape_rules.differ(*lengths[:2]):
+        raise TypeError("expected x and y to have same length")
+    x, y = x + 0.0, y + 0.0
+    powers, values = vander(x, n), y
+    if w is not None:
+        if ndim(w) != 1:
+            raise TypeError("expected a 1-d array for weights")
+        if shape_rules.differ(lengths[2], lengths[1]):
+            raise TypeError("expected w and y to have the same length")
+        powers = powers * expand_dims(w, 1)
+        values = values * (expand_dims(w, 1) if ndim(y) == 2 else w)
+    if rcond is None:
+        if lengths[0] is None:
+            raise SymbolicTensorError(
+                "polyfit: the number of points is not known, on which rcond depends: give it, or "
+                "give the placeholder a shape")
+        rcond = lengths[0] * np.finfo(x.dtype).eps
+    scale = sqrt(sum(powers * powers, 0))
+    powers = convert_to_tensor(powers / scale)
+    c, residuals, rank, values_of_scale = np.linalg.lstsq(powers, values, rcond)
+    c = transpose(transpose(c) / scale)
+    found = values_of(rank)
+    if found is not None and found != n and not full:
+        warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+    if full:
+        return c, residuals, rank, values_of_scale, rcond
+    if not cov:
+        return c
+    base = np.linalg.inv(matmul_op(transpose(powers), powers))
+    base = base / (expand_dims(scale, 1) * expand_dims(scale, 0))
+    if not (isinstance(cov, str) and cov == "unscaled"):
+        if lengths[0] is not None and lengths[0] <= n:
+            raise ValueError(
+                "the number of data points must exceed order to scale the covariance matrix")
+        base = base * residuals[0] / (size(x) - n) if ndim(y) == 1 else (
+            expand_dims(base, 2) * (residuals / (size(x) - n)))
+    elif ndim(y) == 2:
+        base = expand_dims(base, 2)
+    return c, base
 
 
 # -- powers and roots ------------------------------------------------------------------------------

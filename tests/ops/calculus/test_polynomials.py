@@ -40,7 +40,9 @@ def test_roots_of_zero_move_with_the_last_coefficient():
 
 
 @each("call", [
-    lambda p: np.polyder(p, -1), lambda p: np.polyint(p, -1), lambda p: np.polyint(p, 2, np.ones(0)),
+    lambda p: np.polyder(p, -1), lambda p: np.polyint(p, -1),
+    lambda p: np.polyint(p, 2, np.ones(0)), lambda p: np.polyfit(p, p, -1),
+    lambda p: np.polyfit(p, p[1:], 1), lambda p: np.polyfit(p, p, 1, w=p[1:]),
     lambda p: np.poly(np.stack([p, p])), lambda p: np.roots(np.stack([p, p])),
     lambda p: np.vander(np.stack([p, p])),
 ])  # fmt: skip

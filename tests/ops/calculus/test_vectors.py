@@ -11,7 +11,8 @@ from tests.ops.refusals import refuses
 
 
 @each("call", [
-    lambda x: np.cross(x, np.ones(4)), lambda x: np.cross(x[0], 1.0), lambda x: np.matvec(x, x[:, :2]),
+    lambda x: np.cross(x, np.ones(4)), lambda x: np.cross(x[0], 1.0),
+    lambda x: np.matvec(x, x[:, :2]),
     lambda x: np.matvec(x[0], x), lambda x: np.vecmat(x, x[0]), lambda x: np.cross(x, x, axis=5),
     lambda x: np.vecmat(x[:, :2], x),
 ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""Arrays with elements put in, left out or repeated, and blocks: what the op table does not state."""
+"""Arrays with elements put in, left out or repeated, and blocks: errors and odd cases."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,9 @@ X = np.array([0.0, 1.0, 0.0, 2.0, 0.0, 0.0])
 
 @each("call", [
     lambda x: np.delete(x, 9), lambda x: np.insert(x, 9, 1.0), lambda x: np.delete(x, 0, axis=3),
-    lambda x: np.resize(x, (-1, 2)), lambda x: np.trim_zeros(x, "q"), lambda x: np.block([x, []][1:]),
-    lambda x: np.block([[x], x]), lambda x: np.block(([x],)), lambda x: np.insert(x, [0, 1], np.ones(3)),
+    lambda x: np.resize(x, (-1, 2)), lambda x: np.trim_zeros(x, "q"),
+    lambda x: np.block([x, []][1:]), lambda x: np.block([[x], x]), lambda x: np.block(([x],)),
+    lambda x: np.insert(x, [0, 1], np.ones(3)),
 ])  # fmt: skip
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, X)

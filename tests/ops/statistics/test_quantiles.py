@@ -13,7 +13,8 @@ X = np.array([3.0, 1.0, 7.0, 2.0])
 
 @each("call", [
     lambda x: np.quantile(x, 1.5), lambda x: np.quantile(x, 0.5, method="bogus"),
-    lambda x: np.quantile(x * 1j, 0.5), lambda x: np.percentile(x, 150), lambda x: np.median(x, axis=2),
+    lambda x: np.quantile(x * 1j, 0.5), lambda x: np.percentile(x, 150),
+    lambda x: np.median(x, axis=2),
     lambda x: np.quantile(x, 0.5, weights=np.ones(4)),
     lambda x: np.quantile(x.reshape(2, 2), 0.5, weights=np.ones(2), method="inverted_cdf"),
 ])  # fmt: skip
