@@ -26,7 +26,8 @@ SPECS = [
                                                                   case((2, 3), ())]),
     both("select", lambda n, x, d: n.select(CONDITIONS[:1], [x], d), [case((3,), (3,)),
                                                                       case((3,), ())]),
-    both("select", lambda n, x: n.select([x > 0.55, x > -0.35], [x * x, 3 * x], 7.0), [case((4,))],
+    both("select", lambda n, x: n.select([n.greater(x, 0.55), n.greater(x, -0.35)], [
+        n.square(x), n.multiply(3, x)], 7.0), [case((4,))],
          domain=distinct(0.3, 0.1), dtypes=("float64", "float32")),
     OpSpec("WithinChoices", choices.within_op, lambda a, n, mode: (
         a % n if mode == "wrap" else np.clip(a, 0, n - 1)), [
@@ -37,10 +38,10 @@ SPECS = [
     ]),
     both("choose", lambda n, x, y: n.choose(np.array([5, -1]), [x, y], mode="wrap"),
          [case((2,), (2,))]),
-    both("piecewise", lambda n, x: n.piecewise(x, [x < -0.35, x > 0.25], [
+    both("piecewise", lambda n, x: n.piecewise(x, [n.less(x, -0.35), n.greater(x, 0.25)], [
         lambda x: x * x, lambda x: n.sin(x), 3.0]), [case((5,)), case((2, 3))],
          domain=distinct(0.3, 0.1), dtypes=("float64", "float32")),
-    both("piecewise", lambda n, x: n.piecewise(x, x < 0, [lambda x, a: a * x, 1.0], 3.0),
+    both("piecewise", lambda n, x: n.piecewise(x, n.less(x, 0), [lambda x, a: a * x, 1.0], 3.0),
          [case((4,))], domain=distinct(0.3, 0.1), dtypes=("float64",)),
     record("delete", [case((5,), 1), case((5,), [0, 3]), case((3, 4), slice(1, 3), axis=1),
                       case((3, 4), -1, axis=0), case((2, 3), [0, 5]), case((3,), []),
@@ -58,12 +59,14 @@ SPECS = [
            [case((3,)), case((3,), trim="f"), case((2, 2), axis=1), case((2, 2))],
            domain=distinct(1.0, 0.5), **COMPLEX),
     record("diagflat", [case((3,)), case((2, 2), 1), case(())]),
-    both("block", lambda n, x, y, z: n.block([[x, y], [z, n.ones((1, 1))]]), [
+    both("block", lambda n, x, y, z: n.block(
+        [[n.asarray(x), n.asarray(y)], [n.asarray(z), n.ones((1, 1))]]), [
         case((2, 2), (2, 1), (1, 2)), case((2, 2), (2, 1), (2,)),
     ]),
-    both("block", lambda n, x, y: n.block([x, y]), [case((2,), (3,)), case((2, 3), (2, 1)),
-                                                    case((), (2,))]),
-    both("block", lambda n, x: n.block(x), [case((2,))]),
+    both("block", lambda n, x, y: n.block([n.asarray(x), n.asarray(y)]), [
+        case((2,), (3,)), case((2, 3), (2, 1)), case((), (2,)),
+    ]),
+    both("block", lambda n, x: n.block(n.asarray(x)), [case((2,))]),
     both("apply_along_axis", lambda n, x, axis: n.apply_along_axis(lambda v: v * v[0], axis, x), [
         case((3, 4), axis=0), case((2, 3, 2), axis=1),
     ]),

@@ -116,7 +116,8 @@ def polydiv(u, v):
     """
     if not any(map(is_tensor, (u, v))):
         return np.polydiv(u, v)
-    if any(is_tensor(x) and x.graph is not None for x in (u, v)):
+    u, v = map(operand, (u, v))
+    if any(values_of(x) is None for x in (u, v)):
         raise SymbolicTensorError(
             "polydiv: how many coefficients the remainder has depends on values, which symbolic "
             "tensors do not have yet; call it by cytape.numpy_function, when the graph runs")
@@ -390,6 +391,7 @@ def roots(p):
     """
     if not is_tensor(p):
         return np.roots(p)
+    p = convert_to_tensor(p)
     if p.graph is not None:
         raise SymbolicTensorError(
             "roots: whether they are complex depends on values, which symbolic tensors do not have "

@@ -46,8 +46,7 @@ def bincount(x, /, weights=None, minlength=0):
     if weights is None:
         return bincount_op(x, minlength=minlength)
     x = operand(x)
-    if not is_tensor(weights):
-        weights = np.asarray(weights)
+    weights = operand(weights)
     if weights.dtype.kind == "c":
         np.bincount(np.zeros(1, int), np.ones(1, weights.dtype))  # raises NumPy's error
     return weighted_bincount_op(weights, x, minlength=minlength)
