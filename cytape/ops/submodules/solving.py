@@ -155,7 +155,7 @@ def inv(a):
 # -- determinants ----------------------------------------------------------------------------------
 
 
-def _cofactors(a):
+def _cofactors(a, det):
     """Return the derivatives of determinants in the elements, also of singular matrices."""
     try:
         inverse = np.linalg.inv(a)
@@ -164,40 +164,44 @@ def _cofactors(a):
         others = np.where(np.eye(s.shape[-1], dtype=bool), 1, columns(s)).prod(-1)
         return ((np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
                 * ((u * columns(others)) @ vh).conj())  # fmt: skip
-    return np.linalg.det(a)[..., None, None] * transposed(inverse)
+    return transposed(in_matrix(det) * inverse)
 
 
 def _cofactors_vjp(op, g):
     c, x = conj_if_complex(op.outputs[0]), adjoint(inv_op(op.inputs[0], singular="raise"))
-    return c * total(x * g) - matmul(matmul(c, transposed(g)), x)
+    return c * total(x * g) - matmul(matmul(c, transposed(g)), x), None
 
 
-def _cofactors_jvp(op, t):
+def _cofactors_jvp(op, t, _):
     c, x = op.outputs[0], transposed(inv_op(op.inputs[0], singular="raise"))
     return total(c * t) * x - matmul(matmul(x, transposed(t)), c)
 
 
+# The determinant is handed over lest it is computed again: the derivative is that in the matrix.
 cofactors_op = general(
     "Cofactors",
     forward=_cofactors,
     vjp=_cofactors_vjp,
     jvp=_cofactors_jvp,
     batched=_cofactors_jvp,
+    saved_inputs=(0,),
     saved_outputs=(0,),
-    shape_rule=lambda a: symbolic_spec(square_shape(a, "det"), dtype_of(a)),
+    optional_tangents=(1,),
+    shape_rule=lambda a, det: symbolic_spec(square_shape(a, "det"), dtype_of(a)),
 )
 
 
 def _det_jvp(op, t):
-    return reductions.sum(cofactors_op(op.inputs[0]) * t, (-2, -1))
+    return reductions.sum(cofactors_op(op.inputs[0], op.outputs[0]) * t, (-2, -1))
 
 
 det_op = general(
     "Determinant",
     forward=np.linalg.det,
-    vjp=lambda op, g: in_matrix(g) * conj_if_complex(cofactors_op(op.inputs[0])),
+    vjp=lambda op, g: in_matrix(g) * conj_if_complex(cofactors_op(op.inputs[0], op.outputs[0])),
     jvp=_det_jvp,
     batched=_det_jvp,
+    saved_outputs=(0,),
     shape_rule=lambda a: symbolic_spec(square_shape(a, "det")[:-2], dtype_of(a)),
 )
 
