@@ -7,6 +7,7 @@ __all__ = [
     "GraphError",
     "InvalidGradientError",
     "InvalidIdError",
+    "MemoryBudgetError",
     "NotDifferentiableError",
     "SymbolicTensorError",
     "TapeStateError",
@@ -76,6 +77,29 @@ class InvalidIdError(CytapeError, ValueError):
     ...     print(error)
     tensor ids are at least 0, got -1
     """
+
+
+class MemoryBudgetError(CytapeError, ValueError):
+    """Something cannot be computed in as little memory as was asked for.
+
+    Parameters
+    ----------
+    message : str
+    smallest_bytes : int
+        As little as was found to do.
+
+    Examples
+    --------
+    >>> MemoryBudgetError("no plan was found", 1024).smallest_bytes
+    1024
+    """
+
+    def __init__(self, message: str, smallest_bytes: int) -> None:
+        super().__init__(message)
+        self.smallest_bytes = smallest_bytes
+
+    def __reduce__(self) -> tuple:
+        return MemoryBudgetError, (*self.args, self.smallest_bytes)
 
 
 class DetachedError(CytapeError, TypeError):

@@ -1,13 +1,13 @@
 """Schedules by dynamic programming over cuts of a program.
 
-A cut after some value parts those computed up to it from those computed later. Its *frontier* is what
-of the former the latter, and the steps back that read these, have to do with. To go back from cut t
-to cut s with the frontier of s in memory, there are two ways: to compute the values from s on, keep
-the frontier at a cut j between, go back from t to j, further by the steps that read nothing else, and
-then, with that frontier let go, to s; or
-to compute the values from s to the next cut, keep all that their steps back will read, go back
-from t to there, and then without computing anything again to s. The best of these, for every s and
-t and every number of bytes, are found in one table.
+A cut after some value parts those computed up to it from those computed later. Its *frontier* is
+what of the former the latter, and the steps back that read these, have to do with. To go back from
+cut t to cut s with the frontier of s in memory, there are two ways: to compute the values from s
+on, keep the frontier at a cut j between, go back from t to j, further by the steps that read
+nothing else, and then, with that frontier let go, to s; or to compute the values from s to the next
+cut, keep all that their steps back will read, go back from t to there, and then without computing
+anything again to s. The best of these, for every s and t and every number of bytes, are found in
+one table.
 
 On a chain, where each value is computed from the one before, that is the dynamic program of Chen
 et al. (2016) as Beaumont, Herrmann and others made it exact for sizes and times that differ
@@ -19,7 +19,6 @@ frontiers in pieces of like size.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from math import gcd
 from typing import Any
 
@@ -61,7 +60,7 @@ class Cuts:
 
     def __init__(self, program: Program, most_bytes: int) -> None:
         self.program = program
-        n = self.n = program.n_values
+        self.n = program.n_values
         self._find_positions()
         bounds = self.bounds = self._chosen_cuts()
         n_cuts = len(bounds)  # cut k is before value bounds[k]
@@ -132,7 +131,6 @@ class Cuts:
     def _measure(self, sizes: list[int]) -> None:
         program, bounds = self.program, self.bounds
         n_cuts, unit = len(bounds), self.unit
-        cut_of = [bisect_right(bounds, value) for value in range(self.n)]  # the next one
         peaks = np.zeros((n_cuts, n_cuts), np.int64)
         firsts = np.zeros((n_cuts, n_cuts), np.int64)
         # kept[k]: bytes that values of block k - 1 take until their own steps back.
@@ -148,8 +146,7 @@ class Cuts:
                     most = max(most, used)
                     most_first = max(most_first, used + program.bytes_around(value))
                     live[value] = sizes[value]
-                    for other in [x for x in live if self.until[x] <= value and (
-                            x != value or self.until[x] <= x)]:
+                    for other in [x for x in live if self.until[x] <= value]:
                         del live[other]
                 peaks[s, k + 1], firsts[s, k + 1] = most, most_first
                 self.between[s, k + 1] = -(-sum(live.values()) // unit)
@@ -164,7 +161,7 @@ class Cuts:
             block = range(bounds[k - 1], bounds[k])
             read = {value for position in block for value in self.read_at[position]
                     if value >= bounds[k - 1]}
-            kept = passing = most = most_first = 0
+            kept = most = most_first = 0
             live = {}
             for value in block:
                 used = kept + sum(live.values()) + sizes[value]
@@ -193,7 +190,6 @@ class Cuts:
             self.time[k] = self.time[k - 1] + sum(
                 cost for value, cost in zip(block, costs, strict=True)
                 if can_run_again(program, value))
-        del cut_of, passing
 
     # ---- the table
 
@@ -202,7 +198,8 @@ class Cuts:
         # table[s, t]: seconds by level, with the frontier of s in memory beside the level; first
         # come as many levels below zero, to be read where bytes are taken away.
         self.table = np.full((n_cuts, n_cuts, 2 * n_levels), np.inf)
-        self.whole = np.full((n_cuts, 2 * n_levels), np.inf)  # the same of the first time, to the end
+        # The same of the first time, to the end.
+        self.whole = np.full((n_cuts, 2 * n_levels), np.inf)
         self.table[range(n_cuts), range(n_cuts), n_levels:] = 0
         self.whole[-1, n_levels:] = 0
         for length in range(1, n_cuts):
@@ -220,7 +217,7 @@ class Cuts:
         self.seconds[:least] = np.inf
 
     def _ways(self, s: int, t: int) -> Any:
-        """Return by the first cut the seconds of going back from t to s; keeping all comes first."""
+        """Return the seconds of going back from t to s, by the first cut; keeping all is first."""
         cuts = np.arange(s, t)
         cuts[0] = s + 1
         ways = self._with(self.table[cuts, t], self._taken(s, cuts), self._needed(s, cuts, t))

@@ -10,7 +10,15 @@ from typing import NamedTuple
 
 from cytape.graph.checkpoint.cuts import Cuts
 from cytape.graph.checkpoint.improving import improved
-from cytape.graph.checkpoint.schedules import Program, Schedule, cost_of, peak_of, plain
+from cytape.graph.checkpoint.schedules import (
+    Program,
+    Schedule,
+    can_run_again,
+    cost_of,
+    peak_of,
+    plain,
+    without_unread,
+)
 from cytape.graph.checkpoint.search import search
 
 __all__ = ["Planner", "Point"]
@@ -67,7 +75,8 @@ class Planner:
         self.program = program
         self.plain_peak = peak_of(program, plain(program))
         self._cuts: Cuts | None = None
-        self._curve: list[Point] | None = None
+        self._steps: list[int] | None = None
+        self._points: dict[int, Point] = {}
 
     @property
     def cuts(self) -> Cuts:
@@ -89,18 +98,18 @@ class Planner:
             None if none was found.
         """
         if budget >= self.plain_peak:
-            return self._point(plain(self.program))
+            return self.point(plain(self.program))
         if self.program.n_values <= MOST_SEARCHED:
             try:
                 found = search(self.program, budget, MOST_STATES)
-                return None if found is None else self._point(found)
+                return None if found is None else self.point(found)
             except TimeoutError:
                 pass
         schedule = self.cuts.schedule(budget)
         if schedule is None:
             return None
         n_events = self.program.n_values + len(self.program.reads)
-        return self._point(improved(
+        return self.point(improved(
             self.program, schedule, budget, MOST_EFFORT // max(n_events, 1)))
 
     def smallest(self) -> int:
@@ -120,21 +129,62 @@ class Planner:
                 enough = point.peak
         return enough
 
-    def curve(self) -> list[Point]:
-        """List schedules from the fastest to the smallest, each smaller than those before it."""
-        if self._curve is None:
+    @property
+    def n_points(self) -> int:
+        """How many schedules there are to choose from, some of which may be the same."""
+        return len(self._budgets())
+
+    def at(self, i: int) -> Point:
+        """Return one of them: the first keeps everything, the last is the smallest."""
+        if i not in self._points:
+            point = self.fastest(self._budgets()[i])
+            assert point is not None, "there is a smaller one"
+            self._points[i] = point
+        return self._points[i]
+
+    def _budgets(self) -> list[int]:
+        if self._steps is None:
             least, most = self.smallest(), self.plain_peak
             ratio = (max(least, 1) / max(most, 1)) ** (1 / MOST_POINTS)
-            budgets = {round(most * ratio**i) for i in range(1, MOST_POINTS)} | {least, most}
-            points = [point for budget in budgets if (point := self.fastest(budget)) is not None]
-            points.sort(key=lambda point: (point.seconds, point.peak))
-            curve: list[Point] = []
-            for point in points:
-                if not curve or point.peak < curve[-1].peak:
-                    curve.append(point)
-            self._curve = curve
-        return self._curve
+            steps = {max(round(most * ratio**i), least) for i in range(1, MOST_POINTS)}
+            self._steps = sorted(steps | {least, most}, reverse=True)
+        return self._steps
 
-    def _point(self, schedule: Schedule) -> Point:
+    def curve(self) -> list[Point]:
+        """List schedules from the fastest to the smallest, each smaller than those before it."""
+        points = sorted(map(self.at, range(self.n_points)), key=lambda each: each[1::-1])
+        curve: list[Point] = []
+        for point in points:
+            if not curve or point.peak < curve[-1].peak:
+                curve.append(point)
+        return curve
+
+    def point(self, schedule: Schedule) -> Point:
+        """Return a schedule with its peak and its seconds."""
         return Point(
             peak_of(self.program, schedule), cost_of(self.program, schedule), schedule)
+
+    def keeping(self, kept: set[int]) -> Schedule:
+        """Return the schedule that keeps some values and computes the others again, once each.
+
+        What is computed again stays until all steps have read it that come before a step that reads
+        a value that is kept.
+        """
+        program = self.program
+        found: list[list[int]] = []
+        made: set[int] = set()
+        for reads in program.reads:
+            values: list[int] = []
+            if not kept.isdisjoint(reads):
+                made = set()
+            pending = sorted(set(reads) - kept - made)
+            wanted: set[int] = set()
+            while pending:
+                value = pending.pop()
+                if value not in wanted and can_run_again(program, value):
+                    wanted.add(value)
+                    pending += set(program.inputs[value]) - kept - made
+            values = sorted(wanted)
+            made |= wanted
+            found.append(values)
+        return without_unread(program, tuple(map(tuple, found)))

@@ -138,9 +138,13 @@ class Recomputation:
         if symbol not in pins:
             name = graph.name_of(node)
             graph.enter_context(late)
-            pins[symbol] = graph.build(identity_op, graph.tensor_at(symbol))
+            pins[symbol] = graph.build(identity_op, graph.tensor_at(self._source_of(symbol)))
             graph.give_name(pins[symbol], f"{name}_sg")
         return pins[symbol]
+
+    def _source_of(self, symbol: int) -> int:
+        """Return what an identity that stands for a symbol shows."""
+        return symbol
 
     def _copied(self, node: int, inputs: list[Tensor]) -> int:
         graph = self._graph

@@ -6,8 +6,8 @@ from others, which may have to be computed first. A schedule says before which s
 computed again. It says nothing of what is let go: that is every value as soon as all that read
 this copy of it have run.
 
-The time of a schedule is that of what it computes again. Its peak is the most bytes that values take
-at a time, together with all else that is in memory then.
+The time of a schedule is that of what it computes again. Its peak is the most bytes that values
+take at a time, together with all else that is in memory then.
 """
 
 from __future__ import annotations

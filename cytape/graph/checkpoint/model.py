@@ -1,0 +1,308 @@
+"""A graph and its gradient as a `Program`: bytes, seconds, and who reads what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, prod
+from typing import Any
+
+from cytape.graph.checkpoint.between import dependents
+from cytape.graph.checkpoint.recomputation import Recomputation
+from cytape.graph.checkpoint.scheduled import Observer, Scheduled
+from cytape.graph.checkpoint.schedules import Program, Schedule
+from cytape.graph.differentiation.graph_gradients import differentiated
+from cytape.graph.differentiation.places import Place, Places
+from cytape.graph.model.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.model.variables import read_variable_op, variable_handle_op
+from cytape.graph.passes import optimise
+from cytape.graph.run.plan import Plan as ExecutorPlan
+from cytape.graph.run.reference import needed_nodes
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.replay import inline
+from cytape.tensor import nest
+from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.state import building_into, unrecorded
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["GradientModel"]
+
+# A machine to compare times by: bytes moved, and multiplications, per second.
+BYTES_PER_SECOND = 1e10
+PRODUCTS_PER_SECOND = 1e10
+SECONDS_PER_OP = 2e-7
+UNKNOWN_EXTENT = 64  # what an unknown extent counts for
+VIEWS = frozenset(["Identity", "Reshape", "ExpandDims", "Squeeze", "Transpose", "StopGradient"])
+
+
+class GradientModel:
+    """What the gradient of a part of a graph computes and reads, found in a copy of the graph.
+
+    Parameters
+    ----------
+    graph : Graph
+    ys, xs, grad_ys
+        As `cytape.gradients` takes them.
+    options : dict
+        What else it takes.
+
+    Attributes
+    ----------
+    program : Program
+        Its values are nodes of the graph that can be computed again.
+    values : list of int
+        These nodes.
+    arrivals : list of int
+        Per step back, the node at which the backward pass arrives.
+    seconds : float
+        Of all that is computed, once.
+    """
+
+    def __init__(self, graph: Any, ys: Any, xs: Any, grad_ys: Any, options: dict) -> None:
+        self._original = graph
+        self._copy_graph(graph)
+        self._ys, self._xs, self._grad_ys = map(self._in_copy, (ys, xs, grad_ys))
+        self._options = options
+        copy = self.graph
+        self._n_forward = copy.n_nodes
+        observers: list[Observer] = []
+
+        def observing(places: Places, targets: list[Place], sources: list[Place]) -> Observer:
+            observers.append(Observer(places, targets, sources))
+            return observers[-1]
+
+        found = self._differentiated(observing)
+        self.fetches = _symbols(copy, found)
+        [observer] = observers
+        self._needed = needed_nodes(copy, list(self.fetches), (), [])
+        self._read_program(observer)
+        self.peaks: dict[Schedule, int] = {}
+
+    def _copy_graph(self, graph: Any) -> None:
+        copy = self.graph = FunctionGraph(graph.name, graph.outer_graph) if isinstance(
+            graph, FunctionGraph) else Graph()
+        self._symbols: dict[int, Tensor] = {}
+        with building_into(copy), unrecorded():
+            for outer, symbol in getattr(graph, "captures", ()):
+                self._symbols[symbol] = copy.capture(outer)
+            self._nodes: dict[int, int] = {}  # of the copy, by those of the graph
+            for node in range(graph.n_nodes):
+                n_before = copy.n_nodes
+                inline(graph, self._symbols, copy, lambda op, attrs, _: None, [node])
+                if copy.n_nodes > n_before:
+                    self._nodes[node] = copy.n_nodes - 1
+                    if graph.ops[node] is variable_handle_op:
+                        copy.restore_handle(graph.attrs[node]["variable"], copy.n_symbols - 1)
+        self._origins = {copied: node for node, copied in self._nodes.items()}
+
+    def _in_copy(self, structure: Any) -> Any:
+        def counterpart(x: Any) -> Any:
+            if isinstance(x, IndexedSlices):
+                return IndexedSlices(counterpart(x.values), counterpart(x.indices), x.dense_shape)
+            if isinstance(x, Tensor) and x.graph is self._original:
+                return self._symbols[self._original.symbol_of(x)]
+            return x
+
+        if isinstance(structure, (list, tuple)):
+            return [counterpart(x) for x in structure]
+        return counterpart(structure)
+
+    def _differentiated(self, stand_ins: Any) -> list[Any]:
+        with building_into(self.graph), unrecorded():
+            return differentiated(
+                self._ys, self._xs, self._grad_ys, stand_ins=stand_ins, **self._options)
+
+    # ---- the program
+
+    def _read_program(self, observer: Observer) -> None:
+        graph, n_forward = self.graph, self._n_forward
+        places = Places(graph)
+        dependent = dependents(places, observer.sources)
+        made = {graph.node_of(symbol) for level, symbol in observer.sources if level == 0}
+        needed = [node for node in self._needed if node < n_forward]
+        nodes = sorted({*needed, *(graph.node_of(s) for node in self._needed
+                                   for s in graph.inputs_of(node))} & set(range(n_forward)))
+        self.nodes = [
+            node for node in nodes
+            if graph.inputs_of(node) and dependent[graph.outputs_of(node)[0]]
+            and node not in made and graph.ops[node] is not read_variable_op]
+        place = {node: i for i, node in enumerate(self.nodes)}
+        # Steps: what is built from one arrival to the next.
+        bounds = [start for _, start in observer.arrivals] + [graph.n_nodes]
+        backward = set(self._needed)
+        reads: list[tuple[int, ...]] = []
+        self.reads: dict[int, tuple[bool, bool]] = {}
+        for (node, start), stop in zip(observer.arrivals, bounds[1:], strict=False):
+            symbols = {symbol for made_here in range(start, stop) if made_here in backward
+                       for symbol in graph.inputs_of(made_here)
+                       if graph.node_of(symbol) < n_forward}
+            reads.append(tuple(sorted(
+                {place[graph.node_of(symbol)] for symbol in symbols
+                 if graph.node_of(symbol) in place})))
+            self.reads[self._origins[node]] = (
+                not symbols.isdisjoint(graph.inputs_of(node)),
+                not symbols.isdisjoint(graph.outputs_of(node)))
+        self.arrivals = [self._origins[node] for node, _ in observer.arrivals]
+        self.values = [self._origins[node] for node in self.nodes]
+        around, beside = self._other_bytes(place, observer, bounds)
+        costs = [inf if graph.ops[node].stateful else self._seconds_of(node) for node in self.nodes]
+        self.program = Program(
+            [self._bytes_of(node) for node in self.nodes], costs,
+            [tuple(sorted({place[maker] for symbol in graph.inputs_of(node)
+                           if (maker := graph.node_of(symbol)) in place}))
+             for node in self.nodes], reads, around, beside)
+        self.seconds = sum(map(self._seconds_of, self._needed))
+
+    def _other_bytes(
+        self, place: dict[int, int], observer: Observer, bounds: list[int]
+    ) -> tuple[list[int], list[int]]:
+        """Return the bytes of all but values, while each value is made and during each step."""
+        graph = self.graph
+        last = {symbol: len(graph.ops) for symbol in self.fetches}
+        order = sorted(self._needed)
+        for node in order:
+            for symbol in graph.inputs_of(node):
+                last[symbol] = max(last.get(symbol, -1), node)
+        ends: dict[int, int] = {}
+        live, during = 0, {}
+        for node in order:
+            counted = node not in place and bool(graph.inputs_of(node)) and (
+                graph.ops[node].name not in VIEWS) and graph.ops[node] is not read_variable_op
+            for symbol in graph.outputs_of(node) if counted else ():
+                if symbol in last:
+                    nbytes = self.bytes_of(symbol)
+                    live += nbytes
+                    ends[last[symbol]] = ends.get(last[symbol], 0) + nbytes
+            during[node] = live
+            live -= ends.pop(node, 0)
+        around = [during[node] for node in self.nodes if node in during]
+        around += [0] * (len(self.nodes) - len(around))
+        beside, level = [], 0
+        for start, stop in zip(bounds, bounds[1:], strict=False):
+            here = [during[node] for node in range(start, stop) if node in during]
+            level = max(here, default=level)
+            beside.append(level)
+        return around, beside
+
+    def bytes_of(self, symbol: int) -> int:
+        """Return the size of a tensor, as if unknown extents were those that stand for them."""
+        spec = self.graph.spec_of(symbol)
+        if spec.known:
+            return int(spec.nbytes)
+        return 0 if spec.shape is None else prod(_known(spec.shape)) * spec.dtype.itemsize
+
+    def _bytes_of(self, node: int) -> int:
+        return sum(self.bytes_of(symbol)
+                   for symbol in self.graph.outputs_of(node))
+
+    def seconds_of(self, node: int) -> float:
+        """Return a guess of the time that a node of the graph takes."""
+        return self._seconds_of(self._nodes[node])
+
+    def _seconds_of(self, node: int) -> float:
+        """Return a guess of the time that an op takes."""
+        graph = self.graph
+        name, inputs = graph.ops[node].name, graph.inputs_of(node)
+        moved = self._bytes_of(node) + sum(
+            self.bytes_of(symbol) for symbol in inputs)
+        products = 0
+        shapes = [graph.spec_of(symbol).shape for symbol in (*inputs, *graph.outputs_of(node))]
+        if all(shape is not None and None not in shape for shape in shapes) and len(shapes) == 3:
+            x, y, out = shapes
+            if name == "MatMul" and x:
+                products = prod(out) * x[-1]
+            elif name.startswith("Conv") and out and y:
+                products = prod(out) * prod(y) // max(out[-1], 1)
+        return moved / BYTES_PER_SECOND + products / PRODUCTS_PER_SECOND + SECONDS_PER_OP
+
+    # ---- measuring
+
+    def peak_bytes(self, schedule: Schedule) -> int:
+        """Return the bytes that the executor will count at the peak."""
+        if schedule not in self.peaks:
+            fetches = self.fetches
+            if any(schedule):
+                fetches = _symbols(self.graph, self._differentiated(self.stand_ins(
+                    schedule, self._nodes)))
+            self.peaks[schedule] = self._measured(fetches)
+        return self.peaks[schedule]
+
+    def kept(self, symbols: Sequence[int]) -> tuple[int, list[int]]:
+        """Tell what `rewrite` makes of checkpoints.
+
+        Parameters
+        ----------
+        symbols : sequence of int
+            Of the graph.
+
+        Returns
+        -------
+        int
+            The bytes at the peak.
+        list of int
+            The nodes that are computed again, in order.
+        """
+        copies = [self.graph.symbol_of(self._symbols[symbol]) for symbol in symbols]
+        made: list[_Noting] = []
+
+        def stand_ins(places: Places, targets: list[Place], sources: list[Place]) -> Any:
+            made.append(_Noting(places, targets, sources, copies))
+            return made[-1]
+
+        fetches = _symbols(self.graph, self._differentiated(stand_ins))
+        needed = set(needed_nodes(self.graph, list(fetches), (), []))
+        return self._measured(fetches), [
+            self._origins[node] for node, copy in made[-1].made if copy in needed]
+
+    def _measured(self, fetches: Sequence[int]) -> int:
+        feeds = tuple(
+            symbol for node in needed_nodes(self.graph, list(fetches), (), [])
+            if self.graph.ops[node].name == "Placeholder"
+            for symbol in self.graph.outputs_of(node))
+        subgraph = Subgraph(self.graph, feeds, tuple(fetches))
+        specs = [self.graph.spec_of(symbol) for symbol in subgraph.feeds]
+        if not all(spec.known for spec in specs):
+            return ExecutorPlan(optimise(subgraph, [
+                symbolic_spec(_known(spec.shape or ()), spec.dtype) for spec in specs])).peak_bytes
+        # The first run is of the graph as it is, later ones of what passes make of it.
+        return max(ExecutorPlan(each).peak_bytes for each in (subgraph, optimise(subgraph)))
+
+    def stand_ins(self, schedule: Schedule, numbers: Any = None) -> Any:
+        """Return what makes the stand-ins for a schedule, in the graph or where `numbers` says."""
+        number = (lambda node: node) if numbers is None else numbers.__getitem__
+        by_arrival = {
+            number(node): [number(self.values[value]) for value in values]
+            for node, values in zip(self.arrivals, schedule, strict=True) if values}
+        reads = {number(node): both for node, both in self.reads.items()}
+
+        def made(places: Places, targets: list[Place], sources: list[Place]) -> Scheduled:
+            return Scheduled(places, targets, sources, by_arrival, reads)
+
+        return made
+
+
+class _Noting(Recomputation):
+    """Copies of ops that are noted, with what they are copies of."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.made: list[tuple[int, int]] = []
+
+    def _note(self, node: int, copy: int) -> None:
+        super()._note(node, copy)
+        self.made.append((node, copy))
+
+
+def _symbols(graph: Any, structure: Any) -> tuple[int, ...]:
+    """List the symbols of the tensors that gradients consist of."""
+    found: list[int] = []
+    for leaf in nest.flatten(structure):
+        for x in (leaf.values, leaf.indices) if isinstance(leaf, IndexedSlices) else (leaf,):
+            if isinstance(x, Tensor):
+                found.append(graph.symbol_of(x))
+    return tuple(dict.fromkeys(found))
+
+
+def _known(shape: tuple[int | None, ...]) -> tuple[int, ...]:
+    return tuple(UNKNOWN_EXTENT if extent is None else extent for extent in shape)

@@ -1,0 +1,223 @@
+"""Plans of gradients in less memory, made and shown before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cytape.errors import MemoryBudgetError
+from cytape.graph.checkpoint.choosing import chosen
+from cytape.graph.checkpoint.model import GradientModel
+from cytape.graph.checkpoint.pictures import timeline
+from cytape.graph.checkpoint.planner import Planner, Point
+from cytape.graph.checkpoint.schedules import Schedule, live_bytes, plain
+from cytape.graph.differentiation.graph_gradients import as_list, flat, graph_of
+from cytape.graph.model.operation import Operation
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["Checkpoints", "Plan", "plan_of", "planned"]
+
+MOST_TIME = 1.33  # of the plain gradient's, without a budget
+
+
+class Checkpoints(list):
+    """The tensors that a plan keeps; as `checkpoints` they stand for the whole plan.
+
+    Parameters
+    ----------
+    tensors : list of Tensor
+    schedule : Schedule
+    """
+
+    def __init__(self, tensors: list[Tensor], schedule: Schedule) -> None:
+        super().__init__(tensors)
+        self.schedule = schedule
+
+
+class Plan:
+    """What a gradient keeps, what it computes again, and what that takes.
+
+    Attributes
+    ----------
+    peak_bytes : int
+        The most bytes of intermediate and fetched values at a time, as the executor will count
+        them where the gradients are fetched.
+    plain_peak_bytes : int
+        The same if everything is kept.
+    recomputed_ops : list of Operation
+        What is computed again, in order; an op that is so several times is there several times.
+    checkpoints : list of Tensor
+        What is kept of the forward pass until the backward pass reads it. Given as `checkpoints` it
+        makes the same plan.
+    seconds, plain_seconds : float
+        How long it is guessed to take, and if everything is kept.
+    """
+
+    def __init__(self, graph: Any, model: GradientModel, planner: Planner, point: Point) -> None:
+        self._graph, self._model, self._planner = graph, model, planner
+        self.schedule = point.schedule
+        self.peak_bytes = model.peak_bytes(point.schedule)
+        self.plain_peak_bytes = model.peak_bytes(plain(model.program))
+        self.plain_seconds = model.seconds
+        self.seconds = model.seconds + point.seconds
+        self.recomputed_ops: list[Operation] = [
+            graph.operation_at(model.values[value])
+            for values in point.schedule for value in values]
+        self.checkpoints: list[Tensor] = Checkpoints(
+            [graph.tensor_at(symbol) for value in _kept(model, point.schedule)
+             for symbol in graph.outputs_of(model.values[value])], point.schedule)
+
+    def __repr__(self) -> str:
+        return (f"Plan(peak_bytes={self.peak_bytes}, plain_peak_bytes={self.plain_peak_bytes}, "
+                f"{len(self.checkpoints)} checkpoints, {len(self.recomputed_ops)} recomputed ops)")
+
+    def pareto(self) -> list[tuple[int, float]]:
+        """List what less memory costs.
+
+        Returns
+        -------
+        list of (int, float)
+            Peaks in bytes and seconds as they are guessed, from the fastest plan to the smallest.
+        """
+        found: list[tuple[int, float]] = []
+        for point in self._planner.curve():
+            peak = self._model.peak_bytes(point.schedule)
+            if not found or peak < found[-1][0]:
+                found.append((peak, self._model.seconds + point.seconds))
+        return found
+
+    def picture(self) -> str:
+        """Return a drawing of the bytes in memory over time, beside those if everything is kept.
+
+        Returns
+        -------
+        str
+            SVG. Bytes are those of values, by the sizes of what ops return: passes over the graph
+            may do with less.
+        """
+        program = self._model.program
+        return timeline({
+            "everything kept": live_bytes(program, plain(program)),
+            "this plan": live_bytes(program, self.schedule)})
+
+
+def _kept(model: GradientModel, schedule: Schedule) -> list[int]:
+    """List the values whose first copies the backward pass reads."""
+    program = model.program
+    made: set[int] = set()
+    found: set[int] = set()
+    for values, reads in zip(schedule, program.reads, strict=True):
+        for value in values:
+            found.update(x for x in program.inputs[value] if x not in made)
+            made.add(value)
+        found.update(x for x in reads if x not in made)
+    return sorted(found)
+
+
+def planned(
+    ys: Any, xs: Any, grad_ys: Any, checkpoints: Any, memory_budget: Any, options: dict
+) -> tuple[Plan, GradientModel]:
+    """Return a plan, and what it was made with.
+
+    Parameters
+    ----------
+    ys, xs, grad_ys
+        As `cytape.gradients` takes them.
+    checkpoints : "auto" or Checkpoints
+    memory_budget : int, float or None
+    options : dict
+        What else `cytape.gradients` is to be called with.
+
+    Returns
+    -------
+    Plan, GradientModel
+    """
+    _check_budget(memory_budget)
+    graph = graph_of(flat(as_list(ys)) + flat(as_list(xs)))
+    model = GradientModel(graph, ys, xs, grad_ys, options)
+    planner = Planner(model.program)
+    if isinstance(checkpoints, Checkpoints):
+        if len(checkpoints.schedule) != len(model.arrivals):
+            raise ValueError(
+                "checkpoints are those of a plan for another gradient: plan this one, or give "
+                "list(checkpoints) to keep these tensors")
+        point = planner.point(checkpoints.schedule)
+    elif memory_budget is None:
+        point = _smallest_in_time(planner, model)
+    else:
+        budget = memory_budget
+        if isinstance(budget, (float, np.floating)):
+            budget = int(budget * model.peak_bytes(plain(model.program)))
+        point = _fastest_within(planner, model, int(budget))
+    return Plan(graph, model, planner, point), model
+
+
+def _check_budget(budget: Any) -> None:
+    if budget is None:
+        return
+    if isinstance(budget, (bool, np.bool_)) or not isinstance(
+            budget, (int, float, np.integer, np.floating)):
+        raise TypeError(
+            f"memory_budget must be bytes, an integer, or a fraction of the plain peak, a float; "
+            f"got {budget!r}")
+    is_fraction = isinstance(budget, (float, np.floating))
+    if not (0 < budget <= 1 if is_fraction else budget > 0):
+        raise ValueError(
+            f"memory_budget must be positive, and a fraction (a float) at most 1; got {budget!r}")
+
+
+def _smallest_in_time(planner: Planner, model: GradientModel) -> Point:
+    most = (MOST_TIME - 1) * model.seconds
+    first = _first(planner, lambda point: point.seconds > most)
+    points = [planner.at(i) for i in range(max(first - 2, 0), first)]
+    return min(points, key=lambda point: (model.peak_bytes(point.schedule), point.seconds))
+
+
+def _fastest_within(planner: Planner, model: GradientModel, budget: int) -> Point:
+    """Return the first schedule whose measured peak is within a budget."""
+    first = _first(planner, lambda point: model.peak_bytes(point.schedule) <= budget)
+    if first < planner.n_points:
+        return planner.at(first)
+    peaks = [model.peak_bytes(point.schedule) for point in planner.curve()]
+    if min(peaks) > budget:
+        raise MemoryBudgetError(
+            f"no plan was found for memory_budget={budget} bytes: the smallest takes {min(peaks)}, "
+            f"the plain gradient {model.peak_bytes(plain(model.program))}", min(peaks))
+    return planner.curve()[next(i for i, peak in enumerate(peaks) if peak <= budget)]
+
+
+def _first(planner: Planner, is_beyond: Callable[[Point], bool]) -> int:
+    """Return the first of a planner's schedules of which something holds, as of all after it."""
+    below, enough = -1, planner.n_points
+    while below + 1 < enough:
+        middle = (below + enough) // 2
+        if is_beyond(planner.at(middle)):
+            enough = middle
+        else:
+            below = middle
+    return enough
+
+
+def plan_of(
+    ys: Any, xs: Any, grad_ys: Any, checkpoints: Any, memory_budget: Any, least_size: int,
+    options: dict,
+) -> Plan:
+    """Return a plan for any kind of checkpoints."""
+    if checkpoints == "auto" or isinstance(checkpoints, Checkpoints):
+        return planned(ys, xs, grad_ys, checkpoints, memory_budget, options)[0]
+    if memory_budget is not None:
+        raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
+    graph = graph_of(flat(as_list(ys)) + flat(as_list(xs)))
+    symbols = chosen(ys, xs, grad_ys, checkpoints, least_size, options)
+    model = GradientModel(graph, ys, xs, grad_ys, options)
+    planner = Planner(model.program)
+    kept = {graph.node_of(symbol) for symbol in symbols}
+    made = Plan(graph, model, planner, planner.point(
+        planner.keeping({i for i, node in enumerate(model.values) if node in kept})))
+    made.peak_bytes, again = model.kept(symbols)
+    made.recomputed_ops = [graph.operation_at(node) for node in again]
+    made.checkpoints = [graph.tensor_at(symbol) for symbol in symbols]
+    made.seconds = model.seconds + sum(map(model.seconds_of, again))
+    return made

@@ -1,0 +1,87 @@
+"""The planner: against exact searches, on chains and other graphs."""
+
+import random
+
+import pytest
+
+from cytape.graph.checkpoint import planner as planner_module
+from cytape.graph.checkpoint.planner import Planner
+from cytape.graph.checkpoint.schedules import Program, cost_of, peak_of
+from cytape.graph.checkpoint.search import search
+from tests.graph.checkpoint.programs import chain, graph, least_seconds
+
+
+def tanhs(n):
+    return Program([1000] * n, [1.0] * n, [(), *((i,) for i in range(n - 1))],
+                   [(i,) for i in reversed(range(n))])
+
+
+def test_random_chains_are_as_good_as_by_trying_everything():
+    rng = random.Random(0)
+    for n in (3, 4, 5, 6, 7, 8, 9, 12):
+        program = chain(rng, n)
+        planner = Planner(program)
+        for part in (0.5, 0.7, 0.9):
+            budget = int(part * planner.plain_peak)
+            point, expected = planner.fastest(budget), least_seconds(program, budget)
+            assert (None if point is None else point.seconds) == expected
+
+
+def total(program, seconds):
+    """As if a step back took twice the time of the op: the time of the whole gradient."""
+    return 3 * sum(program.costs) + seconds
+
+
+@pytest.mark.parametrize("searched", [True, False])
+def test_random_graphs_are_within_a_tenth_of_an_exact_search(monkeypatch, searched):
+    if not searched:  # the heuristic alone
+        monkeypatch.setattr(planner_module, "MOST_SEARCHED", 0)
+    rng = random.Random(7)
+    ratios = []
+    for _ in range(200):
+        program = graph(rng, rng.randint(4, 15))
+        planner = Planner(program)
+        budget = int(rng.choice([0.6, 0.7, 0.8, 0.9]) * planner.plain_peak)
+        best = search(program, budget, 1 << 18)
+        point = planner.fastest(budget)
+        assert (point is None) == (best is None)
+        if point is not None:
+            assert point.peak <= budget
+            ratios.append(total(program, point.seconds) / total(program, cost_of(program, best)))
+    assert len(ratios) > 100
+    assert max(ratios) <= 1.1 and min(ratios) >= 1 - 1e-12
+
+
+def test_a_chain_of_100_in_the_memory_of_20():
+    planner = Planner(tanhs(100))
+    point = planner.fastest(20_000)
+    assert point.peak <= 20_000
+    assert point.seconds <= 99
+
+
+@pytest.mark.parametrize("n", [10, 40, 200, 1000])
+def test_the_curve_goes_down(n):
+    planner = Planner(tanhs(n))
+    curve = planner.curve()
+    assert curve[0].peak == planner.plain_peak and curve[0].seconds == 0
+    for a, b in zip(curve, curve[1:], strict=False):
+        assert b.peak < a.peak and b.seconds > a.seconds
+        assert peak_of(planner.program, b.schedule) == b.peak
+        assert cost_of(planner.program, b.schedule) == b.seconds
+    assert curve[-1].peak <= planner.smallest()
+    # Some two square roots, for one more forward pass.
+    assert min(point.peak for point in curve if point.seconds <= n) <= 3 * 1000 * n**0.5
+
+
+def test_the_smallest_is_the_smallest():
+    planner = Planner(tanhs(12))
+    assert planner.smallest() == 2000
+    assert planner.fastest(1999) is None
+    assert planner.fastest(2000).seconds == 10 + 8 + 6 + 4 + 2  # from the first one, in pairs
+
+
+def test_what_is_kept_alone():
+    planner = Planner(tanhs(9))
+    schedule = planner.keeping({2, 5})
+    assert schedule == ((6, 7, 8), (), (), (), (3, 4), (), (), (0, 1), ())
+    assert peak_of(planner.program, schedule) < planner.plain_peak
