@@ -180,8 +180,8 @@ def plan(
     >>> import numpy as np
     >>> import cytape
     >>> graph = cytape.Graph()
-    >>> x = h = graph.placeholder("float64", (300, 300))
-    >>> w = cytape.Variable(np.eye(300))
+    >>> x = h = graph.placeholder("float64", (1000, 50))
+    >>> w = cytape.Variable(np.eye(50))
     >>> with graph.as_default():
     ...     for _ in range(12):
     ...         h = np.tanh(h @ w)

@@ -53,9 +53,9 @@ class Cuts:
     >>> program = Program((4, 4, 4), (1, 1, 1), ((), (0,), (1,)), ((2,), (1,), (0,)))
     >>> cuts = Cuts(program, 12)
     >>> cuts.levels.tolist(), cuts.seconds.tolist()
-    ([0, 4, 8, 12], [inf, inf, 2.0, 0.0])
+    ([0, 4, 8, 12], [inf, inf, 1.0, 0.0])
     >>> cuts.schedule(8)
-    ((), (0, 1), ())
+    ((), (), (0,))
     """
 
     def __init__(self, program: Program, most_bytes: int) -> None:

@@ -68,7 +68,7 @@ class Planner:
     100
     >>> point = planner.fastest(19)
     >>> point.peak, point.seconds
-    (19, 85.0)
+    (19, 81.0)
     """
 
     def __init__(self, program: Program) -> None:

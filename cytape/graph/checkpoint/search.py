@@ -42,7 +42,7 @@ def search(program: Program, budget: int, most_states: int) -> Schedule | None:
     --------
     >>> program = Program((4, 4, 4), (1, 1, 1), ((), (0,), (1,)), ((2,), (1,), (0,)))
     >>> search(program, 8, 1000)
-    ((), (0, 1), (0,))
+    ((), (), (0,))
     >>> search(program, 7, 1000) is None
     True
     """
