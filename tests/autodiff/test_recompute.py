@@ -221,17 +221,17 @@ def test_values_that_were_replaced_die_with_the_tape():
 
 own = np.random.default_rng(1)
 DRAWS = {
-    "cytape": lambda x: cnp.random.normal(size=3),
-    "dropout": lambda x: cytape.nn.dropout(cytape.constant(np.ones(3)), 0.5),
-    "generator": lambda x: own.normal(size=3),
-    "numpy": lambda x: np.random.normal(size=3),  # noqa: NPY002
-    "python": lambda x: np.array([random.random() for _ in range(3)]),
+    "cytape": lambda x: cnp.random.normal(size=40),
+    "dropout": lambda x: cytape.nn.dropout(cytape.constant(np.ones(40)), 0.5),
+    "generator": lambda x: own.normal(size=40),
+    "numpy": lambda x: np.random.normal(size=40),  # noqa: NPY002
+    "python": lambda x: np.array([random.random() for _ in range(40)]),
 }
 
 
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 def test_random_numbers_are_the_same_again(draw):
-    x = cytape.constant([1.0, 2.0, 3.0])
+    x = cytape.constant(np.arange(40.0))
     seen = []
 
     def block(x):

@@ -6,6 +6,7 @@ larger ones the schedules over cuts are taken (`cuts`), and made better (`improv
 
 from __future__ import annotations
 
+from math import inf
 from typing import NamedTuple
 
 from cytape.graph.checkpoint.cuts import Cuts
@@ -77,6 +78,7 @@ class Planner:
         self._cuts: Cuts | None = None
         self._steps: list[int] | None = None
         self._points: dict[int, Point] = {}
+        self._smallest: Point | None = None
 
     @property
     def cuts(self) -> Cuts:
@@ -112,22 +114,25 @@ class Planner:
         return self.point(improved(
             self.program, schedule, budget, MOST_EFFORT // max(n_events, 1)))
 
-    def smallest(self) -> int:
-        """Return the fewest bytes for which a schedule is found."""
-        fewest, enough = 0, self.plain_peak
-        if self.program.n_values > MOST_SEARCHED:
-            feasible = self.cuts.seconds < float("inf")
-            if feasible.any():
-                enough = int(self.cuts.levels[int(feasible.argmax())])
-            return min(self.plain_peak, enough)
-        while fewest + 1 < enough:
-            budget = (fewest + enough) // 2
-            point = self.fastest(budget)
-            if point is None:
-                fewest = budget
-            else:
-                enough = point.peak
-        return enough
+    def smallest(self) -> Point:
+        """Return the schedule of the fewest bytes that is found."""
+        if self._smallest is None:
+            point = self.point(plain(self.program))
+            if self.program.n_values > MOST_SEARCHED:
+                feasible = self.cuts.seconds < inf
+                if feasible.any():
+                    found = self.fastest(int(self.cuts.levels[int(feasible.argmax())]))
+                    point = min(point, found or point)
+            fewest = 0 if self.program.n_values <= MOST_SEARCHED else point.peak
+            while fewest + 1 < point.peak:
+                budget = (fewest + point.peak) // 2
+                found = self.fastest(budget)
+                if found is None:
+                    fewest = budget
+                else:
+                    point = found
+            self._smallest = point
+        return self._smallest
 
     @property
     def n_points(self) -> int:
@@ -137,14 +142,14 @@ class Planner:
     def at(self, i: int) -> Point:
         """Return one of them: the first keeps everything, the last is the smallest."""
         if i not in self._points:
-            point = self.fastest(self._budgets()[i])
-            assert point is not None, "there is a smaller one"
-            self._points[i] = point
+            last = i == self.n_points - 1
+            point = self.smallest() if last else self.fastest(self._budgets()[i])
+            self._points[i] = self.at(i + 1) if point is None else point
         return self._points[i]
 
     def _budgets(self) -> list[int]:
         if self._steps is None:
-            least, most = self.smallest(), self.plain_peak
+            least, most = self.smallest().peak, self.plain_peak
             ratio = (max(least, 1) / max(most, 1)) ** (1 / MOST_POINTS)
             steps = {max(round(most * ratio**i), least) for i in range(1, MOST_POINTS)}
             self._steps = sorted(steps | {least, most}, reverse=True)

@@ -68,14 +68,14 @@ def test_the_curve_goes_down(n):
         assert b.peak < a.peak and b.seconds > a.seconds
         assert peak_of(planner.program, b.schedule) == b.peak
         assert cost_of(planner.program, b.schedule) == b.seconds
-    assert curve[-1].peak <= planner.smallest()
+    assert curve[-1].peak <= planner.smallest().peak
     # Some two square roots, for one more forward pass.
     assert min(point.peak for point in curve if point.seconds <= n) <= 3 * 1000 * n**0.5
 
 
 def test_the_smallest_is_the_smallest():
     planner = Planner(tanhs(12))
-    assert planner.smallest() == 2000
+    assert planner.smallest().peak == 2000
     assert planner.fastest(1999) is None
     assert planner.fastest(2000).seconds == 10 + 8 + 6 + 4 + 2  # from the first one, in pairs
 
@@ -85,3 +85,14 @@ def test_what_is_kept_alone():
     schedule = planner.keeping({2, 5})
     assert schedule == ((6, 7, 8), (), (), (), (3, 4), (), (), (0, 1), ())
     assert peak_of(planner.program, schedule) < planner.plain_peak
+
+
+def test_where_the_search_gives_up_a_smaller_schedule_does(monkeypatch):
+    monkeypatch.setattr(planner_module, "MOST_STATES", 60)
+    rng = random.Random(4)
+    for _ in range(20):
+        planner = Planner(graph(rng, 13))
+        points = [planner.at(i) for i in range(planner.n_points)]
+        assert points[0].peak == planner.plain_peak
+        assert points[-1] == planner.smallest()
+        assert all(peak_of(planner.program, point.schedule) == point.peak for point in points)
