@@ -9,7 +9,9 @@ import numpy as np
 
 from cytape.graph.control.agreement import as_predicate, require_function
 from cytape.graph.control.control_flow import either
+from cytape.ops.elementwise import where
 from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
@@ -81,7 +83,12 @@ def case(
     if default is not None:
         require_function("default", default)
         functions.append(default)
-    first = first_true_op(*preds, exclusive=bool(exclusive), has_default=default is not None)
+    if exclusive or default is None:
+        first = first_true_op(*preds, exclusive=bool(exclusive), has_default=default is not None)
+    else:
+        first = convert_to_tensor(len(preds))
+        for i in reversed(range(len(preds))):
+            first = where(preds[i], i, first)
     result = _chosen(convert_to_tensor(first), functions, 0, name)
     unpacked = not strict and isinstance(result, (list, tuple)) and len(result) == 1
     return result[0] if unpacked else result
@@ -145,7 +152,9 @@ def switch_case(
     if not may_agree(index.shape, ()):
         raise ValueError(f"branch_index must be a scalar, got shape {index.shape}")
     last = len(functions) - 1
-    return _chosen(known_branch_op(index, last=last), functions, 0, name)
+    index = cast(index, np.int64)
+    known = where((index >= 0) & (index <= last), index, last)
+    return _chosen(convert_to_tensor(known), functions, 0, name)
 
 
 def _pairs(argument: str, of: str, given: Any) -> list[tuple[Any, Any]]:
@@ -201,7 +210,3 @@ def _scalar_spec(*_: Any, **__: Any) -> Spec:
 
 
 first_true_op = nondifferentiable("FirstTrue", _first_true, shape_rule=_scalar_spec)
-known_branch_op = nondifferentiable(
-    "KnownBranch",
-    lambda index, *, last: np.asarray(index if 0 <= index <= last else last, np.int64),
-    shape_rule=_scalar_spec)

@@ -1,18 +1,24 @@
 """The op that runs one of two bodies, and its derivatives: calls of that op once more.
 
-A derivative runs the body again that was run, from the inputs of the call. What a body does besides
-must not happen again: where it draws random numbers or looks at variables that it changes, these
-values are outputs of the call, and the derivative is told them.
+The gradient takes two calls. The first runs the body again that was run and returns, besides its
+results, what the second reads, which goes backward (see `residuals`). Where the first stands in one
+graph with the call that is differentiated, it takes that one's place when the graph is optimised.
+For what only one body leaves, or has a gradient for, the other one returns zeros.
+
+What a body does besides must not happen again: where it draws random numbers or looks at variables
+that it changes, these values are outputs of the call, and the derivatives are told them.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from cytape.graph.control.checks import check_branches
-from cytape.graph.control.control_ops import CondOp
+from cytape.graph.control.checks import check_branches, is_ragged
+from cytape.graph.control.control_ops import CondOp, LoopOp
+from cytape.graph.control.residuals import extracted, read_of, residuals
 from cytape.graph.tracing.bodies import (
     REPEATED,
     Operands,
@@ -30,7 +36,9 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import enter
-from cytape.tensor.making import convert_to_tensor
+from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.shared.conform import broadcast_to, cast
+from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
@@ -101,18 +109,25 @@ class _Part:
 
     Attributes
     ----------
+    passed : list of Tensor
+        The inputs of the branch, where it is called.
+    inputs, outputs : list of Tensor
+        Of the branch, in the graph of the derivative.
     arguments, actual : list of Tensor
         What it may use, and what will be passed for that.
     results : dict of int to Tensor
         What it finds, by positions among the results of the whole.
     """
 
-    def __init__(self, branch: ConcreteFunction, inputs: Sequence[Tensor], suffix: str) -> None:
-        self.branch = branch
+    def __init__(self, branch: ConcreteFunction, passed: Sequence[Tensor], suffix: str) -> None:
+        self.branch, self.passed = branch, list(passed)
         self.graph = FunctionGraph(f"{branch.name}_{suffix}", current_graph())
         self.arguments: list[Tensor] = []
         self.actual: list[Tensor] = []
-        self.inputs = self.take(branch.graph, branch.input_symbols, inputs)
+        self.inputs = self.take(branch.graph, branch.input_symbols, passed)
+        with self.building():
+            self.outputs = inlined(branch, self.graph, self.inputs)
+        self.first_of_derivative = self.graph.n_nodes
         self.results: dict[int, Any] = {}
 
     def take(self, source: Any, symbols: Iterable[int], actual: Iterable[Tensor]) -> list[Tensor]:
@@ -130,6 +145,24 @@ class _Part:
         stack.enter_context(unrecorded())
         stack.enter_context(building_into(self.graph))
         return stack
+
+    def all_results(self, found: Iterable[int], stand_in: Callable) -> list[Tensor]:
+        """Return results for some positions, zeros where there are none."""
+        with self.building():
+            return [
+                in_graph(self.graph, dense(self.results[i]) if i in self.results
+                         else zeros(stand_in(self, i)))
+                for i in found]
+
+    def body(
+        self, inputs: Sequence[Tensor], actual: Sequence[Tensor], outputs: Sequence[Tensor],
+        keep: Sequence[int] = (),
+    ) -> tuple[ConcreteFunction, list[Tensor]]:
+        """Make a body, which also takes what the graph captured; return what is passed to it."""
+        captured = [self.graph.tensor_at(symbol) for _, symbol in self.graph.captures]
+        return (
+            extracted(self.graph, [*inputs, *captured], outputs, keep),
+            [*actual, *[tensor for tensor, _ in self.graph.captures]])
 
 
 def _repeatable_branches(op: Any, inputs: Sequence[Tensor]) -> tuple[list, list]:
@@ -152,43 +185,25 @@ def _with_given(branches: Sequence, inputs: Sequence, outputs: list[Tensor]) -> 
     )
 
 
-def _joined(predicate: Tensor, parts: list[_Part], stand_in: Callable) -> dict[int, Tensor]:
-    """Run the derivative of the branch that ran; what the other has alone is zero in this one."""
-    found = sorted(set(parts[0].results) | set(parts[1].results))
-    if not found:
-        return {}
-    bodies, inputs = [], []
-    for part in parts:
-        with part.building():
-            results = [
-                dense(part.results[i]) if i in part.results else zeros(stand_in(part, i))
-                for i in found
-            ]
-            body, passed, _ = closed(part.graph, (), part.arguments, part.actual, results)
-        bodies.append(body)
-        inputs.append(passed)
-    return dict(zip(found, call_branch(predicate, bodies, inputs), strict=True))
-
-
 def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     inputs = list(map(convert_to_tensor, op.inputs))
     branches, passed = _repeatable_branches(op, inputs)
     arrived = [i for i, gradient in enumerate(gradients) if gradient is not None]
-    parts = []
+    parts, all_seeds = [], []
     for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
         part = _Part(branch, own, "grad")
+        seeds = part.take(branch.graph, [branch.output_symbols[i] for i in arrived],
+                          [convert_to_tensor(gradients[i]) for i in arrived])
+        wanted = [i for i, position in enumerate(positions) if op.needs[position]]
         with part.building():
-            seeds = part.take(branch.graph, [branch.output_symbols[i] for i in arrived],
-                              [convert_to_tensor(gradients[i]) for i in arrived])
-            outputs = inlined(branch, part.graph, part.inputs)
-            wanted = [i for i, position in enumerate(positions) if op.needs[position]]
             found = symbolic_gradients(
-                part.graph, part.symbols([outputs[i] for i in arrived]),
+                part.graph, part.symbols([part.outputs[i] for i in arrived]),
                 part.symbols([part.inputs[i] for i in wanted]), seeds)
             for i, gradient in zip(wanted, found, strict=True):
                 if gradient is not None:
                     part.results[positions[i]] = added(part.results.get(positions[i]), gradient)
         parts.append(part)
+        all_seeds.append(seeds)
 
     def stand_in(part: _Part, position: int) -> Tensor:
         spec = inputs[position].spec
@@ -198,29 +213,116 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         part.actual.append(inputs[position])
         return argument
 
-    joined = _joined(inputs[0], parts, stand_in)
-    return [joined.get(i) for i in range(len(inputs))]
+    found = sorted(set(parts[0].results) | set(parts[1].results))
+    if not found:
+        return [None] * len(inputs)
+    results = [part.all_results(found, stand_in) for part in parts]
+    told = []
+    for part, other, seeds, own_results in zip(
+            parts, reversed(parts), all_seeds, results, strict=True):
+        told.append(residuals(
+            part.graph, part.inputs, seeds, part.first_of_derivative, own_results, part.inputs,
+            functools.partial(_can_be_told, part, other)))
+    kept = _kept(inputs[0], parts, told)
+    bodies, all_passed = [], []
+    for part, own_told, own_kept, own_results in zip(parts, told, kept, results, strict=True):
+        arguments, actual = own_told + part.arguments, own_kept + part.actual
+        used = read_of(part.graph, own_results, arguments)
+        body, given = part.body([arguments[i] for i in used], [actual[i] for i in used],
+                                own_results, part.graph.stateful)
+        bodies.append(body)
+        all_passed.append(given)
+    by_position = dict(zip(found, call_branch(inputs[0], bodies, all_passed), strict=True))
+    return [by_position.get(i) for i in range(len(inputs))]
+
+
+def _kept(
+    predicate: Tensor, parts: Sequence[_Part], told: Sequence[Sequence[Tensor]]
+) -> list[list[Tensor]]:
+    """Run the branch again, for what its gradient has to be told; return that of each branch."""
+    slots: list[list[Any]] = [[x, None] for x in told[0]]
+    places: list[list[int]] = [list(range(len(slots))), []]
+    for x in told[1]:  # in the place of one of the same kind that the other leaves, if there is
+        kind = _kind(parts[1], parts[0], x)
+        place = next((i for i, (other, own) in enumerate(slots[: len(told[0])]) if own is None
+                      and _kind(parts[0], parts[1], other) == kind), len(slots))
+        if place == len(slots):
+            slots.append([None, x])
+        slots[place][1] = x
+        places[1].append(place)
+    if not slots:
+        return [[], []]
+    bodies, passed = [], []
+    for i, part in enumerate(parts):
+        with part.building():
+            more = [in_graph(part.graph, _nothing(part, parts[1 - i], pair[1 - i])
+                             if pair[i] is None else pair[i]) for pair in slots]
+        body, given = part.body(part.inputs, part.passed, part.outputs + more)
+        if not part.graph.captures:
+            body.history_of = part.branch
+        bodies.append(body)
+        passed.append(given)
+    history = call_branch(predicate, bodies, passed)[len(parts[0].outputs) :]
+    return [[history[place] for place in of_part] for of_part in places]
+
+
+def _can_be_told(part: _Part, other: _Part, x: Tensor) -> bool:
+    return _kind(part, other, x) is not None
+
+
+def _kind(part: _Part, other: _Part, x: Tensor) -> Any:
+    """Return dtype and shape of what a branch leaves, if the other can have them; None if not."""
+    spec = x.spec
+    if spec.known:
+        return spec
+    for argument, passed in zip(part.inputs, part.passed, strict=True):
+        if argument.spec.extents is spec.extents and any(passed is y for y in other.passed):
+            return passed.id, spec.dtype
+    made_by = part.graph.ops[part.graph.node_of(part.graph.symbol_of(x))]
+    if isinstance(made_by, (LoopOp, CondOp)) and is_ragged(spec):  # rows of iterations: no one
+        return tuple(spec.shape), spec.dtype
+    return None
+
+
+def _nothing(part: _Part, other: _Part, x: Tensor) -> Tensor:
+    """Return zeros for what the other branch leaves."""
+    spec, zero = x.spec, constant(0, x.dtype)
+    if not spec.known:
+        for argument, passed in zip(other.inputs, other.passed, strict=True):
+            place = next((i for i, y in enumerate(part.passed) if y is passed), None)
+            if argument.spec.extents is spec.extents and place is not None:
+                return zeros(cast(part.inputs[place], x.dtype))
+    return broadcast_to(zero, [extent or 0 for extent in spec.shape])
 
 
 def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     inputs = list(map(convert_to_tensor, op.inputs))
     branches, passed = _repeatable_branches(op, inputs)
-    parts, all_outputs = [], {}
+    parts = []
     for branch, own, positions in zip(branches, passed, op.attrs["positions"], strict=True):
         part = _Part(branch, own, "jvp")
+        moving = [i for i, position in enumerate(positions) if tangents[position] is not None]
+        own_tangents = part.take(
+            branch.graph, [branch.input_symbols[i] for i in moving],
+            [convert_to_tensor(tangents[positions[i]]) for i in moving])
         with part.building():
-            moving = [i for i, position in enumerate(positions) if tangents[position] is not None]
-            own_tangents = part.take(
-                branch.graph, [branch.input_symbols[i] for i in moving],
-                [convert_to_tensor(tangents[positions[i]]) for i in moving])
-            outputs = all_outputs[part] = inlined(branch, part.graph, part.inputs)
             found = symbolic_tangents(
                 part.graph, part.symbols([part.inputs[i] for i in moving]), own_tangents,
-                part.symbols(outputs))
+                part.symbols(part.outputs))
             part.results = {i: t for i, t in enumerate(found) if t is not None}
         parts.append(part)
-    joined = _joined(inputs[0], parts, lambda part, i: all_outputs[part][i])
-    return [joined.get(i) for i in range(len(op.output_specs))]
+    moved = sorted(set(parts[0].results) | set(parts[1].results))
+    if not moved:
+        return [None] * len(op.output_specs)
+    bodies, all_passed = [], []
+    for part in parts:
+        results = part.all_results(moved, lambda part, i: part.outputs[i])
+        with part.building():
+            body, given, _ = closed(part.graph, (), part.arguments, part.actual, results)
+        bodies.append(body)
+        all_passed.append(given)
+    by_output = dict(zip(moved, call_branch(inputs[0], bodies, all_passed), strict=True))
+    return [by_output.get(i) for i in range(len(op.output_specs))]
 
 
 def _repeated(inputs: list[Tensor], outputs: list[Tensor], attrs: dict) -> list[Tensor]:

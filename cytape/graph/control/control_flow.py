@@ -70,7 +70,8 @@ def cond(
 
     Notes
     -----
-    The gradient runs the branch again that was run; random numbers in it are not drawn again.
+    The gradient of a `cond` in a graph keeps what the gradient of the branch reads that was run,
+    for which it may run that branch once more. Random numbers are not drawn again.
 
     Examples
     --------

@@ -25,8 +25,7 @@ from cytape.graph.control.checkpointed_loops import (
 )
 from cytape.graph.control.checks import check_loop, is_ragged
 from cytape.graph.control.control_ops import LoopOp, kept_arrays, slices_of
-from cytape.graph.control.residuals import extracted, residuals
-from cytape.graph.run.reference import needed_nodes
+from cytape.graph.control.residuals import extracted, read_of, residuals
 from cytape.graph.tracing.bodies import (
     REPEATED,
     Operands,
@@ -314,7 +313,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     lengths |= {len(told) + i: x for i, x in loop.lengths.items()}
     lengths |= {len(told) + len(loop.stacks) + i: convert_to_tensor(ragged[k - n])
                 for i, k in enumerate(kept) if k - n in ragged}
-    used = _used(graph, results, parts + same, seeds + sums)
+    used = read_of(graph, results, parts + same, seeds + sums)
     used_parts = [i for i in used if i < len(parts)]
     used_same = [i - len(parts) for i in used if i >= len(parts)]
     backward = extracted(
@@ -351,19 +350,6 @@ def _checkpointed_vjp(
     for i, gradient in zip([*range(n), *wanted], found, strict=True):
         by_position[positions[i]] = added(by_position[positions[i]], gradient)
     return by_position
-
-
-def _used(
-    graph: FunctionGraph, results: Sequence[Tensor], arguments: Sequence[Tensor],
-    seeds: Sequence[Tensor],
-) -> list[int]:
-    """List the positions of those arguments that are needed for some results."""
-    symbols = list(map(graph.symbol_of, arguments))
-    fed = {*symbols, *map(graph.symbol_of, seeds)}
-    wanted = set(map(graph.symbol_of, results))
-    for node in needed_nodes(graph, list(wanted), fed, graph.stateful):
-        wanted.update(graph.inputs_of(node))
-    return [i for i, symbol in enumerate(symbols) if symbol in wanted]
 
 
 def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:

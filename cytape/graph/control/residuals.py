@@ -1,15 +1,15 @@
-"""Residuals: what the backward pass of a loop's body reads of its forward pass.
+"""Residuals: what the backward pass of a body of a loop or branch reads of its forward pass.
 
 The gradient of a body is built into one graph with the body. That graph is divided: one part goes
 forward, to the next loop variables and the residuals; the other starts from these and the gradients
 that arrive. What is the same in all iterations is no residual, nor is what costs nothing to compute
-again. Loops that the gradients of inner loops are made of, but that only go forward, belong to the
-first part: so each level of nested loops goes forward once.
+again. Loops and branches that the gradients of inner ones are made of, but that only go forward,
+belong to the first part: so each level goes forward once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from cytape.graph.control.control_ops import CondOp, LoopOp
 from cytape.graph.run.reference import needed_nodes
@@ -23,7 +23,7 @@ from cytape.ops.shared.conform import cast_op
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["extracted", "residuals"]
+__all__ = ["extracted", "read_of", "residuals"]
 
 _SAME, _FORWARD, _LATE, _BACKWARD = range(4)
 
@@ -35,6 +35,7 @@ def residuals(
     first_backward: int,
     results: Sequence[Tensor],
     given: Iterable[Tensor],
+    can_be_told: Callable[[Tensor], bool] = lambda _: True,
 ) -> list[Tensor]:
     """Find what the backward part of a graph has to be told of the forward part.
 
@@ -52,6 +53,8 @@ def residuals(
         Of the gradient.
     given : iterable of Tensor
         Those of the moving arguments that the backward part is told anyway.
+    can_be_told : callable, optional
+        Called with a tensor; what cannot be told is computed again.
 
     Returns
     -------
@@ -68,7 +71,8 @@ def residuals(
             continue
         seen.add(symbol)
         node = graph.node_of(symbol)
-        if kinds[node] == _FORWARD and not _is_free(graph, node):
+        if kinds[node] == _FORWARD and not _is_free(graph, node) and can_be_told(
+                graph.tensor_at(symbol)):
             found[symbol] = None
         else:
             stack += reversed(list(graph.inputs_of(node)))
@@ -145,3 +149,29 @@ def extracted(
         return ConcreteFunction(
             graph.name, part, list(map(part.symbol_of, inputs)),
             [tensors[symbol] for symbol in wanted])
+
+
+def read_of(
+    graph: FunctionGraph, results: Sequence[Tensor], arguments: Sequence[Tensor],
+    fed: Iterable[Tensor] = (),
+) -> list[int]:
+    """List the positions of those arguments that are needed for some results.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        Whose stateful nodes are needed, too.
+    results, arguments : sequence of Tensor
+    fed : iterable of Tensor, optional
+        Further arguments.
+
+    Returns
+    -------
+    list of int
+    """
+    symbols = list(map(graph.symbol_of, arguments))
+    given = {*symbols, *map(graph.symbol_of, fed)}
+    wanted = set(map(graph.symbol_of, results))
+    for node in needed_nodes(graph, list(wanted), given, graph.stateful):
+        wanted.update(graph.inputs_of(node))
+    return [i for i, symbol in enumerate(symbols) if symbol in wanted]

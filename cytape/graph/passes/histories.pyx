@@ -6,7 +6,7 @@ from .rewriting cimport Rewriting, located_as, spec_at
 
 
 def with_histories_merged(subgraph):
-    """Have one loop do what a loop and its history do, which keeps what the gradient reads.
+    """Have one loop, or branch, do what it and its history do, which keeps what a gradient reads.
 
     Parameters
     ----------
@@ -19,11 +19,21 @@ def with_histories_merged(subgraph):
     cdef SymbolicGraph source = subgraph.graph
     cdef Rewriting rewriting
     cdef int32_t node
-    cdef dict loops = {}       # history -> the loop
+    cdef dict loops = {}       # history -> the loop or branch
+    cdef dict branches = {}    # what is called, with what -> the first node that does
     cdef dict first_of = {}
     for node in range(source.n_nodes):
+        if not source.attrs[node]:
+            continue
         if is_history(source, node):
             loops[node] = source.symbols[source.args[source.nodes[node].inputs]].node
+        elif "branches" in source.attrs[node] and not (<Op>source.ops[node]).stateful:
+            called = source.attrs[node]["branches"]
+            operands = operands_of_branches(source, node)
+            branches.setdefault((called, operands), node)
+            branch = branches.get((tuple([body.history_of for body in called]), operands))
+            if branch is not None:
+                loops[node] = branch
     if not loops:
         return subgraph
     rewriting = Rewriting()
@@ -88,9 +98,18 @@ cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
     return True
 
 
+cdef tuple operands_of_branches(SymbolicGraph graph, int32_t node):
+    """The symbols of the predicate, and of what each branch is called with."""
+    cdef int32_t first = graph.nodes[node].inputs, i
+    return (graph.args[first], *[tuple([graph.args[first + i] for i in places])
+                                 for places in graph.attrs[node]["positions"]])
+
+
 cdef int merge(Rewriting rewriting, list chain) except -1:
     """Build the last history in place of the first loop, to go on for as long as that does."""
     cdef SymbolicGraph source = rewriting.source
+    if "branches" in source.attrs[chain[0]]:
+        return merge_branches(rewriting, chain)
     cdef int32_t loop = chain[0], history = chain[len(chain) - 1]
     cdef int32_t n_outputs, n_kept, built, first, i
     cdef Node* row = &source.nodes[loop]
@@ -120,4 +139,32 @@ cdef int merge(Rewriting rewriting, list chain) except -1:
             rewriting.mapping[row.first_output + i] = (
                 first + i if i < n_kept else first + n_outputs + i - n_kept)
         rewriting.note(loop, built)
+    return 0
+
+
+cdef int merge_branches(Rewriting rewriting, list chain) except -1:
+    """Build the last history in place of the first branch; what others return stands first."""
+    cdef SymbolicGraph source = rewriting.source
+    cdef int32_t branch = chain[0], history = chain[len(chain) - 1]
+    cdef int32_t built, first, i
+    cdef Node* row = &source.nodes[history]
+    cdef int32_t* inputs = NULL
+    resize(<void**>&inputs, row.n_inputs + 1, sizeof(int32_t))
+    try:
+        for i in range(row.n_inputs):
+            inputs[i] = rewriting.mapping[source.args[row.inputs + i]]
+        built = rewriting.target.append(
+            <Op>source.ops[history], source.attrs[history], inputs, row.n_inputs, row.n_outputs)
+    finally:
+        release(inputs)
+    located_as(rewriting.target, built, source, branch)
+    rewriting.target.nodes[built].context = source.nodes[branch].context
+    first = rewriting.target.n_symbols
+    for i in range(row.n_outputs):
+        rewriting.target.append_symbol(spec_at(source, row.first_output + i))
+    for branch in chain:
+        row = &source.nodes[branch]
+        for i in range(row.n_outputs):
+            rewriting.mapping[row.first_output + i] = first + i
+        rewriting.note(branch, built)
     return 0

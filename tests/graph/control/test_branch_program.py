@@ -5,6 +5,11 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph.control.conditional import call_branch
+from cytape.graph.control.loops import Loop
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.tensor.state import building_into
 from tests.graph.plans import plan_of
 
 
@@ -38,6 +43,57 @@ def test_branches_of_several_shapes_are_left_to_python():
     for _ in range(3):
         assert f(np.ones(3)).shape == (3,)
         assert f(-np.ones(3)).shape == (1,)
+
+
+@pytest.mark.parametrize("size", [1, 3, 500])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_the_iterations_of_a_loop_leave_is_returned(sign, size):
+    def program(x):
+        y = cytape.cond(
+            cnp.sum(x) > 0, lambda: cnp.sum(rows(x, 5)), lambda: cnp.sum(x * x))
+        return [y, *cytape.gradients(y, [x])]
+
+    def rows(x, n):
+        _, y = cytape.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, cnp.sin(y * 1.5) * x),
+            (cytape.constant(0), x))
+        return y
+
+    plan = branch_plan(program, (size,))
+    x = sign * np.linspace(0.1, 1.0, size)
+    expected = cytape.grad(
+        (lambda x: cnp.sum(rows(x, 5))) if sign > 0 else lambda x: cnp.sum(x * x))(x)
+    for _ in range(3):
+        np.testing.assert_allclose(plan.run([x])[1], expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("which", [True, False])
+def test_stacks_are_returned_from_both_branches_more_than_once(which):
+    body = cytape.function(lambda y: (cnp.sin(y), y * 2.0)).get_concrete_function(
+        cytape.Spec.of((2,), float))
+    parts = []
+    for k in range(2):
+        graph = FunctionGraph("branch", None)
+        with building_into(graph):
+            x = graph.argument((2,), "float64")
+            limit = graph.constant(np.asarray(2 + k, np.int64))
+            _, last, rows = Loop(body, limit, [x], [], []).call()
+            outputs = [rows, graph.constant(np.full((k, 2), 7.0)), rows, last]
+        parts.append(ConcreteFunction("branch", graph, [graph.symbol_of(x)], outputs))
+    outer = cytape.Graph()
+    with outer.as_default():
+        p, x = outer.placeholder("bool", ()), outer.placeholder("float64", (2,))
+        results = call_branch(p, parts, [[x], [x]])
+    plan = plan_of(outer, [p, x], results)
+    assert plan.n_calls == 0
+    start = np.array([0.5, -1.0])
+    values = [start, np.sin(start), np.sin(np.sin(start))][: 2 if which else 3]
+    for _ in range(2):
+        rows, sevens, again, last = plan.run([np.bool_(which), start])
+        np.testing.assert_allclose(rows, 2.0 * np.array(values))
+        np.testing.assert_array_equal(again, rows)
+        np.testing.assert_array_equal(sevens, np.full((0 if which else 1, 2), 7.0))
+        np.testing.assert_allclose(last, np.sin(values[-1]))
 
 
 def test_branches_have_any_number_of_outputs_and_gradients():

@@ -1,4 +1,4 @@
-"""What a loop keeps for its gradient, and how often its body runs."""
+"""What loops and branches keep for their gradients, and how often their bodies run."""
 
 import numpy as np
 import pytest
@@ -46,6 +46,92 @@ def test_a_body_runs_twice_at_most(depth):
         expected = gradient(x)
         np.testing.assert_allclose(expected, slope, rtol=1e-12)
         assert runs["forward"] == n**depth * (1 if inside else 2)
+
+
+def twice(x):
+    return counted(counted(x) * 1.5)
+
+
+def looped(x, step, n=4):
+    _, y = cytape.while_loop(
+        lambda i, y: i < n, lambda i, y: (i + 1, step(i, y)), (cytape.constant(0), x))
+    return y
+
+
+# Each with how often it takes the sine, of a positive and of a negative number.
+BRANCHING = {
+    "cond": (lambda x: cytape.cond(
+        cnp.sum(x) > 0, lambda: twice(x) * x, lambda: counted(x)), 2, 1),
+    "one branch keeps nothing": (lambda x: cytape.cond(
+        cnp.sum(x) > 0, lambda: twice(x), lambda: x * 2.0), 2, 0),
+    "case": (lambda x: cytape.case(
+        [(cnp.sum(x) > 0, lambda: twice(x)), (cnp.sum(x) > -9, lambda: counted(x))],
+        default=lambda: x), 2, 1),
+    "switch_case": (lambda x: cytape.switch_case(
+        cnp.where(cnp.sum(x) < 0, 1, 0),
+        [lambda: twice(x), lambda: twice(counted(x)), lambda: x]), 2, 3),
+    "branch in a branch": (lambda x: cytape.cond(
+        cnp.sum(x) > 0, lambda: counted(cytape.cond(x[0] > 5, lambda: x, lambda: twice(x))),
+        lambda: x * 2.0), 3, 0),
+    "branch in a loop": (lambda x: looped(x, lambda i, y: cytape.cond(
+        i % 4 == 0, lambda: twice(y) * x, lambda: counted(y) + x)), 5, 5),
+    "loop in a branch": (lambda x: cytape.cond(
+        cnp.sum(x) > 0, lambda: looped(x, lambda i, y: twice(y)), lambda: counted(x)), 8, 1),
+    "loop in a branch in a loop": (lambda x: looped(x, lambda i, y: cytape.cond(
+        i % 2 == 0, lambda: looped(y, lambda j, z: counted(z) * x, i + 1),
+        lambda: twice(y))), 8, 8),
+    "loop in a branch of a branch": (lambda x: cytape.cond(
+        cnp.sum(x) > 0, lambda: cytape.cond(x[0] < 5, lambda: looped(x, lambda i, y: counted(y)),
+                                            lambda: x), lambda: x), 4, 0),
+}
+
+
+@pytest.mark.parametrize("extent", [2, None])
+@pytest.mark.parametrize("name", BRANCHING)
+def test_a_branch_runs_once_in_a_traced_gradient(name, extent):
+    f, *counts = BRANCHING[name]
+    signature = [cytape.Spec.of((extent,), float)]
+    inside = cytape.function(
+        cytape.grad(lambda x: cnp.sum(f(x) ** 2)), input_signature=signature)
+    outside = cytape.grad(
+        cytape.function(lambda x: cnp.sum(f(x) ** 2), input_signature=signature))
+    for sign, count in zip((1, -1), counts, strict=True):
+        x = sign * np.array([0.4, 0.7])
+        expected = cytape.grad(lambda x: cnp.sum(f(x) ** 2))(x)
+        for gradient, times in ((inside, 1), (outside, 2)):
+            for _ in range(2):
+                gradient(x)
+            runs["forward"] = 0
+            np.testing.assert_allclose(gradient(x), expected, rtol=1e-12)
+            assert runs["forward"] == times * count
+
+
+@pytest.mark.parametrize("name", BRANCHING)
+def test_higher_orders_of_branches(name):
+    f, *_ = BRANCHING[name]
+
+    def slope(x):
+        return cnp.sum(cytape.grad(lambda x: cnp.sum(f(x) ** 2))(x) ** 2)
+
+    for x in (np.array([0.4, 0.7]), -np.array([0.4, 0.7])):
+        expected = cytape.grad(slope)(x)
+        found = [cytape.function(cytape.grad(slope))(x), cytape.grad(cytape.function(slope))(x),
+                 cytape.function(cytape.jacfwd(slope))(x)]
+        for other in found:
+            np.testing.assert_allclose(other, expected, rtol=1e-10)
+
+
+def test_branches_keep_in_one_place_what_has_one_shape():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", (3,))
+        y = cytape.cond(x[0] > 0, lambda: cnp.sin(cnp.exp(x)), lambda: cnp.tanh(cnp.tanh(x)))
+        cytape.gradients(y, [x])
+    kept = [attrs["branches"] for attrs in graph.attrs if "branches" in attrs]
+    returned = [[branch.graph.spec_of(symbol).shape for symbol in branch.output_symbols[1:]]
+                for branch in kept[1]]
+    # Of the first exp(x); of the second both results of tanh.
+    assert returned == [[(3,), (3,)]] * 2
 
 
 def histories(graph):

@@ -1,9 +1,10 @@
-"""A loop and its history, run as one."""
+"""A loop or a branch, and its history, run as one."""
 
 import numpy as np
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph.control.conditional import call_branch
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.histories import with_histories_merged
 from cytape.graph.run.plan import Plan
@@ -63,3 +64,35 @@ def test_a_loop_whose_results_are_fed_is_not_merged():
         np.testing.assert_allclose(
             [float(y) for y in Plan(after).run(values)],
             [float(y) for y in Plan(fed_too).run(values)], rtol=1e-14)
+
+
+def test_one_branch_stands_for_both():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", ())
+        y = cytape.cond(x > 0, lambda: cnp.sin(cnp.exp(x)), lambda: cnp.cos(x))
+        gradients = cytape.gradients(y, [x])
+    before = Subgraph(graph, (graph.symbol_of(x),), tuple(map(graph.symbol_of, [y, *gradients])))
+    after = with_histories_merged(before)
+    n_branches = [[op.name for op in each.graph.ops].count("Cond") for each in (before, after)]
+    assert n_branches == [3, 2]
+    for value in (0.3, -0.3):
+        expected = [float(y) for y in Plan(before).run([np.array(value)])]
+        assert [float(y) for y in Plan(after).run([np.array(value)])] == expected
+
+
+def test_a_branch_that_is_called_with_something_else_is_not_its_history():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x, p = graph.placeholder("float64", ()), graph.placeholder("bool", ())
+        y = cytape.cond(x > 0, lambda: cnp.sin(cnp.exp(x)), lambda: cnp.cos(x))
+        gradients = cytape.gradients(y, [x])
+    node = next(n for n in range(graph.n_nodes)
+                if any(body.history_of for body in graph.attrs[n].get("branches", ())))
+    other = call_branch(
+        p, graph.attrs[node]["branches"], [[x], [x]])
+    subgraph = Subgraph(
+        graph, (graph.symbol_of(x), graph.symbol_of(p)),
+        tuple(map(graph.symbol_of, [y, *other])))
+    assert gradients
+    assert with_histories_merged(subgraph).graph.ops.count(graph.ops[node]) == 2
