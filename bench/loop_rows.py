@@ -4,6 +4,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
+from bench.peak_memory import peak_of_loop
 from bench.program_rows import call
 from bench.report import Row, multiple
 from bench.timing import Effort, best_seconds
@@ -11,12 +12,12 @@ from bench.timing import Effort, best_seconds
 GROUP = "control flow in graphs"
 
 
-def looped(step, n):
+def looped(step, n, **options):
     """Return a traced function that takes n steps, counted by an integer."""
     @cytape.function
     def loop(x):
         _, y = cytape.while_loop(
-            lambda i, y: i < n, lambda i, y: (i + 1, step(y)), (cytape.constant(0), x))
+            lambda i, y: i < n, lambda i, y: (i + 1, step(y)), (cytape.constant(0), x), **options)
         return cnp.sum(y)
 
     return loop
@@ -51,6 +52,7 @@ def loop_rows(smoke):
     yield row_of_gradient_with_branch(n, effort)
     yield row_of_elements([100, 200] if smoke else [50_000, 100_000], effort)
     yield row_of_writes([100, 200] if smoke else [20_000, 40_000, 100_000, 200_000], effort)
+    yield from rows_of_checkpoints(100 if smoke else 100_000, effort)
 
 
 def row_of_gradient(n, effort):
@@ -144,3 +146,19 @@ def row_of_gradient_with_branch(n, effort):
         [call(cytape.grad(eager), x), warm(gradient, x)], effort)
     return multiple(GROUP, f"gradient of {n:,} branches in a loop, of the eager tape's",
                     baseline, seconds, at_most=0.1)
+
+
+def rows_of_checkpoints(n, effort):
+    x = np.linspace(0.1, 1.0, 8)
+    options = {"auto": 2.0, 100: None}  # checkpoints, and what multiple of the plain time they take
+    plain, *others = [
+        warm(cytape.function(cytape.grad(looped(ten_ops(cnp), n, checkpoints=checkpoints))), x)
+        for checkpoints in (None, *options)]
+    baseline, *seconds = best_seconds([plain, *others], effort)
+    for (checkpoints, at_most), own_seconds in zip(options.items(), seconds, strict=True):
+        yield multiple(
+            GROUP, f"gradient of {n:,} steps, checkpoints={checkpoints!r}, of the plain one's",
+            baseline, own_seconds, at_most=at_most)
+    grown = [max(peak_of_loop(n, checkpoints), 1) for checkpoints in (None, "auto")]
+    yield Row(GROUP, f"peak memory of {n:,} steps, checkpoints='auto', of the plain one's",
+              grown[1] / grown[0], at_most=0.01, details={"plain": grown[0], "auto": grown[1]})

@@ -1,4 +1,4 @@
-"""Peak memory of a deep network's gradient, in a process of its own.
+"""Peak memory of gradients, of a deep network's or a long loop's, in a process of its own.
 
 ``python -m bench.peak_memory LIBRARY LAYERS WIDTH BATCH`` prints by how much the gradient made the
 process grow, as a multiple of the bytes of weights, their gradients and activations together.
@@ -61,6 +61,34 @@ def peak_ratio(library, layers, width, batch):
         env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True, text=True, check=True)
     return float(run.stdout)
+
+
+def peak_of_loop(n_steps, checkpoints):
+    """Return the bytes by which a process grows that computes the gradient of a loop."""
+    program = f"from bench import peak_memory as m; print(m.growth({n_steps}, {checkpoints!r}))"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return int(run.stdout)
+
+
+def growth(n_steps, checkpoints):
+    import cytape
+    import cytape.numpy as cnp
+
+    @cytape.function
+    @cytape.grad
+    def gradient(x, n):
+        _, y = cytape.while_loop(
+            lambda i, _: i < n, lambda i, y: (i + 1, cnp.tanh(y * 0.9 + 0.1) * 1.1),
+            (cytape.constant(0), x), checkpoints=checkpoints)
+        return cnp.sum(y)
+
+    x = np.linspace(0.1, 1.0, 8)
+    for _ in range(2):  # traced, and made a plan
+        gradient(x, np.array(10))
+    before = peak_bytes()
+    gradient(x, np.array(n_steps))
+    return peak_bytes() - before
 
 
 def main(library, layers, width, batch):

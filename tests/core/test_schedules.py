@@ -6,10 +6,12 @@ import pytest
 
 from cytape.core.schedules import (
     Kind,
+    blocks_and_snapshots,
     fewest_advances,
     reversal,
     sweep,
 )
+from cytape.errors import GraphError
 
 
 @functools.lru_cache(None)
@@ -64,8 +66,33 @@ def test_ten_thousand_steps_with_a_hundred_snapshots():
     assert stored[-1] + advances(stored, 10_000, 100) == fewest_advances(10_000, 100) == 24_747
 
 
+@pytest.mark.parametrize(("n_steps", "n_snapshots"), [(1, 1), (30, 2), (500, 7), (999, 10**30)])
+def test_the_first_pass_is_a_part_of_the_reversal_of_a_state(n_steps, n_snapshots):
+    assert advances([0], n_steps, n_snapshots) == fewest_advances(n_steps, n_snapshots)
+
+
+def test_numbers_of_steps_that_are_too_many_for_their_products():
+    n_steps = 1 << 40
+    stored = sweep(n_steps, 3)
+    assert [0, *sorted(set(stored[1:]))] == stored
+    assert stored[-1] < n_steps
+
+
 def test_nothing_is_advanced_where_all_states_fit():
     assert advances(sweep(20, 20), 20, 20) == 0
+
+
+def test_states_that_are_kept_and_iterations_of_a_block():
+    assert blocks_and_snapshots(100_000, None, None, 64, 640) == (100, 1000)
+    assert blocks_and_snapshots(0, None, None, 64, 640) == (1, 1)
+    assert blocks_and_snapshots(10, None, 10**6, 8, 8) == (10, 1)
+    for allowed in (16, 24, 100, 1000, 5000, 70_000):
+        block, states = blocks_and_snapshots(10_000, None, allowed, 8, 8)
+        assert block >= 1
+        assert states >= 1
+        assert 8 * (block + states) <= allowed
+    with pytest.raises(GraphError, match="16 bytes at the least.*memory_budget is 15"):
+        blocks_and_snapshots(10, None, 15, 8, 8)
 
 
 def test_no_steps():

@@ -88,7 +88,8 @@ cdef bint fetches_as(Code branch, Code code, int32_t first_output) except -1:
             if branch.spec(symbol) is not code.spec(first_output + i):
                 return False
         elif rows_of(branch, symbol) != rows_of(code, first_output + i) or not (
-                branch.spec(symbol).known or branch.layout.places[symbol].kind == STACKED):
+                branch.layout.places[symbol].kind == STACKED
+                or branch.spec(symbol).known and branch.moves[i] < 0):
             return False
     return True
 

@@ -10,25 +10,24 @@ The derivatives of that op are those of the gradient that keeps everything.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cytape.core.schedules import Kind, reversal, sweep
-from cytape.errors import GraphError
+from cytape.core.schedules import Kind, blocks_and_snapshots, reversal
+from cytape.graph.control.checkpoint_program import CheckpointedOp
 from cytape.graph.tracing.bodies import Operands, closed, dense, inlined, like, zeros
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.declare import enter
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["Checkpoints", "blocks_and_snapshots", "checkpointed_gradients"]
+__all__ = ["Checkpoints", "checkpointed_gradients", "final_seeds"]
 
 
 class Checkpoints(NamedTuple):
@@ -86,7 +85,7 @@ def checkpointed_gradients(
             variables, same = inputs[:n], inputs[n + len(loop.stacks) :]
             stacks = [_stack_of(graph, x) for x in inputs[n : n + len(loop.stacks)]]
             results: list[Any] = call(limit, variables, stacks, same)
-            seeds: list[Tensor] = []
+            moving: list[Tensor] = []
             found: list[int] = []
             if suffix == "grad":
                 seeds = like(graph, source, [loop.body.input_symbols[i] for i in carried])
@@ -96,21 +95,25 @@ def checkpointed_gradients(
                     + [graph.symbol_of(same[i]) for i in wanted], seeds)
                 found = [i for i, x in zip(wanted, of[len(carried) :], strict=True)
                          if x is not None]
+                sums = like(graph, source, [loop.body.input_symbols[n + len(loop.stacks) + i]
+                                            for i in found])
                 results = [zeros(variables[i]) if x is None else dense(x)
                            for i, x in zip(carried, of, strict=False)]
-                results += [dense(x) for x in of[len(carried) :] if x is not None]
+                results += [total + dense(x) for total, x in zip(
+                    sums, [x for x in of[len(carried) :] if x is not None], strict=True)]
+                moving = seeds + sums
             blocks.append(closed(
-                graph, [limit, *variables, *seeds], stacks + same, loop.stacks + loop.same,
+                graph, [limit, *variables, *moving], stacks + same, loop.stacks + loop.same,
                 results))
     (advance, passed, _), (reverse, passed_back, _) = blocks
     start = final_seeds(loop, finals, gradients, carried)
     operands = Operands(())
+    start += [zeros(loop.same[i]) for i in found]
     operands.tensors = [loop.limit, *loop.variables, *start]
     attrs = {
-        "advance": advance, "reverse": reverse, "n_variables": n, "n_seeds": len(carried),
+        "advance": advance, "reverse": reverse, "n_variables": n, "n_gradients": len(start),
         "advance_inputs": operands.positions(passed),
         "reverse_inputs": operands.positions(passed_back),
-        "summed": operands.positions([loop.same[i] for i in found]),
         "stacks": operands.positions(loop.stacks),
         "residual_bytes": _residual_bytes(reverse), "checkpoints": tuple(checkpoints),
     }
@@ -155,74 +158,23 @@ def _residual_bytes(reverse: ConcreteFunction) -> int:
     return n_bytes
 
 
-def blocks_and_snapshots(
-    n_steps: int, checkpoints: Checkpoints, state_bytes: int, residual_bytes: int
-) -> tuple[int, int]:
-    """Return how many iterations a block has, and how many blocks' states are kept at a time.
-
-    Parameters
-    ----------
-    n_steps : int
-    checkpoints : Checkpoints
-    state_bytes, residual_bytes : int
-        Of the loop variables, and of what an iteration leaves for its gradient.
-
-    Returns
-    -------
-    tuple of int
-
-    Raises
-    ------
-    GraphError
-        If one state, and what one iteration leaves, have more bytes than there may be.
-
-    Examples
-    --------
-    >>> blocks_and_snapshots(10_000, Checkpoints(), 8, 8)
-    (100, 100)
-    >>> blocks_and_snapshots(10_000, Checkpoints(states=7), 8, 8)
-    (1, 7)
-    >>> blocks_and_snapshots(10_000, Checkpoints(nbytes=800), 8, 8)
-    (50, 50)
-    """
-    if checkpoints.states is not None:
-        return 1, checkpoints.states
-    n_steps, state, residual = max(n_steps, 1), max(state_bytes, 1), max(residual_bytes, 1)
-    block = min(max(math.isqrt(n_steps * state // residual), 1), n_steps)
-    allowed = checkpoints.nbytes
-    if allowed is None:
-        return block, -(-n_steps // block)
-    if state + residual > allowed:
-        raise GraphError(
-            f"the gradient of a loop needs {state + residual} bytes at the least, for one state "
-            f"and what one iteration leaves: memory_budget is {allowed}"
-        )
-    # As few repetitions as can be; half of the memory for a block where not all states fit.
-    if state + n_steps * residual <= allowed:
-        return n_steps, 1
-    if block * residual + -(-n_steps // block) * state > allowed:
-        block = max(min(allowed // 2, allowed - state) // residual, 1)
-    return block, min((allowed - block * residual) // state, -(-n_steps // block))
-
-
 def _forward(
     *arrays: Any,
     advance: ConcreteFunction,
     reverse: ConcreteFunction,
     n_variables: int,
-    n_seeds: int,
+    n_gradients: int,
     advance_inputs: tuple[int, ...],
     reverse_inputs: tuple[int, ...],
-    summed: tuple[int, ...],
     stacks: tuple[int, ...],
     residual_bytes: int,
     checkpoints: tuple,
 ) -> list[Any]:
     n_steps, state = int(arrays[0]), list(arrays[1 : 1 + n_variables])
-    gradients = list(arrays[1 + n_variables : 1 + n_variables + n_seeds])
-    sums = [np.zeros_like(arrays[place]) for place in summed]
+    gradients = list(arrays[1 + n_variables : 1 + n_variables + n_gradients])
+    states, nbytes = checkpoints
     block, n_snapshots = blocks_and_snapshots(
-        n_steps, Checkpoints(*checkpoints), sum(x.nbytes for x in state), residual_bytes)
+        n_steps, states, nbytes, sum(x.nbytes for x in state), residual_bytes)
     n_blocks = -(-n_steps // block)
 
     def run(function: ConcreteFunction, moving: list, places: tuple, first: int, last: int) -> list:
@@ -232,11 +184,8 @@ def _forward(
             np.asarray(stop - start, np.int64), *moving,
             *[arrays[i][start:stop] if i in stacks else arrays[i] for i in places]])
 
-    stored = sweep(n_blocks, n_snapshots)
     snapshots = {0: state}
-    for first, last in zip(stored, stored[1:], strict=False):
-        snapshots[last] = run(advance, snapshots[first], advance_inputs, first, last)
-    for kind, step, stop in reversal(stored, n_blocks, n_snapshots):
+    for kind, step, stop in reversal([0], n_blocks, n_snapshots):
         if kind is Kind.RESTORE:
             state = snapshots[step]
         elif kind is Kind.ADVANCE:
@@ -246,11 +195,8 @@ def _forward(
         elif kind is Kind.FREE:
             del snapshots[step]
         else:
-            results = run(reverse, state + gradients, reverse_inputs, step, step + 1)
-            gradients = results[:n_seeds]
-            for total, term in zip(sums, results[n_seeds:], strict=True):
-                total += term.numpy()
-    return [x.numpy() if isinstance(x, Tensor) else np.array(x) for x in gradients] + sums
+            gradients = run(reverse, state + gradients, reverse_inputs, step, step + 1)
+    return [x.numpy() if isinstance(x, Tensor) else np.array(x) for x in gradients]
 
 
 def _shape_rule(*specs: Spec, reverse: ConcreteFunction, **_: Any) -> list[Spec]:
@@ -265,7 +211,7 @@ class _Plain:
         self.inputs = list(map(convert_to_tensor, op.inputs))
         self.trainable = [x.spec.trainable for x in self.inputs]
         attrs = op.attrs
-        reverse, n_first = attrs["reverse"], 1 + attrs["n_variables"] + attrs["n_seeds"]
+        reverse, n_first = attrs["reverse"], 1 + attrs["n_variables"] + attrs["n_gradients"]
         self.graph = FunctionGraph(f"{reverse.name}_derivative", current_graph())
         with self.building():
             self.arguments = [
@@ -320,6 +266,6 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     return plain.call(directions, actual, found)
 
 
-checkpointed_op = general(
+checkpointed_op = enter(CheckpointedOp(
     "CheckpointedGradient", _forward, _vjp, _jvp, shape_rule=_shape_rule,
-    optional_gradients=range(64), optional_tangents=range(1 << 30))
+    optional_gradients=range(64), optional_tangents=range(1 << 30)))

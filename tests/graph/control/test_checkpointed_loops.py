@@ -8,8 +8,6 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import GraphError
-from cytape.graph.control.checkpointed_loops import Checkpoints, blocks_and_snapshots
 
 X, A = np.linspace(0.1, 1.0, 8), np.linspace(0.5, 1.0, 8)
 CHOICES = [{"checkpoints": 1}, {"checkpoints": 3}, {"checkpoints": "auto"},
@@ -99,19 +97,6 @@ def test_random_numbers_and_counters_are_those_of_the_loop():
         np.testing.assert_allclose(np.sum(gradient * X), value)  # linear in x
         found[name] = int(counter)
     assert found == {"plain": 12, "few": 12}
-
-
-def test_states_that_are_kept_and_iterations_of_a_block():
-    assert blocks_and_snapshots(100_000, Checkpoints(), 64, 640) == (100, 1000)
-    assert blocks_and_snapshots(0, Checkpoints(), 64, 640) == (1, 1)
-    assert blocks_and_snapshots(10, Checkpoints(nbytes=10**6), 8, 8) == (10, 1)
-    for allowed in (16, 24, 100, 1000, 5000, 70_000):
-        block, states = blocks_and_snapshots(10_000, Checkpoints(nbytes=allowed), 8, 8)
-        assert block >= 1
-        assert states >= 1
-        assert 8 * (block + states) <= allowed
-    with pytest.raises(GraphError, match="16 bytes at the least.*memory_budget is 15"):
-        blocks_and_snapshots(10, Checkpoints(nbytes=15), 8, 8)
 
 
 @pytest.mark.parametrize(("options", "error", "message"), [

@@ -1,0 +1,3 @@
+from cytape.ops.engine.general_op import GeneralOp
+
+class CheckpointedOp(GeneralOp): ...

@@ -1,0 +1,356 @@
+cimport cython
+from cpython.exc cimport PyErr_SetString
+from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, spend_without_gil
+from cytape.core.memory cimport release, resize
+from cytape.core.schedules cimport (
+    ADVANCE, DONE, OUT_OF_MEMORY, RESTORE, REVERSE, STORE, Reversal, begin_reversal,
+    end_reversal, next_action, store)
+from cytape.graph.run.code cimport Code
+from cytape.graph.run.executor cimport Frame
+from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
+from cytape.graph.run.layout cimport STACKED, Stack, clear_stacks
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.general_op cimport GeneralOp
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL
+from cytape.tensor.buffer cimport Buffer, new_buffer
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+from numpy cimport NPY_INT64, npy_intp
+
+from .nested cimport (
+    Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
+    operand_spec, operands_of, row_bytes_of, rows_of, run_piece)
+
+from cytape.core.schedules import blocks_and_snapshots
+from cytape.errors import GraphError
+
+cdef object graph_error = GraphError
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
+cdef enum:
+    ALIGNMENT = 16
+
+cdef struct Carried:         # a loop variable, or a gradient
+    npy_intp offset, nbytes  # in its record
+    Port into, into_reverse, out
+
+cdef struct Given:           # what is the same in all iterations, or slices of it are given
+    Port port
+    int operand
+    bint is_sliced, is_stack
+    npy_intp row_bytes, extent
+
+
+cdef class CheckpointedOp(GeneralOp):
+    """Goes back through a loop of which few states are kept.
+
+    The inputs are the number of iterations, the start values of the loop variables, gradients of
+    their last values and sums to begin with; then what is the same in all iterations, and stacks.
+    The outputs are what becomes of gradients and sums.
+
+    Attributes of a call: `advance` and `reverse`, each a ConcreteFunction from a number of
+    iterations and loop variables, for the latter also gradients and sums, to what becomes of these;
+    `n_variables` and `n_gradients`; `advance_inputs` and `reverse_inputs`, the positions of what
+    each takes besides; `stacks`, which positions are of stacks; `residual_bytes`, how many an
+    iteration leaves; `checkpoints`, how many states and how many bytes may be kept.
+    """
+
+    def __cinit__(self, *_, **__):
+        self.emitter = <void*>emit_checkpointed
+
+
+cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
+    """Write an instruction for a call of CheckpointedOp, unless Python has to run a part of it."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef dict attrs = code.graph.attrs[node]
+    cdef int n = attrs["n_variables"], m = attrs["n_gradients"], i
+    cdef CheckpointProgram program
+    cdef list symbols = operands_of(code, node), specs
+    cdef int32_t symbol
+    if (symbols is None or code.spec(symbols[0]).type_num != NPY_INT64
+            or code.spec(symbols[0]).size != 1):
+        return False
+    specs = [operand_spec(code, symbol) for symbol in symbols]
+    for i in attrs["stacks"]:
+        specs[i] = rows_of(code, symbols[i])
+    if tuple in map(type, specs[:1 + n + m]) or False in specs:
+        return False
+    program = CheckpointProgram()
+    program.attrs, program.n_inputs = attrs, row.n_inputs
+    program.carried_specs = specs[1:1 + n + m]
+    program.advance = nested_code(
+        attrs["advance"], specs[:1 + n] + [specs[i] for i in attrs["advance_inputs"]], (), 1 + n,
+        0)
+    program.reverse = nested_code(
+        attrs["reverse"], specs[:1 + n + m] + [specs[i] for i in attrs["reverse_inputs"]],
+        (), 1 + n + m, 0)
+    if program.advance is None or program.reverse is None or not program.suits(
+            code, row.first_output):
+        return False
+    program.note_given(code, symbols)
+    symbols = contiguous(code, node, symbols)
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        code.place_output(symbol)
+        symbols.append(symbol)
+    code.subprograms.append(program)
+    code.layout.peak = max(code.layout.peak, code.layout.live + program.peak_bytes)
+    code.emit_operands(node, CONTROL, program, symbols, WORTH_THE_GIL)
+    code.release_temporaries()
+    return True
+
+
+@cython.final
+cdef class CheckpointProgram(Subprogram):
+    cdef Code advance, reverse
+    cdef dict attrs
+    cdef int n_inputs
+    cdef list carried_specs     # of loop variables, then of gradients
+    cdef dict given             # per operand besides these: what `Given` says of it
+
+    cdef bint suits(self, Code code, int32_t first_output) except -1:
+        """Whether the bodies return what they are to be called with."""
+        cdef int n = self.attrs["n_variables"], i
+        for i in range(n):
+            if self.advance.spec(self.advance.fetches[i]) is not self.carried_specs[i]:
+                return False
+        for i in range(len(self.carried_specs) - n):
+            spec = self.carried_specs[n + i]
+            if (self.reverse.spec(self.reverse.fetches[i]) is not spec
+                    or code.spec(first_output + i) is not spec):
+                return False
+        return True
+
+    cdef int note_given(self, Code code, list symbols) except -1:
+        cdef int32_t symbol
+        cdef bint is_stack
+        cdef Code part
+        self.given = {}
+        for i in {*self.attrs["advance_inputs"], *self.attrs["reverse_inputs"]}:
+            symbol = symbols[i]
+            is_stack = code.layout.places[symbol].kind == STACKED
+            is_sliced = i in self.attrs["stacks"]
+            self.given[i] = (
+                is_sliced, is_stack, row_bytes_of(code.spec(symbol)) if is_sliced else 0,
+                code.spec(symbol).dims[0] if is_sliced and not is_stack else 0)
+        for part in (self.advance, self.reverse):
+            self.nbytes += nbytes_of(part)
+            self.peak_bytes = max(self.peak_bytes, part.peak_bytes)
+        for spec in self.carried_specs:
+            self.nbytes += 2 * in_records(spec.nbytes)
+            self.peak_bytes += 2 * in_records(spec.nbytes)
+        return 0
+
+    cdef Runner new_runner(self):
+        cdef CheckpointRunner runner = CheckpointRunner()
+        runner.set_up(self)
+        return runner
+
+
+cdef inline npy_intp in_records(npy_intp nbytes) noexcept:
+    return (nbytes + ALIGNMENT - 1) & ~<npy_intp>(ALIGNMENT - 1)
+
+
+@cython.final
+cdef class CheckpointRunner(Runner):
+    cdef CheckpointProgram program
+    cdef Frame advance_frame, reverse_frame
+    cdef Piece advance, reverse
+    cdef Port advance_limit, reverse_limit
+    cdef int n_variables, n_gradients, n_given_to_advance, n_given
+    cdef Carried* carried       # loop variables, then gradients
+    cdef Given* given           # to the one that goes forward, then to the other
+    cdef npy_intp state_bytes, gradient_bytes
+    cdef Buffer memory          # two records of each
+    cdef char* records[2]
+    cdef char* gradients[2]
+    cdef Reversal schedule
+    cdef int64_t n_steps, n_blocks, block, n_snapshots
+
+    def __dealloc__(self):
+        end_reversal(&self.schedule)
+        release(self.carried)
+        release(self.given)
+
+    cdef int set_up(self, CheckpointProgram program) except -1:
+        cdef int n = program.attrs["n_variables"], m = program.attrs["n_gradients"], i
+        cdef Carried* carried
+        cdef char* data
+        self.program = program
+        self.n_variables, self.n_gradients = n, m
+        self.advance_frame = new_frame(program.advance, &self.advance)
+        self.reverse_frame = new_frame(program.reverse, &self.reverse)
+        feed_port(self.advance_frame, &self.advance_limit, 0)
+        feed_port(self.reverse_frame, &self.reverse_limit, 0)
+        resize(<void**>&self.carried, n + m + 1, sizeof(Carried))
+        for i in range(n + m):
+            carried = self.carried + i
+            carried.nbytes = program.carried_specs[i].nbytes
+            feed_port(self.reverse_frame, &carried.into_reverse, 1 + i)
+            if i < n:
+                feed_port(self.advance_frame, &carried.into, 1 + i)
+                fetch_port(self.advance_frame, &carried.out, i)
+                carried.offset = self.state_bytes
+                self.state_bytes += in_records(carried.nbytes)
+            else:
+                fetch_port(self.reverse_frame, &carried.out, i - n)
+                carried.offset = self.gradient_bytes
+                self.gradient_bytes += in_records(carried.nbytes)
+        self.memory = new_buffer(2 * (self.state_bytes + self.gradient_bytes))
+        data = self.memory.data
+        for i in range(2):
+            self.records[i] = data + i * self.state_bytes
+            self.gradients[i] = data + 2 * self.state_bytes + i * self.gradient_bytes
+        self.n_given_to_advance = <int>len(program.attrs["advance_inputs"])
+        self.n_given = self.n_given_to_advance + <int>len(program.attrs["reverse_inputs"])
+        resize(<void**>&self.given, self.n_given + 1, sizeof(Given))
+        for i, operand in enumerate(program.attrs["advance_inputs"]):
+            self.set_up_given(self.advance_frame, 1 + n + i, self.given + i, operand)
+        for i, operand in enumerate(program.attrs["reverse_inputs"]):
+            self.set_up_given(self.reverse_frame, 1 + n + m + i,
+                              self.given + self.n_given_to_advance + i, operand)
+        return 0
+
+    cdef int set_up_given(self, Frame frame, int k, Given* given, int operand) except -1:
+        feed_port(frame, &given.port, k)
+        given.operand = operand
+        given.is_sliced, given.is_stack, given.row_bytes, given.extent = (
+            self.program.given[operand])
+        return 0
+
+    cdef int run(self, char** data) noexcept nogil:
+        cdef char* snapshots = NULL
+        cdef int failed = NO_MEMORY
+        self.n_steps = (<int64_t*>data[0])[0]
+        if divided(self):
+            return INTERRUPTED
+        if self.n_snapshots <= PY_SSIZE_T_MAX // max(self.state_bytes, 1):
+            snapshots = <char*>malloc(max(self.n_snapshots * self.state_bytes, 1))
+        begin_reversal(&self.schedule, self.n_blocks, self.n_snapshots)
+        if snapshots != NULL and store(&self.schedule, 0):
+            failed = self.follow(data, snapshots)
+        end_reversal(&self.schedule)
+        free(snapshots)
+        clear_stacks(self.advance.stacks, self.advance.n_stacks)
+        clear_stacks(self.reverse.stacks, self.reverse.n_stacks)
+        return failed
+
+    cdef int follow(self, char** data, char* snapshots) noexcept nogil:
+        """Do what the schedule says."""
+        cdef char* present = snapshots
+        cdef int64_t effort = 0
+        cdef int i, kind, failed = 0
+        cdef int turn = 0, turn_of_gradients = 0
+        cdef Reversal* schedule = &self.schedule
+        cdef Carried* carried
+        for i in range(self.n_variables + self.n_gradients):
+            carried = self.carried + i
+            memcpy((snapshots if i < self.n_variables else self.gradients[0]) + carried.offset,
+                   data[1 + i], carried.nbytes)
+        for i in range(self.n_given):
+            if not self.given[i].is_sliced:
+                give(&self.given[i].port, data[self.given[i].operand])
+        while not failed:
+            kind = next_action(schedule)
+            if kind == RESTORE:
+                present = snapshots + (schedule.n_kept - 1) * self.state_bytes
+            elif kind == STORE:
+                memcpy(snapshots + (schedule.n_kept - 1) * self.state_bytes, present,
+                       self.state_bytes)
+            elif kind == ADVANCE:
+                failed = self.go_forward(data, present, self.records[turn])
+                present = self.records[turn]
+                turn = 1 - turn
+                if not failed:
+                    failed = spend_without_gil(&effort, self.advance.effort)
+            elif kind == REVERSE:
+                failed = self.go_back(data, present, turn_of_gradients)
+                turn_of_gradients = 1 - turn_of_gradients
+                if not failed:
+                    failed = spend_without_gil(&effort, self.reverse.effort)
+            elif kind == OUT_OF_MEMORY:
+                return NO_MEMORY
+            elif kind == DONE:
+                break
+        if failed:
+            return failed
+        for i in range(self.n_gradients):
+            carried = self.carried + self.n_variables + i
+            memcpy(data[self.program.n_inputs + i],
+                   self.gradients[turn_of_gradients] + carried.offset, carried.nbytes)
+        return 0
+
+    cdef int go_forward(self, char** data, char* present, char* next) noexcept nogil:
+        cdef int64_t first = self.schedule.step * self.block
+        cdef int64_t n = min(self.schedule.end * self.block, self.n_steps) - first
+        cdef Carried* carried
+        cdef int i
+        give(&self.advance_limit, <char*>&n)
+        for i in range(self.n_variables):
+            carried = self.carried + i
+            give(&carried.into, present + carried.offset)
+            give(&carried.out, next + carried.offset)
+        for i in range(self.n_given_to_advance):
+            if self.given[i].is_sliced and not give_rows(&self.given[i], data, first, n):
+                return no_such_rows()
+        return run_piece(&self.advance)
+
+    cdef int go_back(self, char** data, char* present, int turn) noexcept nogil:
+        cdef int64_t first = self.schedule.step * self.block
+        cdef int64_t n = min(first + self.block, self.n_steps) - first
+        cdef Carried* carried
+        cdef int i
+        give(&self.reverse_limit, <char*>&n)
+        for i in range(self.n_variables):
+            carried = self.carried + i
+            give(&carried.into_reverse, present + carried.offset)
+        for i in range(self.n_variables, self.n_variables + self.n_gradients):
+            carried = self.carried + i
+            give(&carried.into_reverse, self.gradients[turn] + carried.offset)
+            give(&carried.out, self.gradients[1 - turn] + carried.offset)
+        for i in range(self.n_given_to_advance, self.n_given):
+            if self.given[i].is_sliced and not give_rows(&self.given[i], data, first, n):
+                return no_such_rows()
+        return run_piece(&self.reverse)
+
+
+ctypedef int (*quiet_t)(CheckpointRunner) noexcept  # whoever calls it passes the error on
+
+
+cdef int divided(CheckpointRunner runner) noexcept with gil:
+    return (<quiet_t>divide)(runner)
+
+
+cdef int divide(CheckpointRunner runner) except -1:
+    """Divide the iterations into blocks; say how many states to keep."""
+    cdef dict attrs = runner.program.attrs
+    states, nbytes = attrs["checkpoints"]
+    block, n_snapshots = blocks_and_snapshots(
+        runner.n_steps, states, nbytes, runner.state_bytes, attrs["residual_bytes"])
+    runner.block = block
+    runner.n_blocks = (runner.n_steps + runner.block - 1) // runner.block
+    runner.n_snapshots = min(n_snapshots, max(runner.n_blocks, 1))
+    return 0
+
+
+cdef bint give_rows(Given* given, char** data, int64_t first, int64_t n) noexcept nogil:
+    """Give a body some rows of a stack; False: there are none."""
+    cdef char* rows = data[given.operand]
+    cdef npy_intp extent = given.extent
+    cdef Stack piece
+    if given.is_stack:
+        extent = (<Stack*>rows).count
+        rows = (<Stack*>rows).data
+    if first + n > extent:
+        return False
+    piece.data, piece.count, piece.capacity = rows + first * given.row_bytes, n, 0
+    give(&given.port, <char*>&piece)
+    return True
+
+
+cdef int no_such_rows() noexcept with gil:
+    PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
+    return INTERRUPTED
