@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from cytape.ops.shared.grouping import may_agree
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
 
-__all__ = ["check_branches", "check_call", "check_loop"]
+__all__ = ["LoopAttributes", "check_branches", "check_call", "check_loop", "is_ragged"]
 
 
 def check_call(what: str, body: Any, specs: Sequence[Spec]) -> None:
@@ -112,38 +113,43 @@ def check_branches(specs: Sequence[Spec], branches: Any, positions: Any, assigne
     _require(len(outputs[0]) >= n_given, "the branches do not return what their nodes found")
 
 
-def check_loop(
-    specs: Sequence[Spec],
-    body: Any,
-    condition: Any,
-    n_variables: Any,
-    n_stacks: Any,
-    body_inputs: Any,
-    condition_inputs: Any,
-    reverse: Any,
-    ragged_stacks: Any,
-    ragged_kept: Any,
-    assigned: Any,
-) -> None:
+@dataclass
+class LoopAttributes:
+    """The attributes of a call of `LoopOp`, which may be anything where a file says them."""
+
+    body: Any
+    condition: Any
+    n_variables: Any
+    n_stacks: Any
+    body_inputs: Any
+    condition_inputs: Any
+    reverse: Any
+    ragged_stacks: Any = ()
+    ragged_kept: Any = ()
+    checkpoints: Any = None
+    assigned: Any = None  # of a stateful one
+
+
+def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> None:
     """Raise if a call of LoopOp is not valid.
 
     Parameters
     ----------
     specs : sequence of Spec
         Of its inputs.
-    body, condition, n_variables, n_stacks, body_inputs, condition_inputs : object
-    reverse, ragged_stacks, ragged_kept, assigned : object
-        Its attributes; `assigned` is None where it has none.
+    call : LoopAttributes
 
     Raises
     ------
     GraphError
     """
+    body, condition = call.body, call.condition
+    n_variables, n_stacks, ragged_stacks = call.n_variables, call.n_stacks, call.ragged_stacks
     for number in (n_variables, n_stacks):
         _require(type(number) is int and number >= 0, f"{number!r} is no number of inputs")
-    _require(type(reverse) is bool, f"reverse must be True or False, got {reverse!r}")
-    _check_assigned(assigned)
-    for positions in (body_inputs, condition_inputs):
+    _require(type(call.reverse) is bool, f"reverse must be True or False, got {call.reverse!r}")
+    _check_assigned(call.assigned)
+    for positions in (call.body_inputs, call.condition_inputs):
         _check_positions(positions, len(specs))
     _check_positions(ragged_stacks, n_stacks)
     _require(
@@ -162,19 +168,19 @@ def check_loop(
         _slice_spec(stack, i in ragged_stacks)
         for i, stack in enumerate(specs[1 + n_variables : first_lengths])
     ]
-    check_call("the body", body, variables + slices + [specs[i] for i in body_inputs])
+    check_call("the body", body, variables + slices + [specs[i] for i in call.body_inputs])
     carried = list(map(body.graph.spec_of, body.input_symbols[:n_variables]))
     outputs = list(map(body.graph.spec_of, body.output_symbols))
-    n_given = 0 if assigned is None else len(given_symbols(body.graph))
+    n_given = 0 if call.assigned is None else len(given_symbols(body.graph))
     _require(
         len(outputs) >= n_variables + n_given,
         f"the body returns {len(outputs)} tensors, less than loop variables and what its nodes "
         "found")
     _check_specs("the loop carries", carried, outputs[:n_variables])
-    _check_ragged(outputs[n_variables:], ragged_kept)
+    _check_ragged(outputs[n_variables:], call.ragged_kept)
     if condition is not None:
         check_call(
-            "the condition", condition, carried + [specs[i] for i in condition_inputs])
+            "the condition", condition, carried + [specs[i] for i in call.condition_inputs])
         _require(len(condition.output_symbols) == 1, "the condition does not return one tensor")
         _check_predicate(
             "what the condition returns", condition.graph.spec_of(condition.output_symbols[0]))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +23,15 @@ from cytape.graph.control.checkpointed_loops import (
     checkpointed_gradients,
     final_seeds,
 )
-from cytape.graph.control.checks import check_loop, is_ragged
+from cytape.graph.control.checks import LoopAttributes, check_loop, is_ragged
 from cytape.graph.control.control_ops import LoopOp, kept_arrays, slices_of
-from cytape.graph.control.residuals import extracted, read_of, residuals
+from cytape.graph.control.residuals import (
+    can_be_stacked,
+    extracted,
+    read_of,
+    residuals,
+    taken_apart,
+)
 from cytape.graph.tracing.bodies import (
     REPEATED,
     Operands,
@@ -168,72 +174,49 @@ def _given_before_same(body: ConcreteFunction, n_same: int, n_given: int) -> Con
     return ConcreteFunction(body.name, body.graph, ordered, body.outputs)
 
 
-def _forward(
-    *arrays: Any,
-    body: ConcreteFunction,
-    condition: ConcreteFunction | None,
-    n_variables: int,
-    n_stacks: int,
-    body_inputs: tuple[int, ...],
-    condition_inputs: tuple[int, ...],
-    reverse: bool,
-    ragged_stacks: tuple[int, ...] = (),
-    ragged_kept: tuple[int, ...] = (),
-    checkpoints: Any = None,
-    assigned: Any = (),
-) -> list[Any]:
-    limit, variables = int(arrays[0]), list(arrays[1 : 1 + n_variables])
-    slices = slices_of(list(arrays[1 + n_variables :]), n_stacks, ragged_stacks)
-    same = [arrays[i] for i in body_inputs]
-    same_for_condition = [arrays[i] for i in condition_inputs]
+def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
+    call = LoopAttributes(**attrs)
+    body, condition, n = call.body, call.condition, call.n_variables
+    limit, variables = int(arrays[0]), list(arrays[1 : 1 + n])
+    slices = slices_of(list(arrays[1 + n :]), call.n_stacks, call.ragged_stacks)
+    same = [arrays[i] for i in call.body_inputs]
+    same_for_condition = [arrays[i] for i in call.condition_inputs]
     count, kept = 0, []
     while count < limit and (
         condition is None
         or computed(condition, _leading(condition, variables, same_for_condition))[0]
     ):
-        place = limit - 1 - count if reverse else count
+        place = limit - 1 - count if call.reverse else count
         results = computed(body, [*variables, *[part[place] for part in slices], *same])
-        variables = results[:n_variables]
-        kept.append(list(map(np.asarray, results[n_variables:])))
+        variables = results[:n]
+        kept.append(list(map(np.asarray, results[n:])))
         count += 1
-    if reverse:
+    if call.reverse:
         kept.reverse()
-    specs = [body.graph.spec_of(symbol) for symbol in body.output_symbols[n_variables:]]
-    return [np.asarray(count, np.int64), *variables, *kept_arrays(kept, specs, ragged_kept)]
+    specs = [body.graph.spec_of(symbol) for symbol in body.output_symbols[n:]]
+    return [np.asarray(count, np.int64), *variables, *kept_arrays(kept, specs, call.ragged_kept)]
 
 
 def _leading(condition: ConcreteFunction, variables: list, same: list) -> list:
     return [*variables[: len(condition.input_symbols) - len(same)], *same]
 
 
-def _shape_rule(
-    *specs: Spec,
-    body: ConcreteFunction,
-    condition: ConcreteFunction | None,
-    n_variables: int,
-    n_stacks: int,
-    body_inputs: tuple[int, ...],
-    condition_inputs: tuple[int, ...],
-    reverse: bool,
-    ragged_stacks: tuple[int, ...] = (),
-    ragged_kept: tuple[int, ...] = (),
-    assigned: Any = None,
-    **_: Any,
-) -> list[Spec]:
-    check_loop(specs, body, condition, n_variables, n_stacks, body_inputs, condition_inputs,
-               reverse, ragged_stacks, ragged_kept, assigned)
+def _shape_rule(*specs: Spec, **attrs: Any) -> list[Spec]:
+    call = LoopAttributes(**attrs)
+    check_loop(specs, call)
+    body, n = call.body, call.n_variables
     stacks = []
-    for i, symbol in enumerate(body.output_symbols[n_variables:]):
+    for i, symbol in enumerate(body.output_symbols[n:]):
         spec = body.graph.spec_of(symbol)
         shape: Any = spec.shape
         if shape is not None:
-            shape = (None, *tuple(shape)[1 if i in ragged_kept else 0 :])
+            shape = (None, *tuple(shape)[1 if i in call.ragged_kept else 0 :])
         stacks.append(symbolic_spec(shape, spec.dtype))
     return [
         Spec.of((), np.int64),
-        *[_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n_variables]],
+        *[_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]],
         *stacks,
-        *[symbolic_spec((None,), np.int64) for _ in ragged_kept],
+        *[symbolic_spec((None,), np.int64) for _ in call.ragged_kept],
     ]
 
 
@@ -249,87 +232,176 @@ def _view(op: Any) -> Loop:
 
 def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     loop = _view(op)
-    body, source, n = loop.body, loop.body.graph, len(loop.variables)
-    first_same = n + len(loop.stacks)
+    body, n = loop.body, len(loop.variables)
     n_own_stacks = op.attrs["n_stacks"]
     positions = [*range(1, 1 + n), *range(1 + n, 1 + n + n_own_stacks),
                  *[None] * (len(loop.stacks) - n_own_stacks), *op.attrs["body_inputs"]]
-    trainable = [source.spec_of(symbol).trainable for symbol in body.input_symbols]
+    trainable = [body.graph.spec_of(symbol).trainable for symbol in body.input_symbols]
     carried = [i for i in range(n) if trainable[i]]
     wanted = [i for i in range(n, len(positions))
               if trainable[i] and positions[i] is not None and op.needs[positions[i]]]
     kept = [i for i in range(n, len(body.output_symbols)) if gradients[1 + i] is not None]
     if op.attrs["checkpoints"] is not None and not kept and not n_own_stacks and not loop.lengths:
         return _checkpointed_vjp(op, loop, gradients, positions, wanted)
-
-    graph = FunctionGraph(f"{body.name}_grad", current_graph())
-    with unrecorded(), building_into(graph):
-        inputs = like(graph, source, body.input_symbols)
-        seeds = like(graph, source, [body.input_symbols[i] for i in carried])
-        more_seeds = like(graph, source, [body.output_symbols[i] for i in kept])
-        outputs = inlined(body, graph, inputs)
-        first_backward = graph.n_nodes
-        found = symbolic_gradients(
-            graph, [graph.symbol_of(outputs[i]) for i in carried + kept],
-            [graph.symbol_of(inputs[i]) for i in carried + wanted], seeds + more_seeds)
-        next_seeds = [zeros(inputs[i]) if gradient is None else dense(gradient)
-                      for i, gradient in zip(carried, found, strict=False)]
-        of_wanted = {i: gradient for i, gradient in zip(wanted, found[len(carried) :], strict=True)
-                     if gradient is not None}
-        summed = [i for i in of_wanted if i >= first_same]
-        sliced = [i for i in of_wanted if i < first_same]
-        sums = like(graph, source, [body.input_symbols[i] for i in summed])
-        results = [in_graph(graph, x) for x in (
-            *next_seeds,
-            *[total + dense(of_wanted[i]) for total, i in zip(sums, summed, strict=True)],
-            *[dense(of_wanted[i]) for i in sliced])]
-        told = residuals(graph, inputs[:first_same], seeds + sums + more_seeds,
-                         first_backward, results, inputs[n:first_same] + more_seeds)
-        # What the parts take from outside is the same in all iterations, too.
-        captured = [graph.tensor_at(symbol) for _, symbol in graph.captures]
-        same, actual_same = inputs[first_same:] + captured, [
-            *loop.same, *[tensor for tensor, _ in graph.captures]]
-    kept_arrived = [convert_to_tensor(gradients[1 + i]) for i in kept]
-    all_kept = len(body.output_symbols) - n
-    history: list[Tensor] = []
-    if told:
-        forward = extracted(
-            graph, inputs[:first_same] + same, [in_graph(graph, x) for x in outputs] + told)
-        if not captured:
-            forward.history_of = body
-        again = Loop(forward, loop.limit, loop.variables, loop.stacks, actual_same,
-                     lengths=loop.lengths, reverse=loop.reverse,
-                     ragged_kept=loop.ragged_kept + ragged_places(forward, n, all_kept))
-        history = again.call()
-        ragged = dict(zip(again.ragged_kept, history[1 + len(forward.output_symbols) :],
-                          strict=True))
-    else:
-        ragged = dict(zip(loop.ragged_kept, op.outputs[1 + n + all_kept :], strict=False))
-    # Stacks: the residuals, the slices that the loop took itself, and gradients of what it kept.
-    parts = told + inputs[n:first_same] + more_seeds
-    stacks = [*history[1 + n + all_kept : 1 + n + all_kept + len(told)], *loop.stacks,
-              *kept_arrived]
-    lengths = {i: ragged[all_kept + i] for i in range(len(told)) if all_kept + i in ragged}
-    lengths |= {len(told) + i: x for i, x in loop.lengths.items()}
-    lengths |= {len(told) + len(loop.stacks) + i: convert_to_tensor(ragged[k - n])
-                for i, k in enumerate(kept) if k - n in ragged}
-    used = read_of(graph, results, parts + same, seeds + sums)
-    used_parts = [i for i in used if i < len(parts)]
-    used_same = [i - len(parts) for i in used if i >= len(parts)]
-    backward = extracted(
-        graph, [*seeds, *sums, *[parts[i] for i in used_parts], *[same[i] for i in used_same]],
-        results, graph.stateful)
-    start = final_seeds(loop, op.outputs[1:], gradients[1:], carried)
-    results = Loop(
-        backward, loop.limit, start + [zeros(loop.arguments[i]) for i in summed],
-        [stacks[i] for i in used_parts], [actual_same[i] for i in used_same],
-        lengths={place: lengths[i] for place, i in enumerate(used_parts) if i in lengths},
-        ragged_kept=tuple(place for place, i in enumerate(sliced) if i - n in loop.lengths),
-        reverse=not loop.reverse).call()[1:]
+    gradient = _BodyGradient(loop, carried, wanted, kept)
+    told, lengths_of_kept = gradient.history(op.outputs)
+    arrived = [
+        _Told(seed, [seed], [convert_to_tensor(gradients[1 + i])], [lengths_of_kept.get(i - n)])
+        for seed, i in zip(gradient.seeds_of_kept, kept, strict=True)]
+    results = gradient.go_back(
+        told + arrived, final_seeds(loop, op.outputs[1:], gradients[1:], carried))
     by_position: list[Tensor | None] = [None] * len(op.inputs)
-    for i, gradient in zip(carried + summed + sliced, results, strict=False):
-        by_position[positions[i]] = added(by_position[positions[i]], gradient)
+    for i, result in zip(carried + gradient.summed + gradient.sliced, results, strict=False):
+        by_position[positions[i]] = added(by_position[positions[i]], result)
     return by_position
+
+
+class _Told(NamedTuple):
+    """What the backward part of a body's gradient is told, a slice of a stack in each iteration.
+
+    Attributes
+    ----------
+    tensor : Tensor
+    arguments : list of Tensor
+        What says it: the tensor itself, or its elements and its shape.
+    stacks : list of Tensor
+        Of these.
+    lengths : list of Tensor or None
+        Of the slices of each stack, if they differ.
+    """
+
+    tensor: Tensor
+    arguments: list[Tensor]
+    stacks: list[Tensor]
+    lengths: list[Tensor | None]
+
+
+class _BodyGradient:
+    """The gradient of a loop's body, in one graph with the body.
+
+    Parameters
+    ----------
+    loop : Loop
+    carried, wanted, kept : list of int
+        Which loop variables, and which other inputs, need gradients; for which outputs besides the
+        loop variables there are any.
+
+    Attributes
+    ----------
+    seeds_of_kept : list of Tensor
+        Stand for these.
+    summed, sliced : list of int
+        Of which inputs that are the same in all iterations, and of which slices, there are results.
+    """
+
+    def __init__(
+        self, loop: Loop, carried: list[int], wanted: list[int], kept: list[int]
+    ) -> None:
+        self.loop, body, source, n = loop, loop.body, loop.body.graph, len(loop.variables)
+        first_same = n + len(loop.stacks)
+        self.graph = graph = FunctionGraph(f"{body.name}_grad", current_graph())
+        with unrecorded(), building_into(graph):
+            inputs = like(graph, source, body.input_symbols)
+            seeds = like(graph, source, [body.input_symbols[i] for i in carried])
+            self.seeds_of_kept = like(graph, source, [body.output_symbols[i] for i in kept])
+            self.outputs = inlined(body, graph, inputs)
+            first_backward = graph.n_nodes
+            found = symbolic_gradients(
+                graph, [graph.symbol_of(self.outputs[i]) for i in carried + kept],
+                [graph.symbol_of(inputs[i]) for i in carried + wanted], seeds + self.seeds_of_kept)
+            next_seeds = [zeros(inputs[i]) if gradient is None else dense(gradient)
+                          for i, gradient in zip(carried, found, strict=False)]
+            of_wanted = {i: dense(gradient)
+                         for i, gradient in zip(wanted, found[len(carried) :], strict=True)
+                         if gradient is not None}
+            self.summed = [i for i in of_wanted if i >= first_same]
+            self.sliced = [i for i in of_wanted if i < first_same]
+            sums = like(graph, source, [body.input_symbols[i] for i in self.summed])
+            self.results = [in_graph(graph, x) for x in (
+                *next_seeds,
+                *[total + of_wanted[i] for total, i in zip(sums, self.summed, strict=True)],
+                *[of_wanted[i] for i in self.sliced])]
+            self._carried = seeds + sums
+            slices = inputs[n:first_same]
+            told = residuals(
+                graph, inputs[:first_same], self._carried + self.seeds_of_kept, first_backward,
+                self.results, slices + self.seeds_of_kept)
+            self._told = [(x, [x] if can_be_stacked(x.spec) else taken_apart(x)) for x in told]
+        self._moving, self._slices = inputs[:first_same], slices
+        # What the parts take from outside is the same in all iterations, too.
+        self._has_captures = bool(graph.captures)
+        self._same = inputs[first_same:] + [
+            graph.tensor_at(symbol) for _, symbol in graph.captures]
+        self._actual_same = [*loop.same, *[tensor for tensor, _ in graph.captures]]
+
+    def history(self, outputs: Sequence[Any]) -> tuple[list[_Told], dict[int, Tensor]]:
+        """Go forward once more, if that leaves anything.
+
+        Parameters
+        ----------
+        outputs : sequence of Tensor
+            Of the loop.
+
+        Returns
+        -------
+        told : list of _Told
+            All that the backward part is told, but for the gradients of what was kept.
+        lengths : dict of int to Tensor
+            Of what the loop kept.
+        """
+        loop, n = self.loop, len(self.loop.variables)
+        n_kept = len(self.outputs) - n
+        told = [_Told(x, [x], [loop.stacks[k]], [loop.lengths.get(k)])
+                for k, x in enumerate(self._slices)]
+        arguments = [x for _, parts in self._told for x in parts]
+        if not arguments:
+            return told, dict(zip(
+                loop.ragged_kept, map(convert_to_tensor, outputs[1 + n + n_kept :]), strict=False))
+        forward = extracted(
+            self.graph, self._moving + self._same,
+            [in_graph(self.graph, x) for x in self.outputs] + arguments)
+        if not self._has_captures:
+            forward.history_of = loop.body
+        again = Loop(forward, loop.limit, loop.variables, loop.stacks, self._actual_same,
+                     lengths=loop.lengths, reverse=loop.reverse,
+                     ragged_kept=loop.ragged_kept + ragged_places(forward, n, n_kept))
+        history = again.call()[1 + n :]
+        lengths = dict(zip(again.ragged_kept, history[n_kept + len(arguments) :], strict=True))
+        place = n_kept
+        of_residuals = []
+        for x, parts in self._told:
+            places = range(place, place + len(parts))
+            of_residuals.append(_Told(
+                x, parts, [history[i] for i in places], [lengths.get(i) for i in places]))
+            place += len(parts)
+        return of_residuals + told, lengths
+
+    def go_back(self, told: list[_Told], start: list[Tensor]) -> list[Tensor]:
+        """Go backward over what there is to be told; return all results.
+
+        Parameters
+        ----------
+        told : list of _Told
+        start : list of Tensor
+            The gradients of the last values of loop variables.
+        """
+        loop, graph = self.loop, self.graph
+        used = read_of(graph, self.results, [x.tensor for x in told] + self._same, self._carried)
+        stacks = [stack for i in used if i < len(told) for stack in zip(*told[i][1:], strict=True)]
+        same = [i - len(told) for i in used if i >= len(told)]
+        backward = extracted(
+            graph,
+            [*self._carried, *[argument for argument, _, _ in stacks],
+             *[self._same[i] for i in same]],
+            self.results, graph.stateful,
+            {x.tensor: x.arguments for x in told if len(x.arguments) > 1})
+        return Loop(
+            backward, loop.limit, start + [zeros(loop.arguments[i]) for i in self.summed],
+            [stack for _, stack, _ in stacks], [self._actual_same[i] for i in same],
+            lengths={i: x for i, (_, _, x) in enumerate(stacks) if x is not None},
+            ragged_kept=tuple(place for place, i in enumerate(self.sliced)
+                              if i - len(loop.variables) in loop.lengths),
+            reverse=not loop.reverse).call()[1:]
 
 
 def _checkpointed_vjp(

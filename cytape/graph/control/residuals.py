@@ -9,8 +9,12 @@ belong to the first part: so each level goes forward once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+import numpy as np
+
+from cytape.graph.control.checks import is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp
 from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.bodies import like
@@ -18,12 +22,14 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
 from cytape.ops.creation import identity_op, stop_gradient_op
+from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.shared.conform import cast_op
+from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["extracted", "read_of", "residuals"]
+__all__ = ["can_be_stacked", "extracted", "read_of", "residuals", "taken_apart"]
 
 _SAME, _FORWARD, _LATE, _BACKWARD = range(4)
 
@@ -121,9 +127,46 @@ def _is_free(graph: FunctionGraph, node: int) -> bool:
     return operand.known and result.known and operand.nbytes <= result.nbytes
 
 
+def can_be_stacked(spec: Spec) -> bool:
+    """Return whether slices of a spec make a stack: they differ in the number of rows at most.
+
+    Examples
+    --------
+    >>> shapes = (2,), (None, 2), (2, None), None
+    >>> [can_be_stacked(symbolic_spec(shape, float)) for shape in shapes]
+    [True, True, False, False]
+    """
+    return spec.known or is_ragged(spec) and None not in tuple(spec.shape)[1:]
+
+
+def taken_apart(x: Tensor) -> list[Tensor]:
+    """Return the elements and the shape of a tensor: both can be stacked."""
+    return [elements_op(x), shape_op(x)]
+
+
+def _put_together(x: Tensor, elements: Tensor, shape: Tensor) -> Tensor:
+    extents: Any = x.spec.shape
+    return whole_op(elements, shape, extents=None if extents is None else tuple(extents))
+
+
+shape_op = nondifferentiable(
+    "Shape", lambda x: np.asarray(np.shape(x), np.int64),
+    shape_rule=lambda x: symbolic_spec((None if x.shape is None else len(x.shape),), np.int64))
+elements_op: Any = general(
+    "Elements", lambda x: np.ravel(x),
+    vjp=lambda op, g: _put_together(op.inputs[0], g, shape_op(op.inputs[0])),
+    jvp=lambda op, tangent: elements_op(tangent),
+    shape_rule=lambda x: symbolic_spec((None,), x.dtype))
+whole_op: Any = general(
+    "Whole", lambda elements, shape, *, extents: np.reshape(elements, shape),
+    vjp=lambda op, g: (elements_op(g), None), saved_inputs=(1,), optional_tangents=(1,),
+    jvp=lambda op, tangent, _: whole_op(tangent, op.inputs[1], **op.attrs),
+    shape_rule=lambda elements, shape, *, extents: symbolic_spec(extents, elements.dtype))
+
+
 def extracted(
     graph: FunctionGraph, arguments: Sequence[Tensor], outputs: Sequence[Tensor],
-    keep: Sequence[int] = (),
+    keep: Sequence[int] = (), apart: Mapping[Tensor, Sequence[Tensor]] | None = None,
 ) -> ConcreteFunction:
     """Return a body that computes some tensors of a graph from others.
 
@@ -133,6 +176,8 @@ def extracted(
     arguments, outputs : sequence of Tensor
     keep : sequence of int, optional
         Nodes that are to run, too, for what they do.
+    apart : dict of Tensor to sequence of Tensor, optional
+        What is not computed but put together, of two of the arguments: see `taken_apart`.
 
     Returns
     -------
@@ -140,11 +185,16 @@ def extracted(
     """
     symbols = list(map(graph.symbol_of, arguments))
     wanted = list(map(graph.symbol_of, outputs))
-    nodes = needed_nodes(graph, wanted, set(symbols), keep)
+    wholes = {graph.symbol_of(x): (x, list(map(graph.symbol_of, parts)))
+              for x, parts in (apart or {}).items()}
+    nodes = needed_nodes(graph, wanted, {*symbols, *wholes}, keep)
     part = FunctionGraph(graph.name, current_graph())
     with unrecorded(), building_into(part):
         inputs = like(part, graph, symbols)
         tensors = dict(zip(symbols, inputs, strict=True))
+        for symbol, (x, parts) in wholes.items():
+            if parts[0] in tensors:
+                tensors[symbol] = _put_together(x, *[tensors[part] for part in parts])
         inline(graph, tensors, part, lambda op, attrs, _: part.changed(op, attrs), nodes)
         return ConcreteFunction(
             graph.name, part, list(map(part.symbol_of, inputs)),

@@ -5,7 +5,13 @@ import pytest
 
 import cytape
 from cytape.errors import GraphError
-from cytape.graph.control.checks import check_branches, check_call, check_loop, is_ragged
+from cytape.graph.control.checks import (
+    LoopAttributes,
+    check_branches,
+    check_call,
+    check_loop,
+    is_ragged,
+)
 from cytape.tensor.spec import Spec, symbolic_spec
 
 COUNT, BOOL = Spec.of((), np.int64), Spec.of((), np.bool_)
@@ -30,12 +36,16 @@ RAGGED_LOOP = {
     "ragged_stacks": (0,), "ragged_kept": (0,)}
 
 
+def check(specs, **attrs):
+    check_loop(specs, LoopAttributes(**attrs))
+
+
 def test_what_fits():
-    check_loop(**LOOP)
-    check_loop(**{**LOOP, "condition": None, "reverse": True})
-    check_loop(**{**LOOP, "specs": [COUNT, SCALAR, ROWS]})
-    check_loop(**{**LOOP, "specs": [COUNT, SCALAR, ROW], "n_stacks": 0, "body_inputs": (2,)})
-    check_loop(**RAGGED_LOOP)
+    check(**LOOP)
+    check(**{**LOOP, "condition": None, "reverse": True})
+    check(**{**LOOP, "specs": [COUNT, SCALAR, ROWS]})
+    check(**{**LOOP, "specs": [COUNT, SCALAR, ROW], "n_stacks": 0, "body_inputs": (2,)})
+    check(**RAGGED_LOOP)
     check_branches([BOOL, SCALAR, ROW], (INCREASED, INCREASED), ((1, 2), (1, 2)), None)
     check_branches([BOOL, SCALAR], (MATCHED, MATCHED), ((1,), (1,)), (cytape.Variable(1.0),))
 
@@ -61,7 +71,7 @@ def test_what_fits():
 ])  # fmt: skip
 def test_loops_that_do_not_fit(loop, changes, message):
     with pytest.raises(GraphError, match=message):
-        check_loop(**{**loop, **changes})
+        check(**{**loop, **changes})
 
 
 @pytest.mark.parametrize(("loop", "changes", "message"), [
@@ -79,7 +89,7 @@ def test_loops_that_do_not_fit(loop, changes, message):
 ])  # fmt: skip
 def test_specs_that_do_not_fit(loop, changes, message):
     with pytest.raises(GraphError, match=message):
-        check_loop(**{**loop, **changes})
+        check(**{**loop, **changes})
 
 
 @pytest.mark.parametrize(("specs", "branches", "positions", "message"), [

@@ -224,3 +224,70 @@ def test_branches_and_loops_within_loops_keep_what_they_read():
         np.testing.assert_allclose(
             cytape.function(order)(x, a), order(cytape.constant(x), cytape.constant(a)),
             rtol=1e-12)
+
+
+def doubled(axis, invariant, options=()):
+    """A loop whose variable grows along an axis."""
+    def f(x, n):
+        _, y = cytape.while_loop(
+            lambda i, y: i < n,
+            lambda i, y: (i + 1, cnp.sin(cnp.concatenate([y, y], axis=axis) * 1.1)),
+            (cytape.constant(0), x), shape_invariants=((), invariant), **dict(options))
+        return cnp.sum(y * y)
+
+    return f
+
+
+def doubled_in_turn(x, n):
+    """The same along an axis by an inner loop of several trip counts, and along the other."""
+    def outer(i, y):
+        _, y = cytape.while_loop(
+            lambda j, z: j < i, lambda j, z: (j + 1, cnp.sin(cnp.concatenate([z, z], axis=1))),
+            (cytape.constant(0), y), shape_invariants=((), (None, None)))
+        return i + 1, cnp.concatenate([y, y], axis=0)
+
+    _, y = cytape.while_loop(lambda i, y: i < n, outer, (cytape.constant(0), x),
+                             shape_invariants=((), (None, None)))
+    return cnp.sum(y * y)
+
+
+def of_any_rank(x, n):
+    _, y = cytape.while_loop(
+        lambda i, y: i < n, lambda i, y: (i + 1, cnp.sin(y) * 1.5), (cytape.constant(0), x),
+        shape_invariants=((), cytape.Spec.of(None, float)))
+    return cnp.sum(y * y)
+
+
+GROWING = {
+    "rows": doubled(0, (None, 2)),
+    "columns": doubled(1, (2, None)),
+    "columns where nothing is known": doubled(1, (None, None)),
+    "columns and few states": doubled(1, (2, None), [("checkpoints", 2)]),
+    "both": doubled_in_turn,
+    "any rank": of_any_rank,
+}
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("name", GROWING)
+def test_what_no_stack_can_be_made_of_is_kept_as_elements_and_shapes(name, n):
+    def f(x):
+        return GROWING[name](x, n)
+
+    def second(x):
+        return cnp.sum(cytape.grad(f)(x) ** 2)
+
+    def plain(x):
+        return GROWING[name.replace(" and few states", "")](x, n)
+
+    x = np.linspace(0.1, 1.0, 4).reshape(2, 2)
+    expected = cytape.grad(plain)(x), cytape.grad(
+        lambda x: cnp.sum(cytape.grad(plain)(x) ** 2))(x)
+    for order, right in zip((f, second), expected, strict=True):
+        for found in (cytape.function(cytape.grad(order))(x),
+                      cytape.grad(cytape.function(order))(x)):
+            np.testing.assert_allclose(found, right, rtol=1e-10)
+    direction = np.ones((2, 2))
+    np.testing.assert_allclose(
+        cytape.function(lambda x: cytape.jvp(cytape.grad(f), (x,), (direction,)))(x)[1],
+        cytape.jvp(cytape.grad(plain), (x,), (direction,))[1], rtol=1e-10)
