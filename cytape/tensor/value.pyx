@@ -161,10 +161,12 @@ cdef bint is_exclusive(PyObject* x) noexcept:
 cdef str no_value(Value value):
     return (f"{value.owner.describe(symbol_of(value))} is symbolic, and was asked for its value "
             f"{caller()}: it has one only when its graph runs. Use cytape's functions instead of "
-            "NumPy arrays and Python's bool(), int(), float() and range(); make one tensor of "
-            "those in a list with cytape.numpy.stack or asarray; for a branch on it "
-            "cytape.numpy.where, for more cytape.cond and cytape.while_loop; to see its value "
-            "fetch it with Session.run, or return it from the function that is traced")
+            "NumPy arrays and Python's bool(), int(), float() and range(); &, | and ~ (or "
+            "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, "
+            "also for a < x < b; make one tensor of those in a list with cytape.numpy.stack or "
+            "asarray; for a branch on it cytape.numpy.where, for more cytape.cond and "
+            "cytape.while_loop; to see its value fetch it with Session.run, or return it from the "
+            "function that is traced")
 
 
 cdef str caller():

@@ -118,7 +118,8 @@ def next_values(
         if tensor.dtype != spec.dtype:
             raise TypeError(
                 f"{who} changes the dtype of {place} from {spec.dtype} to {tensor.dtype}: convert "
-                "it, say with astype"
+                "it, say with astype, or start with another (a Python number is a tensor of int64, "
+                f"float64 or complex128 there, numpy.{tensor.dtype}(0) one of {tensor.dtype})"
             )
         if not may_agree(tensor.shape, spec.shape):
             opened = open_shape(spec.shape, tensor.shape)

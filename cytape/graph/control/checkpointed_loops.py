@@ -21,7 +21,7 @@ from cytape.graph.tracing.bodies import Operands, closed, dense, inlined, like, 
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
-from cytape.ops.engine.declare import enter
+from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
@@ -268,4 +268,4 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
 
 checkpointed_op = enter(CheckpointedOp(
     "CheckpointedGradient", _forward, _vjp, _jvp, shape_rule=_shape_rule,
-    optional_gradients=range(64), optional_tangents=range(1 << 30)))
+    optional_gradients=ANY_OUTPUT, optional_tangents=range(1 << 30)))

@@ -35,7 +35,7 @@ from cytape.graph.tracing.bodies import (
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
-from cytape.ops.engine.declare import enter
+from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor.making import constant, convert_to_tensor
@@ -331,7 +331,8 @@ def _repeated(inputs: list[Tensor], outputs: list[Tensor], attrs: dict) -> list[
     return call_branch(inputs[0], branches, passed)
 
 
-_OPTIONAL: dict[str, Any] = {"optional_gradients": range(64), "optional_tangents": range(1 << 30)}
+_OPTIONAL: dict[str, Any] = {
+    "optional_gradients": ANY_OUTPUT, "optional_tangents": range(1 << 30)}
 cond_op = enter(CondOp("Cond", _forward, _vjp, _jvp, shape_rule=_shape_rule, **_OPTIONAL))
 stateful_cond_op = enter(
     CondOp("StatefulCond", _forward, _vjp, _jvp, shape_rule=_shape_rule,

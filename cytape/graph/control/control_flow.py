@@ -42,13 +42,16 @@ def cond(
 ) -> Any:
     """Call one of two functions, as a tensor says.
 
-    Where it has a value that is all. In a graph, or a function that is traced, both functions are
-    traced and become one op, which runs one of them whenever the graph runs.
+    Where it has a value that is all: what the function returns is returned as it is. In a graph, or
+    a function that is traced, both functions are traced and become one op, which runs one of them
+    whenever the graph runs; what a traced function returns is arrays where it was called with
+    arrays.
 
     Parameters
     ----------
     pred : Tensor or array
-        Boolean, a scalar.
+        Boolean, a scalar. Predicates of tensors are combined by ``&``, ``|`` and ``~``; Python's
+        ``and``, ``or`` and ``not`` ask for values, which tensors of a graph do not have.
     true_fn, false_fn : callable
         Without arguments. What they return, tensors or structures of them, must agree in structure
         and dtypes, but not in shapes.
@@ -211,18 +214,22 @@ def while_loop(
 ) -> Any:
     """Call a function on its own results, as long as another one says.
 
-    Where all has a value this is Python's ``while``. In a graph, or a function that is traced, both
-    functions are traced and become one op, which runs the loop whenever the graph runs.
+    Where all has a value this is Python's ``while``, and the result tensors. In a graph, or a
+    function that is traced, both functions are traced and become one op, which runs the loop
+    whenever the graph runs; what a function returns is arrays where it was called with arrays.
 
     Parameters
     ----------
     cond : callable
-        Called with the loop variables; returns whether to go on, a boolean scalar.
+        Called with the loop variables; returns whether to go on, a boolean scalar (made of several
+        by ``&``, ``|`` and ``~``).
     body : callable
         Called with the loop variables; returns their next values, of the same structure, shapes and
         dtypes.
     loop_vars : list, tuple or other structure of Tensor, array_like or TensorArray
         The start values. The parts of a list or tuple are separate arguments of the functions.
+        A Python number is a tensor of int64, float64 or complex128, as ``asarray`` makes one of
+        it; ``numpy.float32(0)`` is one of float32.
     shape_invariants : structure, optional
         What remains of the shapes, structured as `loop_vars`: for each a shape in which extents
         that may change are None, or a `Spec` (``Spec.of(None, dtype)`` where the rank may change).
@@ -266,10 +273,11 @@ def while_loop(
     The gradient of a loop in a graph keeps of each iteration what the gradient of the body reads,
     for which it may go through the loop once more, and then goes backward over this. What is the
     same in all iterations, because it comes from outside the loop, is not kept, and gets the sum of
-    its gradients. Random numbers are not drawn again, and variables not assigned to again. A body
-    that assigns to variables is traced twice, and so is one that is the first to write to a
-    `TensorArray`. With `checkpoints` or `memory_budget` the loop is traced also where all has a
-    value; derivatives of its gradient keep everything.
+    its gradients. The gradient of a start value is zero, not None, where no gradient goes through
+    an iteration: with no iterations it is that of the result. Random numbers are not drawn again,
+    and variables not assigned to again. A body that assigns to variables is traced twice, and so is
+    one that is the first to write to a `TensorArray`. With `checkpoints` or `memory_budget` the
+    loop is traced also where all has a value; derivatives of its gradient keep everything.
 
     Examples
     --------
@@ -348,7 +356,8 @@ def _checked_checkpoints(checkpoints: Any, memory_budget: Any) -> Checkpoints | 
             continue
         if word == "checkpoints" and isinstance(limit, str):
             raise ValueError(f"checkpoints is an integer or 'auto', got {limit!r}")
-        if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)):
+        is_integral = isinstance(limit, (float, np.floating)) and limit.is_integer()  # 1e6
+        if isinstance(limit, bool) or not (is_integral or isinstance(limit, (int, np.integer))):
             raise TypeError(
                 f"{word} must be an integer{' or ' + repr('auto') if word == 'checkpoints' else ''}"
                 f", got {limit!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cytape.graph.control.agreement import as_predicate, check_structures, next_values
 from cytape.graph.control.array_forms import is_known
 from cytape.graph.control.tensor_array import TensorArray
@@ -18,6 +20,8 @@ from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["Program", "settled"]
+
+_IN_ORDER = "while_loop takes the condition first, then the body"
 
 
 class Program:
@@ -129,10 +133,18 @@ class Program:
     def goes_on(self, variables: list) -> Tensor:
         """Call the condition."""
         result = self._call(self._functions[0], self.packed(variables))
+        if isinstance(result, (list, tuple, dict)):
+            raise TypeError(
+                f"cond must return a boolean scalar, got a {type(result).__name__}: {_IN_ORDER}")
         return as_predicate("the result of cond", result)
 
     def _results(self, structure: Any) -> Any:
         results = self._call(self._functions[1], structure)
+        if _is_predicate(results) and not (
+                len(self.starts) == 1 and self.starts[0].dtype == np.bool_):
+            raise TypeError(
+                f"body must return the next values of {len(self.starts)} loop variables, got a "
+                f"boolean scalar: {_IN_ORDER}")
         if self._unpacked:
             kind = type(self._loop_vars)
             results = kind(results) if isinstance(results, (list, tuple)) else kind([results])
@@ -172,6 +184,12 @@ def settled(structure: Any, like: Any, word: str) -> Any:
             )
         leaves[i] = leaves[i].told(other.element_shape)
     return nest.pack_sequence_as(structure, leaves, expand=False)
+
+
+def _is_predicate(x: Any) -> bool:
+    if isinstance(x, (Tensor, np.ndarray, np.generic)):
+        return x.dtype == np.bool_ and x.shape == ()
+    return isinstance(x, bool)
 
 
 def _checked_shape(place: str, shape: Any) -> tuple:

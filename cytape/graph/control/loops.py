@@ -48,7 +48,7 @@ from cytape.graph.tracing.bodies import (
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
-from cytape.ops.engine.declare import enter
+from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor.making import convert_to_tensor
@@ -473,7 +473,7 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
 
 
 _RULES: dict[str, Any] = {
-    "optional_gradients": range(64),
+    "optional_gradients": ANY_OUTPUT,
     "optional_tangents": range(1 << 30),
     "saved_outputs": range(1 << 30),
     "shape_rule": _shape_rule,

@@ -49,8 +49,9 @@ def map_fn(
 ) -> Any:
     """Call a function on each element of tensors, and stack what it returns.
 
-    Where all has a value this is a loop of Python. In a graph, or a function that is traced, the
-    function is traced once, and the graph has one op for the whole.
+    Where all has a value this is a loop of Python, and the result tensors. In a graph, or a
+    function that is traced, `fn` is traced once, and the graph has one op for the whole; what a
+    traced function returns is arrays where it was called with arrays.
 
     Parameters
     ----------
@@ -111,6 +112,8 @@ def scan(
     name: str | None = None,
 ) -> Any:
     """Accumulate the elements of tensors by a function, and stack all that was accumulated.
+
+    It runs, and returns tensors or arrays, as `map_fn` does.
 
     Parameters
     ----------

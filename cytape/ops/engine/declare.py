@@ -29,6 +29,8 @@ from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.kernels.program import declare_partials
 
+# Positions of all outputs, however many: those after the first 64 are taken as these are.
+ANY_OUTPUT = range(64)
 OPS: dict[str, ElementwiseOp | GeneralOp] = {}
 _own: set[str] = set()  # the names of cytape's own ops
 _replaced: list[Any] = []  # ops that are declared anew: tapes refer to them, but do not own them
@@ -326,7 +328,7 @@ def general(
     saved_outputs : tuple of int, optional
         Positions of the outputs that the rules read.
     optional_gradients : tuple of int, optional
-        Positions of the outputs whose gradient the vjp takes as None.
+        Positions of the outputs whose gradient the vjp takes as None; `ANY_OUTPUT` for all.
     optional_tangents : tuple of int, optional
         Positions of the inputs whose tangent the jvp takes as None where it is zero.
     batched : callable, optional

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, joined
-from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.declare import ANY_OUTPUT, general, linear
 from cytape.ops.engine.dispatch import partly_followed
 from cytape.tensor.tensor import plain_array
 
@@ -38,7 +38,7 @@ identity_n_op = linear(
 # Whoever takes one of its outputs waits for all of its inputs.
 tuple_op = general(
     "Tuple", _unchanged, vjp=lambda op, *gs: gs, jvp=lambda op, *ts: ts, saved_inputs=(),
-    optional_gradients=range(64), batched=lambda op, *ts: ts, shape_rule=_unchanged)
+    optional_gradients=ANY_OUTPUT, batched=lambda op, *ts: ts, shape_rule=_unchanged)
 
 
 def add_n(inputs):

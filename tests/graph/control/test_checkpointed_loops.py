@@ -54,6 +54,13 @@ def test_second_order_and_forward_mode(options):
         close([outer(f)(X, A)], [outer(plain)(X, A)])
 
 
+@pytest.mark.parametrize("options", [
+    {"memory_budget": 1e6}, {"memory_budget": np.float32(4096)}, {"checkpoints": 3.0},
+    {"checkpoints": np.int8(3)}], ids=str)
+def test_integral_numbers_of_any_type(options):
+    close([cytape.grad(loop_of(5, **options))(X, A)], [cytape.grad(loop_of(5))(X, A)])
+
+
 def test_a_persistent_tape_asks_twice():
     f = cytape.function(loop_of(9, checkpoints=2))
     x = cytape.constant(X)
@@ -105,6 +112,10 @@ def test_random_numbers_and_counters_are_those_of_the_loop():
     ({"checkpoints": 2.5}, TypeError, "an integer or 'auto'"),
     ({"checkpoints": True}, TypeError, "an integer or 'auto'"),
     ({"memory_budget": 0}, ValueError, "at least 1"),
+    ({"memory_budget": 0.0}, ValueError, "at least 1"),
+    ({"memory_budget": 1e3 + 0.5}, TypeError, "memory_budget must be an integer, got 1000.5"),
+    ({"memory_budget": float("inf")}, TypeError, "must be an integer, got inf"),
+    ({"memory_budget": float("nan")}, TypeError, "must be an integer, got nan"),
     ({"checkpoints": 2, "memory_budget": 5}, ValueError, "not both"),
 ])
 def test_what_is_no_choice(options, error, message):

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
 from cytape.graph.control.loop_functions import Program
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.state import building_into
@@ -68,3 +70,49 @@ def test_arguments_have_the_shapes_that_remain():
     assert grown[0].shape == (7,)
     with pytest.raises(ValueError, match=r"loop_vars\[0\].*does not allow"):
         Program(lambda x: True, lambda x: x, [X], [(3,)])
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("start", [(0, 1.0), [1.0]], ids=["two", "one"])
+def test_a_condition_and_a_body_that_change_places(start, traced):
+    def body(*variables):
+        return [v + 1 for v in variables]
+
+    def f(x):
+        return cytape.while_loop(body, lambda v, *_: v < 3, [*start[:-1], x])
+
+    f = cytape.function(f) if traced else f
+    with pytest.raises(TypeError, match="takes the condition first, then the body"):
+        f(cytape.constant(start[-1]))
+
+
+def test_a_loop_over_a_boolean_may_return_one():
+    [found] = cytape.while_loop(lambda p: p, lambda p: ~p, [np.array(True)])
+    assert not found
+
+
+def test_an_error_about_a_dtype_says_what_a_python_number_is():
+    for f in (lambda f: f, cytape.function):
+        with pytest.raises(TypeError, match=r"loop_vars\[1\] from int64 to float32.*numpy.float32"):
+            f(lambda x: cytape.while_loop(
+                lambda i, _: i < 3, lambda i, y: (i + 1, cnp.asarray(y, "float32") * x), (0, 0)))(
+                cytape.constant(np.float32(2)))
+
+
+def test_start_values_that_are_numpy_scalars_keep_their_dtypes():
+    for f in (lambda f: f, cytape.function):
+        found = f(lambda x: cytape.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, y + x), (0, np.float32(0)))[1])(
+            cytape.constant(np.float32(2)))
+        assert (found.dtype, float(found)) == (np.float32, 6.0)
+
+
+@pytest.mark.parametrize("pred", [
+    lambda x: x > 0 and x < 9, lambda x: x < 0 or x < 9, lambda x: not x > 9, lambda x: 0 < x < 9,
+], ids=["and", "or", "not", "chain"])  # fmt: skip
+def test_python_operators_of_predicates_are_named_with_what_there_is_instead(pred):
+    loop = cytape.function(lambda x: cytape.while_loop(pred, lambda x: x + 1, [x]))
+    branch = cytape.function(lambda x: cytape.cond(pred(x), lambda: x, lambda: -x))
+    for f in (loop, branch):
+        with pytest.raises(SymbolicTensorError, match=r"&, \| and ~.* instead of and, or and not"):
+            f(np.array(1.0))
