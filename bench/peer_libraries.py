@@ -12,11 +12,13 @@ is installed is asked for.
     C. Numbers among the data, such as how many steps there are, stay Python numbers: compilers
        unroll the loops.
     D. The Hessian is multiplied with a direction by forward mode over reverse mode.
+    E. A program that is one loop is given each library's own loop: `while_loop`, `scan`. Where
+       there is none it is Python's.
 """
 
 import importlib.util
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -39,6 +41,7 @@ class Measure:
 GRADIENT = Measure("gradient", "a whole gradient", ("value", "gradient"))
 JVP = Measure("jvp", "a Jacobian-vector product", ("value", "tangent"))
 HVP = Measure("hvp", "a Hessian-vector product", ("gradient", "product"))
+LOOP = Measure("loop", "a whole gradient of a loop", ("value", "gradient"))
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Library:
     gradient: Callable  # (workload) -> a function () -> value, gradients
     jvp: Callable | None = None  # (workload) -> a function () -> value, tangent
     hvp: Callable | None = None  # (workload) -> a function () -> gradients, products
+    loop: Callable | None = None  # as `gradient`, of a workload that is a loop
     compiled: bool = False  # traces the program once, and runs what it has made of it
 
     @property
@@ -64,6 +68,10 @@ def to_array(x):
 def numpy_forward(workload):
     arguments = *workload.inputs, *workload.constants(np.asarray)
     return lambda: workload.function(np, *arguments)
+
+
+def with_loop(workload, repeated):
+    return replace(workload, function=partial(workload.function, repeated=repeated))
 
 
 # ---- cytape
@@ -98,6 +106,14 @@ def cytape_jvp(workload, compiled=False):
 
 def cytape_hvp(workload, compiled=False):
     return cytape_forward_mode(workload, hvp, compiled)
+
+
+def cytape_loop(workload):
+    def repeated(step, x, n):
+        return cytape.while_loop(
+            lambda i, _: i < n, lambda i, y: (i + 1, step(y)), (cytape.constant(0), x))[1]
+
+    return cytape_gradient(with_loop(workload, repeated), compiled=True)
 
 
 # ---- autograd
@@ -266,6 +282,16 @@ def tensorflow_hvp(workload, compiled=False):
     return tensorflow_forward_mode(workload, lambda *inputs: gradient(*inputs)[1], compiled)
 
 
+def tensorflow_loop(workload):
+    import tensorflow as tf
+
+    def repeated(step, x, n):
+        return tf.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, step(y)), (0, x),
+                             maximum_iterations=n)[1]
+
+    return tensorflow_gradient(with_loop(workload, repeated), compiled=True)
+
+
 # ---- JAX
 
 def jax_program(workload, differentiate, tangents, compiled):
@@ -317,6 +343,15 @@ def jax_hvp(workload, compiled=False):
     return jax_program(workload, product, workload.tangents(), compiled)
 
 
+def jax_loop(workload, compiled=False):
+    import jax
+
+    def repeated(step, x, n):
+        return jax.lax.scan(lambda y, _: (step(y), None), x, None, length=n)[0]
+
+    return jax_gradient(with_loop(workload, repeated), compiled)
+
+
 # ---- all of them
 
 def compiling(program):
@@ -324,15 +359,18 @@ def compiling(program):
 
 
 LIBRARIES = [
-    Library("cytape", "cytape", cytape_gradient, cytape_jvp, cytape_hvp),
+    Library("cytape", "cytape", cytape_gradient, cytape_jvp, cytape_hvp, cytape_gradient),
     Library("autograd", "autograd", autograd_gradient, autograd_jvp, autograd_hvp),
     Library("MyGrad", "mygrad", mygrad_gradient),
-    Library("PyTorch", "torch", torch_gradient, torch_jvp, torch_hvp),
+    Library("PyTorch", "torch", torch_gradient, torch_jvp, torch_hvp, torch_gradient),
     Library("TensorFlow", "tensorflow", tensorflow_gradient, tensorflow_jvp, tensorflow_hvp),
-    Library("JAX", "jax", jax_gradient, jax_jvp, jax_hvp),
+    Library("JAX", "jax", jax_gradient, jax_jvp, jax_hvp, jax_loop),
     Library("cytape.function", "cytape",
-            *map(compiling, (cytape_gradient, cytape_jvp, cytape_hvp)), compiled=True),
+            *map(compiling, (cytape_gradient, cytape_jvp, cytape_hvp)), cytape_loop,
+            compiled=True),
     Library("tf.function", "tensorflow",
-            *map(compiling, (tensorflow_gradient, tensorflow_jvp, tensorflow_hvp)), compiled=True),
-    Library("jax.jit", "jax", *map(compiling, (jax_gradient, jax_jvp, jax_hvp)), compiled=True),
+            *map(compiling, (tensorflow_gradient, tensorflow_jvp, tensorflow_hvp)),
+            tensorflow_loop, compiled=True),
+    Library("jax.jit", "jax", *map(compiling, (jax_gradient, jax_jvp, jax_hvp, jax_loop)),
+            compiled=True),
 ]

@@ -4,7 +4,7 @@ import json
 import os
 from dataclasses import asdict, dataclass, field
 
-from bench.peer_libraries import HVP, JVP, Measure
+from bench.peer_libraries import HVP, JVP, LOOP, Measure
 from bench.report import format_number, format_seconds
 
 STYLES = {  # of the dots in the picture
@@ -19,6 +19,8 @@ ABOUT = {  # under the heading of what is measured
          "`tf.autodiff.ForwardAccumulator`, `jax.jvp`.\nMyGrad has none.",
     HVP: "A program's gradients, and the product of its Hessian with one random direction of all "
          "inputs together:\nforward mode, by the same functions, over reverse mode.",
+    LOOP: "A program that is one loop: `cytape.while_loop`, `tf.while_loop`, `jax.lax.scan`; for\n"
+          "`cytape` without `function` and for PyTorch Python's.",
 }
 FAILS = "fails"
 LEGEND_COLUMNS = 5  # as many of these names as fit beside each other in the picture

@@ -30,10 +30,10 @@ from pathlib import Path
 import numpy as np
 
 from bench.peak_memory import GRADIENTS, peak_ratio
-from bench.peer_libraries import GRADIENT, HVP, JVP, LIBRARIES, numpy_forward, to_array
+from bench.peer_libraries import GRADIENT, HVP, JVP, LIBRARIES, LOOP, numpy_forward, to_array
 from bench.peer_report import Result, draw, format_result, write_json, write_markdown
 from bench.timing import Effort, Program, best_seconds
-from bench.workloads import forward_mode_workloads, more_workloads, workloads
+from bench.workloads import forward_mode_workloads, loop_workloads, more_workloads, workloads
 
 # How far an answer may be off, relative to its largest element, by the bytes of its dtype.
 TOLERANCES = {4: 1e-4, 8: 1e-10}
@@ -139,6 +139,7 @@ def comparisons(smoke):
         (GRADIENT, "other programs of the same kinds", more_workloads(smoke)),
         (JVP, "Jacobian-vector products", forward_mode_workloads(smoke)),
         (HVP, "Hessian-vector products", forward_mode_workloads(smoke)),
+        (LOOP, "loops", loop_workloads(smoke)),
     ]
 
 

@@ -257,6 +257,29 @@ def forward_mode_workloads(small=False):
     return [workload for workload in workloads(small) if workload.jvp_at_most is not None]
 
 
+def steps_in_python(step, x, n):
+    for _ in range(n):
+        x = step(x)
+    return x
+
+
+def repeated_steps(np, x, n, repeated=steps_in_python):
+    """Take n steps of ten ops each, in a loop of a library's own."""
+    def step(y):
+        for _ in range(2):
+            y = y + np.tanh(y * 0.9 + 0.1) * 1e-4  # the gradient neither vanishes nor explodes
+        return y
+
+    return np.sum(repeated(step, x, n))
+
+
+def loop_workloads(small=False):
+    """Return the programs that are one loop, in libraries that have loops."""
+    n = 10 if small else 10_000
+    return [Workload(f"{n:,} steps of 10 ops on 8 numbers", repeated_steps,
+                     [numpy.linspace(0.1, 1.0, 8)], (n,))]
+
+
 def more_workloads(small=False):
     """Return other programs of the same kinds: is what holds for the first ones true of these?"""
     rng = numpy.random.default_rng(0)
