@@ -131,6 +131,10 @@ def test_a_stub_describes_what_is_there(stub: Path) -> None:
                 ast.unparse(member.target) for member in node.body
                 if isinstance(member, ast.AnnAssign)
             }
+            described |= {  # of enumerations
+                target.id for member in node.body if isinstance(member, ast.Assign)
+                for target in member.targets if isinstance(target, ast.Name)
+            }
             there = set(dir(cytape.constant(1.0) if cls is Tensor else cls))
             assert described <= there
             public = {n for n in vars(cls) if not n.startswith("_")}
