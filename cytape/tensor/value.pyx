@@ -118,7 +118,7 @@ cdef Value value_of_array(ndarray array):
 
 cdef Value copy_of_array(ndarray array):
     cdef Value value
-    if not cnp.PyArray_ISCARRAY_RO(array):
+    if cnp.PyArray_NBYTES(array) > BYTES_OBJECT or not cnp.PyArray_ISCARRAY_RO(array):
         return value_of_array(cnp.PyArray_NewCopy(array, cnp.NPY_CORDER))
     value = new_value(spec_of_array(array))
     memcpy(value.data, cnp.PyArray_BYTES(array), value.spec.nbytes)
