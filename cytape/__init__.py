@@ -24,6 +24,12 @@ from cytape.autodiff.forward_functional import (
 )
 from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
+from cytape.autodiff.jacobian_functional import (
+    batch_jacobian,
+    elementwise_grad,
+    jacobian,
+    jacrev,
+)
 from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
 from cytape.autodiff.recompute import checkpoint, checkpoint_sequential, recompute_grad
@@ -94,6 +100,7 @@ __all__ = [
     "UnconnectedGradients",
     "Variable",
     "add_n",
+    "batch_jacobian",
     "case",
     "checkpoint",
     "checkpoint_sequential",
@@ -107,6 +114,7 @@ __all__ = [
     "custom_jvp",
     "device",
     "disable_gradient",
+    "elementwise_grad",
     "errors",
     "foldl",
     "foldr",
@@ -128,6 +136,8 @@ __all__ = [
     "implicit_grad",
     "implicit_val_and_grad",
     "jacfwd",
+    "jacobian",
+    "jacrev",
     "jet",
     "jvp",
     "make_ggnvp",

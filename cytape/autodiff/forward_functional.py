@@ -21,6 +21,7 @@ from cytape.autodiff.functional import grad, vjp
 from cytape.autodiff.transformed import (
     Transformed,
     call_followed,
+    checked_argnum,
     checked_argnums,
     export,
     has_tensors,
@@ -224,7 +225,7 @@ def hessian_vector_product(fun: Callable, argnum: int = 0) -> Callable:
     >>> product(np.array([1.0, 2.0]), np.array([1.0, 10.0]))
     array([  6., 120.])
     """
-    return Transformed(_hessian_vector_product, fun, _checked_argnum(argnum))
+    return Transformed(_hessian_vector_product, fun, checked_argnum(argnum))
 
 
 def _half_squared_norm(y: Any) -> Any:
@@ -279,15 +280,7 @@ def make_ggnvp(
     >>> product(np.array([1.0, 0.0])), (a.T @ a)[:, 0]
     (array([1., 2.]), array([1., 2.]))
     """
-    return Transformed(_ggnvp, f, grad(g), _checked_argnum(f_argnum), use_batch)
-
-
-def _checked_argnum(argnum: Any) -> int:
-    """Return an argnum as an int, or raise."""
-    checked = checked_argnums(argnum)
-    if isinstance(checked, tuple):
-        raise TypeError(f"the argument to differentiate must be one, got argnum {argnum!r}")
-    return checked
+    return Transformed(_ggnvp, f, grad(g), checked_argnum(f_argnum), use_batch)
 
 
 def _pushed(

@@ -8,7 +8,7 @@ from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.variable cimport Variable
 
 from cytape.autodiff.backward import convert_output_gradients, zeros
-from cytape.autodiff.jacobian_rows import stack_rows, unit_seeds
+from cytape.autodiff.jacobian_rows import element_seeds, member_seeds, stack_rows
 from cytape.errors import SymbolicTensorError, TapeStateError
 from cytape.ops.shapes import shape_rules
 from cytape.tensor import state
@@ -283,14 +283,7 @@ cdef class GradientTape:
         unconnected = self.check_jacobian_call(unconnected_gradients, experimental_use_pfor)
         require_tensor("target", target)
         flat_sources = self.flat_sources(sources)
-        if target.size is None:
-            raise SymbolicTensorError(
-                "jacobian takes one backward pass for each element of the target, and of a target "
-                f"of shape {target.shape} their number is known only when the graph runs. "
-                "cytape.jacfwd, in forward mode, does not need to know it; or take the Jacobian "
-                "outside of the traced function, or give the arguments shapes that are known"
-            )
-        units = unit_seeds(target, range(target.size), target.size)
+        units = element_seeds(target)
         jacobians = [
             stack_rows(rows, source, target.shape, axis=0, unconnected=unconnected)
             for source, rows in zip(
@@ -343,21 +336,7 @@ cdef class GradientTape:
         require_tensor("target", target)
         require_tensor("source", source)
         self.flat_sources(source)
-        shapes = [shape_rules.shape_of(x.spec, "batch_jacobian") for x in (target, source)]
-        if min(map(len, shapes)) < 2 or shape_rules.differ(shapes[0][0], shapes[1][0]):
-            raise ValueError(
-                "target and source need at least two dimensions and the same first one, "
-                f"got shapes {target.shape} and {source.shape}"
-            )
-        row_size = shape_rules.product(target.shape[1:])
-        if row_size is None:
-            raise SymbolicTensorError(
-                "batch_jacobian takes one backward pass for each element of target[0], and of a "
-                f"target of shape {target.shape} their number is known only when the graph runs: "
-                "give the arguments shapes that are known but for the first extent, or take the "
-                "Jacobian outside of the traced function"
-            )
-        units = unit_seeds(target, [slice(i, None, row_size) for i in range(row_size)], row_size)
+        units = member_seeds(target, source)
         (rows,) = self.rows(target, [source], units)
         return stack_rows(rows, source, target.shape, axis=1, unconnected=unconnected)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from cytape.autodiff.backward import densify, zeros
+from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import extents, reshape
@@ -16,7 +17,38 @@ from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
 )
 
-__all__ = ["stack_rows", "stack_unknown_rows", "unit_seeds"]
+__all__ = ["element_seeds", "member_seeds", "stack_rows", "stack_unknown_rows"]
+
+
+def element_seeds(target: Tensor) -> Iterable[Tensor]:
+    """Yield what selects each element of a target; at least one seed."""
+    if target.size is None:
+        raise SymbolicTensorError(
+            "a Jacobian takes one backward pass for each element of the target, and of a target "
+            f"of shape {target.shape} their number is known only when the graph runs. "
+            "cytape.jacfwd, in forward mode, does not need to know it; or take the Jacobian "
+            "outside of the traced function, or give the arguments shapes that are known"
+        )
+    return unit_seeds(target, range(target.size), target.size)
+
+
+def member_seeds(target: Tensor, source: Tensor) -> Iterable[Tensor]:
+    """Yield what selects each element of all members of a batch that a source is one of, too."""
+    shapes = [shape_rules.shape_of(x.spec, "batch_jacobian") for x in (target, source)]
+    if min(map(len, shapes)) < 2 or shape_rules.differ(shapes[0][0], shapes[1][0]):
+        raise ValueError(
+            "target and source need at least two dimensions and the same first one, "
+            f"got shapes {target.shape} and {source.shape}"
+        )
+    row_size = shape_rules.product(shapes[0][1:])
+    if row_size is None:
+        raise SymbolicTensorError(
+            "batch_jacobian takes one backward pass for each element of target[0], and of a "
+            f"target of shape {target.shape} their number is known only when the graph runs: "
+            "give the arguments shapes that are known but for the first extent, or take the "
+            "Jacobian outside of the traced function"
+        )
+    return unit_seeds(target, [slice(i, None, row_size) for i in range(row_size)], row_size)
 
 
 def unit_seeds(target: Tensor, ones: Iterable, n_seeds: int) -> Iterable[Tensor]:

@@ -85,6 +85,14 @@ def checked_argnums(argnums):
     return argnums
 
 
+def checked_argnum(argnum) -> int:
+    """Return an argnum as an int, or raise."""
+    checked = checked_argnums(argnum)
+    if isinstance(checked, tuple):
+        raise TypeError(f"the argument to differentiate must be one, got argnum {argnum!r}")
+    return checked
+
+
 cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
     """Return the chosen arguments, their leaves as new tensors, and all arguments with these."""
     cdef list positions, new, sources = [], new_args = list(args)

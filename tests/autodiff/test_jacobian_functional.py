@@ -1,0 +1,164 @@
+"""jacrev (jacobian), batch_jacobian, elementwise_grad."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
+from cytape.tensor import nest
+
+RNG = np.random.default_rng(0)
+A, X, BATCH = RNG.normal(size=(3, 4)), RNG.normal(size=4), RNG.normal(size=(5, 4))
+
+
+def product(x):
+    return cnp.tanh(A @ x) * x[0]
+
+
+def parts(p, y):
+    return {"sum": cnp.sum(p["w"] ** 2) * y, "outer": [cnp.outer(p["w"], y * p["b"])]}
+
+
+def member(x):
+    return cnp.stack([cnp.prod(x, axis=1), cnp.sum(x**3, axis=1)], axis=1)
+
+
+def slope(x):
+    """A function that can be pickled."""
+    return x**3
+
+
+PLACES = {"eager": lambda f: f, "function": cytape.function}
+TYPES = {"array": lambda x: x, "tensor": cytape.constant, "variable": cytape.Variable}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("make", TYPES)
+def test_a_jacobian_is_that_of_forward_mode(place, make):
+    for f, x in ((product, X), (lambda x: cnp.sum(x**2), X), (lambda x: x[None] * x[:, None], X),
+                 (cnp.cumsum, np.float64(2.0)), (lambda x: x[:0], X),
+                 (lambda x: x @ A.T, BATCH)):  # fmt: skip
+        found = PLACES[place](cytape.jacrev(f))(TYPES[make](x))
+        np.testing.assert_allclose(np.asarray(found), cytape.jacfwd(f)(x), atol=1e-14)
+        assert isinstance(found, cytape.Tensor) == (make != "array")
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, 0), -1])
+def test_of_structures_with_respect_to_structures(argnums):
+    arguments = {"w": X, "b": np.float64(0.5)}, np.float64(2.0)
+    found = cytape.jacrev(parts, argnums)(*arguments)
+    expected = cytape.jacfwd(parts, argnums)(*arguments)
+    nest.assert_same_structure(found, expected)
+    for a, b in zip(nest.flatten(found), nest.flatten(expected), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-14)
+
+
+def test_jacobian_is_another_name_for_it():
+    assert cytape.jacobian is cytape.jacrev
+
+
+@pytest.mark.parametrize("outer", [cytape.jacrev, cytape.jacfwd])
+@pytest.mark.parametrize("inner", [cytape.jacrev, cytape.jacfwd])
+def test_second_derivatives_of_a_vector(outer, inner):
+    expected = np.zeros((4, 4, 4))
+    expected[np.arange(4), np.arange(4), np.arange(4)] = -np.sin(X)
+    np.testing.assert_allclose(outer(inner(cnp.sin))(X), expected, atol=1e-15)
+
+
+def test_under_tapes_and_accumulators():
+    x = cytape.constant(X)
+    with cytape.ForwardAccumulator(x, cytape.constant(np.ones(4))) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = cnp.sum(cytape.jacrev(slope)(x) ** 2)  # 9 x**4
+        gradient = tape.gradient(y, x)
+    np.testing.assert_allclose(gradient.numpy(), 36 * X**3)
+    np.testing.assert_allclose(accumulator.jvp(gradient).numpy(), 108 * X**2)
+
+
+def test_the_function_runs_once():
+    calls = []
+    cytape.jacrev(lambda x: calls.append(1) or x * x)(X)
+    assert len(calls) == 1
+
+
+def test_in_a_graph_and_of_unknown_numbers():
+    jacobian = cytape.function(cytape.jacrev(product))
+    unknown = cytape.function(
+        cytape.jacrev(lambda x: cnp.sum(x) ** 2 * np.ones(2)),
+        input_signature=[cytape.Spec.of((None,), float)])
+    np.testing.assert_allclose(jacobian(X), cytape.jacfwd(product)(X))
+    np.testing.assert_allclose(unknown(X), np.full((2, 4), 2 * X.sum()))
+    with pytest.raises(SymbolicTensorError, match="jacfwd"):
+        cytape.function(
+            cytape.jacrev(slope), input_signature=[cytape.Spec.of((None,), float)])(X)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_dtypes(dtype):
+    x = X.astype(dtype)
+    found = cytape.jacrev(slope)(x)
+    assert found.dtype == x.dtype
+    expected = np.diag(np.conj(3 * x**2))
+    np.testing.assert_allclose(found, expected, rtol=5e-3 if dtype == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize("transform", [
+    cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
+def test_what_is_wrong_is_said(transform):
+    with pytest.raises(TypeError, match="only functions"):
+        transform(3.0)
+    with pytest.raises(TypeError, match="argnum"):
+        transform(slope, "x")
+    with pytest.raises(TypeError, match="integer|floating point"):
+        transform(slope)(np.arange(4).reshape(2, 2))
+    with pytest.raises(TypeError, match="no gradient"):
+        transform(lambda x: (x > 0).astype(np.int64))(BATCH)
+    with pytest.raises((TypeError, ValueError), match="return"):
+        transform(lambda x: None)(BATCH)
+    with pytest.raises(ValueError, match="argnums"):
+        transform(slope, 3)(BATCH)
+
+
+@pytest.mark.parametrize("transform", [
+    cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
+def test_they_can_be_pickled(transform):
+    function = transform(slope)
+    again = pickle.loads(pickle.dumps(function))
+    np.testing.assert_array_equal(again(BATCH), function(BATCH))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_jacobian_of_each_member(place):
+    found = PLACES[place](cytape.batch_jacobian(member))(BATCH)
+    expected = [cytape.jacfwd(lambda x: member(x[None])[0])(x) for x in BATCH]
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(
+        PLACES[place](cytape.batch_jacobian(lambda a, x: a * member(x), -1))(2.0, BATCH),
+        2 * np.array(expected))
+    some = cytape.function(
+        cytape.batch_jacobian(member), input_signature=[cytape.Spec.of((None, 4), float)])
+    np.testing.assert_allclose(some(BATCH), expected)
+
+
+def test_members_must_be_as_many():
+    with pytest.raises(ValueError, match="first one"):
+        cytape.batch_jacobian(lambda x: x[:2])(BATCH)
+    with pytest.raises(ValueError, match="two dimensions"):
+        cytape.batch_jacobian(slope)(X)
+    with pytest.raises(TypeError, match="one array"):
+        cytape.batch_jacobian(lambda x: x[0] * x[1])([BATCH, BATCH])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_slope_of_each_element(place):
+    f = PLACES[place](cytape.elementwise_grad(slope))
+    np.testing.assert_allclose(f(BATCH), 3 * BATCH**2)
+    twice = PLACES[place](cytape.elementwise_grad(cytape.elementwise_grad(slope)))
+    np.testing.assert_allclose(twice(BATCH), 6 * BATCH)
+    by_both = PLACES[place](cytape.elementwise_grad(lambda x, y: x**2 * y, (0, 1)))
+    np.testing.assert_allclose(by_both(BATCH, BATCH), [2 * BATCH**2, BATCH**2])
+    np.testing.assert_allclose(f(2.0), 12.0)
