@@ -9,8 +9,7 @@ from cytape.tensor.variable cimport Variable
 
 from cytape.autodiff.backward import convert_output_gradients, zeros
 from cytape.autodiff.jacobian_rows import element_seeds, member_seeds, stack_rows
-from cytape.errors import SymbolicTensorError, TapeStateError
-from cytape.ops.shapes import shape_rules
+from cytape.errors import TapeStateError
 from cytape.tensor import state
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.unconnected_gradients import (

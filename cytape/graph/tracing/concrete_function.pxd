@@ -11,7 +11,7 @@ cdef class ConcreteFunction:
     cdef readonly tuple input_symbols     # of arguments, variables that are, and captures
     cdef readonly tuple output_symbols
     cdef public long long last_use        # whoever keeps several traces says
-    cdef public bint uses_tensors         # of a user's, from outside; who has it traced may know better
+    cdef public bint uses_tensors         # of a user's, from outside; who had it traced may know
     # The body of a loop that returns the same, and less: one call can stand for both.
     cdef public ConcreteFunction history_of
     cdef Results results

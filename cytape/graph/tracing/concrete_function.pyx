@@ -7,7 +7,6 @@ from contextlib import nullcontext
 import numpy as np
 
 from cytape.graph.run.executable cimport Executable
-from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.tensor cimport Tensor
 

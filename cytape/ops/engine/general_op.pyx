@@ -13,7 +13,8 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, value_of_array
 
 from .dispatch cimport (
     conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
-    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, value_of, with_lists_joined)
+    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, value_of,
+    with_lists_joined)
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport SymbolicGraph, build, graph_for
 

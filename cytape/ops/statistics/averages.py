@@ -179,7 +179,7 @@ def corrcoef(x, y=None, rowvar=True, *, dtype=None):
     --------
     >>> from cytape import grad
     >>> grad(lambda x: np.corrcoef(x, [1.0, 2.0, 0.0])[0, 1])(np.array([1.0, 3.0, 2.0])).round(6)
-    array([-0.25, -0.  ,  0.25])
+    array([ 0.25,  0.25, -0.5 ])
     """
     if not any(map(is_tensor, (x, y))):
         return np.corrcoef(x, y, rowvar, dtype=dtype)
