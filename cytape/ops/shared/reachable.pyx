@@ -5,6 +5,7 @@ from cpython.object cimport PyObject_GenericGetAttr
 from cpython.ref cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 from cytape.tensor.tensor cimport Tensor
+from libc.string cimport strncmp
 from numpy cimport ndarray
 
 import functools
@@ -36,6 +37,7 @@ cdef extern from *:
     #endif
     """
     ctypedef struct PyTypeObject:
+        const char* tp_name
         Py_ssize_t tp_basicsize
         PyObject* tp_mro
     dict PyType_GetDict(PyTypeObject* kind)
@@ -271,6 +273,8 @@ cdef inline dict globals_of(function):
 
 
 cdef bint is_made_by_cytape(cls) except -1:
+    if strncmp((<PyTypeObject*>cls).tp_name, "cytape.", 7) == 0:  # a compiled one has it there
+        return True
     name = dict_of(cls).get("__module__")
     return type(name) is str and (<str>name).startswith("cytape.")
 
