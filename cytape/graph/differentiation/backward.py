@@ -179,10 +179,12 @@ class Backward:
         graph = self._graphs[level]
         op, override = graph.ops[node], graph.gradient_override_of(node)
         passed = override is None and op in _IDENTITIES
-        inputs_of = outputs_of = node
+        inputs_of, outputs_of = node, -1
         if self._stand_ins is not None and level == 0 and not passed:
             inputs_of, outputs_of = self._stand_ins.stand_in(node, gradients)
-        for i, symbol in enumerate(graph.outputs_of(outputs_of) if len(gradients) > 1 else ()):
+        for i, symbol in enumerate(
+                graph.outputs_of(node if outputs_of < 0 else outputs_of)
+                if len(gradients) > 1 else ()):
             if passed and not needed[i]:
                 gradients[i] = None
             elif gradients[i] is None and graph.spec_of(symbol).trainable and (

@@ -10,6 +10,6 @@ def gradients_of_node(
     output_gradients: list[Any],
     needed: list[bool],
     rule: Callable[..., Any] | None = None,
-    outputs_of: int | None = None,
+    outputs_of: int = -1,
 ) -> list[Any]: ...
 def takes_none(op: Op, position: int) -> bool: ...

@@ -16,7 +16,7 @@ from cytape.errors import NotDifferentiableError
 
 
 def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gradients,
-                      list needed, rule=None, outputs_of=None) -> list:
+                      list needed, rule=None, int32_t outputs_of=-1) -> list:
     """Call the gradient function of one op of a graph; its ops go to the graph being built.
 
     Parameters
@@ -31,7 +31,7 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
         What to call instead of the op's own: with an `OpCall` and one gradient per output, it
         returns one (or None) per input.
     outputs_of : int, optional
-        Another node of that op, which computes the same: its outputs are what is read.
+        Another node of that op, which computes the same: its outputs are what is read. -1: none.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     cdef Node* found = &graph.nodes[graph.checked_node(node)]
     cdef int32_t n_in = found.n_inputs, n_out = found.n_outputs, i
     cdef int32_t first_output = found.first_output, inputs = found.inputs
-    if outputs_of is not None:
+    if outputs_of >= 0:
         first_output = graph.nodes[graph.checked_node(outputs_of)].first_output
     cdef Op op = graph.ops[node]
     cdef BackwardCall call
