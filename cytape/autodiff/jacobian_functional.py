@@ -5,9 +5,10 @@ Arrays in, arrays out; tensors in, tensors out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from cytape.autodiff.backward import zeros
 from cytape.autodiff.jacobian_rows import element_seeds, member_seeds, stack_rows
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transformed import (
@@ -62,8 +63,8 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
 
     Notes
     -----
-    Rows with respect to a complex argument, or of complex results, are gradients as `vjp` gives
-    them.
+    Rows with respect to a complex argument are gradients as `vjp` gives them. A real argument of a
+    complex result is an error: a gradient would be that of the real part.
 
     Examples
     --------
@@ -144,7 +145,12 @@ def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callabl
     Raises
     ------
     TypeError, ValueError
-        As for `jacrev`.
+        As for `jacrev`; also if the result is a structure.
+
+    Notes
+    -----
+    With respect to a complex argument it is a gradient: for a holomorphic function, the conjugate
+    of its derivative.
 
     Examples
     --------
@@ -162,42 +168,67 @@ def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callabl
 def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     call = RecordedCall(fun, args, kwargs, argnums, False)
     require_result(fun, call.value)
-
-    def jacobian_of(leaf: Any) -> Any:
-        target = _target(fun, leaf)
-        return _stacked(call, target, element_seeds(target), 0)
-
-    return export(nest.map_structure(jacobian_of, call.value), call.arrays_out)
+    results = [output_of(fun, leaf) for leaf in nest.flatten(call.value)]
+    targets = [result for result in results if result.spec.trainable]
+    if not targets:
+        raise TypeError(f"{name_of(fun)} returned no array of a dtype that has a gradient, but of "
+                        f"{', '.join(str(result.dtype) for result in results) or 'none'}")
+    for target in targets:
+        _require_real_for_real(fun, call, target)
+    rows = iter(call.rows(targets, [element_seeds(target) for target in targets]))
+    jacobians = [
+        nest.pack_sequence_as(call.selected, _stacked(call, result, next(rows), 0))
+        if result.spec.trainable else _zeros(call, result) for result in results]
+    return export(nest.pack_sequence_as(call.value, jacobians), call.arrays_out)
 
 
 def _batch_jacobian(fun: Callable, args: tuple, kwargs: dict, argnum: int) -> Any:
     call = RecordedCall(fun, args, kwargs, argnum, False)
-    target = _target(fun, call.value)
-    if len(call.sources) != 1:
+    target = _only_target(fun, call)
+    if len(call.sources) != 1 or nest.flatten(call.selected)[0] is not call.selected:
         raise TypeError(
-            "batch_jacobian differentiates in one array, not in a structure of "
-            f"{len(call.sources)}")
-    seeds = member_seeds(target, call.sources[0])
-    return export(_stacked(call, target, seeds, 1), call.arrays_out)
+            f"batch_jacobian differentiates {name_of(fun)} in one array, not in a structure: got "
+            f"{type(call.selected).__name__}")
+    (source,) = call.sources
+    (rows,) = call.rows([target], [member_seeds(target, source)])
+    (jacobian,) = _stacked(call, target, rows, 1)
+    return export(jacobian, call.arrays_out)
 
 
 def _elementwise_grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     call = RecordedCall(fun, args, kwargs, argnums, False)
-    return export(call.gradients([_target(fun, call.value)]), call.arrays_out)
+    return export(call.gradients([_only_target(fun, call)]), call.arrays_out)
 
 
-def _target(fun: Callable, value: Any) -> Tensor:
-    require_result(fun, value)
-    target = output_of(fun, value)
+def _only_target(fun: Callable, call: RecordedCall) -> Tensor:
+    """Return the array that a function has returned, if it is one to be differentiated."""
+    require_result(fun, call.value)
+    if isinstance(call.value, (list, tuple, dict)):
+        raise TypeError(
+            f"{name_of(fun)} must return one array, got a {type(call.value).__name__}: make one of "
+            "several by cytape.numpy.stack, or use jacrev or vjp")
+    target = output_of(fun, call.value)
     if not target.spec.trainable:
         raise TypeError(
             f"{name_of(fun)} returned an array of dtype {target.dtype}, which has no gradient")
+    _require_real_for_real(fun, call, target)
     return target
 
 
-def _stacked(call: RecordedCall, target: Tensor, seeds: Iterable[Tensor], axis: int) -> Any:
-    """Return the gradients of a target by several seeds, put together along its axes >= axis."""
-    rows = [nest.flatten(call.gradients([target], [seed], True)) for seed in seeds]
-    return nest.pack_sequence_as(call.selected, [
+def _require_real_for_real(fun: Callable, call: RecordedCall, target: Tensor) -> None:
+    if target.dtype.kind == "c" and any(source.dtype.kind != "c" for source in call.sources):
+        raise TypeError(
+            f"{name_of(fun)} returned complex numbers for real arguments: a gradient is that of "
+            "their real part only. Use jacfwd, or differentiate the real and the imaginary part")
+
+
+def _stacked(call: RecordedCall, target: Tensor, rows: list, axis: int) -> list:
+    """Return rows per source, put together along the target's axes >= axis."""
+    return [
         stack_rows(of_source, source, target.shape, axis, UnconnectedGradients.ZERO)
-        for source, of_source in zip(call.sources, zip(*rows, strict=True), strict=True)])
+        for source, of_source in zip(call.sources, zip(*rows, strict=True), strict=True)]
+
+
+def _zeros(call: RecordedCall, result: Tensor) -> Any:
+    return nest.pack_sequence_as(call.selected, [
+        zeros(result.shape + source.shape, result.dtype) for source in call.sources])

@@ -8,8 +8,8 @@ cdef class RecordedCall:
     cdef readonly bint arrays_out  # whether the caller gets arrays
     cdef object fun
     cdef object argnums
-    cdef readonly object selected           # the chosen arguments, as they came
-    cdef readonly list sources              # the tensors that stand for their leaves
+    cdef readonly object selected  # the chosen arguments, as they came
+    cdef readonly list sources     # the tensors that stand for their leaves
     cdef Recorder recorder
 
     cdef int report(self, list connected) except -1

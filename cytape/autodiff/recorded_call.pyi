@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cytape.tensor.tensor import Tensor
@@ -17,6 +17,7 @@ class RecordedCall:
     def __init__(
         self, fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool
     ) -> None: ...
+    def rows(self, targets: list[Tensor], seeds: list[Iterable[Tensor]]) -> list[list[list]]: ...
     def gradients(
         self, outputs: list[Tensor], seeds: list | None = None, keep: bool = False
     ) -> Any: ...

@@ -53,6 +53,21 @@ cdef class RecordedCall:
                 found[i] = densify(found[i])
         return pack_sequence_as(self.selected, found)
 
+    def rows(self, list targets not None, list seeds not None):
+        """The gradients of each target by each of its seeds: of every source, None if unconnected."""
+        cdef list found = [
+            [gradients_of(self.recorder, [target], self.sources, [seed], True) for seed in own]
+            for target, own in zip(targets, seeds, strict=True)]
+        cdef list all_rows = [row for rows in found for row in rows]
+        connected = [any([row[i] is not None for row in all_rows])
+                     for i in range(len(self.sources))]
+        if False in connected:
+            self.report(connected)
+        elif self.recorder.detached and any(
+                [gradient is None for row in all_rows for gradient in row]):
+            report_unconnected(self.fun, "its arguments", False, True)
+        return found
+
     cdef int report(self, list connected) except -1:
         """Say for which of the chosen arguments no part is connected to the result."""
         by_number = [(self.argnums, self.selected)]

@@ -7,7 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import SymbolicTensorError
+from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
 from cytape.tensor import nest
 
 RNG = np.random.default_rng(0)
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said(transform):
         transform(slope, "x")
     with pytest.raises(TypeError, match="integer|floating point"):
         transform(slope)(np.arange(4).reshape(2, 2))
-    with pytest.raises(TypeError, match="no gradient"):
+    with pytest.raises(TypeError, match="a gradient|no gradient"):
         transform(lambda x: (x > 0).astype(np.int64))(BATCH)
     with pytest.raises((TypeError, ValueError), match="return"):
         transform(lambda x: None)(BATCH)
@@ -162,3 +162,37 @@ def test_the_slope_of_each_element(place):
     by_both = PLACES[place](cytape.elementwise_grad(lambda x, y: x**2 * y, (0, 1)))
     np.testing.assert_allclose(by_both(BATCH, BATCH), [2 * BATCH**2, BATCH**2])
     np.testing.assert_allclose(f(2.0), 12.0)
+
+
+def test_results_without_a_derivative_beside_others():
+    found = cytape.jacrev(lambda x: {"y": x * x, "n": 3, "zeros": np.zeros(2)})(X[:2])
+    np.testing.assert_allclose(found["y"], np.diag(2 * X[:2]))
+    assert not np.any(found["n"]) and found["n"].shape == (2,) and found["n"].dtype.kind == "i"
+    assert not np.any(found["zeros"]) and found["zeros"].shape == (2, 2)
+
+
+def test_one_warning_for_what_does_not_depend():
+    with pytest.warns(UnconnectedGradientWarning) as caught:
+        assert not np.any(cytape.jacrev(lambda x: np.zeros(3))(X))
+    assert len(caught) == 1
+    with pytest.warns(UnconnectedGradientWarning, match="left its tensor"):
+        found = cytape.jacrev(lambda x: (x * x, x.numpy().sum()))(X)
+    np.testing.assert_allclose(found[0], np.diag(2 * X))
+    with pytest.raises(DetachedError):
+        cytape.jacrev(lambda x: x.numpy() * 2)(X)
+
+
+@pytest.mark.parametrize("transform", [cytape.batch_jacobian, cytape.elementwise_grad])
+def test_one_result_only(transform):
+    for function in (lambda x: [x[0], x[1]], lambda x: (x,), lambda x: {"y": x}):
+        with pytest.raises(TypeError, match="one array"):
+            transform(function)(BATCH)
+    with pytest.raises(TypeError, match="one array|dict"):
+        cytape.batch_jacobian(lambda p: p["x"])({"x": BATCH})
+
+
+@pytest.mark.parametrize("transform", [
+    cytape.jacrev, cytape.batch_jacobian, cytape.elementwise_grad])
+def test_complex_results_of_real_arguments_are_no_gradients(transform):
+    with pytest.raises(TypeError, match="jacfwd"):
+        transform(lambda x: x * 1j)(BATCH)
