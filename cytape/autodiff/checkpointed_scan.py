@@ -244,7 +244,8 @@ class _Scan:
         moving = [source for source in sources if source.spec.trainable]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(moving)
-            outputs = tensors_in(self.step(state))
+            # An array stacks its elements anew whenever it is asked for its tensors.
+            outputs = tensors_in(self.step(with_tensors(state, arguments)))
         del state
         reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
         found = iter(tape.gradient(

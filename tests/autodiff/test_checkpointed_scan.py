@@ -292,3 +292,19 @@ def test_in_a_function_it_is_a_loop_with_checkpoints(rng, tmp_path):
     assert "CheckpointedGradient" in types
     with pytest.raises(ValueError, match="not for a graph"):
         cytape.function(lambda x: cytape.checkpointed_scan(cnp.sin, x, 9, 3, storage=tmp_path))(x)
+
+
+@pytest.mark.parametrize("snapshots", range(1, 6))
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_arrays_that_a_state_consists_of(tmp_path, snapshots, on_disk):
+    def step(state):
+        i, x, found = state
+        return i + 1, 2.0 * x, found.write(i, x)
+
+    def f(x):
+        state = 0, x, cytape.TensorArray("float64", 6, element_shape=())
+        return cnp.sum(cytape.checkpointed_scan(
+            step, state, 6, snapshots, storage=tmp_path if on_disk else None)[2].stack())
+
+    assert cytape.grad(f)(1.0) == 63.0
+    assert cytape.jvp(f, (1.0,), (1.0,))[1] == 63.0
