@@ -401,8 +401,9 @@ cdef class GradientTape:
 
 def noting_detached(GradientTape tape not None):
     """Have a tape note those of its tensors whose values are taken; return where it does."""
-    tape._recorder.detached = {}
-    return tape._recorder.detached
+    cdef Recorder recorder = tape.usable_recorder(False)
+    recorder.detached = {}
+    return recorder.detached
 
 
 cdef inline list leaves_of(structure):

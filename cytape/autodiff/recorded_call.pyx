@@ -18,7 +18,7 @@ cdef class RecordedCall:
     by another way, say as another argument, and there it is a constant.
     """
 
-    def __init__(self, fun, tuple args, dict kwargs, argnums, bint has_aux):
+    def __cinit__(self, fun, tuple args, dict kwargs, argnums, bint has_aux):
         cdef Tensor source
         self.arrays_out = not has_tensors(args) and not (kwargs and has_tensors(kwargs))
         self.fun = fun

@@ -33,7 +33,7 @@ cdef class ConcreteFunction:
 cdef class Results:
     cdef tuple symbols                    # of its tensors
     cdef list leaves                      # what is no tensor, None in the places of tensors
-    cdef list places                      # of leaves that are tensors, up to three each
+    cdef list places                      # of leaves that are tensors, or slices: three tensors
     cdef bint single
     cdef object structure
     cdef pack(self, list results, converted=*)

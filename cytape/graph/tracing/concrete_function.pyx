@@ -60,7 +60,7 @@ cdef class ConcreteFunction:
     Tensor(9.)
     """
 
-    def __init__(
+    def __cinit__(
         self, name, graph, arguments, outputs, grad_func=None, python_grad_func=None, variables=(),
         checkpoints=None,
     ):

@@ -104,3 +104,8 @@ def test_own_gradients_in_forward_mode_are_transposed():
     f = cytape.function(lambda x: x * x, grad_func=lambda x, g: 5.0 * g)
     value, tangent = cytape.jvp(f, (3.0,), (2.0,))
     assert (value, tangent) == (9.0, 10.0)
+
+
+def test_one_that_skipped_its_making_is_an_error():
+    with pytest.raises(TypeError, match="argument"):
+        cytape.ConcreteFunction.__new__(cytape.ConcreteFunction)
