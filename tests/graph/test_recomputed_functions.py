@@ -1,4 +1,4 @@
-"""recompute_grad in graphs, of functions that read variables."""
+"""recompute_grad in graphs: of functions that read variables, within and around control flow."""
 
 import numpy as np
 import pytest
@@ -126,3 +126,48 @@ def test_what_was_computed_at_once_knows_of_assignments_and_of_none(within):
                 gradients()
         else:
             np.testing.assert_allclose(gradients(), [4.0 * COS, 4.0 * SIN])
+
+
+def repeated(f, x):
+    return cytape.while_loop(
+        lambda i, _: i < 2, lambda i, y: (i + 1, f(y)), (cytape.constant(0), x))[1]
+
+
+def scanned(f, x):
+    return cytape.scan(lambda y, e: f(y) + 0.1 * e, x, cytape.constant([1.0, 2.0]))[-1]
+
+
+OUTER = {
+    "loop": repeated,
+    "cond": lambda f, x: cytape.cond(cnp.sum(x) > -9, lambda: f(x), lambda: x),
+    "map_fn": lambda f, x: cytape.map_fn(f, cnp.stack([x, 2 * x])),
+    "scan": scanned,
+}
+INNER = {
+    "no control flow": lambda z: cnp.where(z > 0.1, z * z, z),
+    "cond": lambda z: cytape.cond(cnp.sum(z) > 0, lambda: cnp.tanh(z), lambda: z * z * z),
+    "loop": lambda z: repeated(lambda y: cnp.sin(y) * z, z),
+    "scan": lambda z: scanned(lambda y: cnp.sin(y) * z, z),
+    "cond in a loop": lambda z: repeated(
+        lambda y: cytape.cond(cnp.sum(y) > 0, lambda: cnp.tanh(y) * z, lambda: y * y), z),
+}
+
+
+@pytest.mark.parametrize("extent", [2, None])
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("outer", OUTER)
+def test_control_flow_around_what_is_recomputed_and_within(outer, inner, extent):
+    def total(block):
+        return lambda x: cnp.sum(OUTER[outer](block, x) ** 2)
+
+    def slope(f):
+        return lambda x: cnp.sum(cytape.grad(f)(x) ** 2)
+
+    signature = [cytape.Spec.of((extent,), float)]
+    plain, recomputed = total(INNER[inner]), total(cytape.recompute_grad(INNER[inner]))
+    traced = cytape.function(recomputed, input_signature=signature)
+    for order in cytape.grad, lambda f: cytape.grad(slope(f)):
+        inside = cytape.function(order(recomputed), input_signature=signature)
+        for x in (np.array([0.4, 0.7]), np.array([-0.4, -0.7])):
+            for found in inside(x), order(traced)(x):
+                np.testing.assert_allclose(found, order(plain)(x), rtol=1e-10)

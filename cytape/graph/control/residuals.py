@@ -98,7 +98,9 @@ def _kinds(
         producers = [graph.node_of(symbol) for symbol in graph.inputs_of(node)]
         op = graph.ops[node]
         kind = max([kinds[producer] for producer in producers], default=_SAME)
-        if op.stateful and node >= first_backward:
+        # What is computed again waits by control inputs for the gradient that arrives.
+        waits = any(kinds.get(other) == _BACKWARD for other in graph.control_inputs_of(node))
+        if waits or op.stateful and node >= first_backward:
             kind = _BACKWARD
         elif isinstance(op, (LoopOp, CondOp)) and kind <= _LATE:
             kind = _FORWARD
@@ -170,6 +172,8 @@ def extracted(
 ) -> ConcreteFunction:
     """Return a body that computes some tensors of a graph from others.
 
+    What a node waits for by control inputs alone may belong to the other part: it is left out.
+
     Parameters
     ----------
     graph : FunctionGraph
@@ -187,7 +191,7 @@ def extracted(
     wanted = list(map(graph.symbol_of, outputs))
     wholes = {graph.symbol_of(x): (x, list(map(graph.symbol_of, parts)))
               for x, parts in (apart or {}).items()}
-    nodes = needed_nodes(graph, wanted, {*symbols, *wholes}, keep)
+    nodes = needed_nodes(graph, wanted, {*symbols, *wholes}, keep, waits=False)
     part = FunctionGraph(graph.name, current_graph())
     with unrecorded(), building_into(part):
         inputs = like(part, graph, symbols)
@@ -222,6 +226,6 @@ def read_of(
     symbols = list(map(graph.symbol_of, arguments))
     given = {*symbols, *map(graph.symbol_of, fed)}
     wanted = set(map(graph.symbol_of, results))
-    for node in needed_nodes(graph, list(wanted), given, graph.stateful):
+    for node in needed_nodes(graph, list(wanted), given, graph.stateful, waits=False):
         wanted.update(graph.inputs_of(node))
     return [i for i, symbol in enumerate(symbols) if symbol in wanted]

@@ -38,7 +38,7 @@ def run(graph, fetches, feeds, keep=()):
     return [values[symbol] for symbol in fetches]
 
 
-def needed_nodes(graph, fetches, feeds, keep=()):
+def needed_nodes(graph, fetches, feeds, keep=(), waits=True):
     """List the nodes that run, in the order of their making.
 
     Parameters
@@ -51,6 +51,8 @@ def needed_nodes(graph, fetches, feeds, keep=()):
         others wait for it.
     keep : sequence of int
         Nodes.
+    waits : bool, optional
+        Whether what others only wait for runs, too.
 
     Returns
     -------
@@ -66,5 +68,5 @@ def needed_nodes(graph, fetches, feeds, keep=()):
             continue
         needed.add(node)
         stack += [graph.node_of(symbol) for symbol in graph.inputs_of(node) if symbol not in feeds]
-        stack += graph.control_inputs_of(node)
+        stack += graph.control_inputs_of(node) if waits else ()
     return sorted(needed)

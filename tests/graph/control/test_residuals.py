@@ -180,6 +180,13 @@ def test_only_what_is_read_is_kept():
     ) == [(), (3,)]
 
 
+@pytest.mark.parametrize("inner", [
+    lambda z: cnp.tanh(cnp.exp(z)),
+    lambda z: cytape.cond(cnp.sum(z) > 0, lambda: cnp.tanh(cnp.exp(z)), lambda: z)])
+def test_of_what_is_recomputed_the_inputs_are_kept(inner):
+    assert kept_specs(loop_of(cytape.recompute_grad(inner)), np.ones(3)) == [(3,)]
+
+
 def test_what_is_linear_keeps_nothing():
     graph = cytape.Graph()
     with graph.as_default():

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph import Graph
-from cytape.graph.run.reference import run
+from cytape.graph.run.reference import needed_nodes, run
 from cytape.ops.engine.declare import general
 
 log = []
@@ -46,6 +46,9 @@ def test_control_inputs_run():
     log.clear()
     run(graph, [graph.symbol_of(y)], {graph.symbol_of(x): np.array(2.0)})
     assert log == ["before"]
+    fetches = [graph.symbol_of(y)]
+    assert [graph.ops[node].name for node in needed_nodes(graph, fetches, (), waits=False)] == [
+        "Placeholder", "Identity"]
 
 
 def test_an_unfed_placeholder():
