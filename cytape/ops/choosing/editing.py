@@ -27,7 +27,7 @@ from cytape.tensor.tensor import data_of
 __all__ = ["block", "delete", "diagflat", "insert", "resize", "trim_zeros"]
 
 
-def _along(axis, index):
+def _index_along(axis, index):
     return (slice(None),) * axis + (index,)
 
 
@@ -62,8 +62,8 @@ def delete(arr, obj, axis=None):
     left[np.delete(np.arange(n), obj)] = True
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False))
     if len(edges) == 2:  # one slice
-        return getitem(arr, _along(axis, slice(*edges.tolist())))
-    return getitem(arr, _along(axis, left))
+        return getitem(arr, _index_along(axis, slice(*edges.tolist())))
+    return getitem(arr, _index_along(axis, left))
 
 
 def insert(arr, obj, values, axis=None):
@@ -83,21 +83,15 @@ def insert(arr, obj, values, axis=None):
         values if is_tensor(values) else array(values))
     arr, axis, n = _line(arr, axis, "insert")
     values = convert_to_tensor(values).astype(arr.dtype)
-    is_one = not isinstance(obj, slice) and np.ndim(obj) == 0
-    if is_one and np.asarray(obj).dtype == bool:
-        is_one = False
     if ndim(values) < ndim(arr):
         values = expand_dims(values, tuple(range(ndim(arr) - ndim(values))))
-    if is_one:
-        values = moveaxis(values, 0, axis)  # as NumPy does
-        count = values.shape[axis]
-        order = np.insert(np.arange(n), [int(obj)] * count, np.arange(n, n + count))
-    else:
-        marks = np.insert(np.arange(n), obj, -1)
-        count = len(marks) - n
-        order = marks.copy()
-        # Values go where NumPy puts them: in the order of obj, which need not be sorted.
-        order = np.insert(np.arange(n), obj, np.arange(n, n + count))
+    count = len(np.insert(np.arange(n), obj, -1)) - n
+    if count == 1:  # NumPy puts in all values there, however many
+        if not isinstance(obj, slice) and np.ndim(obj) == 0:
+            values = moveaxis(values, 0, axis)
+        values, _, count = _line(values, axis, "insert")
+    # Values go where NumPy puts them: in the order of obj, which need not be sorted.
+    order = np.insert(np.arange(n), obj, np.arange(n, n + count))
     lengths = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
     whole = concatenate((arr, broadcast_to(values, lengths)), axis)
     return _in_order(whole, axis, order)
@@ -107,10 +101,10 @@ def _in_order(whole, axis, order):
     """Take slices in an order: as few runs of neighbours if there are few."""
     cuts = np.flatnonzero(np.diff(order) != 1) + 1
     if len(cuts) > 16:
-        return getitem(whole, _along(axis, order))
+        return getitem(whole, _index_along(axis, order))
     starts = [0, *cuts.tolist()]
     parts = [
-        getitem(whole, _along(axis, slice(int(order[i]), int(order[i]) + j - i)))
+        getitem(whole, _index_along(axis, slice(int(order[i]), int(order[i]) + j - i)))
         for i, j in itertools.pairwise([*starts, len(order)])
     ]
     return concatenate(parts, axis) if len(parts) > 1 else parts[0]

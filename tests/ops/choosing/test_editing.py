@@ -43,3 +43,17 @@ def test_values_alone_may_be_recorded():
 def test_zeros_of_a_graph_are_not_known():
     with pytest.raises(SymbolicTensorError, match="trim_zeros: which elements"):
         cytape.function(np.trim_zeros)(X)
+
+
+@each("obj", [[1], [-1], slice(1, 2), np.array([False, True]), 1])
+def test_all_values_are_put_in_at_one_place(obj):
+    x = np.arange(6.0).reshape(2, 3)
+    values = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def insert(x, values):
+        return (np.insert(x, obj, values[0]), np.insert(x, obj, values, axis=1),
+                np.insert(x, obj, values[:, :1], axis=1), np.insert(x, obj, 7.0, axis=0))
+
+    found = insert(cytape.constant(x), cytape.constant(values))
+    for ours, theirs in zip(found, insert(x, values), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
