@@ -222,8 +222,7 @@ def poly(seq_of_zeros):
     zeros = _coefficients(zeros, "poly")
     if zeros.shape == (0,):
         return convert_to_tensor(1.0)
-    zeros = zeros.astype(np.result_type(zeros.dtype, np.float16 if zeros.dtype.kind in "fc"
-                                        else np.float64))
+    zeros = zeros.astype(np.mintypecode(zeros.dtype.char))
     one = np.ones(1, zeros.dtype)
     a = convert_to_tensor(one)
     for i in range(zeros.shape[0]):

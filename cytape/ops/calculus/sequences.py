@@ -13,20 +13,23 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim
 from cytape.ops.shared.conform import sum_to
 from cytape.ops.shared.grouping import together
+from cytape.ops.steps import real_sign
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["arange", "geomspace", "linspace", "logspace"]
 
+_NUMBERS = (int, float, complex)
 
-def _weights(num, endpoint):
+
+def _parts_of_stop(num, endpoint):
     """Return how much of the second end there is in each element."""
     return np.arange(num) / max(num - 1 if endpoint else num, 1)
 
 
 def _linspace_back(op, g):
     start, stop = op.input_specs
-    weights = _weights(**op.attrs).astype(np.empty(0, g.dtype).real.dtype)
+    weights = _parts_of_stop(**op.attrs).astype(np.empty(0, g.dtype).real.dtype)
     weights = weights.reshape(-1, *(1,) * (g.ndim - 1))
     return (sum_to(reductions.sum(g * (1 - weights), 0), start),
             sum_to(reductions.sum(g * weights, 0), stop))
@@ -44,10 +47,13 @@ linspace_op = linear(
 
 
 def _ends(*ends):
-    return together(*map(operand, ends))
+    """Return the ends as tensors and arrays. Python's numbers are weak: they have others' dtype."""
+    ends = [x if type(x) in _NUMBERS else operand(x) for x in ends]
+    dtype = np.result_type(*[x if type(x) in _NUMBERS else x.dtype for x in ends])
+    return [np.asarray(x, dtype) if type(x) in _NUMBERS else x for x in ends]
 
 
-def _along(y, axis):
+def _with_axis_at(y, axis):
     """Move the axis of the sequence from the front to where it is asked for."""
     axis = normalize_axis_index(axis, ndim(y))
     return moveaxis(y, 0, axis) if axis else y
@@ -65,9 +71,9 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     """
     if not any(map(is_tensor, (start, stop))):
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
-    start, stop = _ends(start, stop)
+    start, stop = together(*_ends(start, stop))
     num = _count(num)
-    y = _along(linspace_op(start, stop, num=num, endpoint=bool(endpoint)), axis)
+    y = _with_axis_at(linspace_op(start, stop, num=num, endpoint=bool(endpoint)), axis)
     if dtype is not None:
         if np.issubdtype(dtype, np.integer):
             y = np.floor(y)
@@ -79,8 +85,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 def _count(num):
-    count = np.linspace(0, 1, num).size  # or NumPy's error
-    return count
+    return np.linspace(0, 1, num).size  # or NumPy's error
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
@@ -94,7 +99,11 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     """
     if not any(map(is_tensor, (start, stop, base))):
         return np.logspace(start, stop, num, endpoint, base, dtype, axis)
-    start, stop, base = _ends(start, stop, base)
+    if type(base) not in _NUMBERS:
+        base = operand(base)
+    if ndim(base):
+        start, stop = map(operand, (start, stop))
+    start, stop, base = together(*_ends(start, stop), base)
     if ndim(base):
         n_axes = max(map(ndim, (start, stop, base)))
         start, stop, base = (
@@ -118,18 +127,17 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """
     if not any(map(is_tensor, (start, stop))):
         return np.geomspace(start, stop, num, endpoint, dtype, axis)
-    start, stop = _ends(start, stop)
+    start, stop = together(*map(operand, (start, stop)))
     for end in (start, stop):
         if np.any(np.equal(values_of(end), 0)):
             raise ValueError("Geometric sequence cannot include zero")
-    result_type = np.result_type(start.dtype, stop.dtype, float(num))
-    weights = _weights(_count(num), endpoint)
-    n_axes = max(ndim(start), ndim(stop))
-    ratio = astype(convert_to_tensor(stop / start), result_type)
-    powers = power(expand_dims(ratio, 0), weights.reshape(-1, *(1,) * n_axes).astype(
-        np.empty(0, result_type).real.dtype))
-    y = _along(start * powers, axis)
-    y = y if y.dtype == result_type else astype(y, result_type)
+    result_type = np.result_type(start.dtype, stop.dtype, 0.0, np.dtype(dtype))
+    start, stop = astype(start, result_type), astype(stop, result_type)
+    parts = _parts_of_stop(_count(num), endpoint).astype(np.empty(0, result_type).real.dtype)
+    parts = parts.reshape(-1, *(1,) * max(ndim(start), ndim(stop)))
+    direction = real_sign(start)  # out of which powers are of magnitudes, as in NumPy
+    y = power(start / direction, 1 - parts) * power(stop / direction, parts) * direction
+    y = _with_axis_at(y, axis)
     return y if dtype is None else astype(y, dtype)
 
 
@@ -149,16 +157,16 @@ def arange(*args, **options):
     given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False)) | options
     if not any(map(is_tensor, given.values())):
         return np.arange(*args, **options)
-    if len(args) == 1 and "stop" not in options:
+    if args and given.get("stop") is None:
         given["stop"] = given.pop("start")
     bounds = {name: values_of(x) if is_tensor(x) else x for name, x in given.items()}
     if any(is_tensor(x) and bounds[name] is None for name, x in given.items()):
         raise SymbolicTensorError(
             "arange: how many numbers there are depends on values, which symbolic tensors do not "
             "have yet; use linspace, or scale and shift an arange of plain numbers")
-    numbers = np.arange(bounds.pop("start", 0), bounds.pop("stop"), **bounds)
-    start, step = given.get("start", 0), given.get("step", 1)
-    y = start + step * np.arange(numbers.size)
+    numbers = np.arange(**bounds)  # or NumPy's error
+    start, step = given.get("start", 0), given.get("step")
+    y = start + (1 if step is None else step) * np.arange(numbers.size)
     if not is_tensor(y):  # it depends on where it stops by its length only
         return convert_to_tensor(plain(numbers))
     return y if y.dtype == numbers.dtype else astype(y, numbers.dtype)

@@ -27,6 +27,12 @@ def test_conjugate_roots_make_real_polynomials():
     assert np.poly(cytape.constant(z)).dtype == np.poly(z).dtype == np.float64
 
 
+@each("dtype", ["float16", "float32", "float64", "int8", "complex64"])
+def test_polynomials_of_roots_have_numpys_dtype(dtype):
+    zeros = np.array([1, 2], dtype)
+    assert np.poly(cytape.constant(zeros)).dtype == np.poly(zeros).dtype
+
+
 def test_a_double_root_has_no_derivative():
     with np.errstate(all="ignore"):
         gradient = cytape.grad(lambda p: np.roots(p)[0])(np.array([1.0, 0.0, 0.0]))

@@ -1,5 +1,7 @@
 """Sequences: of no numbers and of one, of integers, and their errors."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -21,6 +23,60 @@ def test_values_are_numpys(call):
         found = call(cytape.constant(x))
         assert found.dtype == call(x).dtype
         np.testing.assert_allclose(found, call(x), rtol=1e-6)
+
+
+@each("start, stop", [(1e-200, 1e200), (1e200, -1e-200), (-1e-200, -1e200), (0.3, 7.1)])
+def test_a_geometric_sequence_does_not_overflow_between_its_ends(start, stop):
+    with np.errstate(invalid="ignore"):
+        found = np.geomspace(cytape.constant(start), stop, 5)
+        expected = np.geomspace(start, stop, 5)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert (found[0].item(), found[-1].item()) == (start, stop)
+
+
+def test_a_geometric_sequence_of_single_precision_does_not_overflow():
+    ends = np.float32(1e-20), np.float32(1e20)
+    found = np.geomspace(cytape.constant(ends[0]), ends[1], 3, dtype="float32")
+    np.testing.assert_allclose(found, [1e-20, 1, 1e20], rtol=1e-6)
+
+
+def test_gradients_of_a_geometric_sequence_do_not_overflow():
+    gradient = cytape.grad(lambda *ends: np.geomspace(*ends, 3)[1], argnums=(0, 1))(1e-200, 1e200)
+    np.testing.assert_allclose(gradient, [5e199, 5e-201])
+
+
+F4 = np.array([1.0, 2.0], np.float32)
+
+
+@each("call", [
+    lambda x: np.linspace(x, 3.0, 3), lambda x: np.linspace(1, x, 3), lambda x: np.linspace(x, x),
+    lambda x: np.linspace(x, np.float64(3), 3), lambda x: np.logspace(x, 2.0, 3),
+    lambda x: np.logspace(x, x, 3), lambda x: np.logspace(0, x, 3, base=2),
+    lambda x: np.logspace(x, x, 3, base=2j), lambda x: np.logspace(0, 1, 3, base=x),
+    lambda x: np.logspace(x, 2.0, 3, base=F4), lambda x: np.logspace(x, x, 3, base=np.float64(2)),
+    lambda x: np.geomspace(x, 8.0, 3), lambda x: np.geomspace(x, x, 3, dtype="float32"),
+    lambda x: np.geomspace(x, x, 3, dtype="float16"), lambda x: np.geomspace(x, 1j, 3),
+    lambda x: np.geomspace(x, 8.5, 3, dtype=int),
+])  # fmt: skip
+@each("dtype", ["float16", "float32", "float64", "int64", "complex64"])
+def test_dtypes_are_numpys(call, dtype):
+    x = F4.astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
+        found, expected = call(cytape.constant(x)), call(x)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-2 if dtype == "float16" else 1e-5)
+
+
+@each("arguments, options", [((3.0, None), {}), ((3.0, None, 2.0), {}), ((3.0,), {"step": 2.0}),
+                             ((3.0, None), {"dtype": "float32"}), ((1.0, 3.0, None), {}),
+                             ((), {"stop": 3.0})])
+def test_what_is_none_of_a_range_is_as_if_it_were_not_given(arguments, options):
+    tensors = [x if x is None else cytape.constant(x) for x in arguments]
+    named = {name: x if name == "dtype" else cytape.constant(x) for name, x in options.items()}
+    found, expected = cnp.arange(*tensors, **named), np.arange(*arguments, **options)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
 
 
 @each("arguments", [(0.5, 3.0), (0.5, 3.0, 0.7), (3.5,)])
