@@ -99,6 +99,11 @@ def values_of(x):
     return None if x.graph is not None else data_of(x)
 
 
+def keeps_axes(keepdims):
+    """Return whether a `keepdims` parameter is given and true."""
+    return keepdims is not np._NoValue and bool(keepdims)
+
+
 def plain(value):
     """Return the data of a tensor that is a count or an index; anything else as it is."""
     return np.asarray(value) if is_tensor(value) else value

@@ -8,7 +8,14 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from cytape.ops import reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import clip, conj, imag, real, sqrt
-from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, plain, values_of
+from cytape.ops.engine.arguments import (
+    is_tensor,
+    keeps_axes,
+    only_numpy,
+    operand,
+    plain,
+    values_of,
+)
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
 from cytape.ops.rearranging import diagonal
@@ -44,7 +51,7 @@ def ptp(a, axis=None, out=None, keepdims=_NoValue):
     if not is_tensor(a):
         return np.ptp(a, axis, out, keepdims)
     only_numpy("ptp", [a], out=out)
-    keepdims = keepdims is not _NoValue and bool(keepdims)
+    keepdims = keeps_axes(keepdims)
     return reductions.max(a, axis, keepdims=keepdims) - reductions.min(a, axis, keepdims=keepdims)
 
 
@@ -59,14 +66,14 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
     """
     if not any(map(is_tensor, (a, weights))):
         return np.average(a, axis, weights, returned, keepdims=keepdims)
-    keepdims = keepdims is not _NoValue and bool(keepdims)
+    keepdims = keeps_axes(keepdims)
     if weights is None:
         result = reductions.mean(a, axis, keepdims=keepdims)
         scale = size(a, axis) / 1 if is_tensor(size(a, axis)) else np.asarray(
             size(a, axis), result.dtype)
     else:
         a, weights = together(*map(operand, (a, weights)))
-        weights = _weights_of(a, axis, weights)
+        weights = weights_along(a, axis, weights)
         kinds = (a.dtype, weights.dtype)
         dtype = np.result_type(*kinds, *["f8"] * all(kind.kind in "iub" for kind in kinds[:1]))
         scale = reductions.sum(weights, axis, dtype, keepdims=keepdims)
@@ -78,7 +85,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
     return result, broadcast_to(convert_to_tensor(scale), result.spec.extents)
 
 
-def _weights_of(a, axis, weights):
+def weights_along(a, axis, weights):
     """Return the weights with an axis for each of `a`."""
     if shape_rules.may_fit(shape(weights), shape(a)):
         return convert_to_tensor(weights)
@@ -96,6 +103,9 @@ def _weights_of(a, axis, weights):
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *,
         dtype=None):
     """Return the covariance matrix, as `numpy.cov`.
+
+    It is a number if the variables are known to be one. In a graph that does not know how many they
+    are it is a matrix, also where they turn out to be one.
 
     Examples
     --------
@@ -118,7 +128,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         rows = concatenate((rows, _observations(y, dtype, rowvar)), 0)
     if ddof is None:
         ddof = 0 if bias else 1
-    weights, count = _weights(rows, fweights, aweights)
+    weights, count = _weights_of_observations(rows, fweights, aweights)
     if weights is None:
         freedom = count - ddof
     elif ddof == 0:
@@ -137,7 +147,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     weighted = rows if weights is None else rows * weights
     other = conj(weighted) if weighted.dtype.kind == "c" else weighted
     with np.errstate(divide="ignore", invalid="ignore"):
-        return squeeze(matmul_op(rows, transpose(other)) / freedom)
+        c = matmul_op(rows, transpose(other)) / freedom
+    return squeeze(c) if rows.shape[0] == 1 else c
 
 
 def _observations(x, dtype, rowvar):
@@ -147,7 +158,7 @@ def _observations(x, dtype, rowvar):
     return transpose(x) if not rowvar and not single and x.shape[0] != 1 else x
 
 
-def _weights(rows, fweights, aweights):
+def _weights_of_observations(rows, fweights, aweights):
     """Return the weight of each observation, None for 1, and their sum."""
     weights = None
     for given, name in ((fweights, "fweights"), (aweights, "aweights")):

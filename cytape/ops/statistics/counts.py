@@ -14,7 +14,7 @@ from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import ndim, ravel, reshape, shape, size
+from cytape.ops.shaping import ndim, ravel, reshape, shape
 from cytape.ops.shared.along_axis import take_along
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
@@ -83,7 +83,7 @@ def _edges(a, bins, range):
     """Return the edges of bins, of which there may be given a number or a rule."""
     if is_tensor(bins) or np.ndim(bins) == 1:
         return operand(bins)
-    if is_tensor(a) and range is None and not isinstance(bins, str) and size(a):
+    if is_tensor(a) and range is None and not isinstance(bins, str) and 0 not in shape(a):
         low, high = reductions.min(a), reductions.max(a)
         width = values_of(high - low)
         if width is None or np.isfinite(width) and width > 0:

@@ -11,7 +11,7 @@ import numpy as np
 from cytape.ops import products, reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import conj, maximum, minimum, real, sqrt, where
-from cytape.ops.engine.arguments import is_tensor, only_numpy, values_of, wide
+from cytape.ops.engine.arguments import is_tensor, keeps_axes, only_numpy, values_of, wide
 from cytape.ops.shaping import ndim, squeeze
 from cytape.ops.steps import isnan, logical_not
 from cytape.tensor import convert_to_tensor
@@ -38,10 +38,6 @@ def _is_given(value):
     return value is not None and value is not _NoValue
 
 
-def _kept(keepdims):
-    return keepdims is not _NoValue and bool(keepdims)
-
-
 def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
            where=_NoValue):
     """Sum what is not NaN, as `numpy.nansum`.
@@ -56,7 +52,7 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVal
         return np.nansum(a, axis, dtype, out, keepdims, initial, where)
     only_numpy("nansum", [a], out=out)
     total = reductions.sum(
-        _filled(convert_to_tensor(a), 0, where), axis, dtype, keepdims=_kept(keepdims))
+        _filled(convert_to_tensor(a), 0, where), axis, dtype, keepdims=keeps_axes(keepdims))
     return total + initial if _is_given(initial) else total
 
 
@@ -74,7 +70,7 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVa
         return np.nanprod(a, axis, dtype, out, keepdims, initial, where)
     only_numpy("nanprod", [a], out=out)
     product = products.prod(
-        _filled(convert_to_tensor(a), 1, where), axis, dtype, keepdims=_kept(keepdims))
+        _filled(convert_to_tensor(a), 1, where), axis, dtype, keepdims=keeps_axes(keepdims))
     return product * initial if _is_given(initial) else product
 
 
@@ -117,15 +113,15 @@ def _nan_extremum(name, reduce, combine, neutral):
         only_numpy(name, [a], out=out)
         a = convert_to_tensor(a)
         if a.dtype.kind not in "fc":
-            result = reduce(a, axis, keepdims=_kept(keepdims))
+            result = reduce(a, axis, keepdims=keeps_axes(keepdims))
             return combine(result, initial) if _is_given(initial) else result
         if where is not _NoValue and not _is_given(initial):
             numpy_function(np.zeros(1), where=[True])  # raises NumPy's error
         left_out = _left_out(a, where)
-        result = reduce(_filled(a, neutral, where), axis, keepdims=_kept(keepdims))
+        result = reduce(_filled(a, neutral, where), axis, keepdims=keeps_axes(keepdims))
         if _is_given(initial):
             return combine(result, initial)
-        nothing = reductions.all(left_out, axis, keepdims=_kept(keepdims))
+        nothing = reductions.all(left_out, axis, keepdims=keeps_axes(keepdims))
         if np.any(values_of(nothing)):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
         return elementwise_where(nothing, np.asarray(np.nan, a.dtype), result)
@@ -158,7 +154,7 @@ def _count(a, axis, given):
 
 
 def _squeezed(x, axis, keepdims):
-    if _kept(keepdims):
+    if keeps_axes(keepdims):
         return x
     return squeeze(x, tuple(range(ndim(x))) if axis is None else axis) if ndim(x) else x
 
@@ -189,7 +185,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         options = {} if where is _NoValue else {"where": where}
-        return reductions.mean(a, axis, dtype, keepdims=_kept(keepdims), **options)
+        return reductions.mean(a, axis, dtype, keepdims=keeps_axes(keepdims), **options)
     given = a.dtype if dtype is None else np.dtype(dtype)
     a = astype(a, given)
     count = _count(a, axis, where)

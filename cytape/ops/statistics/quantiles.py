@@ -10,12 +10,11 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import astype, zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, wide
+from cytape.ops.engine.arguments import is_tensor, keeps_axes, only_numpy, operand, wide
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
-    broadcast_to,
     expand_dims,
     moveaxis,
     ndim,
@@ -27,6 +26,7 @@ from cytape.ops.shaping import (
 )
 from cytape.ops.shared.along_axis import put_along, take_along
 from cytape.ops.shared.grouping import together
+from cytape.ops.statistics.averages import weights_along
 from cytape.ops.steps import isnan
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
@@ -63,7 +63,7 @@ def _rows(a, axis):
     return reshape(transpose(a, (*rest, *axes)), (*[size(a, i) for i in rest], -1)), axes
 
 
-def _kept(result, axes, lead, keepdims):
+def _with_axes(result, axes, lead, keepdims):
     """Give back the axes of length one, behind the axes of `q`."""
     return expand_dims(result, tuple([lead + axis for axis in axes])) if keepdims else result
 
@@ -246,23 +246,14 @@ def _quantile(name, a, q, axis, out, method, keepdims, weights, interpolation, s
         return _weighted(name, a, q, axis, method, keepdims, weights, skip_nan)
     rows, axes = _rows(a, axis)
     result = quantile_op(rows, q, method=method, skip_nan=skip_nan, function="quantile")
-    return _kept(result, axes, ndim(q), keepdims)
+    return _with_axes(result, axes, ndim(q), keepdims)
 
 
 def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
     if method != "inverted_cdf":
         raise ValueError(
             f"Only method 'inverted_cdf' supports weights. Got: {method}.")
-    weights = convert_to_tensor(weights)
-    if not shape_rules.may_fit(weights.shape, a.shape):
-        if axis is None:
-            raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        axes = normalize_axis_tuple(axis, ndim(a))
-        order = np.argsort(np.argsort(axes))
-        weights = transpose(weights, tuple(order)) if len(axes) > 1 else weights
-        weights = expand_dims(weights, tuple([i for i in range(ndim(a)) if i not in axes]))
-        weights = broadcast_to(weights, a.shape)
-    weights, _ = _rows(weights, axis)
+    weights, _ = _rows(weights_along(a, axis, weights), axis)
     rows, axes = _rows(a, axis)
     positions = weighted_positions_op(rows, q, weights, skip_nan=skip_nan)
     lines = take_along(rows, positions)
@@ -272,7 +263,7 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
         result = moveaxis(lines, -1, 0)
         if ndim(q) > 1:
             result = reshape(result, (*shape(q), *shape(lines)[:-1]))
-    return _kept(result, axes, ndim(q), keepdims)
+    return _with_axes(result, axes, ndim(q), keepdims)
 
 
 def _as_quantile(a, q):
@@ -328,7 +319,7 @@ def _median(name, a, axis, out, keepdims, skip_nan):
     rows, axes = _rows(a, axis)
     half = np.asarray(0.5)
     result = quantile_op(rows, half, method="linear", skip_nan=skip_nan, function="median")
-    return _kept(result, axes, 0, keepdims)
+    return _with_axes(result, axes, 0, keepdims)
 
 
 def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
@@ -356,5 +347,4 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValu
     """
     if not is_tensor(a):
         return np.nanmedian(a, axis, out, overwrite_input, keepdims)
-    keepdims = keepdims is not np._NoValue and keepdims
-    return _median("nanmedian", a, axis, out, keepdims, skip_nan=True)
+    return _median("nanmedian", a, axis, out, keeps_axes(keepdims), skip_nan=True)

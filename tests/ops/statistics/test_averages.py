@@ -43,3 +43,17 @@ def test_too_few_observations_warn():
 def test_a_range_has_both_ends():
     gradient = cytape.grad(np.ptp)(np.array([1.0, 3.0, 3.0, 0.0]))
     np.testing.assert_array_equal(gradient, [0, 0.5, 0.5, -1])
+
+
+@each("call", [np.cov, np.corrcoef, lambda x: np.cov(x, x[:, ::-1]),
+               lambda x: np.cov(x, rowvar=False), lambda x: np.corrcoef(x, rowvar=False)])
+@each("shape", [(None, 3), (None, None), (2, None)])
+def test_of_an_unknown_number_of_variables_it_is_a_matrix(call, shape):
+    traced = cytape.function(call, input_signature=[cytape.Spec.of(shape, float)])
+    np.testing.assert_allclose(traced(X), call(X), atol=1e-12)
+
+
+def test_of_one_variable_that_is_known_it_is_a_number():
+    line = cytape.function(np.cov, input_signature=[cytape.Spec.of((None,), float)])
+    row = cytape.function(np.cov, input_signature=[cytape.Spec.of((1, None), float)])
+    np.testing.assert_allclose([line(X[0]), row(X[:1])], [np.cov(X[0])] * 2)

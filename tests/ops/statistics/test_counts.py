@@ -58,3 +58,12 @@ def test_points_outside_of_all_cells():
     found = np.histogram2d(x, x, edges, weights=cytape.constant(w))
     for ours, theirs in zip(found, np.histogram2d(x, x, edges, weights=w), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@each("shape", [(None,), (2, None)])
+def test_bins_of_elements_of_which_a_graph_does_not_know_how_many(shape):
+    traced = cytape.function(
+        lambda x: np.histogram(x, 3), input_signature=[cytape.Spec.of(shape, float)])
+    x = X if len(shape) == 1 else X.reshape(2, 3)
+    for ours, theirs in zip(traced(x), np.histogram(x, 3), strict=True):
+        np.testing.assert_allclose(ours, theirs)

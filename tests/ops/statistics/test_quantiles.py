@@ -61,3 +61,20 @@ def test_dtypes_are_numpys(dtype, q):
 def test_gradients_in_q_and_in_the_elements_mix():
     mixed = cytape.grad(lambda q: cytape.grad(lambda x: np.quantile(x, q))(X)[0])
     assert mixed(0.6) == 3.0
+
+
+@each("axis, shape", [((2, 0, 1), (4, 2, 3)), ((1, 2, 0), (3, 4, 2)), ((2, 0), (4, 2)), (1, (3,))])
+def test_weights_follow_the_axes_in_their_order(axis, shape):
+    x = np.random.default_rng(0).normal(size=(2, 3, 4))
+    weights = np.random.default_rng(1).uniform(0.1, 1, shape)
+
+    def quantile(x):
+        return np.quantile(x, [0.2, 0.4], axis, weights=weights, method="inverted_cdf")
+
+    np.testing.assert_array_equal(quantile(cytape.constant(x)), quantile(x))
+
+
+@each("shape", [(2, 3, 4), (3, 4), (4, 2)])
+def test_weights_of_other_axes_are_numpys_error(shape):
+    refuses(lambda x: np.quantile(x, 0.4, (2, 0, 1), weights=np.ones(shape), method="inverted_cdf"),
+            np.ones((4, 2, 3)))
