@@ -7,8 +7,10 @@ from typing import Any
 
 from cytape.graph.model.graph import Graph
 from cytape.graph.model.operation import Operation
+from cytape.graph.model.variables import variable_handle_op
 from cytape.tensor.references import TensorReference
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
 
 __all__ = ["make_list_of_op", "make_list_of_t"]
 
@@ -184,14 +186,27 @@ def replacements(graph: Any, replacement_ts: Any) -> dict[int, Tensor]:
     TypeError
         If it is something else, or the dtypes differ.
     ValueError
-        If a key belongs to another graph.
+        If a key belongs to another graph, or stands for a variable.
     """
     if not isinstance(replacement_ts, Mapping):
         raise TypeError(
             f"replacement_ts must be a mapping from tensors to tensors, got {replacement_ts!r}")
     found = {}
     for key, new in replacement_ts.items():
-        [old] = make_list_of_t(key)
+        old = key.deref() if isinstance(key, TensorReference) else key
+        if isinstance(old, Variable):
+            raise TypeError(
+                f"{old!r} is no tensor of a graph: give what reads it, graph.variable_value(w), as "
+                "what is to be replaced")
+        [old] = make_list_of_t(old)
+        if graph.ops[graph.as_node(old)] is variable_handle_op:
+            raise ValueError(
+                f"{old.name!r} stands for a variable, which stays the same: replace what reads it, "
+                "graph.variable_value(w)")
+        if isinstance(new, Tensor) and new.graph is None:
+            raise TypeError(
+                f"{old.name!r} is to be replaced by a tensor of the graph, got {new!r}, which has "
+                "a value: give graph.constant(value), or graph.variable_value(w) for a variable")
         if not isinstance(new, Tensor):
             raise TypeError(f"{old.name!r} is to be replaced by a tensor, got {new!r}")
         if new.dtype != old.dtype:

@@ -32,6 +32,9 @@ def copy(
 ) -> tuple[SubGraphView, TransformerInfo]:
     """Copy a part of a graph; placeholders take the place of what it reads from outside.
 
+    Variables stay the same: their handles, which are inputs where what reads them is copied, are
+    carried over.
+
     Parameters
     ----------
     sgv
@@ -164,7 +167,8 @@ def graph_replace(
     ----------
     target_ts : Tensor, or a structure of tensors
     replacement_ts : mapping of Tensor to Tensor
-        What is to be used in place of what.
+        What is to be used in place of what: tensors of the graph. For a variable ``w`` that is what
+        reads it, ``graph.variable_value(w)``; for a value, ``graph.constant(value)``.
     dst_scope, src_scope, reuse_dst_scope
         As `copy` takes them.
 

@@ -17,6 +17,7 @@ from cytape.graph.editor.rerouting import (
 )
 from cytape.graph.editor.view import SubGraphView
 from cytape.graph.editor.views import make_view
+from cytape.graph.model.variables import variable_handle_op
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 
 
 def detach_inputs(sgv: Any, control_inputs: bool = False) -> tuple[SubGraphView, list[Tensor]]:
-    """Have a view read new placeholders instead of its inputs.
+    """Have a view read new placeholders instead of its inputs, handles of variables excepted.
 
     Parameters
     ----------
@@ -293,11 +294,15 @@ class _Edit:
             self.graph.rewire(self.changes, self._controls)
         follow_inputs(self.view, self.view, self._inputs)
 
+    def _is_handle(self, t: Tensor) -> bool:
+        """Tell whether a tensor stands for a variable, which nothing can be fed for."""
+        return self.graph.ops[self.graph.as_node(t)] is variable_handle_op
+
     def detach_inputs(self) -> list[Tensor]:
-        placeholders = [
-            make_placeholder_from_tensor(t, graph=self.graph) for t in self.view.inputs]
+        ts = [t for t in self.view.inputs if not self._is_handle(t)]
+        placeholders = [make_placeholder_from_tensor(t, graph=self.graph) for t in ts]
         self._inputs = dict(zip(
-            self.view.input_symbols, map(self.graph.symbol_of, placeholders), strict=True))
+            map(self.graph.symbol_of, ts), map(self.graph.symbol_of, placeholders), strict=True))
         merge(self.changes, inputs_rerouted(self.view, self.view, self._inputs))
         return placeholders
 
@@ -305,7 +310,8 @@ class _Edit:
         inside = set(self.view.nodes)
         read = self.view.remap_outputs([
             i for i, symbol in enumerate(self.view.output_symbols)
-            if not inside.issuperset(self.graph.consumer_nodes(symbol))])
+            if not inside.issuperset(self.graph.consumer_nodes(symbol))
+            and not self._is_handle(self.graph.tensor_at(symbol))])
         placeholders = [make_placeholder_from_tensor(t, graph=self.graph) for t in read.outputs]
         new = dict(zip(read.output_symbols, map(self.graph.symbol_of, placeholders), strict=True))
         merge(self.changes, rerouted(self.graph, new, None, inside))

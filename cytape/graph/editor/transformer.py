@@ -43,7 +43,11 @@ def replace_t_with_placeholder_handler(info: TransformerInfo, t: Tensor) -> Tens
     Returns
     -------
     Tensor
+        The handle of a variable stays that of the variable, which nothing can be fed for.
     """
+    graph, node = info.graph, info.graph.as_node(t)
+    if graph.ops[node] is variable_handle_op:
+        return info.graph_.variable_handle(graph.attrs[node]["variable"])
     return make_placeholder_from_tensor(t, info.scope_, graph=info.graph_)
 
 

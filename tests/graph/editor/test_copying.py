@@ -254,3 +254,44 @@ def test_a_finalized_graph_cannot_be_copied_into(ops):
     with pytest.raises(RuntimeError, match="finalized"):
         editor.copy(ops.graph)
     assert len(editor.copy(ops.graph, cytape.Graph())[0].ops) == 8
+
+
+def reading_a_variable():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder("float64", (), name="x")
+        w = cytape.Variable(3.0, name="w")
+        with cytape.name_scope("enc"):
+            y = x * w
+    return graph, x, w, y
+
+
+@pytest.mark.parametrize("into_another", [False, True])
+def test_a_copy_reads_the_same_variable_and_asks_for_no_feed(into_another):
+    graph, _, w, y = reading_a_variable()
+    into = cytape.Graph() if into_another else graph
+    view, info = editor.copy(editor.sgv_scope("enc", graph=graph), into, "copy")
+    handle, x = view.inputs
+    assert handle.op == into.variable_handle(w).op
+    session = cytape.Session(into)
+    assert session.run(info.transformed(y), {x: 2.0}) == 6.0
+    w.assign(5.0)
+    assert session.run(info.transformed(y), {x: 2.0}) == 10.0
+    assert [op.name for op in into.get_operations() if "geph" in op.name] == ["copy/geph__x_0"]
+
+
+def test_what_reads_a_variable_can_be_replaced():
+    graph, x, w, y = reading_a_variable()
+    v = cytape.Variable(7.0, name="v")
+    with graph.as_default():
+        read, other = graph.variable_value(w), graph.variable_value(v)
+    assert cytape.Session(graph).run(editor.graph_replace(y, {read: other}), {x: 2.0}) == 14.0
+    n_nodes = graph.n_nodes
+    for replaced, error in [
+            ({w.ref(): v}, TypeError), ({graph.variable_handle(w): other}, ValueError),
+            ({read: v}, TypeError)]:
+        with pytest.raises(error, match=r"graph\.variable_value\(w\)"):
+            editor.graph_replace(y, replaced)
+    with pytest.raises(TypeError, match=r"graph\.constant\(value\)"):
+        editor.graph_replace(y, {x: cytape.constant(2.0)})
+    assert graph.n_nodes == n_nodes

@@ -111,3 +111,17 @@ def test_placeholders_of_an_edit_that_fails_are_taken_back(ops):
     with pytest.raises(ValueError, match="would have to run before itself"):
         editor.connect(editor.SubGraphView([ops.e.op, ops.f.op]), ops.c.op, disconnect_first=True)
     assert str(ops.graph) == listing
+
+
+def test_variables_are_not_detached_from_what_reads_them():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder("float64", (), name="x")
+        w = cytape.Variable(3.0, name="w")
+        with cytape.name_scope("enc"):
+            y = x * w
+    view, [placeholder] = editor.detach_inputs(editor.sgv_scope("enc", graph=graph))
+    assert [t.name for t in view.inputs] == ["w:0", placeholder.name]
+    assert cytape.Session(graph).run(y, {placeholder: 2.0}) == 6.0
+    read, placeholders = editor.detach_outputs(graph.variable_handle(w).op)
+    assert read.outputs == () and placeholders == []
