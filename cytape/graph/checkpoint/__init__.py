@@ -6,7 +6,14 @@ from typing import Any
 
 import cytape.graph.checkpoint.blocks  # noqa: F401  (it installs what it does)
 from cytape.graph.checkpoint.choosing import chosen
-from cytape.graph.checkpoint.planning import Checkpoints, Plan, plan_of, planned
+from cytape.graph.checkpoint.planning import (
+    Checkpoints,
+    Plan,
+    is_planned,
+    plan_of,
+    planned,
+    tensors_of,
+)
 from cytape.graph.checkpoint.rewriting import rewrite
 from cytape.graph.checkpoint.traces import new_bodies
 from cytape.graph.differentiation.graph_gradients import differentiated, install_checkpointed
@@ -43,7 +50,7 @@ def gradients(
     ----------
     ys, xs, grad_ys
         As `cytape.gradients` takes them.
-    checkpoints : str or list, optional
+    checkpoints : str, list or Plan, optional
         What to keep.
 
         - A list of tensors; or of strings: tensors with one of them in their names are kept. Those
@@ -53,9 +60,9 @@ def gradients(
         - ``"speed"``: what ops return whose names contain ``MatMul``, ``Conv`` or ``conv2d``: they
           take the most time.
         - ``"memory"``: about sqrt(n) of the bottlenecks, tensors on which all that comes later
-          depends and which depend on all that came before. Only those with more than
-          `MIN_CHECKPOINT_NODE_SIZE` elements count.
-        - ``"auto"``: what `plan` finds best; or the checkpoints of a plan.
+          depends and which depend on all that came before. Only those with more than 1024 elements
+          count, or what ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to.
+        - ``"auto"``: what `plan` finds best. Or a plan, or the checkpoints of one.
     memory_budget : int or float, optional
         For ``"auto"``, as `plan` takes it.
     **kwargs
@@ -104,11 +111,14 @@ def gradients(
     >>> bool(np.all(session.run(dx == plain, {x: np.ones(2000)})))
     True
     """
-    if isinstance(checkpoints, Checkpoints) or (
-            isinstance(checkpoints, str) and checkpoints == "auto"):
-        made, model = planned(ys, xs, grad_ys, checkpoints, memory_budget, kwargs)
-        return differentiated(
-            ys, xs, grad_ys, stand_ins=model.stand_ins(made.schedule), **kwargs)
+    checkpoints = tensors_of(checkpoints)
+    if is_planned(checkpoints):
+        made, model = planned(
+            ys, xs, grad_ys, checkpoints, memory_budget, MIN_CHECKPOINT_NODE_SIZE, kwargs)
+        checkpoints, memory_budget = made.checkpoints, None
+        if isinstance(checkpoints, Checkpoints):
+            return differentiated(
+                ys, xs, grad_ys, stand_ins=model.stand_ins(made.schedule), **kwargs)
     if memory_budget is not None:
         raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
     symbols = chosen(ys, xs, grad_ys, checkpoints, MIN_CHECKPOINT_NODE_SIZE, kwargs)
@@ -155,8 +165,9 @@ def plan(
     Returns
     -------
     Plan
-        With the attributes ``peak_bytes``, ``recomputed_ops`` and ``checkpoints``, and the methods
-        ``pareto()`` and ``picture()``.
+        With the attributes ``peak_bytes`` and ``seconds``, and ``plain_peak_bytes`` and
+        ``plain_seconds`` if everything is kept; ``recomputed_ops`` and ``checkpoints``; and the
+        methods ``pareto()`` and ``picture()``.
 
     Raises
     ------
@@ -171,9 +182,10 @@ def plan(
     numbers. Gradients of up to 15 ops between `xs` and `ys` are searched for the best schedule. For
     others the schedules are those that a dynamic program finds over cuts of the graph: on chains
     that of Chen et al. and of Beaumont, Herrmann et al. ("rotor"); on others it is a heuristic.
-    Then what can stay in memory after all does. Ops may be computed more than once; those that are
-    stateful never are. Peaks are those of the executor's plans, made for the copy; seconds are
-    guessed from sizes. An extent that is not known counts for 64.
+    Then what can stay in memory after all does. "memory" and "speed" are tried, too. Ops may be
+    computed more than once; those that are stateful never are. Peaks are those of the executor's
+    plans, made for the copy; seconds are guessed from sizes. An extent that is not known counts for
+    64.
 
     Examples
     --------

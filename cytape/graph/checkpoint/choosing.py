@@ -50,6 +50,10 @@ def chosen(
         Symbols of the graph that gradients are added to, in the order of their making.
     """
     flat_ys, flat_xs = flat(as_list(ys)), flat(as_list(xs))
+    if isinstance(checkpoints, Tensor):
+        raise TypeError(
+            f"checkpoints must be a list of tensors, got a tensor: say [tensor]; it is "
+            f"{checkpoints!r}")
     graph = graph_of(flat_ys + flat_xs)
     with building_into(graph):
         places = Places(graph)
@@ -69,12 +73,13 @@ def chosen(
             between, least_size, _read_backwards(graph, ys, xs, grad_ys, options))
     elif isinstance(checkpoints, str):
         raise ValueError(
-            f"checkpoints={checkpoints!r} is unknown: say 'collection', 'speed' or 'memory', or "
-            "give a list of tensors, or of parts of their names")
+            f"checkpoints={checkpoints!r} is unknown: say 'collection', 'speed', 'memory' or, for "
+            "a plan, 'auto', or give a list of tensors, or of parts of their names")
     else:
         raise TypeError(
-            "checkpoints must be 'collection', 'speed' or 'memory', or a list of tensors or of "
-            f"parts of their names, got {type(checkpoints).__name__}: {checkpoints!r}")
+            "checkpoints must be 'collection', 'speed', 'memory' or 'auto', a plan, or a list of "
+            "tensors or of parts of their names, got "
+            f"{type(checkpoints).__name__}: {checkpoints!r}")
     if not found:
         raise ValueError(
             f"no checkpoint nodes were found between xs and ys (checkpoints={checkpoints!r}): xs "
@@ -130,14 +135,21 @@ def _read_backwards(
 def _some_bottlenecks(between: Between, least_size: int, read_backwards: set[int]) -> list[int]:
     """Return about as many bottlenecks as the root of what the backward pass reads."""
     graph = between.graph
-    candidates = {
-        symbol for symbol in _not_excluded(graph, between.tensors())
-        if _size(graph.spec_of(symbol).shape) > least_size}
+    sizes = {
+        symbol: _size(graph.spec_of(symbol).shape)
+        for symbol in _not_excluded(graph, between.tensors())}
+    candidates = {symbol for symbol, size in sizes.items() if size > least_size}
     found = bottlenecks(between, candidates)
     n_read = len(read_backwards & candidates)
     first = [symbol for symbol in found if symbol in read_backwards]
     if n_read and len(first) >= math.sqrt(n_read):
         found = first
+    if not found and bottlenecks(between, set(sizes)):
+        raise ValueError(
+            f"no bottleneck was found among the tensors of more than {least_size} elements, and "
+            f"checkpoints='memory' keeps no others; the largest has {max(sizes.values())}: set "
+            "cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE to less, or give a list of tensors "
+            "to keep, or of parts of their names, or say checkpoints='speed'")
     if not found:
         raise ValueError(
             "no bottleneck was found, that is a tensor on which all that comes later depends and "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,9 @@ class Plan:
         How long it is guessed to take, and if everything is kept.
     """
 
-    def __init__(self, graph: Any, model: GradientModel, planner: Planner, point: Point) -> None:
-        self._graph, self._model, self._planner = graph, model, planner
+    def __init__(self, planning: Planning, point: Point) -> None:
+        self._planning = planning
+        graph, model = planning.graph, planning.model
         self.schedule = point.schedule
         self.peak_bytes = model.peak_bytes(point.schedule)
         self.plain_peak_bytes = model.peak_bytes(plain(model.program))
@@ -81,11 +83,15 @@ class Plan:
         list of (int, float)
             Peaks in bytes and seconds as they are guessed, from the fastest plan to the smallest.
         """
+        model = self._planning.model
+        plans = [
+            *((model.seconds + point.seconds, model.peak_bytes(point.schedule))
+              for point in self._planning.planner.curve()),
+            *((plan.seconds, plan.peak_bytes) for plan in self._planning.simple)]
         found: list[tuple[int, float]] = []
-        for point in self._planner.curve():
-            peak = self._model.peak_bytes(point.schedule)
+        for seconds, peak in sorted(plans):
             if not found or peak < found[-1][0]:
-                found.append((peak, self._model.seconds + point.seconds))
+                found.append((peak, seconds))
         return found
 
     def picture(self) -> str:
@@ -97,10 +103,21 @@ class Plan:
             SVG. Bytes are those of values, by the sizes of what ops return: passes over the graph
             may do with less.
         """
-        program = self._model.program
+        program = self._planning.model.program
         return timeline({
             "everything kept": live_bytes(program, plain(program)),
             "this plan": live_bytes(program, self.schedule)})
+
+
+def tensors_of(checkpoints: Any) -> Any:
+    """Return what a plan keeps, or what is no plan."""
+    return checkpoints.checkpoints if isinstance(checkpoints, Plan) else checkpoints
+
+
+def is_planned(checkpoints: Any) -> bool:
+    """Tell whether checkpoints ask for a plan, or are those of a schedule."""
+    return isinstance(checkpoints, Checkpoints) or (
+        isinstance(checkpoints, str) and checkpoints == "auto")
 
 
 def _kept(model: GradientModel, schedule: Schedule) -> list[int]:
@@ -116,8 +133,59 @@ def _kept(model: GradientModel, schedule: Schedule) -> list[int]:
     return sorted(found)
 
 
+class Planning:
+    """Plans of one gradient.
+
+    Parameters
+    ----------
+    ys, xs, grad_ys
+        As `cytape.gradients` takes them.
+    least_size : int
+        As `chosen` takes it.
+    options : dict
+        What else `cytape.gradients` is to be called with.
+    """
+
+    def __init__(
+        self, ys: Any, xs: Any, grad_ys: Any, least_size: int, options: dict[str, Any]
+    ) -> None:
+        self.graph = graph_of(flat(as_list(ys)) + flat(as_list(xs)))
+        self._arguments = ys, xs, grad_ys
+        self._least_size, self._options = least_size, options
+        self.model = GradientModel(self.graph, ys, xs, grad_ys, options)
+        self.planner = Planner(self.model.program)
+
+    def chosen(self, checkpoints: Any) -> list[int]:
+        """Return which tensors of the graph to keep, as symbols."""
+        return chosen(*self._arguments, checkpoints, self._least_size, self._options)
+
+    def keeping(self, symbols: list[int]) -> Plan:
+        """Return the plan that keeps some tensors."""
+        graph, model, planner = self.graph, self.model, self.planner
+        kept = {graph.node_of(symbol) for symbol in symbols}
+        made = Plan(self, planner.point(
+            planner.keeping({i for i, node in enumerate(model.values) if node in kept})))
+        made.peak_bytes, again = model.kept(symbols)
+        made.recomputed_ops = [graph.operation_at(node) for node in again]
+        made.checkpoints = [graph.tensor_at(symbol) for symbol in symbols]
+        made.seconds = model.seconds + sum(map(model.seconds_of, again))
+        return made
+
+    @cached_property
+    def simple(self) -> list[Plan]:
+        """The plans that need no search, where there is something to keep."""
+        found = []
+        for checkpoints in ("memory", "speed"):
+            try:
+                found.append(self.keeping(self.chosen(checkpoints)))
+            except ValueError:
+                continue
+        return found
+
+
 def planned(
-    ys: Any, xs: Any, grad_ys: Any, checkpoints: Any, memory_budget: Any, options: dict
+    ys: Any, xs: Any, grad_ys: Any, checkpoints: Any, memory_budget: Any, least_size: int,
+    options: dict,
 ) -> tuple[Plan, GradientModel]:
     """Return a plan, and what it was made with.
 
@@ -127,31 +195,33 @@ def planned(
         As `cytape.gradients` takes them.
     checkpoints : "auto" or Checkpoints
     memory_budget : int, float or None
+    least_size : int
+        As `chosen` takes it.
     options : dict
         What else `cytape.gradients` is to be called with.
 
     Returns
     -------
     Plan, GradientModel
+        The plan's checkpoints are `Checkpoints` if it is a schedule, else `rewrite` follows it.
     """
     _check_budget(memory_budget)
-    graph = graph_of(flat(as_list(ys)) + flat(as_list(xs)))
-    model = GradientModel(graph, ys, xs, grad_ys, options)
-    planner = Planner(model.program)
+    planning = Planning(ys, xs, grad_ys, least_size, options)
+    model = planning.model
     if isinstance(checkpoints, Checkpoints):
         if len(checkpoints.schedule) != len(model.arrivals):
             raise ValueError(
                 "checkpoints are those of a plan for another gradient: plan this one, or give "
                 "list(checkpoints) to keep these tensors")
-        point = planner.point(checkpoints.schedule)
+        made = Plan(planning, planning.planner.point(checkpoints.schedule))
     elif memory_budget is None:
-        point = _smallest_in_time(planner, model)
+        made = _smallest_in_time(planning)
     else:
         budget = memory_budget
         if isinstance(budget, (float, np.floating)):
             budget = int(budget * model.peak_bytes(plain(model.program)))
-        point = _fastest_within(planner, model, int(budget))
-    return Plan(graph, model, planner, point), model
+        made = _fastest_within(planning, int(budget))
+    return made, model
 
 
 def _check_budget(budget: Any) -> None:
@@ -168,24 +238,31 @@ def _check_budget(budget: Any) -> None:
             f"memory_budget must be positive, and a fraction (a float) at most 1; got {budget!r}")
 
 
-def _smallest_in_time(planner: Planner, model: GradientModel) -> Point:
+def _smallest_in_time(planning: Planning) -> Plan:
+    planner, model = planning.planner, planning.model
     most = (MOST_TIME - 1) * model.seconds
     first = _first(planner, lambda point: point.seconds > most)
     points = [planner.at(i) for i in range(max(first - 2, 0), first)]
-    return min(points, key=lambda point: (model.peak_bytes(point.schedule), point.seconds))
+    best = min(points, key=lambda point: (model.peak_bytes(point.schedule), point.seconds))
+    simple = [plan for plan in planning.simple if plan.seconds <= model.seconds + most]
+    return min(
+        [Plan(planning, best), *simple], key=lambda plan: (plan.peak_bytes, plan.seconds))
 
 
-def _fastest_within(planner: Planner, model: GradientModel, budget: int) -> Point:
-    """Return the first schedule whose measured peak is within a budget."""
+def _fastest_within(planning: Planning, budget: int) -> Plan:
+    """Return the fastest plan that is found whose measured peak is within a budget."""
+    planner, model = planning.planner, planning.model
     first = _first(planner, lambda point: model.peak_bytes(point.schedule) <= budget)
-    if first < planner.n_points:
-        return planner.at(first)
-    peaks = [model.peak_bytes(point.schedule) for point in planner.curve()]
-    if min(peaks) > budget:
+    if first == 0:
+        return Plan(planning, planner.at(0))
+    points = planner.curve() if first == planner.n_points else [planner.at(first)]
+    plans = [*(Plan(planning, point) for point in points), *planning.simple]
+    smallest = min(plan.peak_bytes for plan in plans)
+    if smallest > budget:
         raise MemoryBudgetError(
-            f"no plan was found for memory_budget={budget} bytes: the smallest takes {min(peaks)}, "
-            f"the plain gradient {model.peak_bytes(plain(model.program))}", min(peaks))
-    return planner.curve()[next(i for i, peak in enumerate(peaks) if peak <= budget)]
+            f"no plan was found for memory_budget={budget} bytes: the smallest takes {smallest}, "
+            f"the plain gradient {model.peak_bytes(plain(model.program))}", smallest)
+    return min((plan for plan in plans if plan.peak_bytes <= budget), key=lambda x: x.seconds)
 
 
 def _first(planner: Planner, is_beyond: Callable[[Point], bool]) -> int:
@@ -205,19 +282,10 @@ def plan_of(
     options: dict,
 ) -> Plan:
     """Return a plan for any kind of checkpoints."""
-    if checkpoints == "auto" or isinstance(checkpoints, Checkpoints):
-        return planned(ys, xs, grad_ys, checkpoints, memory_budget, options)[0]
+    checkpoints = tensors_of(checkpoints)
+    if is_planned(checkpoints):
+        return planned(ys, xs, grad_ys, checkpoints, memory_budget, least_size, options)[0]
     if memory_budget is not None:
         raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
-    graph = graph_of(flat(as_list(ys)) + flat(as_list(xs)))
     symbols = chosen(ys, xs, grad_ys, checkpoints, least_size, options)
-    model = GradientModel(graph, ys, xs, grad_ys, options)
-    planner = Planner(model.program)
-    kept = {graph.node_of(symbol) for symbol in symbols}
-    made = Plan(graph, model, planner, planner.point(
-        planner.keeping({i for i, node in enumerate(model.values) if node in kept})))
-    made.peak_bytes, again = model.kept(symbols)
-    made.recomputed_ops = [graph.operation_at(node) for node in again]
-    made.checkpoints = [graph.tensor_at(symbol) for symbol in symbols]
-    made.seconds = model.seconds + sum(map(model.seconds_of, again))
-    return made
+    return Planning(ys, xs, grad_ys, least_size, options).keeping(symbols)

@@ -62,10 +62,12 @@ def gradients(
         What counts as a constant, whatever it was computed from.
     unconnected_gradients : {"none", "zero"} or UnconnectedGradients, optional
         What stands for the gradient with respect to what `ys` do not depend on.
-    checkpoints : str or list, optional
-        Which intermediates to keep for the backward pass, where memory is short: all others are
-        computed once more, as `cytape.graph.checkpoint.gradients` explains. By default all are
-        kept.
+    checkpoints : str, list or Plan, optional
+        Which intermediates to keep for the backward pass, where memory is short: "collection",
+        "speed", "memory" (of those with more than 1024 elements, or what
+        ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to), "auto", or a list. All
+        others are computed once more, as `cytape.graph.checkpoint.gradients` explains. By default
+        all are kept.
 
     Returns
     -------

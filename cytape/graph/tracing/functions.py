@@ -80,7 +80,9 @@ def function(
     checkpoints : str or list of str, optional
         What a call keeps for its derivatives, which compute all other intermediates again, as in
         `cytape.graph.checkpoint.gradients`: "memory", "speed", "collection" (of the graph that is
-        traced), or parts of names of tensors. By default all that they read. A call inside another
+        traced), or parts of names of tensors. By default all that they read. "memory" keeps only
+        tensors of more than ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` elements (1024),
+        which can be set; plans ("auto") are for gradients of graphs. A call inside another
         function, or a graph, becomes a part of that, which says for itself what is kept.
 
     Returns
@@ -93,8 +95,8 @@ def function(
     Raises
     ------
     ValueError
-        If both gradient functions are given, or one of them and checkpoints. When a derivative is
-        asked for, if there is nothing to keep.
+        If both gradient functions are given, or one of them and checkpoints; if these are "auto".
+        When a derivative is asked for, if there is nothing to keep.
     SymbolicTensorError
         In a call, if `f` asks for the value of a tensor, say in ``if x > 0``.
 
@@ -160,6 +162,11 @@ class Function:
             raise TypeError(
                 "checkpoints must be a string or a list of strings, got "
                 f"{type(checkpoints).__name__}: {checkpoints!r}")
+        elif checkpoints == "auto":
+            raise ValueError(
+                "checkpoints='auto' plans gradients of a graph (cytape.gradients and cytape.graph."
+                "checkpoint.gradients); for a function say 'memory', 'speed' or 'collection', or "
+                "give a list of parts of names")
         self._gradients: dict[str, Any] = {
             "grad_func": grad_func, "python_grad_func": python_grad_func,
             "checkpoints": checkpoints}

@@ -289,3 +289,45 @@ def test_gradients_can_be_differentiated_again():
         second, expected = cytape.gradients(dx, [x])[0], cytape.gradients(plain, [x])[0]
     values = cytape.Session(graph).run([second, expected], {x: np.linspace(0, 1, 2000)})
     np.testing.assert_allclose(values[0], values[1], rtol=1e-12)
+
+
+def products_with_inverses(n):
+    with cytape.Graph().as_default():
+        x = h = cytape.placeholder("float64", (64, 32), name="x")
+        ws = [cytape.Variable(np.eye(32)) for _ in range(n)]
+        for w in ws:
+            h = np.tanh(h @ np.linalg.inv(w))
+        return np.sum(h * h), [x, *ws]
+
+
+@pytest.mark.parametrize("kind", ["memory", "speed"])
+def test_a_budget_that_simple_checkpoints_meet_is_met(kind):
+    y, xs = products_with_inverses(12)
+    simple = checkpoint.plan(y, xs, checkpoints=kind)
+    plan = checkpoint.plan(y, xs, memory_budget=simple.peak_bytes)
+    assert plan.peak_bytes <= simple.peak_bytes and plan.seconds <= simple.seconds
+    with pytest.raises(MemoryBudgetError) as caught:
+        checkpoint.plan(y, xs, memory_budget=1000)
+    assert caught.value.smallest_bytes <= simple.peak_bytes
+    assert caught.value.smallest_bytes == plan.pareto()[-1][0]
+    again = checkpoint.plan(y, xs, checkpoints=plan.checkpoints)
+    assert again.recomputed_ops == plan.recomputed_ops and again.peak_bytes == plan.peak_bytes
+    with y.graph.as_default():
+        found = checkpoint.gradients(
+            y, xs, checkpoints="auto", memory_budget=simple.peak_bytes)
+        plain = cytape.gradients(y, xs)
+    feed = {xs[0]: np.linspace(-1.0, 1.0, 64 * 32).reshape(64, 32)}
+    session, trace = cytape.Session(y.graph), cytape.graph.RunTrace()
+    assert same(session.run(found, feed, options=trace), session.run(plain, feed))
+    assert trace.peak_bytes <= simple.peak_bytes
+
+
+@pytest.mark.parametrize("kind", ["auto", "memory"])
+def test_a_plan_stands_for_its_checkpoints(kind):
+    y, ws = network(14)
+    plan = checkpoint.plan(y, ws, checkpoints=kind)
+    assert checkpoint.plan(y, ws, checkpoints=plan).recomputed_ops == plan.recomputed_ops
+    with y.graph.as_default():
+        found = cytape.gradients(y, ws, checkpoints=plan)
+    _, traces = traces_of_runs(y.graph, found)
+    assert max(trace.peak_bytes for trace in traces) == pytest.approx(plan.peak_bytes, rel=0.02)
