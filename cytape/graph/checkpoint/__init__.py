@@ -209,6 +209,10 @@ def plan(
         ys, xs, grad_ys, checkpoints, memory_budget, MIN_CHECKPOINT_NODE_SIZE, kwargs)
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 install_checkpointed(gradients)
 install_new_bodies(lambda graph, inputs, outputs, checkpoints: new_bodies(
     graph, inputs, outputs, checkpoints, MIN_CHECKPOINT_NODE_SIZE))

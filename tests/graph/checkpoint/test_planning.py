@@ -331,3 +331,7 @@ def test_a_plan_stands_for_its_checkpoints(kind):
         found = cytape.gradients(y, ws, checkpoints=plan)
     _, traces = traces_of_runs(y.graph, found)
     assert max(trace.peak_bytes for trace in traces) == pytest.approx(plan.peak_bytes, rel=0.02)
+
+
+def test_the_module_lists_what_is_public():
+    assert dir(checkpoint) == sorted(checkpoint.__all__)
