@@ -49,7 +49,11 @@ def bincount(x, /, weights=None, minlength=0):
     weights = operand(weights)
     if weights.dtype.kind == "c":
         np.bincount(np.zeros(1, int), np.ones(1, weights.dtype))  # raises NumPy's error
-    return weighted_bincount_op(weights, x, minlength=minlength)
+    sums = weighted_bincount_op(weights, x, minlength=minlength)
+    places = values_of(x)
+    if None in sums.shape and places is not None:  # which say how many bins a graph has
+        return reshape(sums, np.bincount(places, minlength=minlength).shape)
+    return sums
 
 
 def _bins(a, edges):

@@ -52,6 +52,20 @@ def test_whole_numbers_are_counted():
     np.testing.assert_array_equal(f(x, np.ones(4)), np.bincount(x, np.ones(4), 6))
 
 
+def test_constant_places_tell_a_graph_how_many_bins_there_are():
+    shapes = []
+
+    @cytape.function
+    def count(weights, places):
+        shapes.extend([np.bincount([0, 1, 1], weights).shape,
+                       np.bincount([0, 1, 1], weights, minlength=4).shape,
+                       np.bincount(places, weights).shape])
+        return np.bincount([0, 1, 1], weights)
+
+    np.testing.assert_array_equal(count(np.ones(3), np.array([0, 1, 1])), [1, 2])
+    assert shapes == [(2,), (4,), (None,)]
+
+
 def test_points_outside_of_all_cells():
     x, w = np.array([0.5, 1.5, 9.0]), np.array([1.0, 2.0, 4.0])
     edges = [[0.0, 1.0, 2.0], [0.0, 2.0]]
