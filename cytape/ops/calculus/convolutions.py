@@ -108,7 +108,7 @@ def correlate(a, v, mode="valid"):
         if n is None or m is None:
             raise SymbolicTensorError(
                 "correlate: in mode 'same' the lengths of both operands must be known: give the "
-                "placeholder a shape, or call set_shape")
+                "placeholder a shape, or reshape the tensor to a known one")
         start = n + m - 1 - _start(n, m, mode)[0] - m
         return convolve_op(a, v, mode="full")[start:start + m]
     return convolve_op(a, v, mode=mode)

@@ -37,7 +37,7 @@ def _coefficients(x, name):
     if shape(x)[0] is None:
         raise SymbolicTensorError(
             f"{name}: how many coefficients there are is not known: give the placeholder a shape, "
-            "or call set_shape")
+            "or reshape the tensor to a known one")
     return x
 
 

@@ -33,7 +33,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     if None in lead:
         raise SymbolicTensorError(
             f"apply_along_axis: how many lines there are is not known, of shape {arr.shape}: give "
-            "the placeholder a shape, or call set_shape")
+            "the placeholder a shape, or reshape the tensor to a known one")
     if 0 in lead:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     results = [array(func1d(lines[place], *args, **kwargs)) for place in np.ndindex(lead)]

@@ -41,7 +41,7 @@ def _line(arr, axis, name):
     if n is None:
         raise SymbolicTensorError(
             f"{name}: the length of axis {axis} is not known: give the placeholder a shape, or "
-            "call set_shape")
+            "reshape the tensor to a known one")
     return arr, axis, n
 
 

@@ -64,7 +64,7 @@ def shape_of(spec, what):
     if spec.shape is None:
         raise SymbolicTensorError(
             f"{what} needs to know how many axes its operands have: give the placeholder a shape, "
-            "in which extents may be None, or call set_shape"
+            "in which extents may be None, or reshape the tensor"
         )
     return spec.shape
 

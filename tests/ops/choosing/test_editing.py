@@ -57,3 +57,13 @@ def test_all_values_are_put_in_at_one_place(obj):
     found = insert(cytape.constant(x), cytape.constant(values))
     for ours, theirs in zip(found, insert(x, values), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@each("shape", [(None,), None])
+def test_of_an_unknown_length_it_is_an_error_whose_advice_helps(shape):
+    spec = cytape.Spec.of(shape, float)
+    with pytest.raises(SymbolicTensorError, match="placeholder a shape, .* reshape the tensor"):
+        cytape.function(lambda x: np.insert(x, 1, 5.0, axis=0), input_signature=[spec])(X)
+    found = cytape.function(
+        lambda x: np.insert(np.reshape(x, (6,)), 1, 5.0, axis=0), input_signature=[spec])(X)
+    np.testing.assert_array_equal(found, np.insert(X, 1, 5.0))
