@@ -123,9 +123,10 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
             raise ValueError(f"{name} has more than 2 dimensions")
     if dtype is None:
         dtype = np.result_type(*[x.dtype for x in (m, y) if x is not None], np.float64)
-    rows = _observations(m, dtype, rowvar)
+    rows = _observations(m, dtype, not rowvar and ndim(m) > 1)
     if y is not None:
-        rows = concatenate((rows, _observations(y, dtype, rowvar)), 0)
+        single = ndim(y) < 2 or shape(y)[0] == 1  # as NumPy has it of y only
+        rows = concatenate((rows, _observations(y, dtype, not rowvar and not single)), 0)
     if ddof is None:
         ddof = 0 if bias else 1
     weights, count = _weights_of_observations(rows, fweights, aweights)
@@ -151,11 +152,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     return squeeze(c) if rows.shape[0] == 1 else c
 
 
-def _observations(x, dtype, rowvar):
-    x = astype(convert_to_tensor(x), dtype)
-    single = ndim(x) < 2
-    x = atleast_2d(x)
-    return transpose(x) if not rowvar and not single and x.shape[0] != 1 else x
+def _observations(x, dtype, by_column):
+    x = atleast_2d(astype(convert_to_tensor(x), dtype))
+    return transpose(x) if by_column else x
 
 
 def _weights_of_observations(rows, fweights, aweights):

@@ -57,3 +57,9 @@ def test_of_one_variable_that_is_known_it_is_a_number():
     line = cytape.function(np.cov, input_signature=[cytape.Spec.of((None,), float)])
     row = cytape.function(np.cov, input_signature=[cytape.Spec.of((1, None), float)])
     np.testing.assert_allclose([line(X[0]), row(X[:1])], [np.cov(X[0])] * 2)
+
+
+def test_one_observation_of_several_variables_is_no_single_variable():
+    row = cytape.constant(X[:1])
+    np.testing.assert_array_equal(np.cov(row, rowvar=False, bias=True), np.zeros((3, 3)))
+    assert np.cov(cytape.constant(X.T[:, :1]), row, rowvar=False).shape == (2, 2)
