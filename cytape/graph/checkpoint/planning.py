@@ -242,7 +242,7 @@ def _smallest_in_time(planning: Planning) -> Plan:
     planner, model = planning.planner, planning.model
     most = (MOST_TIME - 1) * model.seconds
     first = _first(planner, lambda point: point.seconds > most)
-    points = [planner.at(i) for i in range(max(first - 2, 0), first)]
+    points = [planner.at(i) for i in {0, *range(max(first - 2, 0), first)}]
     best = min(points, key=lambda point: (model.peak_bytes(point.schedule), point.seconds))
     simple = [plan for plan in planning.simple if plan.seconds <= model.seconds + most]
     return min(

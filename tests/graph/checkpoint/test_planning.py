@@ -335,3 +335,10 @@ def test_a_plan_stands_for_its_checkpoints(kind):
 
 def test_the_module_lists_what_is_public():
     assert dir(checkpoint) == sorted(checkpoint.__all__)
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_a_plan_never_takes_more_than_the_plain_gradient(make):
+    y, xs = make(4)
+    plan = checkpoint.plan(y, xs)
+    assert plan.peak_bytes <= plan.plain_peak_bytes
