@@ -30,11 +30,14 @@ class Checkpoints(list):
     ----------
     tensors : list of Tensor
     schedule : Schedule
+    gradient : tuple
+        The gradient that the schedule is for, as `_gradient_of` tells it from others.
     """
 
-    def __init__(self, tensors: list[Tensor], schedule: Schedule) -> None:
+    def __init__(self, tensors: list[Tensor], schedule: Schedule, gradient: tuple) -> None:
         super().__init__(tensors)
         self.schedule = schedule
+        self.gradient = gradient
 
 
 class Plan:
@@ -69,7 +72,8 @@ class Plan:
             for values in point.schedule for value in values]
         self.checkpoints: list[Tensor] = Checkpoints(
             [graph.tensor_at(symbol) for value in _kept(model, point.schedule)
-             for symbol in graph.outputs_of(model.values[value])], point.schedule)
+             for symbol in graph.outputs_of(model.values[value])],
+            point.schedule, _gradient_of(planning))
 
     def __repr__(self) -> str:
         return (f"Plan(peak_bytes={self.peak_bytes}, plain_peak_bytes={self.plain_peak_bytes}, "
@@ -118,6 +122,10 @@ def is_planned(checkpoints: Any) -> bool:
     """Tell whether checkpoints ask for a plan, or are those of a schedule."""
     return isinstance(checkpoints, Checkpoints) or (
         isinstance(checkpoints, str) and checkpoints == "auto")
+
+
+def _gradient_of(planning: Planning) -> tuple:
+    return planning.graph, planning.model.values, planning.model.arrivals
 
 
 def _kept(model: GradientModel, schedule: Schedule) -> list[int]:
@@ -209,7 +217,7 @@ def planned(
     planning = Planning(ys, xs, grad_ys, least_size, options)
     model = planning.model
     if isinstance(checkpoints, Checkpoints):
-        if len(checkpoints.schedule) != len(model.arrivals):
+        if checkpoints.gradient != _gradient_of(planning):
             raise ValueError(
                 "checkpoints are those of a plan for another gradient: plan this one, or give "
                 "list(checkpoints) to keep these tensors")

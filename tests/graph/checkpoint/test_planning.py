@@ -175,6 +175,24 @@ def test_checkpoints_fed_back_make_the_same_plan():
         checkpoint.plan(other, others, checkpoints=plan.checkpoints)
 
 
+@pytest.mark.parametrize("same_graph", [True, False])
+def test_checkpoints_are_not_those_of_a_like_gradient(same_graph):
+    def layers(function):
+        y = x
+        for _ in range(8):
+            y = function(y)
+        return np.sum(y)
+
+    with cytape.Graph().as_default():
+        x = cytape.placeholder("float64", (50,))
+        plan = checkpoint.plan(layers(np.tanh), x)
+    with (x.graph if same_graph else cytape.Graph()).as_default():
+        x = x if same_graph else cytape.placeholder("float64", (50,))
+        other = layers(np.sin)
+    with pytest.raises(ValueError, match="another gradient"):
+        checkpoint.plan(other, x, checkpoints=plan.checkpoints)
+
+
 def test_without_a_budget_it_takes_a_third_more_time_at_the_most():
     y, ws = network(30)
     plan = checkpoint.plan(y, ws)
