@@ -163,7 +163,6 @@ class _Scan:
         self.step, self.n, self.n_snapshots = step, n, n_snapshots
         self.stored = sweep(n, n_snapshots)
         self.storage = storage
-        self.snapshots: _Snapshots | None = None  # ... that the first gradient finds
 
     def run(self, state: Any) -> Any:
         """Take the steps, and return the state before the last one."""
@@ -182,14 +181,14 @@ class _Scan:
                 f"a step of checkpointed_scan assigned to {assigned!r}, and steps are taken more "
                 "than once: make what changes with the steps a part of the state")
         self.elsewhere = [*first_run.variables, *first_run.tensors]
-        result = first_run.take_result()
+        result, self.snapshots = first_run.take_result()  # ... which the first gradient takes
         outputs = record(name_of(self.step), tensors_in(result), arguments + self.elsewhere,
                          self.backward, self.jvp)
         return with_tensors(result, outputs)
 
-    def sweep(self, state: Any, stop: int) -> Any:
-        """Advance from the first state, and keep those that the schedule says."""
-        snapshots = self.snapshots = _Snapshots(self.streams, self.storage)
+    def sweep(self, state: Any, stop: int) -> tuple[Any, _Snapshots]:
+        """Advance from the first state; return the last, and those that the schedule keeps."""
+        snapshots = _Snapshots(self.streams, self.storage)
         to_store = set(self.stored)
         for i in range(stop):
             if i in to_store:
@@ -197,7 +196,7 @@ class _Scan:
             state = self.step(state)
         if stop in to_store:
             snapshots.store(stop, state)
-        return state
+        return state, snapshots
 
     def backward(self, *gradients: Tensor) -> list:
         """Return the gradients of the first state, and of what was found elsewhere."""
@@ -205,10 +204,9 @@ class _Scan:
         if followed([*arguments, *self.elsewhere, *gradients]):
             return self.recorded_backward(arguments, gradients)
         with stop_recording(), self.first_run.again():
-            if self.snapshots is None:
-                self.sweep(lent(self.start), self.stored[-1])
-            snapshots, self.snapshots = self.snapshots, None
-            assert snapshots is not None
+            snapshots = vars(self).pop("snapshots", None)  # at once: other threads may ask, too
+            if snapshots is None:
+                _, snapshots = self.sweep(lent(self.start), self.stored[-1])
             total: list[Any] = [None] * len(self.elsewhere)
             of_state: list[Any] = list(gradients)
             state: Any = None

@@ -1,6 +1,7 @@
 """checkpointed_scan: steps counted, states counted, on disk, in both modes, in graphs."""
 
 import gc
+import threading
 
 import numpy as np
 import pytest
@@ -135,6 +136,29 @@ def test_a_persistent_tape_asked_twice(rng):
     np.testing.assert_array_equal(tape.gradient(y, x), first)
     # The last step stays recorded, and the snapshots are made again.
     assert n_calls < len(calls) <= 2 * n_calls
+
+
+def test_two_threads_take_gradients_at_once(tmp_path):
+    x = cytape.constant(0.5)
+    found, threads = [], []
+
+    def gradient():
+        found.append(float(tape.gradient(y, x)))
+
+    def step(x):
+        if threads:  # in the middle of the steps that another gradient takes again
+            thread = threads.pop()
+            thread.start()
+            thread.join()
+        return cnp.sin(x)
+
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cytape.checkpointed_scan(step, x, 12, 3, storage=tmp_path)
+    for _ in range(2):
+        threads.append(threading.Thread(target=gradient))
+        gradient()
+    assert len(found) == 4 and set(found) == {found[0]}
 
 
 def test_forward_mode_keeps_and_repeats_nothing(rng):
