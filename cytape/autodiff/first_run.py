@@ -10,7 +10,7 @@ from cytape.core.vspace import VSpace
 from cytape.tensor import nest
 from cytape.tensor.state import Reads, TangentRecorder, stop_recording
 from cytape.tensor.tensor import Tensor
-from cytape.tensor.variable import Variable, exchange
+from cytape.tensor.variable import Variable, holding, holds
 
 __all__ = ["FirstRun", "reading"]
 
@@ -68,25 +68,13 @@ class FirstRun:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Have variables and random streams be as they were before the call, for a block."""
-        present: list[tuple[Variable, Tensor]] = []
-        try:
-            for variable, value in self._values:
-                present.append((variable, exchange(variable, value)))
-            with self._draws.repeating(self._states):
-                yield
-        finally:
-            for variable, value in present:
-                exchange(variable, value)
+        """Have this thread find variables and random streams as before the call, for a block."""
+        with holding(self._values), self._draws.repeating(self._states):
+            yield
 
     def assigned_since(self) -> Variable | None:
         """Return a variable that has another value now than the call found."""
-        for variable, value in self._values:
-            present = exchange(variable, value)
-            exchange(variable, present)
-            if present.id != value.id:
-                return variable
-        return None
+        return next((v for v, value in self._values if not holds(v, value)), None)
 
 
 @contextmanager

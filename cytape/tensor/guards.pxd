@@ -6,6 +6,15 @@ from numpy cimport ndarray
 from .value cimport Value
 
 cdef object variable_type  # the subclass of tensors whose values can be replaced
+# Other values of variables, which one thread sees: thread -> id of a variable -> value, tensor that
+# holds it.
+cdef dict views
+cdef Value value_in_view(tensor, Value held)
+
+cdef inline Value seen(tensor, Value held):
+    """What a tensor holds for this thread."""
+    return value_in_view(tensor, held) if views else held
+
 # Data: for somebody who asked for them (those who followed them take note); for a decision, which
 # has no derivative, but must not be made for a whole graph; and for somebody who may not know that
 # they are a tensor's, which is an error if a recorder follows it.

@@ -3,16 +3,27 @@ from .state cimport followers_of, note_detachment
 from .threads cimport building
 from .value cimport array_of, is_symbolic, symbol_of
 
+from threading import get_ident
+
 from cytape.errors import DetachedError, SymbolicTensorError
 
 cdef Counts* recorders = counts()
 variable_type = None
+views = {}
 
 
 def install_variable(type variable):
     """Tell which subclass of tensors has values that can be replaced."""
     global variable_type
     variable_type = variable
+
+
+cdef Value value_in_view(tensor, Value held):
+    if type(tensor) is not variable_type:
+        return held
+    cdef dict view = views.get(get_ident())
+    found = None if view is None else view.get(tensor.id)
+    return held if found is None else found[0]
 
 
 cdef object graph_of(Value held, str attribute):
@@ -38,6 +49,7 @@ cdef bint is_read_on_its_own(tensor) except -1:
 
 
 cdef ndarray detached(tensor, Value held):
+    held = seen(tensor, held)
     cdef ndarray array = array_of(held)
     if recorders.entered and held.spec.trainable:
         note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor))
@@ -45,7 +57,7 @@ cdef ndarray detached(tensor, Value held):
 
 
 cdef ndarray examined(tensor, Value held):
-    cdef ndarray array = array_of(held)
+    cdef ndarray array = array_of(seen(tensor, held))
     if type(tensor) is variable_type and building() is not None:
         raise SymbolicTensorError(
             f"variable {tensor.name!r} was about to become a plain array or number, or to decide "
@@ -58,7 +70,7 @@ cdef ndarray examined(tensor, Value held):
 cdef bint is_recorded(tensor, Value held) except -1:
     """Whether a recorder of this thread follows a tensor."""
     return recorders.entered and held.spec.trainable and bool(
-        followers_of(tensor.id, held.id, is_read_on_its_own(tensor)))
+        followers_of(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
 
 cdef ndarray converted(tensor, Value held):

@@ -4,7 +4,7 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 from cpython.ref cimport PyObject
 
 from .deaths cimport Counts, counts, handle_died, handle_revived
-from .guards cimport converted, detached, examined, graph_of, known_extent, variable_type
+from .guards cimport converted, detached, examined, graph_of, known_extent, seen, variable_type
 from .operators cimport (
     functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem, op_greater,
     op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative, op_not_equal,
@@ -288,16 +288,16 @@ cdef class Tensor:
     def __format__(self, spec):
         if is_symbolic(self.held) and not spec:
             return str(self)
-        array = array_of(self.held)
+        array = array_of(seen(self, self.held))
         return format(array[()] if array.ndim == 0 else array, spec)
 
     def __repr__(self):
         if is_symbolic(self.held):
             return f"<Tensor {self.held.owner.describe(symbol_of(self.held))}>"
-        return as_text(type(self).__name__, array_of(self.held))
+        return as_text(type(self).__name__, array_of(seen(self, self.held)))
 
     def __str__(self):
-        return repr(self) if is_symbolic(self.held) else str(array_of(self.held))
+        return repr(self) if is_symbolic(self.held) else str(array_of(seen(self, self.held)))
 
     def __reduce__(self):
         return tensor_of_copy, (converted(self, self.held),)
@@ -405,7 +405,7 @@ cdef class Tensor:
             return op_less_equal.call2(self, other)
         if comparison == Py_EQ or comparison == Py_NE:
             if other is None or isinstance(other, (str, bytes)):  # the ufuncs would refuse
-                array = array_of((<Tensor>self).held)
+                array = array_of(seen(self, (<Tensor>self).held))
                 return tensor_of(array == other if comparison == Py_EQ else array != other)
             return (op_equal if comparison == Py_EQ else op_not_equal).call2(self, other)
         if comparison == Py_GT:
@@ -444,7 +444,7 @@ install_tensor(Tensor)
 
 def data_of(Tensor tensor not None):
     """Return the data of a tensor for what has no part in its derivative: nobody takes note."""
-    return array_of(tensor.held)
+    return array_of(seen(tensor, tensor.held))
 
 
 cdef Tensor new_tensor(Value value):

@@ -9,7 +9,7 @@ from .deaths cimport Counts, counts, handle_died, value_died
 from .recorders cimport Reads, Recorder, TangentRecorder
 from .tensor cimport another_handle, hold
 from .threads cimport accumulating, building, recording
-from .guards cimport require_unrecorded
+from .guards cimport require_unrecorded, seen, views
 from .plain_arrays cimport as_ndarray
 from .value cimport array_of, copy_of_array, is_symbolic, new_id, value_of_array
 
@@ -178,7 +178,7 @@ cdef class Variable(Tensor):
         graph = building()
         if graph is not None:
             return graph.assign(self, delta, "assign_add")
-        replace(self, array_of(self.held) + detached_array(delta, None))
+        replace(self, array_of(seen(self, self.held)) + detached_array(delta, None))
         return self
 
     def assign_sub(self, delta):
@@ -207,17 +207,17 @@ cdef class Variable(Tensor):
         graph = building()
         if graph is not None:
             return graph.assign(self, delta, "assign_sub")
-        replace(self, array_of(self.held) - detached_array(delta, None))
+        replace(self, array_of(seen(self, self.held)) - detached_array(delta, None))
         return self
 
     def __reduce__(self):
-        return Variable, (array_of(self.held), self.trainable, self.name)
+        return Variable, (array_of(seen(self, self.held)), self.trainable, self.name)
 
     def __copy__(self):
-        return Variable(array_of(self.held), self.trainable, self.name)
+        return Variable(array_of(seen(self, self.held)), self.trainable, self.name)
 
     def __deepcopy__(self, memo):
-        return Variable(array_of(self.held), self.trainable, self.name)
+        return Variable(array_of(seen(self, self.held)), self.trainable, self.name)
 
 
 @contextmanager
@@ -248,7 +248,8 @@ cdef object detached_array(value, dtype):
 
 cdef int replace(Variable variable, array) except -1:
     """Make a copy of an array the new value, in the variable's dtype."""
-    cdef Value old = variable.held, new
+    cdef Value old = seen(variable, variable.held), new
+    cdef dict view
     if trials and variable.variable_id < trials.get(get_ident(), 0):
         raise RuntimeError(
             f"variable {variable.name!r} was about to be assigned something made up, by a function "
@@ -262,11 +263,15 @@ cdef int replace(Variable variable, array) except -1:
         raise ValueError(f"variable {variable.name!r} has shape {old.spec.shape}, cannot assign a "
                          f"value of shape {array.shape}")
     new = value_of_array(array)
-    new.handles = 1
     if recorders.accumulators.count:
         for accumulator in accumulating() or ():
             if (<TangentRecorder>accumulator).reads is not None:
                 note((<TangentRecorder>accumulator).reads, variable)
+    view = views.get(get_ident()) if views else None
+    if view is not None and variable.variable_id in view:
+        view[variable.variable_id] = new, another_handle(new)
+        return 0
+    new.handles = 1
     variable.held = new
     old.handles -= 1
     if old.handles == 0 and recorders.tapes.count:
@@ -279,6 +284,8 @@ cdef Value read(Variable variable):
     cdef TangentRecorder accumulator
     cdef list active = recording()
     cdef Value value = variable.held
+    if views:
+        value = seen(variable, value)
     graph = building()
     if graph is not None:
         value = (<Tensor>graph.variable_value(variable)).held
@@ -298,14 +305,49 @@ cdef Value read(Variable variable):
 cdef int note(Reads reads, Variable variable) except -1:
     """Take note of a variable that is about to be read or assigned to, and of its value."""
     if variable.variable_id not in reads.variables:
-        reads.variables[variable.variable_id] = variable, another_handle(variable.held)
+        reads.variables[variable.variable_id] = (
+            variable, another_handle(seen(variable, variable.held)))
     return 0
 
 
-def exchange(Variable variable not None, Tensor value not None) -> Tensor:
-    """Have a variable hold a value that it held before, the same one; return the present one.
+@contextmanager
+def holding(values):
+    """Have variables hold other values for this thread, for a block, which may assign to them.
 
-    Whoever follows the variable is not told.
+    Other threads see nothing of that. Whoever follows the variables is not told.
+
+    Parameters
+    ----------
+    values : iterable of (Variable, Tensor)
+
+    Examples
+    --------
+    >>> v = Variable(1.0)
+    >>> before = v.value()
+    >>> with holding([(v.assign(5.0), before)]):
+    ...     v.assign_add(1.0)
+    Variable(2.)
+    >>> v
+    Variable(5.)
+    """
+    cdef Tensor value
+    thread = get_ident()
+    around = views.get(thread)
+    view = dict(around or ())
+    for variable, value in values:
+        view[variable.id] = value.held, value
+    views[thread] = view
+    try:
+        yield
+    finally:
+        if around is None:
+            del views[thread]
+        else:
+            views[thread] = around
+
+
+def holds(Variable variable not None, Tensor value not None) -> bool:
+    """Return whether a variable holds the same value as a tensor, not only an equal one.
 
     Parameters
     ----------
@@ -314,21 +356,16 @@ def exchange(Variable variable not None, Tensor value not None) -> Tensor:
 
     Returns
     -------
-    Tensor
+    bool
 
     Examples
     --------
     >>> v = Variable(1.0)
     >>> before = v.value()
-    >>> now = exchange(v.assign(2.0), before)
-    >>> v, now
-    (Variable(1.), Tensor(2.))
+    >>> holds(v, before), holds(v.assign(1.0), before)
+    (True, False)
     """
-    cdef Tensor present = another_handle(variable.held)
-    value.held.handles += 1
-    variable.held = value.held
-    present.held.handles -= 1  # not the last: there is the one that is returned
-    return present
+    return seen(variable, variable.held) is value.held
 
 
 cdef int follow_as(id_t id, Value value) except -1:

@@ -1,6 +1,7 @@
 """recompute_grad and its kin: what is found elsewhere, assigned to, drawn; segments of chains."""
 
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -204,6 +205,35 @@ def test_variables_are_put_back_after_an_error():
     assert float(v) == 2.0
     fails.clear()
     assert float(tape.gradient(y, x)) == 2.0
+
+
+def test_other_threads_do_not_see_it_and_may_assign():
+    x, v = cytape.constant(2.0), cytape.Variable(0.9)
+    inside, may_go_on = threading.Event(), threading.Event()
+    found, again = [], []
+    another = threading.Thread(target=lambda: found.append(float(tape.gradient(y, x))))
+
+    def block(x):
+        if threading.current_thread() is another:
+            inside.set()
+            may_go_on.wait(60)
+        elif again:
+            another.start()
+            inside.wait(60)
+        return x * v
+
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(block)(x)
+    again.append(True)
+    v.assign(5.0)
+    assert float(tape.gradient(y, x)) == 0.9
+    assert float(v) == 5.0  # while the other thread is in the middle of its gradient
+    v.assign_add(2.0)
+    may_go_on.set()
+    another.join()
+    assert found == [0.9]
+    assert float(v) == 7.0
 
 
 def test_values_that_were_replaced_die_with_the_tape():

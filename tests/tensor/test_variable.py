@@ -16,7 +16,7 @@ import cytape
 from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor.state import Recorder
 from cytape.tensor.tensor import live_tensors
-from cytape.tensor.variable import exchange
+from cytape.tensor.variable import holding, holds
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -473,16 +473,56 @@ def test_help_shows_how_to_make_one():
     assert "--" not in cytape.Variable.__doc__.splitlines()[0]
 
 
-def test_exchange_is_of_values_and_nobody_is_told():
-    v = cytape.Variable([1.0, 2.0])
+def test_what_a_thread_finds_for_a_block_is_its_own():
+    v, w = cytape.Variable([1.0, 2.0]), cytape.Variable(7.0)
     before = v.value()
     v.assign([3.0, 4.0])
-    with cytape.GradientTape() as tape:
-        present = exchange(v, before)
-    assert tape.watched_variables() == ()
-    assert v.value().id == before.id
-    assert present.numpy().tolist() == [3.0, 4.0]
-    exchange(v, present)
-    assert v.value().id == present.id
+    elsewhere = []
+
+    def another_thread():
+        elsewhere.append(v.numpy().tolist())
+        v.assign([5.0, 6.0])
+
+    def ways_to_read(x):
+        return [
+            x.numpy().tolist(), x.value().numpy().tolist(), (x + 0.0).numpy().tolist(),
+            np.asarray(x).tolist(), x.tolist(), [x.item(0), x.item(1)], list(map(float, x)),
+            copy.deepcopy(x).tolist(), cytape.function(lambda: x * 1.0)().tolist()]
+
+    with cytape.GradientTape() as tape, holding([(v, before)]):
+        assert holds(v, before)
+    assert tape.watched_variables() == () and not holds(v, before)
+    with holding([(v, before)]):
+        assert v.value().id == before.id
+        assert ways_to_read(v) == [[1.0, 2.0]] * 9
+        assert repr(v) == "Variable([1., 2.])" and f"{v}" == str(v)
+        thread = threading.Thread(target=another_thread)
+        thread.start()
+        thread.join()
+        with holding([(w, cytape.constant(0.0))]):
+            assert [v.tolist(), w.tolist()] == [[1.0, 2.0], 0.0]
+        assert w.tolist() == 7.0
+        w.assign_add(1.0)
+        assert v.assign_add(1.0) is v
+        v.assign_sub([0.0, 1.0])
+        assert ways_to_read(v) == [[2.0, 2.0]] * 9
+        assert not holds(v, before)
+    assert elsewhere == [[3.0, 4.0]]
+    assert ways_to_read(v) == [[5.0, 6.0]] * 9
+    assert w.tolist() == 8.0
     with pytest.raises(TypeError):
-        exchange(v, None)
+        holds(v, None)
+
+
+def test_values_that_were_held_for_a_block_die():
+    v = cytape.Variable(1.0)
+    before = v.value()
+    v.assign(5.0)
+    n_tensors = live_tensors()
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), holding([(v, before)]):
+            v.assign(2.0)
+            v.assign(3.0)
+            raise ZeroDivisionError
+    assert live_tensors() == n_tensors
+    assert v.tolist() == 5.0

@@ -10,6 +10,7 @@ from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport Loop, clear_trouble, trouble
 from cytape.tensor.buffer cimport new_buffer
+from cytape.tensor.guards cimport seen
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray
 from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
@@ -298,7 +299,7 @@ cdef class Frame:
         cdef Node* row = &self.code.graph.nodes[node]
         cdef Tensor variable = self.code.graph.attrs[node]["variable"]
         if row.first_output not in self.code.fed:
-            self.store(row.first_output, variable.held)
+            self.store(row.first_output, seen(variable, variable.held))
         return 0
 
     cdef ndarray stacked(self, int32_t symbol):
