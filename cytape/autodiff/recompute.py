@@ -61,12 +61,12 @@ def recompute_grad(f: Callable) -> Callable:
 
     Notes
     -----
-    When `f` runs again, each variable that it read or assigned to has the value that it had before
-    the first run; afterwards it has its present one, so nothing is assigned twice. The random
-    streams that `f` drew from draw the same numbers again, and then go on: cytape's own, and those
-    of NumPy and Python that can be reached from `f`, by its arguments, its closure or the names
-    that it uses. Other threads should leave such variables and streams alone meanwhile. All
-    else that `f` changes, or that changes what it returns, is its caller's concern.
+    When `f` runs again, each variable that it read or assigned to has for it the value that it had
+    before the first run; for other threads, and afterwards, it has its present one, so nothing is
+    assigned twice. The random streams that `f` drew from draw the same numbers again, and then go
+    on: cytape's own, and those of NumPy and Python that can be reached from `f`, by its arguments,
+    its closure or the names that it uses. Other threads should leave such streams alone meanwhile.
+    All else that `f` changes, or that changes what it returns, is its caller's concern.
 
     What `f` returns beside tensors is returned as it is.
 
@@ -138,26 +138,7 @@ def recompute_grad(f: Callable) -> Callable:
     return recomputed
 
 
-def checkpoint(f: Callable) -> Callable:
-    """Make a function compute its gradient from scratch: another name of `recompute_grad`.
-
-    Parameters
-    ----------
-    f : callable
-
-    Returns
-    -------
-    callable
-
-    Examples
-    --------
-    >>> import cytape
-    >>> import cytape.numpy as np
-    >>> block = cytape.checkpoint(lambda x: np.tanh(np.tanh(x)))
-    >>> round(float(cytape.grad(block)(0.5)), 6)
-    0.639808
-    """
-    return recompute_grad(f)
+checkpoint = recompute_grad  # which JAX and PyTorch call it
 
 
 def checkpoint_sequential(functions: Sequence[Callable], segments: int, x: Any) -> Any:
