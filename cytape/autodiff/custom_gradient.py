@@ -181,7 +181,8 @@ class _CustomGradient:
             else:
                 input_gradients = nest.flatten(grad_fn(*output_gradients))
                 variable_gradients = []
-            _check_count(name, "arguments", len(differentiable), len(input_gradients))
+            _check_count(name, "arguments" + _with_arrays(args), len(differentiable),
+                         len(input_gradients))
             of_tensors = [
                 gradient
                 for gradient, wanted in zip(input_gradients, differentiable, strict=True)
@@ -244,6 +245,12 @@ def _accepts_variables(grad_fn: Callable) -> bool:
     return "variables" in parameters or any(
         parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
     )
+
+
+def _with_arrays(args: tuple) -> str:
+    if all(nest.rules_of(leaf) is None for leaf in nest.flatten(args, expand=False)):
+        return ""
+    return ", three or a TensorArray of gradients for each TensorArray"
 
 
 def _check_count(name: str, what: str, expected: int, received: int) -> None:

@@ -11,7 +11,7 @@ cdef class ForwardAccumulator:
     cdef object __weakref__
     cdef dict __dict__        # users may give it attributes
 
-    cdef int follow(self, list primals, list tangents) except -1
+    cdef int follow(self, primal_structure, tangent_structure) except -1
     cdef object tangent_of_any(self, primal, unconnected)
     cdef object zeros_like(self, primal)
 

@@ -10,14 +10,16 @@ from cytape.tensor.variable cimport Variable
 import numpy as np
 
 from cytape.autodiff.backward import zeros
+from cytape.autodiff.transformed import refuse_arrays
 from cytape.ops.engine.gradients import tensor_vspace
 from cytape.ops.engine.tangents import fetch
 from cytape.ops.joining import stack
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.batches import zeros_in_batch
 from cytape.tensor.indexed_slices import IndexedSlices
-from cytape.tensor.nest import assert_same_structure, map_structure
+from cytape.tensor.nest import assert_same_structure
 from cytape.tensor.notices import warn
+from cytape.tensor.structures import pack_parts, parts_of
 from cytape.tensor.unconnected_gradients import UnconnectedGradients, parse_unconnected
 
 __all__ = ["ForwardAccumulator"]
@@ -137,8 +139,7 @@ cdef class ForwardAccumulator:
         self.batch_shape = (0,) if use_batch else ()
         self.a_batch = None
         self.n_followed = 0
-        require_same_structure(primals, tangents)
-        self.follow(flatten(primals), flatten(tangents))
+        self.follow(primals, tangents)
 
     # As those of GradientTape.
 
@@ -175,13 +176,16 @@ cdef class ForwardAccumulator:
         >>> accumulator.jvp(y)
         Tensor(60.)
         """
-        require_same_structure(primals, tangents)
-        self.follow(flatten(primals), flatten(tangents))
+        self.follow(primals, tangents)
 
-    cdef int follow(self, list primals, list tangents) except -1:
+    cdef int follow(self, primal_structure, tangent_structure) except -1:
         cdef TangentRecorder recorder = self._recorder
         cdef Tensor primal
         cdef Py_ssize_t i
+        cdef list primals = flatten(primal_structure), tangents = flatten(tangent_structure)
+        refuse_arrays(primal_structure, "what is to be followed {} a TensorArray: follow the "
+                      "tensors that are written to it")
+        require_same_structure(primal_structure, tangent_structure)
         tangents = [converted(i, primals[i], tangents[i], recorder.use_batch)
                     for i in range(len(primals))]
         require_distinct(primals)
@@ -241,8 +245,10 @@ cdef class ForwardAccumulator:
         """
         if unconnected_gradients is not NONE:
             unconnected_gradients = parse_unconnected(unconnected_gradients)
-        return map_structure(
-            lambda primal: self.tangent_of_any(primal, unconnected_gradients), primals)
+        if isinstance(primals, Tensor):
+            return self.tangent_of_any(primals, unconnected_gradients)
+        return pack_parts(primals, [
+            self.tangent_of_any(primal, unconnected_gradients) for primal in parts_of(primals)])
 
     cdef object tangent_of_any(self, primal, unconnected):
         if isinstance(primal, IndexedSlices):

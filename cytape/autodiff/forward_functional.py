@@ -27,6 +27,7 @@ from cytape.autodiff.transformed import (
     has_tensors,
     name_of,
     output_of,
+    refuse_arrays,
     replace_arguments,
     report_unconnected,
 )
@@ -36,6 +37,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import extents, reshape, size, transpose
 from cytape.ops.shared.batches import unit_directions_op
 from cytape.tensor import nest
+from cytape.tensor.structures import pack_parts, parts_of
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["hessian", "hessian_vector_product", "jacfwd", "jvp", "make_ggnvp"]
@@ -316,13 +318,15 @@ def _followed(
     with ForwardAccumulator(sources, directions, use_batch) as accumulator:
         value, aux = call_followed(fun, args, kwargs, has_aux)
         outputs = [output_of(fun, leaf) for leaf in nest.flatten(value)]
-    found = accumulator.jvp(outputs)
+    value = nest.pack_sequence_as(value, outputs)
+    parts = parts_of(value)
+    found = accumulator.jvp(parts)
     connected = [tangent is not None for tangent in found]
     if not all(connected):
         if sources:
             report_unconnected(fun, "its arguments", not any(connected), has_detached(accumulator))
-        found = accumulator.jvp(outputs, unconnected_gradients="zero")
-    return nest.pack_sequence_as(value, outputs), nest.pack_sequence_as(value, found), aux
+        found = accumulator.jvp(parts, unconnected_gradients="zero")
+    return value, pack_parts(value, found), aux
 
 
 def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
@@ -330,7 +334,8 @@ def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) ->
     selected, sources, args = replace_arguments(fun, args, argnums, kwargs)
     for source in sources:
         shape_rules.shape_of(source.spec, "a Jacobian")
-    _, columns, _ = _followed(fun, sources, _units(sources), args, kwargs, False, True)
+    value, columns, _ = _followed(fun, sources, _units(sources), args, kwargs, False, True)
+    refuse_arrays(value, f"{name_of(fun)} returned what {{}} a TensorArray: return stack() of it")
 
     def jacobian_of(batch: Tensor) -> Any:
         parts, start = [], 0

@@ -12,6 +12,7 @@ from cytape.autodiff.jacobian_rows import element_seeds, member_seeds, stack_row
 from cytape.errors import TapeStateError
 from cytape.tensor import state
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.structures import pack_parts, parts_of
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
     parse_unconnected,
@@ -226,7 +227,7 @@ cdef class GradientTape:
         self.usable_recorder(True)
         if unconnected_gradients is not NONE:
             unconnected_gradients = parse_unconnected(unconnected_gradients)
-        targets = flat_targets(target)
+        targets = self.flat_targets(target)
         flat_sources = self.flat_sources(sources)
         if output_gradients is not None:
             seeds = convert_output_gradients(targets, output_gradients)
@@ -235,7 +236,7 @@ cdef class GradientTape:
             gradients = [
                 zeros(source.spec.extents, source.dtype) if gradient is None else gradient
                 for gradient, source in zip(gradients, flat_sources, strict=True)]
-        return gradients[0] if isinstance(sources, Tensor) else pack_sequence_as(sources, gradients)
+        return gradients[0] if isinstance(sources, Tensor) else in_places(sources, gradients)
 
     def jacobian(self, target, sources, unconnected_gradients=UnconnectedGradients.NONE,
                  parallel_iterations=None, experimental_use_pfor=True):
@@ -287,7 +288,7 @@ cdef class GradientTape:
             stack_rows(rows, source, target.shape, axis=0, unconnected=unconnected)
             for source, rows in zip(
                 flat_sources, self.rows(target, flat_sources, units), strict=True)]
-        return pack_sequence_as(sources, jacobians)
+        return in_places(sources, jacobians)
 
     def batch_jacobian(self, target, source, unconnected_gradients=UnconnectedGradients.NONE,
                        parallel_iterations=None, experimental_use_pfor=True):
@@ -367,6 +368,25 @@ cdef class GradientTape:
             self._recorder = None
         return recorder
 
+    cdef list flat_targets(self, target):
+        cdef list leaves = [target]
+        cdef Py_ssize_t i
+        cdef bint enters = not isinstance(target, Tensor) and self._recorder.entry is None
+        if enters:
+            enter(self._recorder)
+        try:
+            if not isinstance(target, Tensor):
+                leaves = flatten(target)  # a TensorArray stacks its elements: this is recorded
+        finally:
+            if enters:
+                leave(self._recorder)
+        for i in range(len(leaves)):
+            # The sum over the dense tensor is that over values.
+            while not isinstance(leaves[i], Tensor) and isinstance(leaves[i], IndexedSlices):
+                leaves[i] = leaves[i].values
+            require_tensor_leaf("target", leaves[i])
+        return leaves
+
     cdef list flat_sources(self, sources):
         cdef list leaves = leaves_of(sources)
         for leaf in leaves:
@@ -406,19 +426,22 @@ def noting_detached(GradientTape tape not None):
     return recorder.detached
 
 
-cdef inline list leaves_of(structure):
-    return [structure] if isinstance(structure, Tensor) else flatten(structure)
+cdef list leaves_of(structure):
+    """The tensors that a structure consists of; of a TensorArray those that it reads from."""
+    return flatten(structure) if has_only_tensors(structure) else parts_of(structure)
 
 
-cdef list flat_targets(target):
-    cdef list leaves = leaves_of(target)
-    cdef Py_ssize_t i
-    for i in range(len(leaves)):
-        # The sum over the dense tensor is that over values.
-        while not isinstance(leaves[i], Tensor) and isinstance(leaves[i], IndexedSlices):
-            leaves[i] = leaves[i].values
-        require_tensor_leaf("target", leaves[i])
-    return leaves
+cdef in_places(structure, list found):
+    """What was found for these, in their places."""
+    return pack_sequence_as(structure, found) if has_only_tensors(structure) else pack_parts(
+        structure, found)
+
+
+cdef bint has_only_tensors(structure) except -1:
+    for leaf in flatten(structure, False):
+        if not isinstance(leaf, Tensor):
+            return False
+    return True
 
 
 cdef int require_tensor_leaf(str role, leaf) except -1:

@@ -18,6 +18,7 @@ from cytape.autodiff.transformed import (
     export,
     name_of,
     output_of,
+    refuse_arrays,
     require_result,
 )
 from cytape.tensor import nest
@@ -168,6 +169,8 @@ def elementwise_grad(fun: Callable, argnums: int | Sequence[int] = 0) -> Callabl
 def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
     call = RecordedCall(fun, args, kwargs, argnums, False)
     require_result(fun, call.value)
+    refuse_arrays(
+        call.value, f"{name_of(fun)} returned what {{}} a TensorArray: return stack() of it")
     results = [output_of(fun, leaf) for leaf in nest.flatten(call.value)]
     targets = [result for result in results if result.spec.trainable]
     if not targets:

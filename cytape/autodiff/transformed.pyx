@@ -2,7 +2,7 @@
 
 from cytape.tensor.guards cimport converted
 from cytape.tensor.making cimport convert_to_tensor
-from cytape.tensor.nest cimport flatten, pack_sequence_as
+from cytape.tensor.nest cimport flatten, pack_sequence_as, rules_of
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport is_symbolic
 cimport numpy as cnp
@@ -56,6 +56,8 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
         if not (isinstance(value, tuple) and len(value) == 2):
             raise TypeError(f"with has_aux=True {name_of(fun)} must return a pair, got {value!r}")
         value, aux = value
+    if not isinstance(value, Tensor):
+        value = pack_sequence_as(value, flatten(value))  # arrays stack elements while followed
     return value, aux
 
 
@@ -106,6 +108,9 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
             try:
                 new.append(new_source(fun, i, leaf))
             except (TypeError, ValueError) as error:
+                refuse_arrays(
+                    args[i], f"argument {i} of {name_of(fun)} {{}} a TensorArray, which cannot be "
+                    "differentiated: pass tensors, and write them to one inside")
                 place = place_of(args[i], len(new))
                 if not place:
                     raise
@@ -133,6 +138,13 @@ cdef list positions_of(fun, tuple args, argnums, kwargs):
             f"arguments of {name_of(fun)}"
         )
     return positions
+
+
+def refuse_arrays(structure, str message):
+    """Raise where a structure is or has a TensorArray."""
+    for leaf in flatten(structure, False):
+        if rules_of(leaf) is not None:
+            raise TypeError(message.format("is" if leaf is structure else "has"))
 
 
 cdef str place_of(structure, Py_ssize_t number):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 
-__all__ = ["register_structure"]
+__all__ = ["pack_parts", "parts_of", "register_structure"]
 
 
 class _Rules(NamedTuple):
@@ -91,6 +92,22 @@ def pack_structure(like: Any, leaves: Iterator[Any]) -> Any:
     if all(part is None for part in parts):
         return None
     return rules.unflatten(like, parts)
+
+
+def parts_of(structure: Any) -> list[Any]:
+    """List the leaves of a nested structure, of a TensorArray the tensors that it reads from."""
+    return [part for leaf in nest.flatten(structure, expand=False)
+            for part in (flatten_structure(leaf) if nest.rules_of(leaf) is not None else [leaf])]
+
+
+def pack_parts(structure: Any, parts: Sequence[Any]) -> Any:
+    """Put others, gradients say, in the places of these; None for a TensorArray that has none."""
+    remaining = iter(parts)
+    return nest.pack_sequence_as(
+        structure,
+        [pack_structure(leaf, remaining) if nest.rules_of(leaf) is not None else next(remaining)
+         for leaf in nest.flatten(structure, expand=False)],
+        expand=False)
 
 
 # With respect to slices of a tensor: that of their values, at the same places.

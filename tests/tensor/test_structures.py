@@ -8,7 +8,9 @@ from cytape import IndexedSlices
 from cytape.tensor.structures import (
     flatten_structure,
     is_structure,
+    pack_parts,
     pack_structure,
+    parts_of,
     register_structure,
 )
 from tests.graph.programs import evaluate
@@ -38,6 +40,17 @@ def test_what_is_no_structure_is_its_own_leaf():
     assert pack_structure("x", iter([5])) == 5
     assert not is_structure((1, 2))
     assert is_structure(Pair(1, 2))
+
+
+def test_parts_are_the_leaves_but_of_arrays_the_elements():
+    two = cytape.TensorArray("float64", 3).write(2, 5.0).write(0, 4.0)
+    one = cytape.TensorArray("float64", 1).write(0, 6.0)
+    x = slices(1.0)
+    parts = parts_of({"a": (x, two), "b": [7.0, one]})
+    assert parts[0] is x and list(map(float, parts[1:])) == [4.0, 5.0, 7.0, 6.0]
+    packed = pack_parts({"a": (x, two), "b": [7.0, one]}, ["x", 1.0, None, 2.0, None])
+    assert packed["a"][0] == "x" and packed["b"] == [2.0, None]
+    assert packed["a"][1].stack().numpy().tolist() == [1, 0, 0]
 
 
 def test_nothing_but_none_is_none():

@@ -29,6 +29,7 @@ __all__ = [
     "Rows",
     "Shape",
     "as_index",
+    "as_leaf",
     "has_value",
     "is_known",
     "merged",
@@ -77,6 +78,11 @@ def as_index(index: Any) -> Tensor:
     tensor = convert_to_tensor(index)
     _check_index(tensor.dtype)
     return tensor if tensor.dtype == np.int64 else tensor.astype(np.int64)
+
+
+def as_leaf(x: Any) -> Any:
+    """Return a tensor of an array, anything else as it is."""
+    return convert_to_tensor(x) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def _check_index(dtype: np.dtype, size: int | None = None) -> None:
@@ -145,6 +151,18 @@ class Elements:
         """Return all elements that there are."""
         found = self._history.by_index.items()
         return {i: x for i, (number, x) in found if number < self.n_writes}
+
+    @property
+    def parts(self) -> list[Tensor]:
+        """What elements are read from: those that there are."""
+        elements = self.by_index()
+        return [elements[i] for i in sorted(elements)]
+
+    def with_parts(self, parts: Sequence[Any]) -> Elements:
+        """Return others, gradients say; None for an element that is not written."""
+        return Elements(self.size, {
+            i: convert_to_tensor(x)
+            for i, x in zip(sorted(self.by_index()), parts, strict=True) if x is not None})
 
     def stacked(
         self, n: int, zeros: Callable[[int], Tensor]
@@ -233,6 +251,15 @@ class Rows:
     def leaves(self) -> list[Any]:
         """What it consists of."""
         return [self.tensor, self.written, self.size]
+
+    @property
+    def parts(self) -> list[Any]:
+        """What elements are read from: the tensor."""
+        return [] if self.tensor is None else [self.tensor]
+
+    def with_parts(self, parts: Sequence[Any]) -> Rows:
+        """Return rows of another tensor, a gradient say."""
+        return Rows(convert_to_tensor(*parts), self.written, self.size, self.grows)
 
     def grown_to(self, size: Any) -> Rows:
         """Return rows with room for a number of elements, of an array that grows."""

@@ -23,6 +23,7 @@ from cytape.graph.control.array_forms import (
     Rows,
     Shape,
     as_index,
+    as_leaf,
     has_value,
     is_known,
     merged,
@@ -326,9 +327,7 @@ class TensorArray:
         5
         """
         form = self._form
-        if isinstance(form, Elements):
-            return constant(form.size)
-        return convert_to_tensor(form.size)
+        return (constant if isinstance(form, Elements) else convert_to_tensor)(form.size)
 
     def identity(self) -> TensorArray:
         """Return an array of the same elements.
@@ -401,7 +400,7 @@ class TensorArray:
         )
 
     def _rows(self, leaves: Sequence[Any] | None = None) -> Rows:
-        tensor, written, size = self.leaves() if leaves is None else leaves
+        tensor, written, size = map(as_leaf, self.leaves() if leaves is None else leaves)
         return Rows(tensor, written, size, self.dynamic_size)
 
     def _in_rows(self) -> Rows:
@@ -496,5 +495,5 @@ nest.register(TensorArray, nest.Rules(
         array.dtype.str, array.dynamic_size, array._infer_shape, array.element_shape),
 ))
 register_structure(
-    TensorArray, lambda array: array.leaves()[:1],
-    lambda array, parts: array._of_rows(array._rows([*parts, *array.leaves()[1:]])))
+    TensorArray, lambda array: array._form.parts,
+    lambda array, parts: array._like(array._form.with_parts(parts), None))

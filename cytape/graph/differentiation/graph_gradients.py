@@ -10,6 +10,7 @@ from cytape.graph.differentiation.backward import Backward, StandIns
 from cytape.graph.differentiation.places import Place, Places
 from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
+from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, building_under, current_graph
@@ -219,6 +220,8 @@ def _flat_with_gradients(ys: list[Any], grad_ys: list[Any]) -> tuple[list[Any], 
         seeds = [None] * len(leaves)
         if grad_y is not None:
             seeds = flatten_structure(grad_y) if is_structure(y) else [grad_y]
+            if nest.rules_of(y) is not None:  # two TensorArrays, which may have other elements
+                leaves, seeds = nest.flatten(y)[:1], nest.flatten(grad_y)[:1]
             if len(seeds) != len(leaves):
                 raise InvalidGradientError(
                     f"grad_ys[{i}] consists of {len(seeds)} tensors, its y of {len(leaves)}"

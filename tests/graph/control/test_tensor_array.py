@@ -371,6 +371,123 @@ def test_gradients_with_respect_to_an_array():
     np.testing.assert_allclose(found, 3 * X[:2] ** 2)
 
 
+def test_gradients_with_respect_to_elements_in_a_graph():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder("float64", (2,))
+        ta = array(3, element_shape=()).write(2, x[0]).write(0, x[1])
+        [gradient] = cytape.gradients(ta.stack() ** 3, ta)
+        found = cytape.Session(graph).run(gradient.stack(), {x: X[:2]})
+    np.testing.assert_allclose(found, [3 * X[1] ** 2, 0.0, 3 * X[0] ** 2])
+
+
+def test_gradients_of_an_array_are_weighted_by_another_of_any_form():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder("float64", (2,))
+        ta = array(3, element_shape=()).write(2, x[0] ** 2).write(0, x[1])
+        found = [cytape.gradients(ta, x, grad_ys=[w])[0] for w in (
+            array().unstack(X), array().write(2, 5.0), array().scatter([index(x, 1)], X[:1]))]
+        found = cytape.Session(graph).run([*found, cytape.gradients(ta, x)[0]], {x: [2.0, 3.0]})
+    np.testing.assert_allclose(found, [[4 * X[2], X[0]], [20, 0], [0, 0], [4, 1]])
+
+
+# ---- derivatives of and with respect to arrays that have values
+
+
+def powers(x):
+    return array(3, element_shape=()).write(2, x**2).write(0, x)
+
+
+def weights():
+    return array().unstack([1.0, 100.0, 10.0])
+
+
+HOW = {"list": powers, "rows": cytape.function(powers)}
+
+
+@pytest.mark.parametrize("f", HOW.values(), ids=HOW)
+def test_derivatives_of_an_array(f):
+    value, vjp_fn = cytape.vjp(f, 3.0)
+    assert value.stack().numpy().tolist() == [3, 0, 9]
+    assert value.write(1, 5.0).read(1) == 5.0
+    assert vjp_fn(weights()) == (61.0,)
+    value, tangent = cytape.jvp(f, (3.0,), (2.0,))
+    assert tangent.stack().numpy().tolist() == [2, 0, 12] and int(tangent.size()) == 3
+    assert cytape.jvp(lambda x: cytape.vjp(f, x)[1](weights())[0], (3.0,), (1.0,)) == (61.0, 20.0)
+
+
+@pytest.mark.parametrize("f", HOW.values(), ids=HOW)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_tape_and_an_accumulator_are_asked_about_an_array(f, inside):
+    x = cytape.constant(3.0)
+    with cytape.GradientTape(persistent=True) as tape, cytape.ForwardAccumulator(x, 1.0) as forward:
+        tape.watch(x)
+        ta = f(x)
+        found = tape.gradient(ta, x) if inside else None
+    assert (found if inside else tape.gradient([ta], x)) == 7.0
+    assert tape.gradient({"ta": ta}, x, {"ta": weights()}) == 61.0
+    assert forward.jvp({"ta": ta})["ta"].stack().numpy().tolist() == [1, 0, 6]
+    assert forward.jvp(array()) is None
+
+
+@pytest.mark.parametrize("f", HOW.values(), ids=HOW)
+def test_an_array_is_watched(f):
+    ta = f(cytape.constant(3.0))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch({"ta": ta})
+        y = ta.read(0) * ta.read(2) ** 2
+        z = cnp.sum(ta.gather([0, 2, 2]) ** 2)
+    gradient = tape.gradient(y, ta)
+    assert repr(gradient).startswith("TensorArray(float64, size=3")
+    assert gradient.stack().numpy().tolist() == [81, 0, 54]
+    assert tape.gradient(z, [ta])[0].stack().numpy().tolist() == [6, 0, 36]
+    assert tape.jacobian(y, ta).stack().numpy().tolist() == [81, 0, 54]
+    assert tape.gradient(cytape.constant(1.0), ta) is None
+    assert tape.gradient(y, ta, unconnected_gradients="zero").read(2) == 54.0
+
+
+def test_elements_that_are_watched_keep_what_they_came_of():
+    x = cytape.constant(3.0)
+    ta = powers(x)
+    with cytape.GradientTape() as tape:
+        tape.watch(ta)
+        ta.stack()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        ta = powers(x)
+        tape.watch(ta)
+        y = cnp.sum(ta.stack())
+    assert tape.gradient(y, x) == 7.0
+
+
+@cytape.custom_gradient
+def doubled(ta):
+    return 2.0 * cnp.sum(ta.stack()), lambda dy: dy
+
+
+REFUSED = {
+    "argument": (lambda: cytape.grad(lambda ta: ta.read(0))(powers(1.0)),
+                 "argument 0 of <lambda> is a TensorArray, which cannot be differentiated"),
+    "in an argument": (lambda: cytape.grad(lambda d: d["ta"].read(0))({"ta": powers(1.0)}),
+                       "argument 0 of <lambda> has a TensorArray"),
+    "jacrev": (lambda: cytape.jacrev(powers)(1.0), "powers returned what is a TensorArray"),
+    "jacfwd": (lambda: cytape.jacfwd(lambda x: [powers(x)])(1.0),
+               "<lambda> returned what has a TensorArray"),
+    "followed": (lambda: cytape.ForwardAccumulator([powers(1.0)], [weights()]),
+                 "what is to be followed has a TensorArray: follow the tensors"),
+    "custom_gradient": (lambda: cytape.grad(lambda x: doubled(powers(x)))(1.0),
+                        "3 gradients for its arguments, three or a TensorArray of gradients"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_differentiated_is_named(case):
+    call, match = REFUSED[case]
+    with pytest.raises((TypeError, cytape.errors.InvalidGradientError), match=match):
+        call()
+
+
 # ---- sizes and shapes that a run tells
 
 
