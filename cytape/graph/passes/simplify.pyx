@@ -86,9 +86,15 @@ cdef bint says_more(subgraph, specs) except -1:
 
 
 cdef bint specs_follow(Rewriting rewriting, int32_t node) except -1:
-    """Whether more may be said of a node's outputs than the source says."""
+    """Whether more may be said of a node's outputs than the source says, or of whether it can run.
+
+    Of (None,) and (3,) the sum is (3,), but not if None turns out to be 2.
+    """
     cdef Node* found = &rewriting.source.nodes[node]
     cdef int32_t i
+    for i in range(found.n_inputs):
+        if not spec_at(rewriting.source, rewriting.source.args[found.inputs + i]).known:
+            return True
     for i in range(found.n_outputs):
         if not spec_at(rewriting.source, found.first_output + i).known:
             return True
@@ -113,5 +119,6 @@ cdef int copy_with_specs(Rewriting rewriting, int32_t node) except -1:
             return rewriting.replace(node, symbol)
     found = &target.nodes[rewriting.copy(node)]
     for i, spec in enumerate([result] if type(result) is Spec else result):
-        set_spec(target, found.first_output + i, spec)
+        if not spec_at(target, found.first_output + i).known:
+            set_spec(target, found.first_output + i, spec)
     return 0

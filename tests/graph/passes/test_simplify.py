@@ -76,6 +76,10 @@ def test_shapes_that_do_not_fit_are_refused():
     subgraph = unknown(lambda x, y: x + y, (None,), (None,))
     with pytest.raises(ValueError, match="broadcast"):
         with_known_specs(subgraph, specs_of(X, X[:4]))
+    of_known_result = unknown(lambda x: x + X, (None,))
+    assert of_known_result.graph.spec_of(of_known_result.fetches[0]).known
+    with pytest.raises(ValueError, match="broadcast"):
+        with_known_specs(of_known_result, specs_of(X[:4]))
 
 
 def test_there_is_one_spec_per_feed():
