@@ -55,7 +55,11 @@ cdef Code compiled(subgraph, list specs, tuple owned, int n_fresh, int n_movable
                 declared.known or not may_agree(declared.shape, spec.shape)):
             return None
         known.append(declared if is_stack else spec)
-    code = Code(optimise(subgraph, known), True, owned, n_fresh, n_movable)
+    try:
+        subgraph = optimise(subgraph, known)
+    except Exception:  # a body that is not run may be told shapes that contradict each other
+        return None
+    code = Code(subgraph, True, owned, n_fresh, n_movable)
     compile(code, ())
     for i in range(code.n_spans):
         if code.spans[i].is_call:
