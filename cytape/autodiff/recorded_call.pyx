@@ -54,7 +54,7 @@ cdef class RecordedCall:
         return pack_sequence_as(self.selected, found)
 
     def rows(self, list targets not None, list seeds not None):
-        """The gradients of each target by each of its seeds: of every source, None if unconnected."""
+        """The gradients of each target by each of its seeds: per source, None if unconnected."""
         cdef list found = [
             [gradients_of(self.recorder, [target], self.sources, [seed], True) for seed in own]
             for target, own in zip(targets, seeds, strict=True)]
