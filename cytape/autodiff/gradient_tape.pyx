@@ -369,14 +369,16 @@ cdef class GradientTape:
         return recorder
 
     cdef list flat_targets(self, target):
-        cdef list leaves = [target]
+        if isinstance(target, Tensor):
+            require_tensor_leaf("target", target)
+            return [target]
+        cdef list leaves
         cdef Py_ssize_t i
-        cdef bint enters = not isinstance(target, Tensor) and self._recorder.entry is None
+        cdef bint enters = self._recorder.entry is None
         if enters:
             enter(self._recorder)
         try:
-            if not isinstance(target, Tensor):
-                leaves = flatten(target)  # a TensorArray stacks its elements: this is recorded
+            leaves = flatten(target)  # a TensorArray stacks its elements: this is recorded
         finally:
             if enters:
                 leave(self._recorder)
@@ -428,6 +430,8 @@ def noting_detached(GradientTape tape not None):
 
 cdef list leaves_of(structure):
     """The tensors that a structure consists of; of a TensorArray those that it reads from."""
+    if isinstance(structure, Tensor):
+        return [structure]
     return flatten(structure) if has_only_tensors(structure) else parts_of(structure)
 
 
