@@ -1,39 +1,30 @@
 """Nothing stays behind: process memory, live tensors, garbage."""
 
 import gc
-import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cytape
 from cytape.tensor.tensor import live_tensors
+from tests.resident import needs_rollup, resident_bytes
 
 MEGABYTE = 1 << 20
-
-
-def resident_bytes():
-    """Return the memory of this process now (not its peak)."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def growth(work, n_rounds):
     """Return by how many bytes this process grows over n rounds, after one to warm up."""
     work()
-    gc.collect()
     before = resident_bytes()
     for _ in range(n_rounds):
         work()
-    gc.collect()
     return resident_bytes() - before
 
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+pytestmark = needs_rollup
 
 
 class Dense:

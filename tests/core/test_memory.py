@@ -1,17 +1,16 @@
 """Growth of the tape's arrays: nothing is lost on the way, and memory goes back in the end."""
 
 import gc
-import os
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import cytape
 from cytape.tensor.buffer import release_kept
+from tests.resident import needs_rollup, resident_bytes
 
 MEGABYTE = 1 << 20
 
@@ -129,22 +128,16 @@ def test_a_taken_block_is_large_enough_and_counts_no_more(nothing_kept):
     assert release_kept() == 8 * 31_000
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+@needs_rollup
 def test_memory_of_dead_tapes_goes_back(cython_core):
-    def resident_bytes():
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-
     def round():
         tapes = [chain(cython_core, n_ops) for n_ops in (150_000, 50_000, 10_000)]
         return sum(tape.nbytes for tape in tapes)
 
     assert round() > 15 * MEGABYTE
-    gc.collect()
     before = resident_bytes()
     for _ in range(3):
         round()
-    gc.collect()
     assert resident_bytes() - before < 12 * MEGABYTE
 
 
