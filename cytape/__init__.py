@@ -82,6 +82,7 @@ if TYPE_CHECKING:
         placeholder,
         scan,
         switch_case,
+        vmap,
         while_loop,
     )
 
@@ -165,6 +166,7 @@ __all__ = [
     "val_and_grad_function",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
 ]
 

@@ -255,12 +255,12 @@ class _JvpCall(PythonCall):
     # ---- in graphs
 
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
-        self._refuse_others(op.needs[len(inputs):])
+        self.refuse_others(op.needs[len(inputs):])
         found = attempted(current_graph(), lambda: self.gradients(inputs, gradients))
         return self._eager(op).vjp(inputs, gradients, op) if found is NotImplemented else found
 
     def jvp(self, inputs: list[Tensor], tangents: list, op: Any) -> list:
-        self._refuse_others(op.needs[len(inputs):])
+        self.refuse_others(op.needs[len(inputs):])
 
         def symbolic() -> list:
             return self.tangents(inputs, [
@@ -270,7 +270,7 @@ class _JvpCall(PythonCall):
         found = attempted(current_graph(), symbolic)
         return self._eager(op).jvp(inputs, tangents, op) if found is NotImplemented else found
 
-    def _refuse_others(self, moving: Sequence[bool]) -> None:
+    def refuse_others(self, moving: Sequence[bool]) -> None:
         """See that no result depends on anything that moves, for the arguments are stopped."""
         if any(moving):
             raise TypeError(_depends_on_another(self._function.__wrapped__))

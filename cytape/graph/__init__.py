@@ -7,6 +7,7 @@ import cytape.graph.differentiation.overrides  # noqa: F401  (it installs what i
 import cytape.graph.tracing.own_gradients  # noqa: F401  (likewise)
 import cytape.graph.tracing.saved_draws  # noqa: F401  (likewise)
 from cytape.graph import checkpoint
+from cytape.graph.batching.vmap import vmap
 from cytape.graph.control.cases import case, switch_case
 from cytape.graph.control.control_flow import cond, while_loop
 from cytape.graph.control.scans import foldl, foldr, map_fn, scan
@@ -67,6 +68,7 @@ __all__ = [
     "placeholder",
     "scan",
     "switch_case",
+    "vmap",
     "while_loop",
 ]
 

@@ -128,14 +128,20 @@ def _optimize(op):
     return optimize if isinstance(optimize, bool | str) else True
 
 
-def _batched(op, position, *factors):
+def einsum_in_batch(op, batched, *factors):
+    """Sum products where `batched` tells of each factor whether it has an axis of a batch first."""
     terms, output = _terms(op)
     letter = _unused_letters(output + "".join(terms))[:1]
     if not letter:
         return NotImplemented
-    inputs = ",".join([*terms[:position], letter + terms[position], *terms[position + 1 :]])
+    inputs = ",".join([
+        letter + term if own else term for term, own in zip(terms, batched, strict=True)])
     subscripts = f"{inputs}->{letter}{output}"
     return einsum_op(*factors, subscripts=subscripts, optimize=_optimize(op))
+
+
+def _batched(op, position, *factors):
+    return einsum_in_batch(op, [i == position for i in range(len(factors))], *factors)
 
 
 einsum_op = multilinear(

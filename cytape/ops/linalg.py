@@ -64,16 +64,23 @@ def _matmul_right(op, a, g):
     return matmul_op(_matrix_transpose(a), g)
 
 
-def _matmul_batched(op, position, *factors):
-    """Multiply stacks: a vector is a matrix of one row or column, which is dropped at the end."""
+def matmul_in_batch(op, batched, *factors):
+    """Multiply stacks: a vector is a matrix of one row or column, which is dropped at the end.
+
+    `batched` tells of each factor whether it has an axis of a batch before its own.
+    """
     ndims = [spec.ndim for spec in op.input_specs]
     matrices = []
     for i, vector in enumerate([(None, Ellipsis), (Ellipsis, None)]):
         ones = (None,) * (max(*ndims, 2) - max(ndims[i], 2))
-        many = (slice(None), *ones) if i == position else ()
+        many = (slice(None), *ones) if batched[i] else ()
         matrices.append(factors[i][(*many, *(vector if ndims[i] == 1 else (Ellipsis,)))])
     row, column = [0 if ndim == 1 else slice(None) for ndim in ndims]
     return matmul_op(*matrices)[..., row, column]
+
+
+def _matmul_batched(op, position, *factors):
+    return matmul_in_batch(op, [position == 0, position == 1], *factors)
 
 
 matmul_op = enter(MatMulOp(
@@ -124,6 +131,26 @@ def _tensordot_batched(op, position, a, b):
     axes[position] = tuple([axis + 1 for axis in axes[position]])
     product = tensordot_op(a, b, axes=tuple(axes))
     return product if position == 0 else moveaxis(product, len(_free_axes(op)[0]), 0)
+
+
+def tensordot_in_batch(op, batched, a, b):
+    """Sum products where `batched` tells of each factor whether it has an axis of a batch first."""
+    if not all(batched):
+        return _tensordot_batched(op, batched.index(True), a, b)
+    # The free axes of both become one, those that are summed another: a product of matrices.
+    axes, free = op.attrs["axes"], _free_axes(op)
+    shapes = [spec.shape for spec in op.input_specs]
+    if not all(spec.known for spec in (*op.input_specs, a.spec, b.spec)):
+        return NotImplemented
+    size = math.prod([shapes[0][axis] for axis in axes[0]])
+    matrices = []
+    for i, x in enumerate((a, b)):
+        order = (*free[i], *axes[i]) if i == 0 else (*axes[i], *free[i])
+        rows = math.prod([shapes[i][axis] for axis in free[i]])
+        moved = transpose(x, (0, *[axis + 1 for axis in order]))
+        matrices.append(reshape(moved, (x.shape[0], *((rows, size) if i == 0 else (size, rows)))))
+    left = [shapes[i][axis] for i in (0, 1) for axis in free[i]]
+    return reshape(matmul_op(*matrices), (a.shape[0], *left))
 
 
 tensordot_op = multilinear(

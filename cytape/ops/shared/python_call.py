@@ -87,6 +87,9 @@ class PythonCall:
         """Return the results, arrays that nobody else can change."""
         raise NotImplementedError
 
+    def refuse_others(self, moving: Sequence[bool]) -> None:
+        """Raise if results may not depend on what is recorded by another way, and do so."""
+
     def result_specs(self, specs: Sequence[Spec]) -> list[Spec]:
         """Return the specs of the results, for those of the inputs."""
         raise NotImplementedError

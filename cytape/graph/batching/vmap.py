@@ -1,0 +1,246 @@
+"""cytape.vmap: a function of one member, made one of batches."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cytape.errors import GraphError, SymbolicTensorError
+from cytape.graph.batching.axes import (
+    axes_of,
+    checked_axes,
+    extent_of,
+    members_first,
+    members_moved,
+)
+from cytape.graph.batching.members import Value, of_all_members
+from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.joining import concatenate
+from cytape.ops.shared.conform import broadcast_to
+from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
+from cytape.tensor.tensor import Tensor, data_of
+
+__all__ = ["vmap"]
+
+
+def vmap(
+    fun: Callable, in_axes: Any = 0, out_axes: Any = 0, chunk_size: int | None = None
+) -> Callable:
+    """Make the function that computes a function for every member of a batch, all at once.
+
+    Parameters
+    ----------
+    fun : callable
+        Written for one member, with cytape's functions. It is called once in each call, with
+        symbols that have no value, as in `function`.
+    in_axes : int, None, or sequence or structure of these
+        Along which axis of each array among the arguments the members lie. None: all members share
+        it. A tuple or list has an entry per positional argument, which may be structured as the
+        argument, or end earlier: one axis for all that is in a part. Keyword arguments are shared.
+    out_axes : int, None, or structure of these
+        Along which axis of each result they are to lie. None: the result does not depend on the
+        member, and is returned once.
+    chunk_size : int, optional
+        How many members are computed at a time, to limit memory. By default all.
+
+    Returns
+    -------
+    callable
+        Takes and returns what `fun` does, with an axis for members. What it returns is arrays, or
+        tensors if an argument is a tensor or a variable, or the result is being recorded.
+
+    Raises
+    ------
+    TypeError
+        If `fun` is not callable or the axes are no integers; in a call, if `fun` does not return
+        arrays.
+    ValueError
+        In a call, if the axes do not fit the arguments or the results, arguments differ in the
+        number of members, or nothing is mapped.
+    SymbolicTensorError
+        In a call, if `fun` asks for the value of a member, say in ``if x > 0``: write
+        ``cytape.numpy.where`` or `cond`.
+    GraphError
+        In a call, if `fun` assigns to a variable, which has one value for all members.
+
+    See Also
+    --------
+    map_fn : One member after the other.
+
+    Notes
+    -----
+    It can be differentiated, in both modes and to any order, and called in `function`, in graphs
+    and in itself; `fun` may be a derivative. What has no way to compute all members at once calls
+    them one after the other, in a loop without Python: branches and loops of graphs, gradient
+    functions of the user's, `numpy_function`, an index that is a tensor of each member's own, and
+    NumPy's functions of which the result's shape depends on values. Numbers that `fun` draws by
+    `cytape.numpy.random` differ from member to member.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> cytape.vmap(np.dot, in_axes=(0, None))(x, np.array([1.0, 10.0]))
+    array([21., 43., 65.])
+
+    The gradient of each example's loss:
+
+    >>> def loss(w, x, y):
+    ...     return (np.dot(w, x) - y) ** 2
+    >>> gradients = cytape.vmap(cytape.grad(loss), in_axes=(None, 0, 0))
+    >>> gradients(np.array([1.0, -1.0]), x, np.array([0.0, 0.0, 1.0]))
+    array([[ -2.,  -4.],
+           [ -6.,  -8.],
+           [-20., -24.]])
+    """
+    return Vectorized(fun, in_axes, out_axes, chunk_size)
+
+
+class Vectorized:
+    """A function of batches; `vmap` makes it. A class, so that it can be pickled."""
+
+    def __init__(self, fun: Callable, in_axes: Any, out_axes: Any, chunk_size: int | None) -> None:
+        if not callable(fun):
+            raise TypeError(f"only functions can be mapped, got {type(fun).__name__}")
+        functools.update_wrapper(self, fun, updated=())
+        if chunk_size is not None and (
+                not isinstance(chunk_size, (int, np.integer)) or chunk_size < 1):
+            raise ValueError(f"chunk_size must be a positive integer or None, got {chunk_size!r}")
+        self._fun = fun
+        self._in_axes = checked_axes(in_axes, "in_axes")
+        self._out_axes = checked_axes(out_axes, "out_axes")
+        self._chunk_size = chunk_size
+
+    def __reduce__(self) -> tuple:
+        return Vectorized, (self._fun, self._in_axes, self._out_axes, self._chunk_size)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    @property
+    def _name(self) -> str:
+        return getattr(self._fun, "__name__", type(self._fun).__name__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function for all members."""
+        leaves, axes, places = nest.flatten(args), self._axes(args), nest.paths(args, "args")
+        mapped = [i for i, axis in enumerate(axes) if axis is not None]
+        tensors = [members_first(leaves[i], axes[i], places[i]) for i in mapped]
+        extent = extent_of(tensors, [places[i] for i in mapped])
+        graph, arguments, structure, outputs = self._trace(args, kwargs, mapped, tensors)
+        out_axes = axes_of(structure, self._out_axes, "out_axes", "results")
+        values: dict[int, Value] = {
+            symbol: (convert_to_tensor(x), False) for x, symbol in graph.captures}
+        symbols = [graph.symbol_of(x) for x in outputs]
+        found: list[Value] = []
+        parts = []
+        for chunk in self._chunks(tensors, extent):
+            values.update({symbol: (x, True)
+                           for symbol, x in zip(arguments, chunk, strict=True)})
+            parts.append(of_all_members(graph, symbols, values, chunk[0].shape[0]))
+        for column in zip(*parts, strict=True):
+            x, is_mapped = column[0]
+            if is_mapped and len(column) > 1:
+                x = concatenate([part for part, _ in column])
+            found.append((x, is_mapped))
+        results = [self._placed(x, is_mapped, axis, tensors[0])
+                   for (x, is_mapped), axis in zip(found, out_axes, strict=True)]
+        if not any(isinstance(leaf, Tensor) for leaf in nest.flatten((args, kwargs))):
+            results = list(map(_as_array, results))
+        return nest.pack_sequence_as(structure, results)
+
+    def _axes(self, args: tuple) -> list:
+        """Return the axis of each leaf of the arguments."""
+        axes = self._in_axes
+        if isinstance(axes, (list, tuple)):
+            if len(axes) != len(args):
+                raise ValueError(
+                    f"in_axes has {len(axes)} entries, one per positional argument, but "
+                    f"{self._name} got {len(args)} of these; keyword arguments are shared")
+            axes = tuple(axes)
+        return axes_of(args, axes, "in_axes", "arguments")
+
+    def _trace(self, args: tuple, kwargs: dict, mapped: list[int], tensors: list[Tensor]) -> tuple:
+        """Call the function with symbols for a member; return graph, symbols and what it returns.
+
+        The results come as their structure, and as tensors of the graph.
+        """
+        around = next((x.graph for x in tensors if x.graph is not None), current_graph())
+        graph = FunctionGraph(f"vmap({self._name})", around)
+        leaves, kwargs = list(map(_shared, nest.flatten(args))), nest.map_structure(_shared, kwargs)
+        with unrecorded(), building_into(graph):
+            arguments = [graph.argument(x.shape[1:], x.dtype) for x in tensors]
+            for i, argument in zip(mapped, arguments, strict=True):
+                leaves[i] = argument
+            try:
+                results = call_traced(
+                    graph, self._fun, nest.pack_sequence_as(args, leaves), kwargs)
+            except SymbolicTensorError as error:
+                error.add_note(
+                    f"{self._name} is called by vmap once for all members, with symbols for the "
+                    "values of one: choose by cytape.numpy.where or cytape.cond")
+                raise
+            flat = nest.flatten(results)
+            outputs = [in_graph(graph, self._output(x)) for x in flat]
+            structure = nest.pack_sequence_as(results, outputs)
+        if graph.assigned:
+            names = ", ".join(variable.name for variable in graph.assigned.values())
+            raise GraphError(
+                f"{self._name} assigns to a variable ({names}), which has one value, not one per "
+                "member: return what is to be assigned, and assign it after the call")
+        return graph, list(map(graph.symbol_of, arguments)), structure, outputs
+
+    def _output(self, x: Any) -> Tensor:
+        try:
+            return convert_to_tensor(x)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{self._name} must return arrays or tensors, got {x!r}") from error
+
+    def _chunks(self, tensors: list[Tensor], extent: int | None) -> list[list[Tensor]]:
+        """Return parts of the arguments, to be computed one after the other."""
+        n = self._chunk_size
+        if n is None or extent is not None and extent <= n:
+            return [tensors]
+        if extent is None:
+            raise SymbolicTensorError(
+                f"vmap computes {n} members at a time, and how many there are is known only when "
+                "the graph runs: leave out chunk_size, or give the arguments a known extent")
+        return [[x[start : start + n] for x in tensors] for start in range(0, extent, n)]
+
+    def _placed(self, x: Tensor, is_mapped: bool, axis: Any, like: Tensor) -> Tensor:
+        """Return a result with its members along the axis that was asked for."""
+        if axis is None:
+            if is_mapped:
+                raise ValueError(
+                    f"a result of {self._name} differs from member to member, but has None in "
+                    "out_axes, which is for what all of them share")
+            return x
+        if not is_mapped:
+            if like.shape[0] is None or not x.spec.known:
+                raise SymbolicTensorError(
+                    f"a result of {self._name} is the same for all members, and how many there "
+                    "are is known only when the graph runs: pass out_axes with None for it")
+            x = broadcast_to(x, (like.shape[0], *x.shape))
+        return members_moved(x, axis)
+
+
+def _shared(leaf: Any) -> Any:
+    """Return an array as a tensor, which symbols can be an index of; anything else as it is."""
+    is_array = isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc"
+    return convert_to_tensor(leaf) if is_array else leaf
+
+
+def _as_array(x: Tensor) -> Any:
+    """Return a tensor as a new array, a scalar as a number; itself if it is being recorded."""
+    if x.graph is not None or is_recorded(x.id):
+        return x
+    return np.array(data_of(x))[()]

@@ -1,0 +1,115 @@
+"""A graph of one member, called for all: what is shared is computed once, the rest in one call."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.batching import members
+from cytape.ops.declare import linear
+from tests.cases import each
+
+X = np.random.default_rng(1).normal(size=(4, 3))
+W = np.arange(3.0)
+
+
+@pytest.fixture
+def loops(monkeypatch):
+    """The names of ops that are called for one member after the other."""
+    names, one_by_one = [], members._one_by_one
+
+    def noted(graph, node, *rest):
+        names.append(graph.ops[node].name)
+        return one_by_one(graph, node, *rest)
+
+    monkeypatch.setattr(members, "_one_by_one", noted)
+    return names
+
+
+SHAPES: list = []  # that the op is called with
+
+
+def noted(x):
+    SHAPES.append(x.shape)
+    return x * 2.0
+
+
+doubled_op = linear(
+    "DeclaredDoubledInBatches", noted, lambda op, g: 2.0 * g, batched=lambda x: doubled_op(x),
+    shape_rule=lambda x: x)
+
+
+@each("f", [
+    lambda x: cnp.sum(cnp.tanh(x) * W, axis=-1),
+    lambda x: cnp.max(x) + cnp.argmax(x),
+    lambda x: cnp.linalg.inv(cnp.diag(W + 1.0) + x[:, None] * x) @ x,
+    lambda x: cnp.where(x > 0, x, 0.0)[cnp.argsort(x)],
+    lambda x: cnp.einsum("i,j->ij", x, x),
+    lambda x: cnp.tensordot(x, x, 1),
+    lambda x: cytape.nn.softmax(x) @ cnp.concatenate([x, W])[:3],
+    cytape.grad(lambda x: cnp.sum(cnp.linalg.solve(cnp.diag(W + 2.0) + x[:, None] * x, x))),
+    cytape.hessian(lambda x: cnp.prod(x) * cnp.std(x)),
+])  # fmt: skip
+def test_what_is_computed_for_all_at_once(loops, f):
+    del loops[:]
+    found = cytape.vmap(f)(X)
+    assert loops == []
+    np.testing.assert_allclose(found, np.stack([f(x) for x in X]), rtol=1e-10)
+
+
+def test_what_is_called_one_by_one(loops):
+    cytape.vmap(lambda x: cnp.convolve(x, W) + cnp.sum(x))(X)
+    assert loops == ["Convolve"]
+
+
+def test_what_is_shared_is_computed_once():
+    del SHAPES[:]
+    w = cytape.constant(W)
+    found = cytape.vmap(lambda x: doubled_op(w) + doubled_op(x))(X)
+    assert SHAPES == [(3,), (4, 3)]
+    np.testing.assert_array_equal(found, 2 * W + 2 * X)
+
+
+def test_intermediates_are_let_go(monkeypatch):
+    made, most = [], []
+    called = members._called
+
+    def counted(*args):
+        results, mapped = called(*args)
+        most.append(sum(x() is not None for x in made))
+        made.extend(map(weakref.ref, [results] if isinstance(results, cytape.Tensor) else results))
+        return results, mapped
+
+    def f(x):
+        for _ in range(50):
+            x = cnp.sin(x)
+        return x
+
+    monkeypatch.setattr(members, "_called", counted)
+    gc.disable()
+    try:
+        cytape.vmap(f)(X)
+    finally:
+        gc.enable()
+    assert len(most) >= 50
+    assert max(most) <= 3
+
+
+def test_a_derivative_of_the_users_is_refused_where_it_misses_a_tie():
+    w = cytape.constant(2.0)
+    scaled = cytape.custom_jvp(lambda x: x * w)
+    scaled.defjvp(lambda primals, tangents: (primals[0] * w, tangents[0] * w))
+    np.testing.assert_array_equal(cytape.vmap(scaled)(X), 2 * X)
+    with cytape.GradientTape() as tape, pytest.raises(TypeError, match="not among its arguments"):
+        tape.watch(w)
+        cytape.vmap(scaled)(X)
+
+
+@each("way", [lambda f: f, cytape.function])
+def test_shared_calls_of_the_users_own(way):
+    scaled = cytape.custom_gradient(lambda x: (x * 2.0, lambda g: g * 5.0))
+    f = way(lambda w: cnp.sum(cytape.vmap(lambda x, w: x * scaled(w), (0, None))(X, w)))
+    np.testing.assert_allclose(cytape.grad(f)(W), 5 * X.sum(0))

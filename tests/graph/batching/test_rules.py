@@ -1,0 +1,131 @@
+"""Every record of the op table, its calls mapped over a batch: against a loop over the members."""
+
+import warnings
+
+import numpy as np
+
+import cytape
+from cytape.graph.batching.rules import RULES
+from cytape.ops.engine.declare import find
+from tests.cases import each
+from tests.ops.forward_mode import as_tuple
+from tests.ops.test_op_table import DOUBLE, Call, assert_close, calls, dense
+from tests.ops.test_symbolic_table import NEEDS_VALUES
+
+N = 3
+# What results have a shape that depends on values: an error, if it differs from member to member.
+RAGGED = {
+    "BinCount", "CompressedPositions", "ExtractedPositions", "Nonzero", "RepeatedPositions",
+    "UniquePositions", "WeightedBinCount", "repeat", "split", "unique", "unique_values",
+}  # fmt: skip
+
+
+class Batch:
+    """Calls of a function, one per member of a batch; each has its own of some of the inputs."""
+
+    def __init__(self, spec, case, dtype, alone=None):
+        self.spec, self.case = spec, case
+        self.calls = [Call(spec, case, dtype, seed=seed) for seed in range(N)]
+        first = self.calls[0].inputs
+        self.mapped = [
+            i for i, x in enumerate(first) if isinstance(x, np.ndarray)
+            and not (spec.op == "delete" and x.dtype == bool)  # how many are left is to be known
+        ]
+        if alone is not None:
+            self.mapped = self.mapped[alone : alone + 1]
+        for call in self.calls:
+            call.inputs = [x if i in self.mapped else first[i] for i, x in enumerate(call.inputs)]
+        self.axes = [0 if i in self.mapped else None for i in range(len(first))]
+
+    def stacked(self):
+        columns = zip(*[call.inputs for call in self.calls], strict=True)
+        return [np.stack(column) if i in self.mapped else column[0]
+                for i, column in enumerate(columns)]  # fmt: skip
+
+    def fn(self, *inputs):
+        return as_tuple(self.spec.fn(*inputs, **self.case.kwargs))
+
+    def tensors(self):
+        return [cytape.constant(x) if isinstance(x, np.ndarray) else x for x in self.stacked()]
+
+    def outputs(self):
+        with np.errstate(all="ignore"):
+            return cytape.vmap(self.fn, self.axes)(*self.tensors())
+
+
+def is_refused(spec):
+    """Tell whether a function is one of which a graph cannot tell what it returns."""
+    return spec.op in NEEDS_VALUES or spec.op in RAGGED
+
+
+def assert_members(actual, expected, spec):
+    for column, *rows in zip(actual, *expected, strict=True):
+        assert_close(column.numpy(), np.stack(rows), spec)
+
+
+def checked(batch):
+    with np.errstate(all="ignore"):
+        expected = [[y.numpy() for y in call.outputs()] for call in batch.calls]
+    assert_members(batch.outputs(), expected, batch.spec)
+
+
+@calls(DOUBLE, keep=lambda spec: not is_refused(spec), axes=True)
+def test_values(spec, case, dtype):
+    checked(Batch(spec, case, dtype))
+
+
+@calls(["float64"], keep=lambda spec: not is_refused(spec), axes=True, few=True)
+@each("alone", [0, 1])
+def test_values_where_members_share_all_inputs_but_one(spec, case, dtype, alone):
+    batch = Batch(spec, case, dtype, alone)
+    if batch.mapped:
+        checked(batch)
+
+
+@calls(DOUBLE, keep=lambda spec: not is_refused(spec), moving=1, axes=True, few=True)
+def test_gradients(spec, case, dtype):
+    """The gradient of what is mapped, and the gradients of members, mapped."""
+    batch = Batch(spec, case, dtype)
+    positions = batch.calls[0].positions
+    cotangents = [v if v is None else np.stack([call.cotangents[k] for call in batch.calls])
+                  for k, v in enumerate(batch.calls[0].cotangents)]  # fmt: skip
+    expected = [call.gradients() for call in batch.calls]
+
+    tensors = batch.tensors()
+    sources = [tensors[i] for i in positions]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", UserWarning)  # of slices of unknown size
+        with cytape.GradientTape() as tape:
+            tape.watch(sources)
+            outputs = cytape.vmap(batch.fn, batch.axes)(*tensors)
+        seeded = [(y, v) for y, v in zip(outputs, cotangents, strict=True) if v is not None]
+        gradients = tape.gradient(
+            [y for y, _ in seeded], sources,
+            output_gradients=[cytape.constant(v) for _, v in seeded])
+        assert_members(map(dense, gradients), expected, spec)
+
+        def gradient(inputs, seeds):
+            moving = [inputs[i] for i in positions]
+            with cytape.GradientTape() as tape:
+                tape.watch(moving)
+                outputs = batch.fn(*inputs)
+            kept = [y for y, v in zip(outputs, cotangents, strict=True) if v is not None]
+            return [dense(g) for g in tape.gradient(kept, moving, output_gradients=seeds)]
+
+        seeds = [v for v in cotangents if v is not None]
+        assert_members(
+            cytape.vmap(gradient, (batch.axes, 0))(tensors, seeds), expected, spec)
+
+
+@calls(["float64"], keep=lambda spec: not is_refused(spec), moving=1, one_case=True, axes=True)
+def test_in_a_function(spec, case, dtype):
+    batch = Batch(spec, case, dtype)
+    with np.errstate(all="ignore"):
+        expected = [[y.numpy() for y in call.outputs()] for call in batch.calls]
+        actual = cytape.function(lambda *xs: cytape.vmap(batch.fn, batch.axes)(*xs))(
+            *batch.tensors())
+    assert_members(actual, expected, spec)
+
+
+def test_rules_are_of_ops():
+    assert [name for name in RULES if find(name) is None] == []
