@@ -32,8 +32,9 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
     ----------
     fun : callable
         Returns a scalar. The arguments to differentiate must be floating point or complex arrays,
-        numbers or tensors, or structures (lists, tuples, dicts) of them. It is called with tensors
-        in their place.
+        numbers or tensors, or structures (lists, tuples, dicts, dataclasses, and what
+        `register_structure` is told of) of them. A list of numbers is no array. It is called with
+        tensors in their place.
     argnums : int or sequence of int
         Which positional arguments to differentiate with respect to.
     has_aux : bool

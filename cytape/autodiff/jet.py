@@ -182,7 +182,7 @@ def _order(series: list) -> int:
 
 def _leaves(position: int, primal: Any, derivative: Any) -> list:
     """List the leaves of a derivative; for a primal that is one leaf, a list is an array."""
-    if not isinstance(primal, (list, tuple, dict)):
+    if not isinstance(primal, (list, tuple, dict)) and nest.composition_of(primal) is None:
         return [derivative]
     try:
         nest.assert_same_structure(primal, derivative)

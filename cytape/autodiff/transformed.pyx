@@ -17,6 +17,7 @@ from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradien
 from cytape.ops.creation import identity_op
 from cytape.tensor.nest import map_structure, paths
 from cytape.tensor.notices import warn
+from cytape.tensor.structures import register_dataclasses
 
 cnp.import_array()
 
@@ -51,7 +52,12 @@ cdef class Transformed:
 
 cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
     """Call a function that a recorder follows; return its value and what else it computed."""
-    value, aux = fun(*args, **kwargs), None
+    aux = None
+    try:
+        value = fun(*args, **kwargs)
+    except Exception as error:
+        note_lists(error, fun, args)
+        raise
     if has_aux:
         if not (isinstance(value, tuple) and len(value) == 2):
             raise TypeError(f"with has_aux=True {name_of(fun)} must return a pair, got {value!r}")
@@ -59,6 +65,17 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
     if not isinstance(value, Tensor):
         value = pack_sequence_as(value, flatten(value))  # arrays stack elements while followed
     return value, aux
+
+
+cdef int note_lists(error, fun, args) except -1:
+    """Say of lists of numbers that they are no arrays, where a function failed."""
+    for i, x in enumerate(args):
+        if isinstance(x, list) and len(x) and all([
+                isinstance(item, Tensor) and (<Tensor>item).held.spec.ndim == 0 for item in x]):
+            error.add_note(
+                f"argument {i} of {name_of(fun)} is a list of {len(x)} numbers, which is a "
+                "structure of as many scalars, not an array: pass numpy.array(...) if one is meant")
+    return 0
 
 
 def name_of(fun):
@@ -108,6 +125,8 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
             try:
                 new.append(new_source(fun, i, leaf))
             except (TypeError, ValueError) as error:
+                if register_dataclasses([leaf]):
+                    return replace_arguments(fun, args, argnums, kwargs)
                 refuse_arrays(
                     args[i], f"argument {i} of {name_of(fun)} {{}} a TensorArray, which cannot be "
                     "differentiated: pass tensors, and write them to one inside")
@@ -163,7 +182,8 @@ cpdef Tensor new_tensor(fun, position, value):
         if is_object(value):
             what = (
                 f"it is an object of class {type(value).__name__}, not an array, a number or a "
-                "list, tuple or dict of them. Pass its arrays, say in a dict, and make the object "
+                "list, tuple or dict of them. Tell what it consists of by "
+                "cytape.register_structure, or pass its arrays, say in a dict, and make the object "
                 f"of them inside of {name_of(fun)}"
             )
         raise type(error)(

@@ -1,10 +1,11 @@
-"""Nested structures: lists, tuples, named tuples and dicts, to any depth, around leaves.
+"""Nested structures: lists, tuples, named tuples, dicts and composed objects, around leaves.
 
 Whatever is none of these is a leaf: a tensor, an array, a number, a string, an ``IndexedSlices``,
 ``None``. A dict is flattened in the sorted order of its keys, so that two dicts with the same keys
 match in whatever order they were filled; packing keeps the order and the type of the dict given.
-Keys of several types are sorted by type first. A class can be registered, whose objects are
-structures too; `flatten` and `pack_sequence_as` leave these whole if they are told so.
+Keys of several types are sorted by type first. Classes are told of by `compose`, whose objects
+consist of parts, which are structures again. Of a class that is registered the objects have leaves
+of their own making; `flatten` and `pack_sequence_as` leave these whole if they are told so.
 """
 
 cdef extern from "Python.h":
@@ -16,8 +17,11 @@ from collections import namedtuple
 from numbers import Number
 
 __all__ = [
+    "Composition",
     "Rules",
     "assert_same_structure",
+    "compose",
+    "composition_of",
     "flatten",
     "flatten_up_to",
     "map_structure",
@@ -32,11 +36,30 @@ __all__ = [
 # leaves, their number, an object of other leaves, and what else there is to it, hashable.
 Rules = namedtuple("Rules", "leaves n_leaves with_leaves static")
 cdef dict registered = {}
+# The same where parts are structures: functions of an object that return its parts, an object like
+# it of other parts, and how to say of each where it is.
+Composition = namedtuple("Composition", "parts with_parts steps")
+cdef dict composed = {}
+
+
+def compose(cls, composition) -> None:
+    """Have the objects of a class, not of its subclasses, consist of parts."""
+    composed[cls] = composition
+
+
+cpdef composition_of(structure):
+    """Return what is known of the class of a composed object, None for anything else."""
+    return composed.get(type(structure)) if composed else None
 
 
 def register(cls, rules) -> None:
     """Have the objects of a class, not of its subclasses, be structures."""
     registered[cls] = rules
+
+
+def rules_of_class(cls):
+    """Return the rules for objects of a class, None if it is not registered."""
+    return registered.get(cls)
 
 
 cpdef rules_of(structure):
@@ -198,8 +221,9 @@ cpdef with_children(container, list children):
     return packed
 
 
-cdef inline bint is_nested(structure) noexcept:
-    return isinstance(structure, (list, tuple, dict))
+cdef inline bint is_nested(structure) except -1:
+    return isinstance(structure, (list, tuple, dict)) or (
+        len(composed) > 0 and type(structure) in composed)
 
 
 cdef int collect(structure, list leaves, bint expand) except -1:
@@ -216,7 +240,7 @@ cdef int collect(structure, list leaves, bint expand) except -1:
             for key in sorted_keys(structure):
                 collect(structure[key], leaves, expand)
         else:
-            for child in structure:
+            for child in items_of(structure):
                 collect(child, leaves, expand)
     finally:
         Py_LeaveRecursiveCall()
@@ -235,7 +259,7 @@ cdef Py_ssize_t count(structure, bint expand) except -1:
             for key in structure:
                 n += count(structure[key], expand)
         else:
-            for child in structure:
+            for child in items_of(structure):
                 n += count(child, expand)
     finally:
         Py_LeaveRecursiveCall()
@@ -268,10 +292,12 @@ cdef int collect_paths(structure, str name, list found, bint expand) except -1:
         return 0
     if isinstance(structure, dict):
         steps = [f"[{key!r}]" for key in sorted_keys(structure)]
-    elif hasattr(structure, "_fields"):
+    elif isinstance(structure, tuple) and hasattr(structure, "_fields"):
         steps = [f".{field}" for field in structure._fields]
-    else:
+    elif isinstance(structure, (list, tuple)):
         steps = [f"[{i}]" for i in range(len(structure))]
+    else:
+        steps = composition_of(structure).steps(structure)
     enter()
     try:
         for step, child in zip(steps, children_of(structure), strict=True):
@@ -293,7 +319,10 @@ cdef rebuild(structure, leaves, bint expand):
             by_key = {key: rebuild(structure[key], leaves, expand)
                       for key in sorted_keys(structure)}
             return with_children(structure, [by_key[key] for key in structure])
-        return with_children(structure, [rebuild(child, leaves, expand) for child in structure])
+        children = [rebuild(child, leaves, expand) for child in items_of(structure)]
+        composition = composition_of(structure)
+        return with_children(structure, children) if composition is None else (
+            composition.with_parts(structure, children))
     finally:
         Py_LeaveRecursiveCall()
 
@@ -327,10 +356,10 @@ cdef int assert_alike(first, second) except -1:
         return 0
     if kind is dict and first.keys() != second.keys():
         raise ValueError(f"structures differ: keys {list(first)} and {list(second)}")
-    if len(first) != len(second):
+    n_first, n_second = len(items_of(first)), len(items_of(second))
+    if n_first != n_second:
         raise ValueError(
-            f"structures differ in length, {len(first)} and {len(second)}: {first!r} and {second!r}"
-        )
+            f"structures differ in length, {n_first} and {n_second}: {first!r} and {second!r}")
     return 1
 
 
@@ -347,7 +376,8 @@ cdef kind_of(structure):
         return list
     if isinstance(structure, dict):
         return dict
-    return type(structure) if type(structure) in registered else None
+    return type(structure) if (
+        type(structure) in registered or composition_of(structure) is not None) else None
 
 
 cdef str describe(kind, structure):
@@ -376,4 +406,10 @@ def order_of(key):
 cdef list children_of(structure):
     if isinstance(structure, dict):
         return [structure[key] for key in sorted_keys(structure)]
-    return list(structure)
+    return list(items_of(structure))
+
+
+cdef inline items_of(structure):
+    """What is in a list, tuple or dict, or the parts of a composed object."""
+    composition = composition_of(structure)
+    return structure if composition is None else composition.parts(structure)

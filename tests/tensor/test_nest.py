@@ -248,3 +248,43 @@ def test_flatten_up_to():
     for shallow, structure in (([1, 2], [1]), ({"a": 1}, {"b": 1}), ([1], 5), ([[1]], [5])):
         with pytest.raises(ValueError, match="structures differ"):
             nest.flatten_up_to(shallow, structure)
+
+
+class Composed:
+    def __init__(self, *parts):
+        self.parts = parts
+
+
+nest.compose(Composed, nest.Composition(
+    lambda x: x.parts, lambda like, parts: Composed(*parts),
+    lambda x: [f".part{i}" for i in range(len(x.parts))]))
+
+
+def test_objects_that_consist_of_structures():
+    x = [Composed(1, {"a": Composed(2)}), (3,)]
+    assert nest.flatten(x) == nest.flatten(x, expand=False) == [1, 2, 3]
+    assert nest.paths(x, "x") == ["x[0].part0", "x[0].part1['a'].part0", "x[1][0]"]
+    packed = nest.pack_sequence_as(x, "abc")
+    assert nest.flatten(packed) == ["a", "b", "c"]
+    assert type(packed[0].parts[1]["a"]) is Composed
+    nest.assert_same_structure(x, packed)
+    assert nest.flatten_up_to([Composed(0, None), 0], x) == [1, x[0].parts[1], (3,)]
+    assert nest.flatten(nest.map_structure(lambda a, b: a + b, x, x)) == [2, 4, 6]
+
+
+def test_composed_objects_that_differ():
+    with pytest.raises(ValueError, match="a Composed, .*, where the other has a list"):
+        nest.assert_same_structure(Composed(1), [1])
+    with pytest.raises(ValueError, match="differ in length, 1 and 2"):
+        nest.assert_same_structure(Composed(1), Composed(1, 2))
+    with pytest.raises(ValueError, match="got 3 leaves for a structure of 2"):
+        nest.pack_sequence_as(Composed(1, [2]), [1, 2, 3])
+
+
+def test_an_object_that_contains_itself():
+    x = Composed()
+    x.parts = (x,)
+    for walk in (nest.flatten, lambda x: nest.assert_same_structure(x, x),
+                 lambda x: nest.pack_sequence_as(x, [])):
+        with pytest.raises(RecursionError):
+            walk(x)

@@ -1,16 +1,21 @@
 """Objects that consist of tensors."""
 
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 import pytest
 
 import cytape
 from cytape import IndexedSlices
+from cytape.tensor import nest
 from cytape.tensor.structures import (
     flatten_structure,
     is_structure,
     pack_parts,
     pack_structure,
     parts_of,
+    register_dataclasses,
     register_structure,
 )
 from tests.graph.programs import evaluate
@@ -122,3 +127,53 @@ def test_gradients_of_slices(graph):
     seed = IndexedSlices(cytape.constant([10.0, 100.0]), cytape.constant([0, 5]), (9,))
     [gradient] = cytape.gradients(sparse, x, grad_ys=seed)
     np.testing.assert_array_equal(evaluate(gradient), [20.0, 400.0])
+
+
+@register_structure
+@dataclass(frozen=True)
+class Layer:
+    w: Any
+    b: Any
+    name: str = field(default="layer", metadata={"static": True})
+    n_made = 0
+
+    def __post_init__(self):
+        type(self).n_made += 1
+
+
+def test_a_dataclass_consists_of_its_fields():
+    layer, n_made = Layer(1, {"x": Pair(2, 3)}, "first"), Layer.n_made
+    assert flatten_structure(layer) == nest.flatten(layer) == [1, 2, 3]
+    for packed in (pack_structure(layer, iter("abc")), nest.pack_sequence_as(layer, "abc")):
+        assert type(packed) is Layer and packed.name == "first"
+        assert (packed.w, packed.b["x"].second) == ("a", "c")
+    assert Layer.n_made == n_made  # what is packed is not checked or converted by the class
+    assert pack_structure(layer, iter([None, None, None])) is None
+    assert nest.paths(layer, "p") == ["p.w", "p.b['x'][0]", "p.b['x'][1]"]
+
+
+def test_dataclasses_are_registered_when_they_are_needed():
+    @dataclass
+    class Late:
+        w: Any
+
+    assert not register_dataclasses([1.0, "x", Pair(1, 2)])
+    assert nest.flatten(late := Late(1)) == [late]
+    assert register_dataclasses([1.0, late])
+    assert nest.flatten(late) == [1]
+    assert register_dataclasses([late])
+    with pytest.raises(ValueError, match="Late is registered as a structure already"):
+        register_structure(Late)
+
+
+def test_what_does_not_tell_its_parts():
+    with pytest.raises(TypeError, match="int is no dataclass.*pass flatten and unflatten"):
+        register_structure(int)
+    with pytest.raises(TypeError, match="pass flatten and unflatten"):
+        register_structure(int, lambda x: [])
+
+
+def test_slices_are_leaves_to_functions():
+    x = slices(1.0)
+    assert nest.flatten([x]) == [x]
+    assert flatten_structure(x) == [x.values]

@@ -336,7 +336,7 @@ cdef class Results:
         self.symbols = tuple([
             graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors])
         self.leaves = leaves
-        self.single = len(leaves) == 1 and not isinstance(structure, (list, tuple, dict))
+        self.single = len(leaves) == 1 and leaves[0] is structure
         if not self.single:
             self.structure = pack_sequence_as(structure, [None] * len(leaves))
 

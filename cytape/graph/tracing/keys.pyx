@@ -1,4 +1,4 @@
-from cytape.tensor.nest cimport rules_of, with_children
+from cytape.tensor.nest cimport composition_of, rules_of, with_children
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from numpy cimport ndarray
@@ -102,7 +102,8 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
             return describe_sequence(x, key, tensors, objects)
         finally:
             Py_LeaveRecursiveCall()
-    elif PyWeakref_NewRef(require_hashable(kind), NULL) in never_arrays:
+    elif PyWeakref_NewRef(require_hashable(kind), NULL) in never_arrays and (
+            composition_of(x) is None):
         key.append((OBJECT, kind, id(x)))
         objects.append(x)
     elif kind is Spec:
@@ -114,6 +115,17 @@ cdef int describe(x, list key, list tensors, list objects) except -1:
         describe(x.values, key, tensors, objects)
         describe(x.indices, key, tensors, objects)
         return 1
+    elif (composition := composition_of(x)) is not None:
+        parts = list(composition.parts(x))
+        key.append((kind, len(parts)))
+        Py_EnterRecursiveCall(b" in the arguments of a traced function")
+        try:
+            for part in parts:
+                found |= describe(part, key, tensors, objects)
+        finally:
+            Py_LeaveRecursiveCall()
+        describe_attributes(x, key, objects, parts)
+        return found
     elif (rules := rules_of(x)) is not None:
         key.append((kind, rules.static(x)))
         for part in rules.leaves(x):
@@ -195,6 +207,14 @@ def with_tensors(x, replace):
     if isinstance(x, IndexedSlices):
         values, indices = with_tensors(x.values, replace), with_tensors(x.indices, replace)
         return IndexedSlices(values, indices, x.dense_shape)
+    composition = composition_of(x)
+    if composition is not None:
+        Py_EnterRecursiveCall(b" in the arguments of a traced function")
+        try:
+            return composition.with_parts(
+                x, [with_tensors(part, replace) for part in composition.parts(x)])
+        finally:
+            Py_LeaveRecursiveCall()
     rules = rules_of(x)
     if rules is not None:
         return rules.with_leaves(x, [with_tensors(leaf, replace) for leaf in rules.leaves(x)])

@@ -177,8 +177,13 @@ def _is_value(kind: type) -> bool:
         kind.__hash__ is not None and kind.__hash__ is not object.__hash__)
 
 
-def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None:
-    """Append the names of the attributes that an object has of its own, and their values."""
+def describe_attributes(
+    x: Any, key: list[Hashable], objects: list[Any], parts: Sequence[Any] = ()
+) -> None:
+    """Append the names of the attributes that an object has of its own, and their values.
+
+    Of those that are parts of it, which have been described, which ones these are.
+    """
     kind = require_hashable(type(x))
     attributes: dict[str, Any] = {}
     cached: dict[str, Any] = {}
@@ -200,7 +205,11 @@ def describe_attributes(x: Any, key: list[Hashable], objects: list[Any]) -> None
                 attributes[name] = value
     key.append((ATTRIBUTES, *attributes))
     for value in attributes.values():
-        describe_value(value, key, objects)
+        place = next((i for i, part in enumerate(parts) if part is value), None)
+        if place is None:
+            describe_value(value, key, objects)
+        else:
+            key.append(place)
     if cached:
         _describe_cached(x, cached, key, objects)
 
