@@ -34,7 +34,7 @@ from cytape.autodiff.jet import jet
 from cytape.autodiff.numpy_function import numpy_function
 from cytape.autodiff.recompute import checkpoint, checkpoint_sequential, recompute_grad
 from cytape.autodiff.record_operation import record_operation
-from cytape.ops.creation import identity
+from cytape.ops.creation import checkpoint_name, identity
 from cytape.ops.engine.rules import disable_gradient, register_gradient, register_jvp
 from cytape.ops.indexing import gather
 from cytape.ops.shared.grouping import add_n, identity_n
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         name_scope,
         no_op,
         placeholder,
+        saved_values,
         scan,
         switch_case,
         vmap,
@@ -104,6 +105,7 @@ __all__ = [
     "batch_jacobian",
     "case",
     "checkpoint",
+    "checkpoint_name",
     "checkpoint_sequential",
     "checkpointed_scan",
     "colocate_with",
@@ -158,6 +160,7 @@ __all__ = [
     "register_gradient",
     "register_jvp",
     "register_structure",
+    "saved_values",
     "scan",
     "stop_gradient",
     "stop_recording",

@@ -22,7 +22,8 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
-from cytape.ops.shared.graph_blocks import recomputed_in_graph
+from cytape.ops.shared.graph_blocks import recomputed_in_graph, traced
+from cytape.ops.shared.policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import anybody_records, current_graph, stop_recording
@@ -32,7 +33,7 @@ from cytape.tensor.variable import Variable
 __all__ = ["checkpoint", "checkpoint_sequential", "recompute_grad", "tensors_in", "with_tensors"]
 
 
-def recompute_grad(f: Callable) -> Callable:
+def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     """Make a function compute its gradient from scratch instead of keeping its intermediates.
 
     `f` runs once without being recorded and once more in every backward pass: memory for time.
@@ -51,12 +52,15 @@ def recompute_grad(f: Callable) -> Callable:
 
     Raises
     ------
+    TypeError
+        If `f` is no function, or arguments follow it: they are for the function that is returned.
     TapeStateError
         Where a graph is built of the backward pass of what was computed at once, if a variable that
         `f` read has been assigned to since.
 
     See Also
     --------
+    checkpoint : The same, or with a policy for what is kept.
     checkpoint_sequential : The same for parts of a chain of functions.
 
     Notes
@@ -78,6 +82,7 @@ def recompute_grad(f: Callable) -> Callable:
     >>> round(float(cytape.grad(block)(0.5)), 6)
     0.639808
     """
+    _check_function("recompute_grad", f, arguments)
 
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
@@ -85,7 +90,7 @@ def recompute_grad(f: Callable) -> Callable:
         leaves = nest.flatten(structure)
         graph = graph_around(leaves) or current_graph()
         if graph is not None:
-            return recomputed_in_graph(graph, f, args, kwargs)
+            return recomputed_in_graph(graph, f, args, kwargs, NOTHING)
         if not anybody_records():
             return f(*args, **kwargs)
         arguments = [leaf for leaf in leaves if is_plain_tensor(leaf)]
@@ -138,7 +143,89 @@ def recompute_grad(f: Callable) -> Callable:
     return recomputed
 
 
-checkpoint = recompute_grad  # which JAX and PyTorch call it
+def checkpoint(
+    f: Callable | None = None, *arguments: Any, policy: str | Sequence[str] | None = None
+) -> Callable:
+    """Make a function keep for its gradient what a policy says, and compute all else again.
+
+    Parameters
+    ----------
+    f : callable, optional
+        As `recompute_grad` takes it. Without it a decorator is returned.
+    policy : str or list of str, optional
+        What calls keep of what the gradient reads, besides what they are given and return.
+
+        - ``"nothing"``, the default: `recompute_grad` then.
+        - ``"everything"``.
+        - ``"dots"``: the results of matrix products and convolutions, which take the most time.
+        - A list of names, given to values by `checkpoint_name`, and of op types ("Exp"), or
+          ``"dots"``: the values of any of these. Those with a minus before them are not kept:
+          ``["dots", "-logits"]``; without any others that is all but they: ``["-logits"]``.
+
+    Returns
+    -------
+    callable
+        Has the values and the gradients of `f`, which is its ``__wrapped__``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the policy is none. In a call, if a name or op type is none of what `f` computes: what
+        it computes in branches and loops does not count, as these are computed again as a whole.
+
+    See Also
+    --------
+    saved_values : What is kept.
+
+    Notes
+    -----
+    With a policy, and where somebody records, `f` is traced, as `cytape.function` does it: what
+    else Python does in it is done once per kind of arguments. What draws random numbers, assigns
+    or calls Python does not run again; its results are kept.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as np
+    >>> @cytape.checkpoint(policy="dots")
+    ... def layer(x, w):
+    ...     return np.sum(np.tanh(np.exp(x @ w)))
+    >>> x, w = cytape.constant([[1.0, 2.0]]), cytape.constant([[0.1], [0.2]])
+    >>> cytape.grad(layer)(x, w)
+    Tensor([[0.02267814, 0.04535627]])
+    >>> [value.source for value in cytape.saved_values(layer, x, w)]
+    ['argument x', 'argument w', 'MatMul']
+    """
+    chosen = Policy(policy)
+    if f is None:
+        return functools.partial(checkpoint, policy=policy)
+    _check_function("checkpoint", f, arguments)
+    if chosen.kept == NOTHING.kept:
+        return recompute_grad(f)
+    function = f
+    by_trace: list[Callable] = []  # once it is needed
+
+    @functools.wraps(f)
+    def keeping(*args: Any, **kwargs: Any) -> Any:
+        graph = graph_around(nest.flatten((args, kwargs))) or current_graph()
+        if graph is not None:
+            return recomputed_in_graph(graph, function, args, kwargs, chosen)
+        if not anybody_records():
+            return function(*args, **kwargs)
+        if not by_trace:
+            by_trace.append(traced(function, chosen))
+        return by_trace[0](*args, **kwargs)
+
+    return keeping
+
+
+def _check_function(name: str, f: Any, arguments: tuple) -> None:
+    if not callable(f):
+        raise TypeError(f"{name} takes a function, got {type(f).__name__}: {f!r}")
+    if arguments:
+        raise TypeError(
+            f"{name} takes a function and returns one, but got {len(arguments)} more positional "
+            f"argument{'s' * (len(arguments) > 1)}: call {name}({name_of(f)})(...) with them")
 
 
 def checkpoint_sequential(functions: Sequence[Callable], segments: int, x: Any) -> Any:

@@ -8,6 +8,7 @@ import cytape.graph.tracing.own_gradients  # noqa: F401  (likewise)
 import cytape.graph.tracing.saved_draws  # noqa: F401  (likewise)
 from cytape.graph import checkpoint
 from cytape.graph.batching.vmap import vmap
+from cytape.graph.checkpoint.saving import saved_values
 from cytape.graph.control.cases import case, switch_case
 from cytape.graph.control.control_flow import cond, while_loop
 from cytape.graph.control.scans import foldl, foldr, map_fn, scan
@@ -66,6 +67,7 @@ __all__ = [
     "name_scope",
     "no_op",
     "placeholder",
+    "saved_values",
     "scan",
     "switch_case",
     "vmap",

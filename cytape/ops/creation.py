@@ -21,6 +21,7 @@ from cytape.ops.shaping import (
 )
 from cytape.ops.shared.conform import cast_op
 from cytape.ops.shared.grouping import together
+from cytape.ops.shared.policy import checked_name
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import plain_array
@@ -50,8 +51,8 @@ constant_op = nondifferentiable(
     "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
 install_conform(constant_op=constant_op)
 identity_op = linear(
-    "Identity", forward=lambda x: x, transpose=lambda op, g: g, batched=lambda x: x,
-    shape_rule=shape_rules.same,
+    "Identity", forward=lambda x, name=None: x, transpose=lambda op, g: g,
+    batched=lambda x, name=None: x, shape_rule=shape_rules.same,
 )  # fmt: skip
 # apart: not even the shape, if it is not known, is that of the input to those who ask whose it is.
 stop_gradient_op = nondifferentiable(
@@ -116,6 +117,44 @@ def identity(x, name=None):
     if name is not None and result.graph is not None:
         result.graph.give_name(result, name)
     return result
+
+
+def checkpoint_name(x, name):
+    """Name a value, for policies that say what `cytape.checkpoint` keeps.
+
+    Parameters
+    ----------
+    x : array_like, Tensor or structure of them
+    name : str
+        Any but "nothing", "everything", "dots", and what begins with a minus.
+
+    Returns
+    -------
+    Tensor, array_like or structure of them
+        The same values; what is no tensor is returned as it is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the name is no string, or one that policies use otherwise.
+
+    See Also
+    --------
+    cytape.checkpoint : Its policies.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> @cytape.checkpoint(policy=["hidden"])
+    ... def layer(x):
+    ...     return np.tanh(cytape.checkpoint_name(np.sin(x), "hidden"))
+    >>> round(float(cytape.grad(layer)(0.5)), 6)
+    0.703187
+    """
+    name = checked_name(name)
+    return nest.map_structure(
+        lambda leaf: identity_op(convert_to_tensor(leaf), name=name) if is_tensor(leaf) else leaf,
+        x)
 
 
 def _join(nested):

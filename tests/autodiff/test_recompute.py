@@ -427,3 +427,24 @@ def test_structures_go_through_a_chain():
 
     [gradient] = tape_gradients(run, [x])
     assert float(gradient) == 7 * 2.0**6
+
+
+@pytest.mark.parametrize("wrap", [cytape.recompute_grad, cytape.checkpoint])
+def test_arguments_are_for_the_function_that_is_returned(wrap):
+    name = wrap.__name__
+    with pytest.raises(TypeError, match=rf"{name} takes a function and returns one, but got 1 more "
+                                        rf"positional argument: call {name}\(sin\)\(...\)"):
+        wrap(np.sin, cytape.constant(1.0))
+    with pytest.raises(TypeError, match="got 2 more positional arguments"):
+        wrap(np.add, 1.0, 2.0)
+    with pytest.raises(TypeError, match=f"{name} takes a function, got Tensor"):
+        wrap(cytape.constant(1.0))
+
+
+def test_a_checkpoint_is_a_decorator_with_a_policy():
+    @cytape.checkpoint(policy="everything")
+    def f(x):
+        return np.sin(x)
+
+    assert f.__name__ == "f" and cytape.grad(f)(cytape.constant(1.0)) == np.cos(1.0)
+    assert cytape.grad(cytape.checkpoint()(np.sin))(1.0) == np.cos(1.0)

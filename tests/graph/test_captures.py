@@ -168,7 +168,7 @@ def test_constants_of_a_trace_are_not_passed_to_its_derivatives():
         y = f(x)
     assert tape.gradient(y, x).numpy().tolist() == [1.0, 2.0, 3.0]
     ((derivatives,),) = [trace.derivatives.values() for trace in f._traces.by_key.values()]
-    (backward,) = derivatives._backward_from.values()
+    (backward,) = derivatives._traces._backward_from.values()
     assert type(backward.graph) is DerivativeGraph
     assert backward.captured_inputs == []
 

@@ -14,10 +14,10 @@ from cytape.graph.checkpoint.planning import (
     planned,
     tensors_of,
 )
+from cytape.graph.checkpoint.policies import kept_of
 from cytape.graph.checkpoint.rewriting import rewrite
-from cytape.graph.checkpoint.traces import new_bodies
 from cytape.graph.differentiation.graph_gradients import differentiated, install_checkpointed
-from cytape.graph.tracing.derivatives import install_new_bodies
+from cytape.graph.tracing.derivatives import install_kept_of
 
 __all__ = [
     "MIN_CHECKPOINT_NODE_SIZE",
@@ -214,5 +214,6 @@ def __dir__() -> list[str]:
 
 
 install_checkpointed(gradients)
-install_new_bodies(lambda graph, inputs, outputs, checkpoints: new_bodies(
-    graph, inputs, outputs, checkpoints, MIN_CHECKPOINT_NODE_SIZE))
+install_kept_of(
+    lambda trace, checkpoints, outputs: kept_of(
+        trace, checkpoints, outputs, MIN_CHECKPOINT_NODE_SIZE))

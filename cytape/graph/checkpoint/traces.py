@@ -2,54 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from cytape.graph.checkpoint.between import Between
-from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.recomputation import MOST_COPIES
 from cytape.graph.differentiation.places import Places
-from cytape.graph.tracing.derivatives import DerivativeGraph
+from cytape.graph.run.reference import needed_nodes
+from cytape.graph.tracing.derivatives import DerivativeGraph, Ends
 from cytape.graph.tracing.replay import inline
-from cytape.ops.creation import identity_op
+from cytape.ops.creation import constant_op, identity_op
 from cytape.tensor.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 
+__all__ = ["KeptSymbols"]
 
-class _Kept:
-    """What a call of a trace keeps for its derivatives."""
 
-    def __init__(
-        self, graph: Any, inputs: Sequence[int], outputs: Sequence[int], checkpoints: Any,
-        least_size: int,
-    ) -> None:
-        xs = [symbol for symbol in inputs if graph.spec_of(symbol).trainable]
-        ys = [symbol for symbol in outputs if graph.spec_of(symbol).trainable]
-        self.graph = graph
-        self._outputs = frozenset(outputs)  # which whoever called has
-        self.again: frozenset[int] = frozenset()  # nodes that are computed again
-        self.checkpoints: frozenset[int] = frozenset()
-        if not xs or not ys:
-            return
+class KeptSymbols:
+    """What a call of a trace keeps for its derivatives: `Kept` by symbols.
+
+    Parameters
+    ----------
+    trace : Ends
+    checkpoints : iterable of int
+        Symbols. What the call is given is there anyway, and so is what ops return that do not run
+        again.
+    outputs : bool
+        Whether what it returns is, too.
+
+    Attributes
+    ----------
+    again : frozenset of int
+        The nodes that are computed again where a derivative reads what is not kept.
+    """
+
+    def __init__(self, trace: Ends, checkpoints: Iterable[int], outputs: bool) -> None:
+        self.graph = graph = trace.graph
+        self._trace = trace
+        self._there = {*trace.input_symbols, *(trace.output_symbols if outputs else ())}
+        self.symbols = frozenset(checkpoints)
         with building_into(graph), unrecorded():
-            self.checkpoints = frozenset(chosen(
-                list(map(graph.tensor_at, ys)), list(map(graph.tensor_at, xs)), None, checkpoints,
-                least_size, {}))
             self.again = frozenset(Between(
                 Places(graph), [(0, symbol) for symbol in range(graph.n_symbols)],
-                [(0, symbol) for symbol in inputs]).nodes)
+                [(0, symbol) for symbol in trace.input_symbols]).nodes)
 
     def is_kept(self, symbol: int) -> bool:
         """Tell whether a call keeps a tensor, if a derivative asks for it."""
         return (
-            symbol in self.checkpoints or symbol in self._outputs
+            symbol in self.symbols or symbol in self._there
             or self.graph.node_of(symbol) not in self.again)
+
+    def passed(self) -> list[int]:
+        """List the symbols that derivatives may read besides inputs, outputs and constants."""
+        graph, trace = self.graph, self._trace
+        return [
+            symbol for node in needed_nodes(graph, trace.output_symbols, (), graph.stateful)
+            if graph.ops[node] is not constant_op
+            for symbol in graph.outputs_of(node)
+            if self.is_kept(symbol) and symbol not in trace.input_symbols
+            and symbol not in trace.output_symbols]
+
+    def new_body(self, name: str) -> DerivativeGraph:
+        """Return the body of a derivative, which computes again what is not kept."""
+        return _RecomputingGraph(name, self)
 
 
 class _RecomputingGraph(DerivativeGraph):
     """The body of a derivative, in which what a call has not kept is computed again."""
 
-    def __init__(self, name: str, kept: _Kept) -> None:
+    def __init__(self, name: str, kept: KeptSymbols) -> None:
         super().__init__(name, kept.graph)
         self._kept = kept
         self._copies: dict[int, Tensor] = {}   # symbol of the trace -> what it is in this segment
@@ -63,7 +84,7 @@ class _RecomputingGraph(DerivativeGraph):
         if tensor.graph is not trace or kept.is_kept(trace.symbol_of(tensor)):
             return super().stand_in_for(tensor)
         nodes, reads = self._missing(trace.symbol_of(tensor))
-        if not (kept.checkpoints & reads) <= self._read:
+        if not (kept.symbols & reads) <= self._read:
             self._forget()  # behind a checkpoint another segment begins
             nodes, reads = self._missing(trace.symbol_of(tensor))
         self._read |= reads
@@ -118,26 +139,3 @@ class _RecomputingGraph(DerivativeGraph):
 
 def _nothing_changed(op: Any, attrs: dict, node: int) -> None:
     raise AssertionError(f"{op.name} is not to be called again")
-
-
-def new_bodies(
-    graph: Any, inputs: Sequence[int], outputs: Sequence[int], checkpoints: Any, least_size: int
-) -> Callable[[str, Any], DerivativeGraph]:
-    """Return what makes bodies of derivatives of a trace that keeps checkpoints only.
-
-    Parameters
-    ----------
-    graph : FunctionGraph
-        The trace's.
-    inputs, outputs : sequence of int
-        Its ends.
-    checkpoints : str or list
-    least_size : int
-        As `chosen` takes them.
-
-    Returns
-    -------
-    callable
-    """
-    kept = _Kept(graph, inputs, outputs, checkpoints, least_size)
-    return lambda name, _: _RecomputingGraph(name, kept)

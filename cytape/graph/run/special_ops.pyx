@@ -43,7 +43,9 @@ from cytape.ops.indexing import (
 from cytape.ops.linalg import matmul_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
 from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
+from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.ops.shared.grouping import add_n_op
+from cytape.ops.shared.python_call import given_results_op
 
 cnp.import_array()
 
@@ -121,6 +123,23 @@ cdef bint identity(Code code, int32_t node, Op op) except -1:
         return False
     code.strides_of(x, strides)
     return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
+
+
+cdef bint known_results(Code code, int32_t node, Op op) except -1:
+    """Outputs that are the last inputs: what is known of them besides is for derivatives."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t first = row.inputs + row.n_inputs - row.n_outputs, i, x
+    cdef npy_intp strides[MAX_AXES]
+    for i in range(row.n_outputs):
+        if code.layout.places[code.graph.args[first + i]].kind != PLACED or (
+                code.layout.places[row.first_output + i].kind != NOWHERE
+                or not code.spec(row.first_output + i).known):
+            return False
+    for i in range(row.n_outputs):
+        x = code.graph.args[first + i]
+        code.strides_of(x, strides)
+        code.view(row.first_output + i, x, 0, strides)
+    return True
 
 
 cdef bint moved(Code code, int32_t node, Op op) except -1:
@@ -406,6 +425,7 @@ cdef int emit_by(Emitter emitter, tuple ops) except -1:
 emit_by(no_value, (placeholder_op,))
 emit_by(constant, (constant_op,))
 emit_by(identity, (identity_op, stop_gradient_op))
+emit_by(known_results, (checkpointed_call_op, given_results_op))
 emit_by(broadcast, (broadcast_to_like_op,))
 emit_by(sum_to, (sum_to_op, sum_to_like_op))
 emit_by(total, (sum_op, mean_op))

@@ -13,7 +13,8 @@ from cytape.tensor.tensor cimport Tensor
 from cytape.errors import InvalidGradientError
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.model.variables import assigned_variables
-from cytape.graph.tracing.derivatives import Derivatives
+from cytape.graph.tracing.checkpointed_calls import CheckpointedCalls
+from cytape.graph.tracing.derivatives import Derivatives, Ends
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline, kept_by
 from cytape.graph.tracing.signature import shapes_agree
@@ -29,6 +30,7 @@ from cytape.tensor.state import (
     current_graph,
     possible_gradient_types,
     possible_modes,
+    stop_recording,
     unrecorded,
 )
 from cytape.tensor.tensor import data_of
@@ -250,6 +252,7 @@ cdef class ConcreteFunction:
     cdef list inlined(self, graph, list inputs):
         """Build the body in another graph."""
         own_gradient = self.grad_func is not None or self.python_grad_func is not None
+        calls = None if self.checkpoints is None else self.calls_in_graphs()
         cdef list assigning = []
 
         def changed(op, attrs, node):
@@ -260,13 +263,24 @@ cdef class ConcreteFunction:
         with building_into(graph), graph.name_scope(as_name(self.name)):
             inputs = list(map(convert_to_tensor, inputs))  # variables are read here, as by a call
             symbols = dict(zip(self.input_symbols, inputs, strict=True))
-            with unrecorded() if own_gradient else nullcontext():
+            with unrecorded() if own_gradient else (
+                    nullcontext() if calls is None else stop_recording()):
                 inline(self.graph, symbols, graph, changed)
             results = [in_graph(graph, symbols[symbol]) for symbol in self.output_symbols]
             if assigning and not isinstance(graph, FunctionGraph):  # which runs all that assigns
                 with graph.control_dependencies(list(map(graph.operation_at, assigning))):
                     results = list(map(identity_op, results))
+            if calls is not None and results:
+                kept = [in_graph(graph, symbols[symbol]) for symbol in calls.passed]
+                return calls.added(inputs, results + kept)[:len(results)]
             return self.with_own_gradient(results, inputs) if own_gradient else results
+
+    cdef calls_in_graphs(self):
+        if self.calls is None:
+            self.calls = CheckpointedCalls(
+                Ends(self.name, self.graph, self.input_symbols, self.output_symbols),
+                self.checkpoints, ConcreteFunction)
+        return self.calls
 
     cdef list with_own_gradient(self, list results, list inputs):
         arguments = inputs[: self.n_arguments]

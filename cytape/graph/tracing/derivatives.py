@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
@@ -16,7 +17,7 @@ from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import HIGHER_ORDER, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, restored, without_handle
 
-__all__ = ["Derivatives"]
+__all__ = ["DerivativeTraces", "Derivatives", "Ends", "Kept", "install_kept_of", "kept_of"]
 
 MOST_PARTIAL = 16  # traces for some of the outputs, or inputs, that are kept
 
@@ -38,29 +39,163 @@ class DerivativeGraph(FunctionGraph):
         return super().stand_in_for(tensor)
 
 
-_new_bodies: Callable[..., Callable[[str, Any], DerivativeGraph]]
+class Kept(Protocol):
+    """What a call of a trace keeps for its derivatives, if not all that they read."""
+
+    symbols: frozenset[int]
+
+    def passed(self) -> list[int]:
+        """List the symbols that derivatives read besides inputs, outputs and constants."""
+
+    def new_body(self, name: str) -> DerivativeGraph:
+        """Return the body of a derivative, which computes again what is not kept."""
 
 
-def install_new_bodies(function: Callable[..., Callable[[str, Any], DerivativeGraph]]) -> None:
-    """Tell what makes bodies of derivatives of traces where not all intermediates are kept.
+_kept_of: Callable[[Ends, Any, bool], Kept]
+
+
+def install_kept_of(function: Callable[[Ends, Any, bool], Kept]) -> None:
+    """Tell what calls of traces keep where not all intermediates are kept.
 
     Parameters
     ----------
     function : callable
-        Called with the graph of a trace, the symbols of its inputs and outputs, and what is to be
-        kept; returns what is called as `DerivativeGraph`.
+        Called with a trace, what a user says is to be kept, or symbols of it, and whether whoever
+        called keeps the outputs.
     """
-    global _new_bodies
-    _new_bodies = function
+    global _kept_of
+    _kept_of = function
 
 
-class _Ends(NamedTuple):
+def kept_of(trace: Ends, checkpoints: Any, outputs: bool) -> Kept:
+    """Return what calls of a trace keep for their derivatives, as `install_kept_of` was told."""
+    return _kept_of(trace, checkpoints, outputs)
+
+
+class Ends(NamedTuple):
     """What there is to know of a trace."""
 
     name: str
     graph: FunctionGraph
     input_symbols: tuple[int, ...]
     output_symbols: tuple[int, ...]
+
+
+class DerivativeTraces:
+    """The traces of a trace's derivatives, by what they are asked for.
+
+    Parameters
+    ----------
+    function : Ends
+    new_trace : callable
+        Makes a `ConcreteFunction`.
+    saved : sequence of int
+        The symbols of intermediates that are outputs, too, and so have derivatives.
+    new_body : callable
+        Makes the graph of a derivative of a name.
+    """
+
+    def __init__(
+        self, function: Ends, new_trace: Callable[..., Any], saved: Sequence[int],
+        new_body: Callable[[str], DerivativeGraph],
+    ) -> None:
+        self.function = function
+        self._new_trace = new_trace
+        self._new_body = new_body
+        self.targets = [*function.output_symbols, *saved]
+        # By the outputs that a gradient has reached and the inputs that need one, and by the
+        # inputs that have a tangent.
+        self._backward_from: dict[tuple[tuple[bool, ...], tuple[bool, ...]], Any] = {}
+        self._jvp_of: dict[tuple[bool, ...], Any] = {}
+        self._report: Callable[[], None] | None = None
+
+    def _seeds(
+        self, body: FunctionGraph, symbols: Sequence[int], there: Sequence[bool]
+    ) -> list[Tensor | None]:
+        specs = map(self.function.graph.spec_of, symbols)
+        return [body.argument(spec.shape, spec.dtype) if spec.trainable and is_there else None
+                for spec, is_there in zip(specs, there, strict=True)]
+
+    def trainable(self, symbols: Iterable[int]) -> tuple[bool, ...]:
+        """Tell which of some symbols can have a derivative."""
+        return tuple(self.function.graph.spec_of(symbol).trainable for symbol in symbols)
+
+    def backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
+        """Return the trace of the backward pass, from targets a gradient has reached to inputs.
+
+        Parameters
+        ----------
+        reached : tuple of bool
+            Per target.
+        needed : tuple of bool
+            Per input.
+
+        Returns
+        -------
+        ConcreteFunction
+            Takes the gradients of those targets, and what it captured of the trace; returns a
+            gradient, or None, per input.
+        """
+        return self._trace_for(
+            self._backward_from, (reached, needed), lambda: self._trace_backward(reached, needed))
+
+    def jvp(self, moving: tuple[bool, ...]) -> Any:
+        """Return the trace of the tangents of all targets, given those of some inputs."""
+        return self._trace_for(self._jvp_of, moving, lambda: self._trace_jvp(moving))
+
+    def _trace_backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
+        """Trace the backward pass.
+
+        As with tangents, zeros are not to be multiplied by what is not finite. A gradient that
+        nobody needs may follow from a derivative that is not known, or not finite.
+        """
+        graph = self.function.graph
+        body = self._new_body(f"{self.function.name}_grad")
+        targets = list(itertools.compress(self.targets, reached))
+        sources = list(itertools.compress(self.function.input_symbols, needed))
+        with building_into(body):
+            seeds = self._seeds(body, targets, [True] * len(targets))
+            gradients = iter(symbolic_gradients(graph, targets, sources, seeds))
+            return self._trace(body, seeds, [next(gradients) if x else None for x in needed])
+
+    def _trace_jvp(self, moving: tuple[bool, ...]) -> Any:
+        """Trace the tangents; those of inputs that stand still are not there, rather than zero.
+
+        Zero times what is not finite is NaN: where the exponent of a negative number stands still.
+        """
+        graph, inputs = self.function.graph, self.function.input_symbols
+        body = self._new_body(f"{self.function.name}_jvp")
+        with building_into(body):
+            tangents = self._seeds(body, inputs, moving)
+            results = symbolic_tangents(graph, inputs, tangents, self.targets)
+            return self._trace(body, tangents, results)
+
+    def _trace(self, body: FunctionGraph, arguments: list, results: list) -> Any:
+        symbols = [body.symbol_of(x) for x in arguments if x is not None]
+        return self._new_trace(body.name, body, symbols, results)
+
+    def traces(self) -> list[Any]:
+        """List those that there are."""
+        # Lists, for other threads may add to these meanwhile.
+        return [*list(self._backward_from.values()), *list(self._jvp_of.values())]
+
+    def report_plans(self, report: Callable[[], None] | None) -> None:
+        """Have a function called after each plan that is made."""
+        self._report = report
+        for trace in self.traces():
+            trace.report_plans(report)
+
+    def _trace_for(self, traces: dict, key: tuple, new_trace: Callable[[], Any]) -> Any:
+        """Return the trace of a key, and keep those that were used last."""
+        trace = traces.pop(key, None)
+        if trace is None:
+            with unrecorded():
+                trace = new_trace()
+            trace.report_plans(self._report)
+        traces[key] = trace
+        for oldest in list(traces)[:-MOST_PARTIAL]:  # other threads may have dropped it meanwhile
+            traces.pop(oldest, None)
+        return trace
 
 
 class Derivatives:
@@ -80,7 +215,7 @@ class Derivatives:
         Which derivatives may be asked for, see `possible_gradient_types`.
     reverse, forward : bool
         By which modes, see `possible_modes`.
-    checkpoints : str or list, optional
+    checkpoints : Any, optional
         Which intermediates are kept; the derivatives compute all others again. By default all.
     """
 
@@ -89,31 +224,25 @@ class Derivatives:
         forward: bool, checkpoints: Any = None,
     ) -> None:
         # Not the function itself, which keeps this: they would be a cycle.
-        self._function = function = _Ends(
+        self._function = function = Ends(
             function.name, function.graph, function.input_symbols, function.output_symbols)
-        self._new_trace = new_trace
         graph = function.graph
-        self._new_body: Callable[[str, Any], DerivativeGraph] = DerivativeGraph
-        if checkpoints is not None:
-            self._new_body = _new_bodies(
-                graph, function.input_symbols, function.output_symbols, checkpoints)
+        new_body = (
+            partial(DerivativeGraph, outer_graph=graph) if checkpoints is None
+            else kept_of(function, checkpoints, True).new_body)
         known = dict.fromkeys([*function.input_symbols, *function.output_symbols])
         saved: list[int] = []
         while True:
-            self._targets = [*function.output_symbols, *(saved if order == HIGHER_ORDER else ())]
-            # By the outputs that a gradient has reached and the inputs that need one, and by the
-            # inputs that have a tangent.
-            self._backward_from: dict[tuple[tuple[bool, ...], tuple[bool, ...]], Any] = {}
-            self._jvp_of: dict[tuple[bool, ...], Any] = {}
-            trainable = self._trainable(function.input_symbols)
+            self._traces = traces = DerivativeTraces(
+                function, new_trace, saved if order == HIGHER_ORDER else (), new_body)
+            trainable = traces.trainable(function.input_symbols)
             if reverse:
-                reached = self._trainable(self._targets)
-                self._backward_from[reached, trainable] = self._trace_backward(reached, trainable)
+                traces.backward(traces.trainable(traces.targets), trainable)
             if forward:
-                self._jvp_of[trainable] = self._trace_jvp(trainable)
+                traces.jvp(trainable)
             needed = [
                 graph.symbol_of(tensor)
-                for trace in self._traces()
+                for trace in traces.traces()
                 for tensor in trace.captured_inputs
                 if tensor.graph is graph
             ]
@@ -122,55 +251,13 @@ class Derivatives:
             known.update(dict.fromkeys(new))
             if not new or order != HIGHER_ORDER:
                 break
-        self._saved = saved
+        self.saved = saved
         # Positions among inputs, outputs and saved intermediates, where a symbol has several the
         # last but for inputs: an input that is returned is the caller's tensor.
         places = [*function.input_symbols, *function.output_symbols, *saved]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
         self._executable: Executable | None = None
         self._report: Callable[[], None] | None = None
-
-    def _seeds(self, body: FunctionGraph, symbols: Iterable[int]) -> list[Tensor | None]:
-        specs = map(self._function.graph.spec_of, symbols)
-        return [body.argument(spec.shape, spec.dtype) if spec.trainable else None for spec in specs]
-
-    def _trainable(self, symbols: Iterable[int]) -> tuple[bool, ...]:
-        return tuple(self._function.graph.spec_of(symbol).trainable for symbol in symbols)
-
-    def _trace_backward(self, reached: tuple[bool, ...], needed: tuple[bool, ...]) -> Any:
-        """Trace the backward pass, from the targets that a gradient has reached to needed ones.
-
-        As with tangents, zeros are not to be multiplied by what is not finite. A gradient that
-        nobody needs may follow from a derivative that is not known, or not finite.
-        """
-        graph = self._function.graph
-        body = self._new_body(f"{self._function.name}_grad", graph)
-        targets = list(itertools.compress(self._targets, reached))
-        sources = list(itertools.compress(self._function.input_symbols, needed))
-        with building_into(body):
-            seeds = self._seeds(body, targets)
-            gradients = iter(symbolic_gradients(graph, targets, sources, seeds))
-            return self._trace(body, seeds, [next(gradients) if x else None for x in needed])
-
-    def _trace_jvp(self, moving: tuple[bool, ...]) -> Any:
-        """Trace the tangents; those of inputs that stand still are not there, rather than zero.
-
-        Zero times what is not finite is NaN: where the exponent of a negative number stands still.
-        """
-        graph = self._function.graph
-        body = self._new_body(f"{self._function.name}_jvp", graph)
-        with building_into(body):
-            tangents = [
-                tangent if moves else None
-                for tangent, moves in zip(
-                    self._seeds(body, self._function.input_symbols), moving, strict=True)]
-            results = symbolic_tangents(
-                graph, self._function.input_symbols, tangents, self._targets)
-            return self._trace(body, tangents, results)
-
-    def _trace(self, body: FunctionGraph, arguments: list, results: list) -> Any:
-        symbols = [body.symbol_of(x) for x in arguments if x is not None]
-        return self._new_trace(body.name, body, symbols, results)
 
     @property
     def n_plans(self) -> int:
@@ -182,10 +269,14 @@ class Derivatives:
         """The size of plans and their constants."""
         return sum(part.nbytes for part in self._parts())
 
+    def traces(self) -> list[Any]:
+        """List the traces of derivatives."""
+        return self._traces.traces()
+
     def executables(self) -> list[Executable]:
         """List all that have these plans."""
         executables = [] if self._executable is None else [self._executable]
-        for trace in self._traces():
+        for trace in self.traces():
             executables += trace.executables()
         return executables
 
@@ -194,28 +285,11 @@ class Derivatives:
         self._report = report
         if self._executable is not None:
             self._executable.report = report
-        for trace in self._traces():
-            trace.report_plans(report)
-
-    def _traces(self) -> list[Any]:
-        # Lists, for other threads may add to these meanwhile.
-        return [*list(self._backward_from.values()), *list(self._jvp_of.values())]
+        self._traces.report_plans(report)
 
     def _parts(self) -> list[Any]:
         executable = [] if self._executable is None else [self._executable]
-        return [*self._traces(), *executable]
-
-    def _trace_for(self, traces: dict, key: tuple, new_trace: Callable[[], Any]) -> Any:
-        """Return the trace of a key, and keep those that were used last."""
-        trace = traces.pop(key, None)
-        if trace is None:
-            with unrecorded():
-                trace = new_trace()
-            trace.report_plans(self._report)
-        traces[key] = trace
-        for oldest in list(traces)[:-MOST_PARTIAL]:  # other threads may have dropped it meanwhile
-            traces.pop(oldest, None)
-        return trace
+        return [*self.traces(), *executable]
 
     def call(self, inputs: list) -> list:
         """Compute the function's outputs, as the outputs of one op that recorders follow."""
@@ -223,11 +297,11 @@ class Derivatives:
         if self._executable is None:
             self._executable = Executable(Subgraph(
                 function.graph, function.input_symbols,
-                (*function.output_symbols, *self._saved), tuple(function.graph.stateful)))
+                (*function.output_symbols, *self.saved), tuple(function.graph.stateful)))
             self._executable.report = self._report
         values = list(map(convert_to_tensor, inputs))
         results = self._executable.run(values)
-        n_targets = len(self._targets)
+        n_targets = len(self._traces.targets)
         outputs, intermediates = results[:n_targets], results[n_targets:]
         # Not the handles: by their death a tape knows that nobody needs this call any more.
         saved = list(map(without_handle, outputs))
@@ -245,16 +319,13 @@ class Derivatives:
             seeds = [g for g in gradients if g is not None]
 
             def compute(needed: tuple[bool, ...]) -> list:
-                return derivative(self._trace_for(
-                    self._backward_from, (reached, needed),
-                    lambda: self._trace_backward(reached, needed)), seeds)
+                return derivative(self._traces.backward(reached, needed), seeds)
 
             return GradientsIfNeeded(compute)
 
         def jvp(*tangents: Any) -> list:
             moving = tuple(t is not None for t in tangents)
-            trace = self._trace_for(self._jvp_of, moving, lambda: self._trace_jvp(moving))
-            return derivative(trace, [t for t in tangents if t is not None])
+            return derivative(self._traces.jvp(moving), [t for t in tangents if t is not None])
 
         record_custom(function.name, outputs, inputs, backward, jvp, optional=True)
         return outputs[: len(function.output_symbols)]

@@ -26,6 +26,7 @@ from cytape.graph.tracing.signature import (
     shapes_agree,
 )
 from cytape.graph.tracing.traces import CacheInfo, Traces
+from cytape.ops.shared.policy import Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
@@ -82,8 +83,8 @@ def function(
         `cytape.graph.checkpoint.gradients`: "memory", "speed", "collection" (of the graph that is
         traced), or parts of names of tensors. By default all that they read. "memory" keeps only
         tensors of more than ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` elements (1024),
-        which can be set; plans ("auto") are for gradients of graphs. A call inside another
-        function, or a graph, becomes a part of that, which says for itself what is kept.
+        which can be set; plans ("auto") are for gradients of graphs. Calls inside other
+        functions, and in graphs, keep the same.
 
     Returns
     -------
@@ -144,7 +145,7 @@ class Function:
         name: str | None = None,
         max_traces: int | None = 128,
         max_bytes: int | None = 1 << 30,
-        checkpoints: str | list[str] | None = None,
+        checkpoints: str | list[str] | Policy | None = None,
     ) -> None:
         if not callable(f):
             raise TypeError(f"only functions can be traced, got {type(f).__name__}")
@@ -158,7 +159,7 @@ class Function:
                 raise TypeError(
                     f"checkpoints of a function must be parts of names, got {checkpoints!r}")
             checkpoints = list(checkpoints)
-        elif checkpoints is not None and not isinstance(checkpoints, str):
+        elif checkpoints is not None and not isinstance(checkpoints, (str, Policy)):
             raise TypeError(
                 "checkpoints must be a string or a list of strings, got "
                 f"{type(checkpoints).__name__}: {checkpoints!r}")

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["install_recomputed_in_graph", "recomputed_in_graph"]
+from cytape.ops.engine.declare import ANY_OUTPUT, general
+from cytape.ops.shared.policy import Policy
+from cytape.ops.shared.python_call import ANY_INPUTS
 
-_call: Callable[[Any, Callable, tuple, dict], Any] | None = None
+__all__ = ["checkpointed_call_op", "install_recomputed", "recomputed_in_graph", "traced"]
+
+# Returns its last inputs, with derivatives that compute again what led to them.
+checkpointed_call_op = general(
+    "CheckpointedCall",
+    lambda *arrays, calls, n_results: list(arrays[len(arrays) - n_results:]),
+    vjp=lambda op, *gradients: op.attrs["calls"].vjp(op, *gradients),
+    jvp=lambda op, *tangents: op.attrs["calls"].jvp(op, *tangents),
+    saved_outputs=ANY_INPUTS, optional_gradients=ANY_OUTPUT, optional_tangents=ANY_INPUTS,
+    shape_rule=lambda *specs, calls, n_results: list(specs[len(specs) - n_results:]))
+
+_call: Callable[[Any, Callable, tuple, dict, Policy], Any] | None = None
+_trace: Callable[[Callable, Policy], Callable] | None = None
 
 
-def install_recomputed_in_graph(function: Callable[[Any, Callable, tuple, dict], Any]) -> None:
-    """Tell how to add such a call to a graph.
+def install_recomputed(
+    call: Callable[[Any, Callable, tuple, dict, Policy], Any],
+    trace: Callable[[Callable, Policy], Callable],
+) -> None:
+    """Tell how to add such a call to a graph, and how to have a function traced.
 
     Parameters
     ----------
-    function : callable
+    call : callable
         As `recomputed_in_graph`.
+    trace : callable
+        As `traced`.
     """
-    global _call
-    _call = function
+    global _call, _trace
+    _call, _trace = call, trace
 
 
-def recomputed_in_graph(graph: Any, f: Callable, args: tuple, kwargs: dict) -> Any:
-    """Call a function in a graph; its derivatives compute it again from what it uses."""
+def recomputed_in_graph(
+    graph: Any, f: Callable, args: tuple, kwargs: dict, policy: Policy
+) -> Any:
+    """Call a function in a graph; its derivatives compute again what the policy does not keep."""
     assert _call is not None, "whoever builds graphs has installed it"
-    return _call(graph, f, args, kwargs)
+    return _call(graph, f, args, kwargs, policy)
+
+
+def traced(f: Callable, policy: Policy) -> Callable:
+    """Return a function that is traced when it is called; its calls keep what the policy says."""
+    if _trace is None:
+        importlib.import_module("cytape.graph")
+    assert _trace is not None
+    return _trace(f, policy)

@@ -36,9 +36,9 @@ def gradient(f, x=X):
 def kept_and_peak(f):
     """Return the bytes that a call keeps, and the most that its backward pass takes besides."""
     [derivatives] = f.get_concrete_function(X).derivatives.values()
-    [backward] = derivatives._backward_from.values()
+    [backward] = derivatives._traces._backward_from.values()
     graph = f.get_concrete_function(X).graph
-    kept = sum(graph.spec_of(symbol).nbytes for symbol in derivatives._saved)
+    kept = sum(graph.spec_of(symbol).nbytes for symbol in derivatives.saved)
     subgraph = Subgraph(backward.graph, backward.input_symbols, backward.output_symbols, ())
     return kept, max(Plan(each).peak_bytes for each in (subgraph, optimise(subgraph)))
 
@@ -150,7 +150,7 @@ def test_bridges_are_computed_again_a_bounded_number_of_times():
             results.append(tape.gradient(y, x).numpy())
     assert all(np.array_equal(result, results[0]) for result in results)
     [derivatives] = called.get_concrete_function(x).derivatives.values()
-    [backward] = derivatives._backward_from.values()
+    [backward] = derivatives._traces._backward_from.values()
     n = sum(op.type == "Tanh" for op in backward.graph.get_operations())
     assert 18 <= n <= 3 * 23
 

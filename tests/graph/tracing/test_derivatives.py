@@ -135,7 +135,7 @@ def test_there_are_gradients_for_those_who_need_them():
         for source, gradient in zip(sources, tape.gradient(z, sources), strict=True):
             assert float(gradient) == pytest.approx(expected[source.id])
     (derivatives,) = derivatives_of(f).values()
-    assert len(derivatives._backward_from) == 3
+    assert len(derivatives._traces._backward_from) == 3
 
 
 @pytest.mark.parametrize("exponent", [cytape.constant(3.0), cytape.constant(np.float16(3.0))])
@@ -180,7 +180,8 @@ def test_only_the_modes_that_may_be_asked_for_are_prepared():
     cytape.grad(f)(x)
     cytape.jvp(f, (x,), (1.0,))
     cytape.jvp(cytape.grad(f), (x,), (1.0,))
-    made = [(bool(x._backward_from), bool(x._jvp_of)) for x in derivatives_of(f).values()]
+    made = [(bool(x._traces._backward_from), bool(x._traces._jvp_of))
+            for x in derivatives_of(f).values()]
     assert made == [(True, False), (False, True), (True, True)]
 
 
@@ -201,7 +202,7 @@ def test_traces_for_some_of_the_outputs_are_bounded():
         subsets_of_outputs(f, 6, range(1, 64))
     assert f.cache_info().plans < 64
     (derivatives,) = derivatives_of(f).values()
-    assert len(derivatives._backward_from) == MOST_PARTIAL
+    assert len(derivatives._traces._backward_from) == MOST_PARTIAL
 
 
 def test_threads_that_use_different_outputs():

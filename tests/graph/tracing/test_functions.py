@@ -580,7 +580,7 @@ def test_a_call_is_one_op_that_keeps_what_its_gradient_needs_and_no_more():
     del y
     (trace,) = f._traces.by_key.values()
     (derivatives,) = trace.derivatives.values()
-    assert [trace.graph.ops[trace.graph.node_of(s)].name for s in derivatives._saved] == ["Exp"]
+    assert [trace.graph.ops[trace.graph.node_of(s)].name for s in derivatives.saved] == ["Exp"]
 
 
 def test_a_call_whose_result_is_dropped_leaves_the_tape():

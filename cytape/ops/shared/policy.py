@@ -1,0 +1,69 @@
+"""What a checkpointed call keeps for its derivatives, in the words of whoever writes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["KINDS", "NOTHING", "Policy", "checked_name"]
+
+KINDS = "nothing", "everything", "dots"
+
+
+class Policy:
+    """Which intermediates to keep.
+
+    Parameters
+    ----------
+    policy : str, list of str or None
+        As `cytape.checkpoint` takes it.
+
+    Attributes
+    ----------
+    kept, but : tuple of str
+        Kinds, names and op types that are kept; and those of them that are not.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no policy.
+
+    Examples
+    --------
+    >>> Policy(["dots", "-logits"])
+    Policy(kept=('dots',), but=('logits',))
+    >>> Policy("-logits").kept
+    ('everything',)
+    """
+
+    def __init__(self, policy: Any) -> None:
+        items = ["nothing"] if policy is None else [policy] if isinstance(policy, str) else policy
+        if not isinstance(items, (list, tuple, set, frozenset)) or not all(
+                isinstance(item, str) for item in items):
+            raise TypeError(
+                "policy must be 'nothing', 'everything', 'dots', or a list of names (given by "
+                f"cytape.checkpoint_name) and op types, got {type(policy).__name__}: {policy!r}")
+        items = sorted(items) if isinstance(items, (set, frozenset)) else list(items)
+        if not items or "" in items or "-" in items:
+            raise ValueError(
+                f"policy names nothing: {policy!r}; to keep nothing say 'nothing'")
+        self.but = tuple(item[1:] for item in items if item.startswith("-"))
+        self.kept = tuple(item for item in items if not item.startswith("-")) or ("everything",)
+        if "nothing" in self.kept and len(items) > 1 or "nothing" in self.but:
+            raise ValueError(f"policy keeps nothing and something: {policy!r}")
+
+    def __repr__(self) -> str:
+        return f"Policy(kept={self.kept}, but={self.but})"
+
+
+NOTHING = Policy("nothing")
+
+
+def checked_name(name: Any) -> str:
+    """Return a name that policies can have, or raise TypeError or ValueError."""
+    if not isinstance(name, str):
+        raise TypeError(f"a name must be a string, got {type(name).__name__}: {name!r}")
+    if not name or name.startswith("-") or name in KINDS:
+        raise ValueError(
+            f"{name!r} cannot be a name: policies say 'nothing', 'everything' and 'dots' for kinds "
+            "of values, and a minus for what is not kept")
+    return name

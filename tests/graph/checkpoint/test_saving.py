@@ -1,0 +1,109 @@
+"""Lists of what backward passes keep."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
+from cytape.graph.checkpoint.saving import SavedValues, saved_values
+from cytape.graph.tracing.functions import Function
+from cytape.ops.shared.policy import Policy
+
+X, W = np.ones((2, 3)), np.ones((3, 4))
+NAMES = {"w": X, "rest": [X]}
+
+
+def layer(x, w):
+    h = cytape.checkpoint_name(cnp.sin(x @ w), "h")
+    return cnp.sum(cnp.exp(cnp.tanh(h)))
+
+
+def sources(f, *args, **kwargs):
+    return [value.source for value in saved_values(f, *args, **kwargs)]
+
+
+ENDS = ["argument x", "argument w"]
+KEPT = {
+    None: ENDS, "nothing": ENDS, "everything": [*ENDS, "MatMul", "Tanh", "Exp"],
+    "dots": [*ENDS, "MatMul"], "h": [*ENDS, "Sin 'h'"], ("dots", "Exp"): [*ENDS, "MatMul", "Exp"],
+    "-h": [*ENDS, "MatMul", "Tanh", "Exp"], "-dots": [*ENDS, "Tanh", "Exp"]}
+
+
+@pytest.mark.parametrize("policy", KEPT)
+@pytest.mark.parametrize("place", [
+    lambda f: f, cytape.function, lambda f: lambda x, w: 2.0 * f(x, w),
+    lambda f: cytape.function(lambda x, w: cytape.function(f)(x, w))])
+def test_by_policies(place, policy):
+    assert sources(place(cytape.checkpoint(layer, policy=policy)), X, W) == KEPT[policy]
+
+
+@pytest.mark.parametrize("policy", ["everything", "dots", "h", "-h"])
+def test_it_is_what_a_call_keeps(policy):
+    f = Function(layer, checkpoints=Policy(policy))
+    x, w = cytape.constant(X), cytape.constant(W)
+    with cytape.GradientTape() as tape:
+        tape.watch([x, w])
+        f(x, w)
+    trace = f.get_concrete_function(x, w)
+    [derivatives] = trace.derivatives.values()
+    kept = [trace.graph.ops[trace.graph.node_of(symbol)].name for symbol in derivatives.saved]
+    assert sorted(kept) == sorted(source.partition(" ")[0] for source in KEPT[policy][2:])
+
+
+def test_without_a_policy_it_is_what_the_gradient_reads():
+    assert sources(layer, X, W) == KEPT["everything"]
+    assert sources(cytape.function(layer, checkpoints=["MatMul"]), X, W) == KEPT["dots"]
+    assert sources(cytape.recompute_grad(layer), X, W) == KEPT["nothing"]
+
+
+def test_arguments_by_their_names():
+    def f(a, *rest, k=3, **named):
+        return cnp.sum(a["w"] * a["rest"][0] * rest[0] * rest[1] * named["z"] ** k)
+
+    found = sources(f, NAMES, X, X, z=X)
+    assert found[:5] == [
+        "argument a['rest'][0]", "argument a['w']", "argument rest[0]", "argument rest[1]",
+        "argument z"]
+    assert sources(np.sin, X) in (["argument x"], ["argument args[0]"])
+
+
+def test_variables_tensors_from_outside_and_drawn_masks():
+    v, c = cytape.Variable(W, name="weights"), cytape.constant(W.T)
+    found = saved_values(
+        cytape.checkpoint(lambda x: cnp.sum(cytape.nn.dropout(x @ v, 0.5) @ c)), X)
+    assert {value.source for value in found} >= {"variable weights", "a tensor from outside"}
+    assert [value.shape for value in found if value.location is not None] == [(2, 4)]
+
+
+def test_a_table():
+    found = saved_values(cytape.checkpoint(layer, policy="h"), X, W)
+    assert isinstance(found, SavedValues) and found.nbytes == 8 * (6 + 12 + 8)
+    value = found[2]
+    assert (value.shape, value.dtype, value.nbytes) == ((2, 4), np.float64, 64)
+    file, line, function = value.location
+    assert file == __file__ and function == "layer"
+    assert repr(found).splitlines() == [
+        "3 values, 208 bytes", "float64  (2, 3)  argument x", "float64  (3, 4)  argument w",
+        f"float64  (2, 4)  Sin 'h', {file}:{line} in layer"]
+    assert repr(saved_values(lambda x: cnp.sum(x), X)) == "0 values, 0 bytes"
+
+
+def test_in_a_trace_extents_may_be_unknown():
+    tables = []
+
+    @cytape.function(input_signature=[cytape.Spec.of((None,), float)])
+    def f(x):
+        tables.append(saved_values(np.sin, x))
+        return x
+
+    f(np.ones(3))
+    [table] = tables
+    assert table.nbytes is None and "(None,)" in repr(table) and "unknown bytes" in repr(table)
+
+
+def test_what_asks_for_values_cannot_be_traced():
+    with pytest.raises(SymbolicTensorError):
+        saved_values(lambda x: x if x[0] > 0 else -x, np.ones(3))
+    with pytest.raises(TypeError, match="argument"):
+        saved_values(layer, X)

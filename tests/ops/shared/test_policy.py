@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops.shared.policy import NOTHING, Policy
+
+
+@pytest.mark.parametrize("policy, kept, but", [
+    (None, ("nothing",), ()), ("dots", ("dots",), ()), ("a", ("a",), ()),
+    (["a", "Exp"], ("a", "Exp"), ()), (("a", "-b"), ("a",), ("b",)), ({"b", "a"}, ("a", "b"), ()),
+    ("-a", ("everything",), ("a",)), (["-a", "-dots"], ("everything",), ("a", "dots"))])
+def test_what_is_said(policy, kept, but):
+    found = Policy(policy)
+    assert (found.kept, found.but) == (kept, but)
+
+
+def test_nothing():
+    assert NOTHING.kept == ("nothing",)
+
+
+@pytest.mark.parametrize("policy, error, said", [
+    (3, TypeError, "a list of names.*got int: 3"), ([3], TypeError, "got list"),
+    (np.sin, TypeError, "got ufunc"), ([], ValueError, "names nothing"),
+    ("", ValueError, "names nothing"), (["a", "-"], ValueError, "names nothing"),
+    (["nothing", "a"], ValueError, "nothing and something"),
+    ("-nothing", ValueError, "nothing and something")])
+def test_what_is_no_policy_is_refused_before_anything_is_called(policy, error, said):
+    with pytest.raises(error, match=said):
+        cytape.checkpoint(np.sin, policy=policy)
+    with pytest.raises(error, match=said):
+        cytape.checkpoint(policy=policy)
+
+
+@pytest.mark.parametrize("name, error", [
+    (3, TypeError), (None, TypeError), ("", ValueError), ("-a", ValueError), ("dots", ValueError),
+    ("nothing", ValueError), ("everything", ValueError)])
+def test_names_that_values_cannot_have(name, error):
+    with pytest.raises(error, match="name"):
+        cytape.checkpoint_name(cytape.constant(1.0), name)
+
+
+def test_a_name_changes_nothing():
+    x = cytape.constant([1.0, 2.0])
+    found = cytape.checkpoint_name({"x": x, "y": [np.ones(2), None, 3]}, "a")
+    assert np.array_equal(found["x"], x) and found["y"][1:] == [None, 3]
+    assert type(found["y"][0]) is np.ndarray
+    assert cytape.grad(lambda x: cytape.checkpoint_name(x, "a") * 3.0)(1.0) == 3.0
+    assert float(cytape.jvp(lambda x: cytape.checkpoint_name(x, "a") * 3.0, (1.0,), (2.0,))[1]) == 6
+    assert np.array_equal(
+        cytape.jacfwd(lambda x: cytape.checkpoint_name(x, "a"))(np.ones(3)), np.eye(3))
