@@ -36,7 +36,7 @@ SPECS = [
         tolerance=10,
     ),
     OpSpec(
-        "CrossProduct",
+        "linalg.cross",
         linalg.cross,
         np.linalg.cross,
         [case((3,), (3,)), case((2, 3), (4, 1, 3)), case((3, 2), (3, 2), axis=0),

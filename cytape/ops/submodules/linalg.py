@@ -6,11 +6,11 @@ import numpy as np
 
 from cytape.ops import linalg as products
 from cytape.ops import rearranging, shaping
+from cytape.ops.calculus import vectors
 from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
-from cytape.ops.engine.declare import multilinear, nondifferentiable
+from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.linalg import matmul_op
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import moveaxis, ndim
+from cytape.ops.shaping import ndim, shape
 from cytape.ops.shared.grouping import together
 from cytape.ops.submodules import factorizations, least_squares, norms, solving, spectral
 from cytape.ops.submodules.factorizations import *  # noqa: F403
@@ -140,30 +140,6 @@ def multi_dot(arrays, *, out=None):
 # -- cross products --------------------------------------------------------------------------------
 
 
-def _cross_spec(x1, x2):
-    shapes = [shape_rules.shape_of(x, "cross") for x in (x1, x2)]
-    for shape in shapes:
-        if shape[-1] not in (3, None):
-            raise ValueError(_NOT_OF_THREE.format(*[shape[-1] for shape in shapes]))
-    return symbolic_spec(
-        (*shape_rules.broadcast(*[shape[:-1] for shape in shapes], what="cross"), 3),
-        np.result_type(x1.dtype, x2.dtype))
-
-
-_NOT_OF_THREE = (
-    "Both input arrays must be (arrays of) 3-dimensional vectors, but they are {} and {} "
-    "dimensional instead."
-)
-cross_op = multilinear(
-    "CrossProduct",
-    np.linalg.cross,
-    lambda op, g, y: cross_op(y, g),
-    lambda op, x, g: cross_op(g, x),
-    core=(1, 1),
-    shape_rule=_cross_spec,
-)
-
-
 def cross(x1, x2, /, *, axis=-1):
     """Return cross products of vectors of three components, as `numpy.linalg.cross`.
 
@@ -175,10 +151,12 @@ def cross(x1, x2, /, *, axis=-1):
     """
     if not any(map(is_tensor, (x1, x2))):
         return np.linalg.cross(x1, x2, axis=axis)
-    if axis == -1:
-        return cross_op(x1, x2)
-    x1, x2 = together(x1, x2)
-    return moveaxis(cross_op(moveaxis(x1, axis, -1), moveaxis(x2, axis, -1)), -1, axis)
+    lengths = [shape(x)[axis] for x in (x1, x2)]
+    if any(n not in (3, None) for n in lengths):
+        raise ValueError(
+            "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
+            f"{lengths[0]} and {lengths[1]} dimensional instead.")
+    return vectors.cross(x1, x2, axis=axis)
 
 
 # -- functions that `numpy` has, too ---------------------------------------------------------------
