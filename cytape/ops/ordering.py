@@ -1,13 +1,17 @@
-"""Orders and positions: functions with integer results, which have no gradient to lose."""
+"""Orders, positions and counts: functions with integer results, which have no gradient to lose."""
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
+from cytape.ops.engine.arguments import only_numpy
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shapes import shape_rules
 from cytape.tensor.spec import spec_like, symbolic_spec
 
-__all__ = ["argpartition", "argsort", "digitize", "lexsort", "nonzero", "searchsorted"]
+__all__ = [
+    "argmax", "argmin", "argpartition", "argsort", "count_nonzero", "digitize", "lexsort",
+    "nonzero", "searchsorted",
+]  # fmt: skip
 
 POSITIONS = np.dtype(np.intp)
 
@@ -49,6 +53,10 @@ nonzero_op = nondifferentiable(
     shape_rule=lambda a: (symbolic_spec((None,), POSITIONS),)
     * len(shape_rules.shape_of(a, "nonzero")),
 )
+argmax_op = nondifferentiable("ArgMax", np.argmax, shape_rule=shape_rules.to_integers)
+argmin_op = nondifferentiable("ArgMin", np.argmin, shape_rule=shape_rules.to_integers)
+count_nonzero_op = nondifferentiable(
+    "CountNonzero", np.count_nonzero, shape_rule=shape_rules.to_integers)
 
 
 def argsort(a, axis=-1, kind=None, order=None, *, stable=None):
@@ -123,9 +131,50 @@ def nonzero(a):
     return nonzero_op(a)
 
 
+def argmax(a, axis=None, out=None, *, keepdims=False):
+    """Return the index of the first maximum, as `numpy.argmax`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.argmax(cytape.constant([1.0, 3.0, 2.0])))
+    1
+    """
+    options = only_numpy("argmax", [a], out=out)
+    return argmax_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def argmin(a, axis=None, out=None, *, keepdims=False):
+    """Return the index of the first minimum, as `numpy.argmin`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.argmin(cytape.constant([2.0, 1.0, 3.0])))
+    1
+    """
+    options = only_numpy("argmin", [a], out=out)
+    return argmin_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def count_nonzero(a, axis=None, *, keepdims=False):
+    """Count the elements that are not zero, as `numpy.count_nonzero`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.count_nonzero(cytape.constant([1.0, 0.0, 2.0])))
+    2
+    """
+    return count_nonzero_op(a, axis=axis, keepdims=keepdims)
+
+
 NUMPY_FUNCTIONS = {
+    np.argmax: argmax,
+    np.argmin: argmin,
     np.argpartition: argpartition,
     np.argsort: argsort,
+    np.count_nonzero: count_nonzero,
     np.digitize: digitize,
     np.lexsort: lexsort,
     np.nonzero: nonzero,

@@ -10,12 +10,12 @@ import math
 import numpy as np
 
 from cytape.ops.creation import ones_like, zeros_like
-from cytape.ops.elementwise import conj, isfinite, where
-from cytape.ops.engine.arguments import axis_in_batch, only_numpy
+from cytape.ops.elementwise import conj, isfinite, multiply, where
+from cytape.ops.engine.arguments import axis_in_batch, is_given, is_tensor, only_numpy
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
-from cytape.ops.reductions import kept, operand, reduced_axes, summed
+from cytape.ops.reductions import from_start, kept, operand, reduced_axes, summed
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
 from cytape.ops.shared.conform import widely
@@ -96,6 +96,11 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
     >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
+    if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
+        only_numpy("prod", [a, initial, where], out=out)
+        return from_start(
+            lambda a: prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims), multiply, 1, a,
+            initial, where)
     options = only_numpy("prod", [a], out=out, initial=initial, where=where)
     return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 

@@ -66,8 +66,8 @@ _REDUCTIONS = {
     np.multiply: products.prod,
     np.maximum: reductions.max,
     np.minimum: reductions.min,
-    np.logical_and: reductions.all,
-    np.logical_or: reductions.any,
+    np.logical_and: steps.all,
+    np.logical_or: steps.any,
 }
 _ACCUMULATIONS = {np.add: products.cumsum, np.multiply: products.cumprod}
 # What they return has no derivative to lose: dtypes, whether memory is shared, and text.

@@ -1,10 +1,13 @@
-"""Reductions: sum, mean, extrema, variance, counts and truth values; `products` has the others.
+"""Sum, mean, extrema and variance; `products` has other reductions, `steps` those to truth values.
 
 Where a derivative is not unique, these values are taken:
 
 - `max` and `min`: elements that tie share the gradient equally (TensorFlow's and JAX's choice);
 - `std` of elements that are all equal: 0, where the formula would give NaN. What counts is that
-  they are equal, not whether NumPy's `std` is 0: the rounding of the mean may keep it from that.
+  they are equal, not whether NumPy's `std` is 0: the rounding of the mean may keep it from that;
+- an extremum and the `initial` that it equals: half of the gradient to each, as of `maximum`.
+
+What `where` leaves out has a neutral number in its place: no gradient reaches it.
 
 Half precision is widened to single precision where elements are counted or many of them summed.
 """
@@ -14,34 +17,26 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.creation import astype, stop_gradient_op
-from cytape.ops.elementwise import conj, maximum, real, sqrt, where
-from cytape.ops.engine.arguments import axis_in_batch, only_numpy, wide
-from cytape.ops.engine.declare import enter, general, nondifferentiable
+from cytape.ops.creation import astype, ones_like, stop_gradient_op
+from cytape.ops.elementwise import add, conj, maximum, minimum, real, sqrt, where_op
+from cytape.ops.engine.arguments import (
+    axis_in_batch,
+    is_given,
+    is_tensor,
+    mask_for,
+    only_numpy,
+    wide,
+)
+from cytape.ops.engine.arguments import operand as as_operand
+from cytape.ops.engine.declare import enter, general
 from cytape.ops.engine.sum_op import SumOp
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import (
-    broadcast_to,
-    expand_dims,
-    reshape,
-)
+from cytape.ops.shaping import broadcast_to, expand_dims, ndim, reshape, squeeze
 from cytape.ops.shared.conform import count, countable
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
 
-__all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "max",
-    "mean",
-    "min",
-    "std",
-    "sum",
-    "var",
-]
+__all__ = ["amax", "amin", "max", "mean", "min", "std", "sum", "var"]
 
 _NoValue = np._NoValue
 
@@ -101,6 +96,67 @@ def summed(op, terms):
     return sum(terms, axis, keepdims=op.attrs["keepdims"])
 
 
+# -- `where` and `initial` -------------------------------------------------------------------------
+
+
+def filled(a, there, neutral):
+    """Return a tensor with a neutral number wherever a mask says that there is no element."""
+    return where_op(there, a, np.asarray(neutral, a.dtype))
+
+
+def selected(a, where, neutral):
+    """Return operands of a reduction with what `where` leaves out made neutral."""
+    return filled(a, mask_for(a, where), neutral) if is_given(where) else a
+
+
+def start(initial, dtype):
+    """Return the `initial` of a reduction as a number, or tensor, of a dtype."""
+    initial = as_operand(initial)
+    if initial.shape not in ((), None):
+        raise ValueError(f"initial must be a single number, got the shape {initial.shape}")
+    return initial if initial.dtype == dtype else astype(initial, dtype)
+
+
+def from_start(reduce, combine, neutral, a, initial, where):
+    """Reduce an array, of which `where` leaves elements out, and combine that with `initial`."""
+    a, initial = together(
+        convert_to_tensor(a), as_operand(initial) if is_given(initial) else None)
+    result = reduce(selected(a, where, neutral))
+    return result if initial is None else combine(result, start(initial, result.dtype))
+
+
+def n_there(a, axis, there):
+    """Count the elements that a mask leaves, keeping the axes."""
+    ones = ones_like(a, wide(np.empty(0, a.dtype).real.dtype))
+    return sum(filled(ones, there, 0), axis, keepdims=True)
+
+
+def masked_mean(a, axis, n, there, dtype=None):
+    """Return the mean of the `n` elements that a mask leaves, keeping the axes."""
+    if dtype is None:
+        dtype = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
+    total = sum(filled(a, there, 0), axis, wide(np.dtype(dtype)), keepdims=True)
+    return astype(total / n, dtype)
+
+
+def _squares(x):
+    return real(conj(x) * x) if x.dtype.kind == "c" else x * x
+
+
+def masked_squares(a, axis, there, mean):
+    """Sum the squares of deviations from the mean, of what a mask leaves, keeping the axes."""
+    deviations = filled(a - mean, there, 0)
+    squares = _squares(deviations)
+    return sum(squares, axis, wide(squares.dtype), keepdims=True)
+
+
+def as_kept(x, axis, keepdims):
+    """Drop the axes that were reduced, unless they are to be kept."""
+    if keepdims or not ndim(x):
+        return x
+    return squeeze(x, tuple(range(ndim(x))) if axis is None else axis)
+
+
 # -- sum and mean ----------------------------------------------------------------------------------
 
 
@@ -154,7 +210,12 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, wh
     """
     if out is None and initial is _NoValue and where is _NoValue:
         return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
-    options = only_numpy("sum", [a], out=out, initial=initial, where=where)
+    if is_tensor([a, initial, where]):
+        only_numpy("sum", [a, initial, where], out=out)
+        return from_start(
+            lambda a: sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims), add, 0, a, initial,
+            where)
+    options = only_numpy("sum", [], out=out, initial=initial, where=where)
     return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 
 
@@ -167,7 +228,13 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
     >>> grad(np.mean)(np.array([1.0, 2.0]))
     array([0.5, 0.5])
     """
-    options = only_numpy("mean", [a], out=out, where=where)
+    options = only_numpy("mean", [a, where], out=out)
+    if is_given(where):
+        if not is_tensor([a, where]):
+            return np.mean(a, axis, dtype, out, keepdims, where=where)
+        a = convert_to_tensor(a)
+        n = n_there(a, axis, there := mask_for(a, where))
+        return as_kept(masked_mean(a, axis, n, there, dtype), axis, keepdims)
     return mean_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 
 
@@ -197,6 +264,29 @@ def _extremum(name, forward):
     )
 
 
+def _lowest(dtype, sign):
+    """Return the lowest number of a dtype, or the highest."""
+    if dtype.kind == "b":
+        return sign < 0
+    if dtype.kind in "iu":
+        return (np.iinfo(dtype).min, np.iinfo(dtype).max)[sign < 0]
+    return complex(-sign * np.inf, -sign * np.inf) if dtype.kind == "c" else -sign * np.inf
+
+
+def _from_start(op, combine, a, axis, keepdims, initial, where):
+    """Find the extremum of what `where` leaves and `initial`."""
+    a = convert_to_tensor(a)
+    if not is_given(initial):
+        op.forward(np.zeros(1), where=np.ones(1, bool))  # raises NumPy's error
+    if a.shape is not None and 0 in a.shape:  # where nothing is left there is only the start
+        selected(a, where, 0)
+        nothing = sum_op(a, axis=axis, dtype=a.dtype, keepdims=keepdims)
+        return nothing + start(initial, a.dtype)
+    neutral = _lowest(a.dtype, 1 if combine is maximum else -1)
+    return from_start(
+        lambda a: op(a, axis=axis, keepdims=keepdims), combine, neutral, a, initial, where)
+
+
 max_op = _extremum("Max", np.max)
 min_op = _extremum("Min", np.min)
 
@@ -210,6 +300,9 @@ def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.max)(np.array([1.0, 3.0, 3.0]))
     array([0. , 0.5, 0.5])
     """
+    if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
+        only_numpy("max", [a, initial, where], out=out)
+        return _from_start(max_op, maximum, a, axis, keepdims, initial, where)
     options = only_numpy("max", [a], out=out, initial=initial, where=where)
     return max_op(a, axis=axis, keepdims=keepdims, **options)
 
@@ -223,6 +316,9 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.min)(np.array([1.0, 3.0, 1.0]))
     array([0.5, 0. , 0.5])
     """
+    if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
+        only_numpy("min", [a, initial, where], out=out)
+        return _from_start(min_op, minimum, a, axis, keepdims, initial, where)
     options = only_numpy("min", [a], out=out, initial=initial, where=where)
     return min_op(a, axis=axis, keepdims=keepdims, **options)
 
@@ -256,12 +352,10 @@ def _degrees_of_freedom(op):
 def _std_partials(op):
     """Return the partial derivative of `std` in each element: that of a norm of the deviations."""
     deviations = _deviations(op)
-    squares = real(conj(deviations) * deviations) if op.inputs[0].dtype.kind == "c" else (
-        deviations * deviations
-    )  # fmt: skip
-    square, freedom = sum(squares, op.attrs["axis"], keepdims=True), _degrees_of_freedom(op)
+    square = sum(_squares(deviations), op.attrs["axis"], keepdims=True)
+    freedom = _degrees_of_freedom(op)
     # Division by infinity makes derivatives of every order 0, where they would be NaN.
-    return deviations / (sqrt(where(square == 0, np.inf, square / freedom)) * freedom)
+    return deviations / (sqrt(where_op(square == 0, np.inf, square / freedom)) * freedom)
 
 
 def _var_vjp(op, g):
@@ -307,6 +401,24 @@ std_op = general(
 )
 
 
+def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
+    """Return the variance of what `where` leaves, around a given mean."""
+    a, mean = together(convert_to_tensor(a), as_operand(mean) if is_given(mean) else None)
+    a = astype(a, dtype or (a.dtype if a.dtype.kind in "fc" else np.float64))
+    there = mask_for(a, where) if is_given(where) else True
+    n = n_there(a, axis, there)
+    if mean is None:
+        mean = masked_mean(a, axis, n, there, wide(a.dtype))
+    variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)
+    return astype(as_kept(variance, axis, keepdims), np.empty(0, a.dtype).real.dtype)
+
+
+def root_of_variance(variance):
+    """Return the standard deviation: where it is 0, so is its gradient."""
+    nothing = variance == 0
+    return where_op(nothing, 0, sqrt(where_op(nothing, 1, variance)))
+
+
 def _ddof(ddof, correction):
     """Return `ddof`, which the array API calls `correction`."""
     if correction is _NoValue:
@@ -336,8 +448,12 @@ def var(
     >>> grad(np.var)(np.array([1.0, 3.0]))
     array([-1.,  1.])
     """
-    options = only_numpy("var", [a], out=out, where=where, mean=mean)
     ddof = _ddof(ddof, correction)
+    options = only_numpy("var", [a, where, mean], out=out)
+    if is_given(where) or is_given(mean):
+        if not is_tensor([a, where, mean]):
+            return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+        return _var_of_some(a, axis, dtype, ddof, keepdims, where, mean)
     return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
 
 
@@ -363,98 +479,18 @@ def std(
     >>> grad(np.std)(np.array([2.0, 2.0]))
     array([0., 0.])
     """
-    options = only_numpy("std", [a], out=out, where=where, mean=mean)
     ddof = _ddof(ddof, correction)
+    options = only_numpy("std", [a, where, mean], out=out)
+    if is_given(where) or is_given(mean):
+        if not is_tensor([a, where, mean]):
+            return np.std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+        return root_of_variance(_var_of_some(a, axis, dtype, ddof, keepdims, where, mean))
     return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
 
 
-# -- reductions to integers and truth values: nothing to differentiate -----------------------------
-
-argmax_op = nondifferentiable(
-    "ArgMax", forward=np.argmax, shape_rule=shape_rules.to_integers
-)
-argmin_op = nondifferentiable(
-    "ArgMin", forward=np.argmin, shape_rule=shape_rules.to_integers
-)
-all_op = nondifferentiable("All", forward=np.all, shape_rule=shape_rules.to_truth)
-any_op = nondifferentiable("Any", forward=np.any, shape_rule=shape_rules.to_truth)
-count_nonzero_op = nondifferentiable(
-    "CountNonzero", forward=np.count_nonzero, shape_rule=shape_rules.to_integers
-)
-
-
-def argmax(a, axis=None, out=None, *, keepdims=False):
-    """Return the index of the first maximum, as `numpy.argmax`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> int(np.argmax(cytape.constant([1.0, 3.0, 2.0])))
-    1
-    """
-    options = only_numpy("argmax", [a], out=out)
-    return argmax_op(a, axis=axis, keepdims=keepdims, **options)
-
-
-def argmin(a, axis=None, out=None, *, keepdims=False):
-    """Return the index of the first minimum, as `numpy.argmin`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> int(np.argmin(cytape.constant([2.0, 1.0, 3.0])))
-    1
-    """
-    options = only_numpy("argmin", [a], out=out)
-    return argmin_op(a, axis=axis, keepdims=keepdims, **options)
-
-
-def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
-    """Return whether all elements are true, as `numpy.all`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> bool(np.all(cytape.constant([1.0, 0.0])))
-    False
-    """
-    options = only_numpy("all", [a], out=out, where=where)
-    return all_op(a, axis=axis, keepdims=keepdims, **options)
-
-
-def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
-    """Return whether any element is true, as `numpy.any`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> bool(np.any(cytape.constant([1.0, 0.0])))
-    True
-    """
-    options = only_numpy("any", [a], out=out, where=where)
-    return any_op(a, axis=axis, keepdims=keepdims, **options)
-
-
-def count_nonzero(a, axis=None, *, keepdims=False):
-    """Count the elements that are not zero, as `numpy.count_nonzero`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> int(np.count_nonzero(cytape.constant([1.0, 0.0, 2.0])))
-    2
-    """
-    return count_nonzero_op(a, axis=axis, keepdims=keepdims)
-
-
 NUMPY_FUNCTIONS = {
-    np.all: all,
     np.amax: amax,
     np.amin: amin,
-    np.any: any,
-    np.argmax: argmax,
-    np.argmin: argmin,
-    np.count_nonzero: count_nonzero,
     np.max: max,
     np.mean: mean,
     np.min: min,

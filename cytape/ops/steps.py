@@ -5,13 +5,13 @@ Their gradient is None, not zero. `heaviside` has one in its second operand.
 
 import numpy as np
 
-from cytape.ops.engine.arguments import only_numpy
+from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, only_numpy, operand
 from cytape.ops.engine.declare import elementwise, nondifferentiable
 from cytape.ops.shapes import shape_rules
 
 # fmt: off
 __all__ = [
-    "allclose", "around", "array_equal", "bitwise_and", "bitwise_invert",
+    "all", "allclose", "any", "around", "array_equal", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
     "ceil", "equal", "fix", "floor", "floor_divide", "greater", "greater_equal",
     "heaviside", "invert", "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf",
@@ -20,6 +20,8 @@ __all__ = [
     "trunc",
 ]
 # fmt: on
+
+_NoValue = np._NoValue
 
 
 def _step(name, ufunc):
@@ -85,5 +87,41 @@ bitwise_xor = _step("BitwiseXor", np.bitwise_xor)
 invert = bitwise_not = bitwise_invert = _step("Invert", np.invert)
 left_shift = bitwise_left_shift = _step("LeftShift", np.left_shift)
 right_shift = bitwise_right_shift = _step("RightShift", np.right_shift)
+
+all_op = nondifferentiable("All", np.all, shape_rule=shape_rules.to_truth)
+any_op = nondifferentiable("Any", np.any, shape_rule=shape_rules.to_truth)
+
+
+def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
+    """Return whether all elements are true, as `numpy.all`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> bool(np.all(cytape.constant([1.0, 0.0])))
+    False
+    """
+    if is_given(where) and is_tensor([a, where]):
+        a = operand(a)
+        a, where = logical_or(a, logical_not(mask_for(a, where))), None
+    options = only_numpy("all", [a], out=out, where=where)
+    return all_op(a, axis=axis, keepdims=keepdims, **options)
+
+
+def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
+    """Return whether any element is true, as `numpy.any`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> bool(np.any(cytape.constant([1.0, 0.0])))
+    True
+    """
+    if is_given(where) and is_tensor([a, where]):
+        a = operand(a)
+        a, where = logical_and(a, mask_for(a, where)), None
+    options = only_numpy("any", [a], out=out, where=where)
+    return any_op(a, axis=axis, keepdims=keepdims, **options)
+
 
 NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}

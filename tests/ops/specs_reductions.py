@@ -54,3 +54,50 @@ SPECS += [
     for name, function in [("ArgMax", "argmax"), ("ArgMin", "argmin"), ("All", "all"),
                            ("Any", "any"), ("CountNonzero", "count_nonzero")]
 ]  # fmt: skip
+
+# `where` leaves elements out, whole rows among them; what is reduced begins with `initial`.
+MASK = np.array([[True, False, True, True], [False] * 4, [True, True, False, True]])
+SOME = [{"axis": None}, {"axis": 0}, {"axis": 1}, {"axis": (0, 1), "keepdims": True}]
+
+
+def with_initial(function, **options):
+    """Make a function of an array and of the number that its reduction begins with."""
+    return lambda x, initial: function(x, initial=initial, **options)
+
+
+def around_mean(function):
+    """Make a function of an array and of the mean that the deviations are taken from."""
+    return lambda x, mean: function(x, axis=1, mean=mean, ddof=1)
+
+
+SPECS += [
+    OpSpec(name, getattr(ops, name), getattr(np, name), [
+        *[case((3, 4), where=MASK, **extra, **options) for options in SOME],
+        case((2, 3, 4), where=MASK[0], **extra), case((0, 4), axis=0, where=MASK[:0], **extra),
+        case((3, 4), where=True, **extra),
+    ], domain=distinct(gap=0.3, offset=0.1), **options)
+    for name, extra, options in [
+        ("sum", {}, COMPLEX), ("prod", {}, COMPLEX), ("max", {"initial": 0.2}, {}),
+        ("min", {"initial": 0.2}, {}), ("nansum", {}, COMPLEX), ("nanprod", {}, COMPLEX),
+        ("nanmax", {"initial": 0.2}, {}), ("nanmin", {"initial": 0.2}, {})]
+] + [
+    OpSpec(f"{name} and where", with_initial(getattr(ops, name), where=MASK),
+           with_initial(getattr(np, name), where=MASK), [case((3, 4), ()), case((2, 3, 4), ())],
+           domain=(distinct(), uniform(0.1, 0.2)))
+    for name in ("sum", "prod", "max", "min", "nansum", "nanprod", "nanmax", "nanmin")
+] + [
+    OpSpec(name, getattr(ops, name), getattr(np, name), [
+        case((3, 4), where=MASK), case((3, 4), axis=0, where=~MASK[1:2], keepdims=True),
+        case((3, 4), axis=1, where=MASK[2]), case((2, 3, 4), axis=0, where=~MASK[1]),
+    ], **COMPLEX)
+    for name in ("mean", "var", "std", "nanmean", "nanvar", "nanstd")
+] + [
+    OpSpec(f"{name} around a mean", around_mean(getattr(ops, name)),
+           around_mean(getattr(np, name)), [case((3, 4), (3, 1))])
+    for name in ("var", "std", "nanvar", "nanstd")
+] + [
+    OpSpec(name, getattr(ops, name), getattr(np, name),
+           [case((3, 4), axis=1, where=MASK), case((3, 4), where=~MASK)],
+           domain=distinct(), differentiable=False)
+    for name in ("all", "any")
+]  # fmt: skip

@@ -19,6 +19,11 @@ DIFFERENTIATED = {
     "full_like fill_value": (lambda a, t: cnp.full_like(a, fill_value=t), 6.0),
     "full fill_value": (lambda a, t: cnp.full((2, 2), fill_value=t), 4.0),
     "append values": (lambda a, t: cnp.append(a, values=t), 1.0),
+    "sum initial": (lambda a, t: cnp.sum(a, initial=t), 1.0),
+    "prod initial": (lambda a, t: cnp.prod(a, initial=t), A.prod()),
+    "max initial": (lambda a, t: cnp.max(a, axis=0, initial=t), 1.0),
+    "min initial": (lambda a, t: cnp.min(a, axis=0, initial=t), 0.5),
+    "var mean": (lambda a, t: cnp.var(a, mean=t), 2 * 0.6 - 2 * A.mean()),
     "normal loc": (lambda a, t: random.normal(loc=t, size=5), 5.0),
 }
 REFUSED = {
@@ -26,8 +31,8 @@ REFUSED = {
         f"{name} {parameter}": lambda a, t, name=name, parameter=parameter: (
             getattr(cnp, name)(a, **{parameter: t}))
         for name, parameters in {
-            "std": ("ddof", "correction", "mean"), "var": ("ddof", "correction", "mean"),
-            "sum": ("initial", "axis"), "prod": ("initial", "axis"), "max": ("initial", "axis"),
+            "std": ("ddof", "correction"), "var": ("ddof", "correction"),
+            "sum": ("where", "axis"), "prod": ("where", "axis"), "max": ("where", "axis"),
             "mean": ("where", "axis"), "round": ("decimals",),
             "roll": ("shift",), "repeat": ("repeats",), "trace": ("offset",), "diag": ("k",),
             "diagonal": ("axis1",), "reshape": ("shape",), "expand_dims": ("axis",),

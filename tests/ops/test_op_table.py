@@ -473,8 +473,8 @@ NOT_HOLOMORPHIC = {
     "Absolute", "Angle", "Cholesky", "Conjugate", "HermitianEig", "IRFFT", "Imag", "LeastSquares",
     "PseudoInverse", "QR", "Real", "SVD", "SignAndLogDeterminant", "Std", "Var", "VectorNorm",
     "cond", "correlate", "cov", "eig", "eigh", "eigvalsh", "hfft", "irfft2", "irfftn",
-    "linalg.vecdot", "matrix_norm", "nanstd", "nanvar", "norm", "pinv", "qr", "svd", "svdvals",
-    "vdot", "vecdot", "vecmat", "vector_norm",
+    "linalg.vecdot", "matrix_norm", "nanstd", "nanvar", "norm", "pinv", "qr", "std", "svd",
+    "svdvals", "var", "vdot", "vecdot", "vecmat", "vector_norm",
 }  # fmt: skip
 COMPLEX_FOR_REAL = {"Eig", "FFT", "eigvals", "fft2", "fftn", "ifft2", "ifftn"}
 

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as ops
+from cytape.testing import check_grads
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
 
@@ -132,19 +133,101 @@ def test_bad_axis_raises_numpys_error(name, axis):
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "std", "all", "any"])
-def test_out_and_where_are_for_plain_arrays(name):
+def test_out_is_for_plain_arrays(name):
     function, x = getattr(ops, name), np.ones(3)
     out = np.array(0.0)
     function(x, out=out)
     assert out == getattr(np, name)(x)
-    for argument in ({"out": out}, {"where": np.array([True, False, True])}):
-        with pytest.raises(TypeError, match=f"{name}: {next(iter(argument))}"):
-            function(cytape.constant(x), **argument)
+    with pytest.raises(TypeError, match=f"{name}: out"):
+        function(cytape.constant(x), out=out)
     with pytest.raises(TypeError, match="out"):
         function(x, out=cytape.constant(0.0))
     initial = {"initial": 0.0} if name in ("max", "min") else {}
     where = np.array([False, True, True])
     assert function(x, where=where, **initial) == getattr(np, name)(x, where=where, **initial)
+    with pytest.raises(TypeError, match=f"{name}: out"):
+        function(x, where=cytape.constant(where), out=out, **initial)
+
+
+WHERE = np.array([[True, False, True], [False, False, False]])
+X = np.array([[0.3, -0.4, 0.8], [1.5, 2.5, -0.6]])
+EXTENDED = {
+    "sum": (), "prod": (), "max": (0.1,), "min": (0.1,), "nansum": (), "nanprod": (),
+    "nanmax": (0.1,), "nanmin": (0.1,), "mean": (), "var": (), "std": (),
+}
+
+
+@pytest.mark.parametrize("library", [np, ops], ids=["numpy", "cytape"])
+@pytest.mark.parametrize("place", ["eager", "function", "graph"])
+@pytest.mark.parametrize("name", EXTENDED)
+def test_where_and_initial_are_numpys_everywhere(name, place, library):
+    options = {"where": WHERE} | ({"initial": 0.1} if EXTENDED[name] else {})
+    if name in ("mean", "var", "std"):
+        options["axis"] = 1
+        options["where"] = np.array([[True, False, True], [True, True, True]])
+
+    def f(x):
+        return getattr(library, name)(x, **options)
+
+    expected = getattr(np, name)(X, **options)
+    if place == "graph":
+        with cytape.Graph().as_default() as graph:
+            x = graph.placeholder(np.float64, (None, 3))
+            y, dx = f(x), cytape.gradients(f(x), x)[0]
+        with cytape.graph.Session(graph) as session:
+            y, dx = session.run([y, dx], {x: X})
+        np.testing.assert_allclose(dx, cytape.grad(lambda x: np.sum(f(x)))(X))
+    else:
+        y = cytape.function(f)(X) if place == "function" else f(cytape.constant(X))
+        check_grads(cytape.function(f) if place == "function" else f, [X], order=2)
+    assert y.dtype == expected.dtype
+    np.testing.assert_allclose(y, expected)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+def test_a_recorded_start_beside_a_plain_array(name):
+    def f(initial, mask=WHERE):
+        return getattr(ops, name)(X, axis=1, initial=initial, where=mask)
+
+    check_grads(f, [np.float64(0.2)], order=2)
+    check_grads(cytape.function(f), [np.float64(0.2)], order=2)
+    np.testing.assert_array_equal(f(0.2, cytape.constant(WHERE)), f(0.2))
+    assert f(cytape.constant(np.float32(0.2))).dtype == np.float64
+
+
+def test_an_extremum_shares_the_gradient_with_the_start_that_it_equals():
+    dx, start = cytape.grad(lambda x, initial: np.max(x, initial=initial), (0, 1))(
+        np.array([1.0, 2.0, 2.0]), 2.0)
+    np.testing.assert_array_equal(dx, [0.0, 0.25, 0.25])
+    assert start == 0.5
+
+
+def test_what_is_left_out_may_be_nan_or_infinite():
+    x = np.array([1.0, np.nan, np.inf, 3.0])
+    for name in ("sum", "prod", "mean", "var", "std"):
+        f = getattr(ops, name)
+        gradient = cytape.grad(lambda x: f(x, where=np.isfinite(x)))(x)  # noqa: B023
+        np.testing.assert_array_equal(gradient[1:3], 0)
+        np.testing.assert_allclose(gradient[[0, 3]], cytape.grad(f)(x[[0, 3]]))
+
+
+@pytest.mark.parametrize("f, error, words", [
+    (lambda x: np.sum(x, where=[1.0, 0.0, 1.0]), TypeError, "booleans, got float64"),
+    (lambda x: np.mean(x, where=[True, False]), ValueError, "broadcast|does not fit"),
+    (lambda x: np.sum(x, where=np.ones((2, 3), bool)), ValueError, r"\(2, 3\) does not fit"),
+    (lambda x: np.prod(x, initial=np.ones(2)), ValueError, "single number"),
+    (lambda x: np.max(x, where=[True, False, True]), ValueError, "initial"),
+    (lambda x: np.max(x[:0]), ValueError, "identity"),
+])
+def test_a_mask_or_a_start_that_does_not_fit(f, error, words):
+    with pytest.raises(error, match=words):
+        f(cytape.constant(np.ones(3)))
+
+
+def test_a_mean_of_nothing_is_numpys():
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.mean(cytape.constant(X), axis=1, where=WHERE)
+    np.testing.assert_array_equal(np.isnan(found), [False, True])
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std"])

@@ -35,12 +35,13 @@ def joined(value):
 
 
 _INSTEAD = {
-    "initial": "Combine the result with the initial value: by +, * or cytape.numpy.maximum",
-    "mean": "Leave out the mean, which is computed",
     "out": "Use what is returned: tensors are immutable, and arrays hold no derivatives",
-    "where": "Take the elements first, by x[mask], or put neutral ones in the place of the others "
-    "by cytape.numpy.where(mask, x, 0)",
 }
+
+
+def is_given(value):
+    """Return whether an optional parameter of a function of NumPy's was given."""
+    return value is not None and value is not np._NoValue
 
 
 def only_numpy(function, inputs, **parameters):
@@ -48,11 +49,7 @@ def only_numpy(function, inputs, **parameters):
 
     They are a TypeError if any of the inputs is a tensor.
     """
-    given = {
-        name: value
-        for name, value in parameters.items()
-        if value is not None and value is not np._NoValue
-    }
+    given = {name: value for name, value in parameters.items() if is_given(value)}
     if given and any(map(is_tensor, (*inputs, *given.values()))):
         instead = ". ".join([_INSTEAD[name] for name in given if name in _INSTEAD])
         raise TypeError(
@@ -89,6 +86,19 @@ def wide(dtype):
 def operand(x):
     """Return a tensor, or a list that holds one, as a tensor, anything else as an array."""
     return convert_to_tensor(x) if is_tensor(x) else np.asarray(x)
+
+
+def mask_for(x, where):
+    """Return the `where` of a reduction of an array or tensor, as one of them; raise if unfit."""
+    mask = operand(where)
+    if mask.dtype != bool:
+        raise TypeError(
+            f"where must hold booleans, got {mask.dtype}: write a comparison, as where=mask != 0")
+    shapes = mask.shape, x.shape
+    if None not in shapes and None not in (*shapes[0], *shapes[1]) and (
+            np.broadcast_shapes(*shapes) != x.shape):
+        raise ValueError(f"where of the shape {mask.shape} does not fit an array of {x.shape}")
+    return mask
 
 
 def values_of(x):

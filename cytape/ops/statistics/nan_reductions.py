@@ -8,11 +8,26 @@ import warnings
 
 import numpy as np
 
-from cytape.ops import products, reductions
+from cytape.ops import products, reductions, steps
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import conj, maximum, minimum, real, sqrt, where
-from cytape.ops.engine.arguments import is_tensor, keeps_axes, only_numpy, values_of, wide
-from cytape.ops.shaping import ndim, squeeze
+from cytape.ops.elementwise import where as elementwise_where
+from cytape.ops.engine.arguments import (
+    is_given,
+    is_tensor,
+    keeps_axes,
+    mask_for,
+    only_numpy,
+    values_of,
+    wide,
+)
+from cytape.ops.reductions import (
+    as_kept,
+    filled,
+    masked_mean,
+    masked_squares,
+    n_there,
+    root_of_variance,
+)
 from cytape.ops.steps import isnan, logical_not
 from cytape.tensor import convert_to_tensor
 
@@ -24,18 +39,10 @@ __all__ = [
 _NoValue = np._NoValue
 
 
-def _left_out(a, given):
-    """Return where elements are left out: NaN, and what the argument `where` does not name."""
-    left_out = isnan(a)
-    return left_out if given is _NoValue else left_out | logical_not(given)
-
-
-def _filled(a, neutral, given=_NoValue):
-    return where(_left_out(a, given), np.asarray(neutral, a.dtype), a)
-
-
-def _is_given(value):
-    return value is not None and value is not _NoValue
+def _there(a, given):
+    """Return where there are elements: not NaN, and named by the argument `where`."""
+    there = logical_not(isnan(a))
+    return there & mask_for(a, given) if is_given(given) else there
 
 
 def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
@@ -48,12 +55,10 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVal
     >>> grad(np.nansum)(np.array([1.0, np.nan]))
     array([1., 0.])
     """
-    if not is_tensor(a):
+    if not is_tensor([a, initial, where]):
         return np.nansum(a, axis, dtype, out, keepdims, initial, where)
-    only_numpy("nansum", [a], out=out)
-    total = reductions.sum(
-        _filled(convert_to_tensor(a), 0, where), axis, dtype, keepdims=keeps_axes(keepdims))
-    return total + initial if _is_given(initial) else total
+    a = convert_to_tensor(a)
+    return reductions.sum(a, axis, dtype, out, keeps_axes(keepdims), initial, _there(a, where))
 
 
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
@@ -66,12 +71,10 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVa
     >>> grad(np.nanprod)(np.array([2.0, np.nan, 3.0]))
     array([3., 0., 2.])
     """
-    if not is_tensor(a):
+    if not is_tensor([a, initial, where]):
         return np.nanprod(a, axis, dtype, out, keepdims, initial, where)
-    only_numpy("nanprod", [a], out=out)
-    product = products.prod(
-        _filled(convert_to_tensor(a), 1, where), axis, dtype, keepdims=keeps_axes(keepdims))
-    return product * initial if _is_given(initial) else product
+    a = convert_to_tensor(a)
+    return products.prod(a, axis, dtype, out, keeps_axes(keepdims), initial, _there(a, where))
 
 
 def nancumsum(a, axis=None, dtype=None, out=None):
@@ -86,7 +89,7 @@ def nancumsum(a, axis=None, dtype=None, out=None):
     if not is_tensor(a):
         return np.nancumsum(a, axis, dtype, out)
     only_numpy("nancumsum", [a], out=out)
-    return products.cumsum(_filled(convert_to_tensor(a), 0), axis, dtype)
+    return products.cumsum(filled(a := convert_to_tensor(a), _there(a, None), 0), axis, dtype)
 
 
 def nancumprod(a, axis=None, dtype=None, out=None):
@@ -101,27 +104,27 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     if not is_tensor(a):
         return np.nancumprod(a, axis, dtype, out)
     only_numpy("nancumprod", [a], out=out)
-    return products.cumprod(_filled(convert_to_tensor(a), 1), axis, dtype)
+    return products.cumprod(filled(a := convert_to_tensor(a), _there(a, None), 1), axis, dtype)
 
 
-def _nan_extremum(name, reduce, combine, neutral):
+def _nan_extremum(name, reduce, neutral):
     numpy_function = getattr(np, name)
 
     def function(a, axis=None, out=None, keepdims=_NoValue, initial=_NoValue, where=_NoValue):
-        if not is_tensor(a):
+        if not is_tensor([a, initial, where]):
             return numpy_function(a, axis, out, keepdims, initial, where)
         only_numpy(name, [a], out=out)
         a = convert_to_tensor(a)
-        if a.dtype.kind not in "fc":
-            result = reduce(a, axis, keepdims=keeps_axes(keepdims))
-            return combine(result, initial) if _is_given(initial) else result
-        if where is not _NoValue and not _is_given(initial):
+        keepdims = keeps_axes(keepdims)
+        if is_given(initial):
+            return reduce(a, axis, None, keepdims, initial, _there(a, where))
+        if is_given(where):
             numpy_function(np.zeros(1), where=[True])  # raises NumPy's error
-        left_out = _left_out(a, where)
-        result = reduce(_filled(a, neutral, where), axis, keepdims=keeps_axes(keepdims))
-        if _is_given(initial):
-            return combine(result, initial)
-        nothing = reductions.all(left_out, axis, keepdims=keeps_axes(keepdims))
+        if a.dtype.kind not in "fc":
+            return reduce(a, axis, keepdims=keepdims)
+        there = _there(a, where)
+        result = reduce(filled(a, there, neutral), axis, keepdims=keepdims)
+        nothing = steps.all(logical_not(there), axis, keepdims=keepdims)
         if np.any(values_of(nothing)):
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
         return elementwise_where(nothing, np.asarray(np.nan, a.dtype), result)
@@ -138,36 +141,16 @@ def _nan_extremum(name, reduce, combine, neutral):
     return function
 
 
-elementwise_where = where
-nanmax = _nan_extremum("nanmax", reductions.max, maximum, -np.inf)
-nanmin = _nan_extremum("nanmin", reductions.min, minimum, np.inf)
+nanmax = _nan_extremum("nanmax", reductions.max, -np.inf)
+nanmin = _nan_extremum("nanmin", reductions.min, np.inf)
 
 
 # -- averages --------------------------------------------------------------------------------------
 
 
-def _count(a, axis, given):
-    """Count what is not left out, keeping the axes."""
-    there = logical_not(_left_out(a, given))
-    return reductions.sum(astype(there, wide(np.empty(0, a.dtype).real.dtype)), axis,
-                          keepdims=True)
-
-
-def _squeezed(x, axis, keepdims):
-    if keeps_axes(keepdims):
-        return x
-    return squeeze(x, tuple(range(ndim(x))) if axis is None else axis) if ndim(x) else x
-
-
 def _warn_if(condition, message):
     if np.any(values_of(condition)):
         warnings.warn(message, RuntimeWarning, stacklevel=3)
-
-
-def _mean(a, axis, count, given):
-    """Return the mean of what is not left out, with the axes kept; NaN where that is nothing."""
-    total = reductions.sum(_filled(a, 0, given), axis, wide(a.dtype), keepdims=True)
-    return total / where(count == 0, np.nan, count)
 
 
 def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoValue):
@@ -179,18 +162,16 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
     >>> grad(np.nanmean)(np.array([1.0, np.nan, 3.0]))
     array([0.5, 0. , 0.5])
     """
-    if not is_tensor(a):
+    if not is_tensor([a, where]):
         return np.nanmean(a, axis, dtype, out, keepdims, where=where)
     only_numpy("nanmean", [a], out=out)
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
-        options = {} if where is _NoValue else {"where": where}
-        return reductions.mean(a, axis, dtype, keepdims=keeps_axes(keepdims), **options)
-    given = a.dtype if dtype is None else np.dtype(dtype)
-    a = astype(a, given)
-    count = _count(a, axis, where)
-    _warn_if(count == 0, "Mean of empty slice")
-    return astype(_squeezed(_mean(a, axis, count, where), axis, keepdims), given)
+        return reductions.mean(a, axis, dtype, keepdims=keeps_axes(keepdims), where=where)
+    n = n_there(a, axis, there := _there(a, where))
+    _warn_if(n == 0, "Mean of empty slice")
+    mean = masked_mean(a, axis, elementwise_where(n == 0, np.nan, n), there, dtype)
+    return as_kept(mean, axis, keeps_axes(keepdims))
 
 
 def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, given, mean, correction):
@@ -200,17 +181,12 @@ def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, given, mean, correc
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    count = _count(a, axis, given)
-    _warn_if(count <= ddof, "Degrees of freedom <= 0 for slice.")
+    n = n_there(a, axis, there := _there(a, given))
+    _warn_if(n <= ddof, "Degrees of freedom <= 0 for slice.")
     if mean is _NoValue:
-        mean = _mean(a, axis, count, given)
-    deviations = where(_left_out(a, given), 0, a - mean)
-    squares = deviations * deviations
-    if a.dtype.kind == "c":
-        squares = real(conj(deviations) * deviations)
-    freedom = count - ddof
-    total = reductions.sum(squares, axis, wide(squares.dtype), keepdims=True)
-    return total / where(freedom <= 0, np.nan, freedom)
+        mean = masked_mean(a, axis, elementwise_where(n == 0, np.nan, n), there, wide(a.dtype))
+    total = masked_squares(a, axis, there, mean)
+    return total / elementwise_where(n <= ddof, np.nan, n - ddof)
 
 
 def _real_dtype(a, dtype):
@@ -227,7 +203,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanvar)(np.array([1.0, np.nan, 3.0]))
     array([-1.,  0.,  1.])
     """
-    if not is_tensor(a):
+    if not is_tensor([a, where, mean]):
         return np.nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean,
                          correction=correction)
     a = convert_to_tensor(a)
@@ -236,7 +212,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     dtype = _real_dtype(a, dtype)
     variance = _nan_variance(
         "nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return astype(_squeezed(variance, axis, keepdims), dtype)
+    return astype(as_kept(variance, axis, keeps_axes(keepdims)), dtype)
 
 
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
@@ -251,7 +227,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanstd)(np.array([1.0, np.nan, 3.0]))
     array([-0.5,  0. ,  0.5])
     """
-    if not is_tensor(a):
+    if not is_tensor([a, where, mean]):
         return np.nanstd(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean,
                          correction=correction)
     a = convert_to_tensor(a)
@@ -260,6 +236,4 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     dtype = _real_dtype(a, dtype)
     variance = _nan_variance(
         "nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    nothing = variance == 0
-    deviation = elementwise_where(nothing, 0, sqrt(elementwise_where(nothing, 1, variance)))
-    return astype(_squeezed(deviation, axis, keepdims), dtype)
+    return astype(as_kept(root_of_variance(variance), axis, keeps_axes(keepdims)), dtype)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.linalg import LinAlgError
 
-from cytape.ops import reductions
+from cytape.ops import ordering, reductions, steps
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, where
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, wide
@@ -105,7 +105,7 @@ def _norm_of_vectors(x, ord, axes):
     if ord in (np.inf, -np.inf):
         return _extremum(ord, absolute(x), axes)
     if ord == 0:
-        return astype(reductions.count_nonzero(x, axes, keepdims=True), real_dtype(x.dtype))
+        return astype(ordering.count_nonzero(x, axes, keepdims=True), real_dtype(x.dtype))
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
     return vector_norm_op(x, ord=ord, axis=axes)
@@ -185,7 +185,7 @@ def cond(x, p=None):
             square_shape(x, "cond")
             inverse = inv_op(x, singular="nan")
             result = matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p)
-        singular = isnan(result) & ~reductions.any(isnan(x), (-2, -1))
+        singular = isnan(result) & ~steps.any(isnan(x), (-2, -1))
         return where(singular, np.inf, result)
 
 
