@@ -1,6 +1,7 @@
 """Tensors in NumPy's hands: operators, methods, and the functions NumPy lets us override."""
 
 import importlib
+from types import FunctionType
 
 import numpy as np
 
@@ -19,6 +20,8 @@ import cytape.ops.sparse as sparse
 import cytape.ops.steps as steps
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.declare import rooms_to_come
+from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
+from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
 from cytape.tensor.operators import install
@@ -60,16 +63,7 @@ _MODULES = {
 LATER = {
     name: f"cytape.ops.{module}" for module, names in _MODULES.items() for name in names.split()
 }
-rooms_to_come.extend([f"cytape.ops.{module}" for module in _MODULES])
-_REDUCTIONS = {
-    np.add: reductions.sum,
-    np.multiply: products.prod,
-    np.maximum: reductions.max,
-    np.minimum: reductions.min,
-    np.logical_and: steps.all,
-    np.logical_or: steps.any,
-}
-_ACCUMULATIONS = {np.add: products.cumsum, np.multiply: products.cumprod}
+rooms_to_come.extend([f"cytape.ops.{module}" for module in [*_MODULES, "calculus.ufunc_methods"]])
 # What they return has no derivative to lose: dtypes, whether memory is shared, and text.
 _OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
 _OF_DATA = (
@@ -80,12 +74,29 @@ _OF_DATA = (
 def later(name):
     """Return a function that is imported when it is asked for, None if there is none."""
     module = LATER.get(name)
-    return None if module is None else getattr(importlib.import_module(module), name)
+    if module is None:
+        return None
+    function = getattr(importlib.import_module(module), name)
+    _with_members(function, getattr(np, name))
+    return function
+
+
+def _with_members(function, ufunc):
+    """Give a function that stands for a ufunc of NumPy's what that has beside its call."""
+    if isinstance(ufunc, np.ufunc) and isinstance(function, FunctionType):
+        names = (*UFUNC_METHODS, *UFUNC_ATTRIBUTES)
+        function.__dict__.update({x: getattr(ufunc, x) for x in names if not x.startswith("_")})
 
 
 def functions_of(name):
     """Return the functions of a submodule of NumPy and cytape's versions of them."""
     return importlib.import_module(_SUBMODULES[name]).NUMPY_FUNCTIONS
+
+
+def ufunc_method(op, method, *inputs, **arguments):
+    """Call a method of the ufunc that an op is cytape's version of."""
+    methods = importlib.import_module("cytape.ops.calculus.ufunc_methods").METHODS
+    return methods[method](op, *inputs, **arguments)
 
 
 def _version_of(function):
@@ -167,25 +178,11 @@ def _without_gradient(name, function, args, arguments):
 def array_ufunc(ufunc, method, inputs, arguments):
     """Serve `Tensor.__array_ufunc__`."""
     ours = _version_of(ufunc)
-    if method == "at":
-        raise TypeError(
-            f"numpy.{ufunc.__name__}.at changes an array in place: that cannot hold the derivative "
-            "of a tensor, and tensors are immutable. Sums of what belongs to the same index are "
-            "cytape.IndexedSlices(values, indices, shape).to_tensor(); or pass tensor.numpy() if "
-            "the derivative should stop here")
-    if arguments.get("out") is None:
-        if method == "__call__" and ours is not None:
+    if method == "__call__":
+        if ours is not None and arguments.get("out") is None:
             return ours(*inputs, **arguments)
-        if method == "reduce" and ufunc in _REDUCTIONS:
-            # A ufunc reduces along its first axis unless told otherwise.
-            axis = inputs[1] if len(inputs) > 1 else arguments.pop("axis", 0)
-            return _REDUCTIONS[ufunc](inputs[0], axis=axis, **arguments)
-        if method == "accumulate" and ufunc in _ACCUMULATIONS:
-            axis = inputs[1] if len(inputs) > 1 else arguments.pop("axis", 0)
-            return _ACCUMULATIONS[ufunc](inputs[0], axis=axis, **arguments)
-        if method == "outer" and ours is not None:
-            x, y = inputs
-            return ours(shaping.reshape(x, np.shape(x) + (1,) * np.ndim(y)), y, **arguments)
+    elif method == "at" or isinstance(ours, ElementwiseOp) and arguments.get("out") is None:
+        return ufunc_method(ours or ufunc, method, *inputs, **arguments)
     module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
     name = module + ufunc.__name__ + ("" if method == "__call__" else f".{method}")
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
@@ -246,3 +243,6 @@ install_methods(
     }
 )
 install_aggregate(sparse.aggregate_indexed_slices)
+install_conform(ufunc_method=ufunc_method)
+for _theirs, _ours in NUMPY_FUNCTIONS.items():
+    _with_members(_ours, _theirs)

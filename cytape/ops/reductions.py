@@ -146,8 +146,7 @@ def _squares(x):
 def masked_squares(a, axis, there, mean):
     """Sum the squares of deviations from the mean, of what a mask leaves, keeping the axes."""
     deviations = filled(a - mean, there, 0)
-    squares = _squares(deviations)
-    return sum(squares, axis, wide(squares.dtype), keepdims=True)
+    return sum(_squares(deviations), axis, keepdims=True)
 
 
 def as_kept(x, axis, keepdims):
@@ -404,13 +403,13 @@ std_op = general(
 def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
     """Return the variance of what `where` leaves, around a given mean."""
     a, mean = together(convert_to_tensor(a), as_operand(mean) if is_given(mean) else None)
-    a = astype(a, dtype or (a.dtype if a.dtype.kind in "fc" else np.float64))
-    there = mask_for(a, where) if is_given(where) else True
+    dtype = np.dtype(dtype or (a.dtype if a.dtype.kind in "fc" else np.float64))
+    a, there = astype(a, wide(dtype)), mask_for(a, where) if is_given(where) else True
     n = n_there(a, axis, there)
     if mean is None:
-        mean = masked_mean(a, axis, n, there, wide(a.dtype))
+        mean = masked_mean(a, axis, n, there)
     variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)
-    return astype(as_kept(variance, axis, keepdims), np.empty(0, a.dtype).real.dtype)
+    return astype(as_kept(variance, axis, keepdims), np.empty(0, dtype).real.dtype)
 
 
 def root_of_variance(variance):

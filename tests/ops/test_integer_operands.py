@@ -33,7 +33,9 @@ def extremes(dtype, shape):
 
 NEEDS_VALUES = {"polydiv"}  # which a graph has not yet
 # Differences of integers overflow, as NumPy's do, and sums of large ones cancel.
-OF_SMALL_INTEGERS = {"cov", "polyfit", "trapezoid"}
+OF_SMALL_INTEGERS = {
+    "LinearRecurrence", "cov", "nanstd around a mean", "polyfit", "std around a mean", "trapezoid",
+}  # fmt: skip
 
 
 def positions_of(spec, case):

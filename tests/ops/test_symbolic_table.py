@@ -44,7 +44,8 @@ HAS_VALUES_IN_SHAPE = {
 }
 # What has others whatever its inputs are.
 OF_VALUES = {
-    "BinCount", "LeastSquares", "Nonzero", "UniquePositions", "WeightedBinCount", "unique",
+    "BinCount", "LeastSquares", "Nonzero", "SlicesOfReduceAt", "UniquePositions",
+    "WeightedBinCount", "unique",
     "unique_values",
 }  # fmt: skip
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
@@ -43,6 +44,14 @@ def find(name):
     while name not in OPS and rooms_to_come:
         importlib.import_module(rooms_to_come.pop())
     return OPS.get(name)
+
+
+def _named(name):
+    """Return the op of a name, for pickle."""
+    op = find(name)
+    if op is None:
+        raise LookupError(f"no op is declared under the name {name!r}: declare it first")
+    return op
 
 
 def enter(op):
@@ -399,3 +408,6 @@ def nondifferentiable(
     return enter(
         GeneralOp(name, forward, saved_inputs=(), differentiable=False, shape_rule=shape_rule)
     )
+
+
+install_conform(named=_named)

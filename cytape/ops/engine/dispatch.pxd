@@ -40,6 +40,8 @@ cdef class Conforming:
     cdef public object getitem                               # of an index that holds symbols
     cdef public object structural_vjp                        # the vjp of ops that move numbers
     cdef public object deferred                              # gradients that only a run can tell
+    cdef public object ufunc_method                          # reduce and the others, of tensors
+    cdef public object named                                 # the op of a name
     cdef public Op broadcast_to_op, constant_op, index_add_op, sum_to_op, transpose_op
 
 cdef Conforming conform

@@ -17,6 +17,7 @@ cdef extern from "Python.h":
     int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
     void Py_LeaveRecursiveCall()
 
+from functools import partial
 from inspect import cleandoc
 
 import numpy as np
@@ -32,6 +33,9 @@ cdef class Conforming:
 
 
 conform = Conforming()
+UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
+UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
+                    "identity", "signature", "resolve_dtypes")
 cdef object float64 = np.float64
 cdef list weak_scalars = [None] * 32
 cdef uint64_t weak_bits[32]
@@ -136,6 +140,22 @@ cdef class Op(Operator):
 
     def __repr__(self):
         return f"<op {self.op_type.name}>"
+
+    def __getattr__(self, str name):
+        """What the ufunc has that it calls: its name, its numbers of operands, its methods."""
+        if isinstance(self.forward, np.ufunc):
+            if name in UFUNC_METHODS:
+                return partial(conform.ufunc_method, self, name)
+            if name in UFUNC_ATTRIBUTES:
+                return getattr(self.forward, name)
+        raise AttributeError(f"op {self.op_type.name!r} has no attribute {name!r}")
+
+    def __dir__(self):
+        names = [*UFUNC_METHODS, *UFUNC_ATTRIBUTES] if isinstance(self.forward, np.ufunc) else []
+        return [*object.__dir__(self), *names]
+
+    def __reduce__(self):
+        return conform.named, (self.op_type.name,)
 
     cdef object infer(self, list inputs, dict attrs):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")

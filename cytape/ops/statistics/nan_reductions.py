@@ -181,10 +181,11 @@ def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, given, mean, correc
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
+    a = astype(a, wide(a.dtype))
     n = n_there(a, axis, there := _there(a, given))
     _warn_if(n <= ddof, "Degrees of freedom <= 0 for slice.")
     if mean is _NoValue:
-        mean = masked_mean(a, axis, elementwise_where(n == 0, np.nan, n), there, wide(a.dtype))
+        mean = masked_mean(a, axis, elementwise_where(n == 0, np.nan, n), there)
     total = masked_squares(a, axis, there, mean)
     return total / elementwise_where(n <= ddof, np.nan, n - ddof)
 
