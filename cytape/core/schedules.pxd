@@ -9,6 +9,17 @@
 #
 # A. Griewank and A. Walther, "Algorithm 799: revolve", ACM Transactions on Mathematical Software
 # 26 (2000).
+#
+# Where nobody knows how many steps there will be, states are stored online: so that at any time the
+# steps until then could be reversed with as few repetitions of any of them as by the above. A
+# stored state has a level; one that is followed by a state of a higher level can be spared, and its
+# place is taken by the next. Where none can be, the present state is not stored and the next one is
+# of a higher level than it. Q. Wang, P. Moin and G. Iaccarino, "Minimal repetition dynamic
+# checkpointing algorithm for unsteady adjoint calculation", SIAM Journal on Scientific Computing
+# 31 (2009).
+#
+# Steps may be reversed in blocks of equal length, which then are the steps above. The length of a
+# block doubles, online, as the number of steps grows: every second state is forgotten.
 
 from libc.stdint cimport int64_t
 
@@ -27,6 +38,25 @@ cdef struct Reversal:
     int64_t n_kept, capacity, n_snapshots
     int64_t remaining     # steps that have not been reversed
     int stage
+
+cdef struct Stored:
+    int64_t step, slot    # step -1: nothing that is of use
+    int64_t level
+
+cdef struct Sweep:        # the first pass over the steps
+    int64_t next          # the step before which `stored_in` is to be asked; -1: no more
+    int64_t block         # steps
+    Stored* stored        # ascending; then those whose slots are the next to be written to
+    int64_t n_stored, n_slots, capacity
+    int64_t level         # of the present state
+    int64_t n_steps       # -1: unknown
+    int64_t n_snapshots, largest_block
+    int64_t n_bytes, state_bytes, residual_bytes   # n_snapshots 0: these say how many
+
+cdef int begin_sweep(Sweep* self, n_steps, states, nbytes, state_bytes, residual_bytes) except -1
+cdef int64_t stored_in(Sweep* self) noexcept nogil  # a slot for state `next`, or -1; -2: no memory
+cdef int64_t end_sweep(Sweep* self) noexcept nogil  # sorts; how many are of use
+cdef void forget_sweep(Sweep* self) noexcept nogil
 
 cdef void begin_reversal(Reversal* self, int64_t n_steps, int64_t n_snapshots) noexcept nogil
 cdef bint store(Reversal* self, int64_t state) noexcept nogil  # as first of all state 0

@@ -1,6 +1,6 @@
 cimport cython
-from libc.stdint cimport INT64_MAX
-from libc.stdlib cimport free, realloc
+from libc.stdint cimport INT64_MAX, uint64_t
+from libc.stdlib cimport free, qsort, realloc
 
 from enum import Enum
 from math import comb, isqrt
@@ -190,19 +190,210 @@ def blocks_and_snapshots(n_steps, states, nbytes, state_bytes, residual_bytes) -
         return 1, states
     n_steps, state, residual = max(n_steps, 1), max(state_bytes, 1), max(residual_bytes, 1)
     block = min(max(isqrt(n_steps * state // residual), 1), n_steps)
-    if nbytes is None:
-        return block, -(-n_steps // block)
+    if nbytes is not None:
+        check_budget(nbytes, state, residual)
+        # As few repetitions as can be; half of the memory for a block where not all states fit.
+        if state + n_steps * residual <= nbytes:
+            return n_steps, 1
+        if block * residual + -(-n_steps // block) * state > nbytes:
+            block = longest_block(nbytes, state, residual)
+    return block, snapshots_beside(block, n_steps, None, nbytes, state, residual)
+
+
+def snapshots_beside(block, n_steps, states, nbytes, state_bytes, residual_bytes) -> int:
+    """Return how many snapshots to keep where it is known how many steps are reversed together.
+
+    Parameters
+    ----------
+    block : int
+    n_steps, states, nbytes, state_bytes, residual_bytes : int or None
+        As for `blocks_and_snapshots`.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> snapshots_beside(64, 10_000, None, None, 8, 8)
+    157
+    >>> snapshots_beside(64, 10_000, None, 800, 8, 8)
+    36
+    """
+    n_blocks = max(-(-n_steps // block), 1)
+    if nbytes is not None:
+        state, residual = max(state_bytes, 1), max(residual_bytes, 1)
+        check_budget(nbytes, state, residual)
+        states = max((nbytes - block * residual) // state, 1)
+    return n_blocks if states is None else min(states, n_blocks)
+
+
+cdef int check_budget(nbytes, state, residual) except -1:
     if state + residual > nbytes:
         raise GraphError(
             f"the gradient of a loop needs {state + residual} bytes at the least, for one state "
             f"and what one iteration leaves: memory_budget is {nbytes}"
         )
-    # As few repetitions as can be; half of the memory for a block where not all states fit.
-    if state + n_steps * residual <= nbytes:
-        return n_steps, 1
-    if block * residual + -(-n_steps // block) * state > nbytes:
-        block = max(min(nbytes // 2, nbytes - state) // residual, 1)
-    return block, min((nbytes - block * residual) // state, -(-n_steps // block))
+    return 0
+
+
+cdef longest_block(nbytes, state, residual):
+    return max(min(nbytes // 2, nbytes - state) // residual, 1)
+
+
+@cython.final
+cdef class FirstPass:
+    """What a first pass over steps, whose number may be unknown, stores for their reversal.
+
+    Parameters
+    ----------
+    n_steps : int or None
+        None: it is unknown.
+    states, nbytes, state_bytes, residual_bytes : int or None
+        As for `blocks_and_snapshots`.
+
+    Examples
+    --------
+    >>> first_pass = FirstPass(None, 2, None, 8, 8)
+    >>> [first_pass.slot_for(step) for step in range(5)]
+    [0, 1, -1, 1, -1]
+    >>> first_pass.index()
+    [1, 0, 0, 3, 1]
+    """
+    cdef Sweep sweep
+
+    def __init__(self, n_steps, states, nbytes, state_bytes, residual_bytes):
+        begin_sweep(&self.sweep, n_steps, states, nbytes, state_bytes, residual_bytes)
+
+    def __dealloc__(self):
+        forget_sweep(&self.sweep)
+
+    def slot_for(self, int64_t step) -> int:
+        """Return the slot to store the state of the next step in, -1: it is not stored."""
+        if step != self.sweep.next:
+            return -1
+        cdef int64_t slot = stored_in(&self.sweep)
+        if slot == -2:
+            raise MemoryError()
+        return slot
+
+    def index(self) -> list:
+        """Return how many steps make a block; then each stored state and its slot, ascending."""
+        cdef int64_t i, n = end_sweep(&self.sweep)
+        cdef list index = [self.sweep.block]
+        for i in range(n):
+            index += [self.sweep.stored[i].step, self.sweep.stored[i].slot]
+        return index
+
+
+cdef int begin_sweep(Sweep* self, n_steps, states, nbytes, state_bytes, residual_bytes) except -1:
+    cdef object state = max(state_bytes, 1), residual = max(residual_bytes, 1), largest = 1
+    forget_sweep(self)
+    self.n_stored = self.n_slots = 0
+    self.block = 1
+    self.level = INT64_MAX    # of state 0: it is never spared
+    self.n_steps, self.next = (-1, 0) if n_steps is None else (n_steps, 0 if n_steps > 0 else -1)
+    if n_steps is not None:
+        self.block, states = blocks_and_snapshots(n_steps, states, nbytes, state, residual)
+    elif states is None:
+        largest = INT64_MAX // 4 if nbytes is None else longest_block(nbytes, state, residual)
+    self.n_snapshots = 0 if states is None else min(states, INT64_MAX)
+    self.largest_block = min(largest, INT64_MAX // 4)
+    self.n_bytes = -1 if nbytes is None else min(nbytes, INT64_MAX)
+    self.state_bytes, self.residual_bytes = min(state, INT64_MAX), min(residual, INT64_MAX)
+    return 0
+
+
+cdef void forget_sweep(Sweep* self) noexcept nogil:
+    free(self.stored)
+    self.stored = NULL
+    self.capacity = 0
+
+
+cdef int64_t stored_in(Sweep* self) noexcept nogil:
+    cdef int64_t step = self.next, remaining
+    self.next = step + self.block
+    if self.n_steps < 0:
+        if (self.n_stored == self.n_slots >= most_stored(self)
+                and not thin_out(self, step)):
+            return -1
+        return store_next(self, step)
+    # All the steps and a last one, which costs nothing to reverse: when the pass ends nobody knows
+    # the state that the last step starts from.
+    remaining = (self.n_steps - 1 - step) // self.block + 2
+    if self.n_slots + 1 < self.n_snapshots:
+        self.next = step + self.block * first_part(
+            remaining, min(self.n_snapshots - self.n_slots, remaining))
+    if self.n_slots + 1 == self.n_snapshots or self.next >= self.n_steps:
+        self.next = -1
+    return store_next(self, step)
+
+
+cdef int64_t most_stored(Sweep* self) noexcept nogil:
+    """How many states there may be; as many bytes as a block leaves while blocks can grow."""
+    cdef int64_t block = self.block, most = INT64_MAX
+    if self.n_snapshots:
+        return self.n_snapshots
+    if 2 * block <= self.largest_block:
+        block *= 2
+        most = product(block, self.residual_bytes, self.state_bytes)
+    if self.n_bytes >= 0:
+        most = min(most, (self.n_bytes - block * self.residual_bytes) // self.state_bytes)
+    return max(most, 1)
+
+
+cdef bint thin_out(Sweep* self, int64_t step) noexcept nogil:
+    """Have places for further states, if not the present one: then it is not stored."""
+    cdef int64_t i
+    if 2 * self.block > self.largest_block:
+        self.level += 1
+        while self.stored[self.n_stored - 1].level < self.level:
+            self.n_stored -= 1
+        return False
+    self.block *= 2
+    self.n_stored = (self.n_stored + 1) // 2
+    for i in range(self.n_stored):
+        self.stored[i], self.stored[2 * i] = self.stored[2 * i], self.stored[i]
+    for i in range(self.n_stored, self.n_slots):
+        self.stored[i].step = -1
+    self.next = step + (step % self.block or self.block)
+    return step % self.block == 0
+
+
+cdef int64_t store_next(Sweep* self, int64_t step) noexcept nogil:
+    """The slot of a state that is stored now; -2: there is no memory."""
+    cdef int64_t capacity = self.capacity
+    cdef void* memory
+    cdef Stored* stored
+    if self.n_stored == capacity:
+        capacity = 2 * capacity + 16
+        memory = realloc(self.stored, capacity * sizeof(Stored))
+        if memory == NULL:
+            return -2
+        self.stored, self.capacity = <Stored*>memory, capacity
+    stored = self.stored + self.n_stored
+    if self.n_stored == self.n_slots:
+        stored.slot = self.n_slots
+        self.n_slots += 1
+    stored.step, stored.level = step, self.level
+    self.n_stored += 1
+    self.level = 0
+    return stored.slot
+
+
+cdef int64_t end_sweep(Sweep* self) noexcept nogil:
+    cdef int64_t n = self.n_slots
+    self.next = -1
+    if n:
+        qsort(self.stored, n, sizeof(Stored), by_step)
+    while n and self.stored[n - 1].step < 0:
+        n -= 1
+    return n
+
+
+cdef int by_step(const void* x, const void* y) noexcept nogil:
+    cdef uint64_t first = (<Stored*>x).step, second = (<Stored*>y).step  # -1 is the greatest
+    return (first > second) - (first < second)
 
 
 cdef int check(n_steps, n_snapshots) except -1:

@@ -14,29 +14,34 @@ from cytape.ops.engine.general_op cimport GeneralOp
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL
 from cytape.tensor.buffer cimport Buffer, new_buffer
-from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, malloc
+from cytape.tensor.spec cimport Spec
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.string cimport memcpy
 from numpy cimport NPY_INT64, npy_intp
 
 from .nested cimport (
     Piece, Port, contiguous, feed_port, fetch_port, give, nbytes_of, nested_code, new_frame,
     operand_spec, operands_of, row_bytes_of, rows_of, run_piece)
+from .stack_rows cimport fits
 
-from cytape.core.schedules import blocks_and_snapshots
+from cytape.core.schedules import blocks_and_snapshots, snapshots_beside
 from cytape.errors import GraphError
 
 cdef object graph_error = GraphError
-
-cdef extern from "Python.h":
-    Py_ssize_t PY_SSIZE_T_MAX
 
 cdef enum:
     ALIGNMENT = 16
 
 cdef struct Carried:         # a loop variable, or a gradient
     npy_intp offset, nbytes  # in its record
+    char* present            # of a loop variable: in a record, or a snapshot
+    Stack kept               # its snapshots
     Port into, into_reverse, out
+
+cdef struct Rows:            # an operand that is a stack
+    int operand
+    bint is_stack, is_last_use
+    npy_intp extent
 
 cdef struct Given:           # what is the same in all iterations, or slices of it are given
     Port port
@@ -55,8 +60,9 @@ cdef class CheckpointedOp(GeneralOp):
     Attributes of a call: `advance` and `reverse`, each a ConcreteFunction from a number of
     iterations and loop variables, for the latter also gradients and sums, to what becomes of these;
     `n_variables` and `n_gradients`; `advance_inputs` and `reverse_inputs`, the positions of what
-    each takes besides; `stacks`, which positions are of stacks; `residual_bytes`, how many an
-    iteration leaves; `checkpoints`, how many states and how many bytes may be kept.
+    each takes besides; `stacks`, which positions are of stacks; `snapshots`, those of stacks of
+    each loop variable, and of which states these are, if there are any; `residual_bytes`, how many
+    an iteration leaves; `checkpoints`, how many states and how many bytes may be kept.
     """
 
     def __cinit__(self, *_, **__):
@@ -92,6 +98,8 @@ cdef bint emit_checkpointed(Code code, int32_t node, Op op) except -1:
             code, row.first_output):
         return False
     program.note_given(code, symbols)
+    if not program.note_snapshots(code, symbols):
+        return False
     symbols = contiguous(code, node, symbols)
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         code.place_output(symbol)
@@ -110,6 +118,7 @@ cdef class CheckpointProgram(Subprogram):
     cdef int n_inputs
     cdef list carried_specs     # of loop variables, then of gradients
     cdef dict given             # per operand besides these: what `Given` says of it
+    cdef list snapshots         # what `Rows` says of them
 
     cdef bint suits(self, Code code, int32_t first_output) except -1:
         """Whether the bodies return what they are to be called with."""
@@ -123,6 +132,24 @@ cdef class CheckpointProgram(Subprogram):
                     or code.spec(first_output + i) is not spec):
                 return False
         return True
+
+    cdef bint note_snapshots(self, Code code, list symbols) except -1:
+        """Note where snapshots are; False: they are not of the loop variables."""
+        cdef tuple positions = self.attrs.get("snapshots", ())
+        cdef list specs = [*self.carried_specs[:self.attrs["n_variables"]], Spec.of((), "int64")]
+        cdef int32_t symbol
+        self.snapshots = []
+        for i, spec in zip(positions, specs):
+            symbol = symbols[i]
+            if rows_of(code, symbol) != (spec,):
+                return False
+            is_stack = code.layout.places[symbol].kind == STACKED
+            self.snapshots.append((
+                i, is_stack,
+                (code.layout.places[symbol].uses == 1 and positions.count(i) == 1
+                 and i not in self.given),
+                0 if is_stack else code.spec(symbol).dims[0]))
+        return len(positions) in (0, len(specs))
 
     cdef int note_given(self, Code code, list symbols) except -1:
         cdef int32_t symbol
@@ -163,6 +190,9 @@ cdef class CheckpointRunner(Runner):
     cdef int n_variables, n_gradients, n_given_to_advance, n_given
     cdef Carried* carried       # loop variables, then gradients
     cdef Given* given           # to the one that goes forward, then to the other
+    cdef Rows* snapshots        # ... and of what these are; NULL: there are none
+    cdef int64_t* index         # what that says; NULL: there is the first state alone
+    cdef int64_t n_first, n_rows    # how many it lists, how many rows there are
     cdef npy_intp state_bytes, gradient_bytes
     cdef Buffer memory          # two records of each
     cdef char* records[2]
@@ -174,6 +204,7 @@ cdef class CheckpointRunner(Runner):
         end_reversal(&self.schedule)
         release(self.carried)
         release(self.given)
+        release(self.snapshots)
 
     cdef int set_up(self, CheckpointProgram program) except -1:
         cdef int n = program.attrs["n_variables"], m = program.attrs["n_gradients"], i
@@ -189,6 +220,7 @@ cdef class CheckpointRunner(Runner):
         for i in range(n + m):
             carried = self.carried + i
             carried.nbytes = program.carried_specs[i].nbytes
+            carried.kept.data, carried.kept.capacity = NULL, 0
             feed_port(self.reverse_frame, &carried.into_reverse, 1 + i)
             if i < n:
                 feed_port(self.advance_frame, &carried.into, 1 + i)
@@ -204,6 +236,11 @@ cdef class CheckpointRunner(Runner):
         for i in range(2):
             self.records[i] = data + i * self.state_bytes
             self.gradients[i] = data + 2 * self.state_bytes + i * self.gradient_bytes
+        if program.snapshots:
+            resize(<void**>&self.snapshots, n + 1, sizeof(Rows))
+        for i, rows in enumerate(program.snapshots):
+            (self.snapshots[i].operand, self.snapshots[i].is_stack, self.snapshots[i].is_last_use,
+             self.snapshots[i].extent) = rows
         self.n_given_to_advance = <int>len(program.attrs["advance_inputs"])
         self.n_given = self.n_given_to_advance + <int>len(program.attrs["reverse_inputs"])
         resize(<void**>&self.given, self.n_given + 1, sizeof(Given))
@@ -222,52 +259,110 @@ cdef class CheckpointRunner(Runner):
         return 0
 
     cdef int run(self, char** data) noexcept nogil:
-        cdef char* snapshots = NULL
-        cdef int failed = NO_MEMORY
-        self.n_steps = (<int64_t*>data[0])[0]
-        if divided(self):
+        cdef int failed, i
+        self.n_steps = max((<int64_t*>data[0])[0], 0)
+        failed = self.find_snapshots(data)
+        if failed or divided(self):
             return INTERRUPTED
-        if self.n_snapshots <= PY_SSIZE_T_MAX // max(self.state_bytes, 1):
-            snapshots = <char*>malloc(max(self.n_snapshots * self.state_bytes, 1))
         begin_reversal(&self.schedule, self.n_blocks, self.n_snapshots)
-        if snapshots != NULL and store(&self.schedule, 0):
-            failed = self.follow(data, snapshots)
+        failed = self.take_snapshots(data)
+        if not failed:
+            failed = self.follow(data)
         end_reversal(&self.schedule)
-        free(snapshots)
+        for i in range(self.n_variables):
+            clear_stacks(&self.carried[i].kept, 1)
         clear_stacks(self.advance.stacks, self.advance.n_stacks)
         clear_stacks(self.reverse.stacks, self.reverse.n_stacks)
         return failed
 
-    cdef int follow(self, char** data, char* snapshots) noexcept nogil:
+    cdef int find_snapshots(self, char** data) noexcept nogil:
+        """Read which states there are; INTERRUPTED if they are not those of such a loop."""
+        cdef int64_t i, n, block
+        cdef int64_t* index
+        self.index, self.n_first, self.n_rows = NULL, 1, 1
+        if self.snapshots == NULL or self.n_steps <= 0:
+            return 0
+        index = <int64_t*>rows_at(data, self.snapshots + self.n_variables, &n)
+        self.n_rows = INT64_MAX
+        for i in range(self.n_variables):
+            rows_at(data, self.snapshots + i, &block)
+            self.n_rows = min(self.n_rows, block)
+        if n < 3 or n % 2 == 0 or index[0] < 1 or index[1] != 0:
+            return no_such_snapshots()
+        for i in range(1, n, 2):
+            if (index[i] % index[0] or not 0 <= index[i] < self.n_steps
+                    or i > 1 and index[i] <= index[i - 2]
+                    or not 0 <= index[i + 1] < self.n_rows):
+                return no_such_snapshots()
+        self.index, self.n_first = index, n // 2
+        return 0
+
+    cdef int64_t row_of(self, int64_t k) noexcept nogil:
+        """Where the k-th snapshot is: one that there was, or a further one."""
+        if k >= self.n_first:
+            return self.n_rows + k - self.n_first
+        return 0 if self.index == NULL else self.index[2 + 2 * k]
+
+    cdef int take_snapshots(self, char** data) noexcept nogil:
+        """Have those that there are as one's own; else the first state."""
+        cdef Carried* carried
+        cdef Stack* stack
+        cdef char* rows
+        cdef int64_t i, n
+        for i in range(self.n_variables):
+            carried = self.carried + i
+            rows, n = data[1 + i], 1
+            if self.index != NULL:
+                rows = rows_at(data, self.snapshots + i, &n)
+                stack = <Stack*>data[self.snapshots[i].operand]
+                if (self.snapshots[i].is_stack and self.snapshots[i].is_last_use
+                        and stack.capacity and not self.careful):
+                    carried.kept = stack[0]
+                    stack.data, stack.count, stack.capacity = NULL, 0, 0
+                    continue
+            if not fits(&carried.kept, n, carried.nbytes):
+                return NO_MEMORY
+            memcpy(carried.kept.data, rows, n * carried.nbytes)
+        for i in range(self.n_first):
+            n = 0 if self.index == NULL else self.index[1 + 2 * i] // self.block
+            if not store(&self.schedule, n):
+                return NO_MEMORY
+        return 0
+
+    cdef int follow(self, char** data) noexcept nogil:
         """Do what the schedule says."""
-        cdef char* present = snapshots
-        cdef int64_t effort = 0
+        cdef int64_t effort = 0, row
         cdef int i, kind, failed = 0
         cdef int turn = 0, turn_of_gradients = 0
         cdef Reversal* schedule = &self.schedule
         cdef Carried* carried
-        for i in range(self.n_variables + self.n_gradients):
+        for i in range(self.n_variables, self.n_variables + self.n_gradients):
             carried = self.carried + i
-            memcpy((snapshots if i < self.n_variables else self.gradients[0]) + carried.offset,
-                   data[1 + i], carried.nbytes)
+            memcpy(self.gradients[0] + carried.offset, data[1 + i], carried.nbytes)
         for i in range(self.n_given):
             if not self.given[i].is_sliced:
                 give(&self.given[i].port, data[self.given[i].operand])
         while not failed:
             kind = next_action(schedule)
+            row = self.row_of(schedule.n_kept - 1)
             if kind == RESTORE:
-                present = snapshots + (schedule.n_kept - 1) * self.state_bytes
+                for i in range(self.n_variables):
+                    carried = self.carried + i
+                    carried.present = carried.kept.data + row * carried.nbytes
             elif kind == STORE:
-                memcpy(snapshots + (schedule.n_kept - 1) * self.state_bytes, present,
-                       self.state_bytes)
+                for i in range(self.n_variables):
+                    carried = self.carried + i
+                    if not fits(&carried.kept, row + 1, carried.nbytes):
+                        return NO_MEMORY
+                    memcpy(carried.kept.data + row * carried.nbytes, carried.present,
+                           carried.nbytes)
             elif kind == ADVANCE:
-                failed = self.go_forward(data, present, self.records[turn])
-                present = self.records[turn]
+                failed = self.go_forward(data, self.records[turn])
                 turn = 1 - turn
                 if not failed:
                     failed = spend_without_gil(&effort, self.advance.effort)
             elif kind == REVERSE:
-                failed = self.go_back(data, present, turn_of_gradients)
+                failed = self.go_back(data, turn_of_gradients)
                 turn_of_gradients = 1 - turn_of_gradients
                 if not failed:
                     failed = spend_without_gil(&effort, self.reverse.effort)
@@ -283,7 +378,7 @@ cdef class CheckpointRunner(Runner):
                    self.gradients[turn_of_gradients] + carried.offset, carried.nbytes)
         return 0
 
-    cdef int go_forward(self, char** data, char* present, char* next) noexcept nogil:
+    cdef int go_forward(self, char** data, char* next) noexcept nogil:
         cdef int64_t first = self.schedule.step * self.block
         cdef int64_t n = min(self.schedule.end * self.block, self.n_steps) - first
         cdef Carried* carried
@@ -291,14 +386,15 @@ cdef class CheckpointRunner(Runner):
         give(&self.advance_limit, <char*>&n)
         for i in range(self.n_variables):
             carried = self.carried + i
-            give(&carried.into, present + carried.offset)
+            give(&carried.into, carried.present)
             give(&carried.out, next + carried.offset)
+            carried.present = next + carried.offset
         for i in range(self.n_given_to_advance):
             if self.given[i].is_sliced and not give_rows(&self.given[i], data, first, n):
                 return no_such_rows()
         return run_piece(&self.advance)
 
-    cdef int go_back(self, char** data, char* present, int turn) noexcept nogil:
+    cdef int go_back(self, char** data, int turn) noexcept nogil:
         cdef int64_t first = self.schedule.step * self.block
         cdef int64_t n = min(first + self.block, self.n_steps) - first
         cdef Carried* carried
@@ -306,7 +402,7 @@ cdef class CheckpointRunner(Runner):
         give(&self.reverse_limit, <char*>&n)
         for i in range(self.n_variables):
             carried = self.carried + i
-            give(&carried.into_reverse, present + carried.offset)
+            give(&carried.into_reverse, carried.present)
         for i in range(self.n_variables, self.n_variables + self.n_gradients):
             carried = self.carried + i
             give(&carried.into_reverse, self.gradients[turn] + carried.offset)
@@ -328,12 +424,30 @@ cdef int divide(CheckpointRunner runner) except -1:
     """Divide the iterations into blocks; say how many states to keep."""
     cdef dict attrs = runner.program.attrs
     states, nbytes = attrs["checkpoints"]
-    block, n_snapshots = blocks_and_snapshots(
-        runner.n_steps, states, nbytes, runner.state_bytes, attrs["residual_bytes"])
-    runner.block = block
+    state_bytes = sum([spec.nbytes for spec in runner.program.carried_specs[:runner.n_variables]])
+    given = runner.n_steps, states, nbytes, state_bytes, attrs["residual_bytes"]
+    if runner.index == NULL:
+        runner.block, n_snapshots = blocks_and_snapshots(*given)
+    else:
+        runner.block = runner.index[0]
+        n_snapshots = snapshots_beside(runner.block, *given)
     runner.n_blocks = (runner.n_steps + runner.block - 1) // runner.block
-    runner.n_snapshots = min(n_snapshots, max(runner.n_blocks, 1))
+    runner.n_snapshots = max(min(n_snapshots, runner.n_blocks), runner.n_first)
     return 0
+
+
+cdef char* rows_at(char** data, const Rows* rows, int64_t* n) noexcept nogil:
+    """The rows of a stack, and how many there are."""
+    if not rows.is_stack:
+        n[0] = rows.extent
+        return data[rows.operand]
+    n[0] = (<Stack*>data[rows.operand]).count
+    return (<Stack*>data[rows.operand]).data
+
+
+cdef int no_such_snapshots() noexcept with gil:
+    PyErr_SetString(graph_error, b"the snapshots are not those of a loop of so many iterations")
+    return INTERRUPTED
 
 
 cdef bint give_rows(Given* given, char** data, int64_t first, int64_t n) noexcept nogil:

@@ -1,23 +1,34 @@
 """The gradient of a loop that keeps some of its states, and computes the others once more.
 
-When the gradient is asked for it is known how many iterations there were, also of a loop with a
-condition. So the loop itself keeps nothing; its gradient is an op that goes forward once more, over
-blocks of iterations, by a schedule of `core.schedules`, and back through one block after
-the other as the gradient of a loop does that keeps what every iteration leaves.
+There are two ops. One goes forward once more and stores some states, the snapshots. Where it stands
+in one graph with the loop that is differentiated, that loop stores them when the graph is
+optimised: online if nobody knows how many iterations there will be. The other goes forward from
+snapshots, over blocks of iterations, by a schedule of `core.schedules`, and back through one block
+after the other as the gradient of a loop does that keeps what every iteration leaves. Where shapes
+are unknown nothing is stored: then it starts from the start values.
 
 The derivatives of that op are those of the gradient that keeps everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cytape.core.schedules import Kind, blocks_and_snapshots, reversal
+from cytape.core.schedules import Kind, blocks_and_snapshots, reversal, snapshots_beside
 from cytape.graph.control.checkpoint_program import CheckpointedOp
-from cytape.graph.tracing.bodies import Operands, closed, dense, inlined, like, zeros
+from cytape.graph.tracing.bodies import (
+    Operands,
+    closed,
+    dense,
+    inlined,
+    like,
+    with_outputs,
+    zeros,
+)
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
@@ -46,7 +57,6 @@ class Checkpoints(NamedTuple):
 
 def checkpointed_gradients(
     loop: Any,
-    call: Callable[[Tensor, list[Tensor], list[Tensor], list[Tensor]], list[Tensor]],
     checkpoints: Checkpoints,
     finals: Sequence[Any],
     gradients: Sequence[Tensor | None],
@@ -58,9 +68,6 @@ def checkpointed_gradients(
     ----------
     loop : Loop
         Its limit is how many iterations there were, and it has no condition.
-    call : callable
-        Calls such a loop, with a limit, loop variables, stacks and what is the same in all
-        iterations; returns the loop variables.
     checkpoints : Checkpoints
     finals : sequence of Tensor
         The loop variables after the last iteration.
@@ -84,7 +91,8 @@ def checkpointed_gradients(
             inputs = like(graph, source, loop.body.input_symbols)
             variables, same = inputs[:n], inputs[n + len(loop.stacks) :]
             stacks = [_stack_of(graph, x) for x in inputs[n : n + len(loop.stacks)]]
-            results: list[Any] = call(limit, variables, stacks, same)
+            results: list[Any] = replace(
+                loop, limit=limit, variables=variables, stacks=stacks, same=same).call()[1 : 1 + n]
             moving: list[Tensor] = []
             found: list[int] = []
             if suffix == "grad":
@@ -110,12 +118,15 @@ def checkpointed_gradients(
     operands = Operands(())
     start += [zeros(loop.same[i]) for i in found]
     operands.tensors = [loop.limit, *loop.variables, *start]
+    residual_bytes = _residual_bytes(reverse)
     attrs = {
         "advance": advance, "reverse": reverse, "n_variables": n, "n_gradients": len(start),
         "advance_inputs": operands.positions(passed),
         "reverse_inputs": operands.positions(passed_back),
         "stacks": operands.positions(loop.stacks),
-        "residual_bytes": _residual_bytes(reverse), "checkpoints": tuple(checkpoints),
+        "snapshots": operands.positions(
+            _snapshots(loop, (*checkpoints, residual_bytes))),
+        "residual_bytes": residual_bytes, "checkpoints": tuple(checkpoints),
     }
     for block in (advance, reverse):
         block.release_captures()
@@ -123,6 +134,16 @@ def checkpointed_gradients(
     by_argument = dict(zip([*carried, *[n + i for i in found]],
                            _listed(gradients_found), strict=True))
     return [by_argument.get(i) for i in (*range(n), *[n + i for i in wanted])]
+
+
+def _snapshots(loop: Any, snapshots: tuple) -> list[Tensor]:
+    """Return stacks of loop variables, and which states these are of; nothing if shapes differ."""
+    body, n = loop.body, len(loop.variables)
+    if not all(body.graph.spec_of(symbol).known for symbol in body.input_symbols[:n]):
+        return []
+    if len(body.output_symbols) > n:
+        body = with_outputs(body, map(body.graph.tensor_at, body.output_symbols[:n]))
+    return replace(loop, body=body, ragged_kept=(), snapshots=snapshots).call()[1 + n :]
 
 
 def final_seeds(
@@ -169,12 +190,20 @@ def _forward(
     stacks: tuple[int, ...],
     residual_bytes: int,
     checkpoints: tuple,
+    snapshots: tuple[int, ...] = (),
 ) -> list[Any]:
     n_steps, state = int(arrays[0]), list(arrays[1 : 1 + n_variables])
     gradients = list(arrays[1 + n_variables : 1 + n_variables + n_gradients])
     states, nbytes = checkpoints
-    block, n_snapshots = blocks_and_snapshots(
-        n_steps, states, nbytes, sum(x.nbytes for x in state), residual_bytes)
+    given = n_steps, states, nbytes, sum(x.nbytes for x in state), residual_bytes
+    kept = {0: state}
+    if snapshots and n_steps:
+        *rows, (block, *index) = [arrays[i] for i in snapshots]
+        block, n_snapshots = int(block), snapshots_beside(int(block), *given)
+        kept = {int(step) // block: [row[slot] for row in rows]
+                for step, slot in zip(index[::2], index[1::2], strict=True)}
+    else:
+        block, n_snapshots = blocks_and_snapshots(*given)
     n_blocks = -(-n_steps // block)
 
     def run(function: ConcreteFunction, moving: list, places: tuple, first: int, last: int) -> list:
@@ -184,16 +213,15 @@ def _forward(
             np.asarray(stop - start, np.int64), *moving,
             *[arrays[i][start:stop] if i in stacks else arrays[i] for i in places]])
 
-    snapshots = {0: state}
-    for kind, step, stop in reversal([0], n_blocks, n_snapshots):
+    for kind, step, stop in reversal(list(kept), n_blocks, n_snapshots):
         if kind is Kind.RESTORE:
-            state = snapshots[step]
+            state = kept[step]
         elif kind is Kind.ADVANCE:
             state = run(advance, state, advance_inputs, step, stop)
         elif kind is Kind.STORE:
-            snapshots[step] = state
+            kept[step] = state
         elif kind is Kind.FREE:
-            del snapshots[step]
+            del kept[step]
         else:
             gradients = run(reverse, state + gradients, reverse_inputs, step, step + 1)
     return [x.numpy() if isinstance(x, Tensor) else np.array(x) for x in gradients]
@@ -205,10 +233,14 @@ def _shape_rule(*specs: Spec, reverse: ConcreteFunction, **_: Any) -> list[Spec]
 
 
 class _Plain:
-    """The same gradient, of all iterations at once, built in a graph of its own."""
+    """The same gradient, of all iterations at once, built in a graph of its own.
+
+    It takes the inputs but for the snapshots, the last ones.
+    """
 
     def __init__(self, op: Any) -> None:
-        self.inputs = list(map(convert_to_tensor, op.inputs))
+        n_inputs = len(op.inputs) - len(op.attrs.get("snapshots", ()))
+        self.inputs = list(map(convert_to_tensor, op.inputs[:n_inputs]))
         self.trainable = [x.spec.trainable for x in self.inputs]
         attrs = op.attrs
         reverse, n_first = attrs["reverse"], 1 + attrs["n_variables"] + attrs["n_gradients"]
@@ -250,13 +282,13 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
                 plain.graph, plain.symbols([plain.outputs[i] for i in reached]),
                 plain.symbols([plain.arguments[i] for i in wanted]), seeds)
     by_input = dict(zip(wanted, plain.call(seeds, actual, found), strict=True))
-    return [by_input.get(i) for i in range(len(plain.inputs))]
+    return [by_input.get(i) for i in range(len(op.inputs))]
 
 
 def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     with unrecorded():
         plain = _Plain(op)
-        moving = [i for i, tangent in enumerate(tangents) if tangent is not None]
+        moving = [i for i, _ in enumerate(plain.inputs) if tangents[i] is not None]
         actual = [convert_to_tensor(tangents[i]) for i in moving]
         with plain.building():
             directions = plain.take(actual)

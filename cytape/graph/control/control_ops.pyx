@@ -11,6 +11,7 @@ from .loop_program cimport emit_loop
 
 import numpy as np
 
+from cytape.core.schedules import FirstPass
 from cytape.errors import GraphError
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
@@ -46,6 +47,10 @@ cdef class LoopOp(ValueOp):
     Attributes of a call: `body` and `condition`, each a ConcreteFunction (no condition: None);
     `n_variables` and `n_stacks`; `body_inputs` and `condition_inputs`, the positions of what each
     takes besides; `reverse`, whether the slices are taken and stacked from the last to the first.
+
+    With `snapshots`, how many states and how many bytes it may keep, and how many an iteration
+    leaves for its gradient, there are more outputs: stacks of some values of each loop variable,
+    and which these are, see `core.schedules.FirstPass.index`.
     """
 
     def __cinit__(self, *_, **__):
@@ -77,6 +82,7 @@ cdef class LoopOp(ValueOp):
         cdef list same = [values[i] for i in attrs["body_inputs"]]
         cdef list same_for_condition = [values[i] for i in attrs["condition_inputs"]]
         cdef list kept = []
+        snapshots = Snapshots(limit, **attrs)
         if attrs["condition"] is not None:
             condition = attrs["condition"].executable
             condition.at_once = True
@@ -85,6 +91,8 @@ cdef class LoopOp(ValueOp):
             if condition is not None and not is_true(
                     condition.run_values(variables + same_for_condition)[0]):
                 break
+            if snapshots.has_slot_for(count):
+                snapshots.store([array_of(value) for value in variables])
             place = limit - 1 - count if reverse else count
             results = body.run_values(
                 variables + [value_of_array(part[place]) for part in slices] + same)
@@ -99,7 +107,7 @@ cdef class LoopOp(ValueOp):
         specs = [body.subgraph.graph.spec_of(symbol) for symbol in body.subgraph.fetches[n:]]
         return [value_of_array(np.asarray(count, np.int64)), *variables,
                 *[value_of_array(array) for array in kept_arrays(
-                    kept, specs, attrs["ragged_kept"])]]
+                    kept, specs, attrs["ragged_kept"]) + snapshots.arrays()]]
 
 
 cdef Plan plan_of_call(SymbolicGraph graph, int32_t node, tuple specs):
@@ -146,6 +154,44 @@ class Slices:
         if self.ends is None:
             return self.stack[place, ...]
         return self.stack[self.ends[place - 1] if place else 0:self.ends[place]]
+
+
+class Snapshots:
+    """States of a loop that are stored for its gradient, if any are.
+
+    Parameters
+    ----------
+    limit : int
+    body, condition, n_variables, snapshots : object
+        Attributes of a call of `LoopOp`.
+    """
+
+    def __init__(self, limit, *, body, condition, n_variables, snapshots=None, **_):
+        self.specs = [body.graph.spec_of(symbol) for symbol in body.input_symbols[:n_variables]]
+        self.first_pass, self.states = None, {}
+        if snapshots is not None:
+            states, nbytes, residual_bytes = snapshots
+            self.first_pass = FirstPass(
+                limit if condition is None else None, states, nbytes,
+                sum([spec.nbytes for spec in self.specs]), residual_bytes)
+
+    def has_slot_for(self, step):
+        """Return whether to store the state of the next step."""
+        self.slot = -1 if self.first_pass is None else self.first_pass.slot_for(step)
+        return self.slot >= 0
+
+    def store(self, state):
+        """Store it: arrays."""
+        self.states[self.slot] = state
+
+    def arrays(self):
+        """Return stacks of each loop variable, and which states these are of."""
+        if self.first_pass is None:
+            return []
+        states = [self.states[slot] for slot in range(len(self.states))]
+        return [*[stacked([state[i] for state in states], spec)
+                  for i, spec in enumerate(self.specs)],
+                np.array(self.first_pass.index(), np.int64)]
 
 
 def kept_arrays(rows, specs, ragged):

@@ -2,6 +2,7 @@ cimport cython
 from cpython.exc cimport PyErr_SetString
 from cytape.core.interrupts cimport INTERRUPTED, NO_MEMORY, spend_without_gil
 from cytape.core.memory cimport release, resize
+from cytape.core.schedules cimport Sweep, begin_sweep, forget_sweep, stored_in
 from cytape.graph.passes.rewriting cimport RewrittenGraph, set_spec
 from cytape.graph.run.executor cimport Frame
 from cytape.graph.run.instructions cimport CONTROL, Runner, Subprogram
@@ -17,7 +18,8 @@ from numpy cimport NPY_INT64, npy_intp
 from .nested cimport (
     Piece, Port, contiguous, feed_port, fetch_port, give, is_predicate, nbytes_of, nested_code,
     new_frame, operand_spec, operands_of, row_bytes_of, row_spec, run_piece)
-from .stack_rows cimport RowsRead, RowsWritten, fits, give_back, give_row
+from .stack_rows cimport (
+    RowsRead, RowsWritten, append, fits, give_back, give_row, list_stored)
 
 from cytape.errors import GraphError
 
@@ -124,6 +126,10 @@ cdef class LoopProgram(Subprogram):
                 return False
             self.output_specs.append(
                 symbolic_spec((None, *list(spec.shape)[is_ragged:]), spec.dtype))
+        if self.attrs.get("snapshots") is not None:
+            self.output_specs += [
+                symbolic_spec((None, *spec.shape), spec.dtype) for spec in self.variable_specs]
+            self.output_specs.append(symbolic_spec((None,), "int64"))
         for i, spec in enumerate(self.output_specs):
             found = code.spec(first_output + 1 + i)
             if found is not spec and found.shape != spec.shape and (
@@ -182,7 +188,7 @@ cdef class LoopProgram(Subprogram):
 cdef class LoopRunner(Runner):
     cdef Frame body_frame, condition_frame
     cdef Piece body, condition
-    cdef bint has_condition, is_reverse
+    cdef bint has_condition, is_reverse, stores
     cdef char goes_on
     cdef Buffer memory                    # of the variables
     cdef int n_inputs, n_variables, n_read, n_written, n_same, n_in_condition
@@ -190,8 +196,11 @@ cdef class LoopRunner(Runner):
     cdef RowsRead* read
     cdef RowsWritten* written
     cdef Same* same                       # of the body, then of the condition
+    cdef tuple snapshots                  # what `begin_sweep` is told after the limit
+    cdef Sweep sweep
 
     def __dealloc__(self):
+        forget_sweep(&self.sweep)
         release(self.variables)
         release(self.read)
         release(self.written)
@@ -223,6 +232,13 @@ cdef class LoopRunner(Runner):
             feed_port(frame, &self.same[i].port, first + i)
             self.same[i].operand = attrs["body_inputs"][i]
         self.set_up_variables(program)
+        self.sweep.next = -1
+        self.stores = attrs.get("snapshots") is not None
+        if self.stores:
+            states, nbytes, residual_bytes = attrs["snapshots"]
+            self.snapshots = (
+                states, nbytes, sum([spec.nbytes for spec in program.variable_specs]),
+                residual_bytes)
         if not self.has_condition:
             return 0
         self.condition_frame = frame = new_frame(program.condition, &self.condition)
@@ -314,12 +330,16 @@ cdef class LoopRunner(Runner):
                 failed = run_piece(&self.condition)
                 if failed or not self.goes_on:
                     break
+            if count == self.sweep.next:
+                failed = self.store_state(data)
+                if failed:
+                    break
             failed = self.run_body(data, limit - 1 - count if self.is_reverse else count)
             count += 1
             if not failed:
                 failed = spend_without_gil(&effort, self.body.effort)
         if not failed:
-            self.finish(data, count)
+            failed = self.finish(data, count)
         for i in range(self.n_read if not self.careful else 0):
             if self.read[i].is_stack and self.read[i].is_last_use:
                 clear_stacks(<Stack*>data[self.read[i].operand], 1)
@@ -360,6 +380,20 @@ cdef class LoopRunner(Runner):
                     and limit * written.row_bytes <= PREALLOCATED) and not fits(
                         stack, max(limit, 0), written.row_bytes):
                 return NO_MEMORY
+        return sweep_begun(self, limit) if self.stores else 0
+
+    cdef int store_state(self, char** data) noexcept nogil:
+        cdef int64_t slot = stored_in(&self.sweep)
+        cdef int first = self.n_inputs + 1 + self.n_variables + self.n_written, i
+        cdef Variable* variable
+        cdef Stack* stack
+        if slot == -2:
+            return NO_MEMORY
+        for i in range(self.n_variables if slot >= 0 else 0):
+            variable, stack = self.variables + i, <Stack*>data[first + i]
+            if not fits(stack, slot + 1, variable.nbytes):
+                return NO_MEMORY
+            memcpy(stack.data + slot * variable.nbytes, variable.present, variable.nbytes)
         return 0
 
     cdef int run_body(self, char** data, int64_t place) noexcept nogil:
@@ -412,7 +446,7 @@ cdef class LoopRunner(Runner):
                 variable.next = variables[variable.spare].told
                 give(&variable.out, variable.next)
 
-    cdef void finish(self, char** data, int64_t count) noexcept nogil:
+    cdef int finish(self, char** data, int64_t count) noexcept nogil:
         cdef int n_inputs = self.n_inputs
         cdef Stack* stack
         cdef int i
@@ -426,6 +460,26 @@ cdef class LoopRunner(Runner):
             if self.written[i].port.is_stack:
                 stack = <Stack*>data[self.written[i].lengths]
             stack.count = count
+        if self.stores:
+            data += n_inputs + 1 + self.n_variables + self.n_written
+            for i in range(self.n_variables):
+                (<Stack*>data[i]).count = self.sweep.n_slots
+            if not list_stored(&self.sweep, <Stack*>data[self.n_variables]):
+                return NO_MEMORY
+        return 0
+
+
+ctypedef int (*quiet_t)(LoopRunner, int64_t) noexcept  # whoever calls it passes the error on
+
+
+cdef int sweep_begun(LoopRunner runner, int64_t limit) noexcept with gil:
+    return INTERRUPTED if (<quiet_t>begin_to_store)(runner, limit) else 0
+
+
+cdef int begin_to_store(LoopRunner runner, int64_t limit) except -1:
+    cdef object n_steps = None if runner.has_condition else max(limit, 0)
+    states, nbytes, state_bytes, residual_bytes = runner.snapshots
+    return begin_sweep(&runner.sweep, n_steps, states, nbytes, state_bytes, residual_bytes)
 
 
 cdef inline npy_intp in_lines(npy_intp nbytes) noexcept:
@@ -435,18 +489,3 @@ cdef inline npy_intp in_lines(npy_intp nbytes) noexcept:
 cdef int no_such_row() noexcept with gil:
     PyErr_SetString(graph_error, b"a loop takes more slices of a stack than there are")
     return INTERRUPTED
-
-
-cdef bint append(RowsWritten* written, char** data, int64_t place) noexcept nogil:
-    """Add the rows that an inner loop left; False: there is no memory."""
-    cdef Stack* rows = <Stack*>written.port.slot
-    cdef Stack* stack = <Stack*>data[written.operand]
-    cdef Stack* lengths = <Stack*>data[written.lengths]
-    if not fits(lengths, place + 1, 8) or not fits(
-            stack, stack.count + rows.count, written.row_bytes):
-        return False
-    memcpy(stack.data + stack.count * written.row_bytes, rows.data,
-           rows.count * written.row_bytes)
-    stack.count += rows.count
-    (<int64_t*>lengths.data)[place] = rows.count
-    return True

@@ -24,7 +24,7 @@ from cytape.graph.control.checkpointed_loops import (
     final_seeds,
 )
 from cytape.graph.control.checks import LoopAttributes, check_loop, is_ragged
-from cytape.graph.control.control_ops import LoopOp, kept_arrays, slices_of
+from cytape.graph.control.control_ops import LoopOp, Snapshots, kept_arrays, slices_of
 from cytape.graph.control.residuals import (
     can_be_stacked,
     extracted,
@@ -92,6 +92,8 @@ class Loop:
         The variables that the functions change. None: every call counts for its results alone.
     checkpoints : Checkpoints or None
         How much of it the gradient may keep. None: all that it reads.
+    snapshots : tuple or None
+        What to store of its states, see `LoopOp`; None: nothing.
     """
 
     body: ConcreteFunction
@@ -106,11 +108,12 @@ class Loop:
     reverse: bool = False
     assigned: tuple[Variable, ...] | None = None
     checkpoints: Checkpoints | None = None
+    snapshots: tuple | None = None
 
     def call(self) -> list[Tensor]:
         """Run it; return how many iterations there were, the loop variables, stacks and lengths.
 
-        There are lengths for each ragged stack that is made.
+        There are lengths for each ragged stack that is made; then there is what is stored.
         """
         operands = Operands(())
         ragged = sorted(self.lengths)
@@ -127,6 +130,8 @@ class Loop:
         for function in (self.body, self.condition):
             if function is not None:
                 function.release_captures()
+        if self.snapshots is not None:
+            return snapshots_op(*operands.tensors, **attrs, snapshots=self.snapshots)
         if self.assigned is None:
             return loop_op(*operands.tensors, **attrs)
         return stateful_loop_op(*operands.tensors, **attrs, assigned=self.assigned)
@@ -182,10 +187,13 @@ def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
     same = [arrays[i] for i in call.body_inputs]
     same_for_condition = [arrays[i] for i in call.condition_inputs]
     count, kept = 0, []
+    snapshots = Snapshots(limit, **attrs)
     while count < limit and (
         condition is None
         or computed(condition, _leading(condition, variables, same_for_condition))[0]
     ):
+        if snapshots.has_slot_for(count):
+            snapshots.store(list(map(np.asarray, variables)))
         place = limit - 1 - count if call.reverse else count
         results = computed(body, [*variables, *[part[place] for part in slices], *same])
         variables = results[:n]
@@ -194,7 +202,8 @@ def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
     if call.reverse:
         kept.reverse()
     specs = [body.graph.spec_of(symbol) for symbol in body.output_symbols[n:]]
-    return [np.asarray(count, np.int64), *variables, *kept_arrays(kept, specs, call.ragged_kept)]
+    return [np.asarray(count, np.int64), *variables, *kept_arrays(kept, specs, call.ragged_kept),
+            *snapshots.arrays()]
 
 
 def _leading(condition: ConcreteFunction, variables: list, same: list) -> list:
@@ -212,12 +221,12 @@ def _shape_rule(*specs: Spec, **attrs: Any) -> list[Spec]:
         if shape is not None:
             shape = (None, *tuple(shape)[1 if i in call.ragged_kept else 0 :])
         stacks.append(symbolic_spec(shape, spec.dtype))
-    return [
-        Spec.of((), np.int64),
-        *[_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]],
-        *stacks,
-        *[symbolic_spec((None,), np.int64) for _ in call.ragged_kept],
-    ]
+    own = [_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]]
+    stored = [] if call.snapshots is None else [
+        *[symbolic_spec((None, *tuple(spec.shape)), spec.dtype) for spec in own],
+        symbolic_spec((None,), np.int64)]
+    lengths = [symbolic_spec((None,), np.int64) for _ in call.ragged_kept]
+    return [Spec.of((), np.int64), *own, *stacks, *lengths, *stored]
 
 
 def _own_spec(spec: Spec) -> Spec:
@@ -409,14 +418,8 @@ def _checkpointed_vjp(
     wanted: Sequence[int],
 ) -> list[Tensor | None]:
     n, first_same = len(loop.variables), len(loop.variables) + len(loop.stacks)
-
-    def call(limit: Tensor, variables: list, stacks: list, same: list) -> list[Tensor]:
-        return Loop(loop.body, limit, variables, stacks, same,
-                    ragged_kept=loop.ragged_kept).call()[1 : 1 + n]
-
     found = checkpointed_gradients(
-        loop, call, Checkpoints(*op.attrs["checkpoints"]), op.outputs[1 : 1 + n],
-        gradients[1 : 1 + n],
+        loop, Checkpoints(*op.attrs["checkpoints"]), op.outputs[1 : 1 + n], gradients[1 : 1 + n],
         [i - first_same for i in wanted])
     by_position: list[Tensor | None] = [None] * len(op.inputs)
     for i, gradient in zip([*range(n), *wanted], found, strict=True):
@@ -482,5 +485,7 @@ loop_op = enter(LoopOp("While", _forward, _vjp, _jvp, **_RULES))
 stateful_loop_op = enter(
     LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES))
 stateful_loop_op.stateful = True
+snapshots_op = enter(LoopOp(
+    "WhileSnapshots", _forward, saved_inputs=(), differentiable=False, shape_rule=_shape_rule))
 REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
     inputs, outputs, attrs, True).call()

@@ -4,7 +4,8 @@ The gradient of a body is built into one graph with the body. That graph is divi
 forward, to the next loop variables and the residuals; the other starts from these and the gradients
 that arrive. What is the same in all iterations is no residual, nor is what costs nothing to compute
 again. Loops and branches that the gradients of inner ones are made of, but that only go forward,
-belong to the first part: so each level goes forward once.
+belong to the first part: so each level goes forward once. But for loops that store snapshots: these
+are kept of the present iteration alone.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def _kinds(
         waits = any(kinds.get(other) == _BACKWARD for other in graph.control_inputs_of(node))
         if waits or op.stateful and node >= first_backward:
             kind = _BACKWARD
-        elif isinstance(op, (LoopOp, CondOp)) and kind <= _LATE:
+        elif isinstance(op, (LoopOp, CondOp)) and kind <= _LATE and op.differentiable:
             kind = _FORWARD
             _bring_forward(graph, kinds, producers)
         elif kind == _FORWARD and node >= first_backward:

@@ -1,9 +1,11 @@
 # The rows of stacks, as the body of a loop reads and writes them: one an iteration, or all those
 # that a loop in the body left, whose lengths then are another stack.
 
+from cytape.core.schedules cimport Sweep, end_sweep
 from cytape.graph.run.layout cimport Stack
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
+from libc.string cimport memcpy
 from numpy cimport npy_intp
 
 from .nested cimport Port, give
@@ -90,3 +92,32 @@ cdef inline void give_back(RowsRead* read, char** data, int64_t place) noexcept 
         memory = <char*>realloc(stack.data, nbytes)
         if memory != NULL:
             stack.data, stack.capacity = memory, nbytes
+
+
+cdef inline bint append(RowsWritten* written, char** data, int64_t place) noexcept nogil:
+    """Add the rows that an inner loop left; False: there is no memory."""
+    cdef Stack* rows = <Stack*>written.port.slot
+    cdef Stack* stack = <Stack*>data[written.operand]
+    cdef Stack* lengths = <Stack*>data[written.lengths]
+    if not fits(lengths, place + 1, 8) or not fits(
+            stack, stack.count + rows.count, written.row_bytes):
+        return False
+    memcpy(stack.data + stack.count * written.row_bytes, rows.data,
+           rows.count * written.row_bytes)
+    stack.count += rows.count
+    (<int64_t*>lengths.data)[place] = rows.count
+    return True
+
+
+cdef inline bint list_stored(Sweep* sweep, Stack* stack) noexcept nogil:
+    """Say which states a loop has stored; False: there is no memory."""
+    cdef int64_t n = end_sweep(sweep), i
+    cdef int64_t* index
+    if not fits(stack, 1 + 2 * n, 8):
+        return False
+    index, stack.count = <int64_t*>stack.data, 1 + 2 * n
+    index[0] = sweep.block
+    for i in range(n):
+        index[1 + 2 * i] = sweep.stored[i].step
+        index[2 + 2 * i] = sweep.stored[i].slot
+    return True

@@ -44,7 +44,9 @@ def with_histories_merged(subgraph):
             continue
         first = first_of.get(loop, loop)
         chain = chains.setdefault(first, [first])
-        if chain[len(chain) - 1] == loop:
+        last = chain[len(chain) - 1]
+        stored = source.attrs[node].get("snapshots")
+        if last == loop or stored is not None and stored == source.attrs[last].get("snapshots"):
             chain.append(node)
             first_of[node] = first
     for node in range(source.n_nodes):
@@ -69,17 +71,24 @@ cdef bint may_merge(Rewriting rewriting, int32_t node) noexcept:
 
 cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
     """Whether a node is a loop with the iterations, and the results, of the loop that counts them.
+
+    It has another body, or the same one and stores states besides.
     """
     cdef dict attrs = graph.attrs[node], others
     cdef Node* row = &graph.nodes[node]
     cdef Node* other
     cdef int32_t i, n_same, loop
     body = attrs.get("body") if attrs else None
-    if body is None or body.history_of is None or (<Op>graph.ops[node]).stateful:
+    if body is None or (<Op>graph.ops[node]).stateful:
+        return False
+    stores = attrs.get("snapshots") is not None
+    of_body = body if stores else body.history_of
+    if of_body is None:
         return False
     loop = graph.symbols[graph.args[row.inputs]].node
     others, other = graph.attrs[loop], &graph.nodes[loop]
-    if (graph.ops[loop] is not graph.ops[node] or others["body"] is not body.history_of
+    if (type(graph.ops[loop]) is not type(graph.ops[node]) or (<Op>graph.ops[loop]).stateful
+            or others["body"] is not of_body or others.get("snapshots") is not None
             or other.first_output != graph.args[row.inputs]
             or others["n_variables"] != attrs["n_variables"]
             or others["n_stacks"] != attrs["n_stacks"]
@@ -115,7 +124,8 @@ cdef int merge(Rewriting rewriting, list chain) except -1:
     cdef Node* row = &source.nodes[loop]
     cdef int32_t* inputs = NULL
     cdef dict attrs = source.attrs[history]
-    attrs = {**source.attrs[loop], "body": attrs["body"], "ragged_kept": attrs["ragged_kept"]}
+    attrs = {**source.attrs[loop], "body": attrs["body"], "ragged_kept": attrs["ragged_kept"],
+             "snapshots": attrs.get("snapshots")}
     n_outputs = source.nodes[history].n_outputs
     resize(<void**>&inputs, row.n_inputs + 1, sizeof(int32_t))
     try:

@@ -9,11 +9,15 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.core.schedules import fewest_advances
+from cytape.core.schedules import FirstPass, Kind, fewest_advances, reversal
 from cytape.errors import GraphError
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.passes import optimise
 from cytape.graph.run import reference
+from cytape.graph.run.plan import Plan
 from cytape.ops.engine.declare import general
-from tests.graph.plans import plan_of
+from cytape.tensor.spec import Spec
+from tests.graph.plans import plan_of, symbols
 
 taken = {"steps": 0}
 
@@ -96,15 +100,149 @@ def test_what_was_drawn_is_sliced(options):
         np.testing.assert_allclose(gradient @ x, value, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("n", "states"), [(30, 1), (40, 4), (10_000, 100)])
-def test_steps_are_taken_as_often_as_the_schedule_says(n, states):
-    gradient = cytape.function(cytape.grad(lambda x: cytape.while_loop(
-        lambda i, y: i < n, lambda i, y: (i + 1, counted(y)), (0, x), checkpoints=states)[1]))
-    gradient(np.array(0.3))
+def steps_of(n, **options):
+    return lambda x: cytape.while_loop(
+        lambda i, y: i < n, lambda i, y: (i + 1, counted(y)), (0, x), **options)[1]
+
+
+def steps_taken(gradient, x=0.3):
+    expected = gradient(np.array(x))
     taken["steps"] = 0
-    gradient(np.array(0.3))
-    # Once by the loop, and once more of each step for what its gradient reads.
-    assert taken["steps"] == 2 * n + fewest_advances(n, states)
+    np.testing.assert_array_equal(gradient(np.array(x)), expected)
+    return taken["steps"]
+
+
+def advances_of_unknown(n, states):
+    """Return how many steps are taken where nobody knows how many there will be."""
+    first_pass = FirstPass(None, states, None, 8, 8)
+    for step in range(n):
+        first_pass.slot_for(step)
+    return n + sum(action.stop - action.step for action in reversal(
+        first_pass.index()[1::2], n, states) if action.kind is Kind.ADVANCE)
+
+
+@pytest.mark.parametrize(("n", "states"), [(30, 1), (40, 4), (10_000, 100)])
+def test_the_loop_stores_the_snapshots_that_its_gradient_begins_with(n, states):
+    found = steps_taken(cytape.function(cytape.grad(steps_of(n, checkpoints=states))))
+    # By the schedule, and once more of each step for what its gradient reads.
+    assert found == advances_of_unknown(n, states) + n
+    assert found <= 1.16 * fewest_advances(n, states) + 2 * n
+
+
+@pytest.mark.parametrize(("n", "states"), [(30, 1), (40, 4), (1000, 10)])
+def test_a_gradient_from_outside_takes_the_fewest_steps(n, states):
+    # The loop has been taken; then it is known how many steps there are.
+    found = steps_taken(cytape.grad(cytape.function(steps_of(n, checkpoints=states))))
+    assert found == n + fewest_advances(n + 1, states) + n
+
+
+@pytest.mark.parametrize("options", [{"checkpoints": "auto"}, {"memory_budget": 4000}], ids=str)
+def test_blocks_take_every_step_twice(options):
+    assert steps_taken(cytape.function(cytape.grad(steps_of(500, **options)))) == 2 * 500
+
+
+@pytest.mark.parametrize("options", [{"checkpoints": 3}, {"checkpoints": "auto"}], ids=str)
+def test_an_inner_loop_keeps_the_snapshots_of_one_iteration(options):
+    n, m = 5, 12
+
+    def f(x):
+        return cytape.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, steps_of(m, **options)(y) + 0.1 * y),
+            (0, x))[1]
+
+    gradient = cytape.function(cytape.grad(f))
+    again = m + fewest_advances(m + 1, 3) + m if options["checkpoints"] == 3 else 3 * m
+    assert steps_taken(gradient) == n * again
+    np.testing.assert_allclose(gradient(np.array(0.3)), cytape.grad(f)(0.3), rtol=1e-12)
+
+
+def test_snapshots_in_loops_with_snapshots():
+    def f(x, a, **options):
+        def outer(i, y):
+            _, y = cytape.while_loop(
+                lambda k, y: k < i, lambda k, y: (k + 1, cnp.sin(y * a)), (0, y), **options)
+            return i + 1, y + 0.1 * a
+
+        return cnp.sum(cytape.while_loop(lambda i, y: i < 9, outer, (0, x), **options)[1])
+
+    arrays = np.linspace(0.1, 1.0, 3), np.linspace(1.0, 0.5, 3)
+    expected = cytape.function(cytape.grad(f, (0, 1)))(*arrays)
+    for options in ({"checkpoints": 2}, {"checkpoints": "auto"}, {"memory_budget": 500}):
+        gradient = cytape.grad(lambda x, a, o=options: f(x, a, **o), (0, 1))
+        for _ in range(2):
+            for found, right in zip(cytape.function(gradient)(*arrays), expected, strict=True):
+                np.testing.assert_allclose(found, right, rtol=1e-12)
+
+
+@pytest.mark.parametrize("maximum", [4, 11, 50])
+def test_a_limit_and_a_condition(maximum):
+    def program(x, a, **options):
+        y, _ = cytape.while_loop(
+            lambda y, i: cnp.sum(y) < 40.0, lambda y, i: (y * a + 0.1 * y[::-1], i + 1), (x, 0),
+            maximum_iterations=maximum, **options)
+        return cnp.sum(y * y)
+
+    for start in (1.0, 1.2, 60.0):  # the last one takes no step
+        arrays = np.full(3, start), np.array([1.1, 1.2, 1.3])
+        expected = cytape.function(cytape.grad(program, (0, 1)))(*arrays)
+        for states in (1, 2, 5):
+            found = cytape.function(cytape.grad(
+                lambda x, a, k=states: program(x, a, checkpoints=k), (0, 1)))(*arrays)
+            for x, right in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(x, right)
+
+
+def test_gradients_of_one_loop_share_its_snapshots_or_have_their_own():
+    def program(x, a, **options):
+        _, y = cytape.while_loop(
+            lambda i, y: i < 13, lambda i, y: (i + 1, STEPS["branches"][0](i, y, a)), (0, x),
+            **options)
+        return [y, *cytape.gradients(cnp.sum(y), [x]), *cytape.gradients(cnp.sin(y), [x]),
+                *cytape.gradients(cnp.sum(y * y), [x, a])]
+
+    arrays, found = [np.linspace(0.1, 1.0, 3), np.linspace(1.0, 0.5, 3)], []
+    for options in ({}, {"checkpoints": 3}):
+        graph, inputs, outputs = built(lambda x, a, o=options: program(x, a, **o), *arrays)
+        plan = plan_of(graph, inputs, outputs)
+        assert plan.n_calls == 0
+        found.append(plan.run(arrays))
+    for plain, few in zip(*found, strict=True):
+        np.testing.assert_allclose(few, plain, rtol=1e-12)
+
+
+def test_states_whose_shapes_change_are_not_stored():
+    def longer(x, **options):
+        return cnp.sum(cytape.while_loop(
+            lambda i, v: i < 4, lambda i, v: (i + 1, cnp.concatenate([v, cnp.sin(v[-1:])])),
+            (0, x), shape_invariants=[(), (None,)], **options)[1] ** 2)
+
+    x = np.array([0.1, 0.4])
+    np.testing.assert_array_equal(
+        cytape.function(cytape.grad(lambda x: longer(x, checkpoints=2)))(x),
+        cytape.function(cytape.grad(longer))(x))
+
+
+def test_snapshots_that_are_fed():
+    graph, inputs, outputs = built(
+        loop_of(lambda i, y, a: cnp.sin(y * a), 7, checkpoints=3), np.ones(2), np.ones(2))
+    node = next(i for i, op in enumerate(graph.ops) if op.name == "WhileSnapshots")
+    fed = list(map(graph.tensor_at, graph.outputs_of(node)))[-3:]
+    arrays = [np.array([0.3, 0.4]), np.array([0.9, 0.8])]
+    stacks = [x.numpy() for x in plan_of(graph, inputs, fed).run(arrays)]
+    assert stacks[-1].tolist() == [1, 0, 0, 4, 1, 6, 2]
+    plan = Plan(optimise(
+        Subgraph(graph, symbols(graph, [*inputs, *fed]), symbols(graph, outputs)),
+        [Spec.of(x.shape, x.dtype) for x in (*arrays, *stacks)]))
+    assert plan.n_calls == 0
+    expected = plan_of(graph, inputs, outputs).run(arrays)
+    for _ in range(2):
+        for found, right in zip(plan.run(arrays + stacks), expected, strict=True):
+            np.testing.assert_array_equal(found, right)
+    for wrong in ([1, 0, 0, 4, 1, 7, 2], [1, 0, 0, 4, 1, 6, 3], [1, 0, 0, 6, 1, 4, 2],
+                  [1, 0, 0, 4, 1, 6, -1], [3, 0, 0, 4, 1, 6, 2], [0, 0, 0, 4, 1, 6, 2],
+                  [1, 1, 0, 4, 1, 6, 2], [-1, 0, 0, 4, 1, 6, 2]):
+        with pytest.raises(GraphError, match="not those of a loop of so many iterations"):
+            plan.run([*arrays, *stacks[:-1], np.array(wrong)])
 
 
 def test_too_small_a_budget_is_an_error_when_the_number_of_iterations_is_known():

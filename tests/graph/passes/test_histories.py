@@ -46,6 +46,28 @@ def test_the_results_are_the_same():
                 [float(y) for y in Plan(after).run([np.array(x)])], expected, rtol=1e-14)
 
 
+def test_a_loop_stores_its_snapshots():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", ())
+        _, y = cytape.while_loop(
+            lambda i, y: i < 9, lambda i, y: (i + 1, cnp.sin(y) * x), (cytape.constant(0), x),
+            checkpoints=3)
+        gradients = [*cytape.gradients(y, [x]), *cytape.gradients(y * y, [x])]
+    before = Subgraph(graph, (graph.symbol_of(x),), tuple(map(graph.symbol_of, [y, *gradients])))
+    after = with_histories_merged(before)
+    found = [[op.name for op in each.graph.ops] for each in (before, after)]
+    assert [names.count("While") for names in found] == [1, 1]
+    assert [names.count("WhileSnapshots") for names in found] == [2, 0]
+    [loop] = loops(after.graph)
+    assert loop["condition"] is not None
+    assert loop["snapshots"][:2] == (3, None)
+    for value in (0.3, 1.7):
+        expected = [float(y) for y in Plan(before).run([np.array(value)])]
+        np.testing.assert_allclose(
+            [float(y) for y in Plan(after).run([np.array(value)])], expected, rtol=1e-14)
+
+
 def test_what_has_no_history_is_left_as_it_is():
     subgraph = subgraph_of(0)
     assert with_histories_merged(subgraph) is subgraph
