@@ -15,18 +15,15 @@ from cytape.autodiff.eager_functional import (
     val_and_grad_function,
 )
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
-from cytape.autodiff.forward_functional import (
-    hessian,
-    hessian_vector_product,
-    jacfwd,
-    jvp,
-    make_ggnvp,
-)
+from cytape.autodiff.forward_functional import hessian_vector_product, jvp, make_ggnvp
 from cytape.autodiff.functional import grad, value_and_grad, vjp
 from cytape.autodiff.gradient_tape import GradientTape, UnconnectedGradients
 from cytape.autodiff.jacobian_functional import (
     batch_jacobian,
     elementwise_grad,
+    hessian,
+    hessian_diagonal,
+    jacfwd,
     jacobian,
     jacrev,
 )
@@ -132,6 +129,7 @@ __all__ = [
     "graph",
     "group",
     "hessian",
+    "hessian_diagonal",
     "hessian_vector_product",
     "hessians",
     "identity",

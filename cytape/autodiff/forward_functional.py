@@ -1,4 +1,4 @@
-"""Functions of functions, in forward mode: products with Jacobians and Hessians, and these whole.
+"""Functions of functions, in forward mode: products with Jacobians and Hessians.
 
 Arrays in, arrays out; tensors in, tensors out.
 """
@@ -8,8 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from cytape.autodiff.backward import zeros
 from cytape.autodiff.forward_accumulator import (
@@ -22,25 +20,20 @@ from cytape.autodiff.transformed import (
     Transformed,
     call_followed,
     checked_argnum,
-    checked_argnums,
     export,
     has_tensors,
     name_of,
     output_of,
-    refuse_arrays,
     replace_arguments,
     report_unconnected,
 )
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import extents, reshape, size, transpose
-from cytape.ops.shared.batches import unit_directions_op
 from cytape.tensor import nest
 from cytape.tensor.structures import pack_parts, parts_of
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["hessian", "hessian_vector_product", "jacfwd", "jvp", "make_ggnvp"]
+__all__ = ["followed", "hessian_vector_product", "jvp", "make_ggnvp", "pushed"]
 
 
 def jvp(
@@ -110,90 +103,9 @@ def jvp(
     arrays_out = not has_tensors((primals, tangents))
     primals, tangents = tuple(primals), tuple(tangents)
     everything = tuple(range(len(primals)))
-    value, tangent, aux = _pushed(fun, primals, everything, tangents, has_aux, use_batch)
+    value, tangent, aux = pushed(fun, primals, everything, tangents, has_aux, use_batch)
     results = (value, tangent, aux) if has_aux else (value, tangent)
     return tuple([export(result, arrays_out) for result in results])
-
-
-def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
-    """Make the function that computes a Jacobian in forward mode: fast for few inputs.
-
-    All directions are taken in one pass; memory grows with their number.
-
-    Parameters
-    ----------
-    fun : callable
-        Returns an array or a structure of arrays.
-    argnums : int or sequence of int
-        Which positional arguments to differentiate with respect to.
-
-    Returns
-    -------
-    callable
-        Takes the arguments of `fun`. For every array that `fun` returns, it returns what `grad`
-        returns for a number: the Jacobian packed like the argument, or a tuple of Jacobians if
-        `argnums` is a sequence. Each has the shape of the result followed by that of the argument.
-
-    Raises
-    ------
-    TypeError
-        If `fun` is not callable or `argnums` are no integers; in a call, if an argument to be
-        differentiated has no derivative, or `fun` does not return arrays.
-    ValueError
-        In a call, if there is no argument of such a number.
-
-    See Also
-    --------
-    GradientTape.jacobian : In reverse mode, for few outputs.
-
-    Notes
-    -----
-    With respect to a complex argument it is the derivative along the real axis; for a holomorphic
-    function, the derivative.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> import numpy as np
-    >>> cytape.jacfwd(lambda x: x**2)(np.array([1.0, 2.0]))
-    array([[2., 0.],
-           [0., 4.]])
-    """
-    return Transformed(_jacobian, fun, checked_argnums(argnums))
-
-
-def hessian(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
-    """Make the function that computes the Hessian of a scalar-valued function.
-
-    It is the Jacobian, in forward mode, of the gradient, in reverse mode.
-
-    Parameters
-    ----------
-    fun : callable
-        Returns a scalar.
-    argnums : int or sequence of int
-        Which positional arguments to differentiate with respect to.
-
-    Returns
-    -------
-    callable
-        Takes the arguments of `fun`. The Hessian has the argument's shape twice; of structures, or
-        several arguments, it is structured like the argument twice.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `grad`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> import cytape.numpy as np
-    >>> cytape.hessian(lambda x: x[0] ** 2 * x[1])(np.array([3.0, 5.0]))
-    array([[10.,  6.],
-           [ 6.,  0.]])
-    """
-    return jacfwd(grad(fun, argnums), argnums)
 
 
 def hessian_vector_product(fun: Callable, argnum: int = 0) -> Callable:
@@ -285,7 +197,7 @@ def make_ggnvp(
     return Transformed(_ggnvp, f, grad(g), checked_argnum(f_argnum), use_batch)
 
 
-def _pushed(
+def pushed(
     fun: Callable,
     args: tuple,
     argnums: int | tuple,
@@ -300,12 +212,12 @@ def _pushed(
     require_same_structure(selected, tangents)
     directions = nest.flatten(tangents)
     moving = [i for i, tangent in enumerate(directions) if tangent is not None]
-    return _followed(
+    return followed(
         fun, [sources[i] for i in moving], [directions[i] for i in moving], args, kwargs, has_aux,
         use_batch)
 
 
-def _followed(
+def followed(
     fun: Callable,
     sources: list[Tensor],
     directions: list,
@@ -329,49 +241,12 @@ def _followed(
     return value, pack_parts(value, found), aux
 
 
-def _jacobian(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> Any:
-    arrays_out = not has_tensors((args, kwargs))
-    selected, sources, args = replace_arguments(fun, args, argnums, kwargs)
-    for source in sources:
-        shape_rules.shape_of(source.spec, "a Jacobian")
-    value, columns, _ = _followed(fun, sources, _units(sources), args, kwargs, False, True)
-    refuse_arrays(value, f"{name_of(fun)} returned what {{}} a TensorArray: return stack() of it")
-
-    def jacobian_of(batch: Tensor) -> Any:
-        parts, start = [], 0
-        for source in sources:
-            part = batch
-            if len(sources) > 1:  # an only one may have a size that is not known
-                part = batch[start : start + size(source)]
-                start += size(source)
-            part = transpose(part, (*range(1, part.ndim), 0))
-            if source.ndim != 1:
-                part = reshape(part, extents(part)[:-1] + extents(source))
-            parts.append(part)
-        return nest.pack_sequence_as(selected, parts)
-
-    return export(nest.map_structure(jacobian_of, columns), arrays_out)
-
-
-def _units(sources: list[Tensor]) -> list:
-    """Return, for all elements of all tensors, the direction that moves it alone."""
-    if not all([source.spec.known for source in sources]):
-        return [unit_directions_op(*sources, place=i) for i in range(len(sources))]
-    total = sum([source.size for source in sources])
-    units, start = [], 0
-    for source in sources:
-        block = np.eye(total, source.size, -start, source.dtype)
-        units.append(block.reshape((total, *source.shape)))
-        start += source.size
-    return units
-
-
 def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: int) -> Any:
     if len(args) < 2:
         raise TypeError(f"pass the arguments of {name_of(fun)}, and after them the vector")
     arrays_out = not has_tensors((args, kwargs))
     args, vector = args[:-1], args[-1]
-    _, product, _ = _pushed(grad(fun, argnum), args, argnum, vector, kwargs=kwargs)
+    _, product, _ = pushed(grad(fun, argnum), args, argnum, vector, kwargs=kwargs)
     return export(product, arrays_out)
 
 
@@ -390,11 +265,11 @@ def _ggnvp(
 
     def product(vector: Any) -> Any:
         arrays_out = not has_tensors((args, kwargs, vector))
-        value, pushed, _ = _pushed(f, args, argnum, vector, False, use_batch, kwargs)
-        _, curved, _ = _pushed(gradient_of_g, (value,), 0, pushed, False, use_batch)
+        value, tangent, _ = pushed(f, args, argnum, vector, False, use_batch, kwargs)
+        _, curved, _ = pushed(gradient_of_g, (value,), 0, tangent, False, use_batch)
         if not use_batch:
             return export(pull_back(curved)[0], arrays_out)
-        n_directions = nest.flatten(pushed)[0].shape[0]
+        n_directions = nest.flatten(tangent)[0].shape[0]
         if n_directions is None:
             raise SymbolicTensorError(
                 "the product takes one vector of a batch after the other, and how many there are "

@@ -1,4 +1,4 @@
-"""jacrev (jacobian), batch_jacobian, elementwise_grad."""
+"""jacrev (jacobian), batch_jacobian, elementwise_grad; Hessians of vectors, and diagonals."""
 
 import pickle
 
@@ -196,3 +196,141 @@ def test_one_result_only(transform):
 def test_complex_results_of_real_arguments_are_no_gradients(transform):
     with pytest.raises(TypeError, match="jacfwd"):
         transform(lambda x: x * 1j)(BATCH)
+
+
+# -- Hessians --------------------------------------------------------------------------------------
+
+
+def of_forward_mode(f, argnums=0):
+    return cytape.jacfwd(cytape.jacfwd(f, argnums), argnums)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("make", TYPES)
+def test_hessians_of_vectors(place, make):
+    for f, x in ((product, X), (lambda x: cnp.sum(x**2), X), (lambda x: x[None] * x[:, None], X),
+                 (cnp.cumprod, np.float64(2.0)), (lambda x: x[:0], X), (lambda x: x[:1] ** 2, X),
+                 (lambda x: x**3 @ A.T, BATCH[:2])):  # fmt: skip
+        found = PLACES[place](cytape.hessian(f))(TYPES[make](x))
+        assert found.shape == f(x).shape + x.shape * 2
+        np.testing.assert_allclose(np.asarray(found), of_forward_mode(f)(x), atol=1e-12)
+        assert isinstance(found, cytape.Tensor) == (make != "array")
+
+
+@pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, 0), -1])
+def test_hessians_of_structures(argnums):
+    arguments = {"w": X, "b": np.float64(0.5)}, np.float64(2.0)
+    found = cytape.hessian(parts, argnums)(*arguments)
+    expected = of_forward_mode(parts, argnums)(*arguments)
+    nest.assert_same_structure(found, expected)
+    for a, b in zip(nest.flatten(found), nest.flatten(expected), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-13)
+
+
+def test_hessians_of_holomorphic_functions():
+    z = X[:2] + 1j * X[2:]
+    hessian = cytape.hessian(lambda z: z**3)(z)
+    expected = np.zeros((2, 2, 2), complex)
+    expected[[0, 1], [0, 1], [0, 1]] = np.conj(6 * z)
+    np.testing.assert_allclose(hessian, expected)
+    with pytest.raises(TypeError, match="returned complex numbers for real arguments"):
+        cytape.hessian(lambda x: x * 1j)(X)
+
+
+def energy(x):
+    return cnp.sum(cnp.sin(x) ** 2) * x[0] + cnp.prod(x)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("make", TYPES)
+@pytest.mark.parametrize("chunk_size", [None, 1, 3])
+def test_a_diagonal_is_that_of_the_hessian(place, make, chunk_size):
+    found = PLACES[place](cytape.hessian_diagonal(energy, chunk_size=chunk_size))(TYPES[make](X))
+    np.testing.assert_allclose(np.asarray(found), np.diag(cytape.hessian(energy)(X)), atol=1e-12)
+    assert isinstance(found, cytape.Tensor) == (make != "array")
+    whole = cytape.hessian_diagonal(energy, blocks=True, chunk_size=chunk_size)(X)
+    np.testing.assert_allclose(whole, cytape.hessian(energy)(X), atol=1e-12)
+
+
+def test_diagonals_of_structures():
+    def f(p, y):
+        return cnp.sum(p["w"] ** 3) * y**2 * p["b"] + cnp.sum(p["m"][0] ** 2 * y)
+
+    p = {"w": X, "b": np.float64(0.5), "m": [A]}
+    diagonal = cytape.hessian_diagonal(f, (0, 1))(p, 2.0)
+    np.testing.assert_allclose(diagonal[0]["w"], 6 * X * 4 * 0.5)
+    np.testing.assert_allclose(diagonal[0]["m"][0], np.full_like(A, 4.0))
+    assert diagonal[0]["b"] == 0.0
+    np.testing.assert_allclose(diagonal[1], 2 * 0.5 * np.sum(X**3))
+
+
+@pytest.mark.parametrize("separable_axes", [0, 1, 2, 3])
+@pytest.mark.parametrize("chunk_size", [None, 2])
+def test_separable_functions(separable_axes, chunk_size):
+    x = RNG.normal(size=(2, 3, 2))
+
+    def f(x):
+        axes = tuple(range(separable_axes, 3))
+        return cnp.sum(cnp.exp(cnp.sum(cnp.sin(x), axis=axes)) + cnp.prod(x, axis=axes))
+
+    options = {"separable_axes": separable_axes, "chunk_size": chunk_size}
+    hessian = cytape.hessian(f)(x).reshape(12, 12)
+    found = cytape.hessian_diagonal(f, **options)(x)
+    np.testing.assert_allclose(found, np.diag(hessian).reshape(x.shape), atol=1e-12)
+    blocks = cytape.hessian_diagonal(f, blocks=True, **options)(x)
+    part = x.shape[separable_axes:]
+    size = int(np.prod(part))
+    assert blocks.shape == x.shape + part
+    for i, block in enumerate(blocks.reshape(12 // size, size, size)):
+        rows = slice(i * size, (i + 1) * size)
+        np.testing.assert_allclose(block, hessian[rows, rows], atol=1e-12)
+
+
+def test_a_separable_function_takes_one_product():
+    calls = []
+
+    def f(x):
+        calls.append(x)
+        return cnp.sum(x**3)
+
+    np.testing.assert_allclose(cytape.hessian_diagonal(f, separable_axes=1)(X), 6 * X)
+    assert len(calls) == 1
+
+
+def test_diagonals_of_what_is_empty_constant_or_a_number():
+    assert cytape.hessian_diagonal(lambda x: cnp.sum(x**2))(np.zeros((0, 3))).shape == (0, 3)
+    assert cytape.hessian_diagonal(lambda x: x**3)(2.0) == 12.0
+    with pytest.warns(UnconnectedGradientWarning):
+        np.testing.assert_array_equal(
+            cytape.hessian_diagonal(lambda x: 3.0)(X), np.zeros_like(X))
+
+
+def test_diagonals_can_be_differentiated_pickled_and_mapped():
+    trace = lambda x: cnp.sum(cytape.hessian_diagonal(lambda x: cnp.sum(x**4))(x))  # noqa: E731
+    np.testing.assert_allclose(cytape.grad(trace)(X), 24 * X)
+    again = pickle.loads(pickle.dumps(cytape.hessian_diagonal(energy)))
+    np.testing.assert_array_equal(again(X), cytape.hessian_diagonal(energy)(X))
+    np.testing.assert_allclose(
+        cytape.vmap(cytape.hessian_diagonal(energy))(BATCH),
+        [cytape.hessian_diagonal(energy)(x) for x in BATCH], rtol=1e-10)
+
+
+@pytest.mark.parametrize("call, error, message", [
+    (lambda: cytape.hessian_diagonal(energy, separable_axes=2)(X), ValueError,
+     r"2 axes of an argument of energy are to be separable, but it has shape \(4,\)"),
+    (lambda: cytape.hessian_diagonal(energy, separable_axes=-1), ValueError, "at least 0"),
+    (lambda: cytape.hessian_diagonal(energy, chunk_size=0), ValueError, "chunk_size at least 1"),
+    (lambda: cytape.hessian_diagonal(product)(X), TypeError, "must return a scalar"),
+    (lambda: cytape.hessian_diagonal(energy)(np.arange(3)), TypeError, "dtype int64"),
+    (lambda: cytape.hessian(lambda x: "x")(X), TypeError, "must return numbers"),
+])  # fmt: skip
+def test_wrong_calls_of_hessians(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_diagonals_need_known_extents():
+    with cytape.Graph().as_default():
+        x = cytape.placeholder("float64", (None,))
+        with pytest.raises(SymbolicTensorError, match="their number is known only when"):
+            cytape.hessian_diagonal(lambda x: cnp.sum(x**2))(x)
