@@ -52,6 +52,7 @@ _MODULES = {
     "choosing.conversions":
         "asanyarray asarray_chkfinite ascontiguousarray asfortranarray real_if_close require",
     "choosing.editing": "block delete diagflat insert resize trim_zeros",
+    "choosing.padding": "pad",
     "statistics.averages": "average corrcoef cov ptp",
     "statistics.counts": "bincount histogram histogram2d histogramdd",
     "statistics.nan_reductions":

@@ -8,7 +8,6 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy, plain
 from cytape.ops.engine.declare import general, nondifferentiable, structural
-from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel
 from cytape.tensor import convert_to_tensor
@@ -21,7 +20,6 @@ __all__ = [
     "flip",
     "fliplr",
     "flipud",
-    "pad",
     "repeat",
     "roll",
     "rot90",
@@ -241,10 +239,6 @@ def _along(axis, index):
 
 # -- elements added and left out -------------------------------------------------------------------
 
-# Modes in which each padded element is a copy of one element of the array.
-_COPYING_MODES = ("edge", "reflect", "symmetric", "wrap")
-
-
 def _inside(results, operands, *, pad_width):
     if any(min(width) < 0 for width in pad_width):
         raise ValueError("a width is negative")
@@ -273,81 +267,6 @@ pad_with_op = general(  # with other numbers than zeros
     batched=lambda op, t: pad_op(t, pad_width=((0, 0), *op.attrs["pad_width"])),
     shape_rule=shape_rules.pad,
 )
-
-
-def _padded_positions(x, *, axis, width, mode, **kwargs):
-    return np.pad(np.arange(x.shape[axis]), width, mode, **kwargs)
-
-
-padded_positions_op = nondifferentiable(
-    "PaddedPositions",
-    _padded_positions,
-    shape_rule=lambda x, *, axis, width, **_: symbolic_spec(
-        (shape_rules.total((x.shape[axis], *width)),), np.intp
-    ),
-)
-
-
-def pad(array, pad_width, mode="constant", **kwargs):
-    """Add elements at the ends of the axes, as `numpy.pad`.
-
-    The modes "constant", "edge", "reflect" (even), "symmetric" (even) and "wrap" take tensors.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> np.pad(cytape.constant([1.0, 2.0]), 1, mode="edge").numpy()
-    array([1., 1., 2., 2.])
-    """
-    if not is_tensor(array):
-        return np.pad(array, pad_width, mode, **kwargs)
-    array = convert_to_tensor(array)
-    if ndim(array) == 0:
-        return array
-    widths = _pad_widths(pad_width, array.ndim)
-    if mode == "constant":
-        return pad_with_op(array, pad_width=widths, **kwargs) if kwargs else pad_op(
-            array, pad_width=widths)
-    if mode not in _COPYING_MODES or kwargs.get("reflect_type", "even") != "even":
-        raise ValueError(
-            f"pad: mode {mode!r}{f' with {kwargs}' if kwargs else ''} is not supported for "
-            f"tensors, which can be padded in the modes constant, {', '.join(_COPYING_MODES)}"
-        )
-    for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
-        if n is None:
-            positions = padded_positions_op(array, axis=axis, width=width, mode=mode, **kwargs)
-            array = array[_along(axis, positions)]
-        elif any(width):
-            array = _taken(array, axis, np.pad(np.arange(n), width, mode, **kwargs).tolist())
-    return array
-
-
-def _taken(array, axis, positions):
-    """Take slices along an axis, by runs of positions with equal steps."""
-    parts, start = [], 0
-    while start < len(positions):
-        first, stop = positions[start], start + 1
-        step = positions[stop] - first if stop < len(positions) else 0
-        while stop < len(positions) and positions[stop] - positions[stop - 1] == step:
-            stop += 1
-        if step == 0:
-            part = array[_along(axis, slice(first, first + 1))]
-            parts.append(repeat(part, stop - start, axis))
-        else:
-            end = positions[stop - 1] + step
-            parts.append(array[_along(axis, slice(first, None if end < 0 else end, step))])
-        start = stop
-    return concatenate(parts, axis)
-
-
-def _pad_widths(pad_width, ndim):
-    """Return one row (before, after) for each axis from any of the forms that NumPy takes."""
-    if isinstance(pad_width, dict):
-        widths = np.zeros((ndim, 2), int)
-        for axis, width in pad_width.items():
-            widths[axis] = width
-        pad_width = widths
-    return tuple(map(tuple, np.broadcast_to(pad_width, (ndim, 2)).tolist()))
 
 
 def _rows_of_triangle(columns):
@@ -470,7 +389,6 @@ NUMPY_FUNCTIONS = {
     np.flip: flip,
     np.fliplr: fliplr,
     np.flipud: flipud,
-    np.pad: pad,
     np.repeat: repeat,
     np.roll: roll,
     np.rot90: rot90,

@@ -21,7 +21,38 @@ def both(name, call, cases, **options):
                   lambda *args, **kwargs: call(np, *args, **kwargs), cases, **(COMPLEX | options))
 
 
+PADS = {
+    "linear_ramp": [{}, {"end_values": ((1.0, 2.0), (3.0, 4.0))}],
+    "maximum": [{}, {"stat_length": ((1, 2), (3, 9))}], "minimum": [{}, {"stat_length": 2}],
+    "mean": [{}, {"stat_length": 2}], "median": [{}, {"stat_length": (2, 3)}],
+    "reflect": [{"reflect_type": "odd"}], "symmetric": [{"reflect_type": "odd"}],
+}  # fmt: skip
+
 SPECS = [
+    both("Pad", lambda n, x, pad_width: n.pad(x, pad_width), [
+        case((2, 3), pad_width=1), case((2, 3), pad_width=[(1, 0), (0, 2)]),
+        case((0,), pad_width=2)]),
+    both("PadWith", lambda n, x, **options: n.pad(x, **options), [
+        case((2, 3), pad_width=(1, 2), constant_values=3.0),
+        case((2, 3), pad_width=((0, 1),), constant_values=((1.0, 2.0), (3.0, 4.0))),
+    ]),
+    record("pad", [
+        *[case((2, 3), pad_width=((1, 4), (0, 2)), mode=mode)
+          for mode in ("edge", "reflect", "symmetric", "wrap")],
+        case((2, 3), pad_width={-1: (1, 2)}, mode="constant"),
+        case((2, 3), pad_width={0: 1}, mode="edge"),
+        case((3,), pad_width=2, mode="reflect", reflect_type="even"),
+        case((3,), pad_width=0, mode="wrap"), case((), pad_width=1),
+    ]),
+    *[record("pad", [
+        case((3, 4), pad_width=((2, 1), (0, 3)), mode=mode, **options), case((4,), 1, mode=mode),
+        case((2, 1), pad_width=4, mode=mode, **options)],
+        dtypes=("float64", "float32")) for mode in PADS
+      for options in PADS[mode]],
+    both("pad with values", lambda n, x, v: n.pad(x, (1, 2), constant_values=v), [
+        case((3,), ()), case((2, 3), (2,)), case((2, 3), (2, 1)), case((2, 3), (2, 2))]),
+    both("pad to values", lambda n, x, v: n.pad(x, (1, 2), "linear_ramp", end_values=v), [
+        case((3,), ()), case((2, 3), (2, 2))], dtypes=("float64", "float32")),
     both("select", lambda n, x, y: n.select(CONDITIONS, [x, y]), [case((3,), (3,)),
                                                                   case((2, 3), ())]),
     both("select", lambda n, x, d: n.select(CONDITIONS[:1], [x], d), [case((3,), (3,)),

@@ -21,10 +21,6 @@ def diagonals(shape, offset=0, axis1=0, axis2=1):
     return case(shape, offset=offset, axis1=axis1, axis2=axis2)
 
 
-def pads(shape, pad_width, **kwargs):
-    return case(shape, pad_width=pad_width, **kwargs)
-
-
 def moved_back(x, of, shapes, attrs):
     """What NumPy makes of the adjoints of some ops."""
     return {
@@ -54,22 +50,6 @@ SPECS = [
     composed("repeat", [case((2, 3), repeats=2), case((2, 3), repeats=[0, 2, 1], axis=-1),
                         case((3,), repeats=np.array([1, 0, 2])), case((), repeats=3),
                         case((3,), np.array([1, 0, 2])), case((2, 3), repeats=1.5)]),
-    record("Pad", "pad", [
-        pads((2, 3), 1), pads((2, 3), [(1, 0), (0, 2)]), pads((0,), 2),
-    ]),
-    record("PadWith", "pad", [
-        pads((2, 3), (1, 2), constant_values=3.0),
-        pads((2, 3), ((0, 1),), constant_values=((1.0, 2.0), (3.0, 4.0))),
-    ]),
-    composed("pad", [
-        *[case((2, 3), pad_width=((1, 4), (0, 2)), mode=mode)
-          for mode in ("edge", "reflect", "symmetric", "wrap")],
-        case((2, 3), pad_width={-1: (1, 2)}, mode="constant"),
-        case((2, 3), pad_width={0: 1}, mode="edge"),
-        case((3,), pad_width=2, mode="reflect", reflect_type="even"),
-        case((3,), pad_width=0, mode="wrap"),
-        case((), pad_width=1),
-    ]),
     record("Tril", "tril", [case((3, 4), k=0), case((2, 3, 3), k=-1), case((3,), k=1)]),
     record("Triu", "triu", [case((3, 4), k=0), case((2, 3, 3), k=-1), case((3,), k=1)]),
     record("Diagonal", "diagonal", [

@@ -3,6 +3,7 @@
 import numpy as np
 
 from cytape.ops import indexing, joining, linalg, rearranging, shaping
+from cytape.ops.choosing import padding
 from cytape.ops.shared import conform, deferred
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, uniform
 
@@ -144,7 +145,7 @@ SPECS = [
            lambda a, repeats, axis: np.repeat(np.arange(a.shape[axis]), repeats), [
         case((3, 2), np.array([0, 2, 1]), axis=0), case((3, 2), np.array(2), axis=1),
     ], differentiable=False),
-    OpSpec("PaddedPositions", rearranging.padded_positions_op,
+    OpSpec("PaddedPositions", padding.padded_positions_op,
            lambda x, axis, width, **kwargs: np.pad(np.arange(x.shape[axis]), width, **kwargs), [
         case((3, 2), axis=0, width=(1, 2), mode="wrap"),
         case((3, 2), axis=1, width=(0, 1), mode="reflect", reflect_type="even"),

@@ -24,6 +24,8 @@ DIFFERENTIATED = {
     "max initial": (lambda a, t: cnp.max(a, axis=0, initial=t), 1.0),
     "min initial": (lambda a, t: cnp.min(a, axis=0, initial=t), 0.5),
     "var mean": (lambda a, t: cnp.var(a, mean=t), 2 * 0.6 - 2 * A.mean()),
+    "pad constant_values": (lambda a, t: cnp.pad(a, (1, 0), constant_values=t), 6.0),
+    "pad end_values": (lambda a, t: cnp.pad(a, (1, 0), "linear_ramp", end_values=t), 6.0),
     "normal loc": (lambda a, t: random.normal(loc=t, size=5), 5.0),
 }
 REFUSED = {
@@ -44,8 +46,7 @@ REFUSED = {
     "allclose atol": lambda a, t: cnp.allclose(a, a, atol=t),
     "tensordot axes": lambda a, t: cnp.tensordot(a, a, axes=t),
     "add where": lambda a, t: cnp.add(a, a, where=t),
-    "pad constant_values": lambda a, t: cnp.pad(a, 1, constant_values=t),
-    "pad end_values": lambda a, t: cnp.pad(a, 1, mode="linear_ramp", end_values=t),
+    "pad stat_length": lambda a, t: cnp.pad(a, 1, mode="mean", stat_length=t),
     "nan_to_num nan": lambda a, t: cnp.nan_to_num(a, nan=t),
     "take mode": lambda a, t: cnp.take(a, [0], mode=t),
     "softmax axis": lambda a, t: nn.softmax(a, axis=t),

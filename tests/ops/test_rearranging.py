@@ -1,4 +1,4 @@
-"""Special cases of moving elements about: bad arguments, forms of `pad_width`, refused modes."""
+"""Special cases of moving elements about: bad arguments, and gradients of copies."""
 
 import numpy as np
 import pytest
@@ -18,10 +18,6 @@ from cytape.ops import rearranging as ops
         ("repeat", ([1, 2, 3], 0), {}),
         ("repeat", (2, 4), {}),
         ("repeat", ([1, 2, 3], 4), {}),
-        ("pad", (-1,), {}),
-        ("pad", (1.5,), {}),
-        ("pad", ((1, 2, 3),), {}),
-        ("pad", (1,), {"mode": "edge", "constant_values": 1}),
         ("diagonal", (0, 0, 0), {}),
         ("diagonal", (0, 0, 3), {}),
         ("trace", (0, 0, 3), {}),
@@ -55,31 +51,6 @@ def same_error(name, x, *args, **kwargs):
     with pytest.raises(type(expected.value)) as actual:
         getattr(ops, name)(cytape.constant(x), *args, **kwargs)
     assert str(actual.value) == str(expected.value)
-
-
-@pytest.mark.parametrize(
-    ("mode", "kwargs"),
-    [("mean", {}), ("linear_ramp", {}), ("empty", {}), ("reflect", {"reflect_type": "odd"}),
-     ("no such mode", {})],
-)  # fmt: skip
-def test_modes_of_padding_that_are_refused(mode, kwargs):
-    with pytest.raises(ValueError, match=f"pad: mode {mode!r}.*constant, edge"):
-        ops.pad(cytape.constant([1.0, 2.0]), 1, mode, **kwargs)
-
-
-@pytest.mark.parametrize("pad_width", [2, (1, 2), ((1, 2),), ((1, 2), (3, 4)), {0: (1, 2), -1: 3},
-                                       np.array([[1], [2]])])  # fmt: skip
-@pytest.mark.parametrize("mode", ["constant", "edge"])
-def test_pad_width_in_all_of_numpys_forms(pad_width, mode):
-    x = np.arange(6.0).reshape(2, 3)
-    np.testing.assert_array_equal(
-        ops.pad(cytape.constant(x), pad_width, mode).numpy(), np.pad(x, pad_width, mode)
-    )
-
-
-def test_nothing_to_copy_into_the_padding_is_an_error():
-    with pytest.raises(ValueError, match="can't extend empty axis"):
-        ops.pad(cytape.constant([]), 1, "edge")
 
 
 def test_the_gradient_of_an_element_is_the_sum_over_its_copies():

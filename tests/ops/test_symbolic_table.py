@@ -20,6 +20,7 @@ from tests.ops.test_op_table import CASES, Call, dense
 
 # What cannot be built without some extent, by the function and what it says.
 RAISES = {
+    "pad": "needs to know the extent",
     "Unstack": "into how many parts is not known",
     "unstack": "into how many parts is not known",
     "split": "into how many parts is not known",  # at indices of which there are not known how many

@@ -1,0 +1,246 @@
+"""Padding, in all modes that `numpy.pad` has a name for: one axis after the other.
+
+Padded elements are copies of elements ("edge", "reflect", "symmetric", "wrap"), linear in them (odd
+reflections, "linear_ramp", "mean"), or extrema and medians, with the ties of those functions. What
+the mode "empty" leaves undefined is 0.
+"""
+
+import numpy as np
+
+from cytape.errors import SymbolicTensorError
+from cytape.ops import reductions
+from cytape.ops.calculus.sequences import linspace
+from cytape.ops.creation import astype, zeros_like
+from cytape.ops.elementwise import where
+from cytape.ops.engine.arguments import is_tensor, joined, plain
+from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.indexing import take_along_axis
+from cytape.ops.joining import concatenate
+from cytape.ops.ordering import argsort
+from cytape.ops.rearranging import flip, pad_op, pad_with_op, repeat
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import broadcast_to, ndim, shape, squeeze
+from cytape.ops.shared.grouping import together
+from cytape.ops.steps import any as any_true
+from cytape.ops.steps import floor, isnan, rint
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["pad"]
+
+# Modes in which each padded element is a copy of one element of the array.
+_COPYING_MODES = ("edge", "reflect", "symmetric", "wrap")
+
+
+def _padded_positions(x, *, axis, width, mode, **kwargs):
+    return np.pad(np.arange(x.shape[axis]), width, mode, **kwargs)
+
+
+padded_positions_op = nondifferentiable(
+    "PaddedPositions",
+    _padded_positions,
+    shape_rule=lambda x, *, axis, width, **_: symbolic_spec(
+        (shape_rules.total((x.shape[axis], *width)),), np.intp
+    ),
+)
+
+
+def pad(array, pad_width, mode="constant", **kwargs):
+    """Add elements at the ends of the axes, as `numpy.pad`; the mode may not be a function.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.pad(cytape.constant([1.0, 2.0]), 1, mode="edge").numpy()
+    array([1., 1., 2., 2.])
+    >>> cytape.grad(lambda x: np.pad(x, (0, 2), "reflect", reflect_type="odd")[-1])(np.ones(3))
+    array([-1.,  0.,  2.])
+    """
+    if not is_tensor([array, *kwargs.values()]):
+        return np.pad(array, pad_width, mode, **kwargs)
+    if callable(mode):
+        raise TypeError(
+            "pad: a function as the mode fills an array in place, which a tensor does not allow. "
+            "Make the parts, and join them with cytape.numpy.concatenate")
+    array = convert_to_tensor(array)
+    widths = _pad_widths(pad_width, array.ndim)
+    _check(array, widths, mode, kwargs)
+    if ndim(array) == 0:
+        return array
+    if mode == "empty" or mode == "constant" and not kwargs:
+        return pad_op(array, pad_width=widths)
+    if mode == "constant":
+        if not is_tensor([*kwargs.values()]):
+            return pad_with_op(array, pad_width=widths, **kwargs)
+        array, values = together(array, kwargs["constant_values"])
+        return _by_parts(array, widths, _Constants(values, array))
+    if mode == "linear_ramp":
+        array, values = together(array, kwargs.get("end_values", 0))
+        return _by_parts(array, widths, _Ramps(values, array))
+    if mode in _COPYING_MODES and kwargs.get("reflect_type", "even") == "even":
+        return _copied(array, widths, mode, kwargs)
+    if mode in _COPYING_MODES:
+        return _by_parts(array, widths, lambda x, axis, width: _odd_parts(x, axis, width, mode))
+    lengths = kwargs.get("stat_length")
+    if lengths is not None:
+        lengths = np.broadcast_to(plain(lengths), (array.ndim, 2))
+    return _by_parts(array, widths, lambda x, axis, width: [
+        repeat(_statistic(x, axis, mode, lengths, end), n, axis) for end, n in enumerate(width)])
+
+
+def _check(array, widths, mode, options):
+    """Raise what NumPy raises of widths, a mode and options."""
+    numbers = {"stat_length": 1, "constant_values": 0, "end_values": 0}
+    options = {name: numbers.get(name, value) for name, value in options.items()}
+    least = np.minimum(np.array(widths, int).reshape(-1, 2), 1)
+    np.pad(np.ones((1,) * array.ndim), least if array.ndim else 0, mode, **options)
+    if mode in _COPYING_MODES or mode in _STATISTICS:
+        for n, width in zip(array.shape or (), widths, strict=True):
+            if n == 0 and any(width):
+                np.pad(np.ones(0), width, mode, **options)
+
+
+def _pad_widths(pad_width, ndim):
+    """Return one row (before, after) for each axis from any of the forms that NumPy takes."""
+    if isinstance(pad_width, dict):
+        widths = np.zeros((ndim, 2), int)
+        for axis, width in pad_width.items():
+            widths[axis] = width
+        pad_width = widths
+    return tuple(map(tuple, np.broadcast_to(pad_width, (ndim, 2)).tolist()))
+
+
+def _by_parts(array, widths, make):
+    """Join what is made for both ends of each axis, where there is something to add."""
+    for axis, width in enumerate(widths):
+        if any(width):
+            before, after = make(array, axis, width)
+            array = concatenate([before, array, after], axis=axis)
+    return array
+
+
+def _along(axis, index):
+    """Return the index that applies `index` to one axis."""
+    return (slice(None),) * axis + (index,)
+
+
+# -- copies ----------------------------------------------------------------------------------------
+
+
+def _copied(array, widths, mode, options):
+    for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
+        if n is None:
+            positions = padded_positions_op(array, axis=axis, width=width, mode=mode, **options)
+            array = array[_along(axis, positions)]
+        elif any(width):
+            array = _taken(array, axis, np.pad(np.arange(n), width, mode, **options).tolist())
+    return array
+
+
+def _taken(array, axis, positions):
+    """Take slices along an axis, by runs of positions with equal steps."""
+    parts, start = [], 0
+    while start < len(positions):
+        first, stop = positions[start], start + 1
+        step = positions[stop] - first if stop < len(positions) else 0
+        while stop < len(positions) and positions[stop] - positions[stop - 1] == step:
+            stop += 1
+        if step == 0:
+            part = array[_along(axis, slice(first, first + 1))]
+            parts.append(repeat(part, stop - start, axis))
+        else:
+            end = positions[stop - 1] + step
+            parts.append(array[_along(axis, slice(first, None if end < 0 else end, step))])
+        start = stop
+    return concatenate(parts, axis)
+
+
+# -- numbers that are given ------------------------------------------------------------------------
+
+
+class _Given:
+    """What pads by numbers, one for each end of each axis, in any of the forms that NumPy takes."""
+
+    def __init__(self, values, array):
+        values = joined(values)
+        values = values if is_tensor(values) else np.asarray(values)
+        self.values = broadcast_to(values, (array.ndim, 2))
+
+    def __call__(self, x, axis, width):
+        return [self.part(x, axis, end, n) for end, n in enumerate(width)]
+
+
+class _Constants(_Given):
+    def part(self, x, axis, end, n):
+        zeros = reductions.sum(zeros_like(x), axis, x.dtype, keepdims=True)
+        return repeat(zeros + astype(self.values[axis, end], x.dtype), n, axis)
+
+
+class _Ramps(_Given):
+    def part(self, x, axis, end, n):
+        edge = squeeze(x[_along(axis, slice(-1, None) if end else slice(1))], axis)
+        ramp = linspace(self.values[axis, end], edge, n, endpoint=False, axis=axis)
+        if x.dtype.kind in "iu":
+            ramp = floor(ramp)
+        return astype(flip(ramp, axis) if end else ramp, x.dtype)
+
+
+# -- reflections and statistics --------------------------------------------------------------------
+
+
+def _extent(x, axis, mode):
+    n = shape(x)[axis]
+    if n is None:
+        raise SymbolicTensorError(
+            f"pad: the mode {mode!r} needs to know the extent of axis {axis} while a graph is "
+            "built. Give the placeholder or the signature of the function that extent")
+    return n
+
+
+def _odd_parts(x, axis, width, mode):
+    """Return odd reflections: each is an element, or less it, and multiples of the two edges."""
+    n = _extent(x, axis, mode)
+    odd = {"mode": mode, "reflect_type": "odd"}
+    first, last = (np.pad(np.eye(1, n, k)[0], width, **odd) for k in (0, n - 1))
+    positions = np.pad(np.arange(n), width, mode)
+    is_edge = (positions == 0) | (positions == n - 1)
+    signs = np.where(is_edge, 0, 1 - first - last)
+    if n == 1:
+        last = 0 * last
+    factors = [np.reshape(f, [-1 if i == axis else 1 for i in range(ndim(x))]).astype(
+        x.dtype if x.dtype.kind != "u" else np.int64) for f in (signs, first, last)]
+    ends = [x[_along(axis, slice(k, k + 1))] for k in (0, n - 1)]
+    parts = []
+    for part in (slice(0, width[0]), slice(len(positions) - width[1], None)):
+        inner, a, b = (f[_along(axis, part)] for f in factors)
+        copies = _taken(x, axis, positions[part].tolist()) if len(positions[part]) else (
+            x[_along(axis, slice(0, 0))])
+        parts.append(astype(copies * inner + ends[0] * a + ends[1] * b, x.dtype))
+    return parts
+
+
+def _median(x, axis, *, keepdims):
+    """Average the two elements in the middle, which are one if the number of elements is odd."""
+    n = _extent(x, axis, "median")
+    order = argsort(x, axis=axis)
+    middle = order[_along(axis, slice((n - 1) // 2, n // 2 + 1))]
+    result = reductions.mean(take_along_axis(x, middle, axis), axis, keepdims=keepdims)
+    return where(any_true(isnan(x), axis, keepdims=keepdims), np.nan, result)
+
+
+_STATISTICS = {
+    "maximum": reductions.max, "minimum": reductions.min, "mean": reductions.mean,
+    "median": _median,
+}  # fmt: skip
+
+
+def _statistic(x, axis, mode, lengths, end):
+    if lengths is not None:
+        length = int(lengths[axis][end])
+        if length <= 0:
+            np.pad(np.ones(1), 1, mode, stat_length=length)  # raises, or warns of what is NaN
+        x = x[_along(axis, slice(-length, None) if end and length else slice(length))]
+    result = _STATISTICS[mode](x, axis=axis, keepdims=True)
+    if x.dtype.kind in "iu" and mode in ("mean", "median"):
+        result = rint(result)
+    return result if result.dtype == x.dtype else astype(result, x.dtype)

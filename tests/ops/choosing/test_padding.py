@@ -1,0 +1,100 @@
+"""Padding: forms of widths, modes in functions, and what NumPy refuses."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
+from cytape.testing import check_grads
+from tests.cases import each
+from tests.ops.refusals import refuses
+
+X = np.array([[0.5, -1.2, 0.8, 1.9], [1.1, 0.7, -1.4, 0.6], [-0.9, 1.3, 1.7, 1.0]])
+MODES = {
+    "constant": {"constant_values": ((1.0, 2.0), (3.0, 4.0))}, "edge": {}, "linear_ramp": {},
+    "maximum": {}, "mean": {"stat_length": 2}, "median": {"stat_length": 3}, "minimum": {},
+    "reflect": {"reflect_type": "odd"}, "symmetric": {"reflect_type": "odd"}, "wrap": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pad_width", [2, (1, 2), ((1, 2),), ((1, 2), (3, 4)), {0: (1, 2), -1: 3},
+                                       np.array([[1], [2]])])  # fmt: skip
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_pad_width_in_all_of_numpys_forms(pad_width, mode):
+    x = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(
+        cnp.pad(cytape.constant(x), pad_width, mode).numpy(), np.pad(x, pad_width, mode)
+    )
+
+
+def test_nothing_to_copy_into_the_padding_is_an_error():
+    with pytest.raises(ValueError, match="can't extend empty axis"):
+        cnp.pad(cytape.constant([]), 1, "edge")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_modes_in_functions(mode):
+    f = cytape.function(lambda x: cnp.pad(x, ((1, 4), (6, 0)), mode, **MODES[mode]))
+    np.testing.assert_allclose(f(X), np.pad(X, ((1, 4), (6, 0)), mode, **MODES[mode]))
+    check_grads(f, [X], order=2)
+
+
+@each("dtype", ["int64", "uint8", "int8"])
+@pytest.mark.parametrize("mode", MODES)
+def test_integers_are_rounded_as_in_numpy(mode, dtype):
+    x = (X * 5 + 20).astype(dtype)
+    found = cnp.pad(cytape.constant(x), (2, 3), mode, **MODES[mode])
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found, np.pad(x, (2, 3), mode, **MODES[mode]))
+
+
+def test_a_median_that_has_nan_is_nan():
+    x = np.array([1.0, np.nan, 3.0, 4.0])
+    for length in (1, 2, 4):
+        np.testing.assert_array_equal(cnp.pad(cytape.constant(x), 1, "median", stat_length=length),
+                                      np.pad(x, 1, "median", stat_length=length))
+
+
+def test_lists_of_tensors_are_values():
+    def f(x, v):
+        return cnp.pad(x, 1, constant_values=[[v, 2.0], [3.0, v * v]])
+
+    np.testing.assert_array_equal(
+        f(X, cytape.constant(5.0)), np.pad(X, 1, constant_values=[[5.0, 2.0], [3.0, 25.0]]))
+    check_grads(f, [X, np.float64(1.5)], order=2)
+
+
+def test_what_is_left_undefined_is_zero():
+    np.testing.assert_array_equal(cnp.pad(cytape.constant(X), 1, "empty"), np.pad(X, 1))
+
+
+@each("call", [
+    lambda x: cnp.pad(x, -1), lambda x: cnp.pad(x, 1.5), lambda x: cnp.pad(x, (1, 2, 3)),
+    lambda x: cnp.pad(x, 1, "edge", constant_values=1), lambda x: cnp.pad(x, 1, "no such mode"),
+    lambda x: cnp.pad(x, 1, "maximum", stat_length=0), lambda x: cnp.pad(x[:0], 1, "edge"),
+    lambda x: cnp.pad(x[:0], 1, "mean"), lambda x: cnp.pad(x, 1, "mean", end_values=1),
+    lambda x: cnp.pad(x, 1, "linear_ramp", end_values=(1, 2, 3)),
+])
+def test_what_numpy_does_not_take_is_its_error(call):
+    refuses(call, X)
+
+
+def test_a_function_as_the_mode_is_refused():
+    def fill(vector, width, axis, kwargs):
+        vector[: width[0]] = 1.0
+
+    with pytest.raises(TypeError, match="fills an array in place.*concatenate"):
+        cnp.pad(cytape.constant(X), 1, fill)
+    np.testing.assert_array_equal(cnp.pad(X, 1, fill), np.pad(X, 1, fill))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_extent_that_only_a_run_tells(mode):
+    signature = [cytape.Spec.of((None, 4), float)]
+    f = cytape.function(lambda x: cnp.pad(x, 1, mode, **MODES[mode]), input_signature=signature)
+    if mode in ("median", "reflect", "symmetric"):
+        with pytest.raises(SymbolicTensorError, match="needs to know the extent of axis 0"):
+            f(X)
+    else:
+        np.testing.assert_allclose(f(X), np.pad(X, 1, mode, **MODES[mode]))
