@@ -64,6 +64,8 @@ _MODULES = {
 LATER = {
     name: f"cytape.ops.{module}" for module, names in _MODULES.items() for name in names.split()
 }
+# Objects of NumPy's that it asks nobody else for.
+_OBJECTS = dict.fromkeys(("c_", "r_"), "cytape.ops.choosing.index_tricks")
 rooms_to_come.extend([f"cytape.ops.{module}" for module in [*_MODULES, "calculus.ufunc_methods"]])
 # What they return has no derivative to lose: dtypes, whether memory is shared, and text.
 _OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
@@ -74,7 +76,7 @@ _OF_DATA = (
 
 def later(name):
     """Return a function that is imported when it is asked for, None if there is none."""
-    module = LATER.get(name)
+    module = LATER.get(name) or _OBJECTS.get(name)
     if module is None:
         return None
     function = getattr(importlib.import_module(module), name)
