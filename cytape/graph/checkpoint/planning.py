@@ -16,9 +16,10 @@ from cytape.graph.checkpoint.planner import Planner, Point
 from cytape.graph.checkpoint.schedules import Schedule, live_bytes, plain
 from cytape.graph.differentiation.graph_gradients import as_list, flat, graph_of
 from cytape.graph.model.operation import Operation
+from cytape.ops.shared.policy import check_budget
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["Checkpoints", "Plan", "plan_of", "planned"]
+__all__ = ["MOST_TIME", "Checkpoints", "Plan", "kept_values", "plan_of", "planned"]
 
 MOST_TIME = 1.33  # of the plain gradient's, without a budget
 
@@ -71,7 +72,7 @@ class Plan:
             graph.operation_at(model.values[value])
             for values in point.schedule for value in values]
         self.checkpoints: list[Tensor] = Checkpoints(
-            [graph.tensor_at(symbol) for value in _kept(model, point.schedule)
+            [graph.tensor_at(symbol) for value in kept_values(model, point.schedule)
              for symbol in graph.outputs_of(model.values[value])],
             point.schedule, _gradient_of(planning))
 
@@ -128,8 +129,18 @@ def _gradient_of(planning: Planning) -> tuple:
     return planning.graph, planning.model.values, planning.model.arrivals
 
 
-def _kept(model: GradientModel, schedule: Schedule) -> list[int]:
-    """List the values whose first copies the backward pass reads."""
+def kept_values(model: GradientModel, schedule: Schedule) -> list[int]:
+    """List the values whose first copies the backward pass reads.
+
+    Parameters
+    ----------
+    model : GradientModel
+    schedule : Schedule
+
+    Returns
+    -------
+    list of int
+    """
     program = model.program
     made: set[int] = set()
     found: set[int] = set()
@@ -213,7 +224,7 @@ def planned(
     Plan, GradientModel
         The plan's checkpoints are `Checkpoints` if it is a schedule, else `rewrite` follows it.
     """
-    _check_budget(memory_budget)
+    check_budget(memory_budget)
     planning = Planning(ys, xs, grad_ys, least_size, options)
     model = planning.model
     if isinstance(checkpoints, Checkpoints):
@@ -230,20 +241,6 @@ def planned(
             budget = int(budget * model.peak_bytes(plain(model.program)))
         made = _fastest_within(planning, int(budget))
     return made, model
-
-
-def _check_budget(budget: Any) -> None:
-    if budget is None:
-        return
-    if isinstance(budget, (bool, np.bool_)) or not isinstance(
-            budget, (int, float, np.integer, np.floating)):
-        raise TypeError(
-            f"memory_budget must be bytes, an integer, or a fraction of the plain peak, a float; "
-            f"got {budget!r}")
-    is_fraction = isinstance(budget, (float, np.floating))
-    if not (0 < budget <= 1 if is_fraction else budget > 0):
-        raise ValueError(
-            f"memory_budget must be positive, and a fraction (a float) at most 1; got {budget!r}")
 
 
 def _smallest_in_time(planning: Planning) -> Plan:

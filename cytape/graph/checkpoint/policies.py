@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from cytape.graph.checkpoint.automatic import symbols_within
 from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.traces import KeptSymbols
 from cytape.graph.tracing.derivatives import Ends
 from cytape.ops.creation import identity_op
-from cytape.ops.shared.policy import KINDS, Policy
+from cytape.ops.shared.policy import KINDS, Automatic, Policy
 from cytape.tensor.state import building_into, unrecorded
 
 __all__ = ["kept_of", "named_as", "root_of", "symbols_of"]
@@ -23,7 +24,7 @@ def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> Ke
     Parameters
     ----------
     trace : Ends
-    checkpoints : Policy, frozenset of int, str or list
+    checkpoints : Policy, Automatic, frozenset of int, str or list
         Symbols of the trace, or as `chosen` takes them.
     outputs : bool
         Whether what a call returns is kept by whoever called.
@@ -39,6 +40,9 @@ def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> Ke
     kept, graph = KeptSymbols(trace, (), outputs), trace.graph
     if isinstance(checkpoints, Policy):
         kept.symbols = frozenset(symbols_of(graph, kept.again, checkpoints))
+        return kept
+    if isinstance(checkpoints, Automatic):
+        kept.symbols = symbols_within(trace, checkpoints.memory_budget, outputs, least_size)
         return kept
     xs, ys = ([graph.tensor_at(symbol) for symbol in symbols if graph.spec_of(symbol).trainable]
               for symbols in (trace.input_symbols, trace.output_symbols))

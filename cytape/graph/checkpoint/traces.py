@@ -15,7 +15,7 @@ from cytape.ops.creation import constant_op, identity_op
 from cytape.tensor.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["KeptSymbols"]
+__all__ = ["KeptSymbols", "RecomputingGraph"]
 
 
 class KeptSymbols:
@@ -62,20 +62,31 @@ class KeptSymbols:
             if self.is_kept(symbol) and symbol not in trace.input_symbols
             and symbol not in trace.output_symbols]
 
-    def new_body(self, name: str) -> DerivativeGraph:
+    def new_body(self, name: str) -> RecomputingGraph:
         """Return the body of a derivative, which computes again what is not kept."""
-        return _RecomputingGraph(name, self)
+        return RecomputingGraph(name, self)
 
 
-class _RecomputingGraph(DerivativeGraph):
-    """The body of a derivative, in which what a call has not kept is computed again."""
+class RecomputingGraph(DerivativeGraph):
+    """The body of a derivative, in which what a call has not kept is computed again.
+
+    Parameters
+    ----------
+    name : str
+    kept : KeptSymbols
+
+    Attributes
+    ----------
+    n_copies : dict of int to int
+        How often a node is computed again, by those that are.
+    """
 
     def __init__(self, name: str, kept: KeptSymbols) -> None:
         super().__init__(name, kept.graph)
         self._kept = kept
         self._copies: dict[int, Tensor] = {}   # symbol of the trace -> what it is in this segment
         self._lasting: dict[int, Tensor] = {}  # those of nodes that many segments need
-        self._n_copies: dict[int, int] = {}
+        self.n_copies: dict[int, int] = {}
         self._read: set[int] = set()
 
     def stand_in_for(self, tensor: Tensor) -> Tensor:
@@ -103,7 +114,7 @@ class _RecomputingGraph(DerivativeGraph):
             self.enter_context(before)
         inline(trace, symbols, self, _nothing_changed, nodes, True)
         for node in nodes:
-            count = self._n_copies[node] = self._n_copies.get(node, 0) + 1
+            count = self.n_copies[node] = self.n_copies.get(node, 0) + 1
             copies = self._lasting if count == MOST_COPIES else self._copies
             for symbol in trace.outputs_of(node):
                 copies[symbol] = symbols[symbol]

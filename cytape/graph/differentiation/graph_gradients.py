@@ -37,6 +37,7 @@ def gradients(
     stop_gradients: Any = None,
     unconnected_gradients: str | UnconnectedGradients = UnconnectedGradients.NONE,
     checkpoints: Any = None,
+    memory_budget: float | None = None,
 ) -> list[Any]:
     """Add ops to a graph that compute the gradients of the sum of some of its tensors.
 
@@ -69,6 +70,9 @@ def gradients(
         ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to), "auto", or a list. All
         others are computed once more, as `cytape.graph.checkpoint.gradients` explains. By default
         all are kept.
+    memory_budget : int or float, optional
+        For ``checkpoints="auto"``: how many bytes the gradients may take, an integer, or which
+        fraction of what they take where all is kept, a float.
 
     Returns
     -------
@@ -86,7 +90,9 @@ def gradients(
         number of gradients, or one of a wrong shape (also a ValueError).
     ValueError
         If `aggregation_method` (once there is something to aggregate) or `unconnected_gradients` is
-        unknown, or a tensor belongs to another graph.
+        unknown, or a tensor belongs to another graph; or a budget is given without "auto".
+    MemoryBudgetError
+        If no plan is found within the budget; its ``smallest_bytes`` says which would do.
     TypeError
         If one of `ys` is complex and has no gradient given, or one that is real, or the other way
         round; or if something is no tensor, or a gradient function returns something else than
@@ -123,7 +129,9 @@ def gradients(
         "gate_gradients": gate_gradients, "aggregation_method": aggregation_method,
         "stop_gradients": stop_gradients, "unconnected_gradients": unconnected_gradients}
     if checkpoints is not None:
-        return _checkpointed(ys, xs, grad_ys, checkpoints, **options)
+        return _checkpointed(ys, xs, grad_ys, checkpoints, memory_budget, **options)
+    if memory_budget is not None:
+        raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
     return differentiated(ys, xs, grad_ys, **options)
 
 

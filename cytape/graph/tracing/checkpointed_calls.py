@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,18 +35,18 @@ class CheckpointedCalls:
     name : str
     passed : list of int
         The symbols that a call keeps besides its inputs and outputs.
-    refusal : str or None
+    refusal : ValueError or None
         Why there is nothing to keep: an error for whoever asks for a derivative.
     """
 
     def __init__(self, trace: Ends, checkpoints: Any, new_trace: Callable[..., Any]) -> None:
         self.name = trace.name
-        self.refusal: str | None = None
+        self.refusal: ValueError | None = None
         try:
             kept = kept_of(trace, checkpoints, False)
         except ValueError as error:
             kept = kept_of(trace, frozenset(), False)
-            self.refusal = str(error)
+            self.refusal = error.with_traceback(None)
         self.passed = passed = kept.passed()
         if any(x.graph is not None for x, _ in trace.graph.captures):
             trace, numbers = _copied(trace)
@@ -93,7 +94,7 @@ class CheckpointedCalls:
 
     def _traces_of(self) -> DerivativeTraces:
         if self.refusal is not None:
-            raise ValueError(self.refusal)
+            raise copy.copy(self.refusal)
         return self._traces
 
     def _called(self, trace: Any, arrived: Sequence[Any], op: Any) -> list:

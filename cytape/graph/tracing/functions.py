@@ -26,7 +26,7 @@ from cytape.graph.tracing.signature import (
     shapes_agree,
 )
 from cytape.graph.tracing.traces import CacheInfo, Traces
-from cytape.ops.shared.policy import Policy
+from cytape.ops.shared.policy import Automatic, Policy, check_budget
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
@@ -51,6 +51,7 @@ def function(
     max_traces: int | None = 128,
     max_bytes: int | None = 1 << 30,
     checkpoints: str | list[str] | None = None,
+    memory_budget: float | None = None,
 ) -> Any:
     """Make a function that runs as a recorded graph, without Python.
 
@@ -83,8 +84,13 @@ def function(
         `cytape.graph.checkpoint.gradients`: "memory", "speed", "collection" (of the graph that is
         traced), or parts of names of tensors. By default all that they read. "memory" keeps only
         tensors of more than ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` elements (1024),
-        which can be set; plans ("auto") are for gradients of graphs. Calls inside other
-        functions, and in graphs, keep the same.
+        which can be set. "auto" chooses by what calls and their gradients take. Calls inside
+        other functions, and in graphs, keep the same.
+    memory_budget : int or float, optional
+        For "auto": how many bytes a call may take, or what it keeps and its gradient, an integer;
+        or a fraction of what it takes to keep everything, a float. Then the fastest choice that is
+        found within it is taken, else the smallest that takes a third more time at most. An extent
+        that is not known counts for 64.
 
     Returns
     -------
@@ -96,8 +102,12 @@ def function(
     Raises
     ------
     ValueError
-        If both gradient functions are given, or one of them and checkpoints; if these are "auto".
-        When a derivative is asked for, if there is nothing to keep.
+        If both gradient functions are given, or one of them and checkpoints; a budget without
+        "auto", or one that is out of range. When a derivative is asked for, if there is nothing to
+        keep.
+    MemoryBudgetError
+        When a derivative is asked for, if nothing was found within the budget; its
+        ``smallest_bytes`` says which would do.
     SymbolicTensorError
         In a call, if `f` asks for the value of a tensor, say in ``if x > 0``.
 
@@ -125,7 +135,7 @@ def function(
                          "follows from the function")
     options = (
         input_signature, reduce_retracing, grad_func, python_grad_func, name, max_traces, max_bytes,
-        checkpoints)
+        checkpoints, memory_budget)
     return (lambda f: Function(f, *options)) if f is None else Function(f, *options)
 
 
@@ -146,6 +156,7 @@ class Function:
         max_traces: int | None = 128,
         max_bytes: int | None = 1 << 30,
         checkpoints: str | list[str] | Policy | None = None,
+        memory_budget: float | None = None,
     ) -> None:
         if not callable(f):
             raise TypeError(f"only functions can be traced, got {type(f).__name__}")
@@ -163,14 +174,12 @@ class Function:
             raise TypeError(
                 "checkpoints must be a string or a list of strings, got "
                 f"{type(checkpoints).__name__}: {checkpoints!r}")
-        elif checkpoints == "auto":
-            raise ValueError(
-                "checkpoints='auto' plans gradients of a graph (cytape.gradients and cytape.graph."
-                "checkpoint.gradients); for a function say 'memory', 'speed' or 'collection', or "
-                "give a list of parts of names")
+        check_budget(memory_budget)
+        if memory_budget is not None and checkpoints != "auto":
+            raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
         self._gradients: dict[str, Any] = {
             "grad_func": grad_func, "python_grad_func": python_grad_func,
-            "checkpoints": checkpoints}
+            "checkpoints": Automatic(memory_budget) if checkpoints == "auto" else checkpoints}
         for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):
             if bound is not None and operator.index(bound) < 1:
                 raise ValueError(f"{limit} must be at least 1, or None, got {bound}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["KINDS", "NOTHING", "Policy", "checked_name"]
+import numpy as np
+
+__all__ = ["KINDS", "NOTHING", "Automatic", "Policy", "check_budget", "checked_name"]
 
 KINDS = "nothing", "everything", "dots"
 
@@ -67,3 +69,31 @@ def checked_name(name: Any) -> str:
             f"{name!r} cannot be a name: policies say 'nothing', 'everything' and 'dots' for kinds "
             "of values, and a minus for what is not kept")
     return name
+
+
+class Automatic(NamedTuple):
+    """Whatever does for a budget of memory.
+
+    Attributes
+    ----------
+    memory_budget : int, float or None
+        Bytes, a fraction of what it takes to keep everything, or as little as takes a third more
+        time.
+    """
+
+    memory_budget: float | None
+
+
+def check_budget(budget: Any) -> None:
+    """Raise TypeError or ValueError for what is no budget of memory."""
+    if budget is None:
+        return
+    if isinstance(budget, (bool, np.bool_)) or not isinstance(
+            budget, (int, float, np.integer, np.floating)):
+        raise TypeError(
+            f"memory_budget must be bytes, an integer, or a fraction of the plain peak, a float; "
+            f"got {budget!r}")
+    is_fraction = isinstance(budget, (float, np.floating))
+    if not (0 < budget <= 1 if is_fraction else budget > 0):
+        raise ValueError(
+            f"memory_budget must be positive, and a fraction (a float) at most 1; got {budget!r}")

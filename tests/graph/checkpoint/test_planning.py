@@ -360,3 +360,16 @@ def test_a_plan_never_takes_more_than_the_plain_gradient(make):
     y, xs = make(4)
     plan = checkpoint.plan(y, xs)
     assert plan.peak_bytes <= plan.plain_peak_bytes
+
+
+def test_gradients_take_a_budget():
+    loss, weights, _ = mlp(24, batch=400)
+    plain = cytape.gradients(loss, weights)
+    found = cytape.gradients(loss, weights, checkpoints="auto", memory_budget=0.6)
+    (wanted, *_), traces = traces_of_runs(loss.graph, plain)
+    results, less = traces_of_runs(loss.graph, found)
+    assert all(same(result, wanted) for result in results)
+    assert all(one.peak_bytes <= 0.6 * other.peak_bytes
+               for one, other in zip(less, traces, strict=True))
+    with pytest.raises(ValueError, match="memory_budget is for checkpoints='auto'"):
+        cytape.gradients(loss, weights, memory_budget=0.6)

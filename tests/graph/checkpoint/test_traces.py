@@ -163,7 +163,6 @@ def test_inside_another_function_it_is_a_part_of_that():
 
 
 @pytest.mark.parametrize("checkpoints, error, said", [
-    ("auto", ValueError, "gradients of a graph.*say 'memory'"),
     (3, TypeError, "a string or a list of strings, got int: 3"),
     (("h1",), TypeError, "got tuple"),
     ([X], TypeError, "parts of names"),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.ops.shared.policy import NOTHING, Policy
+from cytape.ops.shared.policy import NOTHING, Automatic, Policy, check_budget
 
 
 @pytest.mark.parametrize("policy, kept, but", [
@@ -48,3 +48,20 @@ def test_a_name_changes_nothing():
     assert float(cytape.jvp(lambda x: cytape.checkpoint_name(x, "a") * 3.0, (1.0,), (2.0,))[1]) == 6
     assert np.array_equal(
         cytape.jacfwd(lambda x: cytape.checkpoint_name(x, "a"))(np.ones(3)), np.eye(3))
+
+
+@pytest.mark.parametrize("budget", [None, 1, np.int64(3), 0.5, 1.0, np.float64(0.1)])
+def test_budgets(budget):
+    check_budget(budget)
+
+
+@pytest.mark.parametrize("budget, error", [
+    (True, TypeError), (np.True_, TypeError), ("1", TypeError), (0, ValueError), (-1, ValueError),
+    (0.0, ValueError), (1.5, ValueError), (np.nan, ValueError)])
+def test_what_is_no_budget(budget, error):
+    with pytest.raises(error, match="memory_budget must be"):
+        check_budget(budget)
+
+
+def test_as_little_as_takes_a_third_more_time():
+    assert Automatic(None).memory_budget is None

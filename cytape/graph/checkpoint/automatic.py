@@ -1,0 +1,136 @@
+"""Checkpoints that calls of traces keep within a budget of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cytape.errors import MemoryBudgetError
+from cytape.graph.checkpoint.choosing import chosen
+from cytape.graph.checkpoint.model import GradientModel
+from cytape.graph.checkpoint.planner import Planner
+from cytape.graph.checkpoint.planning import MOST_TIME, kept_values
+from cytape.graph.checkpoint.traces import KeptSymbols, RecomputingGraph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.passes import optimise
+from cytape.graph.run.plan import Plan as ExecutorPlan
+from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.derivatives import DerivativeTraces, Ends
+from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.state import building_into, unrecorded
+
+__all__ = ["symbols_within"]
+
+UNKNOWN_EXTENT = 64  # what an unknown extent counts for
+
+
+class _Candidate(NamedTuple):
+    peak: int
+    seconds: float
+    symbols: frozenset[int]
+
+
+def symbols_within(
+    trace: Ends, memory_budget: float | None, outputs: bool, least_size: int
+) -> frozenset[int]:
+    """Return what calls of a trace keep within a budget, for a gradient that is computed fast.
+
+    Parameters
+    ----------
+    trace : Ends
+    memory_budget : int, float or None
+        As `plan` takes it. The peak is that of the call, or of what it keeps and its backward pass.
+    outputs : bool
+        Whether what a call returns is kept by whoever called.
+    least_size : int
+        As `chosen` takes it.
+
+    Returns
+    -------
+    frozenset of int
+        Symbols.
+
+    Raises
+    ------
+    MemoryBudgetError
+        If nothing was found within the budget.
+    """
+    graph = trace.graph
+    xs, ys = ([graph.tensor_at(symbol) for symbol in symbols if graph.spec_of(symbol).trainable]
+              for symbols in (trace.input_symbols, trace.output_symbols))
+    if not xs or not ys:
+        return frozenset()
+    with building_into(graph), unrecorded():
+        model = GradientModel(graph, ys, xs, None, {})
+        found = [
+            _measured(trace, symbols, outputs, model)
+            for symbols in dict.fromkeys(_choices(model, graph, ys, xs, least_size))]
+    plain = found[0]
+    if memory_budget is None:
+        most = (MOST_TIME - 1) * model.seconds
+        return min(each for each in found if each.seconds <= most).symbols
+    budget = memory_budget
+    if isinstance(budget, (float, np.floating)):
+        budget = int(budget * plain.peak)
+    smallest = min(each.peak for each in found)
+    if smallest > budget:
+        raise MemoryBudgetError(
+            f"nothing was found to keep for memory_budget={budget} bytes of {trace.name}: the "
+            f"smallest takes {smallest}, to keep all {plain.peak}", smallest)
+    return min((each for each in found if each.peak <= budget),
+               key=lambda each: (each.seconds, each.peak)).symbols
+
+
+def _choices(
+    model: GradientModel, graph: Any, ys: list, xs: list, least_size: int
+) -> Iterator[frozenset[int]]:
+    """Yield what may be kept, first everything."""
+    yield frozenset(range(graph.n_symbols))
+    for point in Planner(model.program).curve():
+        yield frozenset(
+            symbol for value in kept_values(model, point.schedule)
+            for symbol in graph.outputs_of(model.values[value]))
+    for checkpoints in ("memory", "speed"):
+        try:
+            yield frozenset(chosen(ys, xs, None, checkpoints, least_size, {}))
+        except ValueError:
+            continue
+
+
+def _measured(
+    trace: Ends, symbols: frozenset[int], outputs: bool, model: GradientModel
+) -> _Candidate:
+    """Return the peak of a call and its backward pass, and the time that it takes to repeat ops."""
+    graph = trace.graph
+    bodies: list[RecomputingGraph] = []
+
+    def new_body(name: str) -> RecomputingGraph:
+        bodies.append(KeptSymbols(trace, symbols, outputs).new_body(name))
+        return bodies[-1]
+
+    traces = DerivativeTraces(trace, ConcreteFunction, (), new_body)
+    backward = traces.backward(
+        traces.trainable(trace.output_symbols), traces.trainable(trace.input_symbols))
+    [body] = bodies
+    saved = [symbol for x in backward.captured_inputs if x.graph is graph
+             and (symbol := graph.symbol_of(x)) not in trace.input_symbols]
+    forwards = _peak_of(graph, trace.input_symbols, (*trace.output_symbols, *saved))
+    backwards = _peak_of(body, backward.input_symbols, backward.output_symbols)
+    kept = sum(_spec_of(graph, symbol).nbytes for symbol in saved)
+    seconds = sum(model.seconds_of(node) * count for node, count in body.n_copies.items())
+    return _Candidate(max(forwards, kept + backwards), seconds, symbols)
+
+
+def _peak_of(graph: Any, feeds: Sequence[int], fetches: Sequence[int]) -> int:
+    subgraph = Subgraph(graph, tuple(feeds), tuple(dict.fromkeys(fetches)), tuple(graph.stateful))
+    return ExecutorPlan(
+        optimise(subgraph, [_spec_of(graph, symbol) for symbol in feeds])).peak_bytes
+
+
+def _spec_of(graph: Any, symbol: int) -> Any:
+    spec = graph.spec_of(symbol)
+    return spec if spec.known else symbolic_spec(
+        tuple(UNKNOWN_EXTENT if extent is None else extent for extent in spec.shape or ()),
+        spec.dtype)
