@@ -240,3 +240,87 @@ def test_in_branches_and_loops():
     step = 1e-6
     near = [plain(cytape.constant(x.numpy() + e)) for e in (step, -step)]
     np.testing.assert_allclose(dx, (near[0] - near[1]) / (2 * step), rtol=1e-7)
+
+
+# ---- wherever it is called
+
+WRAPS = {
+    "recompute_grad": cytape.recompute_grad,
+    "policy": lambda f: cytape.checkpoint(f, policy=["Tanh"]),
+    "function": lambda f: cytape.function(f, checkpoints=["Tanh"]),
+    "nested": lambda f: cytape.recompute_grad(cytape.checkpoint(f, policy="dots"))}
+
+
+def in_a_branch(f):
+    return cytape.function(lambda x: cytape.cond(x[0] > 0.0, lambda: f(x), lambda: x))
+
+
+def in_a_loop(f):
+    return cytape.function(lambda x: cytape.while_loop(
+        lambda i, y: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), x))[1])
+
+
+def in_a_scan(f):
+    return cytape.function(lambda x: cytape.foldl(
+        lambda y, _: f(y), np.zeros(1), initializer=x))
+
+
+def in_a_function_in_a_function(f):
+    return cytape.function(lambda x: cytape.function(f)(x))
+
+
+@pytest.mark.parametrize("place", [
+    in_a_branch, in_a_loop, in_a_scan, in_a_function_in_a_function, cytape.function])
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_masks_assignments_and_closures_wherever_it_is_called(wrap, place):
+    counter = cytape.Variable(0.0)
+    x, c = cytape.constant(np.linspace(0.5, 1.0, 64)), cytape.constant(np.full(64, 3.0))
+    v = cytape.Variable(np.full(64, 2.0))
+
+    def block(y):
+        counter.assign_add(1.0)
+        return cytape.nn.dropout(cnp.tanh(y), 0.5) * v * c
+
+    with cytape.GradientTape() as tape:
+        tape.watch([x, c])
+        y = place(WRAPS[wrap](block))(x)
+    dx, dv, dc = (dense(each).numpy() for each in tape.gradient(y, [x, v, c]))
+    assert float(counter) == 1.0
+    mask = y.numpy() != 0
+    assert 0 < mask.sum() < 64
+    np.testing.assert_allclose(dx, 2.0 * (1 - np.tanh(x.numpy()) ** 2) * 6.0 * mask, rtol=1e-12)
+    np.testing.assert_allclose(dv, y.numpy() / 2.0)
+    np.testing.assert_allclose(dc, y.numpy() / 3.0)
+
+
+def dense(gradient):
+    return gradient.to_tensor() if isinstance(gradient, cytape.IndexedSlices) else gradient
+
+
+def deep(wrap):
+    def segment(x):
+        for _ in range(6):
+            x = cnp.tanh(x) * 1.1
+        return x
+
+    def f(x):
+        for _ in range(6):
+            x = wrap(segment)(x)
+        return x
+
+    return f
+
+
+@pytest.mark.parametrize("place", [
+    lambda f: f, cytape.function, in_a_function_in_a_function, in_a_branch])
+def test_peaks_are_small_wherever_it_is_called(place):
+    x = np.linspace(0.1, 0.7, 4000)
+    peaks = {}
+    for name, wrap in {"plain": lambda f: f, **WRAPS}.items():
+        with cytape.Graph().as_default() as graph:
+            p = cytape.placeholder("float64", x.shape)
+            found = cytape.gradients(place(deep(wrap))(p), p)
+        _, traces = traces_of_runs(graph, found, {p: x})
+        assert len({trace.peak_bytes for trace in traces}) == 1
+        peaks[name] = traces[0].peak_bytes / x.nbytes
+    assert peaks["plain"] >= 36 and peaks["recompute_grad"] <= 12 and peaks["nested"] <= 12

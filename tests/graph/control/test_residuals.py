@@ -187,6 +187,20 @@ def test_of_what_is_recomputed_the_inputs_are_kept(inner):
     assert kept_specs(loop_of(cytape.recompute_grad(inner)), np.ones(3)) == [(3,)]
 
 
+def test_of_several_blocks_and_by_policies():
+    def two(block):
+        return loop_of(lambda y: block(block(y)))
+
+    def block(z):
+        return cnp.tanh(cnp.exp(cnp.sin(z)))
+
+    x = np.ones(3)
+    assert len(kept_specs(two(block), x)) > 4
+    assert kept_specs(two(cytape.recompute_grad(block)), x) == [(3,)] * 2
+    assert kept_specs(two(cytape.checkpoint(block, policy="Exp")), x) == [(3,)] * 4
+    assert kept_specs(two(cytape.function(block, checkpoints=["Exp"])), x) == [(3,)] * 4
+
+
 def test_what_is_linear_keeps_nothing():
     graph = cytape.Graph()
     with graph.as_default():
