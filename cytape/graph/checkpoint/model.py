@@ -168,7 +168,7 @@ class GradientModel:
         live, during = 0, {}
         for node in order:
             counted = node not in place and bool(graph.inputs_of(node)) and (
-                graph.ops[node].name not in VIEWS) and graph.ops[node] is not read_variable_op
+                graph.ops[node].name not in VIEWS)
             for symbol in graph.outputs_of(node) if counted else ():
                 if symbol in last:
                     nbytes = self.bytes_of(symbol)

@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 from cytape.graph.checkpoint.model import GradientModel
+from cytape.graph.checkpoint.planner import Planner
 from cytape.graph.checkpoint.schedules import plain
 from tests.graph.checkpoint.chains import SIZE, chain, mlp, traces_of_runs
 
@@ -88,3 +89,14 @@ def test_unknown_extents_count_for_some():
     model = model_of(y, [x])
     assert model.program.sizes == [64 * 3 * 8] * 2
     assert model.peak_bytes(plain(model.program)) > 0
+
+
+def test_reads_of_variables_count():
+    """They are copies, which stay until the gradient has read them."""
+    loss, weights, _ = mlp(24)
+    model = model_of(loss, weights)
+    planner = Planner(model.program)
+    for point in planner.curve():
+        assert point.peak == pytest.approx(model.peak_bytes(point.schedule), rel=0.05)
+    assert model.peak_bytes(planner.smallest().schedule) <= 0.65 * model.peak_bytes(
+        plain(model.program))
