@@ -125,7 +125,7 @@ def checkpointed_gradients(
         "reverse_inputs": operands.positions(passed_back),
         "stacks": operands.positions(loop.stacks),
         "snapshots": operands.positions(
-            _snapshots(loop, (*checkpoints, residual_bytes))),
+            _snapshots(loop, (*checkpoints, 0 if checkpoints.states else residual_bytes))),
         "residual_bytes": residual_bytes, "checkpoints": tuple(checkpoints),
     }
     for block in (advance, reverse):

@@ -25,6 +25,7 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import Function
+from cytape.ops.creation import constant_op
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.graph_loops import install_loop_in_graph
 from cytape.ops.shared.grouping import may_agree
@@ -246,8 +247,8 @@ def while_loop(
         How many states, that is values of all loop variables, the gradient keeps at a time; it
         computes the others once more from these, by the schedule of Griewank and Walther. "auto":
         so many states, and so many iterations' intermediate values, that both together are least
-        while the gradient takes every iteration twice: to find the states, and from these. By
-        default what the gradient reads is kept of every iteration.
+        while every iteration is taken twice: by the loop, which stores the states, and from these.
+        By default what the gradient reads is kept of every iteration.
     memory_budget : int, optional
         Instead of `checkpoints`: how many bytes both may take.
     name : str, optional
@@ -319,8 +320,8 @@ def while_loop(
 def _scanned(step: Callable[[Any], Any], state: Any, n: int, snapshots: int) -> Any:
     """Add `checkpointed_scan` to a graph."""
     _, state = while_loop(
-        lambda i, _: i < n, lambda i, state: (i + 1, step(state)), (np.array(0), state),
-        checkpoints=snapshots)
+        lambda i, _: True, lambda i, state: (i + 1, step(state)), (np.array(0), state),
+        maximum_iterations=n, checkpoints=snapshots)
     return state
 
 
@@ -417,9 +418,13 @@ def _build_loop(
     condition_trace = ConcreteFunction(
         condition.name, condition, list(map(condition.symbol_of, more_arguments)), [goes_on])
     stateful = bool(body.stateful or condition.stateful)
+    node = condition.node_of(condition.symbol_of(goes_on))
+    always = (condition.ops[node] is constant_op and bool(condition.attrs[node]["value"])
+              and not condition.stateful)
     outputs = Loop(
-        trace, limit, starts, [], trace.captured_inputs, condition_trace,
-        condition_trace.captured_inputs, ragged_kept=ragged_places(trace, len(starts), 0),
+        trace, limit, starts, [], trace.captured_inputs, None if always else condition_trace,
+        () if always else condition_trace.captured_inputs,
+        ragged_kept=ragged_places(trace, len(starts), 0),
         assigned=tuple(assigned.values()) if stateful else None, checkpoints=checkpoints).call()
     name_result(graph, name, stateful)
     return outputs[1 : 1 + len(starts)]

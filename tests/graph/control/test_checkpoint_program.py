@@ -136,6 +136,15 @@ def test_a_gradient_from_outside_takes_the_fewest_steps(n, states):
     assert found == n + fewest_advances(n + 1, states) + n
 
 
+@pytest.mark.parametrize(("n", "states"), [(30, 1), (40, 4), (10_000, 100)])
+def test_a_loop_that_says_how_long_it_is_takes_the_fewest_steps(n, states):
+    for f in (lambda x: cytape.checkpointed_scan(counted, x, n, states),
+              lambda x: cytape.while_loop(lambda y: True, counted, x, maximum_iterations=n,
+                                          checkpoints=states)):
+        found = steps_taken(cytape.function(cytape.grad(f)))
+        assert found == fewest_advances(n + 1, states) + n
+
+
 @pytest.mark.parametrize("options", [{"checkpoints": "auto"}, {"memory_budget": 4000}], ids=str)
 def test_blocks_take_every_step_twice(options):
     assert steps_taken(cytape.function(cytape.grad(steps_of(500, **options)))) == 2 * 500
@@ -190,6 +199,23 @@ def test_a_limit_and_a_condition(maximum):
                 lambda x, a, k=states: program(x, a, checkpoints=k), (0, 1)))(*arrays)
             for x, right in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(x, right)
+
+
+@pytest.mark.parametrize("options", [
+    {"checkpoints": 2}, {"checkpoints": 5}, {"checkpoints": "auto"}, {"memory_budget": 600}],
+    ids=str)
+def test_wherever_a_loop_ends(options):
+    def program(x, a, n, **options):
+        return cnp.sum(cytape.while_loop(
+            lambda i, y: i < n, lambda i, y: (i + 1, cnp.sin(y * a) + 0.1 * y[::-1]), (0, x),
+            **options)[1])
+
+    plain = cytape.function(cytape.grad(program, (0, 1)))
+    few = cytape.function(cytape.grad(lambda x, a, n: program(x, a, n, **options), (0, 1)))
+    x, a = np.linspace(0.1, 1.0, 3), np.linspace(1.0, 0.5, 3)
+    for n in map(cytape.constant, range(40)):
+        for found, right in zip(few(x, a, n), plain(x, a, n), strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-13, atol=1e-15)
 
 
 def test_gradients_of_one_loop_share_its_snapshots_or_have_their_own():

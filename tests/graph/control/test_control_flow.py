@@ -714,3 +714,21 @@ def test_variables_that_change_their_shape(f, options, monkeypatch):
                  cytape.grad(lambda x, g=g: cnp.sum(cytape.function(cytape.grad(g))(x) ** 2))(x)]
         for a, b in zip(found, plain, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_condition_that_says_nothing_is_none():
+    looked = cytape.Variable(0)
+
+    def looking(_):
+        looked.assign_add(1)
+        return True
+
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", ())
+        loops = [cytape.while_loop(cond, lambda y: y * 2.0, x, maximum_iterations=3)
+                 for cond in (lambda _: True, lambda _: cnp.array(True), lambda _: False, looking)]
+    assert [op.get_attr("condition") is None for op in (y.op for y in loops)] == [
+        True, True, False, False]
+    assert [float(y) for y in cytape.Session(graph).run(loops, {x: 1.0})] == [8.0, 8.0, 1.0, 8.0]
+    assert int(looked) == 3
