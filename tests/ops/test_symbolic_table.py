@@ -35,8 +35,8 @@ RAISES = {
 }
 # What cannot be built at all, as it takes values to tell a shape or dtype.
 NEEDS_VALUES = {
-    "Roots": "", "polydiv": "depends on values", "roots": "depends on values",
-    "trim_zeros": "is not known before a graph runs",
+    "Roots": "", "arange": "depends on values", "polydiv": "depends on values",
+    "roots": "depends on values", "trim_zeros": "is not known before a graph runs",
 }
 # What has extents that depend on values of inputs, here of placeholders.
 HAS_VALUES_IN_SHAPE = {
