@@ -225,7 +225,8 @@ class GradientModel:
             if any(schedule):
                 fetches = _symbols(self.graph, self._differentiated(self.stand_ins(
                     schedule, self._nodes)))
-            self.peaks[schedule] = self._measured(fetches)
+            self.peaks[schedule] = self._measured(
+                fetches, any(schedule) or self._original.has_control_inputs)
         return self.peaks[schedule]
 
     def kept(self, symbols: Sequence[int]) -> tuple[int, list[int]]:
@@ -252,10 +253,10 @@ class GradientModel:
 
         fetches = _symbols(self.graph, self._differentiated(stand_ins))
         needed = set(needed_nodes(self.graph, list(fetches), (), []))
-        return self._measured(fetches), [
+        return self._measured(fetches, True), [
             self._origins[node] for node, copy in made[-1].made if copy in needed]
 
-    def _measured(self, fetches: Sequence[int]) -> int:
+    def _measured(self, fetches: Sequence[int], waits: bool) -> int:
         feeds = tuple(
             symbol for node in needed_nodes(self.graph, list(fetches), (), [])
             if self.graph.ops[node].name == "Placeholder"
@@ -265,8 +266,9 @@ class GradientModel:
         if not all(spec.known for spec in specs):
             return ExecutorPlan(optimise(subgraph, [
                 symbolic_spec(_known(spec.shape or ()), spec.dtype) for spec in specs])).peak_bytes
-        # The first run is of the graph as it is, later ones of what passes make of it.
-        return max(ExecutorPlan(each).peak_bytes for each in (subgraph, optimise(subgraph)))
+        # Unless ops wait for others, the first run is of the graph as it is.
+        ways = [optimise(subgraph)] + ([] if waits else [subgraph])
+        return max(ExecutorPlan(each).peak_bytes for each in ways)
 
     def stand_ins(self, schedule: Schedule, numbers: Any = None) -> Any:
         """Return what makes the stand-ins for a schedule, in the graph or where `numbers` says."""

@@ -8,8 +8,12 @@ from libc.stdlib cimport free
 
 cdef extern from "<fenv.h>":
     int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
+    int feclearexcept(int excepts) noexcept nogil
     int fetestexcept(int excepts) noexcept nogil
     int feraiseexcept(int excepts) noexcept nogil
+
+
+cdef int FLAGS = FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW
 
 
 cdef class FusedLoop(Op):
@@ -21,7 +25,7 @@ cdef class FusedLoop(Op):
         free(self.strides)
         free(self.step_strides)
 
-    cdef int run(self, char** operands, char** results, char* scratch) noexcept nogil:
+    cdef int run(self, char** operands, char** results, char* scratch, int* met) noexcept nogil:
         cdef double* partial_sums = <double*>scratch
         cdef char** registers = <char**>(partial_sums + self.n_sums * PARTIAL_SUMS)
         cdef size_t temporaries = <size_t>(registers + self.n_registers)
@@ -29,10 +33,10 @@ cdef class FusedLoop(Op):
         cdef npy_intp itemsize = self.shape.itemsize
         cdef npy_intp offset
         cdef npy_intp counts = 0, done = 0
-        cdef int32_t first_temporary = self.n_operands + self.n_written, i
+        cdef int32_t first_temporary = self.n_operands + self.n_written, i, k
         cdef int64_t effort = 0
         cdef int axis
-        cdef int met = 0, found = 0
+        cdef int all_met = 0, found = 0
         temporaries = (temporaries + LINE - 1) // LINE * LINE
         for i in range(first_temporary, self.n_registers):
             registers[i] = <char*>temporaries + (i - first_temporary) * self.spacing
@@ -48,9 +52,9 @@ cdef class FusedLoop(Op):
                 registers[self.n_operands + i] = (
                     results[self.result_places[i]]
                     + done * self.size * self.strides[self.n_operands + i])
-            found = run_blocks(self, registers, partial_sums, &counts, &effort)
+            found = run_blocks(self, registers, partial_sums, &counts, &effort, met)
             if found >= 0:
-                met |= found
+                all_met |= found
                 found = spend_without_gil(&effort, self.n_steps * itemsize)
             if found < 0:
                 break
@@ -64,28 +68,33 @@ cdef class FusedLoop(Op):
                 axis -= 1
             if axis < 0:
                 break
-        for i in range(self.n_sums if found == 0 else 0):
-            store_sum(self, partial_sums + i * PARTIAL_SUMS, counts, results[self.sum_results[i]])
-        if met:
-            feraiseexcept(met)
+        for i in range(self.n_steps if found == 0 else 0):
+            k = -1 - self.steps[i].output
+            if k >= 0:
+                store_sum(self, partial_sums + k * PARTIAL_SUMS, counts,
+                          results[self.sum_results[k]])
+                if met != NULL:
+                    all_met |= noted(met + i)
+        if all_met:
+            feraiseexcept(all_met)
         return found
 
 
 cdef int run_blocks(FusedLoop op, char** registers, double* partial_sums,
-                    npy_intp* counts, int64_t* effort) noexcept nogil:
+                    npy_intp* counts, int64_t* effort, int* met) noexcept nogil:
     """Do one run of elements; return the floating point exceptions met, or INTERRUPTED."""
     cdef int type_num = op.shape.type_num
     cdef npy_intp length = op.block, left = op.size
     cdef char* arguments[4]
     cdef int32_t i, j
-    cdef int met = 0
+    cdef int all_met = 0
     cdef Step* step
     while True:
         length = min(length, left)
         for i in range(op.n_steps):
             step = &op.steps[i]
             if op.may_clear[i] and trouble():
-                met |= fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
+                all_met |= fetestexcept(FLAGS)
             if step.output < 0:
                 add_block(op, registers[step.inputs[0]], length, counts[0],
                           partial_sums + (-1 - step.output) * PARTIAL_SUMS)
@@ -97,14 +106,27 @@ cdef int run_blocks(FusedLoop op, char** registers, double* partial_sums,
                 arguments[step.n_inputs] = registers[step.output]
                 step.loops[0].function(arguments, &length, op.step_strides + 4 * i,
                                        step.loops[0].data)
+            if met != NULL:
+                all_met |= noted(met + i)
         counts[0] += 1
         left -= length
         if not left:
-            return met
+            return all_met
         if spend_without_gil(effort, op.n_steps * length * op.shape.itemsize) < 0:
             return INTERRUPTED
         for i in range(op.n_operands + op.n_written):
             registers[i] += length * op.strides[i]
+
+
+cdef int noted(int* met) noexcept nogil:
+    """Note the floating point flags that a step has raised, and clear them; return them."""
+    cdef int found
+    if not trouble():
+        return 0
+    found = fetestexcept(FLAGS)
+    feclearexcept(found)
+    met[0] |= found
+    return found
 
 
 cdef void add_block(FusedLoop op, char* data, npy_intp length, npy_intp count,

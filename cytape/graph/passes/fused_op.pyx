@@ -105,7 +105,7 @@ cdef class FusedOp(FusedLoop):
         self.operand_specs = tuple(operand_specs)
         self.calls = list(calls)
         self.results = tuple(results)
-        self.kernels = []
+        self.kernels, self.step_ops = [], []
         self.compile()
 
     @property
@@ -143,10 +143,10 @@ cdef class FusedOp(FusedLoop):
             for i, x in enumerate(outputs):
                 data[self.n_operands + i] = <char*>cnp.PyArray_DATA(<ndarray>x)
             if self.nbytes < WORTH_THE_GIL:
-                failed = self.run(data, data + self.n_operands, scratch)
+                failed = self.run(data, data + self.n_operands, scratch, NULL)
             else:
                 with nogil:
-                    failed = self.run(data, data + self.n_operands, scratch)
+                    failed = self.run(data, data + self.n_operands, scratch, NULL)
             if failed:
                 raise_failure(failed)
         finally:
@@ -192,12 +192,16 @@ cdef class Compiler:
             n_inputs += len(call[2])
             n_sums += fused_kind(call[0]) == SUM_STEP
         op.steps = <Step*>calloc(len(op.calls) + n_inputs, sizeof(Step))  # each may be widened
-        op.sum_results = <int32_t*>calloc(n_sums + len(op.results) + 1, sizeof(int32_t))
+        op.sum_results = <int32_t*>calloc(
+            n_sums + 2 * len(op.results) + op.n_operands + 1, sizeof(int32_t))
         if op.steps == NULL or op.sum_results == NULL:
             raise MemoryError()
         op.result_places = op.sum_results + n_sums
+        op.written_by = op.result_places + len(op.results)
+        op.free_from = op.written_by + len(op.results)
         self.written = {}
         for i, value in enumerate(op.results):
+            op.written_by[i] = -1
             if not op.n_operands <= value < op.n_operands + len(op.calls) or (
                     op.results.index(value) != i):
                 raise ValueError(f"result {i} should be one more output of a call, not {value}")
@@ -227,13 +231,14 @@ cdef class Compiler:
         self.op.n_registers += 1
         return self.op.n_registers - 1
 
-    cdef Step* new_step(self) noexcept:
+    cdef Step* new_step(self, Op op) except NULL:
+        self.op.step_ops.append(op)
         self.op.n_steps += 1
         return &self.op.steps[self.op.n_steps - 1]
 
-    cdef int32_t widened(self, int32_t value) except -1:
+    cdef int32_t widened(self, int32_t value, Op op) except -1:
         """A register with the numbers for a value that is boolean."""
-        cdef Step* step = self.new_step()
+        cdef Step* step = self.new_step(op)
         step.n_inputs = 1
         step.from_bool = True
         step.inputs[0] = self.registers[value]
@@ -245,7 +250,7 @@ cdef class Compiler:
         cdef int32_t value, i, number = self.n_values - self.op.n_operands
         cdef int types[3]
         cdef int32_t registers[3]
-        cdef bint from_bool = True
+        cdef bint from_bool = True, in_place
         cdef Step* step
         cdef Kernel kernel
         cdef Loop* loop = NULL
@@ -266,17 +271,24 @@ cdef class Compiler:
             registers[i] = self.registers[value]
             if types[i] == cnp.NPY_BOOL and kind != WIDEN_STEP and not from_bool and (
                     kind == LOOP_STEP or i > 0):
-                registers[i] = self.widened(value)
+                registers[i] = self.widened(value, op)
                 passing.append(registers[i])
-        step = self.new_step()
+        step = self.new_step(op)
         step.n_inputs = len(inputs)
         step.from_bool = from_bool
+        in_place = (  # the step may write where it reads
+            kind == LOOP_STEP and not fast and output_type == type_num and not from_bool)
         for i in range(step.n_inputs):
             step.inputs[i] = registers[i]
+            if registers[i] < self.op.n_operands:
+                self.op.free_from[registers[i]] = self.op.n_steps - in_place
+        if self.n_values in self.written and output_type == type_num:
+            i = self.op.result_places[<int32_t>self.written[self.n_values] - self.op.n_operands]
+            self.op.written_by[i] = self.op.n_steps - 1
         if kind == SUM_STEP:
             self.take_sum(step)
-        elif kind == LOOP_STEP and not fast and output_type == type_num and not from_bool:
-            self.release(inputs, number, cnp.NPY_BOOL)  # the step may write where it reads
+        elif in_place:
+            self.release(inputs, number, cnp.NPY_BOOL)
             step.output = (self.written[self.n_values] if self.n_values in self.written
                            else self.new_register())
         else:
@@ -325,6 +337,10 @@ cdef class Compiler:
             is_sum = fused_kind(op.calls[value - op.n_operands][0]) == SUM_STEP
             specs.append(Spec.of(() if is_sum else shape.shape, dtype))
         op.result_specs = tuple(specs)
+        op.overwritable = sorted(
+            [i for i, spec in enumerate(op.operand_specs)
+             if (<Spec>spec).size == shape.size and (<Spec>spec).type_num == shape.type_num],
+            key=lambda i: op.free_from[<int32_t>i])
         for spec in op.operand_specs + op.result_specs:
             op.nbytes += spec.nbytes
         for spec in op.operand_specs:

@@ -18,7 +18,9 @@ cdef long long n_uses = 0  # of plans, all together: a clock
 cdef class Executable:
     """A subgraph that runs, and is optimised if it does so again.
 
-    Most programs that run once are not worth more than a plan of what they are. Where extents of
+    Most programs that run once are not worth more than a plan of what they are. Those in which ops
+    wait for others, as they do where a gradient computes something again to save memory, are
+    optimised before the first run: so each run takes the same memory. Where extents of
     its feeds are unknown there is one plan for each combination of specs that is fed: plans know
     all shapes. Those used least recently make room for new ones.
 
@@ -42,6 +44,7 @@ cdef class Executable:
         self.subgraph = subgraph
         if not all([subgraph.graph.spec_of(symbol).known for symbol in subgraph.feeds]):
             self.plans = {}
+        self.at_once = subgraph.graph.has_control_inputs
 
     @property
     def n_plans(self) -> int:

@@ -50,7 +50,7 @@ cdef class Frame:
     cdef ndarray argument(self, int32_t symbol, bint copy)
     cdef Value value_argument(self, int32_t symbol)
     cdef int store(self, int32_t symbol, result) except -1
-    cdef int report(self, int32_t node) except -1
+    cdef int report(self, int32_t node, bytearray met) except -1
     cdef list results(self)
 
 cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1

@@ -19,22 +19,20 @@ from libc.string cimport memcpy
 
 from .code cimport Span
 from .instructions cimport (
-    CONTROL, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters, run_span)
+    CONTROL, FUSED, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters, run_op,
+    run_span)
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
     external_number, memory_of, offset_of)
 from .special_ops cimport is_read
 
-import sys
 import time
-import warnings
 
 import numpy as np
 
 from cytape.errors import GraphError
 from cytape.graph.model.failures import note_operation, where_built
-from cytape.ops.creation import cast_to_discrete_op
-from cytape.ops.shared.conform import cast_op
+from cytape.graph.run.trouble import say
 
 cnp.import_array()
 
@@ -233,12 +231,21 @@ cdef class Frame:
         cdef Code code = self.code
         cdef int32_t i
         cdef int failed
+        cdef int* flags
+        cdef bytearray met  # by each step of a fused op, which may have overwritten its operands
         for i in range(start, end):
             if code.code[i].kind == OPERANDS:
                 continue
+            met = None
             if trace is not None:
                 begun = time.perf_counter()
-            if code.code[i].work > 1 << 16:
+            if code.code[i].kind == FUSED:
+                met = bytearray(
+                    sizeof(int) * (<FusedOp><PyObject*>code.code[i].loop).n_steps)
+                flags = <int*><char*>met
+                with nogil:
+                    failed = run_op(&self.instructions[i], flags)
+            elif code.code[i].work > 1 << 16:
                 with nogil:
                     failed = run_span(self.instructions, i, i + 1, code.pool)
             else:
@@ -255,7 +262,7 @@ cdef class Frame:
                 trace.add(code.graph, code.code[i].node, begun, time.perf_counter(),
                           code.lives[i])
             if trouble():
-                self.report(code.code[i].node)
+                self.report(code.code[i].node, met)
             PyErr_CheckSignals()
         return 0
 
@@ -377,43 +384,27 @@ cdef class Frame:
         memcpy(self.resolved(place.address), value.data, spec.nbytes)
         return 0
 
-    cdef int report(self, int32_t node) except -1:
+    cdef int report(self, int32_t node, bytearray met) except -1:
         """Say, as NumPy is set up to, that something was divided by zero or overflowed."""
         cdef int found = found_trouble()
+        cdef Py_ssize_t i
         op = self.code.graph.ops[node]
         clear_trouble()
-        if isinstance(op, (ValueOp, FusedOp, AccumulateOp)):
-            try:
-                if not isinstance(op, ValueOp):
-                    op.report(*[self.argument(symbol, False)
-                                for symbol in self.code.graph.inputs_of(node)])
-                elif matters(found, self.errors):
-                    self.run_op(node)
-                    clear_trouble()
-            except Exception as error:
-                note_operation(error, self.code.graph, node)
-                raise
-            return 0
-        for flag, number, kind, name in (
-                (FE_DIVBYZERO, 1, "divide", "divide by zero"),
-                (FE_OVERFLOW, 2, "over", "overflow"),
-                (FE_UNDERFLOW, 4, "under", "underflow"),
-                (FE_INVALID, 8, "invalid", "invalid value")):
-            how = self.errors[kind]
-            if not found & flag or how == "ignore":
-                continue
-            message = f"{name} encountered in {name_in_numpy(op)}"
-            if how == "warn":
-                warnings.warn(message, RuntimeWarning)
-            elif how == "raise":
-                error = FloatingPointError(message)
-                note_operation(error, self.code.graph, node)
-                raise error
-            elif how == "call":
-                np.geterrcall()(name, number)
-            else:
-                stream = sys.stderr if how == "print" else np.geterrcall()
-                stream.write(f"Warning: {message}\n")
+        try:
+            if met is not None:
+                for i, step_op in enumerate((<FusedOp>op).step_ops):
+                    say(step_op, numbered((<int*><char*>met)[i]), self.errors)
+            elif isinstance(op, AccumulateOp):
+                op.report(*[self.argument(symbol, False)
+                            for symbol in self.code.graph.inputs_of(node)])
+            elif not isinstance(op, ValueOp):
+                say(op, numbered(found), self.errors)
+            elif matters(found, self.errors):
+                self.run_op(node)
+                clear_trouble()
+        except Exception as error:
+            note_operation(error, self.code.graph, node)
+            raise
         return 0
 
     cdef list results(self):
@@ -437,11 +428,10 @@ cdef class Frame:
         return outputs
 
 
-cdef str name_in_numpy(op):
-    """What NumPy calls an op in its warnings."""
-    if isinstance(op.forward, np.ufunc):
-        return op.forward.__name__
-    return "cast" if op is cast_op or op is cast_to_discrete_op else "reduce"
+cdef int numbered(int found) noexcept:
+    """The numbers that NumPy has for floating point flags."""
+    return ((1 if found & FE_DIVBYZERO else 0) | (2 if found & FE_OVERFLOW else 0)
+            | (4 if found & FE_UNDERFLOW else 0) | (8 if found & FE_INVALID else 0))
 
 
 cdef Value own_copy(Value value, bint fed):

@@ -311,14 +311,14 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
         elif kind == ZERO:
             memset(data[0], 0, at.work)
         elif kind == FUSED or kind == ACCUMULATE or kind == CONTROL:
-            failed = run_op(at)
+            failed = run_op(at, NULL)
             if failed < 0:
                 return failed
         at += 1
     return 0
 
 
-cdef int run_op(const Instruction* at) noexcept nogil:
+cdef int run_op(const Instruction* at, int* met) noexcept nogil:
     """Have an op compute that brings a loop of its own."""
     cdef char* on_stack[MANY_OPERANDS]
     cdef char** data = on_stack
@@ -333,7 +333,7 @@ cdef int run_op(const Instruction* at) noexcept nogil:
     if at.kind == CONTROL:
         failed = (<Runner>op).run(data)
     elif at.kind == FUSED:
-        failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands, data[n - 1])
+        failed = (<FusedOp>op).run(data, data + (<FusedOp>op).n_operands, data[n - 1], met)
     else:
         failed = (<AccumulateOp>op).run(data, data[n - 1])
     if data != on_stack:

@@ -354,7 +354,8 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
                                 else (<AccumulateOp>op).operand_specs)
     cdef Node* row = &code.graph.nodes[node]
     cdef list symbols = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
-    cdef int32_t symbol, i
+    cdef list overwritable = []
+    cdef int32_t symbol, i, n_overwritten = 0
     cdef npy_intp work = 0
     for i, symbol in enumerate(symbols):
         if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not operand_specs[i]:
@@ -365,8 +366,16 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
     symbols = [code.contiguous(node, symbol) for symbol in symbols]
-    for symbol in range(row.first_output, row.first_output + row.n_outputs):
-        code.place_output(symbol)
+    if kind == FUSED:
+        overwritable = [i for i in (<FusedOp>op).overwritable if code.may_take_over(symbols[i], 1)]
+    for i, symbol in enumerate(range(row.first_output, row.first_output + row.n_outputs)):
+        if n_overwritten < len(overwritable) and (
+                (<FusedOp>op).free_from[<int32_t>overwritable[n_overwritten]]
+                <= (<FusedOp>op).written_by[i]) and (
+                code.take_over(symbol, symbols[overwritable[n_overwritten]], 1)):
+            n_overwritten += 1
+        else:
+            code.place_output(symbol)
         symbols.append(symbol)
     for symbol in symbols:
         work += code.spec(symbol).nbytes

@@ -6,10 +6,12 @@ import tracemalloc
 import numpy as np
 import pytest
 
+import cytape
 from cytape.errors import GraphError
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.executable import Executable
+from cytape.graph.run.trace_events import RunTrace
 
 
 def executable_of(shape):
@@ -63,3 +65,21 @@ def test_old_shapes_make_room_for_new_ones():
     assert many < 3 * a_few
     x = np.linspace(-1.0, 1.0, 7)  # its plan went long ago
     assert float(executable.run([x])[0]) == np.sum(np.tanh(x) * x)
+
+
+def test_where_ops_wait_for_others_the_first_run_takes_what_the_later_ones_take():
+    graph = Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", (5000,))
+        y = np.cumsum(np.tanh(np.tanh(x) * 2.0) * np.exp(x))
+        with graph.control_dependencies([y]):
+            z = cytape.identity(x)
+        z = np.sum(y * np.tanh(np.exp(z) * z))
+    executable = Executable(Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(z),)))
+    steps = []
+    for _ in range(3):
+        trace = RunTrace()
+        executable.run([np.ones(5000)], trace)
+        steps.append([(event.op_type, event.live_bytes) for event in trace.events])
+    assert steps[0] == steps[1] == steps[2]
+    assert "Fused" in [op_type for op_type, _ in steps[0]]

@@ -1,12 +1,18 @@
 """The ops that plans run without Python, and the calls of them that they leave to it."""
 
+import random
+
 import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.graph.model.graph import Graph
+from cytape.graph.model.subgraph import Subgraph
+from cytape.graph.passes.fusion import fused
+from cytape.graph.run.plan import Plan
 from tests.cases import each
-from tests.graph.plans import assert_as_reference
+from tests.graph.plans import assert_as_reference, symbols
 
 IN_C = {
     "stop_gradient": lambda x: cytape.stop_gradient(x.T) * 2.0,
@@ -137,3 +143,44 @@ def test_selections_among_items_of_different_dtypes(x, y):
     for _ in range(2):
         result = function(*map(cytape.constant, (condition, x, y))).numpy()
         np.testing.assert_array_equal(result, np.where(condition, x, y))
+
+
+# ---- groups of elementwise ops
+
+def group(rng, values, n_calls):
+    """Append what random elementwise ops make of arrays of one shape."""
+    for _ in range(n_calls):
+        x, y, z = rng.choice(values), rng.choice(values), rng.choice(values)
+        values.append(rng.choice([
+            lambda x, y, z: x + y, lambda x, y, z: x * y, lambda x, y, z: cnp.tanh(x),
+            lambda x, y, z: cnp.sin(x), lambda x, y, z: cnp.where(x < y, z, x),
+            lambda x, y, z: x - 0.5, lambda x, y, z: (x < y) * z])(x, y, z))
+
+
+def test_groups_may_write_over_what_nobody_else_reads():
+    rng, saved = random.Random(0), 0
+    identity = np.eye(70)
+    for _ in range(60):
+        graph = Graph()
+        feeds = [graph.placeholder("float64", (20, 70)) for _ in range(2)]
+        values = [x @ identity for x in feeds]
+        group(rng, values, rng.randint(2, 12))
+        fetches = [x @ identity for x in rng.sample(values[2:], min(3, len(values) - 2))]
+        arrays = [np.random.RandomState(i).standard_normal((20, 70)) for i in range(2)]
+        before = Subgraph(graph, symbols(graph, feeds), symbols(graph, fetches))
+        expected = Plan(before).run(arrays)
+        plan = Plan(fused(before, 65))
+        for _ in range(2):
+            for result, other in zip(plan.run(arrays), expected, strict=True):
+                assert np.array_equal(result, other)
+        saved += plan.peak_bytes <= Plan(before).peak_bytes + 20_000
+    assert saved > 50
+
+
+def test_a_group_takes_no_memory_but_that_of_its_operand():
+    graph = Graph()
+    x = graph.placeholder("float64", (100, 1000))
+    z = cnp.tanh(x @ np.eye(1000)) * 2.0 + 1.0
+    subgraph = Subgraph(graph, symbols(graph, [x]), symbols(graph, [cnp.sum(z @ np.ones(1000))]))
+    for each in (subgraph, fused(subgraph)):
+        assert 800_000 <= Plan(each).peak_bytes < 850_000
