@@ -20,10 +20,9 @@ frontiers in pieces of like size.
 from __future__ import annotations
 
 from math import gcd
-from typing import Any
-
 import numpy as np
 
+from cytape.graph.checkpoint.cut_table import filled
 from cytape.graph.checkpoint.schedules import Program, Schedule, can_run_again, without_unread
 
 __all__ = ["Cuts"]
@@ -137,19 +136,21 @@ class Cuts:
         self.kept = np.zeros(n_cuts, np.int64)
         self.inside = np.zeros(n_cuts, np.int64)
         self.inside_first = np.zeros(n_cuts, np.int64)
+        ends: list[list[int]] = [[] for _ in sizes]  # by value: what ends when it is there
+        for value, until in enumerate(self.until):
+            ends[max(until, value)].append(value)
+        around = list(map(program.bytes_around, range(self.n)))
         for s in range(n_cuts - 1):
-            live: dict[int, int] = {}
-            most = most_first = 0
+            live = most = most_first = 0
             for k in range(s, n_cuts - 1):
                 for value in range(bounds[k], bounds[k + 1]):
-                    used = sum(live.values()) + sizes[value]
-                    most = max(most, used)
-                    most_first = max(most_first, used + program.bytes_around(value))
-                    live[value] = sizes[value]
-                    for other in [x for x in live if self.until[x] <= value]:
-                        del live[other]
+                    live += sizes[value]
+                    most, most_first = max(most, live), max(most_first, live + around[value])
+                    for other in ends[value]:
+                        if other >= bounds[s]:
+                            live -= sizes[other]
                 peaks[s, k + 1], firsts[s, k + 1] = most, most_first
-                self.between[s, k + 1] = -(-sum(live.values()) // unit)
+                self.between[s, k + 1] = -(-live // unit)
         self.advance, self.first = -(-peaks // unit), -(-firsts // unit)
         self.beside = np.zeros(n_cuts, np.int64)
         self.down = np.arange(n_cuts)
@@ -161,18 +162,15 @@ class Cuts:
             block = range(bounds[k - 1], bounds[k])
             read = {value for position in block for value in self.read_at[position]
                     if value >= bounds[k - 1]}
-            kept = most = most_first = 0
-            live = {}
+            stay = {value for value in block if value in read or self.until[value] >= bounds[k]}
+            kept = sum(sizes[value] for value in stay)
+            live = most = most_first = 0
             for value in block:
-                used = kept + sum(live.values()) + sizes[value]
-                most, most_first = max(most, used), max(
-                    most_first, used + program.bytes_around(value))
-                if value in read or self.until[value] >= bounds[k]:
-                    kept += sizes[value]
-                else:
-                    live[value] = sizes[value]
-                for other in [x for x in live if self.until[x] <= value]:
-                    del live[other]
+                live += sizes[value]
+                most, most_first = max(most, live), max(most_first, live + around[value])
+                for other in ends[value]:
+                    if other >= bounds[k - 1] and other not in stay:
+                        live -= sizes[other]
             self.kept[k] = -(-kept // unit)
             self.inside[k], self.inside_first[k] = -(-most // unit), -(-most_first // unit)
             self.beside[k] = -(-max((program.bytes_beside(step) for position in block
@@ -194,64 +192,14 @@ class Cuts:
     # ---- the table
 
     def _fill(self) -> None:
-        n_cuts, n_levels = len(self.bounds), self.n_levels
-        # table[s, t]: seconds by level, with the frontier of s in memory beside the level; first
-        # come as many levels below zero, to be read where bytes are taken away.
-        self.table = np.full((n_cuts, n_cuts, 2 * n_levels), np.inf)
-        # The same of the first time, to the end.
-        self.whole = np.full((n_cuts, 2 * n_levels), np.inf)
-        self.table[range(n_cuts), range(n_cuts), n_levels:] = 0
-        self.whole[-1, n_levels:] = 0
-        for length in range(1, n_cuts):
-            for s in range(n_cuts - length):
-                t = s + length
-                if self.has_steps[t]:
-                    self.table[s, t, n_levels:] = self._ways(s, t).min(axis=0)
-                else:
-                    self.table[s, t] = self.table[s, t - 1]
-        for s in reversed(range(n_cuts - 1)):
-            self.whole[s, n_levels:] = self._first_ways(s).min(axis=0)
-        self.seconds = self.whole[0, n_levels:].copy()
+        _, self._ways, seconds, self._first_ways = filled(
+            self.n_levels, self.time, np.array(self.has_steps, np.int8), self.down, self.between,
+            self.advance, self.first, self.kept, self.inside, self.inside_first, self.beside,
+            self.beside_down)
+        self.seconds = seconds[0]
         least = -(-max((self.program.bytes_beside(step) for step in self.unbound),
                        default=0) // self.unit)
         self.seconds[:least] = np.inf
-
-    def _ways(self, s: int, t: int) -> Any:
-        """Return the seconds of going back from t to s, by the first cut; keeping all is first."""
-        cuts = np.arange(s, t)
-        cuts[0] = s + 1
-        ways = self._with(self.table[cuts, t], self._taken(s, cuts), self._needed(s, cuts, t))
-        ways[1:] += self.table[s, np.maximum(self.down[cuts[1:]], s), self.n_levels :]
-        return ways + (self.time[cuts] - self.time[s])[:, None]
-
-    def _first_ways(self, s: int) -> Any:
-        cuts = np.arange(s, len(self.bounds) - 1)
-        cuts[0] = s + 1
-        ways = self._with(self.whole[cuts], self._taken(s, cuts), self._needed(s, cuts, -1))
-        ways[1:] += self.table[s, np.maximum(self.down[cuts[1:]], s), self.n_levels :]
-        return ways
-
-    def _taken(self, s: int, cuts: Any) -> Any:
-        """Return the levels that are kept for the steps back to a cut."""
-        taken = self.between[s, cuts]
-        taken[0] = self.kept[s + 1]
-        return taken
-
-    def _needed(self, s: int, cuts: Any, t: int) -> Any:
-        """Return the levels that it takes to come to a cut from s, and to go back from there."""
-        first, inside = (self.first, self.inside_first) if t < 0 else (self.advance, self.inside)
-        beside = 0 if t < 0 else self.beside[t]
-        needed = np.maximum(first[s, cuts] + beside, self.between[s, cuts] + self.beside_down[cuts])
-        needed[0] = max(inside[s + 1] + beside, self.kept[s + 1] + self.beside[s + 1])
-        return needed
-
-    def _with(self, rows: Any, taken: Any, needed: Any) -> Any:
-        """Return rows with levels taken away, and without what is below the levels needed."""
-        levels = np.arange(self.n_levels)
-        places = levels + self.n_levels - np.minimum(taken, self.n_levels)[:, None]
-        found = np.take_along_axis(rows, places, axis=1)
-        found[levels < needed[:, None]] = np.inf
-        return found
 
     # ---- what it says
 
@@ -271,8 +219,7 @@ class Cuts:
                 t -= 1
             if s == t:
                 continue
-            ways = self._first_ways(s) if is_first else self._ways(s, t)
-            way = int(ways[:, level].argmin())
+            way = int(self._first_ways[s, level] if is_first else self._ways[s, t, level])
             j = s + max(way, 1)
             if not is_first:
                 values += [value for value in range(self.bounds[s], self.bounds[j])

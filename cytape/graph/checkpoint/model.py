@@ -77,6 +77,9 @@ class GradientModel:
         [observer] = observers
         self._needed = needed_nodes(copy, list(self.fetches), (), [])
         self._read_program(observer)
+        self._feeds = tuple(
+            symbol for node in self._needed if copy.ops[node].name == "Placeholder"
+            for symbol in copy.outputs_of(node))
         self.peaks: dict[Schedule, int] = {}
 
     def _copy_graph(self, graph: Any) -> None:
@@ -213,7 +216,8 @@ class GradientModel:
             if name == "MatMul" and x:
                 products = prod(out) * x[-1]
             elif name.startswith("Conv") and out and y:
-                products = prod(out) * prod(y) // max(out[-1], 1)
+                z = x if name.endswith("Input") else out  # a filter, and what it makes, or arrives
+                products = prod(y) * prod(z) // max(z[-1], 1)
         return moved / BYTES_PER_SECOND + products / PRODUCTS_PER_SECOND + SECONDS_PER_OP
 
     # ---- measuring
@@ -257,11 +261,7 @@ class GradientModel:
             self._origins[node] for node, copy in made[-1].made if copy in needed]
 
     def _measured(self, fetches: Sequence[int], waits: bool) -> int:
-        feeds = tuple(
-            symbol for node in needed_nodes(self.graph, list(fetches), (), [])
-            if self.graph.ops[node].name == "Placeholder"
-            for symbol in self.graph.outputs_of(node))
-        subgraph = Subgraph(self.graph, feeds, tuple(fetches))
+        subgraph = Subgraph(self.graph, self._feeds, tuple(fetches))
         specs = [self.graph.spec_of(symbol) for symbol in subgraph.feeds]
         if not all(spec.known for spec in specs):
             return ExecutorPlan(optimise(subgraph, [

@@ -16,6 +16,7 @@ from cytape.graph.checkpoint.schedules import (
     Schedule,
     can_run_again,
     cost_of,
+    events,
     peak_of,
     plain,
     without_unread,
@@ -27,7 +28,7 @@ __all__ = ["Planner", "Point"]
 MOST_SEARCHED = 15   # values
 MOST_STATES = 10_000
 MOST_POINTS = 12     # of a curve
-MOST_EFFORT = 10_000  # events that are gone through to make one schedule better
+MOST_TRIALS = 1000   # to make one schedule better
 
 
 class Point(NamedTuple):
@@ -110,29 +111,37 @@ class Planner:
         schedule = self.cuts.schedule(budget)
         if schedule is None:
             return None
-        n_events = self.program.n_values + len(self.program.reads)
-        return self.point(improved(
-            self.program, schedule, budget, MOST_EFFORT // max(n_events, 1)))
+        return self.point(improved(self.program, schedule, budget, MOST_TRIALS))
 
     def smallest(self) -> Point:
         """Return the schedule of the fewest bytes that is found."""
         if self._smallest is None:
             point = self.point(plain(self.program))
-            if self.program.n_values > MOST_SEARCHED:
-                feasible = self.cuts.seconds < inf
-                if feasible.any():
-                    found = self.fastest(int(self.cuts.levels[int(feasible.argmax())]))
-                    point = min(point, found or point)
-            fewest = 0 if self.program.n_values <= MOST_SEARCHED else point.peak
-            while fewest + 1 < point.peak:
-                budget = (fewest + point.peak) // 2
-                found = self.fastest(budget)
-                if found is None:
-                    fewest = budget
-                else:
-                    point = found
+            feasible = self.cuts.seconds < inf
+            if feasible.any():
+                found = self.fastest(int(self.cuts.levels[int(feasible.argmax())]))
+                point = min(point, found or point)
+            if self.program.n_values <= MOST_SEARCHED:
+                point = self._smallest_searched(point)
             self._smallest = point
         return self._smallest
+
+    def _smallest_searched(self, point: Point) -> Point:
+        """Go below a point, if one can, to where a thousandth less of the plain peak is too few."""
+        program = self.program
+        too_few = -1 + max((
+            beside + sum(program.sizes[value] for value in {made, *reads} - {-1})
+            for made, reads, beside in events(program, plain(program))), default=0)
+        step = max(self.plain_peak // 1000, 1)
+        budget = point.peak - step
+        while budget > too_few:
+            found = self.fastest(budget)
+            if found is None:
+                too_few = budget
+            else:
+                point = found
+            budget = min((too_few + point.peak) // 2, point.peak - step)
+        return point
 
     @property
     def n_points(self) -> int:

@@ -60,21 +60,19 @@ class Plan:
         How long it is guessed to take, and if everything is kept.
     """
 
-    def __init__(self, planning: Planning, point: Point) -> None:
+    def __init__(
+        self, planning: Planning, schedule: Schedule, peak_bytes: int, recomputed: list[int],
+        checkpoints: list[Tensor],
+    ) -> None:
+        model = planning.model
         self._planning = planning
-        graph, model = planning.graph, planning.model
-        self.schedule = point.schedule
-        self.peak_bytes = model.peak_bytes(point.schedule)
+        self.schedule = schedule
+        self.peak_bytes = peak_bytes
         self.plain_peak_bytes = model.peak_bytes(plain(model.program))
         self.plain_seconds = model.seconds
-        self.seconds = model.seconds + point.seconds
-        self.recomputed_ops: list[Operation] = [
-            graph.operation_at(model.values[value])
-            for values in point.schedule for value in values]
-        self.checkpoints: list[Tensor] = Checkpoints(
-            [graph.tensor_at(symbol) for value in kept_values(model, point.schedule)
-             for symbol in graph.outputs_of(model.values[value])],
-            point.schedule, _gradient_of(planning))
+        self.seconds = model.seconds + sum(map(model.seconds_of, recomputed))
+        self.recomputed_ops: list[Operation] = list(map(planning.graph.operation_at, recomputed))
+        self.checkpoints = checkpoints
 
     def __repr__(self) -> str:
         return (f"Plan(peak_bytes={self.peak_bytes}, plain_peak_bytes={self.plain_peak_bytes}, "
@@ -180,15 +178,23 @@ class Planning:
 
     def keeping(self, symbols: list[int]) -> Plan:
         """Return the plan that keeps some tensors."""
-        graph, model, planner = self.graph, self.model, self.planner
+        graph, model = self.graph, self.model
         kept = {graph.node_of(symbol) for symbol in symbols}
-        made = Plan(self, planner.point(
-            planner.keeping({i for i, node in enumerate(model.values) if node in kept})))
-        made.peak_bytes, again = model.kept(symbols)
-        made.recomputed_ops = [graph.operation_at(node) for node in again]
-        made.checkpoints = [graph.tensor_at(symbol) for symbol in symbols]
-        made.seconds = model.seconds + sum(map(model.seconds_of, again))
-        return made
+        peak_bytes, again = model.kept(symbols)
+        return Plan(
+            self, self.planner.keeping({i for i, node in enumerate(model.values) if node in kept}),
+            peak_bytes, again, [graph.tensor_at(symbol) for symbol in symbols])
+
+    def following(self, schedule: Schedule) -> Plan:
+        """Return the plan that follows a schedule."""
+        graph, model = self.graph, self.model
+        return Plan(
+            self, schedule, model.peak_bytes(schedule),
+            [model.values[value] for values in schedule for value in values],
+            Checkpoints(
+                [graph.tensor_at(symbol) for value in kept_values(model, schedule)
+                 for symbol in graph.outputs_of(model.values[value])],
+                schedule, _gradient_of(self)))
 
     @cached_property
     def simple(self) -> list[Plan]:
@@ -232,7 +238,7 @@ def planned(
             raise ValueError(
                 "checkpoints are those of a plan for another gradient: plan this one, or give "
                 "list(checkpoints) to keep these tensors")
-        made = Plan(planning, planning.planner.point(checkpoints.schedule))
+        made = planning.following(checkpoints.schedule)
     elif memory_budget is None:
         made = _smallest_in_time(planning)
     else:
@@ -251,7 +257,7 @@ def _smallest_in_time(planning: Planning) -> Plan:
     best = min(points, key=lambda point: (model.peak_bytes(point.schedule), point.seconds))
     simple = [plan for plan in planning.simple if plan.seconds <= model.seconds + most]
     return min(
-        [Plan(planning, best), *simple], key=lambda plan: (plan.peak_bytes, plan.seconds))
+        [planning.following(best.schedule), *simple], key=lambda plan: (plan.peak_bytes, plan.seconds))
 
 
 def _fastest_within(planning: Planning, budget: int) -> Plan:
@@ -259,9 +265,9 @@ def _fastest_within(planning: Planning, budget: int) -> Plan:
     planner, model = planning.planner, planning.model
     first = _first(planner, lambda point: model.peak_bytes(point.schedule) <= budget)
     if first == 0:
-        return Plan(planning, planner.at(0))
+        return planning.following(planner.at(0).schedule)
     points = planner.curve() if first == planner.n_points else [planner.at(first)]
-    plans = [*(Plan(planning, point) for point in points), *planning.simple]
+    plans = [*(planning.following(point.schedule) for point in points), *planning.simple]
     smallest = min(plan.peak_bytes for plan in plans)
     if smallest > budget:
         raise MemoryBudgetError(
