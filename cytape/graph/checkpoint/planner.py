@@ -26,7 +26,7 @@ from cytape.graph.checkpoint.search import search
 __all__ = ["Planner", "Point"]
 
 MOST_SEARCHED = 15   # values
-MOST_STATES = 10_000
+MOST_STATES = 4000
 MOST_POINTS = 12     # of a curve
 MOST_TRIALS = 1000   # to make one schedule better
 
