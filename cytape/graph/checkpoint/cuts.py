@@ -20,6 +20,7 @@ frontiers in pieces of like size.
 from __future__ import annotations
 
 from math import gcd
+
 import numpy as np
 
 from cytape.graph.checkpoint.cut_table import filled

@@ -84,25 +84,26 @@ class _Copies:
                 present[made] = place
 
     def leave_out(self, copy: int, budget: int) -> bool:
-        """Have the copy before stay instead, if there is room; what only this one read goes, too."""
+        """Have the copy before stay instead, if there is room; what was made for this one goes."""
         before = self._before[copy]
         start, size = self._last(before) + 1, self._program.sizes[self.made[copy]]
-        gone, left = [copy], {}
+        gone = [copy]
+        left: dict[int, list[int]] = {}  # the readers of what is read there, without what is gone
         for place in gone:
             for read in self._reads[place]:
                 left.setdefault(read, list(self._readers[read])).remove(place)
                 if not left[read] and read in self.again:
                     gone.append(read)
-        ends = [(read if read in gone else self._last(read, readers) + 1, self._last(read) + 1, read)
-                for read, readers in left.items()]
+        freed = [(read if read in gone else self._last(read, readers) + 1, self._last(read) + 1,
+                  self._program.sizes[self.made[read]]) for read, readers in left.items()]
         live = self._live[start:copy] + size
-        for first, end, read in ends:
-            live[max(first - start, 0) : max(end - start, 0)] -= self._program.sizes[self.made[read]]
+        for first, end, freed_size in freed:
+            live[max(first - start, 0) : max(end - start, 0)] -= freed_size
         live[[place - start for place in gone if start <= place < copy]] = 0
         if live.max(initial=0) > budget:
             return False
-        for first, end, read in ends:
-            self._live[first:end] -= self._program.sizes[self.made[read]]
+        for first, end, freed_size in freed:
+            self._live[first:end] -= freed_size
         self._live[start:copy] = live
         self._live[gone] = 0
         for place in self._readers[copy]:

@@ -256,8 +256,8 @@ def _smallest_in_time(planning: Planning) -> Plan:
     points = [planner.at(i) for i in {0, *range(max(first - 2, 0), first)}]
     best = min(points, key=lambda point: (model.peak_bytes(point.schedule), point.seconds))
     simple = [plan for plan in planning.simple if plan.seconds <= model.seconds + most]
-    return min(
-        [planning.following(best.schedule), *simple], key=lambda plan: (plan.peak_bytes, plan.seconds))
+    plans = [planning.following(best.schedule), *simple]
+    return min(plans, key=lambda plan: (plan.peak_bytes, plan.seconds))
 
 
 def _fastest_within(planning: Planning, budget: int) -> Plan:

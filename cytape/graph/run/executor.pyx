@@ -19,8 +19,8 @@ from libc.string cimport memcpy
 
 from .code cimport Span
 from .instructions cimport (
-    CONTROL, FUSED, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters, run_op,
-    run_span)
+    CONTROL, FUSED, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters,
+    run_looped, run_span)
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
     external_number, memory_of, offset_of)
@@ -244,7 +244,7 @@ cdef class Frame:
                     sizeof(int) * (<FusedOp><PyObject*>code.code[i].loop).n_steps)
                 flags = <int*><char*>met
                 with nogil:
-                    failed = run_op(&self.instructions[i], flags)
+                    failed = run_looped(&self.instructions[i], flags)
             elif code.code[i].work > 1 << 16:
                 with nogil:
                     failed = run_span(self.instructions, i, i + 1, code.pool)

@@ -62,7 +62,7 @@ cdef class Runner:
 # These return NO_MEMORY or INTERRUPTED, or 0. `met` is for the steps of a FusedOp, or NULL.
 cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
                   const npy_intp* pool) noexcept nogil
-cdef int run_op(const Instruction* at, int* met) noexcept nogil
+cdef int run_looped(const Instruction* at, int* met) noexcept nogil
 cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
 cdef int scalar_kind(int op, int type_num) noexcept         # of a direct op, or -1
 cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op, or NULL

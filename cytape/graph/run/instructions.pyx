@@ -311,14 +311,14 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
         elif kind == ZERO:
             memset(data[0], 0, at.work)
         elif kind == FUSED or kind == ACCUMULATE or kind == CONTROL:
-            failed = run_op(at, NULL)
+            failed = run_looped(at, NULL)
             if failed < 0:
                 return failed
         at += 1
     return 0
 
 
-cdef int run_op(const Instruction* at, int* met) noexcept nogil:
+cdef int run_looped(const Instruction* at, int* met) noexcept nogil:
     """Have an op compute that brings a loop of its own."""
     cdef char* on_stack[MANY_OPERANDS]
     cdef char** data = on_stack

@@ -37,6 +37,7 @@ def say(op: Any, found: int, errors: dict[str, str]) -> None:
     FloatingPointError
         Where that is what NumPy is set up to do.
     """
+    callback: Any = np.geterrcall()
     for number, kind, name in _KINDS:
         how = errors[kind]
         if not found & number or how == "ignore":
@@ -47,9 +48,9 @@ def say(op: Any, found: int, errors: dict[str, str]) -> None:
         elif how == "raise":
             raise FloatingPointError(message)
         elif how == "call":
-            np.geterrcall()(name, number)
+            callback(name, number)
         else:
-            stream = sys.stderr if how == "print" else np.geterrcall()
+            stream = sys.stderr if how == "print" else callback
             stream.write(f"Warning: {message}\n")
 
 

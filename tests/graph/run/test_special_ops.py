@@ -182,5 +182,5 @@ def test_a_group_takes_no_memory_but_that_of_its_operand():
     x = graph.placeholder("float64", (100, 1000))
     z = cnp.tanh(x @ np.eye(1000)) * 2.0 + 1.0
     subgraph = Subgraph(graph, symbols(graph, [x]), symbols(graph, [cnp.sum(z @ np.ones(1000))]))
-    for each in (subgraph, fused(subgraph)):
-        assert 800_000 <= Plan(each).peak_bytes < 850_000
+    for one in (subgraph, fused(subgraph)):
+        assert 800_000 <= Plan(one).peak_bytes < 850_000
