@@ -13,7 +13,7 @@ PEERS := .venv-peers
 ON_ALL_CORES := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-all mutants random-programs bench bench-smoke bench-peers \
+.PHONY: help build demo demo-memory test test-all mutants random-programs bench bench-smoke bench-peers \
     bench-instructions lint coverage clean
 
 help:  ## show the targets
@@ -23,6 +23,9 @@ build: $(BUILT)  ## compile the extension modules in place
 
 demo: $(BUILT)  ## train a network on handwritten digits
 	$(RUN) examples/digits.py
+
+demo-memory: $(BUILT)  ## train one whose gradient does not fit in memory, on Linux
+	$(RUN) examples/deep_digits.py
 
 test: $(BUILT) $(TOOLS)  ## run the tests and the doctests, on all cores
 	$(RUN) -m pytest $(ON_ALL_CORES)
