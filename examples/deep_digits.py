@@ -1,7 +1,8 @@
 """Train a network of 200 layers in less memory than its gradient takes, on handwritten digits.
 
-Run it with ``make demo-memory``, on Linux. The process limits its own memory, tries the plain gradient, which
-does not fit, and trains with a gradient that keeps some activations and computes the others again.
+Run it with ``make demo-memory``, on Linux. The process limits its own memory, tries the plain
+gradient, which does not fit, and trains with a gradient that keeps some activations and computes
+the others again.
 """
 
 import os

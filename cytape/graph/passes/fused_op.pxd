@@ -21,8 +21,8 @@ cdef class FusedOp(FusedLoop):
     cdef readonly list calls          # (op, attrs, input values, fast) in order
     cdef readonly tuple results       # values: operands first, then one per call
     cdef list kernels                 # keeps what the loops point to
-    cdef readonly list step_ops       # per step
+    cdef list step_ops                # per step
     # Operands in whose memory results may be written, if nobody else reads them: those first that
     # this op ceases to read first, see free_from.
-    cdef readonly list overwritable
+    cdef list overwritable
     cdef int compile(self) except -1
