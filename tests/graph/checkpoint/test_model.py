@@ -93,7 +93,7 @@ def test_unknown_extents_count_for_some():
 
 def test_reads_of_variables_count():
     """They are copies, which stay until the gradient has read them."""
-    loss, weights, _ = mlp(24)
+    loss, weights, _ = mlp(32)
     model = model_of(loss, weights)
     planner = Planner(model.program)
     for point in planner.curve():
