@@ -49,6 +49,4 @@ def dropout(x, rate, seed=None):
         return x
     precision = np.float32 if dtype in (np.float32, np.float16, np.complex64) else np.float64
     kept = random_in_shape_of(x, np.dtype(precision), seed) >= rate
-    if not is_tensor(x) and kept.graph is None:
-        kept = kept.numpy()
     return where(kept, x / (1 - rate), 0)

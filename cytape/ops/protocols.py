@@ -35,7 +35,7 @@ NUMPY_FUNCTIONS = {
 }
 # Modules of NumPy whose functions are imported when the first of them meets a tensor.
 _SUBMODULES = {name: f"cytape.ops.submodules.{name}" for name in ("fft", "linalg")}
-rooms_to_come.extend(_SUBMODULES.values())
+rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.submodules.distributions"])
 # Functions that are imported when one of their module is called first, or asked for by name.
 _MODULES = {
     "calculus.convolutions": "convolve correlate",

@@ -1,9 +1,9 @@
-"""Random numbers: NumPy's generators as ops, which draw anew whenever they run.
+"""Random numbers as ops, which draw anew whenever they run.
 
-Called outside a graph the functions draw from one default generator, which `seed` sets back. In a
-graph each call is a node of its own with a stream of its own (`Stream`): it draws once in a run,
-and goes on in the next one. A stream begins where the graph's seed and that of the call say; if the
-graph has none, the default generator chooses one for it.
+Outside a graph they are NumPy's: drawn from its global generator, which `seed` sets back, arrays of
+arrays. In a graph each call is a node of its own with a stream of its own (`Stream`): it draws once
+in a run, and goes on in the next one. A stream begins where the graph's seed and that of the call
+say; if the graph has none, `seed` decides for it, too.
 
 Location and scale may be tensors and are differentiated, the draw being held fixed. In other
 parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative, and gradients end there.
@@ -11,6 +11,7 @@ parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative, and gra
 
 import numpy as np
 
+from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.indexing import take
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import as_shape
@@ -18,11 +19,13 @@ from cytape.ops.shared.draws import (
     binomial_op,
     draw,
     draw_shaped,
+    drawing_functions,
     dtype_of,
     exponential_op,
     gamma_op,
     integers_op,
     is_number,
+    is_numpys,
     normal_op,
     poisson_op,
     positions_op,
@@ -64,7 +67,7 @@ def random(size=None, dtype=np.float64, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -77,6 +80,8 @@ def random(size=None, dtype=np.float64, *, seed=None):
     >>> random.random((2, 3)).shape
     (2, 3)
     """
+    if dtype is np.float64 and is_numpys(seed):
+        return np.random.random(size)  # noqa: NPY002
     return draw_shaped(uniform_op, (), size, np.dtype(dtype), seed)
 
 
@@ -94,7 +99,7 @@ def uniform(low=0.0, high=1.0, size=None, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -107,6 +112,8 @@ def uniform(low=0.0, high=1.0, size=None, *, seed=None):
     >>> bool(np.all(random.uniform(2.0, 3.0, size=100) >= 2.0))
     True
     """
+    if is_numpys(seed, low, high):
+        return np.random.uniform(low, high, size)  # noqa: NPY002
     drawn = draw_shaped(uniform_op, (low, high), size, dtype_of(low, high), seed)
     if is_number(low, 0) and is_number(high, 1):
         return drawn
@@ -125,12 +132,7 @@ def standard_normal(size=None, dtype=np.float64, *, seed=None):
 
     Returns
     -------
-    Tensor
-
-    Raises
-    ------
-    ValueError
-        If the seed is negative or no integer.
+    ndarray or Tensor
 
     Examples
     --------
@@ -138,6 +140,8 @@ def standard_normal(size=None, dtype=np.float64, *, seed=None):
     >>> random.standard_normal(3, dtype=np.float32).dtype
     dtype('float32')
     """
+    if dtype is np.float64 and is_numpys(seed):
+        return np.random.standard_normal(size)  # noqa: NPY002
     return draw_shaped(normal_op, (), size, np.dtype(dtype), seed)
 
 
@@ -155,7 +159,7 @@ def normal(loc=0.0, scale=1.0, size=None, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -169,6 +173,8 @@ def normal(loc=0.0, scale=1.0, size=None, *, seed=None):
     >>> float(cytape.grad(lambda loc: random.normal(loc, 2.0))(1.0))
     1.0
     """
+    if is_numpys(seed, loc, scale):
+        return np.random.normal(loc, scale, size)  # noqa: NPY002
     drawn = draw_shaped(normal_op, (loc, scale), size, dtype_of(loc, scale), seed)
     if is_number(loc, 0) and is_number(scale, 1):
         return drawn
@@ -187,12 +193,7 @@ def standard_exponential(size=None, dtype=np.float64, *, seed=None):
 
     Returns
     -------
-    Tensor
-
-    Raises
-    ------
-    ValueError
-        If the seed is negative or no integer.
+    ndarray or Tensor
 
     Examples
     --------
@@ -200,6 +201,8 @@ def standard_exponential(size=None, dtype=np.float64, *, seed=None):
     >>> random.standard_exponential(3).shape
     (3,)
     """
+    if dtype is np.float64 and is_numpys(seed):
+        return np.random.standard_exponential(size)  # noqa: NPY002
     return draw_shaped(exponential_op, (), size, np.dtype(dtype), seed)
 
 
@@ -217,12 +220,7 @@ def exponential(scale=1.0, size=None, *, seed=None):
 
     Returns
     -------
-    Tensor
-
-    Raises
-    ------
-    ValueError
-        If the seed is negative or no integer.
+    ndarray or Tensor
 
     Examples
     --------
@@ -230,6 +228,8 @@ def exponential(scale=1.0, size=None, *, seed=None):
     >>> random.exponential(2.0, size=(2, 2)).shape
     (2, 2)
     """
+    if is_numpys(seed, scale):
+        return np.random.exponential(scale, size)  # noqa: NPY002
     drawn = draw_shaped(exponential_op, (scale,), size, dtype_of(scale), seed)
     return drawn if is_number(scale, 1) else scale * drawn
 
@@ -246,7 +246,7 @@ def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -259,6 +259,8 @@ def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
     >>> random.standard_gamma([1.0, 2.0]).shape
     (2,)
     """
+    if dtype is np.float64 and is_numpys(seed, shape):
+        return np.random.standard_gamma(shape, size)  # noqa: NPY002
     return draw(gamma_op, shape, size=size_of(size, shape), dtype=np.dtype(dtype), seed=seed)
 
 
@@ -278,7 +280,7 @@ def gamma(shape, scale=1.0, size=None, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -291,6 +293,8 @@ def gamma(shape, scale=1.0, size=None, *, seed=None):
     >>> random.gamma(2.0, 3.0, size=4).shape
     (4,)
     """
+    if is_numpys(seed, shape, scale):
+        return np.random.gamma(shape, scale, size)  # noqa: NPY002
     size = size_of(size, shape, scale)
     drawn = draw(gamma_op, shape, size=size, dtype=dtype_of(shape, scale), seed=seed)
     return drawn if is_number(scale, 1) else scale * drawn
@@ -310,7 +314,7 @@ def poisson(lam=1.0, size=None, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
         Of integers.
 
     Raises
@@ -324,6 +328,8 @@ def poisson(lam=1.0, size=None, *, seed=None):
     >>> random.poisson(4.0, size=3).dtype
     dtype('int64')
     """
+    if is_numpys(seed, lam):
+        return np.random.poisson(lam, size)  # noqa: NPY002
     return draw(poisson_op, lam, size=size_of(size, lam), seed=seed)
 
 
@@ -343,7 +349,7 @@ def binomial(n, p, size=None, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
         Of integers.
 
     Raises
@@ -357,6 +363,8 @@ def binomial(n, p, size=None, *, seed=None):
     >>> bool(np.all(random.binomial(10, 0.5, size=20) <= 10))
     True
     """
+    if is_numpys(seed, n, p):
+        return np.random.binomial(n, p, size)  # noqa: NPY002
     return draw(binomial_op, n, p, size=size_of(size, n, p), seed=seed)
 
 
@@ -377,7 +385,7 @@ def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -419,7 +427,7 @@ def permutation(x, axis=0, *, seed=None):
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -432,6 +440,8 @@ def permutation(x, axis=0, *, seed=None):
     >>> sorted(random.permutation(4).tolist())
     [0, 1, 2, 3]
     """
+    if axis == 0 and is_numpys(seed, x):
+        return np.random.permutation(x)  # noqa: NPY002
     return choice(x, None, False, axis=axis, seed=seed, _all=True)
 
 
@@ -454,7 +464,7 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
 
     Returns
     -------
-    Tensor
+    ndarray or Tensor
 
     Raises
     ------
@@ -467,6 +477,8 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
     >>> random.choice([0.5, 1.5], size=10).shape
     (10,)
     """
+    if not _all and axis == 0 and is_numpys(seed, a, p) and np.ndim(a) < 2:
+        return np.random.choice(a, size, replace, p)  # noqa: NPY002
     population, x = _population(a, axis)
     likes = () if population is not None else (x,)
     if not _all:
@@ -475,4 +487,9 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
         positions_op, *likes, population=population, axis=axis, size=size, replace=replace,
         p=None if p is None else np.asarray(p), seed=seed,
     )  # fmt: skip
-    return positions if x is None else take(x, positions, axis)
+    if x is None or is_tensor(a) or is_tensor(positions):
+        return positions if x is None else take(x, positions, axis)
+    return np.take(a, positions, axis)
+
+
+drawing_functions += [globals()[name] for name in __all__ if name != "seed"]

@@ -5,6 +5,7 @@ import numpy
 import cytape
 import cytape.numpy as np
 from cytape.ops import random
+from cytape.ops.submodules import distributions
 
 
 def test_our_functions_come_first_and_the_rest_is_numpys():
@@ -15,4 +16,10 @@ def test_our_functions_come_first_and_the_rest_is_numpys():
 
 
 def test_it_is_part_of_the_namespace():
-    assert isinstance(cytape.numpy.random.random(), cytape.Tensor)
+    assert type(cytape.numpy.random.random()) is float
+
+
+def test_what_is_imported_when_it_is_asked_for_is_there():
+    for name in np.random._LATER:
+        assert getattr(np.random, name) is getattr(distributions, name)
+    assert set(np.random._LATER) == set(distributions.__all__) <= set(dir(np.random))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops import random
@@ -47,8 +48,7 @@ def test_moments(name, where):
     random.seed(5)
     if where == "eager":
         sample = draw(size=MANY)
-        assert isinstance(sample, cytape.Tensor)
-        sample = sample.numpy()
+        assert type(sample) is np.ndarray
     else:
         (sample,) = in_graph(lambda: draw(size=MANY))
     assert sample.shape == (MANY,)
@@ -65,18 +65,69 @@ def test_the_spec_is_known_while_the_graph_is_built(name):
     assert (y.shape, y.dtype) == (value.shape, value.dtype) == ((2, 3), value.dtype)
 
 
-def test_the_default_generator_draws_what_numpys_does():
+NUMPYS = {
+    "random": (3,), "uniform": (1.0, 2.0, 3), "normal": (1.0, 2.0, (2, 3)), "standard_normal": (3,),
+    "exponential": (2.0, 3), "standard_exponential": (3,), "gamma": ([1.0, 2.0], 2.0),
+    "standard_gamma": (2.0, 3), "poisson": (3.0, 3), "binomial": (9, 0.2, 3), "permutation": (5,),
+    "choice": (5, 3), "laplace": (1.0, 2.0, 3), "logistic": (1.0, 2.0, 3), "gumbel": (1.0, 2.0, 3),
+    "rayleigh": (2.0, 3), "lognormal": (1.0, 0.5, 3), "pareto": (2.0, 3), "power": (2.0, 3),
+    "weibull": (2.0, 3), "rand": (2, 3), "randn": (2, 3), "random_sample": (3,), "ranf": (),
+    "sample": (3,), "randint": (2, 9, 3), "beta": (1.0, 2.0, 3), "standard_cauchy": (3,),
+    "multivariate_normal": (np.ones(2), np.array([[2.0, 0.5], [0.5, 1.0]]), 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMPYS)
+def test_they_draw_numpys_own_numbers(name):
+    arguments = NUMPYS[name]
+    np.random.seed(5)
+    expected = [getattr(np.random, name)(*arguments) for _ in range(2)]
+    cnp.random.seed(5)
+    for e in expected:
+        found = getattr(cnp.random, name)(*arguments)
+        assert type(found) is type(e)
+        np.testing.assert_array_equal(found, e)
+
+
+@pytest.mark.parametrize("name", [
+    name for name, arguments in NUMPYS.items()
+    if name not in ("beta", "choice", "permutation", "standard_cauchy")
+    and any(isinstance(x, float | np.ndarray) for x in arguments)])
+def test_of_parameters_that_are_tensors_they_are_tensors_of_the_same_numbers(name):
+    first, *rest = NUMPYS[name]
+    if name == "binomial":
+        first, rest = cytape.constant(9), rest
+    random.seed(5)
+    expected = getattr(np.random, name)(first if name != "binomial" else 9, *rest)
+    random.seed(5)
+    found = getattr(cnp.random, name)(cytape.constant(np.asarray(first)), *rest)
+    assert isinstance(found, cytape.Tensor)
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", [name for name in NUMPYS if name not in (
+    "beta", "standard_cauchy", "binomial", "poisson", "choice", "permutation", "randint")])
+def test_in_a_trace_they_draw_anew_and_from_where_the_seed_says(name):
+    def drawn():
+        random.seed(7)
+        f = cytape.function(lambda: getattr(cnp.random, name)(*NUMPYS[name]))
+        return np.stack([f(), f()])
+
+    first, second = drawn()
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(drawn(), [first, second])
+
+
+def test_single_precision_is_cast():
+    for name in ("random", "standard_normal", "standard_exponential"):
+        random.seed(3)
+        wide = getattr(random, name)(4)
+        random.seed(3)
+        np.testing.assert_array_equal(getattr(random, name)(4, np.float32), wide.astype(np.float32))
     random.seed(3)
-    numpys = np.random.default_rng(3)
-    np.testing.assert_array_equal(random.normal(1.0, 2.0, size=3), numpys.normal(1, 2, 3))
-    np.testing.assert_array_equal(random.uniform(1.0, 2.0, size=3), numpys.uniform(1, 2, 3))
-    np.testing.assert_array_equal(random.exponential(2.0, size=3), numpys.exponential(2, 3))
-    np.testing.assert_array_equal(random.gamma([1.0, 2.0], 2.0), numpys.gamma([1, 2], 2))
-    np.testing.assert_array_equal(random.integers(2, 9, size=3), numpys.integers(2, 9, 3))
-    np.testing.assert_array_equal(random.poisson(3.0, size=3), numpys.poisson(3, 3))
-    np.testing.assert_array_equal(random.binomial(9, 0.2, size=3), numpys.binomial(9, 0.2, 3))
-    np.testing.assert_array_equal(random.permutation(5), numpys.permutation(5))
-    np.testing.assert_array_equal(random.random(2, np.float32), numpys.random(2, np.float32))
+    integers = random.integers(2, 9, 3, endpoint=True)
+    np.random.seed(3)
+    np.testing.assert_array_equal(integers, np.random.randint(2, 10, 3))
 
 
 def test_a_seed_of_a_call_decides_alone():
@@ -94,7 +145,7 @@ def test_bad_seeds(seed):
 @pytest.mark.parametrize("size, expected", [(None, ()), (3, (3,)), ((2, 0), (2, 0))])
 @pytest.mark.parametrize("name", sorted(set(DISTRIBUTIONS) - {"choice", "choice of p"}))
 def test_sizes(name, size, expected):
-    assert DISTRIBUTIONS[name][0](size=size).shape == expected
+    assert np.shape(DISTRIBUTIONS[name][0](size=size)) == expected
     (value,) = in_graph(lambda: DISTRIBUTIONS[name][0](size=size))
     assert value.shape == expected
 
@@ -114,8 +165,10 @@ def test_parameters_decide_the_size_and_must_fit():
     assert random.normal(np.zeros((2, 1)), np.ones(3)).shape == (2, 3)
     assert random.gamma(np.ones((2, 1)), np.ones(3)).shape == (2, 3)
     assert random.binomial(5, [0.1, 0.2]).shape == (2,)
-    with pytest.raises(ValueError, match=r"\(2,\) and \(3,\)"):
+    with pytest.raises(ValueError, match=r"\(2,\) and .*\(3,\)"):
         random.normal(np.zeros(2), np.ones(3))
+    with pytest.raises(ValueError, match=r"\(2,\) and \(3,\)"):
+        random.normal(cytape.constant(np.zeros(2)), np.ones(3))
     with pytest.raises(ValueError):
         random.integers(3, 3)
 
@@ -123,14 +176,28 @@ def test_parameters_decide_the_size_and_must_fit():
 # -- derivatives -----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("place", [lambda f: f, cytape.function], ids=["eager", "function"])
 @pytest.mark.parametrize("draw", [
     lambda a, b: random.uniform(a, a + b * b, seed=1),
     lambda a, b: random.normal(a, b, seed=1),
     lambda a, b: a + random.exponential(b, seed=1),
     lambda a, b: a + random.gamma(2.0, b, size=(2, 3), seed=1),
+    lambda a, b: cnp.random.laplace(a, b, seed=1), lambda a, b: cnp.random.gumbel(a, b, seed=1),
+    lambda a, b: cnp.random.logistic(a, b, seed=1), lambda a, b: cnp.random.lognormal(a, b, seed=1),
+    lambda a, b: a * cnp.random.rayleigh(b, seed=1), lambda a, b: a * cnp.random.power(b, seed=1),
+    lambda a, b: a * cnp.random.weibull(b, seed=1), lambda a, b: a * cnp.random.pareto(b, seed=1),
+    lambda a, b: cnp.random.multivariate_normal(
+        a, cnp.eye(3) * b[0] + cnp.outer(a, a), (2, 2), seed=1),
 ])
-def test_location_and_scale_are_differentiable(draw):
-    check_grads(draw, [np.array([0.5, 1.0, -1.0]), np.array([[1.0], [2.0]])], order=2)
+def test_location_and_scale_are_differentiable(draw, place):
+    if place is not cytape.function:  # each call of a trace goes on with its stream
+        check_grads(draw, [np.array([0.5, 1.0, -1.0]), np.array([[1.0], [2.0]])], order=2)
+        return
+    f, a, b = place(draw), cytape.constant([0.5, 1.0, -1.0]), cytape.constant([[1.0], [2.0]])
+    with cytape.GradientTape() as tape:
+        tape.watch([a, b])
+        y = cnp.sum(f(a, b))
+    assert all(np.any(g) for g in tape.gradient(y, [a, b], unconnected_gradients="zero"))
 
 
 def test_what_is_reordered_or_chosen_is_differentiable():

@@ -18,7 +18,9 @@ __all__ = ["Stream", "draw", "draw_shaped", "seed"]
 
 MAX_SEED = 2**63 - 1
 
-_default: np.random.Generator | None = None  # made when first asked: numpy.random is slow to import
+# Made when first asked: numpy.random is slow to import. Chooses seeds of graphs, and for dropout.
+_default: np.random.Generator | None = None
+drawing_functions: list = []  # of cytape.numpy.random: what calls them draws from NumPy's generator
 
 
 class Stream:
@@ -55,11 +57,11 @@ class Stream:
 
 
 def seed(value: int | None = None) -> None:
-    """Set the default generator back, to where the seed says.
+    """Set NumPy's generator back, as `numpy.random.seed`, and what chooses seeds of graphs.
 
     Parameters
     ----------
-    value : int, optional
+    value : int or array_like, optional
         Without it the operating system chooses.
 
     Examples
@@ -72,11 +74,12 @@ def seed(value: int | None = None) -> None:
     True
     """
     global _default
+    np.random.seed(value)  # noqa: NPY002
     _default = np.random.default_rng(value)
 
 
 def default_generator() -> np.random.Generator:
-    """Return the generator of draws that are given no seed."""
+    """Return the generator of what has no seed and is not NumPy's."""
     global _default
     if _default is None:
         _default = np.random.default_rng()
@@ -124,11 +127,14 @@ def new_stream(graph, op_seed=None):
 # the shape of the result, where it is not known before.
 
 
-def _drawing(name, method, takes_parameters=False, dtype=None):
-    """Declare the op that calls a method of a generator."""
+def drawing(name, method, takes_parameters=False, dtype=None, casts=False):
+    """Declare the op that calls a method of a generator, which may not take a dtype (`casts`)."""
 
     def forward(*inputs, stream, size, **options):
         generator = stream.generator
+        if casts:
+            size = inputs[0].shape if inputs else size
+            return np.asarray(getattr(generator, method)(size=size), options["dtype"])
         if takes_parameters:
             return getattr(generator, method)(*inputs, size=size, **options)
         size = inputs[0].shape if inputs else size
@@ -145,13 +151,13 @@ def _drawing(name, method, takes_parameters=False, dtype=None):
     return op
 
 
-uniform_op = _drawing("RandomUniform", "random")
-normal_op = _drawing("RandomStandardNormal", "standard_normal")
-exponential_op = _drawing("RandomStandardExponential", "standard_exponential")
-gamma_op = _drawing("RandomStandardGamma", "standard_gamma", takes_parameters=True)
-poisson_op = _drawing("RandomPoisson", "poisson", takes_parameters=True, dtype=np.int64)
-binomial_op = _drawing("RandomBinomial", "binomial", takes_parameters=True, dtype=np.int64)
-integers_op = _drawing("RandomIntegers", "integers")
+uniform_op = drawing("RandomUniform", "random")
+normal_op = drawing("RandomStandardNormal", "standard_normal")
+exponential_op = drawing("RandomStandardExponential", "standard_exponential")
+gamma_op = drawing("RandomStandardGamma", "standard_gamma", takes_parameters=True)
+poisson_op = drawing("RandomPoisson", "poisson", takes_parameters=True, dtype=np.int64)
+binomial_op = drawing("RandomBinomial", "binomial", takes_parameters=True, dtype=np.int64)
+integers_op = drawing("RandomIntegers", "integers")
 
 
 def _positions(*likes, stream, population, axis, size, replace, p):
@@ -180,6 +186,31 @@ class _Default:
         return default_generator()
 
 
+class _Numpys:
+    """NumPy's global generator as a stream, with the methods of newer generators."""
+
+    generator = property(lambda self: self)
+
+    def __getattr__(self, name):
+        return getattr(np.random.mtrand._rand, name)
+
+    def random(self, size, dtype):
+        return np.asarray(np.random.random_sample(size), dtype)  # noqa: NPY002
+
+    def standard_normal(self, size, dtype):
+        return np.asarray(np.random.standard_normal(size), dtype)  # noqa: NPY002
+
+    def standard_exponential(self, size, dtype):
+        return np.asarray(np.random.standard_exponential(size), dtype)  # noqa: NPY002
+
+    def standard_gamma(self, shape, size, dtype):
+        return np.asarray(np.random.standard_gamma(shape, size), dtype)  # noqa: NPY002
+
+    def integers(self, low, high, size, dtype, endpoint):
+        low, high = (0, low) if high is None else (low, high)
+        return np.random.randint(low, high + endpoint, size, dtype)  # noqa: NPY002
+
+
 class _Seeded:
     """A stream for a single draw, from a seed."""
 
@@ -187,7 +218,12 @@ class _Seeded:
         self.generator = np.random.default_rng(value)
 
 
-def draw(op, *inputs, seed, **attrs):
+def is_numpys(seed, *parameters):
+    """Return whether a draw is NumPy's business: of plain numbers, now, from its generator."""
+    return seed is None and current_graph() is None and not any(map(is_tensor, parameters))
+
+
+def draw(op, *inputs, seed, default=_Numpys(), **attrs):  # noqa: B008
     """Draw now, or build a node where a graph is being built or an input belongs to one."""
     seed = _checked_seed(seed)
     graph = current_graph()
@@ -195,24 +231,25 @@ def draw(op, *inputs, seed, **attrs):
         graph = next((x.graph for x in inputs if is_tensor(x) and x.graph is not None), None)
     if graph is not None:
         return graph.build(op, *inputs, stream=new_stream(graph, seed), **attrs)
-    stream = _Default() if seed is None else _Seeded(seed)
+    stream = default if seed is None else _Seeded(seed)
     arrays = [data_of(x) if is_tensor(x) else x for x in inputs]
-    return tensor_of(np.asarray(op.forward(*arrays, stream=stream, **attrs)))
+    drawn = op.forward(*arrays, stream=stream, **attrs)
+    return tensor_of(np.asarray(drawn)) if any(map(is_tensor, inputs)) else drawn
 
 
 def _extents(a):
     return a.shape if is_tensor(a) else np.shape(a)
 
 
-def draw_shaped(op, parameters, size, dtype, seed):
+def draw_shaped(op, parameters, size, dtype, seed, **default):
     """Draw as many numbers as a size says, or as the parameters have when broadcast."""
     if size is not None:
-        return draw(op, size=as_shape(size), dtype=dtype, seed=seed)
+        return draw(op, size=as_shape(size), dtype=dtype, seed=seed, **default)
     shape = broadcast(*map(_extents, parameters), what=op.name)
     if shape is None or None in shape:
         outline = broadcast_outline_op(*map(convert_to_tensor, parameters))
-        return draw(op, outline, size=None, dtype=dtype, seed=seed)
-    return draw(op, size=shape, dtype=dtype, seed=seed)
+        return draw(op, outline, size=None, dtype=dtype, seed=seed, **default)
+    return draw(op, size=shape, dtype=dtype, seed=seed, **default)
 
 
 def dtype_of(*parameters):
@@ -235,4 +272,4 @@ def size_of(size, *parameters):
 
 def random_in_shape_of(x, dtype, seed):
     """Draw uniformly from [0, 1), one number for each element of an array or tensor."""
-    return draw_shaped(uniform_op, (x,), None, dtype, seed)
+    return draw_shaped(uniform_op, (x,), None, dtype, seed, default=_Default())

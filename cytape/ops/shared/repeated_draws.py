@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.shared.draws import default_generator
+from cytape.ops.shared.draws import default_generator, drawing_functions
 from cytape.ops.shared.reachable import Reachable, numpy_global, python_global, state_of
 
 __all__ = ["Streams", "continuing", "moved", "repeating", "restorer"]
@@ -43,7 +43,8 @@ class Streams:
 
     def __init__(self, f: Callable, arguments: tuple = ()) -> None:
         reachable = Reachable(f, arguments)
-        named = any("random" in name for name in reachable.names)
+        named = any("random" in name for name in reachable.names) or any(
+            id(function) in reachable.seen for function in drawing_functions)
         self.generators = [default_generator(), *(
             x for x in reachable.generators.values()
             # The modules' own take long to save: only where they seem to be meant.

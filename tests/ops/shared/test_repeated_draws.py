@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import cytape.numpy as cnp
+from cytape.nn import dropout
+from cytape.numpy.random import normal as drawn_normally
 from cytape.ops.shared.repeated_draws import Streams, continuing, moved, repeating, restorer
 
 own = np.random.default_rng(1)
@@ -13,6 +15,8 @@ legacy = np.random.RandomState(2)  # noqa: NPY002
 python = random.Random(3)
 DRAWS = {
     "default": lambda: float(cnp.random.normal()),
+    "a name of its own": lambda: float(drawn_normally()),
+    "dropout": lambda: float(np.sum(dropout(np.arange(30.0), rate=0.5))),
     "generator": lambda: own.normal(),
     "legacy": lambda: legacy.normal(),
     "numpy": lambda: np.random.normal(),  # noqa: NPY002
