@@ -6,7 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import power
+from cytape.ops.elementwise import power, where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import linear
 from cytape.ops.shapes import shape_rules
@@ -116,6 +116,11 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     return y if dtype is None else astype(y, dtype)
 
 
+def _power(x, parts):
+    """Return powers; at an exponent of 0 without the factor 1 / x, infinite for subnormal x."""
+    return power(where(parts == 0, 1, x), parts)
+
+
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """Return numbers in geometric progression, as `numpy.geomspace`.
 
@@ -136,7 +141,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     parts = _parts_of_stop(_count(num), endpoint).astype(np.empty(0, result_type).real.dtype)
     parts = parts.reshape(-1, *(1,) * max(ndim(start), ndim(stop)))
     direction = real_sign(start)  # out of which powers are of magnitudes, as in NumPy
-    y = power(start / direction, 1 - parts) * power(stop / direction, parts) * direction
+    y = _power(start / direction, 1 - parts) * _power(stop / direction, parts) * direction
     y = _with_axis_at(y, axis)
     return y if dtype is None else astype(y, dtype)
 

@@ -97,3 +97,12 @@ def test_a_range_in_a_graph_is_an_error():
                lambda x: np.geomspace(0 * x, 1), lambda x: np.linspace(x, 1, 3, axis=4)])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, np.array(2.0))
+
+
+@pytest.mark.parametrize("start", [5e-324, 1e-310])
+def test_geometric_sequences_from_a_subnormal_number(start):
+    for ends in ((start, 1.0), (-start, -1.0)):
+        slopes = cytape.jacrev(lambda *ends: np.geomspace(*ends, 3), argnums=(0, 1))(*ends)
+        middle = 0.5 / np.sqrt(start)
+        np.testing.assert_allclose(slopes[0], [1, middle, 0], rtol=1e-6)
+        np.testing.assert_allclose(slopes[1], [0, 0.5 * np.sqrt(start), 1], rtol=1e-6)
