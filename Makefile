@@ -14,7 +14,7 @@ ON_ALL_CORES := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo demo-memory test test-all mutants random-programs bench bench-smoke bench-peers \
-    bench-instructions lint coverage clean
+    bench-ops bench-instructions lint coverage clean
 
 help:  ## show the targets
 	@awk -F ':.*## *' '/^[a-z-]+:.*##/ { printf "%-18s %s\n", $$1, $$2 }' Makefile
@@ -44,10 +44,14 @@ bench: $(BUILT) $(TOOLS)  ## compare the Cython tape with the plain-Python one
 
 bench-smoke: $(BUILT) $(TOOLS)  ## run every benchmark once, at its smallest size
 	$(RUN) -m bench --smoke
+	$(RUN) -m bench.ops --smoke
 
 bench-peers: $(BUILT) $(PEERS)/installed  ## compare cytape with other libraries, from .venv-peers; writes docs/peers.*
 	$(PEERS)/bin/python -m bench.peers \
 	    --json docs/peers.json --markdown docs/peers.md --plot docs/peers.svg
+
+bench-ops: $(BUILT) $(PEERS)/installed  ## what the derivative of every op costs, with autograd beside; writes docs/op_prices.*
+	$(PEERS)/bin/python -m bench.ops --markdown docs/op_prices.md --plot docs/op_prices.svg
 
 bench-instructions: $(BUILT)  ## count the instructions of an op under valgrind; fail if they are more than before
 	$(RUN) -m bench.instructions --check

@@ -1,0 +1,218 @@
+"""``python -m bench.ops``: what the derivative of every op costs.
+
+The value and gradient of ``sum(f(x))``, less those of ``sum(x)``, as a multiple of NumPy's
+``f(x)``: op by op, through ``cytape.function``, and by autograd where it is installed.
+"""
+
+import os
+
+if __name__ == "__main__":  # one core against one core
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+import argparse
+import importlib.util
+import time
+import warnings
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+
+import cytape
+import cytape.numpy as cnp
+from bench.ops.calls import calls
+from bench.ops.report import Price, draw, format_line, write_markdown
+from bench.timing import Effort, Program, best_seconds
+from cytape.errors import SymbolicTensorError
+
+SIZES = 10, 1_000, 1_000_000
+EAGER, COMPILED, AUTOGRAD = "cytape", "cytape.function", "autograd"
+LONG = 0.2  # seconds; what takes longer is run once
+
+
+def total(n, result):
+    """Return the sum of all real numbers in what a function returned."""
+    if isinstance(result, list | tuple):
+        terms = [total(n, x) for x in result if isinstance(x, list | tuple)
+                 or np.dtype(x.dtype).kind in "fc"]
+        return sum(terms[1:], start=terms[0])
+    return n.sum(n.real(result) if np.dtype(result.dtype).kind == "c" else result)
+
+
+def cytape_gradient(function, sources, operands, compiled=False):
+    """Return a function without arguments that returns a value and its gradients."""
+    tensors = [cytape.constant(operands[i]) for i in sources]
+
+    def gradient(tensors):
+        with cytape.GradientTape() as tape:
+            tape.watch(tensors)
+            value = function(cnp, *placed(tensors, sources, operands))
+        return value, tape.gradient(value, tensors)
+
+    if compiled:
+        gradient = cytape.function(gradient)
+    return lambda: gradient(tensors)
+
+
+def placed(tensors, sources, operands):
+    operands = list(operands)
+    for i, tensor in zip(sources, tensors, strict=True):
+        operands[i] = tensor
+    return operands
+
+
+def compiled_gradient(function, sources, operands):
+    return cytape_gradient(function, sources, operands, compiled=True)
+
+
+def autograd_gradient(function, sources, operands):
+    import autograd.numpy
+
+    gradient = autograd.value_and_grad(
+        lambda *operands: function(autograd.numpy, *operands), tuple(sources))
+    return lambda: gradient(*operands)
+
+
+def libraries_for(call):
+    """Return the names of what can differentiate a function in earnest.
+
+    autograd makes arrays of objects of what it does not know, and differentiates each number alone:
+    a million would take minutes.
+    """
+    if AUTOGRAD not in GRADIENTS:
+        return list(GRADIENTS)
+    import autograd.numpy
+
+    drawn, operands = call.draw(10)
+
+    def checked(x):
+        result = call.function(autograd.numpy, *placed([x], [drawn.index(True)], operands))
+        parts = result if isinstance(result, list | tuple) else [result]
+        if any(part.dtype == object for part in parts):
+            raise TypeError("an array of objects")
+        return total(autograd.numpy, result)
+
+    try:
+        autograd.grad(checked)(operands[drawn.index(True)])
+    except Exception:
+        return [EAGER, COMPILED]
+    return list(GRADIENTS)
+
+
+GRADIENTS = {EAGER: cytape_gradient, COMPILED: compiled_gradient} | (
+    {AUTOGRAD: autograd_gradient} if importlib.util.find_spec("autograd") else {})
+
+
+def agree(answers, expected):
+    """Whether a value and gradients, of which None is zero, are the expected ones."""
+    pairs = zip([answers[0], *answers[1]], [expected[0], *expected[1]], strict=True)
+    return all(
+        np.allclose(*[0.0 if x is None else x for x in pair], 1e-6, 1e-8, equal_nan=True)
+        for pair in pairs)
+
+
+def gradients_of(function, sources, operands, libraries):
+    """Return what computes value and gradients, by name, where it can and agrees with the first."""
+    programs, expected = {}, None
+    for name in libraries:
+        make = GRADIENTS[name]
+        try:
+            program = make(function, sources, operands)
+            for _ in range(1 if name != COMPILED else 2):  # traced, then made a plan
+                answers = program()
+        except Exception as error:
+            if name == AUTOGRAD or isinstance(error, SymbolicTensorError):
+                continue
+            raise
+        expected = expected or answers
+        if agree(answers, expected):
+            programs[name] = program
+        elif name != AUTOGRAD:
+            raise AssertionError(f"{name} computes another gradient")
+    return programs
+
+
+def repeated(run, effort):
+    """Return a program that runs for 20 us or more, and how many calls that takes."""
+    start = time.perf_counter()
+    run()
+    taken = time.perf_counter() - start
+    count = 1 if taken > 2e-5 or not effort.seconds else 1 + int(2e-5 / taken)
+
+    def runs(_):
+        for _ in range(count):
+            run()
+
+    return Program(runs), count, taken
+
+
+def seconds_of(runs, effort):
+    """Return the shortest times of functions that take turns."""
+    programs, counts, taken = zip(*(repeated(run, effort) for run in runs), strict=True)
+    if max(taken) > LONG:
+        return [min(first, again) for first, again in zip(
+            taken, best_seconds(programs, Effort(1, 0)), strict=True)]
+    best = best_seconds(programs, effort)
+    return [time / count for time, count in zip(best, counts, strict=True)]
+
+
+def price(call, size, effort, libraries=tuple(GRADIENTS)):
+    """Measure a function at a size."""
+    drawn, operands = call.draw(size)
+    sources = [i for i, is_drawn in enumerate(drawn)
+               if is_drawn and operands[i].dtype.kind in "fc"]
+
+    def of_result(n, *operands):
+        return total(n, call.function(n, *operands))
+
+    def of_operand(n, operand):
+        return total(n, operand)
+
+    largest = max(sources, key=lambda i: operands[i].size)
+    gradients = gradients_of(of_result, sources, operands, libraries)
+    sums = gradients_of(of_operand, [0], [operands[largest]], libraries)
+    forward, *seconds = seconds_of(
+        [lambda: call.function(np, *operands), *gradients.values(), *sums.values()], effort)
+    base = dict(zip(sums, seconds[len(gradients):], strict=True))
+    added = {name: max(taken - base[name], 0.0)
+             for name, taken in zip(gradients, seconds, strict=False)}
+    result = call.function(np, *operands)
+    return Price(call.name, size, forward, added, is_view=any(
+        np.may_share_memory(x, operands[i])
+        for x in (result if isinstance(result, list | tuple) else [result]) for i in sources))
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m bench.ops")
+    parser.add_argument("--smoke", action="store_true", help="run everything once, and tiny")
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="functions")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    for option in "markdown", "plot":
+        parser.add_argument(f"--{option}", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+
+    effort = Effort(1, 0) if arguments.smoke else Effort(3, 0.004)
+    sizes = [10] if arguments.smoke else arguments.sizes
+    prices = []
+    print(format_line("", ["NumPy", *GRADIENTS] * len(sizes)))
+    for call in calls():
+        if not any(fnmatch(call.name, pattern) for pattern in arguments.only):
+            continue
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            libraries = libraries_for(call)
+            of_sizes = [price(call, size, effort, libraries) for size in sizes]
+        print(format_line(call.name, [
+            cell for x in of_sizes for cell in x.cells(GRADIENTS)]), flush=True)
+        prices += of_sizes
+
+    if arguments.markdown:
+        write_markdown(arguments.markdown, prices, list(GRADIENTS), arguments.plot)
+    if arguments.plot:
+        draw(arguments.plot, prices, list(GRADIENTS))
+
+
+if __name__ == "__main__":
+    main()
