@@ -4,8 +4,7 @@ There are two ops. One goes forward once more and stores some states, the snapsh
 in one graph with the loop that is differentiated, that loop stores them when the graph is
 optimised: online if nobody knows how many iterations there will be. The other goes forward from
 snapshots, over blocks of iterations, by a schedule of `core.schedules`, and back through one block
-after the other as the gradient of a loop does that keeps what every iteration leaves. Where shapes
-are unknown nothing is stored: then it starts from the start values.
+after the other as the gradient of a loop does that keeps what every iteration leaves.
 
 The derivatives of that op are those of the gradient that keeps everything.
 """
@@ -137,10 +136,8 @@ def checkpointed_gradients(
 
 
 def _snapshots(loop: Any, snapshots: tuple) -> list[Tensor]:
-    """Return stacks of loop variables, and which states these are of; nothing if shapes differ."""
+    """Return stacks of loop variables, and which states these are of."""
     body, n = loop.body, len(loop.variables)
-    if not all(body.graph.spec_of(symbol).known for symbol in body.input_symbols[:n]):
-        return []
     if len(body.output_symbols) > n:
         body = with_outputs(body, map(body.graph.tensor_at, body.output_symbols[:n]))
     return replace(loop, body=body, ragged_kept=(), snapshots=snapshots).call()[1 + n :]

@@ -180,7 +180,7 @@ def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> None:
     _check_specs("the loop carries", carried, outputs[:n_variables])
     _check_ragged(outputs[n_variables:], call.ragged_kept)
     if call.snapshots is not None:
-        _check_snapshots(call.snapshots, carried, call.ragged_kept)
+        _check_snapshots(call.snapshots, call.ragged_kept)
     if condition is not None:
         check_call(
             "the condition", condition, carried + [specs[i] for i in call.condition_inputs])
@@ -204,16 +204,13 @@ def _check_ragged(kept: Sequence[Spec], ragged: Any) -> None:
         f"{ragged} are not those of what is kept that have an unknown number of rows")
 
 
-def _check_snapshots(snapshots: Any, carried: Sequence[Spec], ragged: Any) -> None:
+def _check_snapshots(snapshots: Any, ragged: Any) -> None:
     _require(
         type(snapshots) is tuple and len(snapshots) == 3
         and all(x is None or type(x) is int and x > 0 for x in snapshots[:2])
         and type(snapshots[2]) is int and snapshots[2] >= 0,
         f"{snapshots!r} does not say how many snapshots to keep")
-    _require(
-        not ragged and all(spec.known for spec in carried),
-        "snapshots are of loop variables whose shapes are known, of a loop that keeps no ragged "
-        "stacks")
+    _require(not ragged, "a loop that keeps ragged stacks can have no snapshots")
 
 
 def is_ragged(spec: Spec) -> bool:

@@ -15,8 +15,8 @@ class Slices:
 
 class Snapshots:
     def __init__(
-        self, limit: int, *, body: Any, condition: Any, n_variables: int, snapshots: Any = None,
-        **_: Any,
+        self, limit: int, start: list[np.ndarray[Any, Any]], *, condition: Any,
+        snapshots: Any = None, **_: Any,
     ) -> None: ...
     def has_slot_for(self, step: int) -> bool: ...
     def store(self, state: list[np.ndarray[Any, Any]]) -> None: ...

@@ -82,7 +82,7 @@ cdef class LoopOp(ValueOp):
         cdef list same = [values[i] for i in attrs["body_inputs"]]
         cdef list same_for_condition = [values[i] for i in attrs["condition_inputs"]]
         cdef list kept = []
-        snapshots = Snapshots(limit, **attrs)
+        snapshots = Snapshots(limit, [array_of(value) for value in variables], **attrs)
         if attrs["condition"] is not None:
             condition = attrs["condition"].executable
             condition.at_once = True
@@ -162,18 +162,19 @@ class Snapshots:
     Parameters
     ----------
     limit : int
-    body, condition, n_variables, snapshots : object
+    start : list of ndarray
+        The first state.
+    condition, snapshots : object
         Attributes of a call of `LoopOp`.
     """
 
-    def __init__(self, limit, *, body, condition, n_variables, snapshots=None, **_):
-        self.specs = [body.graph.spec_of(symbol) for symbol in body.input_symbols[:n_variables]]
-        self.first_pass, self.states = None, {}
+    def __init__(self, limit, start, *, condition, snapshots=None, **_):
+        self.start, self.first_pass, self.states = start, None, {}
         if snapshots is not None:
             states, nbytes, residual_bytes = snapshots
             self.first_pass = FirstPass(
                 limit if condition is None else None, states, nbytes,
-                sum([spec.nbytes for spec in self.specs]), residual_bytes)
+                sum([x.nbytes for x in start]), residual_bytes)
 
     def has_slot_for(self, step):
         """Return whether to store the state of the next step."""
@@ -185,13 +186,22 @@ class Snapshots:
         self.states[self.slot] = state
 
     def arrays(self):
-        """Return stacks of each loop variable, and which states these are of."""
+        """Return stacks of each loop variable, and which states these are of.
+
+        A state whose shapes are not those of the first one is left out: there can be fewer.
+        """
         if self.first_pass is None:
             return []
-        states = [self.states[slot] for slot in range(len(self.states))]
-        return [*[stacked([state[i] for state in states], spec)
-                  for i, spec in enumerate(self.specs)],
-                np.array(self.first_pass.index(), np.int64)]
+        shapes = [x.shape for x in self.start]
+        block, *stored = self.first_pass.index()
+        found = [(step, self.states[slot]) for step, slot in zip(stored[::2], stored[1::2])]
+        found = [(step, state) for step, state in found if [x.shape for x in state] == shapes]
+        stacks = [np.array([state[i] for _, state in found], x.dtype).reshape(
+                      len(found), *x.shape) for i, x in enumerate(self.start)]
+        index = [block]
+        for row, (step, _) in enumerate(found):
+            index += [step, row]
+        return [*stacks, np.array(index, np.int64)]
 
 
 def kept_arrays(rows, specs, ragged):

@@ -187,7 +187,7 @@ def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
     same = [arrays[i] for i in call.body_inputs]
     same_for_condition = [arrays[i] for i in call.condition_inputs]
     count, kept = 0, []
-    snapshots = Snapshots(limit, **attrs)
+    snapshots = Snapshots(limit, list(map(np.asarray, variables)), **attrs)
     while count < limit and (
         condition is None
         or computed(condition, _leading(condition, variables, same_for_condition))[0]
@@ -223,10 +223,14 @@ def _shape_rule(*specs: Spec, **attrs: Any) -> list[Spec]:
         stacks.append(symbolic_spec(shape, spec.dtype))
     own = [_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]]
     stored = [] if call.snapshots is None else [
-        *[symbolic_spec((None, *tuple(spec.shape)), spec.dtype) for spec in own],
+        *[_stack_spec(spec) for spec in own],
         symbolic_spec((None,), np.int64)]
     lengths = [symbolic_spec((None,), np.int64) for _ in call.ragged_kept]
     return [Spec.of((), np.int64), *own, *stacks, *lengths, *stored]
+
+
+def _stack_spec(spec: Spec) -> Spec:
+    return symbolic_spec(None if spec.shape is None else (None, *tuple(spec.shape)), spec.dtype)
 
 
 def _own_spec(spec: Spec) -> Spec:

@@ -236,16 +236,40 @@ def test_gradients_of_one_loop_share_its_snapshots_or_have_their_own():
         np.testing.assert_allclose(few, plain, rtol=1e-12)
 
 
-def test_states_whose_shapes_change_are_not_stored():
-    def longer(x, **options):
+def test_states_of_other_shapes_than_the_first_are_not_stored():
+    def longer(x, n, **options):
+        def body(i, v):
+            return i + 1, cytape.cond(
+                i < 5, lambda: cnp.sin(v), lambda: cnp.concatenate([v, v[-1:]]))
+
         return cnp.sum(cytape.while_loop(
-            lambda i, v: i < 4, lambda i, v: (i + 1, cnp.concatenate([v, cnp.sin(v[-1:])])),
-            (0, x), shape_invariants=[(), (None,)], **options)[1] ** 2)
+            lambda i, v: i < n, body, (0, x), shape_invariants=[(), (None,)], **options)[1] ** 2)
 
     x = np.array([0.1, 0.4])
-    np.testing.assert_array_equal(
-        cytape.function(cytape.grad(lambda x: longer(x, checkpoints=2)))(x),
-        cytape.function(cytape.grad(longer))(x))
+    plain = cytape.function(cytape.grad(longer))
+    for options in ({"checkpoints": 4}, {"checkpoints": "auto"}):
+        few = cytape.function(cytape.grad(lambda x, n, o=options: longer(x, n, **o)))
+        for n in map(cytape.constant, (0, 1, 4, 9)):
+            np.testing.assert_allclose(few(x, n), plain(x, n), rtol=1e-14)
+
+
+@pytest.mark.parametrize("traced", [counted, cnp.sin])
+def test_snapshots_of_shapes_that_only_a_run_knows(traced):
+    def program(x, **options):
+        return cnp.sum(cytape.while_loop(
+            lambda i, y: i < 40, lambda i, y: (i + 1, traced(y)), (0, x), **options)[1])
+
+    plain, few = [
+        cytape.function(cytape.grad(lambda x, o=options: program(x, **o)),
+                        input_signature=[Spec.of((None,), float)])
+        for options in ({}, {"checkpoints": 4})]
+    for size in (3, 1, 5):
+        x = np.linspace(0.1, 1.0, size)
+        np.testing.assert_array_equal(few(x), plain(x))
+        if traced is counted:
+            taken["steps"] = 0
+            few(x)
+            assert taken["steps"] == advances_of_unknown(40, 4) + 40
 
 
 def test_snapshots_that_are_fed():
