@@ -2,7 +2,7 @@
 
 from cytape.tensor.guards cimport converted
 from cytape.tensor.making cimport convert_to_tensor
-from cytape.tensor.nest cimport flatten, pack_sequence_as, rules_of
+from cytape.tensor.nest cimport composition_of, flatten, pack_sequence_as, rules_of
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport is_symbolic
 cimport numpy as cnp
@@ -179,7 +179,12 @@ cpdef Tensor new_tensor(fun, position, value):
         return convert_to_tensor(value)
     except (TypeError, ValueError) as error:
         what = str(error)
-        if is_object(value):
+        if isinstance(value, dict) or composition_of(value) is not None:
+            what = (
+                f"it is a {type(value).__name__}, a structure, where one array or tensor is taken: "
+                "use cytape.grad, jvp or vjp, which take structures"
+            )
+        elif is_object(value):
             what = (
                 f"it is an object of class {type(value).__name__}, not an array, a number or a "
                 "list, tuple or dict of them. Tell what it consists of by "

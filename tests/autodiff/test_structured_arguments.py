@@ -256,6 +256,10 @@ def test_errors_name_the_part():
     with pytest.raises(ValueError, match="structures differ: a Data"):
         cytape.jvp(f, (Data(W, B),), ((W, B),))
 
+    for make in (Data, KINDS["dict"]):
+        with pytest.raises(TypeError, match="a structure, where one array or tensor is taken"):
+            cytape.gradients_function(f)(make(W, B))
+
     class Other:
         pass
 
