@@ -289,7 +289,7 @@ def _drawn(call: Call) -> Any:
         return NotImplemented
     attrs = {name: x for name, x in call.attrs.items() if name != "stream"}
     attrs["size"] = (call.extent, *call.output_specs[0].shape)
-    return draw(call.op, seed=None, **attrs)
+    return convert_to_tensor(draw(call.op, seed=None, **attrs))
 
 
 RULES: dict[str, Callable[[Call], Any]] = {
