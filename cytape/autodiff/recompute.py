@@ -172,6 +172,8 @@ def checkpoint(
     TypeError, ValueError
         If the policy is none. In a call, if a name or op type is none of what `f` computes: what
         it computes in branches and loops does not count, as these are computed again as a whole.
+    SymbolicTensorError
+        In a call, if there is a policy and `f` asks for the value of a tensor while it is traced.
 
     See Also
     --------

@@ -189,5 +189,5 @@ def _origin(graph: FunctionGraph, symbol: int) -> int:
         if graph.ops[node] not in (checkpointed_call_op, given_results_op):
             return symbol
         inputs = graph.inputs_of(node)
-        position = graph.output_position(symbol) - graph.attrs[node]["n_results"]
+        position = graph.output_position(symbol) - len(graph.outputs_of(node))
         symbol = inputs[len(inputs) + position]

@@ -59,8 +59,7 @@ class KeptSymbols:
             symbol for node in needed_nodes(graph, trace.output_symbols, (), graph.stateful)
             if graph.ops[node] is not constant_op
             for symbol in graph.outputs_of(node)
-            if self.is_kept(symbol) and symbol not in trace.input_symbols
-            and symbol not in trace.output_symbols]
+            if self.is_kept(symbol) and symbol not in trace.input_symbols]
 
     def new_body(self, name: str) -> RecomputingGraph:
         """Return the body of a derivative, which computes again what is not kept."""

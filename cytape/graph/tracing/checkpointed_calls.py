@@ -11,16 +11,16 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.symbolic import in_graph
-from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor
 
-__all__ = ["CheckpointedCalls"]
+__all__ = ["CheckpointedCalls", "closed"]
 
 
-class CheckpointedCalls:
-    """The derivatives of calls of a trace.
+def closed(
+    trace: Ends, checkpoints: Any, new_trace: Callable[..., Any]
+) -> tuple[Any, list[int], ValueError | None]:
+    """Return what a node of a graph needs of a trace to stand for its calls.
 
     Parameters
     ----------
@@ -30,47 +30,53 @@ class CheckpointedCalls:
     new_trace : callable
         Makes a `ConcreteFunction`.
 
-    Attributes
-    ----------
-    name : str
-    passed : list of int
-        The symbols that a call keeps besides its inputs and outputs.
+    Returns
+    -------
+    body : ConcreteFunction
+        Of all inputs; returns what the trace does, then what is kept.
+    kept : list of int
+        The symbols of the trace that are kept.
     refusal : ValueError or None
-        Why there is nothing to keep: an error for whoever asks for a derivative.
+        Why there is nothing to keep: for whoever asks for a derivative.
+    """
+    refusal = None
+    try:
+        kept = kept_of(trace, checkpoints, False).passed()
+    except ValueError as error:
+        kept, refusal = kept_of(trace, frozenset(), False).passed(), error.with_traceback(None)
+    symbols = [*trace.output_symbols, *kept]
+    graph, inputs = trace.graph, list(trace.input_symbols)
+    if graph.captures:  # a graph whose nodes lead to its own tensors could not be collected
+        graph, numbers = _copied(trace)
+        symbols, inputs = ([numbers[symbol] for symbol in each] for each in (symbols, inputs))
+    return new_trace(
+        trace.name, graph, inputs, list(map(graph.tensor_at, symbols))), kept, refusal
+
+
+class CheckpointedCalls:
+    """The derivatives of calls in graphs.
+
+    Parameters
+    ----------
+    body : Ends
+    n_kept : int
+        How many of its outputs, the last ones, are what is kept.
+    new_trace : callable
+        Makes a `ConcreteFunction`.
+    refusal : ValueError, optional
+        Why there is nothing to keep.
     """
 
-    def __init__(self, trace: Ends, checkpoints: Any, new_trace: Callable[..., Any]) -> None:
-        self.name = trace.name
-        self.refusal: ValueError | None = None
-        try:
-            kept = kept_of(trace, checkpoints, False)
-        except ValueError as error:
-            kept = kept_of(trace, frozenset(), False)
-            self.refusal = error.with_traceback(None)
-        self.passed = passed = kept.passed()
-        if any(x.graph is not None for x, _ in trace.graph.captures):
-            trace, numbers = _copied(trace)
-            passed = [numbers[symbol] for symbol in passed]
-            kept = kept_of(trace, frozenset(numbers[symbol] for symbol in kept.symbols), False)
-        self._traces = DerivativeTraces(trace, new_trace, passed, kept.new_body)
-        places = [*trace.input_symbols, *self._traces.targets]
+    def __init__(
+        self, body: Ends, n_kept: int, new_trace: Callable[..., Any],
+        refusal: ValueError | None = None,
+    ) -> None:
+        self._refusal = refusal
+        outputs = body.output_symbols
+        kept = kept_of(body, frozenset(outputs[len(outputs) - n_kept:]), False)
+        self._traces = DerivativeTraces(body, new_trace, (), kept.new_body)
+        places = [*body.input_symbols, *outputs]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
-
-    def added(self, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> list[Tensor]:
-        """Return what a call computed as what its derivatives are known of.
-
-        Parameters
-        ----------
-        inputs : sequence of Tensor
-            Of the call.
-        results : sequence of Tensor
-            What it returned, then what it keeps.
-
-        Returns
-        -------
-        list of Tensor
-        """
-        return list(checkpointed_call_op(*inputs, *results, calls=self, n_results=len(results)))
 
     def vjp(self, op: Any, *gradients: Any) -> list:
         """Build the backward pass, which computes again what it needs, late."""
@@ -93,8 +99,8 @@ class CheckpointedCalls:
         return self._called(self._traces_of().jvp(moving), tangents, op)
 
     def _traces_of(self) -> DerivativeTraces:
-        if self.refusal is not None:
-            raise copy.copy(self.refusal)
+        if self._refusal is not None:
+            raise copy.copy(self._refusal)
         return self._traces
 
     def _called(self, trace: Any, arrived: Sequence[Any], op: Any) -> list:
@@ -112,11 +118,8 @@ class CheckpointedCalls:
         return trace.call_with([*arrived, *read])
 
 
-def _copied(trace: Ends) -> tuple[Ends, dict[int, int]]:
-    """Return a trace that captures nothing, and the symbols there by those of the trace.
-
-    A graph whose nodes refer to one that refers to its tensors could not be collected.
-    """
+def _copied(trace: Ends) -> tuple[FunctionGraph, dict[int, int]]:
+    """Return the graph of a trace without captures, and the symbols there by those of the trace."""
     graph = FunctionGraph(trace.name, None)
     with unrecorded(), building_into(graph):
         symbols = {}
@@ -125,9 +128,5 @@ def _copied(trace: Ends) -> tuple[Ends, dict[int, int]]:
             symbols[symbol] = graph.argument(
                 None if spec.shape is None else tuple(spec.shape), spec.dtype)
         inline(trace.graph, symbols, graph, lambda op, attrs, _: graph.changed(op, attrs))
-        numbers = {
+        return graph, {
             symbol: graph.symbol_of(in_graph(graph, x)) for symbol, x in symbols.items()}
-    inputs, outputs = (
-        tuple(numbers[symbol] for symbol in ends)
-        for ends in (trace.input_symbols, trace.output_symbols))
-    return Ends(trace.name, graph, inputs, outputs), numbers

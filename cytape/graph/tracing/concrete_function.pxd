@@ -19,7 +19,8 @@ cdef class ConcreteFunction:
     cdef list variables                   # weak references to those that are arguments
     cdef list captured_graphs             # those that what is captured belongs to
     cdef object grad_func, python_grad_func, checkpoints
-    cdef object calls                     # those in graphs that keep checkpoints, or None
+    cdef tuple closed                     # a body for calls in graphs, and what it keeps, or None
+    cdef dict calls_by_kept               # derivatives of such calls, by how many values are kept
     cdef Executable own_executable        # None before it is asked for
     cdef readonly dict derivatives        # by order and modes
     cdef object report                    # called after each plan that is made, or None
@@ -28,7 +29,8 @@ cdef class ConcreteFunction:
     cdef list traces(self)
     cdef list parts(self)
     cdef derivatives_of(self, order)
-    cdef calls_in_graphs(self)
+    cdef int close(self) except -1
+    cdef ends(self)
     cdef list inlined(self, graph, list inputs)
     cdef list with_own_gradient(self, list results, list inputs)
 

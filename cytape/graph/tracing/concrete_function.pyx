@@ -13,7 +13,7 @@ from cytape.tensor.tensor cimport Tensor
 from cytape.errors import InvalidGradientError
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.model.variables import assigned_variables
-from cytape.graph.tracing.checkpointed_calls import CheckpointedCalls
+from cytape.graph.tracing.checkpointed_calls import CheckpointedCalls, closed
 from cytape.graph.tracing.derivatives import Derivatives, Ends
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline, kept_by
@@ -21,6 +21,7 @@ from cytape.graph.tracing.signature import shapes_agree
 from cytape.ops.creation import identity_op
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import UnknownShape
@@ -86,6 +87,7 @@ cdef class ConcreteFunction:
         self.python_grad_func = python_grad_func
         self.checkpoints = checkpoints
         self.derivatives = {}
+        self.calls_by_kept = {}
         self.uses_tensors = True
         self.n_constant_bytes, self.bodies = kept_by(graph, ConcreteFunction)
         graph.finalize()
@@ -252,7 +254,7 @@ cdef class ConcreteFunction:
     cdef list inlined(self, graph, list inputs):
         """Build the body in another graph."""
         own_gradient = self.grad_func is not None or self.python_grad_func is not None
-        calls = None if self.checkpoints is None else self.calls_in_graphs()
+        checkpointed = self.checkpoints is not None
         cdef list assigning = []
 
         def changed(op, attrs, node):
@@ -264,23 +266,46 @@ cdef class ConcreteFunction:
             inputs = list(map(convert_to_tensor, inputs))  # variables are read here, as by a call
             symbols = dict(zip(self.input_symbols, inputs, strict=True))
             with unrecorded() if own_gradient else (
-                    nullcontext() if calls is None else stop_recording()):
+                    stop_recording() if checkpointed else nullcontext()):
                 inline(self.graph, symbols, graph, changed)
             results = [in_graph(graph, symbols[symbol]) for symbol in self.output_symbols]
             if assigning and not isinstance(graph, FunctionGraph):  # which runs all that assigns
                 with graph.control_dependencies(list(map(graph.operation_at, assigning))):
                     results = list(map(identity_op, results))
-            if calls is not None and results:
-                kept = [in_graph(graph, symbols[symbol]) for symbol in calls.passed]
-                return calls.added(inputs, results + kept)[:len(results)]
+            if checkpointed and results:
+                if self.closed is None:
+                    self.close()
+                body, symbols_kept = self.closed
+                kept = [in_graph(graph, symbols[symbol]) for symbol in symbols_kept]
+                return list(checkpointed_call_op(
+                    *inputs, *results, *kept, trace=body, n_kept=len(kept)))[:len(results)]
             return self.with_own_gradient(results, inputs) if own_gradient else results
 
-    cdef calls_in_graphs(self):
-        if self.calls is None:
-            self.calls = CheckpointedCalls(
-                Ends(self.name, self.graph, self.input_symbols, self.output_symbols),
-                self.checkpoints, ConcreteFunction)
-        return self.calls
+    cdef int close(self) except -1:
+        """Make the body of calls in graphs that keep checkpoints."""
+        body, kept, refusal = closed(self.ends(), self.checkpoints, ConcreteFunction)
+        (<ConcreteFunction>body).calls_by_kept[len(kept)] = CheckpointedCalls(
+            (<ConcreteFunction>body).ends(), len(kept), ConcreteFunction, refusal)
+        self.closed = body, kept
+        return 0
+
+    def calls(self, n_kept):
+        """Return the derivatives of calls that keep the last so many outputs.
+
+        Parameters
+        ----------
+        n_kept : int
+
+        Returns
+        -------
+        CheckpointedCalls
+        """
+        if n_kept not in self.calls_by_kept:
+            self.calls_by_kept[n_kept] = CheckpointedCalls(self.ends(), n_kept, ConcreteFunction)
+        return self.calls_by_kept[n_kept]
+
+    cdef ends(self):
+        return Ends(self.name, self.graph, self.input_symbols, self.output_symbols)
 
     cdef list with_own_gradient(self, list results, list inputs):
         arguments = inputs[: self.n_arguments]

@@ -9,17 +9,30 @@ from typing import Any
 from cytape.ops.engine.declare import ANY_OUTPUT, general
 from cytape.ops.shared.policy import Policy
 from cytape.ops.shared.python_call import ANY_INPUTS
+from cytape.tensor.spec import Spec
 
 __all__ = ["checkpointed_call_op", "install_recomputed", "recomputed_in_graph", "traced"]
 
-# Returns its last inputs, with derivatives that compute again what led to them.
+
+
+def _checked_specs(*specs: Spec, trace: Any, n_kept: int) -> list[Spec]:
+    n_inputs, n_outputs = len(trace.input_symbols), len(trace.output_symbols)
+    if len(specs) != n_inputs + n_outputs or not 0 <= n_kept <= n_outputs:
+        raise ValueError(
+            f"a call of {trace.name} has {n_inputs} inputs and {n_outputs} outputs, {n_kept} of "
+            f"them kept; got {len(specs)} tensors")
+    return list(specs[n_inputs:])
+
+
+# Returns its last inputs, what a call of a trace returned and kept, with derivatives that compute
+# again what led to them.
 checkpointed_call_op = general(
     "CheckpointedCall",
-    lambda *arrays, calls, n_results: list(arrays[len(arrays) - n_results:]),
-    vjp=lambda op, *gradients: op.attrs["calls"].vjp(op, *gradients),
-    jvp=lambda op, *tangents: op.attrs["calls"].jvp(op, *tangents),
+    lambda *arrays, trace, n_kept: list(arrays[len(trace.input_symbols):]),
+    vjp=lambda op, *gradients: op.attrs["trace"].calls(op.attrs["n_kept"]).vjp(op, *gradients),
+    jvp=lambda op, *tangents: op.attrs["trace"].calls(op.attrs["n_kept"]).jvp(op, *tangents),
     saved_outputs=ANY_INPUTS, optional_gradients=ANY_OUTPUT, optional_tangents=ANY_INPUTS,
-    shape_rule=lambda *specs, calls, n_results: list(specs[len(specs) - n_results:]))
+    shape_rule=_checked_specs)
 
 _call: Callable[[Any, Callable, tuple, dict, Policy], Any] | None = None
 _trace: Callable[[Callable, Policy], Callable] | None = None

@@ -119,5 +119,30 @@ def test_traces_that_capture_symbols_are_collected_with_their_graph():
     assert graph() is None
 
 
+@pytest.mark.parametrize("wrap", [
+    cytape.recompute_grad, lambda f: cytape.checkpoint(f, policy="Tanh"),
+    lambda f: cytape.function(f, checkpoints=["Tanh"])])
+def test_graphs_with_such_calls_are_saved_and_differentiated_again(wrap, tmp_path):
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder("float64", (3,), name="x")
+        y = cytape.identity(wrap(lambda x: cnp.exp(cnp.tanh(x)) * x)(x), name="y")
+        cytape.identity(cytape.gradients(y, x)[0], name="slope")
+    graph.save(tmp_path / "graph")
+    loaded = cytape.Graph.load(tmp_path / "graph")
+    x, y, slope = (loaded.get_tensor_by_name(f"{name}:0") for name in ("x", "y", "slope"))
+    again = cytape.gradients(y, x)[0]
+    value = np.linspace(0.1, 0.3, 3)
+    found = cytape.Session(loaded).run([slope, again], {x: value})
+    wanted = np.exp(np.tanh(value)) * (1 + value * (1 - np.tanh(value) ** 2))
+    for each in found:
+        np.testing.assert_allclose(each, wanted)
+
+
 def test_it_returns_its_last_inputs():
-    assert checkpointed_call_op(1.0, 2.0, 3.0, calls=None, n_results=2) == [2.0, 3.0]
+    trace = cytape.function(lambda x: cnp.sin(x)).get_concrete_function(np.array(1.0))
+    assert checkpointed_call_op(1.0, 2.0, trace=trace, n_kept=0) == [2.0]
+    with cytape.Graph().as_default():
+        x = cytape.placeholder("float64", ())
+        for tensors, n_kept in (((x,), 0), ((x, x, x), 1), ((x, x), 2), ((x, x), -1)):
+            with pytest.raises(ValueError, match="1 inputs and 1 outputs"):
+                checkpointed_call_op(*tensors, trace=trace, n_kept=n_kept)
