@@ -1,10 +1,12 @@
 """Rows about gradients that compute intermediates again: memory against depth, and time.
 
 ``python -m bench.checkpoint_rows PATH`` draws the memory that is in use while the gradient of a
-deep network is computed, with all intermediates kept and with checkpoints.
+deep network is computed, with all intermediates kept and with checkpoints. ``--table`` prints what
+a network takes that is ten times as deep, in the memory of the shallow one.
 """
 
 import argparse
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ from bench.report import Row
 from bench.timing import Effort, Program, best_seconds
 from cytape.graph.run.trace_events import RunTrace
 
-WAYS = {"all intermediates kept": None, 'checkpoints="memory"': "memory"}
+WAYS = {
+    "all intermediates kept": None, 'checkpoints="memory"': "memory", 'checkpoints="auto"': "auto"}
 
 
 def mlp(depth, width=16, batch=2048):
@@ -41,19 +44,36 @@ def residual_network(depth, side=16, channels=4, batch=8):
         return np.sum(h * h), weights
 
 
-def run_of(loss, weights, checkpoints):
-    """Return what a run of the gradient took: the first, in which no ops are fused."""
+def attention_network(depth, length=768, width=128):
+    """Return the same of layers that attend: what they keep are tables of length by length."""
+    rng = np.random.RandomState(0)
+    with cytape.Graph().as_default():
+        h = cytape.constant(rng.standard_normal((length, width)))
+        weights = []
+        for _ in range(depth):
+            q, k, v = (
+                cytape.Variable(rng.standard_normal((width, width)) / width) for _ in range(3))
+            scores = np.exp((h @ q) @ (h @ k).T)
+            h = h + scores / np.sum(scores, axis=1, keepdims=True) @ (h @ v)
+            weights += [q, k, v]
+        return np.sum(h * h), weights
+
+
+def runs_of(loss, weights, checkpoints, n_runs=3):
+    """Return what runs of the gradient took: the first makes a plan, the second a better one."""
     with loss.graph.as_default():
         gradients = cytape.gradients(loss, weights, checkpoints=checkpoints)
-    trace = RunTrace()
-    cytape.Session(loss.graph).run(gradients, options=trace)
-    return trace
+    session, traces = cytape.Session(loss.graph), []
+    for _ in range(n_runs):
+        traces.append(RunTrace())
+        session.run(gradients, options=traces[-1])
+    return traces
 
 
 def activation_bytes(loss, weights, checkpoints):
     """Return the peak memory of a gradient, without the weights."""
     of_weights = sum(weight.spec.nbytes for weight in weights)
-    return run_of(loss, weights, checkpoints).peak_bytes - of_weights
+    return max(trace.peak_bytes for trace in runs_of(loss, weights, checkpoints)) - of_weights
 
 
 def slope(depths, sizes):
@@ -65,29 +85,76 @@ def checkpoint_rows(smoke):
     """Yield all rows about gradients with checkpoints."""
     depths = [16, 64] if smoke else [16, 32, 64, 128, 256, 512, 1024]
     for name, network in (("an MLP", mlp), ("a residual network", residual_network)):
-        sizes = [activation_bytes(*network(depth), "memory") for depth in depths]
-        yield Row(
-            f"peak memory of activations, {depths[0]} to {depths[-1]} layers",
-            f'{name}, checkpoints="memory": grows as depth to the power of',
-            slope(depths, sizes), "", at_most=None if smoke else 0.55,
-            details=dict(zip(map(str, depths), map(int, sizes), strict=True)))
-    yield row_of_time(4 if smoke else 64, Effort(1 if smoke else 5, 0.0 if smoke else 0.5))
+        for checkpoints in ("memory", "auto"):
+            sizes = [activation_bytes(*network(depth), checkpoints) for depth in depths]
+            yield Row(
+                f"peak memory of activations, {depths[0]} to {depths[-1]} layers",
+                f'{name}, checkpoints="{checkpoints}": grows as depth to the power of',
+                slope(depths, sizes), "", at_most=None if smoke else 0.55,
+                details=dict(zip(map(str, depths), map(int, sizes), strict=True)))
+        yield row_of_agreement(name, network(8 if smoke else 64))
+        yield row_of_planning(name, network(8 if smoke else 256), 1 if smoke else 3)
+    effort = Effort(1 if smoke else 5, 0.0 if smoke else 0.5)
+    yield from rows_of_time(4 if smoke else 64, effort)
 
 
-def row_of_time(depth, effort):
-    """Compare the times of gradients of a network in which matrix products take the time."""
-    loss, weights = mlp(depth, width=256, batch=256)
+def row_of_agreement(name, network):
+    """Compare what each run takes with what the plan says."""
+    plan = cytape.graph.checkpoint.plan(*network)
+    peaks = [trace.peak_bytes for trace in runs_of(*network, "auto")]
+    off = max(abs(peak - plan.peak_bytes) for peak in peaks) / plan.peak_bytes
+    return Row("plans", f"{name}: peak of any of three runs, off the planned by", 100 * off, "%",
+               at_most=2)
+
+
+def row_of_planning(name, network, n_times):
+    seconds = []
+    for _ in range(n_times):
+        start = time.process_time()
+        cytape.graph.checkpoint.plan(*network)
+        seconds.append(time.process_time() - start)
+    n_ops = network[0].graph.n_nodes
+    return Row("plans", f"{name} of {n_ops} ops: planning, by 1,000 ops",
+               1000 * min(seconds) / n_ops, "s", at_most=1)
+
+
+def seconds_of(loss, weights, ways, effort):
+    """Return the times of gradients, by their checkpoints."""
     programs = []
-    for checkpoints in (None, "memory"):
+    for checkpoints in ways:
         with loss.graph.as_default():
             gradients = cytape.gradients(loss, weights, checkpoints=checkpoints)
         session = cytape.Session(loss.graph)
         session.run(gradients), session.run(gradients)  # the second run makes the fast plan
         programs.append(Program(lambda _, g=gradients, s=session: s.run(g)))
-    plain, again = best_seconds(programs, effort)
-    return Row(f"gradient of an MLP, {depth} layers 256x256, batch 256",
-               'time with checkpoints="memory", over that with all kept', again / plain,
-               at_most=1.33, details={"baseline_s": plain, "cytape_s": again})
+    return best_seconds(programs, effort)
+
+
+def rows_of_time(depth, effort):
+    """Compare the times of gradients of a network in which matrix products take the time."""
+    ways = (None, "memory", "auto")
+    plain, *others = seconds_of(*mlp(depth, width=256, batch=256), ways, effort)
+    for checkpoints, seconds in zip(ways[1:], others, strict=True):
+        yield Row(f"gradient of an MLP, {depth} layers 256x256, batch 256",
+                  f'time with checkpoints="{checkpoints}", over that with all kept',
+                  seconds / plain, at_most=1.33,
+                  details={"baseline_s": plain, "cytape_s": seconds})
+
+
+def print_table_of_depths(depth, length, effort):
+    """Print, as Markdown, what a network takes that is ten times as deep, in the same memory."""
+    room = activation_bytes(*attention_network(depth, length), None)
+    loss, weights = attention_network(10 * depth, length)
+    plan = cytape.graph.checkpoint.plan(
+        loss, weights, memory_budget=room + sum(weight.spec.nbytes for weight in weights))
+    plain, again = seconds_of(loss, weights, (None, plan), effort)
+    print("| layers | gradient | peak of activations | time |\n|---:|---|---:|---:|")
+    for n_layers, way, peak, time_taken in (
+            (depth, "all kept", room, ""),
+            (10 * depth, "all kept", activation_bytes(loss, weights, None), "1"),
+            (10 * depth, "planned within the first's peak", activation_bytes(loss, weights, plan),
+             f"{again / plain:.2f}")):
+        print(f"| {n_layers} | {way} | {peak / 2**20:.0f} MiB | {time_taken} |")
 
 
 def draw(path, depth):
@@ -98,7 +165,7 @@ def draw(path, depth):
     figure = Figure(figsize=(8, 4.2), layout="constrained")
     axes = figure.subplots()
     for label, checkpoints in WAYS.items():
-        trace = run_of(*mlp(depth, batch=4096), checkpoints)
+        *_, trace = runs_of(*mlp(depth, batch=4096), checkpoints)
         steps = np.arange(len(trace.events)) / len(trace.events)
         live = [event.live_bytes / 2**20 for event in trace.events]
         axes.step(steps, live, where="post", label=f"{label}: {max(live):.0f} MiB")
@@ -113,10 +180,14 @@ def draw(path, depth):
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.checkpoint_rows")
-    parser.add_argument("path", type=Path)
+    parser.add_argument("path", type=Path, nargs="?")
     parser.add_argument("--depth", type=int, default=100)
+    parser.add_argument("--table", action="store_true")
     arguments = parser.parse_args()
-    draw(arguments.path, arguments.depth)
+    if arguments.table:
+        print_table_of_depths(4, 768, Effort(5, 0.2))
+    if arguments.path:
+        draw(arguments.path, arguments.depth)
 
 
 if __name__ == "__main__":

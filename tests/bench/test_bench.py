@@ -150,12 +150,21 @@ def test_numbers_and_times_are_short():
     assert times == ["2.00 s", "12.3 ms", "45.0 us", "6.70 ns"]
 
 
+@pytest.mark.parametrize(
+    "network", [checkpoint_rows.mlp, checkpoint_rows.residual_network,
+                lambda depth: checkpoint_rows.attention_network(depth, 80, 32)])
+def test_every_run_takes_what_was_planned(network):
+    row = checkpoint_rows.row_of_agreement("a network", network(12))
+    assert row.verdict == report.PASSED
+
+
 def test_memory_of_activations_grows_as_the_root_of_the_depth():
     depths = [16, 64, 256]
     for network in (checkpoint_rows.mlp, checkpoint_rows.residual_network):
-        sizes = [
-            checkpoint_rows.activation_bytes(*network(depth), "memory") for depth in depths]
-        assert checkpoint_rows.slope(depths, sizes) <= 0.55
+        for checkpoints in ("memory", "auto"):
+            sizes = [
+                checkpoint_rows.activation_bytes(*network(depth), checkpoints) for depth in depths]
+            assert checkpoint_rows.slope(depths, sizes) <= 0.55
     assert checkpoint_rows.slope(
         [16, 64], [checkpoint_rows.activation_bytes(*checkpoint_rows.mlp(depth), None)
                    for depth in (16, 64)]) > 0.9
