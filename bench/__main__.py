@@ -29,6 +29,7 @@ from bench.loop_rows import loop_rows
 from bench.memory_rows import memory_rows
 from bench.program_rows import program_rows
 from bench.report import FAILED, draw, print_table, write_json
+from bench.update_rows import update_rows
 
 
 def describe_environment(smoke):
@@ -52,7 +53,8 @@ def main():
     smoke = arguments.smoke
     environment = describe_environment(smoke)
     timings = chain(core_rows(smoke), program_rows(smoke), forward_mode_rows(smoke),
-                    function_rows(smoke), loop_rows(smoke), checkpoint_rows(smoke))
+                    function_rows(smoke), loop_rows(smoke), update_rows(smoke),
+                    checkpoint_rows(smoke))
     if smoke:
         timings = (replace(row, at_least=None, at_most=None) for row in timings)
     rows = print_table(chain(timings, memory_rows(smoke)))

@@ -17,8 +17,8 @@ FLOORS = {"errors": -1, "core": 0, "tensor": 1, "ops": 2, "autodiff": 3, "graph"
           "nn": 4, "testing": 4, "__init__": 5}
 # Rooms within a room, from the lowest up; "" is what lies in the folder itself.
 ROOMS_WITHIN = {
-    "ops": ["kernels", "shapes", "engine", "shared", "", "calculus", "choosing", "statistics",
-            "submodules"],
+    "ops": ["kernels", "shapes", "engine", "shared", "", "updates", "calculus", "choosing",
+            "statistics", "submodules"],
     "graph": ["model", "passes", "run", "tracing", "differentiation", "control", "batching",
               "editor", "checkpoint", ""],
 }

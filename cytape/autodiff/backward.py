@@ -52,7 +52,7 @@ def _convert_output_gradient(position: int, target: Tensor, gradient: Any) -> An
         raise InvalidGradientError(
             f"output_gradients[{position}] is {gradient.dtype}, its target {target.dtype}"
         )
-    return astype(densify(gradient), target.dtype)
+    return astype(densify(gradient), target.dtype, copy=False)
 
 
 def zeros(shape: tuple, dtype: np.dtype) -> Tensor:

@@ -13,7 +13,7 @@ from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import Recorder, current_graph, is_recorded
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.variable import Variable
 
 __all__ = [
@@ -91,7 +91,7 @@ def own_leaf(graph: Any, leaf: Any) -> Any:
 
 
 def kept(structure: Any) -> Any:
-    """Return arguments for later: their arrays stay what they are now."""
+    """Return arguments for later: their arrays and tensors stay what they are now."""
     return nest.map_structure(_kept_leaf, structure)
 
 
@@ -99,13 +99,18 @@ def _kept_leaf(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray):
         leaf = leaf.copy(order="K")
         leaf.setflags(write=False)
-    return leaf
+    return own(leaf)
 
 
 def lent(structure: Any) -> Any:
     """Return arguments that were kept as a function may have them that writes to its arrays."""
     return nest.map_structure(
-        lambda leaf: leaf.copy(order="K") if isinstance(leaf, np.ndarray) else leaf, structure)
+        lambda leaf: leaf.copy(order="K") if isinstance(leaf, np.ndarray) else own(leaf), structure)
+
+
+def own(leaf: Any) -> Any:
+    """Return a tensor of the same id, which changes to the one that is passed leave as it is."""
+    return another(leaf) if is_plain_tensor(leaf) else leaf
 
 
 @contextmanager
@@ -118,7 +123,7 @@ def lending(structure: Any) -> Iterator[Any]:
 
     def lend(leaf: Any) -> Any:
         if not isinstance(leaf, np.ndarray):
-            return leaf
+            return own(leaf)
         if id(leaf) not in loans:
             copy = leaf.copy(order="K")
             copy.setflags(write=leaf.flags.writeable)

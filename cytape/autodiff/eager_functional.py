@@ -12,6 +12,7 @@ from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import warn
+from cytape.tensor.tensor import another
 
 __all__ = [
     "gradients_function",
@@ -190,7 +191,7 @@ def _make_vjp(
     tape = GradientTape(persistent, watch_accessed_variables=False)
     with tape:
         tape.watch(sources)
-        result = f(*(new.get(i, arg) for i, arg in enumerate(args)))
+        result = f(*[another(new[i]) if i in new else arg for i, arg in enumerate(args)])
         require_result(f, result)
         result = nest.map_structure(convert_to_tensor, result)
 

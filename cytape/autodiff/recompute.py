@@ -93,8 +93,8 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
             return recomputed_in_graph(graph, f, args, kwargs, NOTHING)
         if not anybody_records():
             return f(*args, **kwargs)
-        arguments = [leaf for leaf in leaves if is_plain_tensor(leaf)]
         later = kept(structure)  # what is written to arrays from here on does not count
+        arguments = [leaf for leaf in nest.flatten(later) if is_plain_tensor(leaf)]
         # Under other ids an argument is told from the same tensor that is found elsewhere.
         with stop_recording():
             first_args, first_kwargs = with_tensors(structure, list(map(identity_op, arguments)))

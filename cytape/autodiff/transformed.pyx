@@ -3,7 +3,7 @@
 from cytape.tensor.guards cimport converted
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport composition_of, flatten, pack_sequence_as, rules_of
-from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.tensor cimport Tensor, another_handle
 from cytape.tensor.value cimport is_symbolic
 cimport numpy as cnp
 
@@ -135,7 +135,9 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
                     raise
                 message = str(error).replace(f"argument {i} of", f"argument {i}{place} of", 1)
                 raise type(error)(message) from error
-        new_args[i] = pack_sequence_as(args[i], new)
+        # The function may change what it gets, but not what it is differentiated with respect to.
+        new_args[i] = pack_sequence_as(
+            args[i], [another_handle((<Tensor>tensor).held) for tensor in new])
         sources += new
     selected = args[positions[0]] if isinstance(argnums, int) else tuple([
         args[i] for i in positions])

@@ -24,18 +24,22 @@ from cytape.ops.shared.grouping import together
 from cytape.ops.shared.policy import checked_name
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.state import current_graph
+from cytape.tensor.tensor import plain_array, tensor_of
 
 __all__ = [
     "array",
     "asarray",
     "astype",
     "copy",
+    "empty",
     "empty_like",
     "full",
     "full_like",
     "meshgrid",
+    "ones",
     "ones_like",
+    "zeros",
     "zeros_like",
 ]
 
@@ -73,9 +77,10 @@ def astype(x, dtype, /, *, copy=True, device=None):
     """
     if not is_tensor(x):
         return np.astype(x, dtype, copy=copy, device=device)
-    x, dtype = convert_to_tensor(x), np.dtype(dtype)
+    given, dtype = x, np.dtype(dtype)
+    x = convert_to_tensor(x)
     if x.dtype == dtype:
-        return x
+        return identity_op(x) if copy and x is given else x  # which may be changed apart
     if x.dtype.kind == "c" and dtype.kind != "c":
         np.empty(0, x.dtype).astype(dtype)  # NumPy's warning, as it is set up
     return cast_op(x, dtype=dtype) if is_trainable(dtype) else cast_to_discrete_op(x, dtype=dtype)
@@ -184,12 +189,17 @@ def array(object, dtype=None, *, ndmin=0, **options):
     """
     if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
+    result = _array(object, dtype, ndmin)
+    return identity_op(result) if result is object and options.get("copy", True) else result
+
+
+def _array(object, dtype, ndmin=0):
     if isinstance(object, (list, tuple)) and (
             any(isinstance(part, (list, tuple)) for part in object)):
         object = nest.pack_sequence_as(object, list(together(*nest.flatten(object))))
     result = _join(object)
     if dtype is not None:
-        result = astype(result, dtype)
+        result = astype(result, dtype, copy=False)
     if ndmin > 0 and ndim(result) < ndmin:
         result = expand_dims(result, tuple(range(ndmin - result.ndim)))
     return result
@@ -208,7 +218,7 @@ def asarray(a, dtype=None, order=None, **options):
     """
     if not is_tensor(a):
         return np.asarray(a, dtype, order, **options)
-    return array(a, dtype)
+    return _array(a, dtype)
 
 
 # -- constants -------------------------------------------------------------------------------------
@@ -281,8 +291,63 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
     )
 
 
+def _made(function, shape, *arguments):
+    """Return a tensor of what NumPy makes; in a graph one number, repeated."""
+    if current_graph() is None:
+        return tensor_of(function(shape, *arguments))
+    return copy(broadcast_to(convert_to_tensor(function((), *arguments)), shape))
+
+
+def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+    """Return a tensor of zeros, to be filled, as `numpy.zeros`.
+
+    What is assigned to its elements is differentiated, in time that does not depend on its size.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as cnp
+    >>> def powers(x):
+    ...     found = cnp.zeros(4)
+    ...     for i in range(4):
+    ...         found[i] = x**i
+    ...     return found
+    >>> cytape.jacrev(powers)(2.0)
+    array([ 0.,  1.,  4., 12.])
+    """
+    return _made(np.zeros, shape, dtype)
+
+
+def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    """Return a tensor of ones, to be changed, as `numpy.ones`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as cnp
+    >>> x = cnp.ones(3)
+    >>> x[0] = 5.0
+    >>> x
+    Tensor([5., 1., 1.])
+    """
+    return _made(np.ones, shape, dtype)
+
+
+def empty(shape, dtype=float, order="C", *, device=None, like=None):
+    """Return a tensor of any values, to be filled, as `numpy.empty`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as cnp
+    >>> cnp.empty((2, 3)).shape
+    (2, 3)
+    """
+    return _made(np.empty, shape, dtype)
+
+
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    """Return a tensor filled with a value, as `numpy.full`; it is differentiable in the value.
+    """Return a tensor filled with a number or a tensor, as `numpy.full`; arrays for an array.
+
+    It is differentiable in the value.
 
     Examples
     --------
@@ -291,9 +356,11 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     >>> full(2, cytape.constant(3.0)).numpy()
     array([3., 3.])
     """
+    if type(fill_value) in (bool, int, float, complex):
+        return _made(lambda shape: np.full(shape, fill_value, dtype), shape)
     if not is_tensor(fill_value):
         return np.full(shape, fill_value, dtype, order, device=device, like=like)
-    return broadcast_to(array(fill_value, dtype), shape)
+    return copy(broadcast_to(array(fill_value, dtype), shape))
 
 
 # -- coordinate grids ------------------------------------------------------------------------------
@@ -334,9 +401,13 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 NUMPY_FUNCTIONS = {
     np.astype: astype,
     np.copy: copy,
+    np.empty: empty,
     np.empty_like: empty_like,
+    np.full: full,
     np.full_like: full_like,
     np.meshgrid: meshgrid,
+    np.ones: ones,
     np.ones_like: ones_like,
+    np.zeros: zeros,
     np.zeros_like: zeros_like,
 }

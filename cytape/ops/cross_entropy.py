@@ -49,7 +49,7 @@ def _logits_gradient(op, g_loss, weighted_g_backprop):
 def _labels(op):
     """Return the labels as the op takes them, in the dtype of the loss."""
     labels, dtype = op.inputs[1], op.output_specs[0].dtype
-    return labels if labels.dtype == dtype else astype(labels, dtype)
+    return labels if labels.dtype == dtype else astype(labels, dtype, copy=False)
 
 
 def _cross_entropy_vjp(op, g_loss, g_backprop):

@@ -97,7 +97,8 @@ def getitem(tensor, index):
 # first.
 
 
-def _getitem_in_graph(x, index):
+def template_of(index):
+    """Return an index with strings for the tensors in it that have no value yet, and these."""
     tensors = []
 
     def whole(bound):
@@ -115,13 +116,17 @@ def _getitem_in_graph(x, index):
             return f"@{len(tensors) - 1}"
         return static(part)
 
-    parts = tuple(map(template, index)) if isinstance(index, tuple) else template(index)
+    return tuple(map(template, index)) if isinstance(index, tuple) else template(index), tensors
+
+
+def _getitem_in_graph(x, index):
+    parts, tensors = template_of(index)
     if tensors:
         return dynamic_get_item_op(x, *tensors, index=parts)
     return get_item_op(x, index=parts)
 
 
-def _filled_in(index, values):
+def filled_in(index, values):
     """Return an index with values (arrays or specs) for the strings in it."""
 
     def fill(part):
@@ -137,10 +142,10 @@ def _filled_in(index, values):
 
 
 def _dynamic_get_item(x, *values, index):
-    return x[_filled_in(index, values)]
+    return x[filled_in(index, values)]
 
 
-def _dynamic_spec(x, *specs, index):
+def dynamic_spec(x, *specs, index):
     for spec in specs:
         if spec.dtype.kind not in "iub":
             raise IndexError(
@@ -148,10 +153,10 @@ def _dynamic_spec(x, *specs, index):
             )
         shape_rules.shape_of(spec, "x[index]")
     shape = shape_rules.shape_of(x, "x[index]")
-    return symbolic_spec(index_shapes.indexed_shape(shape, _filled_in(index, specs)), x.dtype)
+    return symbolic_spec(index_shapes.indexed_shape(shape, filled_in(index, specs)), x.dtype)
 
 
-def _dynamic_batch(op, get_or_add):
+def dynamic_batch(op, get_or_add):
     index = index_in_batch(op.attrs["index"])  # what stands for a tensor counts as an array
     return NotImplemented if index is None else get_or_add(index)
 
@@ -160,15 +165,15 @@ dynamic_get_item_op = multilinear(
     "DynamicGetItem", _dynamic_get_item,
     lambda op, g, *values: dynamic_index_add_op(
         g, stand_in(op.input_specs[0]), *values, **op.attrs),
-    batched=lambda op, _, t, *values: _dynamic_batch(
+    batched=lambda op, _, t, *values: dynamic_batch(
         op, lambda index: dynamic_get_item_op(t, *values, index=index)),
-    shape_rule=_dynamic_spec)
+    shape_rule=dynamic_spec)
 dynamic_index_add_op = multilinear(
     "DynamicIndexAdd",
     lambda values, like, *others, index: _index_add(
-        values, index=_filled_in(index, others), shape=like.shape),
+        values, index=filled_in(index, others), shape=like.shape),
     lambda op, g, _, *others: dynamic_get_item_op(g, *others, **op.attrs), None,
-    batched=lambda op, _, t, like, *others: _dynamic_batch(
+    batched=lambda op, _, t, like, *others: dynamic_batch(
         op, lambda index: dynamic_index_add_op(t, batch_outline(t, like), *others, index=index)),
     shape_rule=lambda values, like, *_, index: shape_rules.like_second(values, like),
 )

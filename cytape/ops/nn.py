@@ -129,7 +129,7 @@ def _shares(op):
     x, y = op.inputs[0], _with_axes(op, op.outputs[0])
     infinite = y == np.inf
     shares = softmax_op(where(isinf(y), 0, x), axis=op.attrs["axis"])
-    chosen = astype(x == y, wide(y.dtype))
+    chosen = astype(x == y, wide(y.dtype), copy=False)
     n_chosen = sum(where(infinite, chosen, 1), op.attrs["axis"], keepdims=True)
     return where(infinite, chosen / n_chosen, where(y == -np.inf, 0, shares))
 

@@ -36,6 +36,8 @@ NUMPY_FUNCTIONS = {
 # Modules of NumPy whose functions are imported when the first of them meets a tensor.
 _SUBMODULES = {name: f"cytape.ops.submodules.{name}" for name in ("fft", "linalg")}
 rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.submodules.distributions"])
+_UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
+rooms_to_come.append(_UPDATES)
 # Functions that are imported when one of their module is called first, or asked for by name.
 _MODULES = {
     "calculus.convolutions": "convolve correlate",
@@ -148,9 +150,9 @@ def _without_gradient(name, function, args, arguments):
     if arguments.get("out") is not None:
         name += " with out= (or as an operator like +=)"
         advice = (
-            "An array cannot hold the derivative of a tensor: write `u = u + x` instead of "
-            "`u += x`, and make arrays with cytape.numpy.stack, concatenate or pad instead of "
-            "filling them; or pass tensor.numpy() if the derivative should stop here"
+            "An array of NumPy's cannot hold the derivative of a tensor: make it with "
+            "cytape.numpy.zeros (or ones, full, empty), which can be changed; or write `u = u + x` "
+            "instead of `u += x`; or pass tensor.numpy() if the derivative should stop here"
         )
     elif function is np.copyto:  # by which NumPy fills arrays, too
         advice = (
@@ -182,7 +184,8 @@ def array_ufunc(ufunc, method, inputs, arguments):
     """Serve `Tensor.__array_ufunc__`."""
     ours = _version_of(ufunc)
     if method == "__call__":
-        if ours is not None and arguments.get("out") is None:
+        out = arguments.get("out")
+        if ours is not None and (out is None or any(isinstance(x, Tensor) for x in out)):
             return ours(*inputs, **arguments)
     elif method == "at" or isinstance(ours, ElementwiseOp) and arguments.get("out") is None:
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)
@@ -232,6 +235,7 @@ install(
         ),
         "array_ufunc": array_ufunc,
         "array_function": array_function,
+        "import_updates": lambda: importlib.import_module(_UPDATES),
     },
 )
 install_methods(

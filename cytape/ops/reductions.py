@@ -80,7 +80,7 @@ def operand(op):
     """Return the input in the result's precision, at least in single precision."""
     x = op.inputs[0]
     dtype = wide(np.result_type(x.dtype, op.output_specs[0].dtype))
-    return x if x.dtype == dtype else astype(x, dtype)
+    return x if x.dtype == dtype else astype(x, dtype, copy=False)
 
 
 def _inner(op, a, b):
@@ -114,7 +114,7 @@ def start(initial, dtype):
     initial = as_operand(initial)
     if initial.shape not in ((), None):
         raise ValueError(f"initial must be a single number, got the shape {initial.shape}")
-    return initial if initial.dtype == dtype else astype(initial, dtype)
+    return initial if initial.dtype == dtype else astype(initial, dtype, copy=False)
 
 
 def from_start(reduce, combine, neutral, a, initial, where):
@@ -136,7 +136,7 @@ def masked_mean(a, axis, n, there, dtype=None):
     if dtype is None:
         dtype = a.dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
     total = sum(filled(a, there, 0), axis, wide(np.dtype(dtype)), keepdims=True)
-    return astype(total / n, dtype)
+    return astype(total / n, dtype, copy=False)
 
 
 def _squares(x):
@@ -243,7 +243,7 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
 def _shares(op):
     """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
     x = op.inputs[0]
-    chosen = astype(x == kept(op, op.outputs[0]), wide(x.dtype))
+    chosen = astype(x == kept(op, op.outputs[0]), wide(x.dtype), copy=False)
     return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
 
 
@@ -404,12 +404,12 @@ def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
     """Return the variance of what `where` leaves, around a given mean."""
     a, mean = together(convert_to_tensor(a), as_operand(mean) if is_given(mean) else None)
     dtype = np.dtype(dtype or (a.dtype if a.dtype.kind in "fc" else np.float64))
-    a, there = astype(a, wide(dtype)), mask_for(a, where) if is_given(where) else True
+    a, there = astype(a, wide(dtype), copy=False), mask_for(a, where) if is_given(where) else True
     n = n_there(a, axis, there)
     if mean is None:
         mean = masked_mean(a, axis, n, there)
     variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)
-    return astype(as_kept(variance, axis, keepdims), np.empty(0, dtype).real.dtype)
+    return astype(as_kept(variance, axis, keepdims), np.empty(0, dtype).real.dtype, copy=False)
 
 
 def root_of_variance(variance):

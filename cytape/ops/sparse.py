@@ -97,7 +97,7 @@ def _concatenate(gradients):
     # TensorFlow leaves one index dtype alone; one fixed dtype makes the result predictable.
     return IndexedSlices(
         concatenate([slices.values for slices in gradients]),
-        concatenate([astype(slices.indices, np.int64) for slices in gradients]),
+        concatenate([astype(slices.indices, np.int64, copy=False) for slices in gradients]),
         next((s.dense_shape for s in gradients if s.dense_shape is not None), None),
     )
 

@@ -79,7 +79,8 @@ cdef ndarray converted(tensor, Value held):
         raise DetachedError(
             "a tensor that is being recorded was about to become a plain array or number, which "
             "would lose its gradient. Make one tensor of those in a list with cytape.numpy.stack "
-            "or array, not by assigning to elements of an array; use cytape.numpy (or a NumPy "
+            "or array; fill what cytape.numpy.zeros makes, not an array of NumPy's, or write "
+            "x.at[index].set(tensor); use cytape.numpy (or a NumPy "
             "function that takes tensors), also for functions of the math module; print it with "
             "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")
     return array

@@ -36,11 +36,27 @@ def install(dict operators, dict others):
     functions.update(others)
 
 
+def install_updates(Operator set_item, dict others):
+    """Give tensors what changes them, which is imported late.
+
+    Parameters
+    ----------
+    set_item : Operator
+    others : dict of str to callable
+    """
+    global op_set_item
+    op_set_item = set_item
+    functions.update(others)
+
+
 cdef class Operator:
     cdef object call1(self, x):
         raise NotImplementedError
 
     cdef object call2(self, x, y):
+        raise NotImplementedError
+
+    cdef int assign(self, x, index, value) except -1:
         raise NotImplementedError
 
 

@@ -11,3 +11,4 @@ cdef class Tensor:
 cdef Tensor new_tensor(Value value)       # the first handle of a new value
 cdef void hold(Tensor tensor, Value value) noexcept
 cdef Tensor another_handle(Value value)   # one of a value that had handles before
+cdef int take_on(Tensor tensor, Value value) except -1  # from now on the tensor names this one

@@ -6,9 +6,9 @@ from cpython.ref cimport PyObject
 from .deaths cimport Counts, counts, handle_died, handle_revived
 from .guards cimport converted, detached, examined, graph_of, known_extent, seen, variable_type
 from .operators cimport (
-    functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem, op_greater,
-    op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative, op_not_equal,
-    op_positive, op_power, op_remainder, op_square, op_subtract)
+    Operator, functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem,
+    op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative,
+    op_not_equal, op_positive, op_power, op_remainder, op_set_item, op_square, op_subtract)
 from .plain_arrays cimport as_ndarray
 from .value cimport array_of, copy_of_array, is_symbolic, symbol_of, value_of_array
 
@@ -30,6 +30,17 @@ cdef extern from "Python.h":
         PyObject* tp_dict
 
     void PyType_Modified(type cls)
+
+cdef extern from *:
+    """
+    /* Whether nothing but the expression that is being evaluated has an object. */
+    #if PY_VERSION_HEX >= 0x030E0000
+    #define cytape_is_temporary(x) PyUnstable_Object_IsUniqueReferencedTemporary(x)
+    #else
+    #define cytape_is_temporary(x) (Py_REFCNT(x) == 1)
+    #endif
+    """
+    bint is_temporary "cytape_is_temporary"(PyObject* x) noexcept
 
 plain_array = plain_arrays.plain_array  # many know it under this module's name
 
@@ -58,7 +69,7 @@ def live_tensors() -> int:
 @cython.freelist(512)
 @cython.c_api_binop_methods(True)
 cdef class Tensor:
-    """An immutable array whose operations can be recorded.
+    """An array whose operations can be recorded.
 
     Tensors behave as NumPy arrays do: the same operators, methods, broadcasting, indexing and type
     promotion, and NumPy's own functions take them. Make one with `constant` or
@@ -423,11 +434,58 @@ cdef class Tensor:
         return op_getitem.call2(self, index)
 
     def __setitem__(self, index, value):
-        raise TypeError("tensors are immutable: build the result with cytape.numpy.where, "
-                        "concatenate or stack, or keep the data in a Variable and assign it")
+        import_updates()
+        if is_temporary(<PyObject*>self):
+            functions["refuse_temporary"](self)
+        op_set_item.assign(self, index, value)
 
     def __delitem__(self, index):
-        raise TypeError("tensors are immutable")
+        raise ValueError("cannot delete elements of a tensor: see cytape.numpy.delete")
+
+    @property
+    def at(self):
+        """Updates of parts that return new tensors: ``x.at[index].set(value)``, ``add``, ..."""
+        import_updates()
+        return functions["at"](self)
+
+    def __iadd__(self, y):
+        return in_place(self, op_add, y)
+
+    def __isub__(self, y):
+        return in_place(self, op_subtract, y)
+
+    def __imul__(self, y):
+        return in_place(self, op_multiply, y)
+
+    def __itruediv__(self, y):
+        return in_place(self, op_divide, y)
+
+    def __ifloordiv__(self, y):
+        return in_place(self, op_floor_divide, y)
+
+    def __imod__(self, y):
+        return in_place(self, op_remainder, y)
+
+    def __ipow__(self, y):
+        return in_place(self, op_power, y)
+
+    def __imatmul__(self, y):
+        return in_place(self, op_matmul, y)
+
+    def __iand__(self, y):
+        return in_place_by(self, "bitwise_and", y)
+
+    def __ior__(self, y):
+        return in_place_by(self, "bitwise_or", y)
+
+    def __ixor__(self, y):
+        return in_place_by(self, "bitwise_xor", y)
+
+    def __ilshift__(self, y):
+        return in_place_by(self, "left_shift", y)
+
+    def __irshift__(self, y):
+        return in_place_by(self, "right_shift", y)
 
     # ---- methods: those of ndarray, each the function of the same name; others are installed
 
@@ -465,6 +523,35 @@ cdef void hold(Tensor tensor, Value value) noexcept:
     value.handles += 1
 
 
+cdef object in_place(Tensor x, Operator op, y):
+    """What ``x op= y`` names: of numbers, which nothing changes, another one."""
+    if x.held.spec.ndim == 0 and type(x) is Tensor:
+        return op.call2(x, y)
+    import_updates()
+    return functions["in_place"](x, op, y, is_temporary(<PyObject*>x))
+
+
+cdef object in_place_by(Tensor x, str name, y):
+    import_updates()
+    return functions["in_place"](x, functions[name], y, is_temporary(<PyObject*>x))
+
+
+cdef int import_updates() except -1:
+    if op_set_item is None:
+        functions["import_updates"]()
+    return 0
+
+
+cdef int take_on(Tensor tensor, Value value) except -1:
+    cdef Value before = tensor.held
+    value.handles += 1
+    tensor.held = value
+    before.handles -= 1
+    if before.handles == 0 and recorders.tapes.count and not is_symbolic(before):
+        handle_died(before.id)
+    return 0
+
+
 cdef Tensor another_handle(Value value):
     if value.handles == 0 and recorders.tapes.count and not is_symbolic(value):
         handle_revived(value.id)
@@ -479,6 +566,11 @@ def without_handle(Tensor tensor not None):
 def restored(Value value not None) -> Tensor:
     """Return a tensor again of what `without_handle` returned."""
     return another_handle(value)
+
+
+def another(Tensor tensor not None) -> Tensor:
+    """Return a tensor of the same id for somebody else: what changes either leaves the other."""
+    return another_handle(tensor.held)
 
 
 cdef str as_text(str name, array):

@@ -23,6 +23,7 @@ cdef class Value:
     cdef object owner        # of the data: None if inline, else bytes, a Buffer or an ndarray
     cdef int handles         # Tensors that hold it
     cdef bint contiguous     # in C order, without gaps
+    cdef bint is_part        # where NumPy would have made a view of another array
     cdef double[8] inline_data  # INLINE_BYTES, aligned
     cdef object __weakref__  # for whoever wants to know what is kept
 

@@ -164,7 +164,8 @@ cdef str no_value(Value value):
             "NumPy arrays and Python's bool(), int(), float() and range(); &, | and ~ (or "
             "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, "
             "also for a < x < b; make one tensor of those in a list with cytape.numpy.stack or "
-            "asarray; for a branch on it cytape.numpy.where, for more cytape.cond and "
+            "asarray, or fill what cytape.numpy.zeros makes; "
+            "for a branch on it cytape.numpy.where, for more cytape.cond and "
             "cytape.while_loop; to see its value fetch it with Session.run, or return it from the "
             "function that is traced")
 

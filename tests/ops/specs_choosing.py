@@ -91,7 +91,7 @@ SPECS = [
            domain=distinct(1.0, 0.5), **COMPLEX),
     record("diagflat", [case((3,)), case((2, 2), 1), case(())]),
     both("block", lambda n, x, y, z: n.block(
-        [[n.asarray(x), n.asarray(y)], [n.asarray(z), n.ones((1, 1))]]), [
+        [[n.asarray(x), n.asarray(y)], [n.asarray(z), np.ones((1, 1))]]), [
         case((2, 2), (2, 1), (1, 2)), case((2, 2), (2, 1), (2,)),
     ]),
     both("block", lambda n, x, y: n.block([n.asarray(x), n.asarray(y)]), [

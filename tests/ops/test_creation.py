@@ -59,9 +59,12 @@ def test_cast_to_complex_takes_the_real_part_of_the_gradient(watched):
     np.testing.assert_array_equal(g.numpy(), [0, 0])
 
 
-def test_cast_to_the_same_dtype_is_the_tensor_itself():
+def test_cast_to_the_same_dtype_is_a_copy_unless_none_is_asked_for():
     x = cytape.constant([1.0])
-    assert ops.astype(x, float) is x
+    y = ops.astype(x, float)
+    y += 1.0
+    assert (float(x[0]), float(y[0])) == (1.0, 2.0)
+    assert ops.astype(x, float, copy=False) is x
 
 
 def test_cast_of_a_variable_is_a_tensor():
@@ -141,8 +144,27 @@ def test_plain_data_is_left_to_numpy():
     assert type(ops.array(x, order="F", copy=True)) is np.ndarray
     assert ops.array(x, order="F").flags.f_contiguous
     assert type(ops.asarray(x, np.float32)) is np.ndarray
-    assert type(ops.full((2,), 1.0)) is np.ndarray
+    assert type(ops.full((2,), np.float32(1))) is np.ndarray
     assert type(ops.full_like(x, 1)) is np.ndarray
+
+
+@pytest.mark.parametrize("make", ["zeros", "ones", "empty", "full"])
+def test_arrays_to_be_filled_are_tensors(make):
+    arguments = ((2, 3), 7) if make == "full" else ((2, 3),)
+    for dtype in (None, "float32", int):
+        keywords = {} if dtype is None else {"dtype": dtype}
+        x = getattr(ops, make)(*arguments, **keywords)
+        expected = getattr(np, make)(*arguments, **keywords)
+        traced = cytape.function(
+            lambda y, keywords=keywords: getattr(ops, make)(*arguments, **keywords))(1.0)
+        for found in (x, traced):
+            assert found.dtype == expected.dtype
+            assert found.shape == expected.shape
+            if make != "empty":
+                np.testing.assert_array_equal(np.asarray(found), expected)
+        assert type(x) is cytape.Tensor
+        x[0] = 1
+        assert x.numpy()[0].tolist() == [1, 1, 1]
 
 
 def test_full_like_is_differentiable_in_the_fill_value(watched):

@@ -224,7 +224,6 @@ LOSSES = {
     "from_dlpack": np.from_dlpack,
     "out of a ufunc": lambda y: np.add(y, 1.0, out=np.zeros(3)),
     "out of a function": lambda y: np.sum(y, out=np.zeros(())),
-    "out is the tensor": lambda y: np.add(V3, 1.0, out=y),
     "copyto": lambda y: np.copyto(np.zeros(3), y),
     "put": lambda y: np.put(np.zeros(3), [0, 1, 2], y),
     "method of ndarray": lambda y: np.ones((2, 3)).dot(y),
@@ -257,7 +256,7 @@ def test_an_implicit_conversion_of_a_recorded_tensor_is_an_error(lose):
 
 
 @pytest.mark.parametrize("lose", [
-    pytest.param(lose, id=name) for name, lose in LOSSES.items() if name != "out is the tensor"
+    pytest.param(lose, id=name) for name, lose in LOSSES.items()
 ])
 @each("quiet", ["no tape", "tape left", "unrelated", "stopped", "constant"])
 def test_the_same_is_allowed_where_no_gradient_is_lost(lose, quiet):
@@ -432,7 +431,7 @@ def test_what_is_made_of_ops_builds_them(call, symbol):
 
 
 @pytest.mark.parametrize("call, advice", [
-    (lambda t: np.add.at(np.zeros(3), [0, 1, 1], t), r"IndexedSlices\(values, indices, shape\)"),
+    (lambda t: np.add.at(np.zeros(3), [0, 1, 1], t), r"x\.at\[indices\]\.add\(values\)"),
     (lambda t: np.full_like(np.ones(2), t[0]), r"cytape\.numpy\.full "),
     (lambda t: np.sum([t, t]), r"gradient\. Make one tensor .* cytape\.numpy\.stack"),
     (lambda t: np.sum(t, where=[1, 0, 1]), "where=mask != 0"),

@@ -45,7 +45,7 @@ HAS_VALUES_IN_SHAPE = {
 }
 # What has others whatever its inputs are.
 OF_VALUES = {
-    "BinCount", "LeastSquares", "Nonzero", "SlicesOfReduceAt", "UniquePositions",
+    "BinCount", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt", "UniquePositions",
     "WeightedBinCount", "unique",
     "unique_values",
 }  # fmt: skip

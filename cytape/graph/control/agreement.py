@@ -12,13 +12,14 @@ from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.spec import Spec
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, another
 
 __all__ = [
     "as_predicate",
     "as_tensor",
     "check_parallel_iterations",
     "check_structures",
+    "lent",
     "next_values",
     "open_shape",
     "require_function",
@@ -51,6 +52,11 @@ def as_predicate(argument: str, pred: Any) -> Tensor:
             "cytape.numpy.all or any"
         )
     return tensor
+
+
+def lent(values: Iterable[Any]) -> list[Any]:
+    """Return tensors as a function may have them that changes what it gets."""
+    return [another(x) if type(x) is Tensor else x for x in values]
 
 
 def as_tensor(x: Any, dtype: Any = None) -> Tensor:

@@ -20,7 +20,9 @@ from cytape.graph.control.array_ops import (
 )
 from cytape.graph.control.row_program import out_of_range, written_before
 from cytape.ops.joining import stack
+from cytape.ops.shaping import size
 from cytape.ops.shared.conform import broadcast_to
+from cytape.ops.shared.graph_loops import install_row_in_graph
 from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.tensor import Tensor
 
@@ -296,3 +298,15 @@ class Rows:
         """Return all elements."""
         tensor = confirmed_op(self.tensor, self.written)
         return resized_op(tensor, self.n_rows, self.size, axis=0) if self.grows else tensor
+
+
+def _with_row(x: Tensor, row: Tensor, number: Any, axis: int) -> Tensor:
+    """Return an array with another row, as `with_row_in_graph` does."""
+    index = as_index(number)
+    n_rows = x.shape[axis]
+    if n_rows is None:
+        n_rows = size(x, axis)
+    return update_rows_op(x, row, index, convert_to_tensor(n_rows), axis=axis)
+
+
+install_row_in_graph(_with_row)

@@ -13,6 +13,7 @@ from cytape.graph.control.agreement import (
     as_tensor,
     check_parallel_iterations,
     check_structures,
+    lent,
     require_function,
     without_gradients,
 )
@@ -329,7 +330,7 @@ def _looped(
     program: Program, maximum: Any, checkpoints: Checkpoints | None, name: str | None
 ) -> Any:
     """Run a loop, or add it to a graph from where on its condition has no value."""
-    variables = program.starts
+    variables = lent(program.starts)
     graph = _graph_around([*variables, maximum])
     count = 0
     while graph is None and (maximum is None or count < maximum):
@@ -403,7 +404,7 @@ def _build_loop(
             arguments = program.arguments(body)
             arguments_at = list(map(body.symbol_of, arguments))
             body.starts = list(zip(starts, arguments_at, strict=True))
-            results = [in_graph(body, x) for x in program.step(arguments)]
+            results = [in_graph(body, x) for x in program.step(lent(arguments))]
         if body.assigned.keys() == assigned.keys():
             break
         # Each iteration must look at what the one before assigned, even before it assigns itself.
@@ -411,7 +412,7 @@ def _build_loop(
     condition = body_graph(f"{name or 'while'}_cond", graph, assigned)
     with unrecorded(), building_into(condition):
         more_arguments = program.arguments(condition)
-        goes_on = in_graph(condition, program.goes_on(more_arguments))
+        goes_on = in_graph(condition, program.goes_on(lent(more_arguments)))
     assigned = condition.assigned
     given = [body.tensor_at(symbol) for symbol in given_symbols(body)]
     trace = ConcreteFunction(body.name, body, arguments_at, results + given)

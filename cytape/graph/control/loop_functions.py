@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.agreement import as_predicate, check_structures, next_values
+from cytape.graph.control.agreement import as_predicate, check_structures, lent, next_values
 from cytape.graph.control.array_forms import is_known
 from cytape.graph.control.tensor_array import TensorArray
 from cytape.graph.tracing.frozen_draws import call_traced
@@ -102,7 +102,7 @@ class Program:
                 tensor = None if leaf is None else convert_to_tensor(leaf)
                 arguments.append(
                     None if tensor is None else trial.argument(tensor.shape, tensor.dtype))
-            results = self._results(nest.pack_sequence_as(loop_vars, arguments))
+            results = self._results(nest.pack_sequence_as(loop_vars, lent(arguments)))
         loop_vars = settled(loop_vars, results, "loop_vars")
         places = nest.paths(loop_vars, "loop_vars")
         for place, leaf in zip(places, nest.flatten(loop_vars), strict=True):

@@ -12,6 +12,7 @@ from cytape.graph.control.agreement import (
     as_tensor,
     check_parallel_iterations,
     check_structures,
+    lent,
     next_values,
     require_function,
     without_gradients,
@@ -307,7 +308,7 @@ class _Sequence:
         kept: list[Any] = []
         rows = list(zip(*map(unstack, self._tensors), strict=True))
         for row in rows[::-1] if self._reverse else rows:
-            accumulated, results = step(accumulated, self._slices(row))
+            accumulated, results = step(lent(accumulated), self._slices(row))
             if kept:
                 check_structures("the results of fn", kept[0], results)
             kept.append(results)
@@ -331,7 +332,7 @@ class _Sequence:
                 slices = [
                     body.argument(x.shape and x.shape[1:], x.dtype) for x in tensors]
                 accumulated, structure = call_traced(
-                    body, step, (arguments, self._slices(slices)))
+                    body, step, (lent(arguments), self._slices(lent(slices))))
                 results = list(map(as_tensor, nest.flatten(structure)))
                 outputs = [in_graph(body, x) for x in (*accumulated, *results)]
             if body.assigned.keys() == assigned.keys():

@@ -38,7 +38,7 @@ from cytape.tensor import nest
 from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.state import current_graph
 from cytape.tensor.structures import register_structure
-from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.tensor.tensor import Tensor, another, tensor_of
 
 __all__ = ["TensorArray"]
 
@@ -186,7 +186,7 @@ class TensorArray:
         >>> float(array.read(0)), float(start.read(0))
         (3.0, 0.0)
         """
-        value = as_tensor(value, self.dtype)
+        value = another(as_tensor(value, self.dtype))
         self._check(value, value.shape)
         return self._written(index, value, value.shape, lambda: [value])
 

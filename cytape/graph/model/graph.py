@@ -20,7 +20,8 @@ from cytape.ops.creation import constant_op
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import Tensor, plain_array, tensor_of_copy
+from cytape.tensor.tensor import Tensor, another, plain_array, tensor_of_copy
+from cytape.tensor.value import newest_id
 
 __all__ = ["Graph"]
 
@@ -59,6 +60,7 @@ class Graph(Editable):
     """
 
     def __init__(self) -> None:
+        self.first_id = newest_id()  # of what was made before
         self.contexts[0] = _OUTERMOST
         self._numbers = _NUMBER_OF_OUTERMOST.copy()
         self._more_controls = {}
@@ -172,6 +174,8 @@ class Graph(Editable):
         if dtype is not None or type(value) is not Tensor or value.graph is not None:
             array = value.numpy() if isinstance(value, Tensor) else value
             value = tensor_of_copy(plain_array(array, dtype))
+        else:
+            value = another(value)
         return self._named(name, constant_op, value=value)
 
     def no_op(self, name: str | None = None) -> Operation:

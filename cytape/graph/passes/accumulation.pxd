@@ -25,4 +25,5 @@ cdef class Accumulation:
     cdef int32_t producer(self, int32_t symbol) noexcept
     cdef bint is_root(self, int32_t node) noexcept
     cdef bint is_of_part(self, int32_t symbol) except -1
+    cdef bint is_cleared(self, int32_t symbol) except -1
     cdef bint is_placed(self, int32_t symbol) except -1

@@ -3,6 +3,7 @@ from cytape.graph.passes.accumulate_op cimport AccumulateOp, is_part
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.kernels.moves cimport Region
+from cytape.ops.updates.update_op cimport CLEAR, UpdateOp
 from cytape.tensor.spec cimport Spec
 from libc.stdlib cimport calloc, free
 
@@ -116,17 +117,28 @@ cdef class Accumulation:
             return inner, None
         return symbol, None
 
+    cdef bint is_cleared(self, int32_t symbol) except -1:
+        """Whether a term is in memory that is the sum's to be: an array without a part of it."""
+        cdef int32_t node = self.producer(symbol)
+        return node != ABSENT and self.uses[symbol] == 1 and (
+            type(self.source.ops[node]) is UpdateOp
+            and (<UpdateOp>self.source.ops[node]).kind == CLEAR)
+
     cdef list terms_of(self, int32_t node):
-        cdef list terms = []
+        cdef list terms = [], cleared
         cdef int32_t i, symbol, chain = node
         while chain != ABSENT:
             for i in range(1, -1, -1):
                 symbol = self.source.args[self.source.nodes[chain].inputs + i]
                 if self.inner[chain] == ABSENT or self.producer(symbol) != self.inner[chain]:
-                    terms.append(self.term_of(symbol, chain))
+                    terms.append(symbol)
             chain = self.inner[chain]
         terms.reverse()
-        return terms
+        cleared = [one for one in terms if self.is_cleared(one)]
+        if cleared:  # parts are added to it, one by one
+            return [(one, None) for one in cleared] + [
+                (one, None) for one in terms if one not in cleared]
+        return [self.term_of(one, node) for one in terms]
 
     cdef int mark_needed(self) except -1:
         """Mark what is still read when parts are added where they belong."""

@@ -11,10 +11,11 @@ from libc.string cimport memset
 
 from .rewriting cimport ABSENT, located_as, spec_at
 
-cdef Op add_op, broadcast_to_op, cos, sin
+cdef Op add_op, broadcast_to_op, cos, index_add_op, sin
 
 from cytape.ops.elementwise import add as add_op
 from cytape.ops.elementwise import cos, sin
+from cytape.ops.indexing import index_add_op
 from cytape.ops.shared.conform import broadcast_to_op
 
 cnp.import_array()
@@ -97,7 +98,8 @@ cdef class Fusion:
             return self.kind_of_sum(node, out)
         for i in range(found.n_inputs if op is add_op else 0):
             other = self.producer(self.source.args[found.inputs + i])
-            if other != ABSENT and (<Op>self.source.ops[other]).adds_part:
+            if other != ABSENT and ((<Op>self.source.ops[other]).adds_part
+                                    or <Op>self.source.ops[other] is index_add_op):
                 return NULL  # it takes less than to go through all
         if not out.known or out.size < (
                 min(self.least, LEAST_FAST) if self.fast[node] else self.least):

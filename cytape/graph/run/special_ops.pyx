@@ -9,6 +9,7 @@ from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
+from cytape.ops.updates.update_op cimport UpdateOp
 from cytape.ops.kernels.loops cimport copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Moves, Region, can_sum
 from cytape.ops.kernels.products cimport product_loop
@@ -26,6 +27,7 @@ from .instructions cimport (
     ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
 from .elements cimport add_element, get_element
+from .part_ops cimport copy_region, is_updated, update_part
 from .sum_ops cimport add_n, broadcasts, extremum, sum_to, total
 
 cdef Op read_variable_op
@@ -82,6 +84,8 @@ cdef Emitter emitter_of(Op op) except *:
         return moved
     if type(op) is FusedOp or type(op) is AccumulateOp:
         return own_loop
+    if type(op) is UpdateOp:
+        return update_part
     if isinstance(op.forward, np.ufunc) and not op.stateful:
         return by_loop
     return NULL
@@ -244,6 +248,8 @@ cdef bint get_item(Code code, int32_t node, Op op) except -1:
     if (code.layout.places[x].kind != PLACED or not code.spec(x).known
             or not code.spec(out).known or code.graph.nodes[node].n_inputs != 1):
         return False
+    if is_updated(code, x):
+        return copy_region(code, node, code.graph.attrs[node]["index"])
     code.strides_of(x, strides)
     if not find_region(code.graph.attrs[node]["index"], strides, code.spec(x), &region):
         return False

@@ -34,7 +34,7 @@ from cytape.tensor.state import (
     stop_recording,
     unrecorded,
 )
-from cytape.tensor.tensor import data_of
+from cytape.tensor.tensor import another, data_of
 
 cdef tuple tensors_or_numbers = (Tensor, np.ndarray, np.generic, float, complex, int)
 
@@ -308,7 +308,7 @@ cdef class ConcreteFunction:
         return Ends(self.name, self.graph, self.input_symbols, self.output_symbols)
 
     cdef list with_own_gradient(self, list results, list inputs):
-        arguments = inputs[: self.n_arguments]
+        arguments = [another(x) if type(x) is Tensor else x for x in inputs[: self.n_arguments]]
 
         def backward(*gradients):
             if self.grad_func is not None:

@@ -14,7 +14,7 @@ from cytape.graph.model.variables import ASSIGNMENTS, assigned_variables, read_v
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.ops.engine.symbolic import SymbolicGraph
 from cytape.tensor.spec import Spec
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.variable import Variable
 
 
@@ -102,6 +102,8 @@ class FunctionGraph(Graph):
     def stand_in_for(self, tensor: Tensor) -> Tensor:
         """Add what stands for a tensor from outside, of which calls pass the value."""
         placeholder = self.argument(tensor.shape, tensor.dtype)
+        if type(tensor) is Tensor and (tensor.graph is not None or tensor.id > self.first_id):
+            tensor = another(tensor)  # the function may change what it has made itself
         self.captures.append((tensor, self.symbol_of(placeholder)))
         return placeholder
 

@@ -31,8 +31,8 @@ class _Pieces:
     """The piece that each x lies on: the places of its ends, and how far x is along it."""
 
     def __init__(self, op):
-        x, xp = (astype(points, np.float64) for points in op.inputs[:2])
-        fp = astype(op.inputs[2], op.output_specs[0].dtype)
+        x, xp = (astype(points, np.float64, copy=False) for points in op.inputs[:2])
+        fp = astype(op.inputs[2], op.output_specs[0].dtype, copy=False)
         n = size(xp)
         self.stop = minimum(searchsorted(xp, x, side="right"), n - 1)
         self.start = self.stop - 1  # -1 is taken as 0

@@ -77,7 +77,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     if dtype is not None:
         if np.issubdtype(dtype, np.integer):
             y = np.floor(y)
-        y = astype(y, dtype)
+        y = astype(y, dtype, copy=False)
     if not retstep:
         return y
     pieces = num - 1 if endpoint else num
@@ -113,7 +113,7 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
     y = power(base, linspace(start, stop, num, endpoint, axis=axis)
               if is_tensor(start) or is_tensor(stop)
               else np.linspace(start, stop, num, endpoint, axis=axis))
-    return y if dtype is None else astype(y, dtype)
+    return y if dtype is None else astype(y, dtype, copy=False)
 
 
 def _power(x, parts):
@@ -137,13 +137,13 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
         if np.any(np.equal(values_of(end), 0)):
             raise ValueError("Geometric sequence cannot include zero")
     result_type = np.result_type(start.dtype, stop.dtype, 0.0, np.dtype(dtype))
-    start, stop = astype(start, result_type), astype(stop, result_type)
+    start, stop = astype(start, result_type, copy=False), astype(stop, result_type, copy=False)
     parts = _parts_of_stop(_count(num), endpoint).astype(np.empty(0, result_type).real.dtype)
     parts = parts.reshape(-1, *(1,) * max(ndim(start), ndim(stop)))
     direction = real_sign(start)  # out of which powers are of magnitudes, as in NumPy
     y = _power(start / direction, 1 - parts) * _power(stop / direction, parts) * direction
     y = _with_axis_at(y, axis)
-    return y if dtype is None else astype(y, dtype)
+    return y if dtype is None else astype(y, dtype, copy=False)
 
 
 def arange(*args, **options):
@@ -174,4 +174,4 @@ def arange(*args, **options):
     y = start + (1 if step is None else step) * np.arange(numbers.size)
     if not is_tensor(y):  # it depends on where it stops by its length only
         return convert_to_tensor(plain(numbers))
-    return y if y.dtype == numbers.dtype else astype(y, numbers.dtype)
+    return y if y.dtype == numbers.dtype else astype(y, numbers.dtype, copy=False)

@@ -225,7 +225,7 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
     takes_start = ufunc not in (np.logical_and, np.logical_or)
     if ufunc in _REDUCTIONS and (takes_start or not is_given(initial)):
         if dtype is not None:
-            a = astype(convert_to_tensor(a), dtype)
+            a = astype(convert_to_tensor(a), dtype, copy=False)
         return _REDUCTIONS[ufunc](a, axis=axis, keepdims=keepdims, **given)
     a, initial = together(convert_to_tensor(a), initial)
     a = _converted(op, a, dtype)
@@ -304,8 +304,8 @@ def at(op, a, indices, *b):
     if is_tensor([a, indices, *b]):
         raise TypeError(
             f"numpy.{name}.at changes an array in place: that cannot hold the derivative of a "
-            "tensor, and tensors are immutable. Write x.at[indices].add(values), or multiply, min "
-            "or max, which return a new tensor; sums of what belongs to the same index are also "
+            "tensor. Write x.at[indices].add(values), or multiply, min or max, which return a new "
+            "tensor; sums of what belongs to the same index are also "
             "cytape.IndexedSlices(values, indices, shape).to_tensor(); or pass tensor.numpy() if "
             "the derivative should stop here")
     return ufunc.at(a, indices, *b)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.creation import array
+from cytape.ops.creation import array, copy
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate
@@ -218,7 +218,8 @@ def block(arrays):
     n_axes = max(depth, n_axes)
     if isinstance(arrays, list):
         arrays = nest.pack_sequence_as(arrays, list(together(*nest.flatten(arrays))))
-    return _join(arrays, -depth, n_axes)
+    result = _join(arrays, -depth, n_axes)
+    return copy(result) if result is arrays else result
 
 
 def _join(arrays, axis, n_axes):

@@ -35,7 +35,7 @@ def joined(value):
 
 
 _INSTEAD = {
-    "out": "Use what is returned: tensors are immutable, and arrays hold no derivatives",
+    "out": "Use what is returned, or assign it, x[...] = result: arrays hold no derivatives",
 }
 
 

@@ -10,6 +10,7 @@ from cytape.ops.kernels.loops cimport (
 from cytape.ops.kernels.program cimport (
     GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT, Program, Step)
 from cytape.ops.kernels.walk cimport Walk, begin, join, plan, run
+from cytape.tensor.operators cimport functions
 from cytape.tensor.spec cimport boolean_spec, broadcast_spec, spec_like
 from cytape.tensor.state cimport Counts, Recorder, building, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
@@ -73,12 +74,15 @@ cdef class ElementwiseOp(PartialsOp):
         if len(inputs) != self.n_inputs:
             raise TypeError(
                 f"{self.op_type.name} takes {self.n_inputs} arguments, got {len(inputs)}")
+        if arguments.get("out") is not None:
+            functions["import_updates"]()
+            return functions["into"](self, inputs, arguments)
         dtype = arguments.pop("dtype", None)
         for argument, value in arguments.items():
             if value is not None and not (argument == "where" and value is True):
                 raise TypeError(
                     f"{self.op_type.name} of a tensor does not take the argument {argument!r}: "
-                    "tensors are immutable; use cytape.numpy.where to select")
+                    "select with cytape.numpy.where, or give a tensor as out=")
         if dtype is not None:
             inputs = tuple([conform.cast(x, dtype) for x in inputs])
         if recorders.symbolic:

@@ -23,6 +23,7 @@ import numpy as np
 from cytape.errors import DetachedError, InvalidGradientError, SymbolicTensorError
 
 cdef Counts* recorders = counts()
+cdef tuple COPIES = ("Confirmed", "Identity", "StopGradient")  # what returns its input, for a copy
 
 
 @cython.final
@@ -172,12 +173,12 @@ cdef class GeneralOp(Op):
                 return build(graph, self, inputs, attrs)
         result = self.forward(*[ndarray_of(x) for x in inputs], **attrs)
         if isinstance(result, (tuple, list)):
-            outputs = [result_tensor(array, inputs) for array in result]
+            outputs = [result_tensor(self, array, inputs) for array in result]
             if recorders.entered and self.differentiable and is_followed(inputs):
                 self.tell(inputs, outputs, attrs)
             kind = type(result)
             return kind(*outputs) if hasattr(kind, "_fields") else kind(outputs)
-        output = result_tensor(result, inputs)
+        output = result_tensor(self, result, inputs)
         if recorders.entered and self.differentiable and is_followed(inputs):
             self.tell(inputs, [output], attrs)
         return output
@@ -452,10 +453,19 @@ cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
     return zeros if plain else new_tensor(value_of_array(zeros))
 
 
-cdef Tensor result_tensor(result, inputs):
+cdef Tensor result_tensor(GeneralOp op, result, inputs):
     """What a forward function returned, copied if it is the data of an array that may change."""
-    array = as_ndarray(result)
+    cdef object array = as_ndarray(result), base
+    cdef Value value
     for x in inputs:
         if type(x) is np.ndarray and np.may_share_memory(array, x):
-            return new_tensor(copy_of_array(array))
-    return new_tensor(value_of_array(array))
+            value = copy_of_array(array)
+            break
+    else:
+        value = value_of_array(array)
+    base = array.base
+    value.is_part = type(base) is Value and op.op_type.name not in COPIES
+    while type(base) is np.ndarray:
+        base = base.base
+        value.is_part = type(base) is Value
+    return new_tensor(value)

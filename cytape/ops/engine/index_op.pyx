@@ -41,6 +41,7 @@ cdef Counts* recorders = counts()
 cdef class IndexOp(GeneralOp):
     cdef object call2(self, x, index):
         cdef Value value, out
+        cdef Tensor tensor
         if recorders.symbolic:
             graph = graph_of(x, None)
             if graph is not None or holds_symbol(index):
@@ -52,9 +53,12 @@ cdef class IndexOp(GeneralOp):
         if value is None or not find_region(index, own_strides(value), value.spec, &region):
             return self(x, index=static(index))
         spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
-        if spec.nbytes > BYTES_OBJECT:  # a view is cheaper
-            return self(x, index=static(index))
+        if spec.nbytes > BYTES_OBJECT:
+            tensor = self(x, index=static(index))
+            tensor.held.is_part = True
+            return tensor
         out = selected(value, spec, &region)
+        out.is_part = True
         tensor = new_tensor(out)
         if recorders.entered and spec.trainable:
             attrs = {"index": index}

@@ -93,6 +93,7 @@ cdef class StructuralOp(GeneralOp):
         if moves.in_tuple:
             return self.call_many(moves, read, values, attrs)
         out = moves.target(0, read, -1)
+        out.is_part = moves.are_views
         tensor = new_tensor(out)
         if recorders.entered and out.spec.trainable:
             attrs = self.attrs_to_keep(attrs)
@@ -115,7 +116,10 @@ cdef class StructuralOp(GeneralOp):
         return tuple([array_of(moves.target(i, values, -1)) for i in range(len(moves.targets))])
 
     cdef tuple call_many(self, Moves moves, list read, list values, dict attrs):
+        cdef Value out
         cdef list outputs = [moves.target(i, read, -1) for i in range(len(moves.targets))]
+        for out in outputs:
+            out.is_part = moves.are_views
         tensors = tuple([new_tensor(value) for value in outputs])
         if recorders.entered and (<Spec>moves.targets[0]).trainable:
             attrs = self.attrs_to_keep(attrs)

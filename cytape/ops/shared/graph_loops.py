@@ -1,13 +1,15 @@
-"""Loops of a known number of steps where a graph is built, for rooms that do not know graphs."""
+"""What graphs do in ways of their own, for rooms that do not know graphs: loops, and rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["install_loop_in_graph", "loop_in_graph"]
+__all__ = [
+    "install_loop_in_graph", "install_row_in_graph", "loop_in_graph", "with_row_in_graph"]
 
 _loop: Callable[[Callable, Any, int, int], Any] | None = None
+_with_row: Callable[[Any, Any, Any, int], Any] | None = None
 
 
 def install_loop_in_graph(function: Callable[[Callable, Any, int, int], Any]) -> None:
@@ -26,3 +28,21 @@ def loop_in_graph(step: Callable, state: Any, n: int, snapshots: int) -> Any:
     """Apply a function to its own results so many times, its gradient keeping so many states."""
     assert _loop is not None, "whoever builds graphs has installed it"
     return _loop(step, state, n, snapshots)
+
+
+def install_row_in_graph(function: Callable[[Any, Any, Any, int], Any]) -> None:
+    """Tell how to write a row in a graph.
+
+    Parameters
+    ----------
+    function : callable
+        As `with_row_in_graph`.
+    """
+    global _with_row
+    _with_row = function
+
+
+def with_row_in_graph(x: Any, row: Any, number: Any, axis: int) -> Any:
+    """Return an array with another row, of a number that only a run tells, along an axis."""
+    assert _with_row is not None, "whoever builds graphs has installed it"
+    return _with_row(x, row, number, axis)

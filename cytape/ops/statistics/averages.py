@@ -153,7 +153,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
 
 
 def _observations(x, dtype, by_column):
-    x = atleast_2d(astype(convert_to_tensor(x), dtype))
+    x = atleast_2d(astype(convert_to_tensor(x), dtype, copy=False))
     return transpose(x) if by_column else x
 
 
@@ -167,7 +167,7 @@ def _weights_of_observations(rows, fweights, aweights):
             given = np.asarray(plain(given), float)
             if not np.all(given == np.around(given)):
                 raise TypeError("fweights must be integer")
-        given = astype(operand(given), np.float64)
+        given = astype(operand(given), np.float64, copy=False)
         if ndim(given) > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
         if shape_rules.differ(shape(given)[0], rows.shape[1]):

@@ -181,7 +181,7 @@ def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, given, mean, correc
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    a = astype(a, wide(a.dtype))
+    a = astype(a, wide(a.dtype), copy=False)
     n = n_there(a, axis, there := _there(a, given))
     _warn_if(n <= ddof, "Degrees of freedom <= 0 for slice.")
     if mean is _NoValue:
@@ -209,11 +209,11 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
                          correction=correction)
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
-        a = astype(a, np.float64)
+        a = astype(a, np.float64, copy=False)
     dtype = _real_dtype(a, dtype)
     variance = _nan_variance(
         "nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return astype(as_kept(variance, axis, keeps_axes(keepdims)), dtype)
+    return astype(as_kept(variance, axis, keeps_axes(keepdims)), dtype, copy=False)
 
 
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
@@ -233,8 +233,9 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
                          correction=correction)
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
-        a = astype(a, np.float64)
+        a = astype(a, np.float64, copy=False)
     dtype = _real_dtype(a, dtype)
     variance = _nan_variance(
         "nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return astype(as_kept(root_of_variance(variance), axis, keeps_axes(keepdims)), dtype)
+    deviation = as_kept(root_of_variance(variance), axis, keeps_axes(keepdims))
+    return astype(deviation, dtype, copy=False)

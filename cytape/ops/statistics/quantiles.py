@@ -136,12 +136,13 @@ class _Parts:
             alpha, beta = _CONTINUOUS[method]
             counts = line_counts_op(x, skip_nan=skip_nan)
             self.slope = counts + (1 - alpha - beta)
-            part = astype(reshape(q, (-1,)), np.float64) * self.slope + (alpha - 1) - rank
+            q = astype(reshape(q, (-1,)), np.float64, copy=False)
+            part = q * self.slope + (alpha - 1) - rank
         else:
             part = 0.5 if method in ("midpoint", "averaged_inverted_cdf") else 0.0
         invalid = self.by_line(isnan(y))
-        self.above = astype(where(invalid, 0, part), self.dtype)
-        self.below = astype(where(invalid, 0, 1 - part), self.dtype)
+        self.above = astype(where(invalid, 0, part), self.dtype, copy=False)
+        self.below = astype(where(invalid, 0, 1 - part), self.dtype, copy=False)
 
     def by_line(self, y):
         """Put the axes of q last, in one."""

@@ -117,7 +117,8 @@ def sort_complex(a):
     if not is_tensor(a):
         return np.sort_complex(a)
     a = sort(a)
-    return a if a.dtype.kind == "c" else astype(a, np.sort_complex(np.ones(1, a.dtype)).dtype)
+    dtype = np.sort_complex(np.ones(1, a.dtype)).dtype
+    return astype(a, dtype, copy=False)
 
 
 # -- each element once -----------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 def _inexact(x):
     x = joined(x)
-    return x if x.dtype.kind in "fc" else astype(x, np.float64)
+    return x if x.dtype.kind in "fc" else astype(x, np.float64, copy=False)
 
 
 def _norm_of_vectors(x, ord, axes):
@@ -105,7 +105,8 @@ def _norm_of_vectors(x, ord, axes):
     if ord in (np.inf, -np.inf):
         return _extremum(ord, absolute(x), axes)
     if ord == 0:
-        return astype(ordering.count_nonzero(x, axes, keepdims=True), real_dtype(x.dtype))
+        count = ordering.count_nonzero(x, axes, keepdims=True)
+        return astype(count, real_dtype(x.dtype), copy=False)
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
     return vector_norm_op(x, ord=ord, axis=axes)

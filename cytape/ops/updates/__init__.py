@@ -1,0 +1,1 @@
+"""Updates of parts of tensors: imported when the first is made."""

@@ -1,0 +1,189 @@
+"""``x[index] = value`` and ``x += value``: tensors that name other values from then on.
+
+NumPy's result for whatever names the tensor, or an error: where NumPy would change other arrays as
+well, of which the tensor is a part; where a tape would not know any more what a gradient is asked
+for; and where a graph is built that the tensor is not a part of.
+"""
+
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.engine.structural_op cimport StructuralOp
+from cytape.ops.updates.update_op cimport is_watched
+from cytape.tensor.operators cimport Operator
+from cytape.tensor.state cimport Recorder, building, followers_of, recording
+from cytape.tensor.tensor cimport Tensor, take_on
+from cytape.tensor.value cimport Value, is_symbolic, symbol_of
+from cytape.tensor.variable cimport Variable
+
+import numpy as np
+
+from cytape.errors import DetachedError, TapeStateError
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import imag, real
+from cytape.ops.elementwise import where as select
+from cytape.ops.indexing import dynamic_get_item_op, get_item_op
+from cytape.ops.updates.at import At
+from cytape.ops.updates.updates import set_item_op, set_part
+from cytape.tensor import convert_to_tensor
+from cytape.tensor.operators import install_updates
+
+cdef tuple PARTS = (dynamic_get_item_op, get_item_op, imag, real)
+
+
+def assign(Tensor tensor not None, index, value):
+    """Do what ``tensor[index] = value`` does."""
+    cdef Tensor result
+    if isinstance(tensor, Variable):
+        require_unfollowed(tensor, value, "variable[index] = value")
+        tensor.assign(set_part(convert_to_tensor(tensor), index, value))
+        return
+    if stands_for_part(tensor.held):
+        refuse_part()
+    require_changeable(tensor)
+    result = set_part(tensor, index, value)
+    take_on(tensor, result.held)
+
+
+def in_place(Tensor x not None, op, y, bint temporary):
+    """Return what ``x op= y`` names.
+
+    Parameters
+    ----------
+    x : Tensor
+    op : callable
+    y : object
+    temporary : bool
+        Whether nothing but the expression has `x`, as in ``a[0] += y``, which then assigns to it.
+    """
+    if isinstance(x, Variable):
+        require_unfollowed(x, y, "variable += value")
+        x.assign(fitting(x, op(convert_to_tensor(x), y), op))
+        return x
+    if x.held.spec.ndim == 0:  # a number, to NumPy
+        return op(x, y)
+    result = (<Operator>op).call2(x, y) if isinstance(op, Operator) else op(x, y)
+    if result is NotImplemented:
+        return result
+    return result if temporary else replaced(x, result, op)
+
+
+def replaced(Tensor x not None, result, op):
+    """Have a tensor take on a result, as NumPy writes it to an array; return the tensor."""
+    if stands_for_part(x.held):
+        refuse_part()
+    require_changeable(x)
+    cdef Tensor fitted = fitting(x, result, op)
+    take_on(x, fitted.held)
+    return x
+
+
+def into(op, tuple inputs, dict arguments):
+    """Call an op with ``out=``, a tensor, and maybe ``where=``, as NumPy's ufuncs take them."""
+    out, where = arguments.pop("out"), arguments.pop("where", True)
+    name = name_of(op)
+    if isinstance(out, tuple) and len(out) == 1:
+        out = out[0]
+    if not isinstance(out, Tensor) or isinstance(out, Variable):
+        raise TypeError(
+            f"{name}: out must be a tensor where an operand is one, got {type(out).__name__}: an "
+            "array cannot hold the derivative of a tensor. Make it with cytape.numpy.empty, or use "
+            "what is returned")
+    result = op(*inputs, **arguments)
+    return replaced(out, result if where is True else select(where, result, out), op)
+
+
+def refuse_temporary(Tensor x not None):
+    """Raise because something that nobody has is assigned to."""
+    raise ValueError(
+        "assignment to a part of what an expression returns, which is lost: tensors are no views "
+        "of others. Write x[i, j] = value, not x[i][j] = value; or name the tensor first")
+
+
+cdef str name_of(op):
+    """What NumPy calls an op."""
+    return getattr(op, "__name__", None) or op.name.lower()
+
+
+cdef Tensor fitting(Tensor x, result, op):
+    """A result as what NumPy writes to an array."""
+    name = name_of(op)
+    if not isinstance(result, Tensor):
+        result = convert_to_tensor(result)
+    if result.dtype != x.dtype:
+        if not np.can_cast(result.dtype, x.dtype, "same_kind"):
+            raise TypeError(
+                f"Cannot cast ufunc {name!r} output from {result.dtype!r} to {x.dtype!r} with "
+                "casting rule 'same_kind'")
+        result = astype(result, x.dtype)
+    if result.shape is not None and x.shape is not None and (
+            len(result.shape) != len(x.shape) or any([
+                n is not None and m is not None and n != m
+                for n, m in zip(result.shape, x.shape)])):
+        raise ValueError(
+            f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
+            f"shape {result.shape}")
+    return result
+
+
+cdef bint stands_for_part(Value held) except -1:
+    """Whether NumPy would have made a view of another array of it."""
+    cdef SymbolicGraph graph
+    if not is_symbolic(held):
+        return held.is_part
+    graph = held.owner
+    op = graph.ops[graph.symbols[symbol_of(held)].node]
+    return op in PARTS or isinstance(op, StructuralOp)
+
+
+cdef int refuse_part() except -1:
+    raise ValueError(
+        "assignment destination is read-only: NumPy would have made it a view of another array, "
+        "which tensors are not. Write to that array itself, as in x[i] += 1 instead of row = x[i]; "
+        "row += 1; or to a copy, row = x[i].copy(); or name a new tensor, row = row + 1")
+
+
+cdef int require_changeable(Tensor x) except -1:
+    """Raise where a tape or a graph relies on what a tensor is."""
+    cdef Value held = x.held
+    cdef Recorder recorder
+    graph = building()
+    if graph is None and is_symbolic(held):
+        graph = held.owner
+    if graph is not None and (
+            held.owner is not graph if is_symbolic(held) else held.id <= graph.first_id):
+        raise TapeStateError(
+            "a tensor from outside of the function, branch or loop body that is being traced was "
+            "about to be changed in place, which would happen once, while it is traced: make a "
+            "copy inside (x = x.copy()), or return the new value and name it outside; loops take "
+            "what they change as a loop variable")
+    if held.handles > 1:
+        return 0
+    for recorder in recording() or ():
+        if is_watched(recorder, held.id):
+            raise TapeStateError(
+                "a tensor that a tape watches was about to be changed in place: nothing would name "
+                "what gradients are asked for. Write x = x + 1 instead of x += 1, or change a copy "
+                "(y = x.copy()), or x.at[index].set(value)")
+    return 0
+
+
+cdef int require_unfollowed(Variable variable, value, str what) except -1:
+    """Raise where a gradient would be lost by an assignment to a variable."""
+    if variable.trainable and recording() is not None and bool(
+            followers_of(variable.id, variable.held.id, True)):
+        raise DetachedError(
+            f"{what}: {variable.name!r} is assigned while a tape records what it is read for, and "
+            "no gradient flows through assignments. Write x = variable + value for another tensor; "
+            "or say variable.assign(...)")
+    if isinstance(value, Tensor) and not isinstance(value, Variable) and (
+            bool(followers_of(value.id, (<Tensor>value).held.id, False))):
+        raise DetachedError(
+            f"{what}: the value is being recorded, and no gradient flows into assignments of "
+            "variables. Say variable.assign(...) if it should stop here; or fill a tensor, as "
+            "cytape.numpy.zeros makes them")
+    return 0
+
+
+set_item_op.general = assign
+install_updates(
+    set_item_op, {"at": At, "in_place": in_place, "into": into,
+                  "refuse_temporary": refuse_temporary})

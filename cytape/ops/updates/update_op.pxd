@@ -1,0 +1,31 @@
+# UpdateOp: an array with values in a part of it, `x[index] = value` as a function of x and value.
+#
+# A tensor that is assigned to names another value from then on, with an id of its own. What was
+# recorded of the value before goes by the old id. Where nobody else holds that value, and nobody
+# its memory, the part is written in place, and the rest of it is the new value: the time does not
+# depend on the size of the array. Nor does that of the derivatives: the gradient of the array loses
+# the part, in place, and its tangent gets that of the part.
+
+from cytape.core.typedefs cimport id_t
+from cytape.ops.engine.general_op cimport GeneralOp
+from cytape.ops.kernels.moves cimport Region
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.state cimport Recorder
+from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport Value
+
+cdef enum Kind:
+    SET
+    CLEAR    # to zero: what the gradient of the array is
+    TAKE     # x[index], but always a copy: what the gradient of the part is
+
+cdef class UpdateOp(GeneralOp):
+    cdef Kind kind
+    # SET, for what is not written in place: called with a tensor, an index and a value.
+    cdef public object general
+    cdef bint write(self, Tensor tensor, index, value) except -1
+    cdef int record_write(self, Spec spec, id_t before, Value part, id_t after,
+                          dict attrs) except -1
+
+cdef char* nothing() noexcept  # an element of any dtype that is zero
+cdef bint is_watched(Recorder recorder, id_t id) noexcept

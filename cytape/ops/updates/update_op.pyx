@@ -1,0 +1,263 @@
+cimport cython
+cimport numpy as cnp
+from cpython.ref cimport Py_DECREF, PyObject
+from cytape.core.op_store cimport WATCHED, is_known, slot_of
+from cytape.core.typedefs cimport NO_ID, NO_INDEX
+from cytape.core.vspace cimport BackwardCall
+from cytape.ops.engine.dispatch cimport (
+    attrs_of, dense_value, input_ref, output_ref, owned, tensor_value, weak_scalar)
+from cytape.ops.engine.index_op cimport find_region
+from cytape.ops.engine.tangents cimport aligned, spec_of_tangent, tangent_value
+from cytape.ops.kernels.loops cimport copy_loop
+from cytape.ops.kernels.sums cimport sum_to, zeros
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
+from cytape.tensor.deaths cimport handle_died, value_died
+from cytape.tensor.spec cimport spec_of_dims
+from cytape.tensor.state cimport (
+    Counts, Recorder, TangentRecorder, accumulating, building, counts, recording)
+from cytape.tensor.value cimport (
+    array_of, copy_of_array, is_exclusive, is_symbolic, new_id, new_value, value_of_array)
+from libc.string cimport memcpy, memset
+from numpy cimport ndarray, npy_intp
+
+from cytape.ops.engine.index_op import index_in_batch
+
+cnp.import_array()
+
+cdef Counts* recorders = counts()
+cdef char[32] NOTHING  # an element of any dtype
+
+memset(NOTHING, 0, sizeof(NOTHING))
+
+
+@cython.final
+cdef class UpdateOp(GeneralOp):
+    def __init__(self, str name, forward, str kind, **rules):
+        GeneralOp.__init__(self, name, forward, saved_inputs=(), linear=kind != "set", **rules)
+        self.kind = {"set": SET, "clear": CLEAR, "take": TAKE}[kind]
+
+    cdef int assign(self, x, index, value) except -1:
+        if type(x) is not Tensor or not self.write(x, index, value):
+            self.general(x, index, value)
+        return 0
+
+    cdef bint write(self, Tensor tensor, index, value) except -1:
+        """Write in place; False, with nothing done, if that may not be or needs more than this."""
+        cdef bint alone = is_exclusive(<PyObject*>tensor.held)
+        cdef Value held = tensor.held, part
+        cdef TangentRecorder accumulator
+        cdef list following = None
+        cdef Region region
+        cdef Spec spec
+        cdef id_t before
+        cdef npy_intp[MAX_AXES] strides
+        if not alone or held.handles != 1 or held.is_part or not (
+                find_region(index, NULL, held.spec, &region)):
+            return False
+        part = tensor_value(value)
+        if part is None:
+            part = weak_scalar(value, held.spec)
+            if part is None:
+                if type(value) is not ndarray:
+                    return False
+                part = value_of_array(value)
+                part.id = NO_ID
+        spec = spec_of_dims(region.ndim, region.dims, held.spec.dtype)
+        if (is_symbolic(part) or part.spec.type_num != spec.type_num or part is held
+                or not strides_within(part, spec, strides)):
+            return False
+        if recorders.symbolic and building() is not None:
+            return False
+        if recorders.entered:
+            for recorder in recording() or ():
+                if is_watched(recorder, held.id):
+                    return False
+            if recorders.accumulators.count:
+                following = accumulating()
+            for accumulator in following or ():
+                if not accumulator.outermost or accumulator.by_transposition or (
+                        accumulator.rule is not None or accumulator.reads is not None):
+                    return False
+        copy_into(held.data + region.offset, &region, spec, part, strides)
+        before, held.id = held.id, new_id()
+        if recorders.entered and spec.trainable:
+            attrs = {"index": index}
+            self.record_write(held.spec, before, part, held.id, attrs)
+            for accumulator in following or ():
+                follow_write(accumulator, held, before, part, index)
+        if recorders.tapes.count:
+            handle_died(before)
+        if recorders.accumulators.count:
+            value_died(before)
+        return True
+
+    cdef int record_write(self, Spec spec, id_t before, Value part, id_t after,
+                          dict attrs) except -1:
+        cdef Recorder recorder
+        cdef id_t ids[3]
+        cdef void* refs[5]
+        ids[0], ids[1], ids[2] = before, part.id, after
+        for recorder in recording() or ():
+            if not is_known(recorder, before) and not is_known(recorder, part.id):
+                continue
+            refs[0] = owned(spec)
+            refs[1] = owned(spec)
+            refs[2] = owned(part.spec)
+            refs[3] = owned(None)
+            refs[4] = owned(attrs)
+            try:
+                recorder.record_op(&self.op_type.kind, ids, 2, ids + 2, 1, refs, 5)
+            except BaseException:
+                self.op_type.kind.release(refs, 5, recorder.keeper)
+                raise
+        return 0
+
+    cdef bint backward_by_loops(self, BackwardCall* call) except -1:
+        cdef bint spare = is_exclusive(<PyObject*>call.output_gradients[0])
+        cdef Value g, rest, taken
+        cdef Spec spec = <Spec>input_ref(call, 0), of_part, of_region
+        cdef Region region
+        if self.kind != SET:
+            return False
+        g, of_part = dense_value(<object>call.output_gradients[0]), <Spec>input_ref(call, 1)
+        if (g.spec is not <Spec>output_ref(call, 0) or g.spec is not spec
+                or of_part.type_num != spec.type_num
+                or not find_region(attrs_of(call)["index"], NULL, spec, &region)):
+            return False
+        if not g.contiguous:
+            g = copy_of_array(array_of(g))
+            spare = True
+        of_region = spec_of_dims(region.ndim, region.dims, spec.dtype)
+        if call.needed[1]:
+            taken = new_value(of_region)
+            copy_out(taken, g.data + region.offset, &region)
+            if of_region is not of_part:
+                taken = sum_to(taken, of_part)
+                if taken is None:
+                    return False
+            call.input_gradients[1] = owned(taken)
+        if call.needed[0]:
+            rest = g
+            if not spare:
+                rest = new_value(spec)
+                memcpy(rest.data, g.data, spec.nbytes)
+            clear(rest.data + region.offset, &region, of_region)
+            call.input_gradients[0] = owned(rest)
+        return True
+
+
+cdef char* nothing() noexcept:
+    return NOTHING
+
+
+cdef bint is_watched(Recorder recorder, id_t id) noexcept:
+    """Whether a tape follows a tensor because it was told to, not for what it was made of."""
+    cdef Py_ssize_t slot = slot_of(recorder, id)
+    return slot != NO_INDEX and recorder.slots[slot].op == WATCHED
+
+
+cdef bint strides_within(Value part, Spec spec, npy_intp* strides) except -1:
+    """The strides of what is broadcast to a shape; False if it does not fit, or NumPy must see."""
+    cdef int axis, lead = spec.ndim - part.spec.ndim
+    cdef npy_intp stride = spec.itemsize
+    if lead < 0 or not part.contiguous:
+        return False
+    for axis in range(spec.ndim - 1, -1, -1):
+        strides[axis] = 0
+        if axis >= lead:
+            if part.spec.dims[axis - lead] == spec.dims[axis]:
+                strides[axis] = stride
+            elif part.spec.dims[axis - lead] != 1:
+                return False
+            stride *= part.spec.dims[axis - lead]
+    return True
+
+
+cdef int copy_into(char* memory, Region* region, Spec spec, Value part,
+                   npy_intp* strides) except -1:
+    """Copy what is broadcast by strides into a region of memory."""
+    cdef Walk walk
+    if part.spec is spec and in_order(region, spec):
+        memcpy(memory, part.data, spec.nbytes)
+    elif plan(&walk, spec):
+        join_memory(&walk, part.data, strides)
+        join_memory(&walk, memory, region.strides)
+        begin(&walk)
+        run(copy_loop(spec.itemsize), &walk, spec.nbytes)
+    return 0
+
+
+cdef int copy_out(Value taken, char* memory, Region* region) except -1:
+    cdef Walk walk
+    if in_order(region, taken.spec):
+        memcpy(taken.data, memory, taken.spec.nbytes)
+    elif plan(&walk, taken.spec):
+        join_memory(&walk, memory, region.strides)
+        join(&walk, taken)
+        begin(&walk)
+        run(copy_loop(taken.spec.itemsize), &walk, taken.spec.nbytes)
+    return 0
+
+
+cdef int clear(char* memory, Region* region, Spec spec) except -1:
+    cdef npy_intp[MAX_AXES] no_strides
+    cdef Walk walk
+    if in_order(region, spec):
+        memset(memory, 0, spec.nbytes)
+    elif plan(&walk, spec):
+        memset(no_strides, 0, sizeof(no_strides))
+        join_memory(&walk, NOTHING, no_strides)
+        join_memory(&walk, memory, region.strides)
+        begin(&walk)
+        run(copy_loop(spec.itemsize), &walk, spec.nbytes)
+    return 0
+
+
+cdef bint in_order(Region* region, Spec spec) noexcept:
+    """Whether a region of memory is without gaps, in C order."""
+    cdef npy_intp stride = spec.itemsize
+    cdef int axis
+    for axis in range(spec.ndim - 1, -1, -1):
+        if region.strides[axis] != stride and region.dims[axis] != 1:
+            return False
+        stride *= region.dims[axis]
+    return True
+
+
+cdef int follow_write(TangentRecorder accumulator, Value held, id_t before, Value part,
+                      index) except -1:
+    """Have an accumulator that nobody follows change the tangent as its primal was changed."""
+    cdef Value moving = tangent_value(accumulator, part) if part.id != NO_ID else None
+    cdef void* stored = accumulator.take(before)
+    cdef Value tangent
+    cdef bint alone = False
+    if stored == NULL:
+        if moving is None:
+            return 0
+        tangent = zeros(spec_of_tangent(held.spec, moving.spec.dims[0]) if accumulator.use_batch
+                        else held.spec)
+    else:
+        alone = is_exclusive(<PyObject*>stored)
+        found = <object>stored
+        Py_DECREF(found)
+        tangent = found if type(found) is Value else (<Tensor>found).held
+        if not alone:
+            tangent = copy_of_array(array_of(tangent))
+    write_tangent(tangent, moving, index, accumulator.use_batch)
+    return accumulator.store(held.id, owned(tangent))
+
+
+cdef int write_tangent(Value tangent, Value moving, index, bint batched) except -1:
+    cdef npy_intp[MAX_AXES] strides
+    cdef Region region
+    cdef Spec spec
+    find_region(index_in_batch(index) if batched else index, NULL, tangent.spec, &region)
+    spec = spec_of_dims(region.ndim, region.dims, tangent.spec.dtype)
+    if moving is None:
+        return clear(tangent.data + region.offset, &region, spec)
+    if batched:
+        moving = aligned(moving, spec.ndim - 1)
+    if not moving.contiguous:
+        moving = copy_of_array(array_of(moving))
+    strides_within(moving, spec, strides)
+    return copy_into(tangent.data + region.offset, &region, spec, moving, strides)

@@ -1,0 +1,398 @@
+"""x[index] = value and x += value: NumPy's results for whatever names the tensor, or errors."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError, TapeStateError
+from tests.ops.specs_indexing import INDICES
+
+X = np.arange(1.0, 25.0).reshape(4, 3, 2)
+SMALL = np.array([1.0, 2.0, 3.0])
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_assignments_are_those_of_numpy(index):
+    part = X[index]
+    for value in (5.0, 2, part + 7.0, part.tolist() if part.size else 0.0, np.float32(3)):
+        expected, x = X.copy(), cytape.constant(X)
+        expected[index] = value
+        x[index] = value
+        np.testing.assert_array_equal(x.numpy(), expected)
+
+
+OPERATORS = {
+    name: getattr(operator, name) for name in (
+        "iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow")}
+OF_INTEGERS = {name: getattr(operator, name) for name in ("iand", "ior", "ixor", "ilshift",
+                                                           "irshift")}
+
+
+@pytest.mark.parametrize("name", [*OPERATORS, *OF_INTEGERS])
+@pytest.mark.parametrize("value", [2, "array"])
+def test_operators_with_assignment_change_what_all_names_name(name, value):
+    data = np.array([[1, 2, 3], [4, 5, 6]]) if name in OF_INTEGERS else SMALL
+    value = np.full(3, 2, data.dtype) if value == "array" else value
+    operate = {**OPERATORS, **OF_INTEGERS}[name]
+    x = other = cytape.constant(data)
+    expected = operate(data.copy(), value)
+    x = operate(x, value)
+    assert x is other
+    np.testing.assert_array_equal(other.numpy(), expected)
+    assert other.dtype == expected.dtype
+
+
+def test_a_product_of_matrices_in_place():
+    x = other = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
+    x @= np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert other.numpy().tolist() == [[2.0, 1.0], [4.0, 3.0]]
+
+
+def test_numbers_are_not_changed():
+    x = other = cytape.constant(1.0)
+    x += 1.0
+    assert (float(x), float(other)) == (2.0, 1.0)
+
+
+def test_a_tensor_keeps_its_shape_and_dtype():
+    x = cytape.constant(np.ones(3, "float32"))
+    x += np.ones(3)
+    assert x.dtype == np.float32
+    with pytest.raises(ValueError, match="non-broadcastable"):
+        x += np.ones((2, 3))
+    integers = cytape.constant([1, 2])
+    with pytest.raises(TypeError, match="'add'.*same_kind"):
+        integers += 0.5
+    assert x.numpy().tolist() == [2.0] * 3
+    assert integers.numpy().tolist() == [1, 2]
+
+
+def test_a_failed_assignment_changes_nothing():
+    x = cytape.constant(SMALL)
+    for index, value, error in ((9, 1.0, IndexError), (slice(2), np.ones(3), ValueError),
+                                (0, "text", ValueError), ((0, 0), 1.0, IndexError)):
+        with pytest.raises(error):
+            x[index] = value
+    np.testing.assert_array_equal(x.numpy(), SMALL)
+
+
+def test_what_was_made_of_a_tensor_stays():
+    x = cytape.constant(np.zeros((100, 100)))
+    row, rows, turned, array, copy = x[0], x[:50], x.T, x.numpy(), x.copy()
+    x[...] = 1.0
+    for before in (row, rows, turned, array, copy):
+        assert not np.any(np.asarray(before))
+    x[0] = x[0] + 1.0
+    x[1:] = x[:-1]
+    assert x.numpy()[:3, 0].tolist() == [2.0, 2.0, 1.0]
+    assert not np.any(array)
+
+
+def test_the_time_does_not_depend_on_the_size():
+    x = cnp.zeros((1000, 3))
+    place = x.numpy().__array_interface__["data"]
+    for i in range(10):
+        x[i] = i
+    assert x.numpy().__array_interface__["data"] == place
+
+
+# -- parts -----------------------------------------------------------------------------------------
+
+
+def of_part(make):
+    def change(x, change):
+        part = make(x)
+        change(part)
+
+    return change
+
+
+VIEWS = {
+    "row": lambda x: x[0], "rows": lambda x: x[:2], "new axis": lambda x: x[None],
+    "reshape": lambda x: x.reshape(-1), "ravel": np.ravel, "transpose": lambda x: x.T,
+    "swapaxes": lambda x: np.swapaxes(x, 0, 1), "split": lambda x: np.split(x, 2)[0],
+    "row of a loop": lambda x: next(iter(x)), "flip": lambda x: np.flip(x, 0),
+    "diagonal": np.diagonal, "expand_dims": lambda x: np.expand_dims(x, 0),
+    "broadcast": lambda x: np.broadcast_to(x, (2, *x.shape)), "real": lambda x: np.real(x),
+    "of a large one": lambda x: np.concatenate([x] * 2000)[:4000],
+}
+
+
+def add_one(part):
+    part += 1.0
+
+
+def set_first(part):
+    part[0] = 1.0
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("change", [add_one, set_first])
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_what_numpy_makes_a_view_of_cannot_be_changed(view, change, traced):
+    def f(x):
+        part = view(x)
+        change(part)
+        return part
+
+    with pytest.raises(ValueError, match="read-only.*view"):
+        (cytape.function(f) if traced else f)(cytape.constant(X))
+
+
+def test_parts_are_changed_by_the_tensor():
+    x, expected = cytape.constant(X), X.copy()
+    for array in (x, expected):
+        array[0] += 1.0
+        array[1:, 0] *= 2.0
+        array[array > 20] -= 3.0
+        array[[0, 2]] /= 2.0
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
+@pytest.mark.parametrize("lost", [
+    lambda x: operator.setitem(x[0], 0, 5.0), lambda x: operator.setitem(x * 2, 0, 5.0)])
+def test_what_nobody_names_cannot_be_assigned_to(lost):
+    with pytest.raises(ValueError, match="lost.*x\\[i, j\\]"):
+        lost(cytape.constant(X))
+
+
+COPIES = {
+    "copy": lambda x: x.copy(), "astype": lambda x: x.astype(float), "array": cnp.array,
+    "product": lambda x: x * 2, "sum": lambda x: np.sum(x, 0), "rows": lambda x: x[[0, 1]],
+    "mask": lambda x: x[x > 2], "concatenate": lambda x: np.concatenate([x, x]),
+    "matmul": lambda x: x @ np.ones((2, 2)), "where": lambda x: np.where(x > 2, x, 0.0),
+}
+
+
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+def test_results_can_be_changed_and_leave_what_they_are_made_of(make):
+    x = cytape.constant(X)
+    y, expected = make(x), make(X)
+    y += 1.0
+    y[0] = 7.0
+    expected = np.array(expected) + 1.0
+    expected[0] = 7.0
+    np.testing.assert_array_equal(y.numpy(), expected)
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
+# -- who relies on what a tensor is ----------------------------------------------------------------
+
+
+def test_what_a_tape_watches_cannot_be_changed_in_place():
+    x = cytape.constant(SMALL)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(TapeStateError, match="watches.*x = x \\+ 1"):
+            x += 1.0
+        with pytest.raises(TapeStateError, match="watches"):
+            x[0] = 1.0
+        y = x.copy()
+        y[0] = 5.0
+        loss = cnp.sum(y * y)
+    assert tape.gradient(loss, x).numpy().tolist() == [0.0, 4.0, 6.0]
+    x -= 0.5  # it does not record any more
+    assert x.numpy().tolist() == [0.5, 1.5, 2.5]
+
+
+def squared(x):
+    x *= 2.0
+    x[0] = x[1] * x[2]
+    return cnp.sum(x * x)
+
+
+def squared_of_arrays(x):
+    x = x * 2.0
+    return np.sum(np.concatenate([x[1:2] * x[2:], x[1:]]) ** 2)
+
+
+TRANSFORMS = {
+    "grad": cytape.grad(squared),
+    "of a function": cytape.grad(cytape.function(squared)),
+    "traced": cytape.function(cytape.grad(squared)),
+    "forward": cytape.jacfwd(squared),
+    "of a recomputed one": cytape.grad(cytape.recompute_grad(squared)),
+    "TensorFlow's": lambda x: cytape.gradients_function(squared)(x)[0].numpy(),
+    "in a loop": cytape.grad(lambda x: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, x: (i + 1, cnp.full(3, squared(x))), (0, x))[1][0]),
+    "in a loop of a graph": cytape.grad(cytape.function(lambda x: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, x: (i + 1, cnp.full(3, squared(x))), (0, x))[1][0])),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+@pytest.mark.parametrize("make", [np.array, cytape.constant])
+def test_functions_may_change_their_arguments_which_are_their_own(transform, make):
+    x = make(SMALL)
+    step = 1e-6 * np.eye(3)
+    expected = [(squared_of_arrays(SMALL + d) - squared_of_arrays(SMALL - d)) / 2e-6 for d in step]
+    np.testing.assert_allclose(np.asarray(transform(x)), expected, rtol=1e-6)
+    np.testing.assert_array_equal(np.asarray(x), SMALL)
+
+
+def test_second_order_of_what_is_changed_in_place():
+    by_hand = cytape.hessian(lambda x: cnp.sum(cnp.concatenate([
+        cnp.reshape(4.0 * x[1] * x[2], (1,)), 2.0 * x[1:]]) ** 2))(SMALL)
+    for hessian in (cytape.hessian(squared), cytape.hessian(cytape.function(squared)),
+                    cytape.jacrev(cytape.grad(squared)), cytape.jacfwd(cytape.jacfwd(squared))):
+        np.testing.assert_allclose(hessian(SMALL), by_hand)
+
+
+def test_a_recomputed_function_gets_what_its_argument_was():
+    x = cytape.constant(SMALL)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 1.0
+        z = cytape.recompute_grad(lambda y: cnp.sum(y**3))(y)
+        y[0] = 100.0
+    np.testing.assert_allclose(tape.gradient(z, x).numpy(), 3 * SMALL**2)
+
+
+def test_a_custom_gradient_gets_what_its_argument_was():
+    @cytape.custom_gradient
+    def cube(x):
+        return x**3, lambda g: g * 3 * x**2
+
+    x = cytape.constant(SMALL)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 1.0
+        z = cnp.sum(cube(y))
+        y += 100.0
+    np.testing.assert_allclose(tape.gradient(z, x).numpy(), 3 * SMALL**2)
+
+
+def test_an_array_of_tensors_keeps_what_was_written():
+    x = cytape.constant(SMALL)
+    array = cytape.TensorArray("float64", size=1).write(0, x)
+    x += 1.0
+    np.testing.assert_array_equal(array.read(0).numpy(), SMALL)
+
+
+def test_a_tensor_from_outside_cannot_be_changed_while_a_graph_is_built():
+    outside = cytape.constant(SMALL)
+
+    def assign(x):
+        outside[0] = x
+        return x
+
+    def add(x):
+        y = outside
+        y += x
+        return y
+
+    for f in (assign, add):
+        with pytest.raises(TapeStateError, match="outside.*copy inside"):
+            cytape.function(f)(cytape.constant(1.0))
+    with pytest.raises(TapeStateError, match="loop variable"):
+        cytape.function(lambda x: cytape.while_loop(
+            lambda i: i < 3, lambda i: (operator.setitem(x, 0, 1.0), i + 1)[1], (0,)))(
+                cytape.constant(SMALL))
+    np.testing.assert_array_equal(outside.numpy(), SMALL)
+
+
+def test_a_trace_sees_what_a_captured_tensor_is_when_it_is_called():
+    captured = cytape.constant(SMALL)
+    f = cytape.function(lambda x: x * captured)
+    assert f(2.0).tolist() == [2.0, 4.0, 6.0]
+    captured[0] = 10.0
+    assert np.asarray(f(2.0)).tolist() == [20.0, 4.0, 6.0]
+
+
+def test_a_graph_keeps_constants_as_they_were():
+    x = cytape.constant(SMALL)
+    graph = cytape.Graph()
+    constant = graph.constant(x)
+    x += 1.0
+    with cytape.Session(graph) as session:
+        np.testing.assert_array_equal(session.run(constant), SMALL)
+
+
+def test_what_a_trace_makes_itself_can_be_changed():
+    @cytape.function
+    def f(x):
+        y = cytape.constant(SMALL)
+        z = y * x
+        y[0] = x
+        y += z
+        return y, z
+
+    y, z = f(cytape.constant(2.0))
+    assert (y.numpy().tolist(), z.numpy().tolist()) == ([4.0, 6.0, 9.0], [2.0, 4.0, 6.0])
+
+
+# -- variables -------------------------------------------------------------------------------------
+
+
+def test_variables_are_assigned():
+    v = other = cytape.Variable(SMALL)
+    v += 1.0
+    v[0] = 9.0
+    v[1:] *= 2.0
+    assert v is other
+    assert v.numpy().tolist() == [9.0, 6.0, 8.0]
+    number = also = cytape.Variable(1.0)
+    number -= 0.5
+    assert float(also) == 0.5
+
+
+def test_no_gradient_is_lost_in_a_variable():
+    v, x = cytape.Variable(SMALL), cytape.constant(1.0)
+    with cytape.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match="value is being recorded"):
+            v[0] = x
+        with pytest.raises(DetachedError, match="value is being recorded"):
+            v += x
+        v += 1.0
+    with cytape.GradientTape(), pytest.raises(DetachedError, match="gradient flows through"):
+        v += 1.0
+    assert v.numpy().tolist() == [2.0, 3.0, 4.0]
+
+
+def test_variables_are_assigned_when_a_function_runs():
+    v = cytape.Variable(SMALL)
+
+    @cytape.function
+    def f(x):
+        nonlocal v
+        v += x
+        v[0] = x
+        return v.value()
+
+    assert f(cytape.constant(2.0)).numpy().tolist() == [2.0, 4.0, 5.0]
+    assert f(cytape.constant(3.0)).numpy().tolist() == [3.0, 7.0, 8.0]
+    assert v.numpy().tolist() == [3.0, 7.0, 8.0]
+
+
+# -- out= and where= -------------------------------------------------------------------------------
+
+
+def test_ufuncs_write_to_tensors():
+    x, out = cytape.constant(SMALL), cnp.empty(3)
+    assert np.add(x, 1.0, out=out) is out
+    assert out.numpy().tolist() == [2.0, 3.0, 4.0]
+    cnp.multiply(x, 2.0, out=out, where=np.array([True, False, True]))
+    assert out.numpy().tolist() == [2.0, 3.0, 6.0]
+
+    def f(x):
+        out = cnp.zeros(3)
+        np.multiply(x, x, out=out)
+        np.sin(out, out=out, where=[True, True, False])
+        return cnp.sum(out)
+
+    expected = 2 * SMALL * [*np.cos(SMALL[:2] ** 2), 1.0]
+    np.testing.assert_allclose(cytape.grad(f)(SMALL), expected)
+    np.testing.assert_allclose(cytape.grad(cytape.function(f))(SMALL), expected)
+    with pytest.raises(TypeError, match="where"):
+        np.add(x, 1.0, where=[True, False, True])
+    with pytest.raises(TypeError, match="'float64'.*same_kind"):
+        np.add(x, 1.0, out=cnp.zeros(3, int))
+    with pytest.raises(TypeError, match="cytape.numpy.empty"):
+        cnp.add(x, 1.0, out=np.zeros(3))
