@@ -12,6 +12,7 @@ from .recorders cimport (
 from .threads cimport (
     ThreadState, accumulating, building, observed, recording, this_thread)
 
+cpdef int possible_gradient_types(tensors) except -1
 # Which recorders of this thread follow a tensor by its id or its value's, or will as soon as an op
 # reads it.
 cdef list followers_of(id_t id, id_t value, bint trainable_variable)

@@ -17,7 +17,7 @@ NO_GRADIENTS, FIRST_ORDER, HIGHER_ORDER = range(3)
 MOST_DETACHED = 16  # tensors that a recorder notes, which stay alive with all that led to them
 
 
-def possible_gradient_types(tensors) -> int:
+cpdef int possible_gradient_types(tensors) except -1:
     """Tell which derivatives of functions of some tensors may be asked for.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from cytape.tensor.tensor import Tensor
@@ -77,7 +78,9 @@ class Collection(MutableSequence[Any]):
 class Collections:
     """What a graph has for keeping things by name."""
 
-    _lists: dict[Any, Collection]
+    @cached_property
+    def _lists(self) -> dict[Any, Collection]:
+        return {}
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Append something to the list that the graph keeps under a name.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from cytape.graph.model.lookup import Lookup
@@ -44,10 +45,15 @@ class Context(NamedTuple):
     recorded: bool = True
 
 
+OUTERMOST = Context()
+
+
 class BuiltUnderContexts(Lookup):
     """A graph whose operations are built under scopes, devices, control inputs and the like."""
 
-    _numbers: dict[Context, int]  # a context -> its position in `contexts`
+    @cached_property
+    def _numbers(self) -> dict[Context, int]:  # a context -> its position in `contexts`
+        return {OUTERMOST: 0}
 
     def context_with(self, **changes: Any) -> int:
         """Return the number of the present context with some fields changed.

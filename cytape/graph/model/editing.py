@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from cytape.graph.model.operation import Operation
@@ -17,9 +18,12 @@ from cytape.tensor.tensor import Tensor
 class Editable(Variables):
     """A graph whose operations can be made to read, and to wait for, others than they did."""
 
-    _more_controls: dict[int, tuple[int, ...]]
     _n_edits = 0
     _is_undoable = False
+
+    @cached_property
+    def _more_controls(self) -> dict[int, tuple[int, ...]]:
+        return {}
 
     @property
     def version(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from cytape.graph.model.contexts import Context
+from cytape.graph.model.contexts import OUTERMOST
 from cytape.graph.model.editing import Editable
 from cytape.graph.model.listing import listing
 from cytape.graph.model.names import checked_name
@@ -24,9 +24,6 @@ from cytape.tensor.tensor import Tensor, another, plain_array, tensor_of_copy
 from cytape.tensor.value import newest_id
 
 __all__ = ["Graph"]
-
-_OUTERMOST = Context()
-_NUMBER_OF_OUTERMOST = {_OUTERMOST: 0}
 
 def _not_fed(shape, dtype):
     raise RuntimeError("a placeholder has no value: feed one")
@@ -61,14 +58,7 @@ class Graph(Editable):
 
     def __init__(self) -> None:
         self.first_id = newest_id()  # of what was made before
-        self.contexts[0] = _OUTERMOST
-        self._numbers = _NUMBER_OF_OUTERMOST.copy()
-        self._more_controls = {}
-        self._lists = {}
-        self._handles = {}
-        self._reads = {}
-        self._by_name = {}
-        self.forget_consumers()
+        self.contexts[0] = OUTERMOST
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """Build this graph inside a ``with`` block, whatever ops are called with.

@@ -15,13 +15,17 @@ from cytape.tensor.tensor import Tensor
 class Lookup(SymbolicGraph):
     """A graph whose operations and tensors can be found."""
 
-    _consumers: list[list[int]]  # by symbol, of the nodes seen so far
-    _consumers_seen: int
+    # What is not asked for of most traces is made when somebody asks.
+    _consumers_seen = 0
     # Once nodes have been moved: where the first ones made are now, and which those are.
     _places: tuple[list[int], list[int]] | None = None
 
     @cached_property
-    def _names(self) -> Names:  # made when somebody asks: most traces do without
+    def _consumers(self) -> list[list[int]]:  # by symbol, of the nodes seen so far
+        return []
+
+    @cached_property
+    def _names(self) -> Names:
         return Names()
 
     def operation_at(self, node: int) -> Operation:

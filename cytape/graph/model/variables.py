@@ -7,6 +7,7 @@ where its value is read. Reads and assignments run in the order in which they we
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,10 +78,18 @@ def assigned_variables(op: Any, attrs: dict[str, Any]) -> tuple[Variable, ...]:
 class Variables(BuiltUnderContexts, Collections):
     """A graph with variables."""
 
-    _handles: dict[int, int]  # id of a variable -> symbol of its handle
+    @cached_property
+    def _handles(self) -> dict[int, int]:  # id of a variable -> symbol of its handle
+        return {}
+
     # Id of a variable -> nodes that a read waits for -> symbol of that read, since it was assigned.
-    _reads: dict[int, dict[tuple[int, ...], int]]
-    _by_name: dict[str, Variable]
+    @cached_property
+    def _reads(self) -> dict[int, dict[tuple[int, ...], int]]:
+        return {}
+
+    @cached_property
+    def _by_name(self) -> dict[str, Variable]:
+        return {}
 
     def get_variable(
         self,

@@ -81,7 +81,7 @@ cdef class Rewriting:
         memset(self.mapping, 0xff, source.n_symbols * sizeof(int32_t))  # ABSENT everywhere
         memset(self.successors, 0xff, source.n_nodes * sizeof(int32_t))
         for i, symbol in enumerate(self.feeds):
-            source.checked_symbol(symbol)
+            source.valid_symbol(symbol)
             if self.mapping[symbol] == ABSENT:
                 self.mapping[symbol] = fed_symbol(
                     self, symbol, spec_at(source, symbol) if specs is None else specs[i])
@@ -98,11 +98,11 @@ cdef class Rewriting:
         cdef SymbolicGraph source = self.source
         cdef int32_t symbol, node, other, i
         for symbol in self.fetches:
-            source.checked_symbol(symbol)
+            source.valid_symbol(symbol)
             if self.mapping[symbol] == ABSENT:
                 self.live[source.symbols[symbol].node] = True
         for node in self.keep:
-            source.checked_node(node)
+            source.valid_node(node)
             self.live[node] = self.pinned[node] = True
         for node in range(source.n_nodes - 1, -1, -1):
             if not self.live[node]:

@@ -35,9 +35,9 @@ cdef int compile(Code code, tuple keep) except -1:
     cdef int32_t node, top, i
     cdef char* needed
     for i in code.feeds + code.fetches:
-        graph.checked_symbol(i)
+        graph.valid_symbol(i)
     for i in keep:
-        graph.checked_node(i)
+        graph.valid_node(i)
     needed = <char*>calloc(graph.n_nodes + 1, 1)
     if needed == NULL:
         raise MemoryError()

@@ -10,6 +10,8 @@ cdef class Executable:
     cdef dict plans              # else by the specs of what was fed
     cdef public object report    # called when a plan was made, or None
     cdef dict nested             # what runs it as a part of other code, see control/nested
+    cdef Py_ssize_t size(self) except -1
+    cpdef list run(self, values, trace=*)
     cdef Plan plan_for(self, list values)
     cdef int make_room(self, Py_ssize_t nbytes) except -1
     cdef list run_values(self, list values)    # Values in, new Values out

@@ -1,7 +1,10 @@
 cimport cython
 from cytape.ops.engine.dispatch cimport value_of
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport new_tensor
 from cytape.tensor.value cimport Value
+from libc.stdint cimport int32_t
 
 from .executor cimport check_fed
 
@@ -41,10 +44,14 @@ cdef class Executable:
     """
 
     def __init__(self, subgraph):
+        cdef SymbolicGraph graph = subgraph.graph
+        cdef int32_t symbol
         self.subgraph = subgraph
-        if not all([subgraph.graph.spec_of(symbol).known for symbol in subgraph.feeds]):
-            self.plans = {}
-        self.at_once = subgraph.graph.has_control_inputs
+        for symbol in subgraph.feeds:
+            if not (<Spec>graph.symbols[graph.valid_symbol(symbol)].spec).known:
+                self.plans = {}
+                break
+        self.at_once = graph.has_control_inputs
 
     @property
     def n_plans(self) -> int:
@@ -56,11 +63,18 @@ cdef class Executable:
     @property
     def nbytes(self) -> int:
         """The size of the plans."""
-        if self.plans is None:
-            return 0 if self.plan is None else self.plan.nbytes
-        return sum([plan.nbytes for plan in list(self.plans.values())])
+        return self.size()
 
-    def run(self, values, trace=None) -> list:
+    cdef Py_ssize_t size(self) except -1:
+        cdef Plan plan
+        cdef Py_ssize_t nbytes = 0
+        if self.plans is None:
+            return 0 if self.plan is None else self.plan.size()
+        for plan in list(self.plans.values()):
+            nbytes += plan.size()
+        return nbytes
+
+    cpdef list run(self, values, trace=None):
         """Compute what is fetched.
 
         Parameters
@@ -120,7 +134,7 @@ cdef class Executable:
         if plan is None:
             check_fed(self.subgraph.graph, tuple(self.subgraph.feeds), values)
             plan = Plan(optimise(self.subgraph, specs))
-            self.make_room(plan.nbytes)
+            self.make_room(plan.size())
             self.plans[specs] = plan
             n_uses += 1
             plan.last_use = n_uses
@@ -134,12 +148,12 @@ cdef class Executable:
     cdef int make_room(self, Py_ssize_t nbytes) except -1:
         """Drop plans for a new one, those used least recently first."""
         cdef Plan plan
-        kept = self.nbytes + nbytes
+        kept = self.size() + nbytes
         by_use = sorted([((<Plan>plan).last_use, specs)
                          for specs, plan in list(self.plans.items())], key=lambda item: item[0])
         for _, specs in by_use:
             if len(self.plans) < MOST_PLANS and kept <= MOST_BYTES:
                 break
             plan = self.plans.pop(specs, None)
-            kept -= 0 if plan is None else plan.nbytes
+            kept -= 0 if plan is None else plan.size()
         return 0

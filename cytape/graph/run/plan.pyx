@@ -58,9 +58,17 @@ cdef class Plan:
 
     @property
     def nbytes(self) -> int:
-        return (self.arena_bytes + 2 * self.code.n_code * <Py_ssize_t>sizeof(Instruction)
-                + self.code.n_pool * <Py_ssize_t>sizeof(npy_intp)
-                + sum([subprogram.nbytes for subprogram in self.code.subprograms]))
+        return self.size()
+
+    cdef Py_ssize_t size(self) except -1:
+        cdef Code code = self.code
+        cdef Py_ssize_t nbytes = (
+            code.layout.small_bytes + code.layout.large_bytes
+            + 2 * code.n_code * <Py_ssize_t>sizeof(Instruction)
+            + code.n_pool * <Py_ssize_t>sizeof(npy_intp))
+        for subprogram in code.subprograms:
+            nbytes += subprogram.nbytes
+        return nbytes
 
     @property
     def n_instructions(self) -> int:

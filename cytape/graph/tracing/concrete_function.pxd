@@ -27,7 +27,14 @@ cdef class ConcreteFunction:
     cdef Py_ssize_t n_constant_bytes
     cdef list bodies                      # of branches and loops, in its nodes
     cdef list traces(self)
-    cdef list parts(self)
+    cdef Py_ssize_t size(self) except -1
+    cdef Executable to_execute(self)
+    cpdef bint fits_here(self) except -1
+    cpdef call(self, list tensors)
+    cpdef call_plainly(self, list tensors)
+    cpdef call_with(self, list inputs)
+    cpdef list run(self, list inputs)
+    cpdef report_plans(self, report)
     cdef derivatives_of(self, order)
     cdef int close(self) except -1
     cdef ends(self)
@@ -36,6 +43,7 @@ cdef class ConcreteFunction:
 
 cdef class Results:
     cdef tuple symbols                    # of its tensors
+    cdef object kind                      # list or tuple, of nothing but tensors; else None
     cdef list leaves                      # what is no tensor, None in the places of tensors
     cdef list places                      # of leaves that are tensors, or slices: three tensors
     cdef bint single

@@ -7,8 +7,11 @@ from contextlib import nullcontext
 import numpy as np
 
 from cytape.graph.run.executable cimport Executable
+from cytape.ops.engine.symbolic cimport SymbolicGraph, own_symbol
 from cytape.tensor.nest cimport flatten, pack_sequence_as
+from cytape.tensor.state cimport building, possible_gradient_types
 from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport is_symbolic
 
 from cytape.errors import InvalidGradientError
 from cytape.graph.model.subgraph import Subgraph
@@ -28,8 +31,6 @@ from cytape.tensor.spec import UnknownShape
 from cytape.tensor.state import (
     NO_GRADIENTS,
     building_into,
-    current_graph,
-    possible_gradient_types,
     possible_modes,
     stop_recording,
     unrecorded,
@@ -158,30 +159,35 @@ cdef class ConcreteFunction:
         self.captured_inputs, self.captured_graphs = [], []
         self.graph.release_captures()
 
-    def fits_here(self) -> bool:
+    cpdef bint fits_here(self) except -1:
         """Tell whether what was captured can be reached from the graph being built, if any is."""
-        around = []
-        graph = current_graph() if self.captured_graphs else None
-        while graph is not None:
-            around.append(graph)
-            graph = getattr(graph, "outer_graph", None)
-        return all(any(x is y for y in around) for x in self.captured_graphs)
+        for captured in self.captured_graphs:
+            graph = building()
+            while graph is not captured:
+                if graph is None:
+                    return False
+                graph = getattr(graph, "outer_graph", None)
+        return True
 
-    def call(self, list tensors not None):
+    cpdef call(self, list tensors):
         """Call the trace with tensors of the right specs, and the variables that it is to get."""
         return self.call_with(tensors + self.captured_inputs)
 
-    def call_plainly(self, list tensors not None):
+    cpdef call_plainly(self, list tensors):
         """Do the same where no tensor was passed; if none is used either, return arrays."""
-        if self.uses_tensors or current_graph() is not None:
+        if self.uses_tensors or building() is not None:
             return self.call(tensors)
         return self.results.pack(self.run(tensors + self.captured_inputs), as_array)
 
-    def call_with(self, list inputs not None):
+    cpdef call_with(self, list inputs):
         """Call the trace with tensors for all its placeholders, those of captures among them."""
-        graph = current_graph()
-        if graph is None:
-            graph = next((x.graph for x in inputs if x.graph is not None), None)
+        cdef list results
+        cdef Tensor tensor
+        graph = building()
+        for tensor in inputs if graph is None else ():
+            if is_symbolic(tensor.held):
+                graph = tensor.held.owner
+                break
         if graph is not None:
             results = self.inlined(graph, inputs)
         elif self.grad_func is not None or self.python_grad_func is not None:
@@ -195,6 +201,9 @@ cdef class ConcreteFunction:
     @property
     def executable(self) -> Executable:
         """What computes the outputs from all inputs."""
+        return self.to_execute()
+
+    cdef Executable to_execute(self):
         if self.own_executable is None:
             self.own_executable = Executable(Subgraph(
                 self.graph, self.input_symbols, self.output_symbols, tuple(self.graph.stateful)))
@@ -204,13 +213,19 @@ cdef class ConcreteFunction:
     @property
     def n_plans(self) -> int:
         """The number of plans of this trace, its derivatives, and the bodies that it runs."""
-        return sum(part.n_plans for part in self.parts())
+        n_plans = 0 if self.own_executable is None else self.own_executable.n_plans
+        return n_plans + sum([part.n_plans for part in self.traces()])
 
     @property
     def nbytes(self) -> int:
         """The size of these: constants, instructions and the memory that plans work in."""
-        n_bytes = self.n_constant_bytes
-        for part in self.parts():
+        return self.size()
+
+    cdef Py_ssize_t size(self) except -1:
+        cdef Py_ssize_t n_bytes = self.n_constant_bytes
+        if self.own_executable is not None:
+            n_bytes += self.own_executable.size()
+        for part in self.traces():
             n_bytes += part.nbytes
         return n_bytes
 
@@ -221,7 +236,7 @@ cdef class ConcreteFunction:
             executables += part.executables()
         return executables
 
-    def report_plans(self, report) -> None:
+    cpdef report_plans(self, report):
         """Have a function called after each plan that is made, for whatever part of this."""
         self.report = report
         if self.own_executable is not None:
@@ -232,15 +247,9 @@ cdef class ConcreteFunction:
     cdef list traces(self):
         return [*self.derivatives.values(), *self.bodies]
 
-    cdef list parts(self):
-        cdef list parts = self.traces()
-        if self.own_executable is not None:
-            parts.append(self.own_executable)
-        return parts
-
-    def run(self, list inputs not None) -> list:
+    cpdef list run(self, list inputs):
         """Compute the outputs, whoever records."""
-        return self.executable.run(inputs)
+        return self.to_execute().run(inputs)
 
     cdef derivatives_of(self, order):
         modes = possible_modes()
@@ -358,29 +367,39 @@ class GradientCall:
 cdef class Results:
     """What a traced function returned: a structure with tensors in some places."""
 
-    def __init__(self, graph, structure):
-        cdef list leaves = flatten(structure), tensors = []
+    def __init__(self, SymbolicGraph graph, structure):
+        cdef list leaves, tensors = []
         cdef Py_ssize_t place
         self.places = []
-        for place, leaf in enumerate(leaves):
-            if isinstance(leaf, tensors_or_numbers) and not isinstance(leaf, bool):
-                tensors.append(leaf)
-                leaves[place] = None
-            elif isinstance(leaf, IndexedSlices):
-                slices = leaves[place] = Slices(leaf)
-                tensors += slices.tensors
-            else:
-                continue
-            self.places.append(place)
+        self.kind = kind_of_row(structure)
+        if self.kind is not None:
+            tensors = list(structure)
+        else:
+            leaves = flatten(structure)
+            self.single = len(leaves) == 1 and leaves[0] is structure
+            for place, leaf in enumerate(leaves):
+                if isinstance(leaf, tensors_or_numbers) and not isinstance(leaf, bool):
+                    tensors.append(leaf)
+                    leaves[place] = None
+                elif isinstance(leaf, IndexedSlices):
+                    slices = leaves[place] = Slices(leaf)
+                    tensors += slices.tensors
+                else:
+                    continue
+                self.places.append(place)
+            self.leaves = leaves
+            if not self.single:
+                self.structure = pack_sequence_as(structure, [None] * len(leaves))
         self.symbols = tuple([
-            graph.symbol_of(in_graph(graph, convert_to_tensor(tensor))) for tensor in tensors])
-        self.leaves = leaves
-        self.single = len(leaves) == 1 and leaves[0] is structure
-        if not self.single:
-            self.structure = pack_sequence_as(structure, [None] * len(leaves))
+            own_symbol(graph, tensor if type(tensor) is Tensor else convert_to_tensor(tensor))
+            for tensor in tensors])
 
     cdef pack(self, list results, converted=None):
         """The structure with results, each converted, in the places of tensors."""
+        if self.kind is not None:
+            if converted is not None:
+                results = [converted(x) for x in results]
+            return results if self.kind is list else tuple(results)
         if self.single and len(results) == 1:
             return results[0] if converted is None else converted(results[0])
         cdef list leaves = list(self.leaves)
@@ -393,6 +412,17 @@ cdef class Results:
                 leaf = next(remaining)
                 leaves[place] = leaf if converted is None else converted(leaf)
         return leaves[0] if self.single else pack_sequence_as(self.structure, leaves)
+
+
+cdef object kind_of_row(structure):
+    """The type of a list or tuple of nothing but tensors, None of all else."""
+    kind = type(structure)
+    if kind is not list and kind is not tuple:
+        return None
+    for leaf in structure:
+        if type(leaf) is not Tensor:
+            return None
+    return kind
 
 
 def as_array(tensor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from numpy.typing import DTypeLike
@@ -13,7 +14,6 @@ from cytape.graph.model.graph import Graph, placeholder_op
 from cytape.graph.model.variables import ASSIGNMENTS, assigned_variables, read_variable_op
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.ops.engine.symbolic import SymbolicGraph
-from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.variable import Variable
 
@@ -38,20 +38,30 @@ class FunctionGraph(Graph):
         Those whose variables the body uses by name.
     """
 
+    n_variables_made = 0
+    may_make_variables: Callable[[], bool] = staticmethod(lambda: True)
+
     def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
         super().__init__()
         self.name = name
         # Not the graph: that of a complete trace may outlive it.
-        self._outer_graph = (lambda: None) if outer_graph is None else weakref.ref(outer_graph)
+        self._outer_graph = _nothing if outer_graph is None else weakref.ref(outer_graph)
         self.captures: list[tuple[Tensor, int]] = []
         self._captured: dict[int, int] = {}
-        self.assigned: dict[int, Variable] = {}
-        self.starts: list[tuple[Tensor, int]] = []
-        self.may_make_variables: Callable[[], bool] = lambda: True
-        self.n_variables_made = 0
-        # Per attempt: variables made in it, and those that had been assigned before.
-        self._attempts: list[tuple[list[Variable], dict[int, Variable]]] = []
         self.graphs_asked: list[Any] = []
+
+    @cached_property
+    def assigned(self) -> dict[int, Variable]:
+        return {}
+
+    @cached_property
+    def starts(self) -> list[tuple[Tensor, int]]:
+        return []
+
+    @cached_property
+    def _attempts(self) -> list[tuple[list[Variable], dict[int, Variable]]]:
+        # Per attempt: variables made in it, and those that had been assigned before.
+        return []
 
     @property
     def outer_graph(self) -> SymbolicGraph | None:
@@ -76,10 +86,6 @@ class FunctionGraph(Graph):
             f"{self.name}, the body of a branch, a loop or a function, and is used outside of it: "
             "return it from there, from a loop as a loop variable"
         )
-
-    def argument_like(self, spec: Spec) -> Tensor:
-        """Do the same faster, where the spec is known."""
-        return self.add_source(placeholder_op, {"shape": spec.shape, "dtype": spec.dtype}, spec)
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return the placeholder for a tensor from outside, or for a variable's value."""
@@ -109,7 +115,7 @@ class FunctionGraph(Graph):
 
     def release_captures(self) -> None:
         """Forget the graph around this one, and what was captured from there."""
-        self._outer_graph = lambda: None
+        self._outer_graph = _nothing
         self.captures = []
         self.starts = []
         self.graphs_asked = []
@@ -197,3 +203,7 @@ class FunctionGraph(Graph):
         """Take note of a node that was copied into this graph."""
         for variable in assigned_variables(op, attrs):
             self.assigned[variable.id] = variable
+
+
+def _nothing() -> None:
+    return None

@@ -10,3 +10,6 @@
 
 # Whether there is a tensor or a variable in x, but for those that are within other objects.
 cdef int describe(x, list key, list tensors, list objects) except -1
+cpdef tuple describe_arguments(tuple args, dict kwargs, bint in_order=*)
+cpdef with_tensors(x, replace)
+cpdef bint has_attributes(tuple key) except -1

@@ -8,6 +8,7 @@ from weakref import ref
 import numpy as np
 
 from cytape.graph.tracing.signature import (
+    ATTRIBUTES,
     OBJECT,
     by_identity,
     describe_attributes,
@@ -27,11 +28,11 @@ cdef extern from "Python.h":
     object PyWeakref_NewRef(object x, void* callback)
 
 cdef object number = np.number, boolean = np.bool_, duration = np.timedelta64
-cdef object nothing = type(None), variable = Variable
+cdef object nothing = type(None), variable = Variable, attributes = ATTRIBUTES
 cdef set never_arrays = set()  # references to classes: described by identity also as arguments
 
 
-def describe_arguments(tuple args not None, dict kwargs not None, bint in_order=True) -> tuple:
+cpdef tuple describe_arguments(tuple args, dict kwargs, bint in_order=True):
     """Return what tells a call apart from others.
 
     Parameters
@@ -176,7 +177,7 @@ cdef int describe_dict(x, list key, list tensors, list objects) except -1:
     return found
 
 
-def with_tensors(x, replace):
+cpdef with_tensors(x, replace):
     """Return an argument with others in the place of its tensors, in order.
 
     Parameters
@@ -219,6 +220,14 @@ def with_tensors(x, replace):
     if rules is not None:
         return rules.with_leaves(x, [with_tensors(leaf, replace) for leaf in rules.leaves(x)])
     return replace(x) if is_array(x) else x
+
+
+cpdef bint has_attributes(tuple key) except -1:
+    """Tell whether there are objects in a key that are described by their attributes."""
+    for part in key:
+        if type(part) is tuple and (<tuple>part)[0] is attributes:
+            return True
+    return False
 
 
 def structures_of_specs(structure, tuple key not None):

@@ -117,7 +117,7 @@ cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
     cdef Value value
     for n in nodes:
         spend(effort, OP_EFFORT)
-        node = graph.nodes[graph.checked_node(n)]
+        node = graph.nodes[graph.valid_node(n)]
         if node.n_inputs == 0:
             continue
         inputs = [graph.value_at(graph.args[node.inputs + i]) for i in range(node.n_inputs)]
@@ -156,7 +156,7 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
     cdef dict nodes = {}                # of `into`, by those of the graph
     for n in range(graph.n_nodes) if some is None else some:
         spend(effort, OP_EFFORT)
-        outputs = graph.outputs_of(graph.checked_node(n))
+        outputs = graph.outputs_of(graph.valid_node(n))
         if len(outputs) and outputs[0] in symbols:
             continue
         op = graph.ops[n]
@@ -208,7 +208,7 @@ cdef object built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGra
     cdef PyObject* code = into.code     # the node keeps the place where it was built first
     cdef int32_t instruction = into.instruction, before = into.context
     cdef int32_t differentiating = into.differentiating
-    cdef Node node = graph.nodes[graph.checked_node(n)]
+    cdef Node node = graph.nodes[graph.valid_node(n)]
     op, attrs = graph.ops[n], graph.attrs[n]
     if "stream" in attrs and not attrs["stream"].given:
         attrs = {**attrs, "stream": new_stream(into)}
@@ -262,7 +262,9 @@ def kept_by(SymbolicGraph graph not None, type body not None) -> tuple:
             if type(value) is Tensor:  # a constant's
                 n_bytes += (<Tensor>value).held.spec.nbytes
             elif isinstance(value, tuple):
-                bodies += [x for x in <tuple>value if isinstance(x, body)]
-            elif isinstance(value, body):
+                for x in <tuple>value:
+                    if type(x) is body:
+                        bodies.append(x)
+            elif type(value) is body:
                 bodies.append(value)
     return n_bytes, bodies

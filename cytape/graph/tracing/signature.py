@@ -37,7 +37,6 @@ __all__ = [
     "differs_in_caches",
     "double_bits",
     "generalised",
-    "has_attributes",
     "is_array",
     "is_object",
     "shapes_agree",
@@ -246,14 +245,6 @@ def _describe_cached(
             key.append((CACHED, name, tuple(parts)))
     finally:
         within.discard(id(x))
-
-
-def has_attributes(key: tuple) -> bool:
-    """Tell whether there are objects in a key that are described by their attributes."""
-    for part in key:  # noqa: SIM110  (a generator would take three times the time)
-        if type(part) is tuple and part[0] is ATTRIBUTES:
-            return True
-    return False
 
 
 def differs_in_caches(key: tuple, later: tuple) -> bool:

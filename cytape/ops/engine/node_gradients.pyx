@@ -60,11 +60,11 @@ def gradients_of_node(SymbolicGraph graph not None, int32_t node, list output_gr
     >>> dx.shape
     (3,)
     """
-    cdef Node* found = &graph.nodes[graph.checked_node(node)]
+    cdef Node* found = &graph.nodes[graph.valid_node(node)]
     cdef int32_t n_in = found.n_inputs, n_out = found.n_outputs, i
     cdef int32_t first_output = found.first_output, inputs = found.inputs
     if outputs_of >= 0:
-        first_output = graph.nodes[graph.checked_node(outputs_of)].first_output
+        first_output = graph.nodes[graph.valid_node(outputs_of)].first_output
     cdef Op op = graph.ops[node]
     cdef BackwardCall call
     cdef void** row

@@ -53,6 +53,9 @@ cdef class NodeStore:
     cdef public bint has_overrides       # some contexts have gradient functions for op types
     cdef bint has_new_specs              # symbols may have others than the tensors that are held
     cdef object __weakref__
+    cdef int32_t valid_node(self, int32_t node) except -1      # itself, if there is such a node
+    cdef int32_t valid_symbol(self, int32_t symbol) except -1
+    cdef Tensor new_source(self, Op op, dict attrs, Spec spec)
     cdef int32_t append(self, Op op, dict attrs, const int32_t* inputs, int32_t n_inputs,
                         int32_t n_outputs) except -1   # then its outputs, one by one
     cdef int reserve(self, int32_t n_inputs, int32_t n_outputs) except -1

@@ -89,29 +89,29 @@ cdef class NodeStore:
 
     def inputs_of(self, int32_t node) -> list:
         """Return the positions of a node's inputs."""
-        cdef Node* found = &self.nodes[self.checked_node(node)]
+        cdef Node* found = &self.nodes[self.valid_node(node)]
         return [self.args[found.inputs + i] for i in range(found.n_inputs)]
 
     def outputs_of(self, int32_t node):
         """Return the range of the positions of a node's outputs."""
-        cdef Node* found = &self.nodes[self.checked_node(node)]
+        cdef Node* found = &self.nodes[self.valid_node(node)]
         return range(found.first_output, found.first_output + found.n_outputs)
 
     def node_of(self, int32_t symbol) -> int:
         """Return the node whose output a symbol is."""
-        return self.symbols[self.checked_symbol(symbol)].node
+        return self.symbols[self.valid_symbol(symbol)].node
 
     def spec_of(self, int32_t symbol):
         """Return the spec of a symbol."""
-        return <object>self.symbols[self.checked_symbol(symbol)].spec
+        return <object>self.symbols[self.valid_symbol(symbol)].spec
 
     def context_of(self, int32_t node) -> int:
         """Return the number of the context that a node was built under."""
-        return self.nodes[self.checked_node(node)].context
+        return self.nodes[self.valid_node(node)].context
 
     def tensor_at(self, int32_t symbol):
         """Return a tensor for a symbol."""
-        return new_tensor(self.value_at(self.checked_symbol(symbol)))
+        return new_tensor(self.value_at(self.valid_symbol(symbol)))
 
     def symbol_of(self, Tensor tensor not None) -> int:
         """Return the position of a tensor of this graph."""
@@ -121,7 +121,7 @@ cdef class NodeStore:
 
     def location_of(self, int32_t node):
         """Return the file name, line and function where a node was built, None if unknown."""
-        cdef Node* found = &self.nodes[self.checked_node(node)]
+        cdef Node* found = &self.nodes[self.valid_node(node)]
         if found.code == NULL:
             return None
         code = <object>found.code
@@ -133,16 +133,22 @@ cdef class NodeStore:
 
     def output_position(self, int32_t symbol) -> int:
         """Return which of its node's outputs a symbol is."""
-        return symbol - self.nodes[self.symbols[self.checked_symbol(symbol)].node].first_output
+        return symbol - self.nodes[self.symbols[self.valid_symbol(symbol)].node].first_output
 
     def checked_node(self, int32_t node) -> int:
         """Return a node, or raise if there is none in this position."""
+        return self.valid_node(node)
+
+    cdef int32_t valid_node(self, int32_t node) except -1:
         if not 0 <= node < self.n_nodes:
             raise IndexError(f"there is no node {node} in a graph of {self.n_nodes}")
         return node
 
     def checked_symbol(self, int32_t symbol) -> int:
         """Return a symbol, or raise if there is none in this position."""
+        return self.valid_symbol(symbol)
+
+    cdef int32_t valid_symbol(self, int32_t symbol) except -1:
         if not 0 <= symbol < self.n_symbols:
             raise IndexError(f"there is no symbol {symbol} in a graph of {self.n_symbols}")
         return symbol
@@ -197,7 +203,7 @@ cdef class NodeStore:
         cdef int32_t row[64]
         cdef int32_t i, n = len(inputs), node
         for i in range(min(n, 64)):
-            row[i] = self.checked_symbol(inputs[i])
+            row[i] = self.valid_symbol(inputs[i])
         if n <= 64:
             node = self.append(op, attrs, row, n, len(specs))
         else:
@@ -211,6 +217,9 @@ cdef class NodeStore:
 
     def add_source(self, Op op not None, dict attrs not None, Spec spec not None):
         """Append a node without inputs, as it is told; return its output as a tensor."""
+        return self.new_source(op, attrs, spec)
+
+    cdef Tensor new_source(self, Op op, dict attrs, Spec spec):
         self.append(op, attrs, NULL, 0, 1)
         return new_tensor(self.value_at(self.append_symbol(spec)))
 
@@ -307,20 +316,20 @@ cdef class NodeStore:
 
     def set_input(self, int32_t node, int32_t position, int32_t symbol):
         """Have a node read another symbol. Whoever calls this sees to it that it stands before."""
-        cdef Node* found = &self.nodes[self.checked_node(node)]
+        cdef Node* found = &self.nodes[self.valid_node(node)]
         if not 0 <= position < found.n_inputs:
             raise IndexError(f"there is no input {position} of {found.n_inputs}")
-        self.args[found.inputs + position] = self.checked_symbol(symbol)
+        self.args[found.inputs + position] = self.valid_symbol(symbol)
 
     def set_context(self, int32_t node, int32_t context):
         """Have a node be one that was built under another of `contexts`."""
         if not 0 <= context < len(self.contexts):
             raise IndexError(f"there is no context {context} of {len(self.contexts)}")
-        self.nodes[self.checked_node(node)].context = context
+        self.nodes[self.valid_node(node)].context = context
 
     def set_spec(self, int32_t symbol, Spec spec not None):
         """Say what a symbol is; tensors that somebody holds do not know it."""
-        cdef PyObject* before = self.symbols[self.checked_symbol(symbol)].spec
+        cdef PyObject* before = self.symbols[self.valid_symbol(symbol)].spec
         Py_INCREF(spec)
         self.symbols[symbol].spec = <PyObject*>spec
         Py_XDECREF(before)
@@ -342,7 +351,7 @@ cdef class NodeStore:
         list of Spec
         """
         cdef int32_t symbol
-        cdef Op op = <Op>self.ops[self.checked_node(node)]
+        cdef Op op = <Op>self.ops[self.valid_node(node)]
         values = [symbolic_value(specs.get(symbol, self.spec_of(symbol)),
                                  self.symbols[symbol].id, self, symbol) for symbol in inputs]
         result = op.infer(values, self.attrs[node])
@@ -384,7 +393,7 @@ cdef class NodeStore:
         cdef int32_t i, n_symbols
         if n_nodes == self.n_nodes:
             return
-        n_symbols = self.nodes[self.checked_node(n_nodes)].first_output
+        n_symbols = self.nodes[self.valid_node(n_nodes)].first_output
         for i in range(n_symbols, self.n_symbols):
             Py_XDECREF(self.symbols[i].spec)
         for i in range(n_nodes, self.n_nodes):

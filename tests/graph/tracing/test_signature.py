@@ -7,12 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cytape.graph.tracing.keys import describe_arguments, structures_of_specs
+from cytape.graph.tracing.keys import describe_arguments, has_attributes, structures_of_specs
 from cytape.graph.tracing.signature import (
     difference,
     differs_in_caches,
     generalised,
-    has_attributes,
     shapes_agree,
     spec_of_part,
 )

@@ -252,7 +252,7 @@ def test_plans_for_new_extents_and_derivatives_are_bounded(body, use):
         for n in range(5_000, 5_030):
             use(function)(np.ones(n))
     # Every part of the trace that is used keeps one plan.
-    n_parts = len(next(iter(f._traces._entries)).executables())
+    n_parts = len(next(iter(f._traces.by_key.values())).executables())
     info, all_of_it = f.cache_info(), unbounded.cache_info()
     assert info.nbytes <= max(300_000, all_of_it.nbytes / all_of_it.plans * 3 * n_parts)
     assert info.nbytes < all_of_it.nbytes / 3

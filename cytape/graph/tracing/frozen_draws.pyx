@@ -6,66 +6,58 @@ attributes and containers, and those that it and the functions and methods that 
 some generator has changed is told by its memory; the line is looked for in the bytecode then.
 """
 
-from __future__ import annotations
+from cytape.ops.shared.reachable cimport is_of_cytape, state_of
 
 import random
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from cytape.graph.tracing.lines_of_draws import imported_in, place_of_draw
-from cytape.ops.shared.reachable import (
-    Reachable,
-    is_of_cytape,
-    numpy_global,
-    python_global,
-    state_of,
-)
+from cytape.ops.shared.reachable import numpy_global, python_global
 
 __all__ = ["Draws", "call_traced"]
 
 
-def call_traced(graph: Any, f: Callable, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+cpdef call_traced(graph, f, args=(), kwargs=None):
     """Call a function whose trace becomes a graph; warn of what it draws.
 
     Not if variables were made, from drawn numbers perhaps: then it is traced once more.
     """
-    kwargs = kwargs or {}
-    draws = Draws(f, (*args, *kwargs.values()))
-    being_traced = _tracing.draws
+    cdef Draws draws = Draws(f, (*args, *kwargs.values()) if kwargs else tuple(args))
+    cdef list being_traced = tracing.draws
     being_traced.append(draws)
     try:
-        results = f(*args, **kwargs)
+        results = f(*args, **kwargs) if kwargs else f(*args)
     finally:
         being_traced.remove(draws)
     moved = draws.moved()
-    if moved and not any(graph.n_variables_made for graph in _around(graph)):
+    if moved and not makes_variables(graph):
         draws.warn(graph.name, moved, being_traced)
     return results
 
 
-class _Tracing(threading.local):
+class Tracing(threading.local):
     """What is being traced in a thread, from the outermost to the innermost."""
 
-    def __init__(self) -> None:
-        self.draws: list[Draws] = []
+    def __init__(self):
+        self.draws = []
 
 
-_tracing = _Tracing()
+cdef object tracing = Tracing()
 
 
-def _around(graph: Any) -> Iterator[Any]:
-    """Yield a trace and those in which it is made."""
+cdef bint makes_variables(graph) except -1:
+    """Whether variables were made in a trace, or one in which it is made."""
     while graph is not None:
-        if hasattr(graph, "n_variables_made"):
-            yield graph
+        if getattr(graph, "n_variables_made", 0):
+            return True
         graph = getattr(graph, "outer_graph", None)
+    return False
 
 
-class Draws(Reachable):
+cdef class Draws(Reachable):
     """The random streams that a function may draw from, as they were before a call.
 
     Parameters
@@ -75,10 +67,9 @@ class Draws(Reachable):
         What it is going to be called with.
     """
 
-    __slots__ = ()
-
-    def warn(self, name: str, moved: list[int], being_traced: list[Draws]) -> None:
+    cdef int warn(self, str name, list moved, list being_traced) except -1:
         """Warn of generators that have drawn, at the line where that happened."""
+        cdef Draws around
         for place in moved:
             generator, before = self.generators[place], self.states[place]
             for around in being_traced:  # which would say it once more
@@ -93,13 +84,14 @@ class Draws(Reachable):
                 "use these again. Draw with cytape.numpy.random, which draws anew in each "
                 "call, or draw outside and pass an array",
                 UserWarning, file, line, registry=registry)
+        return 0
 
-    def streams(self) -> list[Any]:
+    def streams(self) -> list:
         """List the generators that the function may draw from; those of modules in any case."""
         found = self.generators
         return [*found.values()] if id(python_global) in found else [*found.values(), python_global]
 
-    def may_reach(self, generator: Any) -> bool:
+    def may_reach(self, generator) -> bool:
         """Tell whether the function was seen to have a way to one of these."""
         if generator not in (numpy_global, python_global) or id(generator) in self.seen:
             return True

@@ -1,58 +1,50 @@
 """cytape.function: Python functions that are traced once per kind of arguments, and replayed."""
 
-from __future__ import annotations
+from cytape.ops.engine.node_store cimport NodeStore
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.tensor cimport Tensor
+
+from .concrete_function cimport ConcreteFunction
+from .frozen_draws cimport call_traced
+from .keys cimport describe_arguments, has_attributes, with_tensors
+from .traces cimport Traces
 
 import functools
 import inspect
-import itertools
 import operator
 import types
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.model.graph import placeholder_op
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.keys import describe_arguments, structures_of_specs, with_tensors
+from cytape.graph.tracing.keys import structures_of_specs
 from cytape.graph.tracing.signature import (
     difference,
     differs_in_caches,
     generalised,
-    has_attributes,
     is_object,
     shapes_agree,
 )
-from cytape.graph.tracing.traces import CacheInfo, Traces
 from cytape.ops.shared.policy import Automatic, Policy, check_budget
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor, plain_array
+from cytape.tensor.tensor import plain_array
 from cytape.tensor.value import newest_id
 from cytape.tensor.variable import Variable
 
 __all__ = ["Function", "function"]
 
-MANY_TRACES = 5
+cdef enum:
+    MANY_TRACES = 5
 
 
 def function(
-    f: Callable | None = None,
-    *,
-    input_signature: Sequence[Any] | None = None,
-    reduce_retracing: bool = False,
-    grad_func: Callable | None = None,
-    python_grad_func: Callable | None = None,
-    name: str | None = None,
-    max_traces: int | None = 128,
-    max_bytes: int | None = 1 << 30,
-    checkpoints: str | list[str] | None = None,
-    memory_budget: float | None = None,
-) -> Any:
+    f=None, *, input_signature=None, reduce_retracing=False, grad_func=None, python_grad_func=None,
+    name=None, max_traces=128, max_bytes=1 << 30, checkpoints=None, memory_budget=None,
+):
     """Make a function that runs as a recorded graph, without Python.
 
     Parameters
@@ -139,32 +131,22 @@ def function(
     return (lambda f: Function(f, *options)) if f is None else Function(f, *options)
 
 
-class Function:
+cdef class Function:
     """A Python function with its traces; `function` makes it."""
 
-    __wrapped__: Callable
-    __qualname__: str
-
     def __init__(
-        self,
-        f: Callable,
-        input_signature: Sequence[Any] | None = None,
-        reduce_retracing: bool = False,
-        grad_func: Callable | None = None,
-        python_grad_func: Callable | None = None,
-        name: str | None = None,
-        max_traces: int | None = 128,
-        max_bytes: int | None = 1 << 30,
-        checkpoints: str | list[str] | Policy | None = None,
-        memory_budget: float | None = None,
-    ) -> None:
+        self, f, input_signature=None, reduce_retracing=False, grad_func=None,
+        python_grad_func=None, name=None, max_traces=128, max_bytes=1 << 30, checkpoints=None,
+        memory_budget=None,
+    ):
         if not callable(f):
             raise TypeError(f"only functions can be traced, got {type(f).__name__}")
         functools.update_wrapper(self, f, updated=())
-        self.name: str = str(name or getattr(f, "__name__", type(f).__name__))
-        self._input_signature = None if input_signature is None else tuple(input_signature)
-        self._places = _places(self._input_signature)
-        self._reduce_retracing = reduce_retracing
+        self.f = f
+        self.name = str(name or getattr(f, "__name__", type(f).__name__))
+        self.input_signature = None if input_signature is None else tuple(input_signature)
+        self.places = places_of(self.input_signature)
+        self.reduce_retracing = reduce_retracing
         if isinstance(checkpoints, list):
             if not all(isinstance(part, str) for part in checkpoints):
                 raise TypeError(
@@ -177,40 +159,37 @@ class Function:
         check_budget(memory_budget)
         if memory_budget is not None and checkpoints != "auto":
             raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
-        self._gradients: dict[str, Any] = {
-            "grad_func": grad_func, "python_grad_func": python_grad_func,
-            "checkpoints": Automatic(memory_budget) if checkpoints == "auto" else checkpoints}
+        self.grad_func, self.python_grad_func = grad_func, python_grad_func
+        self.checkpoints = Automatic(memory_budget) if checkpoints == "auto" else checkpoints
         for limit, bound in (("max_traces", max_traces), ("max_bytes", max_bytes)):
             if bound is not None and operator.index(bound) < 1:
                 raise ValueError(f"{limit} must be at least 1, or None, got {bound}")
         self._traces = Traces(max_traces, max_bytes)
-        self._by_key = self._traces.by_key
-        self._n_traces = 0
-        self._now = itertools.count(1).__next__  # a clock that ticks with every call
-        self._keyword_order_counts = _takes_any_keywords(f)
+        self.keyword_order_counts = takes_any_keywords(f)
 
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+    def __get__(self, instance, owner):
         return self if instance is None else types.MethodType(self, instance)
 
-    def __repr__(self) -> str:
-        return f"<Function {self.name}, {self._n_traces} traces>"
+    def __reduce__(self):
+        return Function, (
+            self.f, self.input_signature, self.reduce_retracing, self.grad_func,
+            self.python_grad_func, self.name, self._traces.max_traces, self._traces.max_bytes,
+            self.checkpoints), vars(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __repr__(self) -> str:
+        return f"<Function {self.name}, {self.n_traces} traces>"
+
+    def __call__(self, *args, **kwargs):
         """Run the trace for such arguments; trace first if there is none."""
-        if self._input_signature is None:
-            key, tensors, objects, plain = describe_arguments(
-                args, kwargs, self._keyword_order_counts)
-        else:
-            key, tensors, objects, plain = self._fitting(args, kwargs)
-        trace = self._by_key.get(key)
-        if trace is None or not trace.fits_here():
-            trace = self._trace(key, objects, args, kwargs)
-        trace.last_use = self._now()
+        cdef ConcreteFunction trace
+        cdef list tensors
+        key, tensors, objects, plain = self.described(args, kwargs)
+        trace = self.trace_for(key, objects, args, kwargs)
         if trace.variable_places:
-            tensors += _variables(objects, trace.variable_places)
+            tensors += variables_at(objects, trace.variable_places)
         return trace.call_plainly(tensors) if plain else trace.call(tensors)
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    def get_concrete_function(self, *args, **kwargs) -> ConcreteFunction:
         """Return the trace for some arguments.
 
         Parameters
@@ -231,21 +210,14 @@ class Function:
         >>> trace(np.zeros(2)), trace(np.zeros(3))
         (Tensor([0., 0.]), Tensor([0., 0., 0.]))
         """
-        if not args and not kwargs and self._input_signature is not None:
-            args = self._input_signature
-        if self._input_signature is None:
-            key, _, objects, _ = describe_arguments(args, kwargs, self._keyword_order_counts)
-        else:
-            key, _, objects, _ = self._fitting(args, kwargs)
-        trace = self._by_key.get(key)
-        if trace is None or not trace.fits_here():
-            trace = self._trace(key, objects, args, kwargs)
-        trace.last_use = self._now()
-        return trace
+        if not args and not kwargs and self.input_signature is not None:
+            args = self.input_signature
+        key, _, objects, _ = self.described(args, kwargs)
+        return self.trace_for(key, objects, args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
         """Return how often the Python function has been called to be traced."""
-        return self._n_traces
+        return self.n_traces
 
     def cache_info(self) -> CacheInfo:
         """Return how many traces and plans are kept, how large they are, and how many may be.
@@ -270,156 +242,176 @@ class Function:
         """Forget all traces, with what they captured."""
         self._traces.clear()
 
-    def _fitting(self, args: tuple, kwargs: dict) -> tuple[tuple, list, list, bool]:
+    cdef tuple described(self, tuple args, dict kwargs):
+        """Describe a call as `describe_arguments` does."""
+        return (describe_arguments(args, kwargs, self.keyword_order_counts)
+                if self.input_signature is None else self.fitting(args, kwargs))
+
+    cdef tuple fitting(self, tuple args, dict kwargs):
         """Describe a call where there is an input signature; before that an object may come."""
-        assert self._input_signature is not None
+        cdef tuple passed
         if kwargs:
-            args = inspect.signature(self.__wrapped__).bind(*args, **kwargs).args
-        n_before = max(len(args) - len(self._input_signature), 0)
-        key, _, objects, plain = describe_arguments(args[:n_before], {})
+            args = inspect.signature(self.f).bind(*args, **kwargs).args
+        n_before = max(len(args) - len(self.input_signature), 0)
+        key, _, objects, plain = describe_arguments(args[:n_before], {}, True)
         passed = args[n_before:]
         try:
-            nest.assert_same_structure(passed, self._input_signature)
+            nest.assert_same_structure(passed, self.input_signature)
         except ValueError as error:
             raise TypeError(
                 f"{self.name} is not called as its input signature says: {error}") from None
         tensors = []
-        leaves, specs = nest.flatten(passed), nest.flatten(self._input_signature)
+        leaves, specs = nest.flatten(passed), nest.flatten(self.input_signature)
         for i, (leaf, spec) in enumerate(zip(leaves, specs, strict=True)):
             plain = plain and not isinstance(leaf, Tensor)
             tensor = leaf if isinstance(leaf, Spec) else convert_to_tensor(leaf)
             if tensor.dtype != spec.dtype or not shapes_agree(tensor.shape, spec.shape):
                 raise TypeError(
-                    f"{self.name} has the input signature {self._input_signature}, but tensor "
+                    f"{self.name} has the input signature {self.input_signature}, but tensor "
                     f"{i} is {tensor.dtype} of shape {tensor.shape}"
                 )
             tensors.append(tensor)
-        return key, [tensors[place] for place in self._places], objects, plain
+        return key, [tensors[place] for place in self.places], objects, plain
 
-    def _trace(self, key: tuple, objects: list, args: tuple, kwargs: dict) -> ConcreteFunction:
+    cdef ConcreteFunction trace_for(self, tuple key, list objects, tuple args, dict kwargs):
+        """Return the trace for such arguments; trace first if there is none."""
+        cdef ConcreteFunction trace = self._traces.by_key.get(key)
+        if trace is None or not trace.fits_here():
+            trace = self.new_trace(key, objects, args, kwargs)
+        self.n_uses += 1
+        trace.last_use = self.n_uses
+        return trace
+
+    cdef ConcreteFunction new_trace(self, tuple key, list objects, tuple args, dict kwargs):
         """Return a new trace, or one of more extents."""
-        kept_as = key
-        if kwargs and not self._keyword_order_counts:
+        cdef tuple kept_as = key, described = args
+        cdef dict described_words
+        cdef ConcreteFunction trace
+        if kwargs and not self.keyword_order_counts:
             kwargs = {word: kwargs[word] for word in sorted(kwargs)}
-        described = args, kwargs
-        if self._input_signature is not None:
-            signature = self._input_signature
-            n_before = max(len(args) + len(kwargs) - len(signature), 0)
-            args, kwargs = (*args[:n_before], *signature), {}
+        described_words = kwargs
+        if self.input_signature is not None:
+            n_before = max(len(args) + len(kwargs) - len(self.input_signature), 0)
+            args, kwargs = (*args[:n_before], *self.input_signature), {}
         else:
-            for other in list(self._traces.by_key) if self._reduce_retracing else ():
+            for other in list(self._traces.by_key) if self.reduce_retracing else ():
                 general = generalised(key, other)
                 if general is not None:
-                    found = self._traces.by_key.get(general)
-                    if found is not None and found.fits_here():
-                        self._traces.add_alias(key, found)
-                        return found
+                    trace = self._traces.by_key.get(general)
+                    if trace is not None and trace.fits_here():
+                        self._traces.add_alias(key, trace, [])
+                        return trace
                     kept_as = general
                     args, kwargs = structures_of_specs((args, kwargs), general)
                     break
-        trace = self._trace_anew(key, objects, args, kwargs)
+        trace = self.traced_anew(key, objects, args, kwargs)
         self._traces.add(kept_as, trace, objects)
         if kept_as is not key:
-            self._traces.add_alias(key, trace)
+            self._traces.add_alias(key, trace, [])
         if has_attributes(key):
-            self._allow_for_caches(key, objects, *described, trace)
+            self.allow_for_caches(key, objects, described, described_words, trace)
         return trace
 
-    def _allow_for_caches(
-        self, key: tuple, objects: list, args: tuple, kwargs: dict, trace: ConcreteFunction
-    ) -> None:
+    cdef int allow_for_caches(
+        self, tuple key, list objects, tuple args, dict kwargs, ConcreteFunction trace
+    ) except -1:
         """Find a trace again whose making had properties of the arguments cached."""
-        if self._input_signature is None:
+        if self.input_signature is None:
             args, kwargs = structures_of_specs((args, kwargs), key)  # tensors need no description
         else:
-            args, kwargs = args[:len(args) + len(kwargs) - len(self._input_signature)], {}
-        later, _, more, _ = describe_arguments(args, kwargs, self._keyword_order_counts)
+            args, kwargs = args[:len(args) + len(kwargs) - len(self.input_signature)], {}
+        later, _, more, _ = describe_arguments(args, kwargs, self.keyword_order_counts)
         if differs_in_caches(key, later):
             known = set(map(id, objects))
             more = [x for x in more if id(x) not in known]
             if not any(isinstance(x, Variable) for x in more):  # which a call passes by place
                 self._traces.add_alias(later, trace, more)
+        return 0
 
-    def _trace_anew(
-        self, key: tuple, objects: list, args: tuple, kwargs: dict
-    ) -> ConcreteFunction:
-        if self._n_traces + 1 == MANY_TRACES:
+    cdef ConcreteFunction traced_anew(self, tuple key, list objects, tuple args, dict kwargs):
+        cdef ConcreteFunction trace
+        if self.n_traces + 1 == MANY_TRACES:
             why = difference(key, list(self._traces.by_key))
             warnings.warn(
                 f"{self.name} is traced for the {MANY_TRACES}th time, which costs more than a "
                 f"call: now because of {why}. Pass numbers that change as arrays or tensors; for "
                 "shapes that change give an input_signature with unknown extents (None), or "
-                "reduce_retracing=True",
-                stacklevel=4,
-            )
-        def is_first() -> bool:
-            """Tell whether there is no trace for the same objects."""
-            mine = list(filter(is_object, key))
-            return all(list(filter(is_object, other)) != mine for other in list(self._by_key))
-
+                "reduce_retracing=True")
         variables = [x for x in objects if isinstance(x, Variable)]
-        trace = self._traced(args, kwargs, variables, is_first)
+        trace = self.traced(
+            args, kwargs, variables, functools.partial(is_first, self._traces.by_key, key))
         if trace.graph.n_variables_made:  # how it goes with these, and whether it makes more
-            trace = self._traced(args, kwargs, variables, _no)
+            trace = self.traced(args, kwargs, variables, no)
         return trace
 
-    def _traced(
-        self, args: tuple, kwargs: dict, variables: list[Variable],
-        may_make_variables: Callable[[], bool],
-    ) -> ConcreteFunction:
+    cdef ConcreteFunction traced(
+        self, tuple args, dict kwargs, list variables, may_make_variables
+    ):
+        cdef ConcreteFunction trace
+        cdef list arguments = []
+        cdef NodeStore graph
         newest = newest_id()
         graph = FunctionGraph(self.name, current_graph())
         graph.may_make_variables = may_make_variables
-        arguments: list[int] = []
 
-        def symbolic(leaf: Any) -> Tensor:
-            if type(leaf) is Tensor and leaf.spec.known:
-                arguments.append(graph.n_symbols)
-                return graph.argument_like(leaf.spec)
+        def symbolic(leaf):
+            cdef Spec spec
+            arguments.append(graph.n_symbols)
+            if type(leaf) is Tensor:
+                spec = (<Tensor>leaf).held.spec
+                if spec.known:
+                    return graph.new_source(
+                        placeholder_op, {"shape": spec.shape, "dtype": spec.dtype}, spec)
             if not isinstance(leaf, (Tensor, Spec)):
                 leaf = plain_array(leaf)
             dtype = leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("=")
-            argument = graph.argument(leaf.shape, dtype)
-            arguments.append(graph.symbol_of(argument))
-            return argument
+            return graph.argument(leaf.shape, dtype)
 
         with unrecorded(), building_into(graph):
             args = with_tensors(args, symbolic)
             kwargs = with_tensors(kwargs, symbolic) if kwargs else {}
-            outputs = call_traced(graph, self.__wrapped__, args, kwargs)
+            outputs = call_traced(graph, self.f, args, kwargs)
             trace = ConcreteFunction(
-                self.name, graph, arguments, outputs, variables=variables, **self._gradients)
+                self.name, graph, arguments, outputs, self.grad_func, self.python_grad_func,
+                variables, self.checkpoints)
         # Tensors that were made meanwhile are nobody's.
         trace.uses_tensors = bool(trace.variable_places) or any([
             x.id <= newest or isinstance(x, Variable) for x in trace.captured_inputs])
-        graph.may_make_variables = _no  # not a closure, which knows this function
-        self._n_traces += 1
+        graph.may_make_variables = no  # it is not asked for any more
+        self.n_traces += 1
         return trace
 
 
-def _variables(objects: list, places: tuple[int, ...]) -> list[Variable]:
-    """Return some of the variables among objects."""
+cdef list variables_at(list objects, tuple places):
+    """Some of the variables among objects."""
     variables = [x for x in objects if isinstance(x, Variable)]
     return [variables[place] for place in places]
 
 
-def _places(signature: tuple | None) -> list[int]:
+cdef list places_of(tuple signature):
     """Return where tensors are, in the order that a trace takes them, when flattened.
 
     Flattening goes by the sorted keys of dicts, a trace by the order that these have.
     """
-    places: list[int] = []
+    cdef list places = []
     numbered = [np.intp(i) for i in range(len(nest.flatten(signature)))]
     if signature is not None:
         with_tensors(nest.pack_sequence_as(signature, numbered), lambda i: places.append(int(i)))
     return places
 
 
-def _no() -> bool:
+def no() -> bool:
+    """Refuse what is asked for."""
     return False
 
 
-def _takes_any_keywords(f: Callable) -> bool:
+def is_first(dict by_key, tuple key) -> bool:
+    """Tell whether there is no trace for the same objects."""
+    mine = list(filter(is_object, key))
+    return all(list(filter(is_object, other)) != mine for other in list(by_key))
+
+
+cdef bint takes_any_keywords(f) except -1:
     """Tell whether a function may see in which order keyword arguments are passed."""
     return type(f) is not types.FunctionType or bool(
         f.__code__.co_flags & inspect.CO_VARKEYWORDS)

@@ -1,0 +1,8 @@
+# Random numbers that Python draws while a function is traced.
+
+from cytape.ops.shared.reachable cimport Reachable
+
+cpdef call_traced(graph, f, args=*, kwargs=*)
+
+cdef class Draws(Reachable):
+    cdef int warn(self, str name, list moved, list being_traced) except -1

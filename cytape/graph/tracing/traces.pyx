@@ -1,0 +1,195 @@
+"""The traces of a function: those used last, as many as there is room for, by what they are for."""
+
+cimport cython
+
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple
+from weakref import ref
+
+__all__ = ["CacheInfo", "Traces"]
+
+cdef enum:
+    MOST_ALIASES = 64  # keys of one trace, of different extents that it serves
+
+
+class CacheInfo(NamedTuple):
+    """What a traced function keeps; `Function.cache_info` returns it.
+
+    Attributes
+    ----------
+    traces : int
+    plans : int
+        What traces and their derivatives were compiled to, one for every combination of shapes.
+    nbytes : int
+        Of constants, instructions and the memory that plans work in.
+    max_traces, max_bytes : int or None
+        Traces are given up, those used least recently first, when there are more. None: never.
+    """
+
+    traces: int
+    plans: int
+    nbytes: int
+    max_traces: int | None
+    max_bytes: int | None
+
+
+@cython.final
+cdef class Entry:
+    def __cinit__(self, tuple key, list references):
+        self.keys = [key]
+        self.references = references
+
+
+cdef class Traces:
+    """Traces by key, without those that are not used any more.
+
+    A trace goes when an object dies that its key knows by its id, and when there are too many.
+
+    Parameters
+    ----------
+    max_traces, max_bytes : int or None
+        How much is kept; None: all.
+
+    Attributes
+    ----------
+    by_key : dict of tuple to ConcreteFunction
+        Several keys may have the same trace.
+    """
+
+    def __init__(self, max_traces, max_bytes):
+        self.by_key = {}
+        self.entries = {}
+        self.reference = ref(self)
+        self.max_traces = max_traces
+        self.max_bytes = max_bytes
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    cdef int add(self, tuple key, ConcreteFunction trace, list objects) except -1:
+        """Keep a trace for as long as the objects live, in the place of what has the key."""
+        cdef list references = []
+        there = ref(trace)
+        self.remove(key)
+        if objects:
+            forget_it = partial(forget, self.reference, there)
+            references = [reference_to(x, forget_it) for x in objects]
+        self.entries[trace] = Entry(key, references)
+        self.by_key[key] = trace
+        if self.max_traces is not None:
+            while len(self.entries) > self.max_traces:
+                self.discard(self.oldest(trace))
+        if self.max_bytes is not None:
+            trace.report_plans(partial(make_room, self.reference, there))
+        return 0
+
+    cdef int add_alias(self, tuple key, ConcreteFunction trace, list objects) except -1:
+        """Find a trace under one more key, while the objects live that only this knows."""
+        cdef Entry entry = self.entries.get(trace)
+        if entry is None:  # it went in the meantime
+            return 0
+        self.remove(key)
+        entry.keys.append(key)
+        forget_it = partial(forget_key, self.reference, key)
+        entry.references += [reference_to(x, forget_it) for x in objects]
+        self.by_key[key] = trace
+        if len(entry.keys) > MOST_ALIASES:
+            self.by_key.pop(entry.keys.pop(1), None)  # the first is what it was traced for
+        return 0
+
+    cdef int discard(self, ConcreteFunction trace) except -1:
+        """Forget a trace."""
+        cdef Entry entry = self.entries.pop(trace, None)
+        if entry is not None:
+            for key in entry.keys:
+                self.by_key.pop(key, None)
+        return 0
+
+    def clear(self) -> None:
+        """Forget all traces."""
+        self.by_key.clear()
+        self.entries.clear()
+
+    def info(self) -> CacheInfo:
+        """Say how much there is."""
+        cdef ConcreteFunction trace
+        cdef list traces = list(self.entries)
+        return CacheInfo(
+            len(traces), sum([trace.n_plans for trace in traces]),
+            sum([trace.nbytes for trace in traces]), self.max_traces, self.max_bytes)
+
+    cdef int remove(self, tuple key) except -1:
+        cdef ConcreteFunction trace = self.by_key.pop(key, None)
+        cdef Entry entry = None if trace is None else self.entries.get(trace)
+        if entry is not None:
+            entry.keys = [other for other in entry.keys if other != key]
+            if not entry.keys:
+                self.discard(trace)
+        return 0
+
+    cdef int make_room(self, ConcreteFunction used) except -1:
+        """Give up what was used least recently if there is too much, after a new plan.
+
+        Other traces first; then plans of the one that is used, each part of which keeps its last.
+        """
+        cdef Entry entry = self.entries.get(used)
+        if entry is None:
+            return 0
+        entry.nbytes = used.size()  # the others make room for their plans themselves
+        while (excess := self.excess()) > 0 and len(self.entries) > 1:
+            self.discard(self.oldest(used))
+        if excess > 0:
+            plans = [(*plan, executable) for executable in used.executables()
+                     for plan in executable.plans_to_spare()]
+            for _, nbytes, specs, executable in sorted(plans, key=itemgetter(0)):
+                if excess <= 0:
+                    break
+                executable.drop(specs)
+                excess -= nbytes
+        return 0
+
+    cdef object excess(self):
+        cdef Entry entry
+        cdef Py_ssize_t nbytes = 0
+        for entry in list(self.entries.values()):
+            nbytes += entry.nbytes
+        return nbytes - self.max_bytes
+
+    cdef ConcreteFunction oldest(self, ConcreteFunction newest):
+        cdef ConcreteFunction trace, found = newest
+        for trace in list(self.entries):
+            if trace is not newest and (found is newest or trace.last_use < found.last_use):
+                found = trace
+        return found
+
+
+cdef object reference_to(x, forget_it):
+    """A weak reference to an object; itself where there is none, so that its id holds."""
+    try:
+        return ref(x, forget_it)
+    except TypeError:
+        return x
+
+
+def forget(traces, trace, _) -> None:
+    """Forget a trace, one of whose objects is dying."""
+    cdef Traces of_function = traces()
+    cdef ConcreteFunction dead = trace()
+    if of_function is not None and dead is not None:
+        of_function.discard(dead)
+
+
+def forget_key(traces, key, _) -> None:
+    """Forget one key of a trace, one of whose objects is dying."""
+    cdef Traces of_function = traces()
+    if of_function is not None:
+        of_function.remove(key)
+
+
+def make_room(traces, trace) -> None:
+    """Make room for a new plan of a trace."""
+    cdef Traces of_function = traces()
+    cdef ConcreteFunction used = trace()
+    if of_function is not None and used is not None:
+        of_function.make_room(used)
