@@ -5,10 +5,12 @@ cdef class Reachable:
     cdef readonly dict generators   # by id
     cdef readonly dict states       # of these when they were found, by id
     cdef readonly set seen          # ids of what has been looked at
-    cdef readonly set names         # of attributes and globals, in the functions
+    cdef set known_names            # of attributes and globals, in the functions
+    cdef list new_names             # tuples of those that are not among them yet
     cdef dict looked_up             # by the id of a class: those names that were looked up there
     cdef list values                # what has been looked at, then what is to be
     cpdef list moved(self)
+    cdef set all_names(self)
     cdef int look_at(self, value) except -1
     cdef int look_at_object(self, value) except -1
     cdef int look_at_classes(self, value, kind) except -1

@@ -46,7 +46,7 @@ cdef extern from *:
 
 cdef Py_ssize_t HEADER = object.__basicsize__
 cdef Py_ssize_t PYTHON_BYTES = random.Random.__base__.__basicsize__ - HEADER
-cdef dict names_of_codes = {}  # by id, with the code: hashes of codes are slow
+cdef dict names_of_codes = {}  # by address, with the code: hashes of codes are slow
 cdef object generator_type = np.random.Generator, legacy_type = np.random.RandomState
 cdef object python_type = random.Random
 cdef object module_type = ModuleType, function_type = FunctionType, method_type = MethodType
@@ -95,7 +95,7 @@ cdef class Reachable:
     def __init__(self, f, tuple arguments=()):
         self.functions = []
         self.generators = {id(numpy_global): numpy_global}
-        self.names = {"__call__"}
+        self.known_names, self.new_names = {"__call__"}, []
         self.looked_up = {}
         self.seen = set()
         self.values = list(arguments)
@@ -103,18 +103,28 @@ cdef class Reachable:
             self.add(f, arguments)
         else:
             self.values.append(f)
-        cdef Py_ssize_t i = 0
-        while i < len(self.values) and len(self.seen) < MOST_VALUES:
+        cdef Py_ssize_t i = 0, n_seen = 0
+        while i < len(self.values) and n_seen < MOST_VALUES:
             value = self.values[i]
             i += 1
             if is_plain(type(value)):
                 continue
-            place = PyLong_FromVoidPtr(<PyObject*>value)  # its id, which calls no function
-            if place not in self.seen:
-                self.seen.add(place)
+            self.seen.add(PyLong_FromVoidPtr(<PyObject*>value))  # its id, which calls no function
+            if len(self.seen) > n_seen:
+                n_seen += 1
                 self.look_at(value)
         self.values = None
         self.states = {place: state_of(x) for place, x in self.generators.items()}
+
+    @property
+    def names(self) -> set:
+        return self.all_names()
+
+    cdef set all_names(self):
+        if self.new_names:
+            self.known_names.update(*self.new_names)
+            self.new_names = []
+        return self.known_names
 
     cpdef list moved(self):
         """List the generators that have drawn since, by id."""
@@ -169,10 +179,10 @@ cdef class Reachable:
         return 0 if ours else self.look_at_classes(value, kind)
 
     cdef int look_at_classes(self, value, kind) except -1:
-        cdef set known = self.looked_up.setdefault(id(kind), set()), new
+        cdef set known = self.looked_up.setdefault(id(kind), set()), names = self.all_names(), new
         cdef dict attributes
-        while len(known) < len(self.names):  # methods that are found may name others
-            new = self.names - known
+        while len(known) < len(names):  # methods that are found may name others
+            new = names - known
             known |= new
             for cls in classes_of(kind):
                 if cls is object or is_made_by_cytape(cls):
@@ -190,6 +200,7 @@ cdef class Reachable:
                         self.add(x, (value,))
                     else:
                         self.values.append(x)
+            names = self.all_names()
         return 0
 
     cdef int add(self, function, tuple arguments) except -1:
@@ -212,7 +223,7 @@ cdef class Reachable:
             return 0
         cdef tuple names = names_in(<object>PyFunction_GetCode(function))
         cdef dict there, around = globals_of(function)
-        self.names.update(names)
+        self.new_names.append(names)
         for name in names:
             value = around.get(name, unset)
             if value is unset:
@@ -304,12 +315,13 @@ cdef inline bint is_plain(kind) noexcept:
 
 cdef tuple names_in(code):
     """The globals and attributes that a function and those that it makes name."""
-    known = names_of_codes.get(id(code))
+    address = PyLong_FromVoidPtr(<PyObject*>code)
+    cdef tuple known = names_of_codes.get(address)
     if known is None or known[0] is not code:
         if len(names_of_codes) >= MOST_CODES:
             names_of_codes.clear()
         names = tuple({name: None for inner in codes(code) for name in inner.co_names})
-        names_of_codes[id(code)] = known = code, names
+        names_of_codes[address] = known = code, names
     return known[1]
 
 
