@@ -245,6 +245,8 @@ cdef class ConcreteFunction:
             part.report_plans(report)
 
     cdef list traces(self):
+        if not self.derivatives:
+            return self.bodies
         return [*self.derivatives.values(), *self.bodies]
 
     cpdef list run(self, list inputs):

@@ -170,7 +170,9 @@ cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1:
         else:
             value = copy_of_array(np.asarray(x, dtype))
         # Shared by all, wherever it occurs first.
-        context = graph.context_of_numbers() if graph.differentiating else 0
+        context = graph.context
+        if context:
+            context = graph.context_of_numbers() if graph.differentiating else 0
         before, graph.context = graph.context, context
         try:
             graph.append(conform.constant_op, {"value": new_tensor(value)}, NULL, 0, 1)

@@ -219,10 +219,10 @@ cdef class Reachable:
                     self.values.append(cell.cell_contents)
                 except ValueError:  # nothing is in it yet
                     continue
-        if is_of_cytape(function):
-            return 0
-        cdef tuple names = names_in(<object>PyFunction_GetCode(function))
+        cdef tuple names = names_in(function)
         cdef dict there, around = globals_of(function)
+        if not names:
+            return 0
         self.new_names.append(names)
         for name in names:
             value = around.get(name, unset)
@@ -313,14 +313,16 @@ cdef inline bint is_plain(kind) noexcept:
             or kind is bytes or kind is code_type)
 
 
-cdef tuple names_in(code):
-    """The globals and attributes that a function and those that it makes name."""
+cdef tuple names_in(function):
+    """The globals and attributes that a function and those that it makes name: none if ours."""
+    code = <object>PyFunction_GetCode(function)
     address = PyLong_FromVoidPtr(<PyObject*>code)
     cdef tuple known = names_of_codes.get(address)
     if known is None or known[0] is not code:
         if len(names_of_codes) >= MOST_CODES:
             names_of_codes.clear()
-        names = tuple({name: None for inner in codes(code) for name in inner.co_names})
+        names = () if is_of_cytape(function) else tuple(
+            {name: None for inner in codes(code) for name in inner.co_names})
         names_of_codes[address] = known = code, names
     return known[1]
 
