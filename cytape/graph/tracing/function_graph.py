@@ -52,10 +52,12 @@ class FunctionGraph(Graph):
 
     @cached_property
     def assigned(self) -> dict[int, Variable]:
+        """The variables that the body changes, by id."""
         return {}
 
     @cached_property
     def starts(self) -> list[tuple[Tensor, int]]:
+        """What the variables of a loop start with, and the symbols of these."""
         return []
 
     @cached_property

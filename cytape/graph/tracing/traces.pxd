@@ -19,4 +19,4 @@ cdef class Traces:
     cdef int remove(self, tuple key) except -1
     cdef int make_room(self, ConcreteFunction used) except -1
     cdef object excess(self)     # of bytes over max_bytes
-    cdef ConcreteFunction oldest(self, ConcreteFunction newest)  # other one, itself if there is none
+    cdef ConcreteFunction oldest(self, ConcreteFunction newest)  # of the others, if there are any
