@@ -219,7 +219,7 @@ cdef class Function:
         """Return how often the Python function has been called to be traced."""
         return self.n_traces
 
-    def cache_info(self) -> CacheInfo:
+    def cache_info(self):
         """Return how many traces and plans are kept, how large they are, and how many may be.
 
         Returns
