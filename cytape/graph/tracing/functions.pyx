@@ -152,7 +152,8 @@ cdef class Function:
                 raise TypeError(
                     f"checkpoints of a function must be parts of names, got {checkpoints!r}")
             checkpoints = list(checkpoints)
-        elif checkpoints is not None and not isinstance(checkpoints, (str, Policy)):
+        elif checkpoints is not None and not isinstance(
+                checkpoints, (str, Policy, Automatic)):
             raise TypeError(
                 "checkpoints must be a string or a list of strings, got "
                 f"{type(checkpoints).__name__}: {checkpoints!r}")

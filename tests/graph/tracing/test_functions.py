@@ -1,5 +1,6 @@
 """cytape.function: tracing, signatures, what a trace may use, and its derivatives."""
 
+import copy
 import gc
 import threading
 import warnings
@@ -664,3 +665,24 @@ def test_nothing_is_left_of_a_function_that_was_differentiated():
     trace = reference()
     gc.collect()
     assert trace() is None
+
+
+def test_a_copied_object_has_a_function_of_its_own():
+    class Model:
+        def __init__(self, checkpoints):
+            self.factor = 2.0
+            self.step = cytape.function(lambda x: x * self.factor)
+            self.bound = cytape.function(self.times, checkpoints=checkpoints)
+
+        def times(self, x):
+            return x * self.factor
+
+    for checkpoints in None, "auto":
+        model = Model(checkpoints)
+        assert model.bound(1.5) == 3.0
+        other = copy.deepcopy(model)
+        other.factor = 4.0
+        assert other.bound(1.5) == 6.0
+        assert other.bound.__name__ == "times"
+        assert model.bound.experimental_get_tracing_count() == 1
+        assert model.step(1.5) == other.step(1.5) == 3.0  # a lambda is shared
