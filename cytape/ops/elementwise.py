@@ -163,11 +163,17 @@ def _divisor(x):
 hypot = elementwise(
     "Hypot", np.hypot, lambda z, x, y: x / _divisor(z), lambda z, x, y: y / _divisor(z)
 )
-# Divided twice by the radius: its square may overflow.
+
+def _over_square(a, y, x):
+    """Return a / (x**2 + y**2), none of whose factors overflows; 0 at the origin."""
+    x, y = absolute(x), absolute(y)
+    larger = _divisor(maximum(x, y))
+    return a / larger / larger / (1 + square(minimum(x, y) / larger))
+
+
 arctan2 = atan2 = elementwise(
     "Arctan2", np.arctan2,
-    lambda z, y, x: x / _divisor(hypot(x, y)) / _divisor(hypot(x, y)),
-    lambda z, y, x: -y / _divisor(hypot(x, y)) / _divisor(hypot(x, y)),
+    lambda z, y, x: _over_square(x, y, x), lambda z, y, x: _over_square(-y, y, x),
 )  # fmt: skip
 
 

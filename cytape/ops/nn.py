@@ -36,19 +36,30 @@ __all__ = [
 ]
 
 
+_SINGLE_AND_DOUBLE = (np.float32, np.float64)
+
 # -- activations ---------------------------------------------------------------------------------
 
 
+def _falling(x):
+    """Return exp(-abs(x)), which neither overflows nor is more than 1."""
+    falling = np.abs(x) if getattr(x, "dtype", None) in _SINGLE_AND_DOUBLE else np.fabs(x)
+    out = falling if isinstance(falling, np.ndarray) else None
+    return np.exp(np.negative(falling, out), out)
+
+
 def _softplus(x):
-    return np.logaddexp(x, 0)
+    return np.maximum(x, 0) + np.log1p(_falling(x))
+
+
+def _sigmoid(x):
+    falling = _falling(x)
+    return np.where(np.less(x, 0), falling, 1) / (1 + falling)
 
 
 relu = elementwise("Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0)
 softplus = elementwise("Softplus", _softplus, lambda y, x: sigmoid(x))
-# Not 1 / (1 + exp(-x)), which overflows for very negative x.
-sigmoid = elementwise(
-    "Sigmoid", lambda x: np.exp(-_softplus(np.negative(x))), lambda y, x: y * (1 - y)
-)
+sigmoid = elementwise("Sigmoid", _sigmoid, lambda y, x: y * (1 - y))
 
 
 # -- softmax -------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Products, and the cumulative sum and product.
 
-`prod` and `cumprod` never divide by an element, so zeros among them are no special case, whatever
-the order of the derivative. An element that stands still adds nothing to a tangent, even if the
+`prod` and `cumprod` divide by elements only where numbers show that no product is zero, infinite or
+subnormal, and nobody records it: zeros are no special case, whatever the order of the derivative. An element that stands still adds nothing to a tangent, even if the
 product of the others is infinite; nor does a gradient of zero.
 """
 
@@ -34,6 +34,15 @@ def _conj(x):
     return conj(x) if x.dtype.kind == "c" else x
 
 
+def _are_normal(*arrays):
+    """Whether all are arrays of one dtype of normal numbers: not zero, infinite, NaN or subnormal."""
+    if any(type(x) is not np.ndarray or x.dtype != arrays[0].dtype for x in arrays):
+        return False  # somebody records, or the precision is not the same
+    sizes = [np.abs(x) for x in arrays]
+    tiny, largest = (getattr(np.finfo(arrays[0].dtype), name) for name in ("tiny", "max"))
+    return all(x.size and x.min() >= tiny and x.max() <= largest for x in sizes)
+
+
 # -- product ---------------------------------------------------------------------------------------
 
 
@@ -56,11 +65,14 @@ def _products_of_others(row):
 def _prod_partials(op):
     """Return the partial derivative of a product in each element of the input."""
     shape, reduced = op.input_specs[0].shape, reduced_axes(op)
-    kept = tuple(i for i in range(len(shape)) if i not in reduced)
-    order = kept + reduced
-    rows = transpose(operand(op), order)
+    x, product = operand(op), kept(op, op.outputs[0])
+    if _are_normal(product, x):
+        return product / x
+    others = tuple(i for i in range(len(shape)) if i not in reduced)
+    order = others + reduced
+    rows = transpose(x, order)
     size = math.prod(shape[i] for i in reduced)
-    partials = _products_of_others(reshape(rows, (*[shape[i] for i in kept], size)))
+    partials = _products_of_others(reshape(rows, (*[shape[i] for i in others], size)))
     return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
 
 
@@ -82,6 +94,7 @@ prod_op = general(
     forward=np.prod,
     vjp=_prod_vjp,
     jvp=_prod_jvp,
+    saved_outputs=(0,),
     batched=_prod_jvp,
     shape_rule=shape_rules.reduction(np.prod),
 )
@@ -141,9 +154,14 @@ def _cumprod_vjp(op, g):
     axis = op.attrs["axis"]
     if not op.input_specs[0].known:
         return NotImplemented
+    x, products = operand(op), op.outputs[0]
+    if _are_normal(products, x):
+        terms = g * _conj(products)
+        if _are_normal(g, terms):
+            return np.flip(np.cumsum(np.flip(terms, axis), axis), axis) / _conj(x)
     g = moveaxis(g, axis, -1)
     still = g == 0
-    for shift, row in reversed(_doubling_steps(moveaxis(_conj(operand(op)), axis, -1))):
+    for shift, row in reversed(_doubling_steps(moveaxis(_conj(x), axis, -1))):
         first, rest, at_rest = g[..., :shift], g[..., shift:], still[..., shift:]
         to_later = concatenate([first, _times(rest, row[..., :-shift], at_rest)], axis=-1)
         to_earlier = concatenate(
@@ -176,6 +194,7 @@ cumprod_op = general(
     forward=np.cumprod,
     vjp=_cumprod_vjp,
     jvp=_cumprod_jvp,
+    saved_outputs=(0,),
     shape_rule=shape_rules.accumulation(np.cumprod),
 )
 

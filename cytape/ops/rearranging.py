@@ -163,8 +163,12 @@ def _repeated(results, operands, *, repeats, axis):
     axis = normalize_axis_index(axis, x.ndim)
     if whole.size:
         n = whole.shape[axis] // x.shape[axis]
-        yield (whole.reshape(*x.shape[: axis + 1], n, *x.shape[axis + 1 :]),
-               np.expand_dims(x, axis + 1))
+        copies = whole.reshape(*x.shape[: axis + 1], n, *x.shape[axis + 1 :])
+        if n > 8:
+            yield copies, np.expand_dims(x, axis + 1)
+            return
+        for i in range(n):  # long loops, rather than many of a few steps
+            yield copies[(slice(None),) * (axis + 1) + (i,)], x
 
 
 tile_op = structural("Tile", np.tile, _tiled, shape_rule=shape_rules.tile)

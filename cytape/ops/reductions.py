@@ -247,6 +247,19 @@ def _shares(op):
     return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
 
 
+def _extremum_vjp(op, g):
+    x, g = op.inputs[0], kept(op, g)
+    if isinstance(x, np.ndarray) and isinstance(g, np.ndarray) and x.ndim:
+        chosen = x == kept(op, op.outputs[0])
+        places = chosen.nonzero()
+        n = np.count_nonzero(chosen, op.attrs["axis"], keepdims=True)
+        if places[0].size <= x.size / 8 and np.all(n):  # few of them, and no NaN
+            total = np.zeros(x.shape, g.dtype)
+            total[places] = np.broadcast_to(g / n, x.shape)[places]
+            return total
+    return g * _shares(op)
+
+
 def _extremum_jvp(op, t):
     return summed(op, t * _shares(op))
 
@@ -255,7 +268,7 @@ def _extremum(name, forward):
     return general(
         name,
         forward=forward,
-        vjp=lambda op, g: kept(op, g) * _shares(op),
+        vjp=_extremum_vjp,
         jvp=_extremum_jvp,
         saved_outputs=(0,),
         batched=_extremum_jvp,

@@ -300,3 +300,28 @@ def test_the_sign_of_complex_numbers_of_any_magnitude_has_its_derivative(dtype, 
 @pytest.mark.parametrize("x", [[nan, 1.0], [nan, inf]])
 def test_logsumexp_of_nan_is_nan(x):
     assert np.isnan(cytape.grad(lambda x: cytape.nn.logsumexp(x))(np.array(x))).any()
+
+
+@pytest.mark.parametrize(("y", "x", "slopes"), [
+    (1.0, inf, (nan, -0.0)), (inf, 1.0, (0.0, nan)), (3e200, 4e200, (1.6e-201, -1.2e-201)),
+    (3e-200, 4e-200, (1.6e199, -1.2e199)), (0.0, -2.0, (-0.5, 0.0)), (5.0, 0.0, (0.0, -0.2)),
+])  # fmt: skip
+def test_arctan2_far_from_one(y, x, slopes):
+    with np.errstate(all="ignore"):
+        found = cytape.grad(lambda y, x: cnp.arctan2(y, x), argnums=(0, 1))(y, x)
+    np.testing.assert_allclose(found, slopes, 1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int64", "bool"])
+def test_sigmoid_and_softplus_far_from_zero(dtype):
+    x = np.array([-600, -40, -1, 0, 1, 40, 600]).astype(dtype)
+    exact = x.astype(np.longdouble)
+    rtol = 4 * np.finfo(cytape.nn.sigmoid(x).dtype).eps
+    with np.errstate(under="ignore"):
+        np.testing.assert_allclose(
+            cytape.nn.sigmoid(x).astype(float), (1 / (1 + np.exp(-exact))).astype(float), rtol, 1e-7)
+        np.testing.assert_allclose(
+            cytape.nn.softplus(x).astype(float), np.logaddexp(exact, 0).astype(float), rtol, 1e-7)
+    for function, limits in (cytape.nn.sigmoid, (0, 1)), (cytape.nn.softplus, (0, inf)):
+        np.testing.assert_array_equal(function(np.array([-inf, inf])), limits)
+        assert np.isnan(function(np.array([nan]))).all()

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as ops
+from cytape.ops import products
 from cytape.testing import check_grads
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
@@ -265,3 +266,38 @@ def test_a_number_has_an_axis_0_as_in_numpy(name):
         same_error(getattr(ops, name), getattr(np, name), np.array(2.0), axis=0)
     else:
         assert gradient(lambda t: getattr(ops, name)(t, axis=0), 2.0) == 1
+
+
+@pytest.mark.parametrize("function", [ops.max, ops.min])
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_few_extrema_of_many_elements_share_the_gradient(function, axis):
+    x = np.random.default_rng(0).permutation(200).reshape(10, 20) * 1.0
+    x[:, 3] = x[:, 7]  # ties in every row
+    x[[2, 5], 9] = 1000 if function is ops.max else -1000
+    where = x == function(x, axis=axis, keepdims=True)
+    share = where / where.sum(axis, keepdims=True)
+    np.testing.assert_array_equal(gradient(lambda t: function(t, axis=axis), x), share)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_nan_among_many_elements_passes_through_max():
+    x = np.arange(100.0)
+    x[50] = np.nan
+    assert np.isnan(gradient(ops.max, x)).all()
+
+
+@pytest.mark.parametrize("x", [
+    [1e-200, 1e-200, 1e300, 2.0], [1e200, 1e200, 0.5, 1e-300], [1e-310, 2.0, 1e3],
+    [1e-160, 1e-160, 3.0], [2.0, 0.0, 3.0], [2.0, -3.0, 5.0],
+])  # fmt: skip
+@pytest.mark.parametrize("function", [ops.prod, ops.cumprod])
+@pytest.mark.parametrize("weight", [1.0, 1e-300, 0.0])
+def test_products_are_divided_by_an_element_only_where_that_is_exact(
+        function, x, weight, monkeypatch):
+    def slopes():
+        with np.errstate(all="ignore"):
+            return gradient(lambda t: ops.sum(function(t) * weight), x)
+
+    found = slopes()
+    monkeypatch.setattr(products, "_are_normal", lambda *arrays: False)
+    np.testing.assert_allclose(found, slopes(), 1e-14, 0)

@@ -45,6 +45,19 @@ def _line(arr, axis, name):
     return arr, axis, n
 
 
+def _place(obj, n):
+    """Return which of n places a single number means, or None where `obj` means something else."""
+    obj = np.asarray(obj)
+    if obj.ndim or obj.dtype.kind not in "iu" or not -n <= obj < n:
+        return None
+    return int(obj) % n
+
+
+def _cut(arr, axis, stop, start):
+    """Return what is before one place of an axis, and what begins at another."""
+    return [getitem(arr, _index_along(axis, part)) for part in (slice(stop), slice(start, None))]
+
+
 def delete(arr, obj, axis=None):
     """Leave out slices along an axis, as `numpy.delete`.
 
@@ -58,6 +71,9 @@ def delete(arr, obj, axis=None):
     if not is_tensor(arr):
         return np.delete(arr, obj, axis)
     arr, axis, n = _line(arr, axis, "delete")
+    place = _place(obj, n)
+    if place is not None:
+        return concatenate(_cut(arr, axis, place, place + 1), axis)
     left = np.zeros(n, bool)
     left[np.delete(np.arange(n), obj)] = True
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False))
@@ -85,15 +101,19 @@ def insert(arr, obj, values, axis=None):
     values = convert_to_tensor(values).astype(arr.dtype)
     if ndim(values) < ndim(arr):
         values = expand_dims(values, tuple(range(ndim(arr) - ndim(values))))
-    count = len(np.insert(np.arange(n), obj, -1)) - n
+    place = _place(obj, n)
+    count = 1 if place is not None else len(np.insert(np.arange(n), obj, -1)) - n
     if count == 1:  # NumPy puts in all values there, however many
         if not isinstance(obj, slice) and np.ndim(obj) == 0:
             values = moveaxis(values, 0, axis)
         values, _, count = _line(values, axis, "insert")
+    values = broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1 :]))
+    if place is not None:
+        before, after = _cut(arr, axis, place, place)
+        return concatenate((before, values, after), axis)
     # Values go where NumPy puts them: in the order of obj, which need not be sorted.
     order = np.insert(np.arange(n), obj, np.arange(n, n + count))
-    lengths = (*arr.shape[:axis], count, *arr.shape[axis + 1 :])
-    whole = concatenate((arr, broadcast_to(values, lengths)), axis)
+    whole = concatenate((arr, values), axis)
     return _in_order(whole, axis, order)
 
 
