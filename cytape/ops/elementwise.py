@@ -165,10 +165,10 @@ hypot = elementwise(
 )
 
 def _over_square(a, y, x):
-    """Return a / (x**2 + y**2), none of whose factors overflows; 0 at the origin."""
-    x, y = absolute(x), absolute(y)
-    larger = _divisor(maximum(x, y))
-    return a / larger / larger / (1 + square(minimum(x, y) / larger))
+    """Return a / (x**2 + y**2), which overflows only where the result does; 0 at the origin."""
+    x_is_larger = (x > y) == (x > -y)
+    larger, smaller = _divisor(where(x_is_larger, x, y)), where(x_is_larger, y, x)
+    return a / larger / (larger + smaller * (smaller / larger))
 
 
 arctan2 = atan2 = elementwise(

@@ -36,14 +36,13 @@ __all__ = [
 ]
 
 
-_SINGLE_AND_DOUBLE = (np.float32, np.float64)
-
 # -- activations ---------------------------------------------------------------------------------
 
 
 def _falling(x):
     """Return exp(-abs(x)), which neither overflows nor is more than 1."""
-    falling = np.abs(x) if getattr(x, "dtype", None) in _SINGLE_AND_DOUBLE else np.fabs(x)
+    of_reals = not isinstance(x, np.ndarray | np.generic) or x.dtype.kind == "f"
+    falling = np.abs(x) if of_reals else np.fabs(x)  # of integers a float, and slow
     out = falling if isinstance(falling, np.ndarray) else None
     return np.exp(np.negative(falling, out), out)
 

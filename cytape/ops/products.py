@@ -1,8 +1,9 @@
 """Products, and the cumulative sum and product.
 
-`prod` and `cumprod` divide by elements only where numbers show that no product is zero, infinite or
-subnormal, and nobody records it: zeros are no special case, whatever the order of the derivative. An element that stands still adds nothing to a tangent, even if the
-product of the others is infinite; nor does a gradient of zero.
+`prod` and `cumprod` divide by elements only where nobody records that, and no product is zero,
+infinite or subnormal. Else they do not, so zeros are no special case, whatever the order of the
+derivative. An element that stands still adds nothing to a tangent, even if the product of the
+others is infinite; nor does a gradient of zero.
 """
 
 import math
@@ -35,7 +36,7 @@ def _conj(x):
 
 
 def _are_normal(*arrays):
-    """Whether all are arrays of one dtype of normal numbers: not zero, infinite, NaN or subnormal."""
+    """Whether all are arrays of one dtype, and nothing is zero, subnormal, infinite or NaN."""
     if any(type(x) is not np.ndarray or x.dtype != arrays[0].dtype for x in arrays):
         return False  # somebody records, or the precision is not the same
     sizes = [np.abs(x) for x in arrays]

@@ -252,7 +252,8 @@ def _extremum_vjp(op, g):
     if isinstance(x, np.ndarray) and isinstance(g, np.ndarray) and x.ndim:
         chosen = x == kept(op, op.outputs[0])
         places = chosen.nonzero()
-        n = np.count_nonzero(chosen, op.attrs["axis"], keepdims=True)
+        axis = op.attrs["axis"]
+        n = places[0].size if axis is None else np.count_nonzero(chosen, axis, keepdims=True)
         if places[0].size <= x.size / 8 and np.all(n):  # few of them, and no NaN
             total = np.zeros(x.shape, g.dtype)
             total[places] = np.broadcast_to(g / n, x.shape)[places]

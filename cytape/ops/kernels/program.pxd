@@ -13,7 +13,7 @@ from .loops cimport Loop, loop_t
 from .walk cimport Walk
 
 cdef enum:
-    MAX_REGISTERS = 48
+    MAX_REGISTERS = 56
     GRADIENT = 0      # register of the output's gradient
     OUTPUT = 1        # of the op's output
     FIRST_INPUT = 2   # of its inputs

@@ -36,6 +36,8 @@ from cytape.tensor.spec import symbolic_spec
 __all__ = ["cholesky", "qr"]
 
 
+BLOCK = 64  # rows of a matrix that are eliminated together
+
 # -- Cholesky --------------------------------------------------------------------------------------
 
 
@@ -44,13 +46,39 @@ def _lower(op):
     return adjoint(factor) if op.attrs["upper"] else factor
 
 
+def _gradient_of_block(lower, g):
+    lower_h = adjoint(lower)
+    inner = hermitian_part(lower_half(matmul(lower_h, g)))
+    return adjoint(solve_op(lower_h, adjoint(solve_op(lower_h, inner))))
+
+
+def _by_blocks(lower, g):
+    """Compute the same from the last block of columns to the first, nearly all of it by products.
+
+    Murray, "Differentiation of the Cholesky decomposition" (2016): a tenth of the arithmetic.
+    """
+    g = np.tril(g)  # becomes the gradient in the lower triangle, for both triangles
+    for stop in range(lower.shape[-1], 0, -BLOCK):
+        start = max(stop - BLOCK, 0)
+        block = (..., slice(start, stop), slice(start, stop))
+        left, below = (..., slice(start, stop), slice(start)), (..., slice(stop, None), block[2])
+        corner = (..., slice(stop, None), slice(start))
+        g[below] = _solve_from_right(g[below], lower[block])
+        g[corner] -= g[below] @ lower[left]
+        g[block] -= np.tril(adjoint(g[below]) @ lower[below])
+        g[block] = _gradient_of_block(lower[block], g[block])
+        g[left] -= adjoint(g[below]) @ lower[corner] + 2 * g[block] @ lower[left]
+        g[block] = np.tril(g[block]) + np.tril(g[block], -1)
+    return hermitian_part(g)
+
+
 def _cholesky_vjp(op, g):
     lower = _lower(op)
     if op.attrs["upper"]:
         g = adjoint(g)
-    lower_h = adjoint(lower)
-    inner = hermitian_part(lower_half(matmul(lower_h, g)))
-    return adjoint(solve_op(lower_h, adjoint(solve_op(lower_h, inner))))
+    if isinstance(lower, np.ndarray) and isinstance(g, np.ndarray) and lower.shape[-1] > BLOCK:
+        return _by_blocks(lower, g)
+    return _gradient_of_block(lower, g)
 
 
 def _cholesky_jvp(op, t):

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import DetachedError
+from cytape.ops.submodules import factorizations
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.submodules.numpys import refuses_alike
@@ -87,3 +88,24 @@ def test_what_does_not_depend_on_a_factor_is_nothing():
 def test_results_keep_numpys_names():
     assert type(np.linalg.qr(cytape.constant(A))) is type(np.linalg.qr(A))
     assert cytape.function(np.linalg.qr)(A).R.shape == (2, 2)
+
+
+@each("upper", [False, True])
+@each("shape", [(65, 65), (130, 130), (2, 70, 70)])
+@each("dtype", [float, complex])
+def test_gradient_of_cholesky_by_blocks(upper, shape, dtype, monkeypatch):
+    rng = np.random.default_rng(0)
+    a, weights = rng.normal(size=(2, *shape))
+    if dtype is complex:
+        a, weights = a + 1j * a[..., ::-1], weights * (1 + 2j)
+    a = a @ a.conj().swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1])
+
+    def loss(x):
+        return np.sum(np.real(np.linalg.cholesky(x, upper=upper) * weights))
+
+    by_blocks = cytape.grad(loss)(a)
+    with monkeypatch.context() as patch:
+        patch.setattr(factorizations, "BLOCK", 1000)
+        at_once = cytape.grad(loss)(a)
+    np.testing.assert_allclose(by_blocks, at_once, 1e-12, 1e-14)
+    assert not np.array_equal(by_blocks, at_once)
