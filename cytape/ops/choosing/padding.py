@@ -63,7 +63,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
             "pad: a function as the mode fills an array in place, which a tensor does not allow. "
             "Make the parts, and join them with cytape.numpy.concatenate")
     array = convert_to_tensor(array)
-    widths = _pad_widths(pad_width, array.ndim)
+    widths = _pad_widths(pad_width, ndim(array))
     _check(array, widths, mode, kwargs)
     if ndim(array) == 0:
         return array
