@@ -7,6 +7,7 @@ others is infinite; nor does a gradient of zero.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
@@ -113,8 +114,8 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
         only_numpy("prod", [a, initial, where], out=out)
         return from_start(
-            lambda a: prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims), multiply, 1, a,
-            initial, where)
+            partial(prod_op, axis=axis, dtype=dtype, keepdims=keepdims), multiply, 1, a, initial,
+            where)
     options = only_numpy("prod", [a], out=out, initial=initial, where=where)
     return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 

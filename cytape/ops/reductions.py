@@ -13,6 +13,7 @@ Half precision is widened to single precision where elements are counted or many
 """
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -211,9 +212,9 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, wh
         return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
     if is_tensor([a, initial, where]):
         only_numpy("sum", [a, initial, where], out=out)
+        # A lambda would make cells of the arguments, in each call of this function.
         return from_start(
-            lambda a: sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims), add, 0, a, initial,
-            where)
+            partial(sum_op, axis=axis, dtype=dtype, keepdims=keepdims), add, 0, a, initial, where)
     options = only_numpy("sum", [], out=out, initial=initial, where=where)
     return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 
