@@ -71,13 +71,14 @@ class Tree:
         """Have the fault in the tree, compiled, for the length of a block."""
         path = self.root / mutant.file
         # What it is translated to, what that is compiled to, and the copy beside the source.
-        made = mutant.file.with_suffix("")
+        # Any module may hold what a .pxd file says.
+        made = "**/*" if path.suffix == ".pxd" else mutant.file.with_suffix("")
         patterns = f"build/c/{made}.c", f"build/lib*/{made}.*", f"{made}.*.so"
         touched = [path, *[p for pattern in patterns for p in self.root.glob(pattern)]]
         before = [(p, p.read_bytes(), p.stat()) for p in touched]
         path.write_text(mutant.apply(path.read_text()))
         try:
-            if path.suffix == ".pyx":
+            if path.suffix in {".pyx", ".pxd"}:
                 self.build()
             self.must_run("-c", IMPORT_ALL)
             yield
