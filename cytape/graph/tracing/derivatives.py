@@ -92,7 +92,7 @@ class DerivativeTraces:
     saved : sequence of int
         The symbols of intermediates that are outputs, too, and so have derivatives.
     new_body : callable
-        Makes the graph of a derivative of a name.
+        Makes the graph of a derivative of a name; an attribute, too.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class DerivativeTraces:
     ) -> None:
         self.function = function
         self._new_trace = new_trace
-        self._new_body = new_body
+        self.new_body = new_body
         self.targets = [*function.output_symbols, *saved]
         # By the outputs that a gradient has reached and the inputs that need one, and by the
         # inputs that have a tangent.
@@ -150,7 +150,7 @@ class DerivativeTraces:
         nobody needs may follow from a derivative that is not known, or not finite.
         """
         graph = self.function.graph
-        body = self._new_body(f"{self.function.name}_grad")
+        body = self.new_body(f"{self.function.name}_grad")
         targets = list(itertools.compress(self.targets, reached))
         sources = list(itertools.compress(self.function.input_symbols, needed))
         with building_into(body):
@@ -164,7 +164,7 @@ class DerivativeTraces:
         Zero times what is not finite is NaN: where the exponent of a negative number stands still.
         """
         graph, inputs = self.function.graph, self.function.input_symbols
-        body = self._new_body(f"{self.function.name}_jvp")
+        body = self.new_body(f"{self.function.name}_jvp")
         with building_into(body):
             tangents = self._seeds(body, inputs, moving)
             results = symbolic_tangents(graph, inputs, tangents, self.targets)
@@ -231,7 +231,11 @@ class Derivatives:
             partial(DerivativeGraph, outer_graph=graph) if checkpoints is None
             else kept_of(function, checkpoints, True).new_body)
         known = dict.fromkeys([*function.input_symbols, *function.output_symbols])
-        saved: list[int] = []
+        # What stands still has zeros of its shape, which may follow from what is drawn only once.
+        saved = kept_of(function, frozenset(), True).passed() if graph.stateful and not all(
+            graph.spec_of(symbol).known for symbol in range(graph.n_symbols)) else []
+        saved = [symbol for symbol in saved if symbol not in known]
+        known.update(dict.fromkeys(saved))
         while True:
             self._traces = traces = DerivativeTraces(
                 function, new_trace, saved if order == HIGHER_ORDER else (), new_body)
@@ -252,6 +256,8 @@ class Derivatives:
             if not new or order != HIGHER_ORDER:
                 break
         self.saved = saved
+        # Traces of some outputs or inputs may read more, for the shape of what stands still.
+        traces.new_body = lambda name: kept_of(function, frozenset(saved), True).new_body(name)
         # Positions among inputs, outputs and saved intermediates, where a symbol has several the
         # last but for inputs: an input that is returned is the caller's tensor.
         places = [*function.input_symbols, *function.output_symbols, *saved]

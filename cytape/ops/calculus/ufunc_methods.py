@@ -141,8 +141,6 @@ def _slopes(op):
 
 
 def _fold_vjp(op, g):
-    if not op.input_specs[0].known:
-        return NotImplemented
     a, b = _slopes(op)
     total = _backwards(a, moveaxis(g, op.attrs["axis"], -1))
     dx = moveaxis(total * (conj(b) if b.dtype.kind == "c" else b), -1, op.attrs["axis"])
@@ -150,8 +148,6 @@ def _fold_vjp(op, g):
 
 
 def _fold_jvp(op, t, *_):
-    if not op.input_specs[0].known:
-        return NotImplemented
     a, b = _slopes(op)
     return moveaxis(recurrence_op(a, b * moveaxis(t, op.attrs["axis"], -1)), -1, op.attrs["axis"])
 

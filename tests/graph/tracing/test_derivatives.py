@@ -173,6 +173,39 @@ def test_outputs_that_no_gradient_reaches_have_none(n_others):
     assert (square, grad) == (0.0, 0.0)
 
 
+def some_of_both(a, b):
+    return cnp.concatenate([a[a > 0.3], b[b > 0.3]])
+
+
+@pytest.mark.parametrize("f", [
+    some_of_both,
+    cytape.recompute_grad(some_of_both),
+    lambda a, b: some_of_both(a, cnp.random.normal(b, 0.1)),
+    lambda a, b: some_of_both(a, b + cnp.random.normal(9.0, 0.1, (4,))),
+    lambda a, b: cnp.concatenate(cnp.modf(a[a > 0.3]) + cnp.modf(b[b > 0.3])),
+])  # fmt: skip
+@pytest.mark.parametrize("checkpoints", [None, "auto"])
+def test_zeros_for_what_stands_still_are_shaped_as_a_run_tells(f, checkpoints):
+    f = cytape.function(f, checkpoints=checkpoints)
+    a, b = map(cytape.constant, ([0.1, 0.5, 0.75, 2.0], [7.0, 8.0, 9.0, 10.0]))
+    moving = [0.0, 1.0, 1.0, 1.0]
+    for _ in range(2):
+        y, t = cytape.jvp(lambda a: f(a, b), (a,), (a,))
+        assert y.shape == t.shape
+        assert sorted(set(t.numpy())) == [0.0, 0.5, 0.75, 2.0]
+        np.testing.assert_allclose(cytape.grad(lambda a: np.sum(f(a, b)))(a), moving)
+        np.testing.assert_allclose(cytape.grad(cytape.grad(lambda s: np.sum(
+            f(a * s * s, b))))(1.0), 2 * 3.25)
+        *_, t = cytape.jvp(lambda b: f(a, b), (b,), (b,))
+        assert sorted(set(t.numpy())) == [0.0, 7.0, 8.0, 9.0, 10.0]
+
+
+def test_outputs_that_no_gradient_reaches_are_shaped_as_a_run_tells():
+    f = cytape.function(lambda a: cnp.modf(a[a > 0.3]))
+    a = cytape.constant([0.1, 0.5, 0.75, 2.25])
+    np.testing.assert_allclose(cytape.grad(lambda a: np.sum(f(a)[0] ** 2))(a), [0, 1, 1.5, 0.5])
+    np.testing.assert_allclose(cytape.grad(lambda a: np.sum(f(a)[1] ** 2))(a), np.zeros(4))
+
 
 def test_only_the_modes_that_may_be_asked_for_are_prepared():
     f = cytape.function(lambda x: cnp.sin(x) ** 3)
