@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from operator import index
 from os import PathLike
 from pathlib import Path
@@ -170,9 +171,11 @@ class _Scan:
         self.start = kept(state)
         with stop_recording():
             fresh = with_tensors(state, list(map(identity_op, arguments)))
+        from cytape.ops.shared.bindings import Bindings
         from cytape.ops.shared.repeated_draws import Streams  # numpy.random is slow to import
 
         self.streams = Streams(self.step, (state,))
+        self.bindings = Bindings(self.step)
         first_run = FirstRun(self.sweep, (fresh, self.n - 1), {})
         self.first_run = first_run
         assigned = first_run.assigned_since()
@@ -203,7 +206,7 @@ class _Scan:
         arguments = list(filter(is_tensor, nest.flatten(self.start)))
         if followed([*arguments, *self.elsewhere, *gradients]):
             return self.recorded_backward(arguments, gradients)
-        with stop_recording(), self.first_run.again():
+        with stop_recording(), self.again():
             snapshots = vars(self).pop("snapshots", None)  # at once: other threads may ask, too
             if snapshots is None:
                 _, snapshots = self.sweep(lent(self.start), self.stored[-1])
@@ -226,6 +229,13 @@ class _Scan:
                         if term is not None:
                             total[k] = term if total[k] is None else total[k] + term
             return of_state + total
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Have steps find for a block what they found the first time."""
+        with self.first_run.again():
+            self.step = self.bindings.function()
+            yield
 
     def actions(self) -> Iterator[Action]:
         """Return what the schedule says to do once the last step has been reversed."""
@@ -259,7 +269,7 @@ class _Scan:
         moving = [source for source in sources if source.spec.trainable]
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(moving)
-            outputs = self.all_steps(recompute_grad(self.step), fresh)
+            outputs = self.all_steps(recompute_grad, fresh)
         found = iter(tape.gradient(outputs, moving, list(gradients)))
         return [next(found) if source.spec.trainable else None for source in sources]
 
@@ -271,13 +281,13 @@ class _Scan:
                  for source, tangent in zip(fresh + self.elsewhere, tangents, strict=True)
                  if tangent is not None]
         with ForwardAccumulator([x for x, _ in pairs], [t for _, t in pairs]) as accumulator:
-            outputs = self.all_steps(self.step, fresh)
+            outputs = self.all_steps(lambda step: step, fresh)
         return accumulator.jvp(outputs)
 
-    def all_steps(self, step: Callable[[Any], Any], tensors: list) -> list:
-        with self.first_run.again():
+    def all_steps(self, changed: Callable[[Callable], Callable], tensors: list) -> list:
+        with self.again():
             return tensors_in(_advanced(
-                step, lent(with_tensors(self.start, tensors)), self.n - 1))
+                changed(self.step), lent(with_tensors(self.start, tensors)), self.n - 1))
 
 
 class _Snapshots:

@@ -19,6 +19,7 @@ from cytape.tensor.variable import Variable
 __all__ = [
     "Arguments",
     "call_and_watch",
+    "call_with_own",
     "followed",
     "graph_around",
     "is_plain_tensor",
@@ -106,6 +107,12 @@ def lent(structure: Any) -> Any:
     """Return arguments that were kept as a function may have them that writes to its arrays."""
     return nest.map_structure(
         lambda leaf: leaf.copy(order="K") if isinstance(leaf, np.ndarray) else own(leaf), structure)
+
+
+def call_with_own(f: Callable, args: tuple, kwargs: dict) -> Any:
+    """Call a function that may change its tensors in place, and not those of the caller."""
+    args, kwargs = nest.map_structure(own, (args, kwargs))
+    return f(*args, **kwargs)
 
 
 def own(leaf: Any) -> Any:

@@ -36,8 +36,8 @@ class FirstRun:
     >>> import cytape
     >>> v = cytape.Variable(2.0)
     >>> run = FirstRun(lambda: v.assign_add(1.0) * v, (), {})
-    >>> with run.again():
-    ...     run.take_result(), v.assign_add(1.0) * v
+    >>> with run.again() as f:
+    ...     run.take_result(), f()
     (Tensor(9.), Tensor(9.))
     >>> v
     Variable(3.)
@@ -45,8 +45,9 @@ class FirstRun:
 
     def __init__(self, f: Callable, args: tuple, kwargs: dict) -> None:
         from cytape.ops.shared import repeated_draws  # here: numpy.random is slow to import
+        from cytape.ops.shared.bindings import Bindings
 
-        self._draws = repeated_draws
+        self._draws, self._bindings = repeated_draws, Bindings(f)
         states = repeated_draws.Streams(f, (*args, *kwargs.values())).states()
         with reading() as reads:
             self._result = nest.map_structure(_read, f(*args, **kwargs))
@@ -67,10 +68,13 @@ class FirstRun:
         return result
 
     @contextmanager
-    def again(self) -> Iterator[None]:
-        """Have this thread find variables and random streams as before the call, for a block."""
+    def again(self) -> Iterator[Callable]:
+        """Have this thread find variables and random streams as before the call, for a block.
+
+        What is to be called in it is the function with the closure and globals of that time.
+        """
         with holding(self._values), self._draws.repeating(self._states):
-            yield
+            yield self._bindings.function()
 
     def assigned_since(self) -> Variable | None:
         """Return a variable that has another value now than the call found."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.custom_calls import (
+    call_with_own,
     graph_around,
     is_plain_tensor,
     is_tensor,
@@ -22,7 +23,7 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
-from cytape.ops.shared.graph_blocks import recomputed_in_graph, traced
+from cytape.ops.shared.graph_blocks import called_by_a_trace, recomputed_in_graph
 from cytape.ops.shared.policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -70,7 +71,10 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     assigned twice. The random streams that `f` drew from draw the same numbers again, and then go
     on: cytape's own, and those of NumPy and Python that can be reached from `f`, by its arguments,
     its closure or the names that it uses. Other threads should leave such streams alone meanwhile.
-    All else that `f` changes, or that changes what it returns, is its caller's concern.
+    Its closure, its defaults and the globals that it names, and those of functions that it finds
+    there, are what they were, tensors among them with the values that they had; but for names that
+    it assigns to itself. All else that `f` changes, or that changes what it returns, attributes of
+    objects and elements of lists say, is its caller's concern.
 
     What `f` returns beside tensors is returned as it is.
 
@@ -92,7 +96,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
         if graph is not None:
             return recomputed_in_graph(graph, f, args, kwargs, NOTHING)
         if not anybody_records():
-            return f(*args, **kwargs)
+            return call_with_own(f, args, kwargs)
         later = kept(structure)  # what is written to arrays from here on does not count
         arguments = [leaf for leaf in nest.flatten(later) if is_plain_tensor(leaf)]
         # Under other ids an argument is told from the same tensor that is found elsewhere.
@@ -108,8 +112,8 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
 
         def call_anew(*tensors: Tensor) -> list:
             args, kwargs = lent(with_tensors(later, tensors))
-            with run.again():
-                return tensors_in(f(*args, **kwargs))
+            with run.again() as repeated:
+                return tensors_in(repeated(*args, **kwargs))
 
         def backward(*output_gradients: Tensor) -> list:
             assigned = run.assigned_since() if current_graph() is not None else None
@@ -181,9 +185,9 @@ def checkpoint(
 
     Notes
     -----
-    With a policy, and where somebody records, `f` is traced, as `cytape.function` does it: what
-    else Python does in it is done once per kind of arguments. What draws random numbers, assigns
-    or calls Python does not run again; its results are kept.
+    With a policy, and where somebody records, each call of `f` is traced, as `cytape.function` does
+    it: that takes Python's time, which a `cytape.function` around it spends once. What draws random
+    numbers, assigns or calls Python does not run again; its results are kept.
 
     Examples
     --------
@@ -205,7 +209,6 @@ def checkpoint(
     if chosen.kept == NOTHING.kept:
         return recompute_grad(f)
     function = f
-    by_trace: list[Callable] = []  # once it is needed
 
     @functools.wraps(f)
     def keeping(*args: Any, **kwargs: Any) -> Any:
@@ -213,10 +216,8 @@ def checkpoint(
         if graph is not None:
             return recomputed_in_graph(graph, function, args, kwargs, chosen)
         if not anybody_records():
-            return function(*args, **kwargs)
-        if not by_trace:
-            by_trace.append(traced(function, chosen))
-        return by_trace[0](*args, **kwargs)
+            return call_with_own(f, args, kwargs)
+        return called_by_a_trace(function, args, kwargs, chosen)
 
     return keeping
 

@@ -332,3 +332,21 @@ def test_arrays_that_a_state_consists_of(tmp_path, snapshots, on_disk):
 
     assert cytape.grad(f)(1.0) == 63.0
     assert cytape.jvp(f, (1.0,), (1.0,))[1] == 63.0
+
+
+def test_steps_have_the_closure_of_the_call():
+    def scanned(x):
+        for k in (1.0, 2.0, 3.0):
+            x = cytape.checkpointed_scan(lambda x: cnp.tanh(x) * k, x, 5, 2)  # noqa: B023
+        return x
+
+    def plain(x):
+        for k in (1.0, 2.0, 3.0):
+            for _ in range(5):
+                x = cnp.tanh(x) * k
+        return x
+
+    assert cytape.grad(scanned)(0.5) == pytest.approx(cytape.grad(plain)(0.5), rel=1e-13)
+    assert cytape.jvp(scanned, (0.5,), (1.0,))[1] == pytest.approx(cytape.grad(plain)(0.5))
+    second = cytape.grad(cytape.grad(scanned))(0.5)
+    assert second == pytest.approx(cytape.grad(cytape.grad(plain))(0.5), rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ from cytape.ops.shared.graph_blocks import install_recomputed
 from cytape.ops.shared.policy import Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, unrecorded
+from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
 
@@ -23,6 +24,7 @@ def _recomputed_in_graph(
 ) -> Any:
     with building_into(graph):
         body = FunctionGraph(getattr(f, "__name__", type(f).__name__), graph)
+        body.runs_once = getattr(graph, "runs_once", False)
         with unrecorded(), building_into(body):
             result = call_traced(body, f, args, kwargs)
             leaves = nest.flatten(result)
@@ -39,5 +41,13 @@ def _is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor)
 
 
-install_recomputed(
-    _recomputed_in_graph, lambda f, policy: Function(f, checkpoints=policy))
+def _called_by_a_trace(f: Callable, args: tuple, kwargs: dict, policy: Policy) -> Any:
+    @functools.wraps(f)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        current_graph().runs_once = True
+        return f(*args, **kwargs)
+
+    return Function(traced, checkpoints=policy)(*args, **kwargs)
+
+
+install_recomputed(_recomputed_in_graph, _called_by_a_trace)

@@ -15,7 +15,7 @@ from cytape.ops.creation import constant_op
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import HIGHER_ORDER, building_into, unrecorded
-from cytape.tensor.tensor import Tensor, restored, without_handle
+from cytape.tensor.tensor import Tensor, another, restored, without_handle
 
 __all__ = ["DerivativeTraces", "Derivatives", "Ends", "Kept", "install_kept_of", "kept_of"]
 
@@ -305,7 +305,8 @@ class Derivatives:
                 function.graph, function.input_symbols,
                 (*function.output_symbols, *self.saved), tuple(function.graph.stateful)))
             self._executable.report = self._report
-        values = list(map(convert_to_tensor, inputs))
+        # Handles of its own: what the caller changes in place later is not what the call was given.
+        values = [another(convert_to_tensor(x)) for x in inputs]
         results = self._executable.run(values)
         n_targets = len(self._traces.targets)
         outputs, intermediates = results[:n_targets], results[n_targets:]

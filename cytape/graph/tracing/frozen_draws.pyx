@@ -23,7 +23,8 @@ __all__ = ["Draws", "call_traced"]
 cpdef call_traced(graph, f, args=(), kwargs=None):
     """Call a function whose trace becomes a graph; warn of what it draws.
 
-    Not if variables were made, from drawn numbers perhaps: then it is traced once more.
+    Not if variables were made, from drawn numbers perhaps: then it is traced once more; nor if the
+    trace is for one call.
     """
     cdef Draws draws = Draws(f, (*args, *kwargs.values()) if kwargs else tuple(args))
     cdef list being_traced = tracing.draws
@@ -33,7 +34,7 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
     finally:
         being_traced.remove(draws)
     moved = draws.moved()
-    if moved and not makes_variables(graph):
+    if moved and not graph.runs_once and not makes_variables(graph):
         draws.warn(graph.name, moved, being_traced)
     return results
 

@@ -34,11 +34,14 @@ class FunctionGraph(Graph):
     may_make_variables : callable
         Whether variables may be made now.
     n_variables_made : int
+    runs_once : bool
+        Whether it is for a single call, at once: what it draws is drawn as without a graph.
     graphs_asked : list of Graph
         Those whose variables the body uses by name.
     """
 
     n_variables_made = 0
+    runs_once = False
     may_make_variables: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:
@@ -110,7 +113,8 @@ class FunctionGraph(Graph):
     def stand_in_for(self, tensor: Tensor) -> Tensor:
         """Add what stands for a tensor from outside, of which calls pass the value."""
         placeholder = self.argument(tensor.shape, tensor.dtype)
-        if type(tensor) is Tensor and (tensor.graph is not None or tensor.id > self.first_id):
+        if type(tensor) is Tensor and (
+                self.runs_once or tensor.graph is not None or tensor.id > self.first_id):
             tensor = another(tensor)  # the function may change what it has made itself
         self.captures.append((tensor, self.symbol_of(placeholder)))
         return placeholder

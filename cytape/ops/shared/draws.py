@@ -181,6 +181,8 @@ positions_op.stateful = True
 class _Default:
     """The default generator as a stream."""
 
+    given = True
+
     @property
     def generator(self):
         return default_generator()
@@ -189,6 +191,7 @@ class _Default:
 class _Numpys:
     """NumPy's global generator as a stream, with the methods of newer generators."""
 
+    given = True
     generator = property(lambda self: self)
 
     def __getattr__(self, name):
@@ -214,6 +217,8 @@ class _Numpys:
 class _Seeded:
     """A stream for a single draw, from a seed."""
 
+    given = True
+
     def __init__(self, value):
         self.generator = np.random.default_rng(value)
 
@@ -223,15 +228,19 @@ def is_numpys(seed, *parameters):
     return seed is None and current_graph() is None and not any(map(is_tensor, parameters))
 
 
-def draw(op, *inputs, seed, default=_Numpys(), **attrs):  # noqa: B008
+_default_stream, _numpys_stream = _Default(), _Numpys()  # nodes that share one run in order
+
+
+def draw(op, *inputs, seed, default=_numpys_stream, **attrs):
     """Draw now, or build a node where a graph is being built or an input belongs to one."""
     seed = _checked_seed(seed)
     graph = current_graph()
     if graph is None:
         graph = next((x.graph for x in inputs if is_tensor(x) and x.graph is not None), None)
+    at_once = graph is None or getattr(graph, "runs_once", False)
+    stream = new_stream(graph, seed) if not at_once else default if seed is None else _Seeded(seed)
     if graph is not None:
-        return graph.build(op, *inputs, stream=new_stream(graph, seed), **attrs)
-    stream = default if seed is None else _Seeded(seed)
+        return graph.build(op, *inputs, stream=stream, **attrs)
     arrays = [data_of(x) if is_tensor(x) else x for x in inputs]
     drawn = op.forward(*arrays, stream=stream, **attrs)
     return tensor_of(np.asarray(drawn)) if any(map(is_tensor, inputs)) else drawn
@@ -272,4 +281,4 @@ def size_of(size, *parameters):
 
 def random_in_shape_of(x, dtype, seed):
     """Draw uniformly from [0, 1), one number for each element of an array or tensor."""
-    return draw_shaped(uniform_op, (x,), None, dtype, seed, default=_Default())
+    return draw_shaped(uniform_op, (x,), None, dtype, seed, default=_default_stream)

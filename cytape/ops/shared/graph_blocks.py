@@ -11,8 +11,7 @@ from cytape.ops.shared.policy import Policy
 from cytape.ops.shared.python_call import ANY_INPUTS
 from cytape.tensor.spec import Spec
 
-__all__ = ["checkpointed_call_op", "install_recomputed", "recomputed_in_graph", "traced"]
-
+__all__ = ["called_by_a_trace", "checkpointed_call_op", "install_recomputed", "recomputed_in_graph"]
 
 
 def _checked_specs(*specs: Spec, trace: Any, n_kept: int) -> list[Spec]:
@@ -35,24 +34,24 @@ checkpointed_call_op = general(
     shape_rule=_checked_specs)
 
 _call: Callable[[Any, Callable, tuple, dict, Policy], Any] | None = None
-_trace: Callable[[Callable, Policy], Callable] | None = None
+_call_traced: Callable[[Callable, tuple, dict, Policy], Any] | None = None
 
 
 def install_recomputed(
     call: Callable[[Any, Callable, tuple, dict, Policy], Any],
-    trace: Callable[[Callable, Policy], Callable],
+    call_traced: Callable[[Callable, tuple, dict, Policy], Any],
 ) -> None:
-    """Tell how to add such a call to a graph, and how to have a function traced.
+    """Tell how to add such a call to a graph, and how to make one of a trace.
 
     Parameters
     ----------
     call : callable
         As `recomputed_in_graph`.
-    trace : callable
-        As `traced`.
+    call_traced : callable
+        As `called_by_a_trace`.
     """
-    global _call, _trace
-    _call, _trace = call, trace
+    global _call, _call_traced
+    _call, _call_traced = call, call_traced
 
 
 def recomputed_in_graph(
@@ -63,9 +62,9 @@ def recomputed_in_graph(
     return _call(graph, f, args, kwargs, policy)
 
 
-def traced(f: Callable, policy: Policy) -> Callable:
-    """Return a function that is traced when it is called; its calls keep what the policy says."""
-    if _trace is None:
+def called_by_a_trace(f: Callable, args: tuple, kwargs: dict, policy: Policy) -> Any:
+    """Call a function by a trace that is made for this call, and keep what the policy says."""
+    if _call_traced is None:
         importlib.import_module("cytape.graph")
-    assert _trace is not None
-    return _trace(f, policy)
+    assert _call_traced is not None
+    return _call_traced(f, args, kwargs, policy)

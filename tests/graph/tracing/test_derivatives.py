@@ -259,3 +259,16 @@ def test_threads_that_use_different_outputs():
     finally:
         sys.setswitchinterval(interval)
     assert not errors
+
+
+def test_derivatives_are_of_what_a_call_was_given():
+    def f(w):
+        c, q = w * 2.0, w * 1.0
+        y = cytape.function(lambda q: cnp.exp(q) * c)(q)
+        c[0], q[1] = 9.0, 8.0
+        return cnp.sum(y)
+
+    w = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(cytape.grad(f)(w), np.exp(w) * (2.0 * w + 2.0), rtol=1e-14)
+    np.testing.assert_allclose(
+        cytape.jvp(f, (w,), (np.ones(3),))[1], np.sum(np.exp(w) * (2.0 * w + 2.0)), rtol=1e-14)

@@ -2,7 +2,7 @@
 
 import cytape
 import cytape.numpy as np
-from cytape.ops.shared.graph_blocks import recomputed_in_graph, traced
+from cytape.ops.shared.graph_blocks import called_by_a_trace, recomputed_in_graph
 from cytape.ops.shared.policy import NOTHING, Policy
 
 
@@ -15,8 +15,13 @@ def test_whoever_builds_graphs_has_installed_it():
     assert abs(cytape.Session(graph).run(dx, {x: 0.0}) - 2.0) < 1e-15
 
 
-def test_a_function_is_traced_for_a_policy():
+def test_a_call_is_traced_for_a_policy():
     calls = []
-    f = traced(lambda x: calls.append(x) or np.exp(x), Policy("everything"))
-    assert cytape.grad(f)(cytape.constant(0.0)) == cytape.grad(f)(cytape.constant(0.0)) == 1.0
-    assert len(calls) == 1
+
+    def f(x, by):
+        calls.append(x.graph is not None)
+        return np.exp(x) * by
+
+    called = cytape.grad(lambda x: called_by_a_trace(f, (x,), {"by": 2.0}, Policy("everything")))
+    assert called(cytape.constant(0.0)) == called(cytape.constant(0.0)) == 2.0
+    assert calls == [True, True]

@@ -1,0 +1,163 @@
+"""What a function finds when it runs again for its gradient: what it found the first time."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+
+MATRICES = [np.random.default_rng(k).normal(size=(3, 3)) for k in range(3)]
+X = np.array([0.3, -0.2, 0.5])
+WRAPPERS = {
+    "nothing": cytape.checkpoint,
+    "recompute_grad": cytape.recompute_grad,
+    "dots": lambda f: cytape.checkpoint(f, policy="dots"),
+    "everything": lambda f: cytape.checkpoint(f, policy="everything"),
+}
+wrappers = pytest.mark.parametrize("wrapper", WRAPPERS.values(), ids=list(WRAPPERS))
+
+
+def plain(x):
+    for k, w in enumerate(MATRICES):
+        x = cnp.tanh(x @ w) * (k + 1)
+    return cnp.sum(x)
+
+
+def check(f):
+    np.testing.assert_allclose(cytape.grad(f)(X), cytape.grad(plain)(X), rtol=1e-12)
+    tangent = np.ones(3)
+    np.testing.assert_allclose(
+        cytape.jvp(f, (X,), (tangent,))[1], cytape.jvp(plain, (X,), (tangent,))[1], rtol=1e-12)
+
+
+@wrappers
+def test_each_layer_has_the_closure_of_its_call(wrapper):
+    def layers(x):
+        for k, w in enumerate(MATRICES):
+            x = wrapper(lambda x: cnp.tanh(x @ w) * (k + 1))(x)  # noqa: B023
+        return cnp.sum(x)
+
+    check(layers)
+
+
+@wrappers
+def test_one_layer_has_the_closure_of_each_call(wrapper):
+    def layers(x):
+        layer = wrapper(lambda x: cnp.tanh(x @ w) * (k + 1))
+        for k, w in enumerate(MATRICES):  # noqa: B007
+            x = layer(x)
+        return cnp.sum(x)
+
+    check(layers)
+
+
+@wrappers
+def test_functions_in_closures_have_theirs(wrapper):
+    def layers(x):
+        def product(x):
+            return cnp.tanh(x @ w)
+
+        layer = wrapper(lambda x: product(x) * (k + 1))
+        for k, w in enumerate(MATRICES):  # noqa: B007
+            x = layer(x)
+        return cnp.sum(x)
+
+    check(layers)
+
+
+@wrappers
+def test_globals_are_those_of_the_call(wrapper):
+    names = {"cnp": cnp, "MATRICES": MATRICES, "wrapper": wrapper}
+    exec("def layers(x):\n"
+         "    global w, k\n"
+         "    for k, w in enumerate(MATRICES):\n"
+         "        x = wrapper(lambda x: cnp.tanh(x @ w) * (k + 1))(x)\n"
+         "    return cnp.sum(x)\n", names)
+    check(names["layers"])
+
+
+@pytest.mark.parametrize("policy", ["dots", "everything"])
+def test_a_policy_leaves_what_python_does_to_each_call(policy):
+    data, calls = {}, []
+
+    class Layer:
+        def __call__(self, x):
+            calls.append(None)
+            return cnp.tanh(x @ data["w"]) * self.factor
+
+    layer = Layer()
+    kept = cytape.checkpoint(layer.__call__, policy=policy)
+
+    def layers(x):
+        for k, w in enumerate(MATRICES):
+            data["w"], layer.factor = w, k + 1
+            x = kept(x)
+        return cnp.sum(x)
+
+    check(layers)
+    assert len(calls) == 6
+
+
+@wrappers
+def test_captured_tensors_are_those_of_the_call(wrapper):
+    def f(w):
+        c = w * 2.0
+        y = wrapper(lambda q: q * c)(w * 1.0)
+        c[0] = 9.0
+        return cnp.sum(y)
+
+    np.testing.assert_allclose(cytape.grad(f)(np.array([1.0, 2.0, 3.0])), [4.0, 8.0, 12.0])
+
+
+@wrappers
+def test_draws_are_those_without_a_policy(wrapper):
+    def layer(x):
+        x = cytape.nn.dropout(x, 0.5) * cnp.random.normal(1.0, 2.0, size=8)
+        return cytape.nn.dropout(x, 0.5) + cnp.random.uniform(size=8) * cnp.random.rand(8)
+
+    def summed(layer):
+        def f(x):
+            cnp.random.seed(0)
+            return cnp.sum(layer(x) * x)
+
+        return f
+
+    x = np.arange(1.0, 9.0)
+    expected = cytape.value_and_grad(summed(layer))(x)
+    following = cnp.random.normal()
+    for _ in range(2):
+        found = cytape.value_and_grad(summed(wrapper(layer)))(x)
+        assert cnp.random.normal() == following
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-13)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_policy_takes_what_numpy_draws_of_each_call():
+    def layer(x):
+        return x * np.random.normal()  # noqa: NPY002
+
+    np.random.seed(0)  # noqa: NPY002
+    expected = [cytape.grad(layer)(1.0) for _ in range(2)]
+    np.random.seed(0)  # noqa: NPY002
+    kept = cytape.checkpoint(layer, policy="dots")
+    assert [cytape.grad(kept)(1.0) for _ in range(2)] == expected
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_policy_takes_any_numbers():
+    layer = cytape.checkpoint(lambda x, k: cnp.tanh(x) * k, policy="dots")
+    x = cytape.constant(0.5)
+    for k in range(8):
+        assert cytape.grad(layer)(x, k / 2) == pytest.approx((1 - np.tanh(0.5) ** 2) * k / 2)
+
+
+@wrappers
+def test_a_function_has_its_arguments_for_itself_where_nobody_records(wrapper):
+    def f(x, *, y):
+        x[0], y[1] = 9.0, 8.0
+        return x * y
+
+    x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
+    np.testing.assert_array_equal(wrapper(f)(x, y=y), [27.0, 16.0])
+    np.testing.assert_array_equal([x, y], [[1.0, 2.0], [3.0, 4.0]])
