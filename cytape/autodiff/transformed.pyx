@@ -31,6 +31,8 @@ cdef class Transformed:
     It is a descriptor, so that it can be a method as well.
     """
 
+    is_derivative = True  # for those who trace it
+
     def __init__(self, rule, fun, *options):
         if not callable(fun):
             raise TypeError(f"only functions can be transformed, got {type(fun).__name__}")

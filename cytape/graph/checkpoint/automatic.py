@@ -77,8 +77,10 @@ def symbols_within(
     smallest = min(each.peak for each in found)
     if smallest > budget:
         raise MemoryBudgetError(
-            f"nothing was found to keep for memory_budget={budget} bytes of {trace.name}: the "
-            f"smallest takes {smallest}, to keep all {plain.peak}", smallest)
+            f"no choice of what calls keep was found within memory_budget={budget} bytes of "
+            f"{trace.name}: the smallest takes {smallest}, to keep all takes {plain.peak}. Allow "
+            "for that; or compute the gradient in a graph by cytape.graph.checkpoint.gradients, "
+            "which may take less, as it computes values again more than once", smallest)
     return min((each for each in found if each.peak <= budget),
                key=lambda each: (each.seconds, each.peak)).symbols
 
@@ -92,9 +94,9 @@ def _choices(
         yield frozenset(
             symbol for value in kept_values(model, point.schedule)
             for symbol in graph.outputs_of(model.values[value]))
-    for checkpoints in ("memory", "speed"):
+    for checkpoints, least in (("memory", least_size), ("memory", 0), ("speed", 0)):
         try:
-            yield frozenset(chosen(ys, xs, None, checkpoints, least_size, {}))
+            yield frozenset(chosen(ys, xs, None, checkpoints, least, {}))
         except ValueError:
             continue
 

@@ -84,7 +84,8 @@ def saved_values(f: Callable, *args: Any, **kwargs: Any) -> SavedValues:
         It is traced; what it calls may be what `checkpoint`, `recompute_grad` or a
         `cytape.function` with checkpoints made of functions, and so may `f` itself.
     *args, **kwargs
-        What it is to be called with.
+        What it is to be called with. Numbers count in the first argument, of which `grad` takes the
+        gradient; in others they are what they are.
 
     Returns
     -------
@@ -144,15 +145,18 @@ def _with_arguments(
                 names += [f"{parameter.name}[{i}]" for i in range(len(args) - len(names))] if (
                     parameter.kind is parameter.VAR_POSITIONAL) else [parameter.name]
 
-    def symbolic(name: str, argument: Any) -> Any:
+    def symbolic(name: str, argument: Any, takes_number: bool = False) -> Any:
         leaves = nest.flatten(argument)
         for i, (path, leaf) in enumerate(zip(nest.paths(argument, name), leaves, strict=True)):
+            if takes_number and isinstance(leaf, (float, complex, np.inexact)):
+                leaf = convert_to_tensor(leaf)
             if isinstance(leaf, (Tensor, np.ndarray)) and not isinstance(leaf, Variable):
                 leaves[i] = graph.argument(leaf.shape, leaf.dtype)
                 sources[graph.symbol_of(leaves[i])] = f"argument {path}"
         return nest.pack_sequence_as(argument, leaves)
 
-    return (tuple(map(symbolic, names, args)),
+    return (tuple(symbolic(name, argument, i == 0)
+                  for i, (name, argument) in enumerate(zip(names, args, strict=True))),
             {word: symbolic(word, argument) for word, argument in kwargs.items()})
 
 

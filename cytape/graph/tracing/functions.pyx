@@ -40,6 +40,8 @@ __all__ = ["Function", "function"]
 cdef enum:
     MANY_TRACES = 5
 
+cdef tuple KINDS_OF_CHECKPOINTS = ("auto", "memory", "speed", "collection")
+
 
 def function(
     f=None, *, input_signature=None, reduce_retracing=False, grad_func=None, python_grad_func=None,
@@ -77,7 +79,8 @@ def function(
         traced), or parts of names of tensors. By default all that they read. "memory" keeps only
         tensors of more than ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` elements (1024),
         which can be set. "auto" chooses by what calls and their gradients take. Calls inside
-        other functions, and in graphs, keep the same.
+        other functions, and in graphs, keep the same. Where `f` computes a gradient itself they are
+        for the function that it is of: ``function(grad(function(net, checkpoints="auto")))``.
     memory_budget : int or float, optional
         For "auto": how many bytes a call may take, or what it keeps and its gradient, an integer;
         or a fraction of what it takes to keep everything, a float. Then the fastest choice that is
@@ -94,9 +97,9 @@ def function(
     Raises
     ------
     ValueError
-        If both gradient functions are given, or one of them and checkpoints; a budget without
-        "auto", or one that is out of range. When a derivative is asked for, if there is nothing to
-        keep.
+        If both gradient functions are given, or one of them and checkpoints; if checkpoints are
+        unknown; a budget without "auto", or one that is out of range. When a derivative is asked
+        for, if there is nothing to keep.
     MemoryBudgetError
         When a derivative is asked for, if nothing was found within the budget; its
         ``smallest_bytes`` says which would do.
@@ -152,11 +155,19 @@ cdef class Function:
                 raise TypeError(
                     f"checkpoints of a function must be parts of names, got {checkpoints!r}")
             checkpoints = list(checkpoints)
-        elif checkpoints is not None and not isinstance(
-                checkpoints, (str, Policy, Automatic)):
+        elif checkpoints is not None and not isinstance(checkpoints, (str, Policy, Automatic)):
             raise TypeError(
                 "checkpoints must be a string or a list of strings, got "
                 f"{type(checkpoints).__name__}: {checkpoints!r}")
+        elif isinstance(checkpoints, str) and checkpoints not in KINDS_OF_CHECKPOINTS:
+            raise ValueError(
+                f"checkpoints={checkpoints!r} is unknown: say 'auto', 'memory', 'speed' or "
+                "'collection', or give a list of parts of names of tensors")
+        if checkpoints is not None and getattr(f, "is_derivative", False):
+            warnings.warn(
+                f"{getattr(f, '__name__', 'f')} is traced with checkpoints, but it is a derivative "
+                "itself, and checkpoints are for derivatives of what is traced: give them to the "
+                "inner function, as in grad(function(f, checkpoints=...))")
         check_budget(memory_budget)
         if memory_budget is not None and checkpoints != "auto":
             raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")

@@ -9,6 +9,10 @@ import numpy as np
 __all__ = ["KINDS", "NOTHING", "Automatic", "Policy", "check_budget", "checked_name"]
 
 KINDS = "nothing", "everything", "dots"
+_ELSEWHERE = {  # what JAX calls them
+    "nothing_saveable": "nothing", "everything_saveable": "everything", "dots_saveable": "dots",
+    "checkpoint_dots": "dots", "dots_with_no_batch_dims_saveable": "dots",
+    "checkpoint_dots_with_no_batch_dims": "dots"}
 
 
 class Policy:
@@ -48,6 +52,10 @@ class Policy:
         if not items or "" in items or "-" in items:
             raise ValueError(
                 f"policy names nothing: {policy!r}; to keep nothing say 'nothing'")
+        for item in items:
+            kind = _ELSEWHERE.get(item.removeprefix("-"))
+            if kind is not None:
+                raise ValueError(f"policy {item!r} is unknown here: say {kind!r}")
         self.but = tuple(item[1:] for item in items if item.startswith("-"))
         self.kept = tuple(item for item in items if not item.startswith("-")) or ("everything",)
         if "nothing" in self.kept and len(items) > 1 or "nothing" in self.but:

@@ -133,3 +133,18 @@ def test_what_has_no_derivative_keeps_nothing():
 def test_what_is_no_budget_is_refused_at_once(options, error, said):
     with pytest.raises(error, match=said):
         cytape.function(network, **options)
+
+
+def test_small_values_are_kept_by_their_bottlenecks():
+    weights = np.random.default_rng(0).normal(size=(12, 20, 20))
+
+    def net(x):
+        for w in weights:
+            x = cnp.tanh(x @ w)
+        return cnp.sum(x)
+
+    x = np.ones((30, 20))
+    kept = cytape.function(net, checkpoints="auto", memory_budget=0.6)
+    np.testing.assert_array_equal(cytape.grad(kept)(x), cytape.grad(cytape.function(net))(x))
+    with pytest.raises(MemoryBudgetError, match=r"the smallest takes \d+, to keep all takes"):
+        cytape.grad(cytape.function(net, checkpoints="auto", memory_budget=10))(x)

@@ -107,3 +107,15 @@ def test_what_asks_for_values_cannot_be_traced():
         saved_values(lambda x: x if x[0] > 0 else -x, np.ones(3))
     with pytest.raises(TypeError, match="argument"):
         saved_values(layer, X)
+
+
+def test_numbers_count_in_the_first_argument():
+    def f(p, k=1.0):
+        return cnp.sin(p) * k if k > 0.0 else p
+
+    for number in 2.0, np.float64(2.0):
+        assert sources(f, number, 3.0) == ["argument p"]
+    assert saved_values(f, np.float32(2.0), 3.0).nbytes == 4
+    assert sources(lambda p: cnp.sin(p["a"]) * p["b"][0], {"a": 1.0, "b": [2.0]}) == [
+        "argument p['a']", "argument p['b'][0]", "Sin"]
+    assert sources(lambda n, x: cnp.sin(x) ** n, 2, X)[:1] == ["argument x"]

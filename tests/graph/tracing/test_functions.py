@@ -686,3 +686,15 @@ def test_a_copied_object_has_a_function_of_its_own():
         assert other.bound.__name__ == "times"
         assert model.bound.experimental_get_tracing_count() == 1
         assert model.step(1.5) == other.step(1.5) == 3.0  # a lambda is shared
+
+
+def test_unknown_checkpoints_are_refused_at_once():
+    with pytest.raises(ValueError, match="checkpoints='nonsense' is unknown: say 'auto'"):
+        cytape.function(lambda x: x, checkpoints="nonsense")
+
+
+@pytest.mark.parametrize("transform", [
+    cytape.grad, cytape.value_and_grad, cytape.hessian, cytape.implicit_grad])
+def test_checkpoints_of_a_derivative_itself_draw_a_warning(transform):
+    with pytest.warns(UserWarning, match="it is a derivative itself"):
+        cytape.function(transform(cnp.sin), checkpoints="auto", memory_budget=10)

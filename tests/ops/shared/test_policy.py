@@ -65,3 +65,11 @@ def test_what_is_no_budget(budget, error):
 
 def test_as_little_as_takes_a_third_more_time():
     assert Automatic(None).memory_budget is None
+
+
+@pytest.mark.parametrize(("policy", "ours"), [
+    ("dots_saveable", "dots"), (["a", "-everything_saveable"], "everything"),
+    ("dots_with_no_batch_dims_saveable", "dots"), ("nothing_saveable", "nothing")])
+def test_names_of_another_library_are_told_apart(policy, ours):
+    with pytest.raises(ValueError, match=f"unknown here: say '{ours}'"):
+        Policy(policy)
