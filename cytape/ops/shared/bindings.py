@@ -33,11 +33,13 @@ class Bindings:
 
     Examples
     --------
-    >>> functions = []
-    >>> for k in range(2):
-    ...     functions.append(Bindings(lambda x: k * x))
-    >>> [each.function()(1.0) for each in functions]
-    [0.0, 1.0]
+    >>> def before():
+    ...     k = 2.0
+    ...     bindings = Bindings(lambda x: k * x)
+    ...     k = 3.0
+    ...     return bindings.function()
+    >>> before()(1.0)
+    2.0
     """
 
     def __init__(self, f: Callable) -> None:
