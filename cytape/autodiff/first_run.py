@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cytape.autodiff.gradient_tape import GradientTape
 from cytape.core.vspace import VSpace
 from cytape.tensor import nest
 from cytape.tensor.state import Reads, TangentRecorder, stop_recording
@@ -75,6 +76,14 @@ class FirstRun:
         """
         with holding(self._values), self._draws.repeating(self._states):
             yield self._bindings.function()
+
+    def is_read_again(self, tensor: Tensor, args: tuple, kwargs: dict) -> bool:
+        """Call the function once more, and tell whether it finds a tensor that it found before."""
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch(tensor)
+            with self.again() as f, reading() as reads:
+                leaves = nest.flatten(f(*args, **kwargs))
+        return any(x.id == tensor.id for x in (*reads.found, *leaves) if isinstance(x, Tensor))
 
     def assigned_since(self) -> Variable | None:
         """Return a variable that has another value now than the call found."""

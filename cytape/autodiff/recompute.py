@@ -128,7 +128,20 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
                 tape.watch(moving)
                 outputs = call_anew(*fresh)
             gradients = iter(tape.gradient(outputs, moving, list(output_gradients)))
-            return [next(gradients) if source.spec.trainable else None for source in sources]
+            found = [next(gradients) if source.spec.trainable else None for source in sources]
+            for source, gradient in zip(sources, found, strict=True):
+                if gradient is None and is_found_no_more(source):
+                    raise TapeStateError(
+                        f"{name_of(f)} does not find {source!r} any more, now that it runs again "
+                        "for its gradient: an element of a list or dict or an attribute was bound "
+                        "anew, or changed in place. Pass tensors that change as arguments")
+            return found
+
+        def is_found_no_more(source: Tensor) -> bool:
+            if current_graph() is not None or not any(source is x for x in run.tensors):
+                return False
+            args, kwargs = lent(later)
+            return not run.is_read_again(source, args, kwargs)
 
         def jvp(*tangents: Tensor | None) -> list:
             fresh = list(map(identity_op, arguments))

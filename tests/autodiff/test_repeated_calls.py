@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import TapeStateError
 
 MATRICES = [np.random.default_rng(k).normal(size=(3, 3)) for k in range(3)]
 X = np.array([0.3, -0.2, 0.5])
@@ -161,3 +162,37 @@ def test_a_function_has_its_arguments_for_itself_where_nobody_records(wrapper):
     x, y = cytape.constant([1.0, 2.0]), cytape.constant([3.0, 4.0])
     np.testing.assert_array_equal(wrapper(f)(x, y=y), [27.0, 16.0])
     np.testing.assert_array_equal([x, y], [[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("wrapper", [cytape.checkpoint, cytape.recompute_grad])
+def test_tensors_in_objects_that_are_others_by_now_raise(wrapper, in_place):
+    class Layer:
+        pass
+
+    def f(w):
+        layer = Layer()
+        layer.c = w * 2.0
+        y = wrapper(lambda q: q * layer.c)(w * 1.0)
+        if in_place:
+            layer.c[0] = 9.0
+        else:
+            layer.c = w * 3.0
+        return cnp.sum(y)
+
+    with pytest.raises(TapeStateError, match="does not find .* any more.*an attribute was bound"):
+        cytape.grad(f)(np.array([1.0, 2.0, 3.0]))
+
+
+def test_tensors_in_objects_may_have_no_gradient():
+    def f(w):
+        data = [w * 2.0, w * 3.0]
+
+        def block(q):
+            return q * data[0], cytape.stop_gradient(data[1]) * 2.0, data[1]
+
+        y, z, _ = cytape.recompute_grad(block)(w * 1.0)
+        return cnp.sum(y * z)
+
+    w = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(cytape.grad(f)(w), 2 * 2 * w * 6 * w)
