@@ -4,6 +4,7 @@ from typing import Any
 from cytape.tensor.tensor import Tensor
 
 class Transformed:
+    is_derivative: bool
     @property
     def _options(self) -> tuple: ...
     def __init__(self, rule: Callable, fun: Callable, *options: Any) -> None: ...
