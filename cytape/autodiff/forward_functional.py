@@ -31,7 +31,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.tensor import nest
 from cytape.tensor.structures import pack_parts, parts_of
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, another
 
 __all__ = ["followed", "hessian_vector_product", "jvp", "make_ggnvp", "pushed"]
 
@@ -238,7 +238,8 @@ def followed(
         if sources:
             report_unconnected(fun, "its arguments", not any(connected), has_detached(accumulator))
         found = accumulator.jvp(parts, unconnected_gradients="zero")
-    return value, pack_parts(value, found), aux
+    tangents = [another(tangent) for tangent in found]  # which may be the caller's
+    return value, pack_parts(value, tangents), aux
 
 
 def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: int) -> Any:

@@ -4,7 +4,7 @@ from cytape.autodiff.transformed cimport call_followed, export, has_tensors, rep
 from cytape.ops.engine.gradients cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.recorders cimport enter, leave, new_recorder
-from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.tensor cimport Tensor, another_handle
 
 from cytape.autodiff.backward import densify, zeros
 from cytape.autodiff.transformed import report_unconnected
@@ -51,6 +51,8 @@ cdef class RecordedCall:
                 found[i] = zeros(source.spec.extents, source.dtype)
             elif type(found[i]) is not Tensor:
                 found[i] = densify(found[i])
+            else:  # it may be the caller's seed
+                found[i] = another_handle((<Tensor>found[i]).held)
         return pack_sequence_as(self.selected, found)
 
     def rows(self, list targets not None, list seeds not None):

@@ -165,6 +165,7 @@ cdef str no_value(Value value):
             "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, "
             "also for a < x < b; make one tensor of those in a list with cytape.numpy.stack or "
             "asarray, or fill what cytape.numpy.zeros makes; "
+            "for an array at such an index cytape.gather(array, i) or cytape.constant(array)[i]; "
             "for a branch on it cytape.numpy.where, for more cytape.cond and "
             "cytape.while_loop; to see its value fetch it with Session.run, or return it from the "
             "function that is traced")

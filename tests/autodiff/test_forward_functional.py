@@ -833,3 +833,10 @@ def test_nothing_is_kept():
     product(np.ones(3))
     del product
     assert live_tensors() == before
+
+
+def test_tangents_of_results_are_not_those_of_arguments():
+    direction = cytape.constant([1.0, 2.0])
+    tangent = cytape.jvp(lambda x: x, (cytape.constant([3.0, 4.0]),), (direction,))[1]
+    tangent[0] = 9.0
+    assert direction.numpy().tolist() == [1.0, 2.0]

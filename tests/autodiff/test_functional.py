@@ -297,3 +297,10 @@ def test_no_warning_of_slices_that_nobody_asked_for(signature, monkeypatch, recw
 class _Parameters:
     def __init__(self, w):
         self.w = w
+
+
+def test_gradients_are_not_the_weights():
+    weights = cytape.constant([1.0, 2.0])
+    gradient, = cytape.vjp(lambda x: x, cytape.constant([3.0, 4.0]))[1](weights)
+    gradient[0] = 9.0
+    assert weights.numpy().tolist() == [1.0, 2.0]

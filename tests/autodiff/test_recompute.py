@@ -448,3 +448,19 @@ def test_a_checkpoint_is_a_decorator_with_a_policy():
 
     assert f.__name__ == "f" and cytape.grad(f)(cytape.constant(1.0)) == np.cos(1.0)
     assert cytape.grad(cytape.checkpoint()(np.sin))(1.0) == np.cos(1.0)
+
+
+@pytest.mark.parametrize("make", [
+    cytape.recompute_grad, lambda f: cytape.checkpoint(f, policy="everything")])
+def test_what_is_returned_or_changed_is_nobody_elses_though_nobody_records(make):
+    x = cytape.constant([1.0, 2.0])
+    y = make(lambda x: x)(x)
+    y[0] = 9.0
+    assert x.numpy().tolist() == [1.0, 2.0]
+
+    def changed(x):
+        x += 1.0
+        return x * 2.0
+
+    assert make(changed)(x).numpy().tolist() == [4.0, 6.0]
+    assert x.numpy().tolist() == [1.0, 2.0]

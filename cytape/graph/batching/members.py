@@ -45,34 +45,101 @@ def of_all_members(
     extent : int or None
         How many members there are; None if only a run tells.
     """
-    values = dict(values)
-    batch = next(x for x, mapped in values.values() if mapped)
-    nodes = needed_nodes(graph, targets, values, graph.stateful)
-    uses = Counter(targets)
-    for node in nodes:
-        uses.update(graph.inputs_of(node))
-    for node in nodes:
-        symbols = graph.inputs_of(node)
-        inputs = [values[symbol] for symbol in symbols]
-        for symbol in symbols:  # what nothing more needs is let go
-            uses[symbol] -= 1
-            if not uses[symbol]:
-                del values[symbol]
-        context = graph.contexts[graph.context_of(node)]
-        with nullcontext() if context.recorded else stop_recording():
-            results, mapped = _called(graph, node, inputs, extent, batch)
-        if isinstance(results, Tensor):
-            results = [results]
-        for symbol, x in zip(graph.outputs_of(node), results, strict=True):
-            if uses[symbol]:
-                values[symbol] = (x, mapped)
-    return [values[symbol] for symbol in targets]
+    members = _Members(graph, targets, values, extent)
+    looped, after = _looped(graph, members.call())
+    if looped:
+        members.call_in_loop(looped)
+        members.call(after)
+    return [members.values[symbol] for symbol in targets]
+
+
+class _Members:
+    """What has been computed for all members.
+
+    Attributes
+    ----------
+    values : dict of int to Value
+        Of the symbols that something still needs.
+    """
+
+    def __init__(
+        self, graph: FunctionGraph, targets: Sequence[int], values: dict[int, Value],
+        extent: int | None,
+    ) -> None:
+        self._graph, self._extent, self.values = graph, extent, dict(values)
+        self._batch = next(x for x, mapped in values.values() if mapped)
+        self._nodes = needed_nodes(graph, targets, values, graph.stateful)
+        self._uses = Counter(targets)
+        for node in self._nodes:
+            self._uses.update(graph.inputs_of(node))
+
+    def call(self, nodes: Sequence[int] | None = None) -> list[int]:
+        """Call nodes; return those that wait for what has another shape in each member, and it."""
+        graph, waiting, awaited = self._graph, [], set[int]()
+        for node in self._nodes if nodes is None else nodes:
+            symbols, outputs = graph.inputs_of(node), graph.outputs_of(node)
+            called = None
+            if awaited.isdisjoint(symbols):
+                inputs = [self.values[symbol] for symbol in symbols]
+                context = graph.contexts[graph.context_of(node)]
+                with nullcontext() if context.recorded else stop_recording():
+                    called = _called(graph, node, inputs, self._extent, self._batch)
+            if called is None:
+                waiting.append(node)
+                awaited.update(outputs)
+                continue
+            results, mapped = called
+            self._let_go(symbols)
+            self._keep(outputs, [results] if isinstance(results, Tensor) else results, mapped)
+        return waiting
+
+    def call_in_loop(self, nodes: Sequence[int]) -> None:
+        """Call nodes for one member after the other."""
+        graph, values = self._graph, dict(self.values)
+        for node in nodes:
+            self._let_go(graph.inputs_of(node))
+        outputs = [symbol for node in nodes for symbol in graph.outputs_of(node)
+                   if self._uses[symbol]]
+        self._keep(outputs, _one_by_one(
+            graph, nodes, values, outputs, self._extent, self._batch), True)
+
+    def _let_go(self, symbols: Sequence[int]) -> None:
+        """Forget what nothing more needs."""
+        for symbol in symbols:
+            self._uses[symbol] -= 1
+            if not self._uses[symbol]:
+                self.values.pop(symbol, None)
+
+    def _keep(self, symbols: Sequence[int], results: Sequence[Tensor], mapped: bool) -> None:
+        for symbol, x in zip(symbols, results, strict=True):
+            if self._uses[symbol]:
+                self.values[symbol] = (x, mapped)
+
+
+def _looped(graph: FunctionGraph, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Part nodes: those from shapes that differ to shapes that do not, and those after them."""
+    made = {symbol for node in nodes for symbol in graph.outputs_of(node)}
+    needed: set[int] = set()
+    looped, after = [], []
+    for node in reversed(nodes):
+        inputs, outputs = graph.inputs_of(node), graph.outputs_of(node)
+        differing = any(not graph.spec_of(symbol).known
+                        for symbol in (*outputs, *made.intersection(inputs)))
+        if differing or not needed.isdisjoint(outputs):
+            looped.append(node)
+            needed.update(inputs)
+        else:
+            after.append(node)
+    return looped[::-1], after[::-1]
 
 
 def _called(
     graph: FunctionGraph, node: int, inputs: list[Value], extent: int | None, batch: Tensor
-) -> tuple[Any, bool]:
-    """Return the outputs of a node, and whether each member has its own."""
+) -> tuple[Any, bool] | None:
+    """Return the outputs of a node, and whether each member has its own.
+
+    None if their shapes may differ from member to member.
+    """
     op, attrs = graph.ops[node], graph.attrs[node]
     if op is constant_op:
         return convert_to_tensor(attrs["value"]), False
@@ -86,7 +153,11 @@ def _called(
             [graph.spec_of(x) for x in graph.outputs_of(node)], extent))
         if results is not NotImplemented:
             return results, True
-    return _one_by_one(graph, node, inputs, extent, batch), True
+    symbols, outputs = graph.inputs_of(node), graph.outputs_of(node)
+    if not all(graph.spec_of(symbol).known for symbol in outputs):
+        return None
+    values = dict(zip(symbols, inputs, strict=True))
+    return _one_by_one(graph, [node], values, outputs, extent, batch), True
 
 
 def _is_plain(graph: FunctionGraph, node: int) -> bool:
@@ -131,24 +202,33 @@ def _results_apart(graph: FunctionGraph, node: int, inputs: Sequence[Tensor]) ->
 
 
 def _one_by_one(
-    graph: FunctionGraph, node: int, inputs: list[Value], extent: int | None, batch: Tensor
+    graph: FunctionGraph, nodes: Sequence[int], values: dict[int, Value], outputs: Sequence[int],
+    extent: int | None, batch: Tensor,
 ) -> list[Tensor]:
-    """Call a node for one member after the other, in a loop of a graph."""
-    positions = [i for i, (_, mapped) in enumerate(inputs) if mapped]
-
-    traces = current_graph() is None and all(x.graph is None for x, _ in inputs)
-    n_apart = _results_apart(graph, node, [x for x, _ in inputs]) if traces else 0
+    """Compute outputs of nodes for one member after the other, in a loop of a graph."""
+    symbols = {symbol for node in nodes for symbol in graph.inputs_of(node)}
+    constants = {node for node in map(graph.node_of, symbols) if graph.ops[node] is constant_op}
+    taken = {symbol: values[symbol] for symbol in sorted(symbols)
+             if symbol in values and graph.node_of(symbol) not in constants}
+    traces = current_graph() is None and all(x.graph is None for x, _ in taken.values())
+    n_apart = {
+        node: _results_apart(graph, node, [taken[symbol][0] for symbol in graph.inputs_of(node)])
+        for node in nodes if traces and taken.keys() >= set(graph.inputs_of(node))}
+    own = [symbol for symbol, (_, mapped) in taken.items() if mapped]
 
     def of_member(row: list[Tensor]) -> list[Tensor]:
-        every = [x for x, _ in inputs]
-        for i, x in zip(positions, row, strict=False):
-            every[i] = x
-        return _rebuilt(graph, node, every, n_apart)
+        every = {symbol: x for symbol, (x, _) in taken.items()}
+        every.update(zip(own, row, strict=False))
+        for node in (*sorted(constants), *nodes):
+            inputs = [every[symbol] for symbol in graph.inputs_of(node)]
+            results = _rebuilt(graph, node, inputs, n_apart.get(node, 0))
+            every.update(zip(graph.outputs_of(node), results, strict=True))
+        return [every[symbol] for symbol in outputs]
 
     def of_members(*rows: Tensor) -> list[Tensor]:
         return map_fn(of_member, list(rows))
 
-    rows = [inputs[i][0] for i in positions]
+    rows = [taken[symbol][0] for symbol in own]
     if not rows:  # a draw, say: what it is called for does not matter
         rows = [convert_to_tensor(np.zeros(extent)) if extent is not None else (
             batch if batch.ndim == 1 else batch[(slice(None), *[0] * (batch.ndim - 1))])]

@@ -18,6 +18,7 @@ from cytape.graph.batching.axes import (
     members_moved,
 )
 from cytape.graph.batching.members import Value, of_all_members
+from cytape.graph.control.agreement import lent
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.engine.symbolic import in_graph
@@ -40,7 +41,8 @@ def vmap(
     ----------
     fun : callable
         Written for one member, with cytape's functions. It is called once in each call, with
-        symbols that have no value, as in `function`.
+        symbols that have no value, as in `function`; that is, in a loop, each time. Where it is
+        called often, ``cytape.function(cytape.vmap(fun))`` keeps what was traced.
     in_axes : int, None, or sequence or structure of these
         Along which axis of each array among the arguments the members lie. None: all members share
         it. A tuple or list has an entry per positional argument, which may be structured as the
@@ -81,8 +83,9 @@ def vmap(
     and in itself; `fun` may be a derivative. What has no way to compute all members at once calls
     them one after the other, in a loop without Python: branches and loops of graphs, gradient
     functions of the user's, `numpy_function`, an index that is a tensor of each member's own, and
-    NumPy's functions of which the result's shape depends on values. Numbers that `fun` draws by
-    `cytape.numpy.random` differ from member to member.
+    NumPy's functions of which the result's shape depends on values, with what is made of that until
+    shapes are the same for all again, as in ``np.sum(x[x > 0])``; those of results must be. Numbers
+    that `fun` draws by `cytape.numpy.random` differ from member to member.
 
     Examples
     --------
@@ -152,8 +155,8 @@ class Vectorized:
             if is_mapped and len(column) > 1:
                 x = concatenate([part for part, _ in column])
             found.append((x, is_mapped))
-        results = [self._placed(x, is_mapped, axis, tensors[0])
-                   for (x, is_mapped), axis in zip(found, out_axes, strict=True)]
+        results = lent([self._placed(x, is_mapped, axis, tensors[0])
+                        for (x, is_mapped), axis in zip(found, out_axes, strict=True)])
         if not any(isinstance(leaf, Tensor) for leaf in nest.flatten((args, kwargs))):
             results = list(map(_as_array, results))
         return nest.pack_sequence_as(structure, results)
@@ -179,6 +182,7 @@ class Vectorized:
         leaves, kwargs = list(map(_shared, nest.flatten(args))), nest.map_structure(_shared, kwargs)
         with unrecorded(), building_into(graph):
             arguments = [graph.argument(x.shape[1:], x.dtype) for x in tensors]
+            symbols = list(map(graph.symbol_of, arguments))  # which the function may change
             for i, argument in zip(mapped, arguments, strict=True):
                 leaves[i] = argument
             try:
@@ -197,7 +201,7 @@ class Vectorized:
             raise GraphError(
                 f"{self._name} assigns to a variable ({names}), which has one value, not one per "
                 "member: return what is to be assigned, and assign it after the call")
-        return graph, list(map(graph.symbol_of, arguments)), structure, outputs
+        return graph, symbols, structure, outputs
 
     def _output(self, x: Any) -> Tensor:
         try:

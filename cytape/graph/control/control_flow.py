@@ -111,7 +111,9 @@ def either(
     """Call one of two functions, of which errors speak as they are called."""
     graph = current_graph() if pred.graph is None else current_graph() or pred.graph
     if graph is None:
-        return true_fn() if pred else false_fn()
+        result = true_fn() if pred else false_fn()
+        # As from a graph: no tensor that a function took from elsewhere.
+        return nest.pack_sequence_as(result, lent(nest.flatten(result)))
     with building_into(graph):
         functions = []
         for suffix, f in (("true", true_fn), ("false", false_fn)):

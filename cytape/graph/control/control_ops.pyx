@@ -236,6 +236,7 @@ def stacked(list arrays, spec):
         return np.zeros((0, *[extent or 0 for extent in spec.shape or ()]), spec.dtype)
     if len({array.shape for array in arrays}) > 1:
         raise GraphError(
-            "what the iterations of a loop leave for its gradient must have one shape, got "
+            "what the iterations of a loop return, or leave for its gradient, must have one shape "
+            "to be stacked, got "
             f"{sorted({array.shape for array in arrays})}")
     return np.stack(arrays)

@@ -18,12 +18,12 @@ W = np.arange(3.0)
 
 @pytest.fixture
 def loops(monkeypatch):
-    """The names of ops that are called for one member after the other."""
+    """The names of ops that are called for one member after the other, per loop."""
     names, one_by_one = [], members._one_by_one
 
-    def noted(graph, node, *rest):
-        names.append(graph.ops[node].name)
-        return one_by_one(graph, node, *rest)
+    def noted(graph, nodes, *rest):
+        names.append([graph.ops[node].name for node in nodes])
+        return one_by_one(graph, nodes, *rest)
 
     monkeypatch.setattr(members, "_one_by_one", noted)
     return names
@@ -62,7 +62,19 @@ def test_what_is_computed_for_all_at_once(loops, f):
 
 def test_what_is_called_one_by_one(loops):
     cytape.vmap(lambda x: cnp.convolve(x, W) + cnp.sum(x))(X)
-    assert loops == ["Convolve"]
+    assert loops == [["Convolve"]]
+
+
+def test_one_loop_goes_from_shapes_that_differ_to_shapes_that_do_not(loops):
+    def f(x):
+        large = x[x > 0]
+        total = np.sum(large)
+        return np.exp(np.sum(large * (2.0 * total))) + np.sin(x)
+
+    x = np.array([[0.1, -1.0, 0.2], [0.3, 0.1, 0.2]])
+    found = cytape.vmap(f)(x)
+    assert loops == [["DynamicGetItem", "Sum", "Multiply", "Multiply", "Sum"]]
+    np.testing.assert_allclose(found, np.stack([f(row) for row in x]))
 
 
 def test_what_is_shared_is_computed_once():

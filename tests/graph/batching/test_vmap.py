@@ -109,6 +109,119 @@ def test_loss_of_labels_that_are_integers():
     np.testing.assert_allclose(gradients, np.eye(3)[labels] - np.exp(expected))
 
 
+def set_first(x):
+    x[0] = 5.0
+    return x * 2.0
+
+
+def add_five(x):
+    x += 5.0
+    return x * 2.0
+
+
+def without_large(x):
+    y = x.copy()
+    y[x > 0.5] = 0.0
+    return y
+
+
+@each("way", WAYS)
+@each("f", [set_first, add_five, without_large])
+def test_members_may_be_changed_in_place(way, f):
+    x = X.copy()
+    np.testing.assert_array_equal(WAYS[way](cytape.vmap(f))(x), looped(f, X.copy()))
+    np.testing.assert_array_equal(x, X)
+    tensor = cytape.constant(X)
+    cytape.vmap(f)(tensor)
+    np.testing.assert_array_equal(tensor.numpy(), X)
+
+
+@each("f", [
+    lambda x: cytape.vmap(lambda row: row)(x),
+    lambda x: cytape.vmap(lambda row, y: y, (0, None), None)(X, x),
+    lambda x: cytape.vmap(lambda row: x, 0, None)(X),
+])
+def test_results_are_nobody_elses(f):
+    x = cytape.constant(X)
+    y = cytape.constant(np.asarray(f(x)) * 1.0) if isinstance(f(x), np.ndarray) else f(x)
+    y[0] = 100.0
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
+def halved(x):
+    return cytape.while_loop(lambda y: y > 1.0, lambda y: y * y / 4.0, [x])[0]
+
+
+doubled = cytape.custom_jvp(lambda x: x * 2.0)
+doubled.defjvp(lambda primals, tangents: (primals[0] * 2.0, tangents[0] * 7.0))
+tripled = cytape.custom_gradient(lambda x: (x * 3.0, lambda g: g * 5.0))
+
+
+def unrecorded(x):
+    with cytape.stop_recording():
+        y = x[x > 0]
+    return cnp.sum(x[x > 0] ** 2 * y)
+
+
+OF_DIFFERENT_SHAPES = {
+    "mask": lambda x: cnp.sum(x[x > 0] ** 3),
+    "two": lambda x: cnp.sum(x[x > 0]) * cnp.sum(x[x < 0] ** 2),
+    "back and forth": lambda x: cnp.sum(x[x > 0] * (2.0 * cnp.sum(x[x > 0]))) * x,
+    "at": lambda x: cytape.grad(lambda y: cnp.sum(y**3))(x).at[x > 0].set(cnp.sum(x)),
+    "added": lambda x: (x * x).at[x > 0].add(10.0 * x[x > 0]),
+    "nonzero": lambda x: cnp.sum(cnp.nonzero(x > 0)[0]) * x,
+    "unique": lambda x: cnp.sum(cnp.unique(cnp.round(x)) ** 2) * x,
+    "vmap": lambda x: cytape.vmap(lambda y: cnp.sum(x[x > y]))(x),
+    "its gradient": cytape.grad(lambda x: cnp.sum(x[x > 0] ** 3)),
+    "a loop's gradient": cytape.grad(lambda x: halved(2.5 + cnp.sin(cnp.sum(x)))),
+    "in a cond": lambda x: cytape.cond(
+        x[0] > 0, lambda: cnp.sum(x[x > 0] ** 2), lambda: cnp.sum(x[x < 0] ** 3)),
+    "own JVP": lambda x: cnp.sum(doubled(x[x > 0]) ** 2),
+    "own gradient": lambda x: cnp.sum(tripled(x[x > 0]) ** 2),
+    "not recorded": unrecorded,
+}
+
+
+@each("way", WAYS)
+@each("name", OF_DIFFERENT_SHAPES)
+def test_shapes_in_between_may_differ_from_member_to_member(way, name):
+    f = OF_DIFFERENT_SHAPES[name]
+    rows = [f(cytape.constant(x)) for x in X]
+    np.testing.assert_allclose(WAYS[way](cytape.vmap(f))(X), np.stack(rows), rtol=1e-12)
+
+
+@each("way", ["eager", "function"])
+@each("name", OF_DIFFERENT_SHAPES)
+def test_derivatives_where_shapes_differ_are_those_of_members(way, name):
+    f = OF_DIFFERENT_SHAPES[name]
+
+    def total(x):
+        return cnp.sum(cnp.sin(WAYS[way](cytape.vmap(f))(x)))
+
+    def by_member(x):
+        return cnp.sum(cnp.sin(cnp.stack([f(row) for row in x])))
+
+    np.testing.assert_allclose(
+        cytape.grad(total)(X), cytape.grad(by_member)(X), rtol=1e-10, atol=1e-12)
+    tangent = np.cos(X)
+    np.testing.assert_allclose(
+        cytape.jvp(total, (X,), (tangent,))[1], cytape.jvp(by_member, (X,), (tangent,))[1],
+        rtol=1e-10)
+
+
+def test_iterations_may_differ_in_number():
+    x = np.array([3.0, 3.9])
+    expected = [cytape.grad(halved)(each) for each in x]
+    np.testing.assert_allclose(cytape.vmap(cytape.grad(halved))(x), expected, rtol=1e-12)
+
+
+def test_results_must_have_one_shape():
+    with pytest.raises(GraphError, match=r"one shape to be stacked, got \[\(1,\), \(2,\)\]"):
+        cytape.vmap(lambda x: x[x > 0])(np.array([[1.0, -1.0], [1.0, 2.0]]))
+    np.testing.assert_array_equal(
+        cytape.vmap(lambda x: x[x > 0])(np.array([[1.0, -1.0], [-1.0, 2.0]])), [[1.0], [2.0]])
+
+
 @each("axes", [(0, 0), (1, 0), (-1, 1), (2, -1)])
 def test_axes(axes):
     in_axis, out_axis = axes

@@ -732,3 +732,10 @@ def test_a_condition_that_says_nothing_is_none():
         True, True, False, False]
     assert [float(y) for y in cytape.Session(graph).run(loops, {x: 1.0})] == [8.0, 8.0, 1.0, 8.0]
     assert int(looked) == 3
+
+
+def test_what_a_branch_returns_may_be_changed():
+    x = cytape.constant([1.0, 2.0])
+    y = cytape.cond(cytape.constant(True), lambda: {"y": x}, lambda: {"y": -x})["y"]
+    y[0] = 9.0
+    assert x.numpy().tolist() == [1.0, 2.0]

@@ -379,6 +379,7 @@ def test_none_is_no_operand(call):
     (lambda x: sum(x for _ in range(x.astype(int))), "while_loop"),
     (lambda x: float(x), "float"),
     (lambda x: np.zeros(3)[x.astype(int)], "NumPy arrays"),
+    (lambda x: np.zeros(3)[x.astype(int)], "cytape.gather(array, i) or cytape.constant(array)[i]"),
     (lambda x: x.numpy(), "Session.run"),
     (lambda x: cytape.Variable(x), "its value"),
 ])

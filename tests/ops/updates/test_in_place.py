@@ -219,6 +219,7 @@ TRANSFORMS = {
     "forward": cytape.jacfwd(squared),
     "of a recomputed one": cytape.grad(cytape.recompute_grad(squared)),
     "TensorFlow's": lambda x: cytape.gradients_function(squared)(x)[0].numpy(),
+    "of members": cytape.grad(lambda x: cytape.vmap(squared)(x[None])[0]),
     "in a loop": cytape.grad(lambda x: cytape.while_loop(
         lambda i, _: i < 1, lambda i, x: (i + 1, cnp.full(3, squared(x))), (0, x))[1][0]),
     "in a loop of a graph": cytape.grad(cytape.function(lambda x: cytape.while_loop(
