@@ -6,7 +6,7 @@ in a run, and goes on in the next one. A stream begins where the graph's seed an
 say; if the graph has none, `seed` decides for it, too.
 
 Location and scale may be tensors and are differentiated, the draw being held fixed. In other
-parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative, and gradients end there.
+parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative: none may be recorded.
 """
 
 import numpy as np
@@ -29,6 +29,7 @@ from cytape.ops.shared.draws import (
     normal_op,
     poisson_op,
     positions_op,
+    refuse_recorded,
     seed,
     size_of,
     uniform_op,
@@ -240,7 +241,7 @@ def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
     Parameters
     ----------
     shape : float or Tensor
-        The parameter of that name, which has no gradient.
+        The parameter of that name, which must not be recorded.
     size, dtype, seed
         As for `random`; the size is by default that of the parameter.
 
@@ -261,6 +262,7 @@ def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
     """
     if dtype is np.float64 and is_numpys(seed, shape):
         return np.random.standard_gamma(shape, size)  # noqa: NPY002
+    refuse_recorded("standard_gamma", shape=shape)
     return draw(gamma_op, shape, size=size_of(size, shape), dtype=np.dtype(dtype), seed=seed)
 
 
@@ -270,7 +272,7 @@ def gamma(shape, scale=1.0, size=None, *, seed=None):
     Parameters
     ----------
     shape : float or Tensor
-        The parameter of that name, which has no gradient.
+        The parameter of that name, which must not be recorded.
     scale : float or Tensor
         Differentiable.
     size : int or tuple of int, optional
@@ -295,6 +297,7 @@ def gamma(shape, scale=1.0, size=None, *, seed=None):
     """
     if is_numpys(seed, shape, scale):
         return np.random.gamma(shape, scale, size)  # noqa: NPY002
+    refuse_recorded("gamma", shape=shape)
     size = size_of(size, shape, scale)
     drawn = draw(gamma_op, shape, size=size, dtype=dtype_of(shape, scale), seed=seed)
     return drawn if is_number(scale, 1) else scale * drawn
@@ -306,7 +309,7 @@ def poisson(lam=1.0, size=None, *, seed=None):
     Parameters
     ----------
     lam : float or Tensor
-        The mean, which has no gradient.
+        The mean, which must not be recorded.
     size : int or tuple of int, optional
         The shape; by default that of the mean.
     seed : int, optional
@@ -330,6 +333,7 @@ def poisson(lam=1.0, size=None, *, seed=None):
     """
     if is_numpys(seed, lam):
         return np.random.poisson(lam, size)  # noqa: NPY002
+    refuse_recorded("poisson", lam=lam)
     return draw(poisson_op, lam, size=size_of(size, lam), seed=seed)
 
 
@@ -341,7 +345,7 @@ def binomial(n, p, size=None, *, seed=None):
     n : int or Tensor
         The number of trials.
     p : float or Tensor
-        The probability of success, which has no gradient.
+        The probability of success, which must not be recorded.
     size : int or tuple of int, optional
         The shape; by default that of the parameters when broadcast.
     seed : int, optional
@@ -365,6 +369,8 @@ def binomial(n, p, size=None, *, seed=None):
     """
     if is_numpys(seed, n, p):
         return np.random.binomial(n, p, size)  # noqa: NPY002
+    refuse_recorded("binomial", n=n, p=p)
+    n = n if is_tensor(n) else np.asarray(n)  # not a number that takes the other's dtype
     return draw(binomial_op, n, p, size=size_of(size, n, p), seed=seed)
 
 
@@ -479,6 +485,7 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
     """
     if not _all and axis == 0 and is_numpys(seed, a, p) and np.ndim(a) < 2:
         return np.random.choice(a, size, replace, p)  # noqa: NPY002
+    refuse_recorded("choice", p=p)
     population, x = _population(a, axis)
     likes = () if population is not None else (x,)
     if not _all:

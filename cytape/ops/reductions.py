@@ -115,6 +115,8 @@ def start(initial, dtype):
     initial = as_operand(initial)
     if initial.shape not in ((), None):
         raise ValueError(f"initial must be a single number, got the shape {initial.shape}")
+    if initial.dtype.kind == "c" and dtype.kind != "c":
+        raise TypeError(f"initial must be real for a result of {dtype}, got {initial.dtype}")
     return initial if initial.dtype == dtype else astype(initial, dtype, copy=False)
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import DetachedError
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops import random
@@ -118,6 +119,30 @@ def test_in_a_trace_they_draw_anew_and_from_where_the_seed_says(name):
     np.testing.assert_array_equal(drawn(), [first, second])
 
 
+@pytest.mark.parametrize("name", NUMPYS)
+def test_seeding_has_a_trace_draw_again(name):
+    if name in ("beta", "standard_cauchy"):
+        pytest.skip("NumPy's own, which a trace does not draw anew")
+    f = cytape.function(lambda: (getattr(cnp.random, name)(*NUMPYS[name]), random.random(2)))
+    sequences = []
+    for _ in range(3):
+        random.seed(7)
+        sequences.append([[np.asarray(x) for x in f()] for _ in range(2)])
+    for one, other in zip(sequences[0], sequences[1], strict=True):
+        for first, second in zip(one, other, strict=True):
+            np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(sequences[0][0][1], sequences[2][0][1])
+    assert not np.array_equal(sequences[0][0][1], sequences[0][1][1])
+
+
+def test_seeding_does_not_reach_draws_with_seeds_of_their_own():
+    f = cytape.function(lambda: random.random(3, seed=1))
+    first = f()
+    random.seed(7)
+    second = f()
+    assert not np.array_equal(first, second)
+
+
 def test_single_precision_is_cast():
     for name in ("random", "standard_normal", "standard_exponential"):
         random.seed(3)
@@ -206,12 +231,42 @@ def test_what_is_reordered_or_chosen_is_differentiable():
     check_grads(lambda x: random.choice(x * x, size=5, seed=2), [x], order=2)
 
 
-def test_there_is_no_gradient_in_other_parameters():
-    x = cytape.constant(2.0)
-    with cytape.GradientTape(persistent=True) as tape:
-        tape.watch(x)
-        ys = [random.gamma(x), random.poisson(x), random.standard_gamma(x)]
-    assert [tape.gradient(y, x) for y in ys] == [None] * 3
+# Draws in whose parameter there is no derivative.
+NOT_DIFFERENTIATED = {
+    "gamma": lambda x: random.gamma(x, 2.0, size=2),
+    "standard_gamma": lambda x: random.standard_gamma(x),
+    "poisson": lambda x: random.poisson(x),
+    "binomial": lambda x: random.binomial(9, x),
+    "choice": lambda x: random.choice(2, p=[x, 1 - x]),
+}
+
+
+@pytest.mark.parametrize("name", NOT_DIFFERENTIATED)
+def test_other_parameters_must_not_be_recorded(name):
+    draw, x = NOT_DIFFERENTIATED[name], cytape.Variable(0.5)
+    message = rf"numpy\.random\.{name} has no derivative in .*stop_gradient"
+    with cytape.GradientTape(), pytest.raises(DetachedError, match=message):
+        draw(x)
+    with cytape.ForwardAccumulator(x, cytape.constant(1.0)), pytest.raises(
+            DetachedError, match=message):
+        draw(x)
+    assert cytape.grad(lambda x: x * x + np.sum(draw(cytape.stop_gradient(x))))(0.5) == 1.0
+
+
+@pytest.mark.parametrize("name", ["gamma", "standard_gamma"])
+def test_nor_is_a_traced_function_differentiated_in_them(name):
+    f = cytape.function(lambda x, y: np.sum(y * NOT_DIFFERENTIATED[name](x)))
+    x, y = cytape.constant(0.5), cytape.constant(2.0)
+    with pytest.raises(DetachedError, match="gamma has no derivative in shape"):
+        cytape.grad(f)(x, y)
+    with pytest.raises(DetachedError, match="gamma has no derivative in shape"):
+        cytape.jvp(f, (x, y), (x, y))
+    assert cytape.grad(f, argnums=1)(x, y) > 0
+
+
+def test_a_number_of_trials_beside_a_symbolic_probability():
+    drawn = cytape.function(lambda p: random.binomial(9, p, size=4))(cytape.constant(1.0))
+    np.testing.assert_array_equal(drawn, [9] * 4)
 
 
 # -- in a graph ------------------------------------------------------------------------------------

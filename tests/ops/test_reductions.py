@@ -217,6 +217,8 @@ def test_what_is_left_out_may_be_nan_or_infinite():
     (lambda x: np.mean(x, where=[True, False]), ValueError, "broadcast|does not fit"),
     (lambda x: np.sum(x, where=np.ones((2, 3), bool)), ValueError, r"\(2, 3\) does not fit"),
     (lambda x: np.prod(x, initial=np.ones(2)), ValueError, "single number"),
+    (lambda x: np.sum(x, initial=1j), TypeError, "initial must be real .* got complex128"),
+    (lambda x: np.max(x, initial=1j), TypeError, "initial must be real"),
     (lambda x: np.max(x, where=[True, False, True]), ValueError, "initial"),
     (lambda x: np.max(x[:0]), ValueError, "identity"),
 ])

@@ -15,6 +15,7 @@ import warnings
 import numpy as np
 
 from cytape.graph.tracing.lines_of_draws import imported_in, place_of_draw
+from cytape.ops.shared.draws import times_seeded
 from cytape.ops.shared.reachable import numpy_global, python_global
 
 __all__ = ["Draws", "call_traced"]
@@ -28,12 +29,16 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
     """
     cdef Draws draws = Draws(f, (*args, *kwargs.values()) if kwargs else tuple(args))
     cdef list being_traced = tracing.draws
+    cdef Py_ssize_t n_seedings = times_seeded()
     being_traced.append(draws)
     try:
         results = f(*args, **kwargs) if kwargs else f(*args)
     finally:
         being_traced.remove(draws)
     moved = draws.moved()
+    draws.seeded = times_seeded() != n_seedings
+    if draws.seeded and id(numpy_global) not in moved:  # to where it was
+        moved.append(id(numpy_global))
     if moved and not graph.runs_once and not makes_variables(graph):
         draws.warn(graph.name, moved, being_traced)
     return results
@@ -80,10 +85,17 @@ cdef class Draws(Reachable):
                 "Python's random" if generator is python_global else
                 f"a {type(generator).__name__}")
             file, line, registry = place_of_draw(self.functions, generator)
-            warnings.warn_explicit(
+            message = (
                 f"{name} drew random numbers from {what} while it was traced; each call will "
                 "use these again. Draw with cytape.numpy.random, which draws anew in each "
-                "call, or draw outside and pass an array",
+                "call, or draw outside and pass an array")
+            if self.seeded and generator is numpy_global:
+                message = (
+                    f"{name} called cytape.numpy.random.seed, which seeds while it is traced and "
+                    "not in each call. Seed before a call: its draws by cytape.numpy.random begin "
+                    "anew, too")
+            warnings.warn_explicit(
+                message,
                 UserWarning, file, line, registry=registry)
         return 0
 

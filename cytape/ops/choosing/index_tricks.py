@@ -4,7 +4,7 @@ import numpy as np
 
 from cytape.ops.calculus.sequences import arange, linspace
 from cytape.ops.creation import array, astype
-from cytape.ops.engine.arguments import is_tensor, operand
+from cytape.ops.engine.arguments import MOST_AXES, is_tensor
 from cytape.ops.joining import concatenate
 from cytape.ops.shaping import expand_dims, ndim, swapaxes, transpose
 from cytape.ops.shared.grouping import together
@@ -46,9 +46,8 @@ class _Concatenator:
         dtype = np.result_type(*[
             x if isinstance(x, int | float | complex) else x.dtype for x in parts])
         return concatenate([
-            _shaped(x if x.dtype == dtype else astype(x, dtype), ndmin, trans1d,
-                    isinstance(item, slice))
-            for x, item in zip(map(operand, parts), items, strict=True)], axis=axis)
+            _shaped(_cast(x, dtype), ndmin, trans1d, isinstance(item, slice))
+            for x, item in zip(parts, items, strict=True)], axis=axis)
 
     def _read(self, directive):
         """Return the directions of a string: the axis, the least number of axes, where to put."""
@@ -56,7 +55,7 @@ class _Concatenator:
             raise TypeError(
                 f"the directive {directive!r} makes a numpy.matrix, which a tensor is not: leave "
                 "it out, or write the axis and the number of axes, as in r_['1,2', x, y]")
-        self._theirs[directive, 0]  # raises what is to raise
+        self._theirs[directive, np.empty((0,) * MOST_AXES)]  # raises what is to raise
         given = tuple(map(int, directive.split(",")))
         return (*given, *self._directions[len(given):])
 
@@ -74,6 +73,12 @@ def _value(item):
     if isinstance(step, complex):
         return linspace(first, item.stop, num=int(abs(step)))
     return arange(first, item.stop, step)
+
+
+def _cast(x, dtype):
+    if not is_tensor(x):
+        return np.asarray(x, dtype)  # of a Python number that does not fit it is an error
+    return x if x.dtype == dtype else astype(x, dtype)
 
 
 def _shaped(x, ndmin, trans1d, is_range):

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.arguments import is_tensor
-from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import as_shape, broadcast
 from cytape.ops.shared.conform import broadcast_outline_op
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.state import current_graph
-from cytape.tensor.tensor import data_of, tensor_of
+from cytape.tensor.state import current_graph, is_recorded
+from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
 __all__ = ["Stream", "draw", "draw_shaped", "seed"]
 
@@ -20,16 +21,20 @@ MAX_SEED = 2**63 - 1
 
 # Made when first asked: numpy.random is slow to import. Chooses seeds of graphs, and for dropout.
 _default: np.random.Generator | None = None
+_n_seedings = 0
 drawing_functions: list = []  # of cytape.numpy.random: what calls them draws from NumPy's generator
 
 
 class Stream:
     """A generator that begins where its two seeds say, when it is first asked.
 
-    Attributes
+    Parameters
     ----------
-    graph_seed, op_seed : int
-    given : bool
+    graph_seed : int or None
+        None where the graph has none: the default generator chooses one then when the stream is
+        first asked, and again after each call of `seed`, with which the stream begins anew.
+    op_seed : int
+    given : bool, optional
         Whether the user chose the op's seed: calls of the op share the stream then.
 
     Examples
@@ -38,26 +43,40 @@ class Stream:
     True
     """
 
-    def __init__(self, graph_seed: int, op_seed: int, given: bool = True):
-        self.graph_seed, self.op_seed, self.given = graph_seed, op_seed, given
+    def __init__(self, graph_seed: int | None, op_seed: int, given: bool = True):
+        self.op_seed, self.given = op_seed, given
+        self._graph_seed, self._is_chosen = graph_seed, graph_seed is None
+        self._chosen_by: np.random.Generator | None = None
         self._generator: np.random.Generator | None = None
+
+    @property
+    def graph_seed(self) -> int:
+        """The seed of the graph, or the one that stands for it."""
+        if self._is_chosen and self._chosen_by is not default_generator():
+            self._chosen_by, self._generator = default_generator(), None
+            self._graph_seed = int(self._chosen_by.integers(MAX_SEED))
+        return self._graph_seed
 
     @property
     def generator(self) -> np.random.Generator:
         """The generator, which goes on with each draw."""
+        graph_seed = self.graph_seed
         if self._generator is None:
-            self._generator = np.random.default_rng([self.graph_seed, self.op_seed])
+            self._generator = np.random.default_rng([graph_seed, self.op_seed])
         return self._generator
 
     def __reduce__(self):
         return Stream, (self.graph_seed, self.op_seed, self.given)
 
     def __repr__(self):
-        return f"Stream({self.graph_seed}, {self.op_seed})"
+        return f"Stream({self._graph_seed}, {self.op_seed})"
 
 
 def seed(value: int | None = None) -> None:
-    """Set NumPy's generator back, as `numpy.random.seed`, and what chooses seeds of graphs.
+    """Set NumPy's generator back, as `numpy.random.seed`, and what graphs without a seed draw.
+
+    Functions that are traced draw the same again, then; their draws with a `seed=` of their own
+    and graphs with a seed go on. In a function that is traced it seeds once, while it is traced.
 
     Parameters
     ----------
@@ -73,9 +92,15 @@ def seed(value: int | None = None) -> None:
     >>> bool(np.all(first == random.normal(size=2)))
     True
     """
-    global _default
+    global _default, _n_seedings
     np.random.seed(value)  # noqa: NPY002
+    _n_seedings += 1
     _default = np.random.default_rng(value)
+
+
+def times_seeded() -> int:
+    """Return how often `seed` has been called."""
+    return _n_seedings
 
 
 def default_generator() -> np.random.Generator:
@@ -113,8 +138,8 @@ def new_stream(graph, op_seed=None):
             graph_seed = _checked_seed(getattr(around, "seed", None))
         place = place * 1_000_003 + around.n_nodes
         around = getattr(around, "outer_graph", None)
-    if graph_seed is None:
-        graph_seed = int(default_generator().integers(MAX_SEED)) if op_seed is None else 0
+    if graph_seed is None and op_seed is not None:
+        graph_seed = 0
     if op_seed is None:
         op_seed = place  # each call has another one, the same whenever it is built
         return Stream(graph_seed, op_seed, given=False)
@@ -127,8 +152,11 @@ def new_stream(graph, op_seed=None):
 # the shape of the result, where it is not known before.
 
 
-def drawing(name, method, takes_parameters=False, dtype=None, casts=False):
-    """Declare the op that calls a method of a generator, which may not take a dtype (`casts`)."""
+def drawing(name, method, takes_parameters=False, dtype=None, casts=False, derivatives=None):
+    """Declare the op that calls a method of a generator, which may not take a dtype (`casts`).
+
+    Gradients end at its draws, unless there are `derivatives`: what `general` takes.
+    """
 
     def forward(*inputs, stream, size, **options):
         generator = stream.generator
@@ -146,15 +174,58 @@ def drawing(name, method, takes_parameters=False, dtype=None, casts=False):
             return shape_rules.spec_like(shape_rules.broadcast_specs(specs, method), drawn)
         return symbolic_spec(as_shape(size), drawn)
 
-    op = nondifferentiable(name, forward, shape_rule=shape_rule)
+    if derivatives is None:
+        op = nondifferentiable(name, forward, shape_rule=shape_rule)
+    else:
+        op = general(name, forward, **derivatives, shape_rule=shape_rule)
     op.stateful = True
     return op
+
+
+def _lost(function, parameter):
+    return DetachedError(
+        f"cytape.numpy.random.{function} has no derivative in {parameter}, a tensor that is being "
+        f"recorded: its gradient would be lost. Pass cytape.stop_gradient({parameter}) if it "
+        "should stop here, or draw from a distribution that has one (docs/functions.md)")
+
+
+def _no_derivative(_):
+    raise _lost("gamma", "shape")
+
+
+# Raises when it runs, and not when it is built into a derivative of which this part is not needed.
+no_derivative_op = nondifferentiable("NoDerivative", _no_derivative, shape_rule=lambda x: x)
+
+
+def _is_recorded(x):
+    if not isinstance(x, Tensor):
+        return isinstance(x, list | tuple) and any(map(_is_recorded, x))
+    try:
+        np.asarray(x)
+    except DetachedError:
+        return True
+    except SymbolicTensorError:  # a tape or accumulator may be in the function that is traced
+        return is_recorded(x.id)
+    return False
+
+
+def refuse_recorded(function, **parameters):
+    """Raise for parameters that are being recorded, in which a draw has no derivative."""
+    for name, x in parameters.items():
+        if _is_recorded(x):
+            raise _lost(function, name)
 
 
 uniform_op = drawing("RandomUniform", "random")
 normal_op = drawing("RandomStandardNormal", "standard_normal")
 exponential_op = drawing("RandomStandardExponential", "standard_exponential")
-gamma_op = drawing("RandomStandardGamma", "standard_gamma", takes_parameters=True)
+gamma_op = drawing(
+    "RandomStandardGamma", "standard_gamma", takes_parameters=True,
+    derivatives={
+        "vjp": lambda op, g: no_derivative_op(op.inputs[0]),
+        "jvp": lambda op, t: no_derivative_op(op.outputs[0]),
+        "saved_inputs": (0,), "saved_outputs": (0,),
+    })
 poisson_op = drawing("RandomPoisson", "poisson", takes_parameters=True, dtype=np.int64)
 binomial_op = drawing("RandomBinomial", "binomial", takes_parameters=True, dtype=np.int64)
 integers_op = drawing("RandomIntegers", "integers")

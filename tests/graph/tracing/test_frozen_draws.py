@@ -186,6 +186,24 @@ def test_draws_in_bodies_that_a_graph_has_are_warned_of(build):
     assert "drew random numbers from" in str(caught[0].message)
 
 
+def test_seeding_in_a_trace_is_no_draw():
+    def f(x):
+        cnp.random.seed(3)
+        return x + cnp.random.normal(size=3)
+
+    traced = cytape.function(f)
+    with pytest.warns(UserWarning, match=r"f called cytape\.numpy\.random\.seed") as caught:
+        first = traced(X)
+    assert (len(caught), caught[0].lineno) == (1, f.__code__.co_firstlineno + 1)
+    second = traced(X)
+    assert not np.array_equal(first, second)
+    cnp.random.seed(3)
+    np.testing.assert_array_equal(traced(X), first)
+    with pytest.warns(UserWarning, match="f called"):  # also to where the generator is
+        cnp.random.seed(3)
+        cytape.function(f)(X)
+
+
 class Proxy:
     """Says that it was asked."""
 

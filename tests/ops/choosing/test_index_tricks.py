@@ -19,6 +19,7 @@ KEYS = {
     "steps": lambda n, v, m: n.r_[v[0] : v[1] : 4j, 0:1:3j],
     "columns": lambda n, v, m: n.c_[v, m, v * 2],
     "columns of ranges": lambda n, v, m: n.c_[v, 0:3, 1:3:3j],
+    "the last axis of all": lambda n, v, m: n.r_["1", m, m],
     "an axis": lambda n, v, m: n.r_["-1", m, m],
     "axes": lambda n, v, m: n.r_["0,2", v, v],
     "directions": lambda n, v, m: n.r_["1,2,0", v, m[:, :1], 4:7],
@@ -50,6 +51,13 @@ def test_dtypes_are_numpys():
         found, expected = call(cnp, cytape.constant(v)), call(np, v)
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_number_that_the_dtype_does_not_hold():
+    x = cytape.constant([1, 2], np.int8)
+    assert cnp.r_[x, 100].dtype == np.int8
+    with pytest.raises(OverflowError, match="300"):
+        cnp.r_[x, 300]
 
 
 def test_plain_arrays_are_numpys_business():

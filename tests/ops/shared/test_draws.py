@@ -25,6 +25,19 @@ def test_streams_begin_again_from_their_seeds():
     assert not np.array_equal(stream.generator.random(2), first)
 
 
+def test_a_stream_of_a_graph_without_a_seed_begins_anew_with_each_seed():
+    stream = draws.Stream(None, 4)
+    assert repr(stream) == "Stream(None, 4)"  # and nothing is drawn to say so
+    draws.seed(3)
+    first, n = stream.generator.random(2), draws.times_seeded()
+    assert not np.array_equal(stream.generator.random(2), first)
+    draws.seed(3)
+    assert draws.times_seeded() == n + 1
+    np.testing.assert_array_equal(stream.generator.random(2), first)
+    draws.seed(4)
+    assert not np.array_equal(stream.generator.random(2), first)
+
+
 @pytest.mark.parametrize("seed", [-3, 2.5])
 def test_a_graph_with_a_bad_seed(seed):
     graph = Graph()
