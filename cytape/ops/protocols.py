@@ -25,7 +25,13 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
 from cytape.tensor.operators import install
-from cytape.tensor.tensor import Tensor, data_of, install_methods, plain_array
+from cytape.tensor.tensor import (
+    Tensor,
+    data_of,
+    install_methods,
+    install_refusals,
+    plain_array,
+)
 
 _FAMILIES = (
     creation, einsum, elementwise, indexing, joining, linalg, ordering, products, rearranging,
@@ -34,7 +40,9 @@ NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }
 # Modules of NumPy whose functions are imported when the first of them meets a tensor.
-_SUBMODULES = {name: f"cytape.ops.submodules.{name}" for name in ("fft", "linalg")}
+_SUBMODULES = {
+    name: f"cytape.ops.submodules.{name.rpartition('.')[2]}"
+    for name in ("fft", "lib.stride_tricks", "linalg")}
 rooms_to_come.extend([*_SUBMODULES.values(), "cytape.ops.submodules.distributions"])
 _UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated first
 rooms_to_come.append(_UPDATES)
@@ -241,14 +249,27 @@ install(
 install_methods(
     {
         **_functions(
-            "all any argmax argmin argsort clip copy cumprod cumsum diagonal dot max mean min "
+            "all any argmax argmin argpartition argsort clip copy cumprod cumsum diagonal dot max mean min "
             "nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace var"
         ),
         # Ops are no functions: nothing would bind a tensor to them.
         **{name: _method(op) for name, op in _functions("conj conjugate round").items()},
         "flatten": shaping.ravel,
+        "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
+        "compress": lambda x, condition, axis=None, **options: indexing.compress(
+            condition, x, axis, **options),
     }
 )
+install_refusals({
+    "fill": "write x[...] = value",
+    "flat": "write x.ravel(), and to assign to elements x[index] = value",
+    "partition": "write x = np.partition(x, kth)",
+    "put": "write x[index] = values",
+    "resize": "write x = np.resize(x, shape)",
+    "sort": "write x = np.sort(x)",
+    "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
+            "same bits, at which the gradient stops",
+})
 install_aggregate(sparse.aggregate_indexed_slices)
 install_conform(ufunc_method=ufunc_method)
 for _theirs, _ours in NUMPY_FUNCTIONS.items():

@@ -81,7 +81,9 @@ cdef ndarray converted(tensor, Value held):
             "would lose its gradient. Make one tensor of those in a list with cytape.numpy.stack "
             "or array; fill what cytape.numpy.zeros makes, not an array of NumPy's, or write "
             "x.at[index].set(tensor); use cytape.numpy (or a NumPy "
-            "function that takes tensors), also for functions of the math module; print it with "
+            "function that takes tensors), also for functions of the math module, and "
+            "cytape.numpy.random to draw random numbers; cytape.vmap, not numpy.vectorize, and "
+            "numpy.lib.stride_tricks.sliding_window_view, not as_strided; print it with "
             "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")
     return array
 

@@ -12,6 +12,8 @@ from .operators cimport (
 from .plain_arrays cimport as_ndarray
 from .value cimport array_of, copy_of_array, is_symbolic, symbol_of, value_of_array
 
+from functools import partial
+
 import numpy as np
 
 import cytape.tensor.plain_arrays as plain_arrays
@@ -46,6 +48,7 @@ plain_array = plain_arrays.plain_array  # many know it under this module's name
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t live = 0
+cdef dict refused = {}         # attributes of arrays, and what to write instead
 cdef bint making = False       # a tensor with a value, which Python code cannot
 
 
@@ -58,6 +61,21 @@ def install_methods(dict methods):
     """
     (<dict>(<PyTypeObject*>Tensor).tp_dict).update(methods)
     PyType_Modified(Tensor)
+
+
+def install_refusals(dict instead):
+    """Have tensors say what to write instead of attributes of arrays that they do not have.
+
+    Parameters
+    ----------
+    instead : dict of str to str
+    """
+    refused.update(instead)
+    install_methods({name: property(partial(refuse, name)) for name in instead})
+
+
+def refuse(str name, tensor):
+    raise AttributeError(f"a tensor has no {name!r}, which works in the memory of an array: {refused[name]}")
 
 
 def live_tensors() -> int:
@@ -338,7 +356,7 @@ cdef class Tensor:
     _data = property(refuse_masks)
 
     def __dir__(self):
-        return [name for name in object.__dir__(self) if name != "_data"]
+        return [name for name in object.__dir__(self) if name != "_data" and name not in refused]
 
     def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
         return functions["array_ufunc"](ufunc, method, inputs, arguments)

@@ -473,3 +473,21 @@ def test_the_length_of_what_has_an_unknown_one():
     for f in (len, lambda x: sum(a for a in x)):
         with pytest.raises(TypeError, match=r"cytape\.numpy\.size\(tensor, 0\)"):
             cytape.function(f, input_signature=signature)(np.ones(3))
+
+
+@pytest.mark.parametrize("name, words", [
+    ("sort", "np.sort"), ("partition", "np.partition"), ("resize", "np.resize"), ("flat", "ravel"),
+    ("fill", r"x\[\.\.\.\] = value"), ("put", r"x\[index\] = values"), ("view", "astype")])
+def test_what_works_in_memory_says_what_to_write(name, words):
+    x = cytape.constant([3.0, 1.0, 2.0])
+    with pytest.raises(AttributeError, match=f"no '{name}'.*{words}"):
+        getattr(x, name)
+    assert not hasattr(x, name) and name not in dir(x)
+
+
+def test_methods_whose_function_has_the_array_elsewhere():
+    x, which = cytape.constant([[3.0, 1.0], [2.0, 4.0]]), np.array([1, 0])
+    np.testing.assert_array_equal(x.compress([False, True], axis=1), [[1], [4]])
+    np.testing.assert_array_equal(
+        x.argpartition(1, axis=None), x.numpy().argpartition(1, axis=None))
+    np.testing.assert_array_equal(cytape.constant(which).choose(x.numpy()), which.choose(x.numpy()))

@@ -1,0 +1,72 @@
+"""The windows that slide over an array, `numpy.lib.stride_tricks.sliding_window_view`."""
+
+import itertools
+
+import numpy as np
+from numpy.lib import stride_tricks
+from numpy.lib.array_utils import normalize_axis_tuple
+
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor
+from cytape.ops.engine.declare import structural
+from cytape.ops.shapes import shape_rules
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
+
+__all__ = ["sliding_window_view"]
+
+
+def _windows(results, operands, *, window_shape, axis):
+    """Yield, for each place in the window, the elements that are there as it slides."""
+    (windows,), (x,) = results, operands
+    for place in itertools.product(*map(range, window_shape)):
+        start = [0] * x.ndim
+        for along, offset in zip(axis, place, strict=True):
+            start[along] += offset
+        shape = windows.shape[:x.ndim]
+        yield windows[(..., *place)], x[tuple(
+            slice(first, first + n) for first, n in zip(start, shape, strict=True))]
+
+
+def _windows_spec(x, *, window_shape, axis):
+    shape = list(shape_rules.shape_of(x, "sliding_window_view"))
+    for along, n in zip(axis, window_shape, strict=True):
+        shape[along] = None if shape[along] is None else shape[along] - n + 1
+    return symbolic_spec((*shape, *window_shape), x.dtype)
+
+
+sliding_windows_op = structural(
+    "SlidingWindows",
+    stride_tricks.sliding_window_view,
+    _windows,
+    shape_rule=_windows_spec,
+    batched=lambda x, *, window_shape, axis: sliding_windows_op(
+        x, window_shape=window_shape, axis=axis_in_batch(axis, x.ndim)),
+)
+
+
+def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
+    """Return the windows of a shape that slide over an array, one for each place.
+
+    As `numpy.lib.stride_tricks.sliding_window_view`; of a tensor it is a copy.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from numpy.lib.stride_tricks import sliding_window_view
+    >>> cytape.grad(lambda x: np.sum(sliding_window_view(x, 2)))(np.ones(4))
+    array([1., 2., 2., 1.])
+    """
+    if not is_tensor(x):
+        return stride_tricks.sliding_window_view(
+            x, window_shape, axis, subok=subok, writeable=writeable)
+    x = convert_to_tensor(x)
+    shape = shape_rules.shape_of(x.spec, "sliding_window_view")
+    window_shape = tuple(np.atleast_1d(window_shape).tolist())
+    known = np.broadcast_to(0, [sum(window_shape) if n is None else n for n in shape])
+    stride_tricks.sliding_window_view(known, window_shape, axis)  # raises what is to raise
+    axis = range(len(shape)) if axis is None else normalize_axis_tuple(
+        axis, len(shape), allow_duplicate=True)
+    return sliding_windows_op(x, window_shape=window_shape, axis=tuple(axis))
+
+
+NUMPY_FUNCTIONS = {stride_tricks.sliding_window_view: sliding_window_view}

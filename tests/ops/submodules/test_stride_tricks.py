@@ -1,0 +1,43 @@
+"""Sliding windows: what NumPy's are, their gradients, in graphs, and what does not fit."""
+
+import numpy as np
+import pytest
+from numpy.lib.stride_tricks import sliding_window_view
+
+import cytape
+from cytape.errors import DetachedError
+from cytape.testing import check_grads
+
+X = np.arange(30.0).reshape(5, 6) ** 2
+
+
+def smoothed(image):
+    return np.sum(sliding_window_view(image, (3, 2)) * np.arange(6.0).reshape(3, 2), (-2, -1))
+
+
+def test_an_image_filter():
+    np.testing.assert_allclose(smoothed(cytape.constant(X)), smoothed(X))
+    check_grads(lambda x: smoothed(x) ** 2, [X / 100], order=2)
+    np.testing.assert_allclose(
+        cytape.vmap(smoothed)(cytape.constant(np.stack([X, -X]))), [smoothed(X), smoothed(-X)])
+
+
+def test_extents_that_only_a_run_knows():
+    f = cytape.function(
+        lambda x: sliding_window_view(x * x, 2), input_signature=[cytape.Spec.of((None,), float)])
+    np.testing.assert_array_equal(f(X[0]), sliding_window_view(X[0] ** 2, 2))
+    np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(f(x)))(np.ones(4)), [2, 4, 4, 2])
+
+
+@pytest.mark.parametrize("arguments", [(7,), ((2, 2),), (2, 1), (-1,)])
+def test_what_does_not_fit_is_numpys_error(arguments):
+    with pytest.raises(ValueError) as expected:
+        sliding_window_view(X[0], *arguments)
+    with pytest.raises(type(expected.value), match=".") as found:
+        sliding_window_view(cytape.constant(X[0]), *arguments)
+    assert str(found.value) == str(expected.value)
+
+
+def test_strides_are_refused_and_what_to_write_is_said():
+    with pytest.raises(DetachedError, match="sliding_window_view, not as_strided"):
+        cytape.grad(lambda x: np.sum(np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8))))(X[0])
