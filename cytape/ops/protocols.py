@@ -249,8 +249,9 @@ install(
 install_methods(
     {
         **_functions(
-            "all any argmax argmin argpartition argsort clip copy cumprod cumsum diagonal dot max mean min "
-            "nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace var"
+            "all any argmax argmin argpartition argsort clip copy cumprod cumsum diagonal dot max "
+            "mean min nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace "
+            "var"
         ),
         # Ops are no functions: nothing would bind a tensor to them.
         **{name: _method(op) for name, op in _functions("conj conjugate round").items()},

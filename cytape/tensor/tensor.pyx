@@ -75,7 +75,8 @@ def install_refusals(dict instead):
 
 
 def refuse(str name, tensor):
-    raise AttributeError(f"a tensor has no {name!r}, which works in the memory of an array: {refused[name]}")
+    raise AttributeError(
+        f"a tensor has no {name!r}, which works in the memory of an array: {refused[name]}")
 
 
 def live_tensors() -> int:

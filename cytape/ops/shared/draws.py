@@ -52,7 +52,8 @@ class Stream:
     @property
     def graph_seed(self) -> int:
         """The seed of the graph, or the one that stands for it."""
-        if self._is_chosen and self._chosen_by is not default_generator():
+        if self._graph_seed is None or (
+                self._is_chosen and self._chosen_by is not default_generator()):
             self._chosen_by, self._generator = default_generator(), None
             self._graph_seed = int(self._chosen_by.integers(MAX_SEED))
         return self._graph_seed
