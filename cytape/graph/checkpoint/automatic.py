@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cytape.errors import MemoryBudgetError
 from cytape.graph.checkpoint.choosing import chosen
-from cytape.graph.checkpoint.model import GradientModel
+from cytape.graph.checkpoint.model import GradientModel, bytes_of, peak_of_run
 from cytape.graph.checkpoint.planner import Planner
 from cytape.graph.checkpoint.planning import MOST_TIME, kept_values
 from cytape.graph.checkpoint.traces import KeptSymbols, RecomputingGraph
 from cytape.graph.model.subgraph import Subgraph
-from cytape.graph.passes import optimise
-from cytape.graph.run.plan import Plan as ExecutorPlan
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.derivatives import DerivativeTraces, Ends
-from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import building_into, unrecorded
 
 __all__ = ["symbols_within"]
-
-UNKNOWN_EXTENT = 64  # what an unknown extent counts for
 
 
 class _Candidate(NamedTuple):
@@ -118,21 +113,13 @@ def _measured(
     [body] = bodies
     saved = [symbol for x in backward.captured_inputs if x.graph is graph
              and (symbol := graph.symbol_of(x)) not in trace.input_symbols]
-    forwards = _peak_of(graph, trace.input_symbols, (*trace.output_symbols, *saved))
-    backwards = _peak_of(body, backward.input_symbols, backward.output_symbols)
-    kept = sum(_spec_of(graph, symbol).nbytes for symbol in saved)
+    keep, extent = tuple(graph.stateful), model.unknown_extent
+    forwards = peak_of_run(Subgraph(
+        graph, trace.input_symbols, tuple(dict.fromkeys((*trace.output_symbols, *saved))), keep),
+        extent)
+    backwards = peak_of_run(Subgraph(
+        body, backward.input_symbols, tuple(dict.fromkeys(backward.output_symbols)),
+        tuple(body.stateful)), extent)
+    kept = sum(bytes_of(graph, symbol, extent) for symbol in saved)
     seconds = sum(model.seconds_of(node) * count for node, count in body.n_copies.items())
     return _Candidate(max(forwards, kept + backwards), seconds, symbols)
-
-
-def _peak_of(graph: Any, feeds: Sequence[int], fetches: Sequence[int]) -> int:
-    subgraph = Subgraph(graph, tuple(feeds), tuple(dict.fromkeys(fetches)), tuple(graph.stateful))
-    return ExecutorPlan(
-        optimise(subgraph, [_spec_of(graph, symbol) for symbol in feeds])).peak_bytes
-
-
-def _spec_of(graph: Any, symbol: int) -> Any:
-    spec = graph.spec_of(symbol)
-    return spec if spec.known else symbolic_spec(
-        tuple(UNKNOWN_EXTENT if extent is None else extent for extent in spec.shape or ()),
-        spec.dtype)

@@ -9,6 +9,7 @@ from typing import Any
 
 from cytape.graph.checkpoint.between import Between
 from cytape.graph.checkpoint.bottlenecks import bottlenecks
+from cytape.graph.checkpoint.model import UNKNOWN_EXTENT, known_shape
 from cytape.graph.differentiation.graph_gradients import (
     as_list,
     differentiated,
@@ -25,7 +26,6 @@ COLLECTION = "checkpoints"
 _COSTLY = re.compile("conv2d|Conv|MatMul")
 # Parts of names of tensors that are not worth keeping: losses, masks, and what is cheap to compute.
 _EXCLUDED = re.compile("L2Loss|entropy|FusedBatchNorm|Switch|dropout|Cast")
-_UNKNOWN_EXTENT = 64  # what an unknown extent counts for
 
 
 def chosen(
@@ -115,9 +115,7 @@ def _not_excluded(graph: Any, symbols: Iterable[int]) -> list[int]:
 
 
 def _size(shape: tuple[int | None, ...] | None) -> int:
-    if shape is None:
-        return 0
-    return math.prod(_UNKNOWN_EXTENT if extent is None else extent for extent in shape)
+    return 0 if shape is None else math.prod(known_shape(shape, UNKNOWN_EXTENT))
 
 
 def _read_backwards(

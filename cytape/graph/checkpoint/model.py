@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from math import inf, prod
 from typing import Any
 
@@ -26,13 +27,15 @@ from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import building_into, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["GradientModel"]
+__all__ = ["UNKNOWN_EXTENT", "GradientModel", "bytes_of", "known_shape", "peak_of_run"]
 
 # A machine to compare times by: bytes moved, and multiplications, per second.
 BYTES_PER_SECOND = 1e10
 PRODUCTS_PER_SECOND = 1e10
 SECONDS_PER_OP = 2e-7
-UNKNOWN_EXTENT = 64  # what an unknown extent counts for
+UNKNOWN_EXTENT = 64  # what an unknown extent counts for, unless the graph contradicts it
+MOST_EXTENTS = 8  # of those that are known, which are tried in its place
+CONTRADICTIONS = ValueError, IndexError, TypeError
 VIEWS = frozenset(["Identity", "Reshape", "ExpandDims", "Squeeze", "Transpose", "StopGradient"])
 
 
@@ -57,6 +60,8 @@ class GradientModel:
         Per step back, the node at which the backward pass arrives.
     seconds : float
         Of all that is computed, once.
+    unknown_extent : int
+        What stands for unknown extents.
     """
 
     def __init__(self, graph: Any, ys: Any, xs: Any, grad_ys: Any, options: dict) -> None:
@@ -76,11 +81,17 @@ class GradientModel:
         self.fetches = _symbols(copy, found)
         [observer] = observers
         self._needed = needed_nodes(copy, list(self.fetches), (), [])
+        self._feeds = self._placeholders(self.fetches)
+        ends = (*self.fetches, *_symbols(copy, self._ys))
+        self.unknown_extent = _extent_for(Subgraph(copy, self._placeholders(ends), ends))
         self._read_program(observer)
-        self._feeds = tuple(
-            symbol for node in self._needed if copy.ops[node].name == "Placeholder"
-            for symbol in copy.outputs_of(node))
         self.peaks: dict[Schedule, int] = {}
+
+    def _placeholders(self, fetches: tuple[int, ...]) -> tuple[int, ...]:
+        graph = self.graph
+        return tuple(
+            symbol for node in needed_nodes(graph, list(fetches), (), [])
+            if graph.ops[node].name == "Placeholder" for symbol in graph.outputs_of(node))
 
     def _copy_graph(self, graph: Any) -> None:
         copy = self.graph = FunctionGraph(graph.name, graph.outer_graph) if isinstance(
@@ -190,10 +201,7 @@ class GradientModel:
 
     def bytes_of(self, symbol: int) -> int:
         """Return the size of a tensor, as if unknown extents were those that stand for them."""
-        spec = self.graph.spec_of(symbol)
-        if spec.known:
-            return int(spec.nbytes)
-        return 0 if spec.shape is None else prod(_known(spec.shape)) * spec.dtype.itemsize
+        return bytes_of(self.graph, symbol, self.unknown_extent)
 
     def _bytes_of(self, node: int) -> int:
         return sum(self.bytes_of(symbol)
@@ -264,8 +272,7 @@ class GradientModel:
         subgraph = Subgraph(self.graph, self._feeds, tuple(fetches))
         specs = [self.graph.spec_of(symbol) for symbol in subgraph.feeds]
         if not all(spec.known for spec in specs):
-            return ExecutorPlan(optimise(subgraph, [
-                symbolic_spec(_known(spec.shape or ()), spec.dtype) for spec in specs])).peak_bytes
+            return peak_of_run(subgraph, self.unknown_extent)
         # Unless ops wait for others, the first run is of the graph as it is.
         ways = [optimise(subgraph)] + ([] if waits else [subgraph])
         return max(ExecutorPlan(each).peak_bytes for each in ways)
@@ -306,5 +313,67 @@ def _symbols(graph: Any, structure: Any) -> tuple[int, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _known(shape: tuple[int | None, ...]) -> tuple[int, ...]:
-    return tuple(UNKNOWN_EXTENT if extent is None else extent for extent in shape)
+def known_shape(shape: tuple[int | None, ...] | None, extent: int) -> tuple[int, ...]:
+    """Return a shape with an extent in place of those that are not known."""
+    return tuple(extent if each is None else each for each in shape or ())
+
+
+def peak_of_run(subgraph: Subgraph, extent: int) -> int:
+    """Return the bytes at the peak of a run, with an extent in place of those that are not known.
+
+    Where other extents contradict it, what lives at a time is counted without a plan.
+    """
+    try:
+        return _planned_peak(subgraph, extent)
+    except CONTRADICTIONS:
+        return _live_peak(subgraph, extent)
+
+
+def _planned_peak(subgraph: Subgraph, extent: int) -> int:
+    specs = [subgraph.graph.spec_of(symbol) for symbol in subgraph.feeds]
+    return ExecutorPlan(optimise(subgraph, [
+        spec if spec.known else symbolic_spec(known_shape(spec.shape, extent), spec.dtype)
+        for spec in specs])).peak_bytes
+
+
+def _live_peak(subgraph: Subgraph, extent: int) -> int:
+    graph, feeds, fetches, keep = subgraph
+    order = needed_nodes(graph, list(fetches), feeds, list(keep))
+    last = {symbol: node for node in order for symbol in graph.inputs_of(node)}
+    ends: dict[int, int] = {}
+    live = peak = 0
+    for node in order:
+        for symbol in graph.outputs_of(node) if graph.inputs_of(node) else ():
+            nbytes = bytes_of(graph, symbol, extent)
+            live += nbytes
+            if symbol not in fetches:
+                end = last.get(symbol, node)
+                ends[end] = ends.get(end, 0) + nbytes
+        peak = max(peak, live)
+        live -= ends.pop(node, 0)
+    return peak
+
+
+def _extent_for(subgraph: Subgraph) -> int:
+    """Return what all unknown extents may be at once, if there is such an extent."""
+    graph = subgraph.graph
+    if all(graph.spec_of(symbol).known for symbol in subgraph.feeds):
+        return UNKNOWN_EXTENT
+    known = dict.fromkeys(
+        extent for symbol in range(graph.n_symbols)
+        for extent in graph.spec_of(symbol).shape or () if extent)
+    for extent in (UNKNOWN_EXTENT, *islice(known, MOST_EXTENTS), 1):
+        try:
+            _planned_peak(subgraph, extent)
+        except CONTRADICTIONS:
+            continue
+        return extent
+    return UNKNOWN_EXTENT
+
+
+def bytes_of(graph: Any, symbol: int, extent: int) -> int:
+    """Return the size of a tensor, with an extent in place of those that are not known."""
+    spec = graph.spec_of(symbol)
+    if spec.known:
+        return int(spec.nbytes)
+    return 0 if spec.shape is None else prod(known_shape(spec.shape, extent)) * spec.dtype.itemsize

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import MemoryBudgetError
+from cytape.graph.checkpoint import gradients, plan
 from cytape.graph.checkpoint.automatic import symbols_within
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
@@ -148,3 +149,25 @@ def test_small_values_are_kept_by_their_bottlenecks():
     np.testing.assert_array_equal(cytape.grad(kept)(x), cytape.grad(cytape.function(net))(x))
     with pytest.raises(MemoryBudgetError, match=r"the smallest takes \d+, to keep all takes"):
         cytape.grad(cytape.function(net, checkpoints="auto", memory_budget=10))(x)
+
+
+@pytest.mark.parametrize("function, shapes", [
+    (lambda x: cnp.sum(cnp.sin(cnp.exp(x)) * cnp.arange(10.0)), [(10,)]),
+    (lambda x, y: cnp.sum(cnp.sin(cnp.exp(x @ y)) * cnp.ones((3, 5))), [(3, 4), (4, 5)]),
+    (lambda x: cnp.sum(cnp.exp(cnp.reshape(cnp.sin(x), (6, 7))) ** 2), [(3, 14)]),
+])  # fmt: skip
+def test_extents_that_others_tell(function, shapes):
+    arrays = [np.linspace(0.0, 1.0, int(np.prod(shape))).reshape(shape) for shape in shapes]
+    wanted = cytape.grad(function)(*arrays)
+    signature = [cytape.Spec.of((None,) * len(shape), "float64") for shape in shapes]
+    for options in ({"input_signature": signature}, {"reduce_retracing": True}):
+        f = cytape.function(function, checkpoints="auto", **options)
+        np.testing.assert_allclose(cytape.grad(f)(*arrays), wanted)
+    with cytape.Graph().as_default():
+        xs = [cytape.placeholder("float64", (None,) * len(shape)) for shape in shapes]
+        y = function(*xs)
+        assert plan(y, xs).peak_bytes > 0
+        found = gradients(y, xs, checkpoints="auto")
+    with cytape.Session(graph=y.graph) as session:
+        np.testing.assert_allclose(
+            session.run(found, dict(zip(xs, arrays, strict=True)))[0], wanted)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.graph.checkpoint.model import GradientModel
+from cytape.graph.checkpoint.model import GradientModel, peak_of_run
 from cytape.graph.checkpoint.planner import Planner
 from cytape.graph.checkpoint.schedules import plain
+from cytape.graph.model.subgraph import Subgraph
 from tests.graph.checkpoint.chains import SIZE, chain, mlp, traces_of_runs
 
 
@@ -89,6 +90,39 @@ def test_unknown_extents_count_for_some():
     model = model_of(y, [x])
     assert model.program.sizes == [64 * 3 * 8] * 2
     assert model.peak_bytes(plain(model.program)) > 0
+
+
+@pytest.mark.parametrize("program, shape, extent", [
+    (lambda x: np.exp(np.sin(x)) * np.arange(10.0), (None,), 10),
+    (lambda x: np.reshape(np.sin(np.exp(x)), (7, 1)) ** 2, (None, 1), 7),
+    (lambda x: np.exp(np.sin(x)) * np.arange(10.0), (None, 10), 64),
+    (lambda x: np.reshape(np.sin(np.exp(x)), ()) ** 2, (None, 1), 1),
+    (lambda x: np.reshape(np.sin(np.exp(x)), (7, 3)) ** 2, (None, None), 64),
+    (lambda x: np.exp(np.sin(x))[70] * 2.0, (None,), 64),
+])  # fmt: skip
+def test_unknown_extents_are_what_the_graph_allows(program, shape, extent):
+    """There may be none: 7 and 3 are no square."""
+    with cytape.Graph().as_default():
+        x = cytape.placeholder("float64", shape)
+        y = program(x)
+    model = model_of(y, [x])
+    assert model.unknown_extent == extent
+    assert model.program.sizes[0] == np.prod([each or extent for each in shape]) * 8
+    for point in Planner(model.program).curve():
+        assert model.peak_bytes(point.schedule) >= model.program.sizes[0]
+
+
+def test_what_lives_at_a_time_is_counted_without_a_plan():
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder("float64", (None, None))
+        a = np.sin(x)
+        b = np.exp(a)
+        y = np.reshape(b, (7, 3))
+    symbols = [(graph.symbol_of(each),) for each in (x, y)]
+    size = 64 * 64 * 8
+    assert peak_of_run(Subgraph(graph, *symbols), 64) == 2 * size
+    fetches = tuple(map(graph.symbol_of, (a, b, y)))
+    assert peak_of_run(Subgraph(graph, symbols[0], fetches), 64) == 2 * size + 7 * 3 * 8
 
 
 def test_reads_of_variables_count():
