@@ -277,7 +277,8 @@ def reduceat(op, array, indices, axis=0, dtype=None, out=None):
     array, indices = convert_to_tensor(array), operand(indices)
     axis = normalize_axis_index(axis, ndim(array))
     if array.shape[axis] is not None and values_of(indices) is not None:
-        outline = np.broadcast_to(np.zeros((), array.dtype), array.shape)
+        # Only the extent along the axis counts.
+        outline = np.broadcast_to(np.zeros((), array.dtype), [n or 0 for n in array.shape])
         elements, begins, ends = _slices(outline, values_of(indices), name=op.name, axis=axis)
     else:
         elements, begins, ends = slices_op(array, indices, name=op.name, axis=axis)

@@ -152,6 +152,19 @@ def test_slices_that_only_a_run_tells():
     check_grads(lambda x: f(x, indices), [X], order=2)
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_slices_along_an_axis_of_known_extent(axis):
+    extents = [n if i == axis else None for i, n in enumerate(X.shape)]
+    f = cytape.function(
+        lambda x: cnp.logaddexp.reduceat(x, [0, 1], axis=axis),
+        input_signature=[cytape.Spec.of(extents, float)])
+    np.testing.assert_allclose(f(X), np.logaddexp.reduceat(X, [0, 1], axis=axis))
+    check_grads(f, [X], order=2)
+    with pytest.raises(IndexError, match="out-of-bounds"):
+        cytape.function(lambda x: cnp.logaddexp.reduceat(x, [0, 9], axis=axis),
+                        input_signature=[cytape.Spec.of(extents, float)])(X)
+
+
 # -- what ufuncs have beside their call ------------------------------------------------------------
 
 
