@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cytape.errors import MemoryBudgetError
 from cytape.graph.tracing.derivatives import DerivativeTraces, Ends, kept_of
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline
@@ -19,7 +19,7 @@ __all__ = ["CheckpointedCalls", "closed"]
 
 def closed(
     trace: Ends, checkpoints: Any, new_trace: Callable[..., Any]
-) -> tuple[Any, list[int], ValueError | None]:
+) -> tuple[Any, list[int], dict]:
     """Return what a node of a graph needs of a trace to stand for its calls.
 
     Parameters
@@ -36,21 +36,23 @@ def closed(
         Of all inputs; returns what the trace does, then what is kept.
     kept : list of int
         The symbols of the trace that are kept.
-    refusal : ValueError or None
-        Why there is nothing to keep: for whoever asks for a derivative.
+    attrs : dict
+        What else the node says. Why there is nothing to keep: for whoever asks for a derivative.
     """
-    refusal = None
+    attrs: dict[str, tuple] = {}
     try:
         kept = kept_of(trace, checkpoints, False).passed()
     except ValueError as error:
-        kept, refusal = kept_of(trace, frozenset(), False).passed(), error.with_traceback(None)
+        kept = kept_of(trace, frozenset(), False).passed()
+        smallest = (error.smallest_bytes,) if isinstance(error, MemoryBudgetError) else ()
+        attrs["refusal"] = (str(error), *smallest)
     symbols = [*trace.output_symbols, *kept]
     graph, inputs = trace.graph, list(trace.input_symbols)
     if graph.captures:  # a graph whose nodes lead to its own tensors could not be collected
         graph, numbers = _copied(trace)
         symbols, inputs = ([numbers[symbol] for symbol in each] for each in (symbols, inputs))
     return new_trace(
-        trace.name, graph, inputs, list(map(graph.tensor_at, symbols))), kept, refusal
+        trace.name, graph, inputs, list(map(graph.tensor_at, symbols))), kept, attrs
 
 
 class CheckpointedCalls:
@@ -63,15 +65,9 @@ class CheckpointedCalls:
         How many of its outputs, the last ones, are what is kept.
     new_trace : callable
         Makes a `ConcreteFunction`.
-    refusal : ValueError, optional
-        Why there is nothing to keep.
     """
 
-    def __init__(
-        self, body: Ends, n_kept: int, new_trace: Callable[..., Any],
-        refusal: ValueError | None = None,
-    ) -> None:
-        self._refusal = refusal
+    def __init__(self, body: Ends, n_kept: int, new_trace: Callable[..., Any]) -> None:
         outputs = body.output_symbols
         kept = kept_of(body, frozenset(outputs[len(outputs) - n_kept:]), False)
         self._traces = DerivativeTraces(body, new_trace, (), kept.new_body)
@@ -87,7 +83,7 @@ class CheckpointedCalls:
             need and spec.trainable for need, spec in zip(op.needs, specs, strict=False))
         found = [None] * n_inputs
         if any(needed):
-            found = self._called(self._traces_of().backward(reached, needed), gradients, op)
+            found = self._called(self._traces_of(op).backward(reached, needed), gradients, op)
         return [*found, *[None] * len(gradients)]
 
     def jvp(self, op: Any, *tangents: Any) -> list:
@@ -96,11 +92,12 @@ class CheckpointedCalls:
         moving = tuple(tangent is not None for tangent in tangents)
         if not any(moving):
             return [None] * len(op.output_specs)
-        return self._called(self._traces_of().jvp(moving), tangents, op)
+        return self._called(self._traces_of(op).jvp(moving), tangents, op)
 
-    def _traces_of(self) -> DerivativeTraces:
-        if self._refusal is not None:
-            raise copy.copy(self._refusal)
+    def _traces_of(self, op: Any) -> DerivativeTraces:
+        if "refusal" in op.attrs:
+            message, *smallest = op.attrs["refusal"]
+            raise MemoryBudgetError(message, *smallest) if smallest else ValueError(message)
         return self._traces
 
     def _called(self, trace: Any, arrived: Sequence[Any], op: Any) -> list:

@@ -286,18 +286,15 @@ cdef class ConcreteFunction:
             if checkpointed and results:
                 if self.closed is None:
                     self.close()
-                body, symbols_kept = self.closed
+                body, symbols_kept, attrs = self.closed
                 kept = [in_graph(graph, symbols[symbol]) for symbol in symbols_kept]
                 return list(checkpointed_call_op(
-                    *inputs, *results, *kept, trace=body, n_kept=len(kept)))[:len(results)]
+                    *inputs, *results, *kept, trace=body, n_kept=len(kept), **attrs))[:len(results)]
             return self.with_own_gradient(results, inputs) if own_gradient else results
 
     cdef int close(self) except -1:
         """Make the body of calls in graphs that keep checkpoints."""
-        body, kept, refusal = closed(self.ends(), self.checkpoints, ConcreteFunction)
-        (<ConcreteFunction>body).calls_by_kept[len(kept)] = CheckpointedCalls(
-            (<ConcreteFunction>body).ends(), len(kept), ConcreteFunction, refusal)
-        self.closed = body, kept
+        self.closed = closed(self.ends(), self.checkpoints, ConcreteFunction)
         return 0
 
     def calls(self, n_kept):

@@ -14,7 +14,7 @@ from cytape.tensor.spec import Spec
 __all__ = ["called_by_a_trace", "checkpointed_call_op", "install_recomputed", "recomputed_in_graph"]
 
 
-def _checked_specs(*specs: Spec, trace: Any, n_kept: int) -> list[Spec]:
+def _checked_specs(*specs: Spec, trace: Any, n_kept: int, refusal: tuple = ()) -> list[Spec]:
     n_inputs, n_outputs = len(trace.input_symbols), len(trace.output_symbols)
     if len(specs) != n_inputs + n_outputs or not 0 <= n_kept <= n_outputs:
         raise ValueError(
@@ -27,7 +27,7 @@ def _checked_specs(*specs: Spec, trace: Any, n_kept: int) -> list[Spec]:
 # again what led to them.
 checkpointed_call_op = general(
     "CheckpointedCall",
-    lambda *arrays, trace, n_kept: list(arrays[len(trace.input_symbols):]),
+    lambda *arrays, trace, **_: list(arrays[len(trace.input_symbols):]),
     vjp=lambda op, *gradients: op.attrs["trace"].calls(op.attrs["n_kept"]).vjp(op, *gradients),
     jvp=lambda op, *tangents: op.attrs["trace"].calls(op.attrs["n_kept"]).jvp(op, *tangents),
     saved_outputs=ANY_INPUTS, optional_gradients=ANY_OUTPUT, optional_tangents=ANY_INPUTS,

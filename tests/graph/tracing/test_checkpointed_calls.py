@@ -8,6 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import MemoryBudgetError
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from tests.graph.checkpoint.chains import count, same, traces_of_runs
 
@@ -85,6 +86,25 @@ def test_a_choice_of_nothing_is_an_error_for_who_asks_for_a_derivative():
     assert np.array_equal(cytape.Session(graph).run(y, {x: np.zeros(3)}), np.zeros(3))
     with pytest.raises(ValueError, match="set cytape.graph.checkpoint.MIN_CHECKPOINT"):
         cytape.function(cytape.jacfwd(small))(np.zeros(3))
+
+
+@pytest.mark.parametrize("wrap, error, said", [
+    (lambda f: cytape.checkpoint(f, policy=["nope"]), ValueError, "there is no 'nope'"),
+    (lambda f: cytape.function(f, checkpoints="memory"), ValueError, "no bottleneck"),
+    (lambda f: cytape.function(f, checkpoints="auto", memory_budget=1), MemoryBudgetError,
+     "memory_budget=1 bytes")])
+def test_a_choice_of_nothing_is_saved_with_the_graph(wrap, error, said, tmp_path):
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder("float64", (3,), name="x")
+        cytape.identity(wrap(lambda x: cnp.exp(cnp.tanh(x) * x + x))(x), name="y")
+    graph.save(tmp_path / "graph")
+    messages = []
+    for each in (graph, cytape.Graph.load(tmp_path / "graph")):
+        x, y = (each.get_tensor_by_name(f"{name}:0") for name in ("x", "y"))
+        with pytest.raises(error, match=said) as caught:
+            cytape.gradients(y, x)
+        messages.append((str(caught.value), getattr(caught.value, "smallest_bytes", None)))
+    assert messages[0] == messages[1]
 
 
 def test_an_accumulator_follows_some_inputs_only():
