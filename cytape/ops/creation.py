@@ -218,7 +218,7 @@ def asarray(a, dtype=None, order=None, **options):
     """
     if not is_tensor(a):
         return np.asarray(a, dtype, order, **options)
-    return _array(a, dtype)
+    return array(a, dtype) if options.get("copy") else _array(a, dtype)
 
 
 # -- constants -------------------------------------------------------------------------------------

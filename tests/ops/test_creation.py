@@ -201,3 +201,13 @@ def test_constants_are_not_connected(watched, name):
 def test_a_filled_tensor_is_not_connected_to_its_prototype(watched):
     x, gradient = watched([1.0, 2.0])
     assert gradient(np.full_like(x, 3.0)) is None
+
+
+@pytest.mark.parametrize("options", [{}, {"dtype": float}])
+def test_asarray_copies_if_it_is_told_to(options):
+    x = cytape.constant(np.ones(3))
+    y = cytape.numpy.asarray(x, copy=True, **options)
+    y[0] = 5.0
+    assert x.numpy().tolist() == [1.0, 1.0, 1.0]
+    assert cytape.numpy.asarray(x, copy=False, **options) is x
+    assert cytape.numpy.asarray(x, **options) is x

@@ -6,7 +6,7 @@ from cytape.ops.indexing import getitem
 from cytape.ops.products import prod
 from cytape.ops.reductions import max as max_of
 from cytape.ops.reductions import min as min_of
-from cytape.ops.updates.updates import accumulate_into, add_into, set_part
+from cytape.ops.updates.updates import accumulate_into, add_into, as_cast, set_part
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["At"]
@@ -73,7 +73,8 @@ class Part:
 
     def subtract(self, values):
         """Return the tensor with values subtracted from the part."""
-        return add_into(self._checked(np.subtract, values), self._index, np.negative(values))
+        tensor = self._checked(np.subtract, values)
+        return add_into(tensor, self._index, np.negative(as_cast(values, tensor.dtype)))
 
     def multiply(self, values):
         """Return the tensor with the part multiplied by values."""

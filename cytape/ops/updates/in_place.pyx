@@ -63,7 +63,7 @@ def in_place(Tensor x not None, op, y, bint temporary):
     result = (<Operator>op).call2(x, y) if isinstance(op, Operator) else op(x, y)
     if result is NotImplemented:
         return result
-    return result if temporary else replaced(x, result, op)
+    return fitting(x, result, op) if temporary else replaced(x, result, op)
 
 
 def replaced(Tensor x not None, result, op):

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.creation import astype
+from cytape.ops.creation import astype, copy
+from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import enter, general, multilinear, nondifferentiable
 from cytape.ops.engine.index_op import index_in_batch
 from cytape.ops.indexing import (
@@ -27,8 +28,9 @@ from cytape.ops.updates.update_op import UpdateOp
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.making import constant
 from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.tensor import plain_array
 
-__all__ = ["accumulate_into", "add_into", "set_item_op", "set_part"]
+__all__ = ["accumulate_into", "add_into", "as_cast", "set_item_op", "set_part"]
 
 
 # -- the ops ---------------------------------------------------------------------------------------
@@ -171,9 +173,16 @@ def _is_number(tensor):
     return tensor.ndim == 0 and tensor.dtype.kind in "iu"
 
 
-def _fitted(x, index, part, dtype=None):
+def as_cast(values, dtype):
+    """Return values as a tensor of a dtype, cast as NumPy casts what it writes to an array."""
+    if is_tensor(values):
+        return astype(convert_to_tensor(values), dtype, copy=False)
+    return convert_to_tensor(plain_array(values, dtype))
+
+
+def _fitted(x, index, part):
     """Return what is written as a tensor of the array's dtype, without axes in excess."""
-    part = astype(convert_to_tensor(part), x.dtype if dtype is None else dtype, copy=False)
+    part = as_cast(part, x.dtype)
     ndim = len(indexed_shape(x.shape, filled_in(*index)))
     if part.ndim > ndim:  # as NumPy does where they are of length one
         excess = part.shape[: part.ndim - ndim]
@@ -209,10 +218,9 @@ def set_part(x, index, part):
             numbers = np.full(x.size, -1)
             numbers[places.ravel()] = np.arange(places.size)
             last = numbers[numbers >= 0]
-            flat = set_item_op(
-                ravel(x), ravel(broadcast_to(part, places.shape))[last],
-                index=places.ravel()[last])
-            return reshape(flat, x.shape)
+            return set_item_op(
+                x, ravel(broadcast_to(part, places.shape))[last],
+                index=np.unravel_index(places.ravel()[last], x.shape))
     return set_item_op(x, part, index=template)
 
 
@@ -293,15 +301,14 @@ def accumulate_into(x, index, part, ufunc, neutral, reduce):
         return _accumulated(
             x, places_op(x, *tensors, index=template), part, neutral, reduce, ufunc)
     places = _positions(x, template).ravel()
-    flat = ravel(x)
     remaining = np.arange(places.size)
     while remaining.size:  # the first to come to each place
         _, first = np.unique(places[remaining], return_index=True)
         turn = remaining[np.sort(first)]
-        at = places[turn]
-        flat = set_item_op(flat, ufunc(flat[at], part[turn]), index=at)
+        at = np.unravel_index(places[turn], x.shape)
+        x = set_item_op(x, ufunc(getitem(x, at), part[turn]), index=at)
         remaining = np.setdiff1d(remaining, turn, assume_unique=True)
-    return reshape(flat, x.shape)
+    return x
 
 
 def _accumulated(x, places, part, neutral, reduce, ufunc):
@@ -315,5 +322,5 @@ def _accumulated(x, places, part, neutral, reduce, ufunc):
     is_place = reshape(places, (-1, 1)) == reshape(columns, (1, -1))
     rows = np.where(is_place, reshape(part, (-1, 1)), constant(neutral(x.dtype), x.dtype))
     total = reduce(concatenate([reshape(flat, (1, -1)), rows]), axis=0)
-    return reshape(total, x.shape) if x.spec.known else np.where(
+    return copy(reshape(total, x.shape)) if x.spec.known else np.where(
         fill_like(x, 1) > 0, total.reshape((-1, *x.shape[1:])), x)

@@ -18,6 +18,17 @@ UFUNCS = {
     "power": np.power, "min": np.minimum, "max": np.maximum}
 
 
+@pytest.mark.parametrize("value", [
+    np.uint8(3), True, 3, np.array([1, 2], np.uint16), [True, False]], ids=str)
+def test_what_is_subtracted_may_be_unsigned(value):
+    expected = np.array([10.0, 20.0])
+    expected -= np.asarray(value, float)
+    np.testing.assert_array_equal(
+        cytape.constant([10.0, 20.0]).at[:].subtract(value).numpy(), expected)
+    np.testing.assert_array_equal(cytape.function(
+        lambda x: x.at[:].subtract(value))(cytape.constant([10.0, 20.0])).numpy(), expected)
+
+
 def values_for(index):
     shape = np.zeros(SHAPE)[index].shape
     return RNG.uniform(0.5, 2.5, shape)

@@ -73,6 +73,53 @@ def test_a_tensor_keeps_its_shape_and_dtype():
     assert integers.numpy().tolist() == [1, 2]
 
 
+@pytest.mark.parametrize(("data", "operate", "value", "error"), [
+    ([1, 2, 3], operator.iadd, 2.5, TypeError), ([1.0, 2.0, 3.0], operator.imul, 1j, TypeError),
+    ([1.0, 2.0, 3.0], operator.iadd, np.ones((1, 2)), ValueError)])
+def test_a_part_keeps_its_shape_and_dtype(data, operate, value, error):
+    for array in (np.array(data), cytape.constant(data)):
+        with pytest.raises(error):
+            array[:2] = operate(array[:2], value)
+        assert np.asarray(array).tolist() == data
+
+
+def test_a_tensor_can_be_changed_again_after_an_element_was_named_twice():
+    x, expected = cytape.constant(X), X.copy()
+    for array in (x, expected):
+        array[[0, 0]] = np.stack([np.ones((3, 2)), np.full((3, 2), 2.0)])
+        array[1] = 1.0
+        array += 1.0
+    np.testing.assert_array_equal(x.numpy(), expected)
+    product, expected = cytape.constant(X).at[[0, 1, 0]].multiply(2.0), X.copy()
+    np.multiply.at(expected, [0, 1, 0], 2.0)
+    for array in (product, expected):
+        array[1] = 1.0
+        array += 1.0
+    np.testing.assert_array_equal(product.numpy(), expected)
+
+
+@pytest.mark.parametrize(("data", "value"), [
+    ([1, 2], np.nan), ([1, 2], np.inf), (np.array([1], np.uint8), -1),
+    (np.array([1], np.uint8), 300), ([1.0], 1j), ([1, 2], [np.nan, 1.0]), ([1.0], "text"),
+    ([1, 2], 2.7), ([1.0, 2.0], True), ([True], 2), ([1, 2], np.float32(1.5)),
+    ([1, 2], np.array([1.5, 2.5])), ([1.0], np.int64(3)), ([1.0], "2.5")], ids=str)
+def test_values_are_cast_as_numpy_casts_them(data, value):
+    expected, error = np.array(data), None
+    try:
+        expected[...] = value
+    except (OverflowError, TypeError, ValueError) as refused:
+        error = type(refused)
+    x = cytape.constant(data)
+    if error is None:
+        x[...] = value
+    else:
+        with pytest.raises(error):
+            x[...] = value
+        with pytest.raises(error):
+            x.at[...].set(value)
+    np.testing.assert_array_equal(x.numpy(), expected)
+
+
 def test_a_failed_assignment_changes_nothing():
     x = cytape.constant(SMALL)
     for index, value, error in ((9, 1.0, IndexError), (slice(2), np.ones(3), ValueError),
