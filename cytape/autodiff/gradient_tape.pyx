@@ -1,5 +1,7 @@
 """GradientTape: what a user records, and the gradients and Jacobians of it."""
 
+from cytape.core.op_store cimport is_known
+from cytape.core.typedefs cimport id_t
 from cytape.ops.engine.gradients cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.recorders cimport enter, leave, new_recorder
@@ -390,9 +392,19 @@ cdef class GradientTape:
         return leaves
 
     cdef list flat_sources(self, sources):
+        cdef Recorder recorder = self._recorder
         cdef list leaves = leaves_of(sources)
+        cdef id_t id
         for leaf in leaves:
             require_tensor_leaf("source", leaf)
+            id = (<Tensor>leaf).held.id
+            if recorder.changed is not None and id in recorder.changed and (
+                    not is_known(recorder, id)):
+                raise TapeStateError(
+                    "a tensor that this tape watched was changed in place since, so it is not what "
+                    "the target was computed of. Take the gradient before; or write x = x + 1 "
+                    "instead of x += 1 and pass the tensor that was watched; or, within a `with` "
+                    "block, watch it again")
             # A tensor draws a warning when it is watched, but variables are watched unasked.
             if isinstance(leaf, Variable) and not leaf.spec.trainable:
                 self.warn_of(leaf, f"the gradient of {leaf.name!r} is None")

@@ -7,7 +7,7 @@ for; and where a graph is built that the tensor is not a part of.
 
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.ops.updates.update_op cimport is_watched
+from cytape.ops.updates.update_op cimport is_watched, note_change
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
 from cytape.tensor.tensor cimport Tensor, take_on
@@ -40,6 +40,7 @@ def assign(Tensor tensor not None, index, value):
         refuse_part()
     require_changeable(tensor)
     result = set_part(tensor, index, value)
+    note_change(tensor.held.id, result.held.id)
     take_on(tensor, result.held)
 
 
@@ -72,6 +73,7 @@ def replaced(Tensor x not None, result, op):
         refuse_part()
     require_changeable(x)
     cdef Tensor fitted = fitting(x, result, op)
+    note_change(x.held.id, fitted.held.id)
     take_on(x, fitted.held)
     return x
 

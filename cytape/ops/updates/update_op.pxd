@@ -29,3 +29,4 @@ cdef class UpdateOp(GeneralOp):
 
 cdef char* nothing() noexcept  # an element of any dtype that is zero
 cdef bint is_watched(Recorder recorder, id_t id) noexcept
+cdef int note_change(id_t before, id_t after) except -1

@@ -86,6 +86,7 @@ cdef class UpdateOp(GeneralOp):
             for accumulator in following or ():
                 follow_write(accumulator, held, before, part, index)
         if recorders.tapes.count:
+            note_change(before, held.id)
             handle_died(before)
         if recorders.accumulators.count:
             value_died(before)
@@ -154,6 +155,22 @@ cdef bint is_watched(Recorder recorder, id_t id) noexcept:
     """Whether a tape follows a tensor because it was told to, not for what it was made of."""
     cdef Py_ssize_t slot = slot_of(recorder, id)
     return slot != NO_INDEX and recorder.slots[slot].op == WATCHED
+
+
+cdef int note_change(id_t before, id_t after) except -1:
+    """Have tapes, recording or not, know that a watched tensor names another value now."""
+    cdef Recorder recorder
+    cdef int i
+    for i in range(recorders.tapes.count):
+        recorder = <Recorder>recorders.tapes.members[i]
+        if recorder.changed is not None and before in recorder.changed:
+            recorder.changed.remove(before)
+        elif not is_watched(recorder, before):
+            continue
+        if recorder.changed is None:
+            recorder.changed = set()
+        recorder.changed.add(after)
+    return 0
 
 
 cdef bint strides_within(Value part, Spec spec, npy_intp* strides) except -1:

@@ -248,6 +248,32 @@ def test_what_a_tape_watches_cannot_be_changed_in_place():
     assert x.numpy().tolist() == [0.5, 1.5, 2.5]
 
 
+@pytest.mark.parametrize("change", [add_one, set_first])
+@pytest.mark.parametrize("where", ["after the block", "while it is paused"])
+@pytest.mark.parametrize("ask", ["gradient", "jacobian", "batch_jacobian"])
+def test_no_gradient_is_lost_by_a_change_that_a_tape_did_not_see(change, where, ask):
+    x = cytape.constant(np.ones((2, 2)))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        if where == "while it is paused":
+            with tape.stop_recording():
+                change(x)
+    if where == "after the block":
+        assert tape.gradient(y, x).numpy().tolist() == [[2.0, 2.0], [2.0, 2.0]]
+        change(x)
+    with pytest.raises(TapeStateError, match="changed in place since"):
+        getattr(tape, ask)(y, x)
+    change(x)
+    with pytest.raises(TapeStateError, match="changed in place since"):
+        getattr(tape, ask)(y, x)
+    assert tape.gradient(y, x.copy()) is None  # never watched
+    with tape:
+        tape.watch(x)
+        z = x * 3.0
+    assert tape.gradient(z, x).numpy().tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
 def squared(x):
     x *= 2.0
     x[0] = x[1] * x[2]
