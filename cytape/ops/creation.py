@@ -190,7 +190,8 @@ def array(object, dtype=None, *, ndmin=0, **options):
     if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
     result = _array(object, dtype, ndmin)
-    return identity_op(result) if result is object and options.get("copy", True) else result
+    shares = result is object or ndim(result) > ndim(object)
+    return identity_op(result) if shares and options.get("copy", True) else result
 
 
 def _array(object, dtype, ndmin=0):
@@ -388,14 +389,16 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """
     if not any(map(is_tensor, xi)):
         return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
+    copied = identity_op if copy else lambda x: x
     if any([None in shape_of_any(x) for x in xi]):
         grids = _grids(tensors_if_any(xi), swapped=indexing == "xy")
-        return grids if sparse else broadcast_arrays(*grids)
-    outlines = np.meshgrid(*(np.empty(size(x)) for x in xi), sparse=True, indexing=indexing)
-    grids = tuple(
-        reshape(x, outline.shape) for x, outline in zip(tensors_if_any(xi), outlines, strict=True)
-    )
-    return grids if sparse else broadcast_arrays(*grids)
+    else:
+        outlines = np.meshgrid(*(np.empty(size(x)) for x in xi), sparse=True, indexing=indexing)
+        grids = tuple(
+            reshape(x, outline.shape)
+            for x, outline in zip(tensors_if_any(xi), outlines, strict=True)
+        )
+    return tuple(map(copied, grids if sparse else broadcast_arrays(*grids)))
 
 
 NUMPY_FUNCTIONS = {

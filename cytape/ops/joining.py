@@ -241,6 +241,7 @@ split_op = structural(
     ),
     transpose=lambda op, *gs: concatenate(gs, op.attrs["axis"]),
     batched=lambda a, sizes, axis: split_op(a, sizes=sizes, axis=axis_in_batch(axis, a.ndim)),
+    views=True,
     shape_rule=joining_shapes.split,
 )
 # Into parts of the shapes of tensors, of which some are not known while a graph is built.
@@ -262,6 +263,7 @@ unstack_op = structural(
     ),
     transpose=lambda op, *gs: stack(gs, op.attrs["axis"]),
     batched=lambda x, axis, count=None: unstack_op(x, axis=axis_in_batch(axis, x.ndim)),
+    views=True,
     shape_rule=joining_shapes.unstack,
 )
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.creation import copy
 from cytape.ops.elementwise import conj, multiply
 from cytape.ops.engine.arguments import is_tensor, only_numpy
 from cytape.ops.engine.declare import enter, linear, multilinear
@@ -282,7 +283,7 @@ def kron(a, b):
     a = expand_dims(a, (*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)))
     b = expand_dims(b, (*range(2 * lead_b), *range(2 * lead_b, 2 * length, 2)))
     product = multiply(a, b)
-    return merge_pairs_op(product) if None in shape(product) else _merge_pairs(product)
+    return merge_pairs_op(product) if None in shape(product) else copy(_merge_pairs(product))
 
 
 def _merge_pairs(x):

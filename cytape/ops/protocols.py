@@ -255,7 +255,7 @@ install_methods(
         ),
         # Ops are no functions: nothing would bind a tensor to them.
         **{name: _method(op) for name, op in _functions("conj conjugate round").items()},
-        "flatten": shaping.ravel,
+        "flatten": lambda tensor, order="C": creation.copy(shaping.ravel(tensor, order)),
         "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
         "compress": lambda x, condition, axis=None, **options: indexing.compress(
             condition, x, axis, **options),

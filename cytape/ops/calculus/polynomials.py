@@ -10,6 +10,7 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.calculus.convolutions import convolve
+from cytape.ops.creation import copy
 from cytape.ops.elementwise import conj, real, sqrt
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import general
@@ -353,7 +354,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
     if N is None:
         N = _coefficients(x, "vander").shape[0]  # noqa: N806
     powers = powers_op(x, n=int(plain(N)))
-    return powers if increasing else flip(powers, 1)
+    return powers if increasing else copy(flip(powers, 1))
 
 
 def _root_factors(op):

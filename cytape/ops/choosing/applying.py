@@ -4,7 +4,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.creation import array
+from cytape.ops.creation import array, copy
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.joining import stack
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, reshape
@@ -42,7 +42,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     whole = reshape(whole, (*lead, *whole.shape[1:]))
     # The axes of the results go where the lines had theirs.
     here = tuple(range(len(lead), len(lead) + n_axes))
-    return moveaxis(whole, here, tuple(range(axis, axis + n_axes))) if n_axes else whole
+    return copy(moveaxis(whole, here, tuple(range(axis, axis + n_axes))))
 
 
 def apply_over_axes(func, a, axes):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.creation import zeros_like
+from cytape.ops.creation import copy, zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
 from cytape.ops.engine.declare import nondifferentiable
@@ -93,7 +93,8 @@ def choose(a, choices, out=None, mode="raise"):
     choices = [operand(c) for c in choices]
     a, *choices = broadcast_arrays(a, *together(*choices))
     within = within_op(a, n=len(choices), mode=mode)
-    return squeeze(take_along(stack(choices, -1), expand_dims(within, -1), unique=True), -1)
+    return copy(squeeze(
+        take_along(stack(choices, -1), expand_dims(within, -1), unique=True), -1))
 
 
 # -- pieces ----------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def delete(arr, obj, axis=None):
     left[np.delete(np.arange(n), obj)] = True
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False))
     if len(edges) == 2:  # one slice
-        return getitem(arr, _index_along(axis, slice(*edges.tolist())))
+        return copy(getitem(arr, _index_along(axis, slice(*edges.tolist()))))
     return getitem(arr, _index_along(axis, left))
 
 
@@ -127,7 +127,7 @@ def _in_order(whole, axis, order):
         getitem(whole, _index_along(axis, slice(int(order[i]), int(order[i]) + j - i)))
         for i, j in itertools.pairwise([*starts, len(order)])
     ]
-    return concatenate(parts, axis) if len(parts) > 1 else parts[0]
+    return concatenate(parts, axis)
 
 
 def resize(a, new_shape):
@@ -151,7 +151,7 @@ def resize(a, new_shape):
     times = -(-size // n)
     if times > 1:
         flat = tile(flat, times)
-    return reshape(flat[:size] if times * n > size else flat, new_shape)
+    return copy(reshape(flat[:size] if times * n > size else flat, new_shape))
 
 
 def trim_zeros(filt, trim="fb", axis=None):
@@ -239,7 +239,7 @@ def block(arrays):
     if isinstance(arrays, list):
         arrays = nest.pack_sequence_as(arrays, list(together(*nest.flatten(arrays))))
     result = _join(arrays, -depth, n_axes)
-    return copy(result) if result is arrays else result
+    return result if isinstance(arrays, list) else copy(result)
 
 
 def _join(arrays, axis, n_axes):

@@ -249,6 +249,7 @@ def structural(
     shape_rule: Callable,
     transpose: Callable | None = None,
     batched: Callable | None = None,
+    views: bool = False,
 ) -> StructuralOp:
     """Declare an op that only moves numbers, repeats them, or leaves some out.
 
@@ -271,6 +272,9 @@ def structural(
         one op reads where the pieces write and writes where they read.
     batched : callable, optional
         As for `linear`; called where tangents are recorded.
+    views : bool
+        Whether NumPy would have made views of the operand, which are not to be changed in place:
+        what other ops return is a copy. Without `pieces` it always would.
 
     Returns
     -------
@@ -293,6 +297,7 @@ def structural(
     >>> cytape.grad(lambda x: np.sum(swap(x) * np.arange(4)))(np.ones(4))
     array([2., 3., 0., 1.])
     """
+    views = views or pieces is None
     if pieces is None:
         def pieces(results, operands, **attrs):
             part = forward(operands[0], **attrs)
@@ -301,7 +306,7 @@ def structural(
             return [(results[0], operands[0] if scalar else part)]
 
     is_own = _declares_own(sys._getframe(1))
-    return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule, is_own))
+    return enter(StructuralOp(name, forward, pieces, transpose, batched, shape_rule, is_own, views))
 
 
 def general(

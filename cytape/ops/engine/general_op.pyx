@@ -464,8 +464,7 @@ cdef Tensor result_tensor(GeneralOp op, result, inputs):
     else:
         value = value_of_array(array)
     base = array.base
-    value.is_part = type(base) is Value and op.op_type.name not in COPIES
     while type(base) is np.ndarray:
         base = base.base
-        value.is_part = type(base) is Value
+    value.is_part = type(base) is Value and op.op_type.name not in COPIES
     return new_tensor(value)

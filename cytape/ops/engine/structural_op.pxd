@@ -11,6 +11,7 @@ from .general_op cimport GeneralOp
 cdef class StructuralOp(GeneralOp):
     cdef readonly object pieces
     cdef readonly str key  # by which its transpose finds it
+    cdef readonly bint makes_views  # in NumPy, of its operands; else its results are copies
     cdef bint is_own       # cytape's: where its pieces fail NumPy's function says why
     cdef object failure    # of a user's pieces, until it is known whether the call fails as well
     cdef dict known        # a layout, as a tuple, and attributes -> Moves, None if there are none
@@ -20,6 +21,7 @@ cdef class StructuralOp(GeneralOp):
     cdef Moves moves_of_values(self, list values, dict attrs)
     cdef Moves new_moves(self, tuple layout, dict attrs)
     cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs)
+    cdef Value moved(self, Moves moves, int target, list read)
     cdef tuple call_many(self, Moves moves, list read, list values, dict attrs)
     cdef dict attrs_to_keep(self, dict attrs)
     cdef int record_joined(self, list values, Value out, dict attrs) except -1

@@ -8,6 +8,8 @@ class StructuralOp(GeneralOp):
     @property
     def key(self) -> str: ...
     @property
+    def makes_views(self) -> bool: ...
+    @property
     def pieces(self) -> Callable[..., Any] | None: ...
     def __init__(
         self,
@@ -18,6 +20,7 @@ class StructuralOp(GeneralOp):
         batched: Callable[..., Any] | None = None,
         shape_rule: Callable[..., Any] | None = None,
         is_own: bool = True,
+        makes_views: bool = False,
     ) -> None: ...
     def move(self, *arrays: Any, **attrs: Any) -> tuple[Any, ...]: ...
 

@@ -48,13 +48,14 @@ def structural_vjp(op, *gradients):
 @cython.final
 cdef class StructuralOp(GeneralOp):
     def __init__(self, str name, forward, pieces, transpose, batched=None, shape_rule=None,
-                 bint is_own=True):
+                 bint is_own=True, bint makes_views=False):
         if transpose is None:
             transpose = structural_vjp
         GeneralOp.__init__(self, name, forward, transpose, saved_inputs=(), batched=batched,
                            linear=True, shape_rule=shape_rule)
         self.pieces = pieces
         self.is_own = is_own
+        self.makes_views = makes_views
         self.key = name
         while self.key in structural_ops:  # one that is replaced keeps its moves
             self.key += "'"
@@ -92,8 +93,7 @@ cdef class StructuralOp(GeneralOp):
             return result
         if moves.in_tuple:
             return self.call_many(moves, read, values, attrs)
-        out = moves.target(0, read, -1)
-        out.is_part = moves.are_views
+        out = self.moved(moves, 0, read)
         tensor = new_tensor(out)
         if recorders.entered and out.spec.trainable:
             attrs = self.attrs_to_keep(attrs)
@@ -115,11 +115,17 @@ cdef class StructuralOp(GeneralOp):
                 f"{dict(attrs.get('attrs', attrs))}, and so has no gradient")
         return tuple([array_of(moves.target(i, values, -1)) for i in range(len(moves.targets))])
 
+    cdef Value moved(self, Moves moves, int target, list read):
+        """A result, which may share memory with an operand only if nothing is written to it."""
+        cdef Value out = moves.target(target, read, -1)
+        if moves.are_views:
+            out.is_part = self.makes_views
+            if not self.makes_views:
+                out = copy_of_array(array_of(out))
+        return out
+
     cdef tuple call_many(self, Moves moves, list read, list values, dict attrs):
-        cdef Value out
-        cdef list outputs = [moves.target(i, read, -1) for i in range(len(moves.targets))]
-        for out in outputs:
-            out.is_part = moves.are_views
+        cdef list outputs = [self.moved(moves, i, read) for i in range(len(moves.targets))]
         tensors = tuple([new_tensor(value) for value in outputs])
         if recorders.entered and (<Spec>moves.targets[0]).trainable:
             attrs = self.attrs_to_keep(attrs)

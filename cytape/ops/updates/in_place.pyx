@@ -9,10 +9,12 @@ from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.updates.update_op cimport is_watched, note_change
 from cytape.tensor.operators cimport Operator
+from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
 from cytape.tensor.tensor cimport Tensor, take_on
 from cytape.tensor.value cimport Value, is_symbolic, symbol_of
 from cytape.tensor.variable cimport Variable
+from libc.stdint cimport int32_t
 
 import numpy as np
 
@@ -20,13 +22,17 @@ from cytape.errors import DetachedError, TapeStateError
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import imag, real
 from cytape.ops.elementwise import where as select
-from cytape.ops.indexing import dynamic_get_item_op, get_item_op
+from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
+from cytape.ops.joining import split_evenly_op, split_like_op
+from cytape.ops.shared.conform import broadcast_to_like_op, reshape_like_op
 from cytape.ops.updates.at import At
 from cytape.ops.updates.updates import set_item_op, set_part
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
 
-cdef tuple PARTS = (dynamic_get_item_op, get_item_op, imag, real)
+# Other ops than structural ones that stand for views of NumPy's.
+cdef frozenset VIEWS = frozenset((
+    broadcast_to_like_op, imag, real, reshape_like_op, split_evenly_op, split_like_op))
 
 
 def assign(Tensor tensor not None, index, value):
@@ -129,11 +135,29 @@ cdef Tensor fitting(Tensor x, result, op):
 cdef bint stands_for_part(Value held) except -1:
     """Whether NumPy would have made a view of another array of it."""
     cdef SymbolicGraph graph
+    cdef int32_t node
     if not is_symbolic(held):
         return held.is_part
     graph = held.owner
-    op = graph.ops[graph.symbols[symbol_of(held)].node]
-    return op in PARTS or isinstance(op, StructuralOp)
+    node = graph.symbols[symbol_of(held)].node
+    op = graph.ops[node]
+    if isinstance(op, StructuralOp):
+        return (<StructuralOp>op).makes_views
+    if op is get_item_op or op is dynamic_get_item_op:
+        specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
+        return is_basic(filled_in(graph.attrs[node]["index"], specs[1:]))
+    return op in VIEWS
+
+
+cdef bint is_basic(index) except -1:
+    """Whether NumPy makes a view of what an index selects; specs stand for tensors in it."""
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Spec):
+            if part.ndim != 0 or part.dtype.kind == "b":
+                return False
+        elif not (part is None or part is Ellipsis or type(part) is int or isinstance(part, slice)):
+            return False
+    return True
 
 
 cdef int refuse_part() except -1:

@@ -1,0 +1,94 @@
+"""What is a copy in NumPy can be changed in place, wherever a program runs."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+
+X = np.arange(1.0, 25.0).reshape(4, 3, 2)
+COPIES = {
+    "copy": lambda x: x.copy(), "astype": lambda x: x.astype(float), "array": cnp.array,
+    "product": lambda x: x * 2, "sum": lambda x: np.sum(x, 0), "rows": lambda x: x[[0, 1]],
+    "mask": lambda x: x[x > 2], "concatenate": lambda x: np.concatenate([x, x]),
+    "matmul": lambda x: x @ np.ones((2, 2)), "where": lambda x: np.where(x > 2, x, 0.0),
+    "stack": lambda x: np.stack([x, x]), "hstack": lambda x: np.hstack([x, x]),
+    "block": lambda x: np.block([x, x]), "r_": lambda x: cnp.r_[x, x],
+    "roll": lambda x: np.roll(x, 1), "pad": lambda x: np.pad(x, 1),
+    "tile": lambda x: np.tile(x, 2), "repeat": lambda x: np.repeat(x, 2),
+    "insert": lambda x: np.insert(x, 1, 5.0, 0), "append": lambda x: np.append(x, 5.0),
+    "list": lambda x: cnp.array([x, x]), "diag": lambda x: np.diag(x[:, 0, 0]),
+    "triu": np.triu, "tril": lambda x: np.tril(x, 5), "rows and columns": lambda x: x[[0, 1], :2],
+    # Where nothing is moved:
+    "flatten": lambda x: x.flatten(), "concatenate one": lambda x: np.concatenate([x]),
+    "hstack one": lambda x: np.hstack([x]), "block of one": lambda x: np.block([x]),
+    "roll by none": lambda x: np.roll(x, 0), "pad by none": lambda x: np.pad(x, 0),
+    "append nothing": lambda x: np.append(x, []), "delete": lambda x: np.delete(x, 0, 0),
+    "delete nothing": lambda x: np.delete(x, [], 0), "resize": lambda x: np.resize(x, (3, 8)),
+    "kron": lambda x: np.kron(x, x), "vander": lambda x: np.vander(x[:, 0, 0]),
+    "meshgrid": lambda x: np.meshgrid(x[:, 0, 0], x[:, 0, 0])[0],
+    "sparse meshgrid": lambda x: np.meshgrid(x[:, 0, 0], x[:, 0, 0], sparse=True)[1],
+    "choose": lambda x: np.choose(np.zeros(2, int), [x]),
+    "insert nothing": lambda x: np.insert(x, [], np.zeros((0, *x.shape[1:])), 0),
+    "repeat once": lambda x: np.repeat(x, 1, 0), "ndmin": lambda x: cnp.array(x, ndmin=4),
+    "along an axis": lambda x: np.apply_along_axis(lambda row: row, 0, x),
+    "copy of rows": lambda x: x[1:].copy(),
+}
+# How many a mask selects is not known before a program runs.
+COMPUTED = {name: make for name, make in COPIES.items() if name != "mask"}
+
+
+def changed(make):
+    def f(x):
+        y = make(x)
+        y[0] = 7.0
+        y += 1.0
+        y[0] = y[0] * 2.0
+        return y, x * 1.0
+
+    return f
+
+
+@pytest.mark.parametrize("n", [1, 600], ids=["small", "large"])
+@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+def test_results_can_be_changed_and_leave_what_they_are_made_of(make, n):
+    array = np.array(X) if n == 1 or make is COPIES["kron"] else np.tile(X, (1, n, 1))
+    x = cytape.constant(array)
+    y, _ = changed(make)(x)
+    np.testing.assert_array_equal(y.numpy(), changed(make)(array.copy())[0])
+    np.testing.assert_array_equal(x.numpy(), array)
+
+
+WAYS = {
+    "traced": cytape.function, "recomputed": cytape.recompute_grad,
+    "batched": lambda f: lambda x: [y[0] for y in cytape.vmap(f)(x[None])],
+    "batched, traced": lambda f: cytape.function(
+        lambda x: [y[0] for y in cytape.vmap(f)(x[None])]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("make", COMPUTED.values(), ids=COMPUTED)
+def test_so_can_they_where_a_program_is_transformed(make, way):
+    x = cytape.constant(X)
+    y, z = way(changed(make))(x)
+    np.testing.assert_array_equal(np.asarray(y), changed(make)(X.copy())[0])
+    np.testing.assert_array_equal(np.asarray(z), X)
+    np.testing.assert_array_equal(x.numpy(), X)
+
+
+@pytest.mark.parametrize("make", COMPUTED.values(), ids=COMPUTED)
+def test_gradients_of_changed_copies_are_those_of_functions(make):
+    def by_change(x):
+        y = make(x)
+        y[0] = 7.0
+        return cnp.sum(y * y)
+
+    def by_choice(x):
+        y = make(x)
+        first = np.arange(y.shape[0]).reshape((-1,) + (1,) * (y.ndim - 1)) == 0
+        return cnp.sum(np.where(first, 7.0, y) ** 2)
+
+    expected = cytape.grad(by_choice)(X)
+    for f in (by_change, cytape.function(by_change)):
+        np.testing.assert_allclose(cytape.grad(f)(X), expected)
