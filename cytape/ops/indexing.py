@@ -114,7 +114,10 @@ def template_of(index):
         if is_symbol(part):
             tensors.append(part)
             return f"@{len(tensors) - 1}"
-        return static(part)
+        part = static(part)
+        if np.isscalar(part) and not isinstance(part, (int, np.integer, np.bool)):
+            np.empty(0)[part]  # raises NumPy's error
+        return part
 
     return tuple(map(template, index)) if isinstance(index, tuple) else template(index), tensors
 

@@ -83,6 +83,9 @@ _OF_DATA = (
     np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.min_scalar_type,
     np.shares_memory)
 
+_WRITERS = (
+    np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask)
+
 
 def later(name):
     """Return a function that is imported when it is asked for, None if there is none."""
@@ -191,9 +194,11 @@ def _without_gradient(name, function, args, arguments):
 def array_ufunc(ufunc, method, inputs, arguments):
     """Serve `Tensor.__array_ufunc__`."""
     ours = _version_of(ufunc)
+    out = arguments.get("out")
+    if out is not None and any(isinstance(x, Tensor) for x in out):
+        return _into(getattr(ufunc, method), inputs, arguments, broadcast=method == "__call__")
     if method == "__call__":
-        out = arguments.get("out")
-        if ours is not None and (out is None or any(isinstance(x, Tensor) for x in out)):
+        if ours is not None and out is None:
             return ours(*inputs, **arguments)
     elif method == "at" or isinstance(ours, ElementwiseOp) and arguments.get("out") is None:
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)
@@ -202,9 +207,27 @@ def array_ufunc(ufunc, method, inputs, arguments):
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
 
 
+def _into(function, args, arguments, *, broadcast):
+    """Call a function of NumPy's that is told to write to a tensor."""
+    updates = importlib.import_module(_UPDATES)
+    if broadcast:  # as ufuncs do
+        return updates.into(function, args, dict(arguments))
+    arguments = dict(arguments)
+    out = arguments.pop("out")
+    out = out[0] if isinstance(out, tuple) else out
+    return updates.replaced(out, function(*args, **arguments), function)
+
+
 def array_function(function, args, arguments):
     """Serve `Tensor.__array_function__`."""
     ours = _version_of(function)
+    if isinstance(arguments.get("out"), Tensor):
+        return _into(function, args, arguments, broadcast=False)
+    if function in _WRITERS and args and isinstance(args[0], Tensor):
+        raise TypeError(
+            f"{function.__name__} writes to arrays of NumPy's, and was called with a tensor to "
+            "write to: say x[index] = values, where the index may be a mask; or take the tensor "
+            "that x.at[index].set(values) returns")
     if function in _OF_DTYPES or function in _OF_DATA:
         convert = _of_its_dtype if function in _OF_DTYPES else data_of
         return function(*_plain(args, convert), **_plain(arguments, convert))

@@ -79,8 +79,8 @@ cdef ndarray converted(tensor, Value held):
         raise DetachedError(
             "a tensor that is being recorded was about to become a plain array or number, which "
             "would lose its gradient. Make one tensor of those in a list with cytape.numpy.stack "
-            "or array; fill what cytape.numpy.zeros makes, not an array of NumPy's, or write "
-            "x.at[index].set(tensor); use cytape.numpy (or a NumPy "
+            "or array; fill what cytape.numpy.zeros makes, or cytape.constant(array), not an array "
+            "of NumPy's, or write x.at[index].set(tensor); use cytape.numpy (or a NumPy "
             "function that takes tensors), also for functions of the math module, and "
             "cytape.numpy.random to draw random numbers; cytape.vmap, not numpy.vectorize, and "
             "numpy.lib.stride_tricks.sliding_window_view, not as_strided; print it with "

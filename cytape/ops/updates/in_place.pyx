@@ -96,7 +96,17 @@ def into(op, tuple inputs, dict arguments):
             "array cannot hold the derivative of a tensor. Make it with cytape.numpy.empty, or use "
             "what is returned")
     result = op(*inputs, **arguments)
-    return replaced(out, result if where is True else select(where, result, out), op)
+    if where is not True:
+        result = select(where, result, out)
+    if out.spec.known and may_broadcast(np.shape(result), out.shape):
+        result = np.broadcast_to(result, out.shape)
+    return replaced(out, result, op)
+
+
+cdef bint may_broadcast(tuple shape, tuple target) except -1:
+    """Whether a known shape is another than the one to which it can be broadcast."""
+    return shape != target and len(shape) <= len(target) and all([
+        n == 1 or n == m for n, m in zip(shape[::-1], target[::-1])])
 
 
 def refuse_temporary(Tensor x not None):
@@ -155,7 +165,8 @@ cdef bint is_basic(index) except -1:
         if isinstance(part, Spec):
             if part.ndim != 0 or part.dtype.kind == "b":
                 return False
-        elif not (part is None or part is Ellipsis or type(part) is int or isinstance(part, slice)):
+        elif isinstance(part, (bool, np.bool)) or not (
+                part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice))):
             return False
     return True
 
