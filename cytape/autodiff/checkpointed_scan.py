@@ -186,7 +186,7 @@ class _Scan:
         self.elsewhere = [*first_run.variables, *first_run.tensors]
         result, self.snapshots = first_run.take_result()  # ... which the first gradient takes
         outputs = record(name_of(self.step), tensors_in(result), arguments + self.elsewhere,
-                         self.backward, self.jvp)
+                         self.backward, self.jvp, optional=True)
         return with_tensors(result, outputs)
 
     def sweep(self, state: Any, stop: int) -> tuple[Any, _Snapshots]:
@@ -201,10 +201,11 @@ class _Scan:
             snapshots.store(stop, state)
         return state, snapshots
 
-    def backward(self, *gradients: Tensor) -> list:
+    def backward(self, *gradients: Tensor | None) -> list:
         """Return the gradients of the first state, and of what was found elsewhere."""
         arguments = list(filter(is_tensor, nest.flatten(self.start)))
-        if followed([*arguments, *self.elsewhere, *gradients]):
+        arrived = [gradient for gradient in gradients if gradient is not None]
+        if followed([*arguments, *self.elsewhere, *arrived]):
             return self.recorded_backward(arguments, gradients)
         with stop_recording(), self.again():
             snapshots = vars(self).pop("snapshots", None)  # at once: other threads may ask, too
@@ -262,7 +263,9 @@ class _Scan:
             densify(next(found)) if source.spec.trainable else None for source in sources]
         return by_source[: len(arguments)], by_source[len(arguments) :]
 
-    def recorded_backward(self, arguments: list, gradients: Sequence[Tensor]) -> list:
+    def recorded_backward(
+        self, arguments: list, gradients: Sequence[Tensor | None]
+    ) -> list:
         """Return the same in ops that can be differentiated."""
         fresh = list(map(identity_op, arguments))
         sources = fresh + self.elsewhere
@@ -270,7 +273,9 @@ class _Scan:
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(moving)
             outputs = self.all_steps(recompute_grad, fresh)
-        found = iter(tape.gradient(outputs, moving, list(gradients)))
+        reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
+        found = iter(tape.gradient(
+            [outputs[i] for i in reached], moving, [gradients[i] for i in reached]))
         return [next(found) if source.spec.trainable else None for source in sources]
 
     def jvp(self, *tangents: Tensor | None) -> list:

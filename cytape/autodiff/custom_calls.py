@@ -189,11 +189,16 @@ def call_and_watch(f: Callable, args: tuple, kwargs: dict) -> tuple[Any, list[Va
 
 
 def record(
-    name: str, result: Any, inputs: list, backward: Callable, jvp: Callable | None = None
+    name: str, result: Any, inputs: list, backward: Callable, jvp: Callable | None = None,
+    optional: bool = False,
 ) -> Any:
-    """Return the result as new tensors, recorded as outputs of one op with rules of its own."""
+    """Return the result as new tensors, recorded as outputs of one op with rules of its own.
+
+    All but the result are arguments of `custom_call`.
+    """
     leaves = nest.flatten(result)
     if not inputs and not any(map(is_tensor, leaves)):
         return result
-    outputs = custom_call(name, list(map(convert_to_tensor, leaves)), inputs, backward, jvp)
+    outputs = custom_call(
+        name, list(map(convert_to_tensor, leaves)), inputs, backward, jvp, optional)
     return nest.pack_sequence_as(result, outputs)

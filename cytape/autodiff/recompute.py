@@ -115,7 +115,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
             with run.again() as repeated:
                 return tensors_in(repeated(*args, **kwargs))
 
-        def backward(*output_gradients: Tensor) -> list:
+        def backward(*output_gradients: Tensor | None) -> list:
             assigned = run.assigned_since() if current_graph() is not None else None
             if assigned is not None:
                 raise TapeStateError(
@@ -127,7 +127,9 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
             with GradientTape(watch_accessed_variables=False) as tape:
                 tape.watch(moving)
                 outputs = call_anew(*fresh)
-            gradients = iter(tape.gradient(outputs, moving, list(output_gradients)))
+            reached = [i for i, gradient in enumerate(output_gradients) if gradient is not None]
+            gradients = iter(tape.gradient(
+                [outputs[i] for i in reached], moving, [output_gradients[i] for i in reached]))
             found = [next(gradients) if source.spec.trainable else None for source in sources]
             for source, gradient in zip(sources, found, strict=True):
                 if gradient is None and is_found_no_more(source):
@@ -154,7 +156,8 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
                 outputs = call_anew(*fresh)
             return accumulator.jvp(outputs)
 
-        outputs = record(name_of(f), tensors_in(result), arguments + elsewhere, backward, jvp)
+        outputs = record(
+            name_of(f), tensors_in(result), arguments + elsewhere, backward, jvp, optional=True)
         return with_tensors(result, outputs)
 
     return recomputed

@@ -350,3 +350,13 @@ def test_steps_have_the_closure_of_the_call():
     assert cytape.jvp(scanned, (0.5,), (1.0,))[1] == pytest.approx(cytape.grad(plain)(0.5))
     second = cytape.grad(cytape.grad(scanned))(0.5)
     assert second == pytest.approx(cytape.grad(cytape.grad(plain))(0.5), rel=1e-12)
+
+
+def test_states_that_no_gradient_reaches_are_left_out():
+    """The slope of the root at 0 is infinite, and zero times that is NaN."""
+    def f(x):
+        return cytape.checkpointed_scan(
+            lambda s: (cnp.sqrt(s[0] * 0.0), s[1] * s[1]), (x, x), 3, 1)[1]
+
+    assert cytape.grad(f)(1.5) == 8 * 1.5**7
+    assert cytape.grad(cytape.grad(f))(1.5) == 56 * 1.5**6

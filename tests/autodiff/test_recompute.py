@@ -464,3 +464,21 @@ def test_what_is_returned_or_changed_is_nobody_elses_though_nobody_records(make)
 
     assert make(changed)(x).numpy().tolist() == [4.0, 6.0]
     assert x.numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("recomputed", [
+    cytape.recompute_grad,
+    lambda f: lambda x: cytape.checkpoint_sequential([f, lambda y: y], 2, x)])
+def test_outputs_that_no_gradient_reaches_are_left_out(recomputed):
+    """The slope of the root at 0 is infinite, and zero times that is NaN."""
+    f = recomputed(lambda x: (cnp.sqrt(x * 0.0), x * x))
+    assert cytape.grad(lambda x: f(x)[1])(3.0) == 6.0
+    assert cytape.grad(cytape.grad(lambda x: f(x)[1]))(3.0) == 2.0
+
+
+def test_arguments_that_stand_still_have_no_tangents():
+    power = cytape.recompute_grad(lambda n, x: n**x)
+    x = cytape.constant([2.0, 3.0])
+    n = cytape.constant([-1.0, -2.0])
+    _, tangent = cytape.jvp(lambda n: power(n, x), (n,), (x,))
+    np.testing.assert_allclose(tangent, [-4.0, 36.0])

@@ -21,6 +21,7 @@ def custom_call(
     inputs: Sequence[Tensor],
     backward: Callable[..., Any],
     jvp: Callable[..., Any] | None = None,
+    optional: bool = False,
 ) -> list[Tensor]: ...
 def described_call(
     op_type: str | OpType,

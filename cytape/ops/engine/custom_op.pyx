@@ -91,7 +91,7 @@ cdef class CustomOp(Op):
         return give_all(self, call, gradients)
 
 
-def custom_call(str name, results, inputs, backward, jvp=None) -> list:
+def custom_call(str name, results, inputs, backward, jvp=None, bint optional=False) -> list:
     """Return results as the outputs of one op whose rules are Python functions.
 
     Parameters
@@ -107,6 +107,8 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
         Called with one tangent per input (zeros for those without, None for those that can have
         none); returns a tangent or None per output. Without it, and in graphs, `backward` is
         transposed.
+    optional : bool, optional
+        Whether these are called, but in graphs, with None for what is zero.
 
     Returns
     -------
@@ -118,7 +120,7 @@ def custom_call(str name, results, inputs, backward, jvp=None) -> list:
     if graph is not None:
         return custom_call_in_graph(graph, name, results, inputs, backward)
     outputs = [new_tensor(value_of_array(array_of(value_of(result, True)))) for result in results]
-    record_custom(name, outputs, inputs, backward, jvp)
+    record_custom(name, outputs, inputs, backward, jvp, optional)
     return outputs
 
 
