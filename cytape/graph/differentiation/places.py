@@ -30,6 +30,8 @@ class Places:
             self.graphs.append(around)
         self._captures: list[dict[int, Place]] = [{} for _ in self.graphs]
         self._n_captures = [0] * len(self.graphs)
+        self._variables: list[dict[int, int]] = [{} for _ in self.graphs]
+        self._n_looked_through = [0] * len(self.graphs)
 
     def captures_of(self, level: int) -> dict[int, Place]:
         """Return where the tensors come from that a graph captured.
@@ -85,13 +87,21 @@ class Places:
         """Find what stands for a variable in the outermost graph that has looked at it."""
         for level in reversed(range(len(self.graphs))):
             graph = self.graphs[level]
-            symbol = graph.known_handle(variable)
-            for outer, captured in captured_by(graph):
-                if outer is variable:
-                    symbol = captured
+            symbol = self._captured_variables(level).get(id(variable))
+            if symbol is None:
+                symbol = graph.known_handle(variable)
             if symbol is not None:
                 return level, symbol
         return None
+
+    def _captured_variables(self, level: int) -> dict[int, int]:
+        """Return the symbols that stand for variables in a graph, by the ids of these objects."""
+        captures = captured_by(self.graphs[level])
+        if len(captures) != self._n_looked_through[level]:
+            self._variables[level] = {
+                id(outer): symbol for outer, symbol in captures if isinstance(outer, Variable)}
+            self._n_looked_through[level] = len(captures)
+        return self._variables[level]
 
     def place_of(self, argument: str, tensor: Tensor) -> Place:
         """Return the place of a tensor, or raise if the graphs do not have it.
