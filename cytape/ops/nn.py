@@ -39,26 +39,16 @@ __all__ = [
 # -- activations ---------------------------------------------------------------------------------
 
 
-def _falling(x):
-    """Return exp(-abs(x)), which neither overflows nor is more than 1."""
-    of_reals = not isinstance(x, np.ndarray | np.generic) or x.dtype.kind == "f"
-    falling = np.abs(x) if of_reals else np.fabs(x)  # of integers a float, and slow
-    out = falling if isinstance(falling, np.ndarray) else None
-    return np.exp(np.negative(falling, out), out)
-
-
 def _softplus(x):
-    return np.maximum(x, 0) + np.log1p(_falling(x))
-
-
-def _sigmoid(x):
-    falling = _falling(x)
-    return np.where(np.less(x, 0), falling, 1) / (1 + falling)
+    return np.logaddexp(x, 0)
 
 
 relu = elementwise("Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0)
 softplus = elementwise("Softplus", _softplus, lambda y, x: sigmoid(x))
-sigmoid = elementwise("Sigmoid", _sigmoid, lambda y, x: y * (1 - y))
+# Not 1 / (1 + exp(-x)), which overflows for very negative x.
+sigmoid = elementwise(
+    "Sigmoid", lambda x: np.exp(-_softplus(np.negative(x))), lambda y, x: y * (1 - y)
+)
 
 
 # -- softmax -------------------------------------------------------------------------------------
