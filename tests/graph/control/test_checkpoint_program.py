@@ -1,6 +1,7 @@
 """Gradients of loops with checkpoints in plans, which run without Python."""
 
 import _thread
+import signal
 import threading
 import time
 
@@ -317,19 +318,14 @@ def test_it_can_be_interrupted():
     n = 10**7
     gradient = cytape.function(cytape.grad(lambda x: cytape.while_loop(
         lambda i, y: i < n, lambda i, y: (i + 1, cnp.sin(y)), (0, x), checkpoints=2)[1]))
-    done = threading.Event()
-
-    def interrupt():
-        seconds = 0.3
-        while not done.wait(seconds):
-            _thread.interrupt_main()
-            seconds = 10.0  # Python drops an interrupt that comes in a finalizer, say
-
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     start = time.monotonic()
-    interrupter = threading.Thread(target=interrupt)
-    interrupter.start()
-    with pytest.raises(KeyboardInterrupt):
-        gradient(np.array(1.0))
-    done.set()
-    interrupter.join()
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            gradient(np.array(1.0))
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - start < 60  # it would take hours
