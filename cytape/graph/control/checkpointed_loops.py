@@ -59,6 +59,7 @@ def checkpointed_gradients(
     checkpoints: Checkpoints,
     finals: Sequence[Any],
     gradients: Sequence[Tensor | None],
+    carried: Sequence[int],
     wanted: Sequence[int],
 ) -> list[Tensor | None]:
     """Compute the gradients of a loop with few of its states in memory.
@@ -72,16 +73,17 @@ def checkpointed_gradients(
         The loop variables after the last iteration.
     gradients : sequence of Tensor or None
         Of these.
+    carried : sequence of int
+        Which loop variables gradients reach.
     wanted : sequence of int
         Which of what is the same in all iterations needs a gradient.
 
     Returns
     -------
     list of Tensor or None
-        Of the loop variables, then of what is wanted.
+        Of these loop variables, then of what is wanted.
     """
     n, source = len(loop.variables), loop.body.graph
-    carried = [i for i in range(n) if source.spec_of(loop.body.input_symbols[i]).trainable]
     blocks = []
     for suffix in ("states", "grad"):
         graph = FunctionGraph(f"{loop.body.name}_{suffix}", current_graph())
@@ -132,7 +134,7 @@ def checkpointed_gradients(
     gradients_found = checkpointed_op(*operands.tensors, **attrs)
     by_argument = dict(zip([*carried, *[n + i for i in found]],
                            _listed(gradients_found), strict=True))
-    return [by_argument.get(i) for i in (*range(n), *[n + i for i in wanted])]
+    return [by_argument.get(i) for i in (*carried, *[n + i for i in wanted])]
 
 
 def _snapshots(loop: Any, snapshots: tuple) -> list[Tensor]:

@@ -42,6 +42,8 @@ from cytape.graph.tracing.bodies import (
     given_symbols,
     inlined,
     like,
+    reached_by_gradients,
+    reached_by_tangents,
     repeatable,
     zeros,
 )
@@ -250,12 +252,13 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
     positions = [*range(1, 1 + n), *range(1 + n, 1 + n + n_own_stacks),
                  *[None] * (len(loop.stacks) - n_own_stacks), *op.attrs["body_inputs"]]
     trainable = [body.graph.spec_of(symbol).trainable for symbol in body.input_symbols]
-    carried = [i for i in range(n) if trainable[i]]
+    kept = [i for i in range(n, len(body.output_symbols)) if gradients[1 + i] is not None]
+    carried = reached_by_gradients(
+        body, [i for i in range(n) if trainable[i] and gradients[1 + i] is not None], kept, n)
     wanted = [i for i in range(n, len(positions))
               if trainable[i] and positions[i] is not None and op.needs[positions[i]]]
-    kept = [i for i in range(n, len(body.output_symbols)) if gradients[1 + i] is not None]
     if op.attrs["checkpoints"] is not None and not kept and not n_own_stacks and not loop.lengths:
-        return _checkpointed_vjp(op, loop, gradients, positions, wanted)
+        return _checkpointed_vjp(op, loop, gradients, positions, carried, wanted)
     gradient = _BodyGradient(loop, carried, wanted, kept)
     told, lengths_of_kept = gradient.history(op.outputs)
     arrived = [
@@ -419,14 +422,14 @@ class _BodyGradient:
 
 def _checkpointed_vjp(
     op: Any, loop: Loop, gradients: Sequence[Tensor | None], positions: Sequence[Any],
-    wanted: Sequence[int],
+    carried: Sequence[int], wanted: Sequence[int],
 ) -> list[Tensor | None]:
     n, first_same = len(loop.variables), len(loop.variables) + len(loop.stacks)
     found = checkpointed_gradients(
         loop, Checkpoints(*op.attrs["checkpoints"]), op.outputs[1 : 1 + n], gradients[1 : 1 + n],
-        [i - first_same for i in wanted])
+        carried, [i - first_same for i in wanted])
     by_position: list[Tensor | None] = [None] * len(op.inputs)
-    for i, gradient in zip([*range(n), *wanted], found, strict=True):
+    for i, gradient in zip([*carried, *wanted], found, strict=True):
         by_position[positions[i]] = added(by_position[positions[i]], gradient)
     return by_position
 
@@ -438,8 +441,9 @@ def _jvp(op: Any, *tangents: Tensor | None) -> list[Tensor | None]:
     n_own_stacks = op.attrs["n_stacks"]
     given = [*tangents[1 : 1 + n + n_own_stacks], *[None] * (len(loop.stacks) - n_own_stacks),
              *[tangents[i] for i in op.attrs["body_inputs"]]]
-    carried = [i for i in range(n) if source.spec_of(body.input_symbols[i]).trainable]
     moving = [i for i in range(n, len(given)) if given[i] is not None]
+    carried = reached_by_tangents(
+        body, [i for i in range(n) if given[i] is not None], moving, n)
     sliced = [i for i in moving if i < first_same]
     same_moving = [i for i in moving if i >= first_same]
 

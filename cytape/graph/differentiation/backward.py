@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from cytape.errors import InvalidGradientError
+from cytape.graph.control.control_ops import LoopOp
 from cytape.graph.differentiation.aggregation import (
     AggregationMethod,
     add_all,
@@ -179,7 +180,7 @@ class Backward:
         graph = self._graphs[level]
         op, override = graph.ops[node], graph.gradient_override_of(node)
         passed = override is None and op in _IDENTITIES
-        inputs_of, outputs_of = node, -1
+        inputs_of, outputs_of, inputs = node, -1, graph.inputs_of(node)
         if self._stand_ins is not None and level == 0 and not passed:
             inputs_of, outputs_of = self._stand_ins.stand_in(node, gradients)
         for i, symbol in enumerate(
@@ -204,6 +205,11 @@ class Backward:
                     f"{error} (operation {graph.name_of(node)!r})") from error
             finally:
                 self._graph.enter_context(before)
+            if isinstance(op, LoopOp) and rule is None:
+                results = list(results)
+                for i, gradient in enumerate(results):
+                    if gradient is None and needed[i] and _feeds_an_exit(graph.attrs[node], i):
+                        results[i] = self.filled((level, inputs[i]), 0)
         if self._gate and sum(gradient is not None for gradient in results) > 1:
             with self._colocated(level, node):
                 return gated(results)
@@ -302,6 +308,23 @@ class Backward:
         if self._graph.contexts[self._graph.present_context].device == device:
             return nullcontext()
         return self._graph.device(device)
+
+
+def _feeds_an_exit(attrs: dict[str, Any], position: int) -> bool:
+    """Tell whether a loop variable depends on an input of the loop.
+
+    That has a gradient then, zeros, even if no gradient arrived for this loop variable.
+    """
+    body, n = attrs["body"], attrs["n_variables"]
+    first_same = n + attrs["n_stacks"]
+    graph, marks = body.graph, bytearray(body.graph.n_symbols)
+    for place, symbol in enumerate(body.input_symbols):
+        if position == (attrs["body_inputs"][place - first_same] if place >= first_same
+                        else place + 1):
+            marks[symbol] = SOURCE | REACHED
+    reach(graph, marks)
+    return any(marks[symbol] & REACHED and graph.spec_of(symbol).trainable
+               for symbol in body.output_symbols[:n])
 
 
 def gated(gradients: list[Any]) -> list[Any]:

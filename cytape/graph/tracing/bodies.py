@@ -10,7 +10,12 @@ from cytape.graph.model.variables import read_variable_op
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
-from cytape.graph.tracing.replay import context_within, inline
+from cytape.graph.tracing.replay import (
+    context_within,
+    inline,
+    symbolic_gradients,
+    symbolic_tangents,
+)
 from cytape.ops.creation import stop_gradient_op
 from cytape.ops.engine.declare import general
 from cytape.ops.engine.symbolic import SymbolicGraph, in_graph
@@ -30,6 +35,8 @@ __all__ = [
     "given_symbols",
     "inlined",
     "like",
+    "reached_by_gradients",
+    "reached_by_tangents",
     "repeatable",
     "with_outputs",
     "zeros",
@@ -137,6 +144,74 @@ def repeatable(body: ConcreteFunction) -> ConcreteFunction:
         return ConcreteFunction(
             body.name, graph, list(map(graph.symbol_of, arguments)),
             [symbols[symbol] for symbol in body.output_symbols])
+
+
+def reached_by_gradients(
+    body: ConcreteFunction, variables: Sequence[int], outputs: Sequence[int], n_variables: int
+) -> list[int]:
+    """List the loop variables that gradients reach in some iteration.
+
+    For others there are none, which is not the same as zeros: zero times an infinite slope is NaN.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+        From loop variables, and more, to the next loop variables, and more.
+    variables : sequence of int
+        The loop variables of whose last values there are gradients.
+    outputs : sequence of int
+        The outputs besides of which there are any.
+    n_variables : int
+    """
+    def step(reached: Sequence[int]) -> list[Any]:
+        graph = FunctionGraph(body.name, current_graph())
+        with unrecorded(), building_into(graph):
+            inputs = like(graph, body.graph, body.input_symbols)
+            results = inlined(body, graph, inputs)
+            return symbolic_gradients(
+                graph, [graph.symbol_of(results[i]) for i in reached],
+                list(map(graph.symbol_of, inputs[:n_variables])),
+                like(graph, body.graph, [body.output_symbols[i] for i in reached]))
+
+    return _closure(body, variables, outputs, n_variables, step)
+
+
+def reached_by_tangents(
+    body: ConcreteFunction, variables: Sequence[int], inputs: Sequence[int], n_variables: int
+) -> list[int]:
+    """List the loop variables that tangents reach in some iteration.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    variables, inputs : sequence of int
+        The loop variables of whose start values there are tangents, and what else the body takes.
+    n_variables : int
+    """
+    def step(reached: Sequence[int]) -> list[Any]:
+        graph = FunctionGraph(body.name, current_graph())
+        with unrecorded(), building_into(graph):
+            arguments = like(graph, body.graph, body.input_symbols)
+            results = inlined(body, graph, arguments)[:n_variables]
+            return symbolic_tangents(
+                graph, [graph.symbol_of(arguments[i]) for i in reached],
+                like(graph, body.graph, [body.input_symbols[i] for i in reached]),
+                list(map(graph.symbol_of, results)))
+
+    return _closure(body, variables, inputs, n_variables, step)
+
+
+def _closure(
+    body: ConcreteFunction, variables: Sequence[int], others: Sequence[int], n_variables: int,
+    step: Callable[[Sequence[int]], list[Any]],
+) -> list[int]:
+    n_trainable = sum(body.graph.spec_of(symbol).trainable
+                      for symbol in body.input_symbols[:n_variables])
+    reached, last = set(variables), [*variables, *others]
+    while last and len(reached) < n_trainable:
+        last = [i for i, x in enumerate(step(last)) if x is not None and i not in reached]
+        reached.update(last)
+    return sorted(reached)
 
 
 def dense(gradient: Any) -> Tensor:

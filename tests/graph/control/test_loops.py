@@ -100,3 +100,37 @@ def test_the_gradient_goes_forward_once_and_backward_once():
 def test_the_stateful_one_counts_every_call():
     assert OPS["StatefulWhile"].stateful
     assert not OPS["While"].stateful
+
+
+def beside_a_steep_one(x, options):
+    """Return 8x; beside it a variable that no gradient reaches, with an infinite slope."""
+    return cytape.while_loop(
+        lambda i, a, b: i < 3, lambda i, a, b: (i + 1, np.sqrt(a * 0.0), b * 2.0), (0, x, x),
+        **options)[2]
+
+
+@pytest.mark.parametrize("options", [{}, {"checkpoints": 2}])
+def test_what_no_gradient_or_tangent_reaches_has_none_rather_than_zeros(options):
+    f = cytape.function(lambda x: beside_a_steep_one(x, options))
+    assert cytape.grad(f)(2.0) == 8.0
+    assert cytape.function(cytape.grad(f))(2.0) == 8.0
+    assert cytape.grad(lambda x: cytape.grad(f)(x) * x)(2.0) == 8.0
+
+    def constant_start(x, steep):
+        return cytape.while_loop(
+            lambda i, a, b: i < 3, lambda i, a, b: (i + 1, np.sqrt(a * 0.0), b * x + a),
+            (0, steep, x), **options)[2]
+
+    steep = np.array(1.0)
+    f = cytape.function(lambda x: constant_start(x, steep))  # x^4 + x^2
+    assert cytape.jvp(f, (2.0,), (1.0,))[1] == 36.0
+
+
+def test_gradients_in_a_graph_are_right_beside_a_steep_variable():
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", ())
+        y = beside_a_steep_one(x * 1.0, {})
+        [dx] = cytape.gradients(y, x)
+        [of_none] = cytape.gradients(cytape.while_loop(
+            lambda a, b: b < 9.0, lambda a, b: (a, b * 2.0), (x, cytape.constant(1.0)))[1], x)
+    assert cytape.Session(graph).run([dx, of_none], {x: 2.0}) == [8.0, 0.0]
