@@ -17,13 +17,14 @@ cdef enum:
     BYTES_OBJECT = 1 << 14   # up to this Python's allocator does best
 
 cdef class Value:
+    # 128 bytes: processors are slow to clear another number of them.
     cdef id_t id
     cdef Spec spec
     cdef char* data
     cdef object owner        # of the data: None if inline, else bytes, a Buffer or an ndarray
     cdef int handles         # Tensors that hold it
-    cdef bint contiguous     # in C order, without gaps
-    cdef bint is_part        # where NumPy would have made a view of another array
+    cdef unsigned char contiguous  # in C order, without gaps
+    cdef unsigned char is_part     # where NumPy would have made a view of another array
     cdef double[8] inline_data  # INLINE_BYTES, aligned
     cdef object __weakref__  # for whoever wants to know what is kept
 

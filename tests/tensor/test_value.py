@@ -9,6 +9,7 @@ import pytest
 
 import cytape
 from cytape.tensor.tensor import tensor_of
+from cytape.tensor.value import Value
 
 # Elements of float64: within the object, in a buffer, in an ndarray, and both sides of each border.
 SIZES = [0, 1, 8, 9, 2048, 2049, 10_000]
@@ -155,3 +156,7 @@ def test_a_value_that_dies_while_an_error_is_raised():
 
     with pytest.raises(ArithmeticError, match="first"):
         work()
+
+
+def test_an_object_is_of_a_size_that_is_cleared_fast():
+    assert Value.__basicsize__ == 128
