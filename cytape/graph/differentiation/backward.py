@@ -88,6 +88,7 @@ class Backward:
         self._arrived: list[dict[int, list[Any]]] = [{} for _ in self._graphs]
         self._found: dict[Place, Any] = {}
         self._sum_scopes: dict[Place, int] = {}
+        self._loops: list[tuple[int, int]] = []  # levels and nodes: those that were differentiated
 
     def run(
         self, targets: list[Place], seeds: list[Any], sources: list[Place], stops: list[Place]
@@ -105,30 +106,55 @@ class Backward:
         list of Tensor, IndexedSlices or None
             One per source.
         """
-        self._marks = [bytearray(graph.n_symbols) for graph in self._graphs]
-        for level, symbol in stops:
-            self._marks[level][symbol] |= STOPPED
-        for level, symbol in sources:
-            self._marks[level][symbol] |= SOURCE | REACHED
-        for level in reversed(range(len(self._graphs))):
-            marks = self._marks[level]
-            links = {**self._places.captures_of(level), **self._places.starts_of(level)}
-            for symbol, outer in links.items():
-                if self._passes(outer) and not marks[symbol] & STOPPED:
-                    marks[symbol] |= REACHED
-            reach(self._graphs[level], marks)
+        self._marks = self._reached(sources, stops)
         for place, seed in zip(targets, seeds, strict=True):
-            if self._passes(place):
+            if self._passes(place, self._marks):
                 self._marks[place[0]][place[1]] |= BETWEEN
                 self._arrive(place, self.filled(place, 1) if seed is None else seed)
         for level in range(len(self._graphs)):
             self._differentiate(level)
+        for source in sources:
+            if source not in self._found and self._feeds_an_exit(source, stops):
+                self._found[source] = self.filled(source, 0)
         return [self._found.get(source) for source in sources]
 
-    def _passes(self, place: Place) -> bool:
+    def _reached(self, sources: list[Place], stops: list[Place]) -> list[bytearray]:
+        """Return the marks of what depends on sources, level by level."""
+        all_marks = [bytearray(graph.n_symbols) for graph in self._graphs]
+        for level, symbol in stops:
+            all_marks[level][symbol] |= STOPPED
+        for level, symbol in sources:
+            all_marks[level][symbol] |= SOURCE | REACHED
+        for level in reversed(range(len(self._graphs))):
+            marks = all_marks[level]
+            links = {**self._places.captures_of(level), **self._places.starts_of(level)}
+            for symbol, outer in links.items():
+                if self._passes(outer, all_marks) and not marks[symbol] & STOPPED:
+                    marks[symbol] |= REACHED
+            reach(self._graphs[level], marks)
+        return all_marks
+
+    def _passes(self, place: Place, marks: list[bytearray]) -> bool:
         level, symbol = place
-        reached = self._marks[level][symbol] & REACHED
+        reached = marks[level][symbol] & REACHED
         return bool(reached and self._graphs[level].spec_of(symbol).trainable)
+
+    def _feeds_an_exit(self, source: Place, stops: list[Place]) -> bool:
+        """Tell whether a loop that was differentiated computes anything else from a source.
+
+        The gradient is zeros then, as in TensorFlow: with respect to the source alone, since zeros
+        on the way to it would meet infinite slopes.
+        """
+        if not self._loops:
+            return False
+        marks = self._reached([source], stops)
+        for level, node in self._loops:
+            graph = self._graphs[level]
+            fed = {i for i, symbol in enumerate(graph.inputs_of(node))
+                   if self._passes((level, symbol), marks)}
+            if fed and _reaches_an_exit(graph.attrs[node], fed):
+                return True
+        return False
 
     def _differentiate(self, level: int) -> None:
         """Call the gradient functions of one graph's nodes and hand on what they return."""
@@ -171,7 +197,7 @@ class Backward:
                         self._arrive((level, symbol), gradient)
             elif not inputs and captures:
                 outer_place = captures.get(graph.outputs_of(node)[0])
-                if outer_place is not None and self._passes(outer_place):
+                if outer_place is not None and self._passes(outer_place, self._marks):
                     self._arrive(outer_place, gradients[0])
 
     def _gradients_of_inputs(
@@ -180,7 +206,7 @@ class Backward:
         graph = self._graphs[level]
         op, override = graph.ops[node], graph.gradient_override_of(node)
         passed = override is None and op in _IDENTITIES
-        inputs_of, outputs_of, inputs = node, -1, graph.inputs_of(node)
+        inputs_of, outputs_of = node, -1
         if self._stand_ins is not None and level == 0 and not passed:
             inputs_of, outputs_of = self._stand_ins.stand_in(node, gradients)
         for i, symbol in enumerate(
@@ -206,10 +232,7 @@ class Backward:
             finally:
                 self._graph.enter_context(before)
             if isinstance(op, LoopOp) and rule is None:
-                results = list(results)
-                for i, gradient in enumerate(results):
-                    if gradient is None and needed[i] and _feeds_an_exit(graph.attrs[node], i):
-                        results[i] = self.filled((level, inputs[i]), 0)
+                self._loops.append((level, node))
         if self._gate and sum(gradient is not None for gradient in results) > 1:
             with self._colocated(level, node):
                 return gated(results)
@@ -310,17 +333,15 @@ class Backward:
         return self._graph.device(device)
 
 
-def _feeds_an_exit(attrs: dict[str, Any], position: int) -> bool:
-    """Tell whether a loop variable depends on an input of the loop.
-
-    That has a gradient then, zeros, even if no gradient arrived for this loop variable.
-    """
+def _reaches_an_exit(attrs: dict[str, Any], fed: set[int]) -> bool:
+    """Tell whether a loop variable of a loop depends on some of the loop's inputs."""
     body, n = attrs["body"], attrs["n_variables"]
-    first_same = n + attrs["n_stacks"]
+    if any(1 <= i <= n for i in fed):
+        return True
     graph, marks = body.graph, bytearray(body.graph.n_symbols)
-    for place, symbol in enumerate(body.input_symbols):
-        if position == (attrs["body_inputs"][place - first_same] if place >= first_same
-                        else place + 1):
+    places = [*range(1, 1 + n + attrs["n_stacks"]), *attrs["body_inputs"]]
+    for position, symbol in zip(places, body.input_symbols, strict=True):
+        if position in fed:
             marks[symbol] = SOURCE | REACHED
     reach(graph, marks)
     return any(marks[symbol] & REACHED and graph.spec_of(symbol).trainable

@@ -126,11 +126,18 @@ def test_what_no_gradient_or_tangent_reaches_has_none_rather_than_zeros(options)
     assert cytape.jvp(f, (2.0,), (1.0,))[1] == 36.0
 
 
-def test_gradients_in_a_graph_are_right_beside_a_steep_variable():
+def test_gradients_in_a_graph_are_right_beside_and_behind_what_is_steep():
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
-        y = beside_a_steep_one(x * 1.0, {})
-        [dx] = cytape.gradients(y, x)
-        [of_none] = cytape.gradients(cytape.while_loop(
-            lambda a, b: b < 9.0, lambda a, b: (a, b * 2.0), (x, cytape.constant(1.0)))[1], x)
-    assert cytape.Session(graph).run([dx, of_none], {x: 2.0}) == [8.0, 0.0]
+        y = beside_a_steep_one(x, {})
+        z = cytape.while_loop(
+            lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a, b * 2.0), (0, np.sqrt(x * 0.0), x))[2]
+        steep = np.sqrt(x - 2.0)
+        with_captured = cytape.while_loop(
+            lambda b, s: b < 9.0, lambda b, s: (b * 2.0, s * steep), (x, x))[0]
+        found = [cytape.gradients(of, x)[0] for of in (y, z, with_captured)]
+        a = graph.placeholder("float64", ())
+        unused = cytape.while_loop(
+            lambda b, s: b < 9.0, lambda b, s: (b * 2.0, s * a), (cytape.constant(1.0), x * 2.0))[0]
+        found += cytape.gradients(unused, [x, a])
+    assert cytape.Session(graph).run(found, {x: 2.0, a: 1.0}) == [8.0, 8.0, 8.0, 0.0, 0.0]
