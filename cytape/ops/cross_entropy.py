@@ -4,6 +4,7 @@ Both ops have a second output, the gradient with respect to the logits: it falls
 pass, and the backward pass is one multiplication.
 """
 
+from operator import index
 
 import numpy as np
 
@@ -13,12 +14,13 @@ from cytape.ops.nn import log_softmax, log_softmax_of_array, softmax, softmax_pr
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import expand_dims
+from cytape.tensor.tensor import plain_array
 
 __all__ = ["softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits"]
 
 
 def _cross_entropy(logits, labels, *, axis):
-    logits, labels = np.asarray(logits), np.asarray(labels)
+    logits, labels = plain_array(logits), plain_array(labels)
     if labels.shape != logits.shape:
         raise ValueError(
             f"labels and logits must have the same shape, got {labels.shape} and {logits.shape}"
@@ -70,7 +72,7 @@ def _cross_entropy_vjp(op, g_loss, g_backprop):
 
 def _axis_from_the_end(op):
     """Return the axis of the classes as one of a batch of tangents has it, too."""
-    axis, ndim = op.attrs["axis"], op.input_specs[0].ndim
+    axis, ndim = index(op.attrs["axis"]), op.input_specs[0].ndim
     return axis - ndim if axis >= 0 else axis
 
 
@@ -134,7 +136,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1):
 
 
 def _sparse_cross_entropy(logits, labels, *, axis):
-    logits, labels = np.asarray(logits), np.asarray(labels)
+    logits, labels = plain_array(logits), plain_array(labels)
     if labels.dtype.kind not in "iu":
         raise TypeError(f"labels must be integers, got {labels.dtype}")
     if labels.shape != logits.shape[:-1]:

@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+from operator import index
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -351,7 +352,7 @@ def diagonal(a, offset=0, axis1=0, axis2=1):
     >>> np.diagonal(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
     array([1., 4.])
     """
-    return diagonal_op(a, offset=offset, axis1=axis1, axis2=axis2)
+    return diagonal_op(a, offset=index(offset), axis1=axis1, axis2=axis2)
 
 
 def diag(v, k=0):

@@ -436,12 +436,12 @@ def root_of_variance(variance):
 
 
 def _ddof(ddof, correction):
-    """Return `ddof`, which the array API calls `correction`."""
-    if correction is _NoValue:
-        return ddof
-    if ddof != 0:
-        raise ValueError("ddof and correction can't be provided simultaneously.")
-    return correction
+    """Return `ddof`, which the array API calls `correction`, as a number of Python's."""
+    if correction is not _NoValue:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    return ddof.item() if isinstance(ddof, np.generic) else ddof
 
 
 def var(

@@ -6,6 +6,7 @@ from libc.string cimport memcmp
 from numpy cimport ndarray, npy_intp
 
 import math
+from operator import index
 
 import numpy as np
 
@@ -132,13 +133,14 @@ cdef Spec spec_of(tuple shape, dtype):
         if len(interned) >= purge_above:
             purge()
         spec = new_spec(shape, dtype)
-        interned[shape, dtype] = spec
+        interned[spec.shape, dtype] = spec
     return spec
 
 
 cdef Spec new_spec(tuple shape, dtype):
     cdef Spec spec = Spec.__new__(Spec)
-    spec.shape = shape
+    # Of Python's integers whatever was given: arithmetic with them must not wrap.
+    spec.shape = tuple([index(extent) for extent in shape])
     spec.dtype = dtype
     spec.type_num = dtype.num
     spec.itemsize = dtype.itemsize
@@ -155,7 +157,7 @@ cdef Spec new_spec(tuple shape, dtype):
             raise ValueError(f"extents are not negative, got shape {shape}")
         spec.size *= spec.dims[axis]
     spec.nbytes = spec.size * spec.itemsize
-    if spec.nbytes != math.prod(shape) * dtype.itemsize:
+    if spec.nbytes != math.prod(spec.shape) * dtype.itemsize:
         raise ValueError(f"an array of shape {shape} is too big: its bytes cannot be counted")
     return spec
 
@@ -168,7 +170,8 @@ cpdef Spec symbolic_spec(shape, dtype):
         return spec_of(shape, checked_dtype(dtype)) if spec is None else spec
     dtype = checked_dtype(dtype)
     spec = Spec.__new__(Spec)
-    spec.unknown = UnknownShape(() if shape is None else shape)
+    spec.unknown = UnknownShape(() if shape is None else [
+        None if extent is None else index(extent) for extent in shape])
     spec.shape = None if shape is None else spec.unknown
     spec.dtype = dtype
     spec.type_num = dtype.num

@@ -43,7 +43,7 @@ def select(condlist, choicelist, default=0):
             raise TypeError(
                 f"invalid entry {i} in condlist: should be boolean ndarray")
     choices = together(*[
-        x if is_tensor(x) or type(x) in _NUMBERS else np.asarray(x)
+        x if type(x) in _NUMBERS else operand(x)
         for x in (*choicelist, default)])
     dtype = np.result_type(*[
         x.dtype if hasattr(x, "dtype") else x for x in choices])
@@ -60,6 +60,7 @@ def _in(x, dtype):
 
 
 def _within(a, *, n, mode):
+    a = a.astype(np.intp)
     if mode == "wrap":
         return a % n
     if mode == "clip":

@@ -1,0 +1,111 @@
+"""NumPy's small integers as arguments: axes, counts and offsets mean the same as Python's."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from tests.cases import grouped
+from tests.ops.routes import PLACES, forward, reverse
+from tests.ops.test_op_table import SPECS, as_tuple
+
+
+def small(value):
+    """Return what is given with small integers, unsigned if they can be, for Python's."""
+    if type(value) is int:
+        if -128 <= value < 256:
+            return np.uint8(value) if value >= 0 else np.int8(value)
+    elif type(value) in (tuple, list):
+        return type(value)(map(small, value))
+    return value
+
+
+def changed(spec, case):
+    """Return the arguments of a call, and those with small integers; None if none differ."""
+    inputs = spec.draw(case, spec.dtypes[0])
+    given = [x if isinstance(of, tuple) else small(x)
+             for x, of in zip(inputs, case.inputs, strict=True)]
+    options = {name: small(value) for name, value in case.kwargs.items()}
+    if repr((given, options)) == repr((inputs, case.kwargs)):
+        return None
+    return inputs, given, options
+
+
+# These take shapes, which are of Python's integers; or values, which a graph does not have yet.
+LEFT_OUT = {"AvgPoolGrad", "Conv2DBackpropInput", "trim_zeros"}
+CALLS = [(str(spec), f"{spec}-{case}", (spec, case), False)
+         for spec in SPECS if spec.op not in LEFT_OUT
+         for case in spec.cases if changed(spec, case) is not None]
+
+
+@grouped("spec, case", CALLS)
+def test_the_whole_table(spec, case):
+    inputs, given, options = changed(spec, case)
+    arrays = [i for i, x in enumerate(inputs)
+              if isinstance(x, np.ndarray) and isinstance(case.inputs[i], tuple)]
+    trainable = [i for i in arrays if inputs[i].dtype.kind in "fc"]
+    if not trainable:
+        return
+    try:
+        with np.errstate(all="ignore"):
+            spec.ref(*given, **options)
+    except Exception:
+        return  # NumPy takes no such integer there
+    ts = [np.asarray(np.cos(np.arange(inputs[i].size)).reshape(inputs[i].shape), inputs[i].dtype)
+          for i in trainable]
+
+    def called(arguments, kwargs):
+        def f(*xs):
+            values = list(arguments)
+            for i, x in zip(trainable, xs, strict=True):
+                values[i] = x
+            ys = [y for y in as_tuple(spec.fn(*values, **kwargs)) if y.dtype.kind in "fc"]
+            return sum([cnp.sum(cnp.real(y)) for y in ys], cytape.constant(0.0))
+
+        return f
+
+    for place in PLACES:
+        for mode in reverse, forward:
+            xs = [inputs[i] for i in trainable]
+            with np.errstate(all="ignore"):
+                expected = PLACES[place](mode, called(inputs, case.kwargs), xs, ts)
+                actual = PLACES[place](mode, called(given, options), xs, ts)
+            for a, b in zip(actual, expected, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=f"{place} {mode.__name__}")
+
+
+@pytest.mark.parametrize(("function", "x"), [
+    (lambda x, k: np.trace(x, offset=k), np.ones((301, 302))),
+    (lambda x, k: np.diagonal(x, k), np.ones((301, 302))),
+    (lambda x, k: np.diag(x, k), np.ones((301, 302))),
+    (lambda x, k: np.var(x, ddof=k), np.arange(300.0)),
+    (lambda x, k: cnp.std(x, correction=k), np.arange(300.0)),
+    (lambda x, k: np.choose(k, [x, 2 * x]), np.arange(300.0)),
+])
+@pytest.mark.parametrize("traced", [False, True])
+def test_extents_that_a_small_integer_cannot_hold(function, x, traced):
+    def gradient(k):
+        f = cytape.function(lambda x: cnp.sum(function(x, k))) if traced else (
+            lambda x: cnp.sum(function(x, k)))
+        return cytape.grad(f)(x)
+
+    np.testing.assert_array_equal(gradient(np.uint8(1)), gradient(1))
+
+
+def test_extents_are_integers_of_pythons_whatever_shapes_are_told():
+    np.trace(cytape.constant(np.ones((317, 317))), offset=np.uint16(1))
+    cytape.Spec.of((np.uint8(251), np.int16(3)), float)
+    spec = cytape.Spec.of((np.uint8(249), None), float)
+    for shape in (cytape.constant(np.arange(316.0)).shape, spec.shape,
+                  cytape.constant(np.ones((251, 3))).shape):
+        assert {type(extent) for extent in shape} <= {int, type(None)}
+    assert cytape.Spec.of((np.uint8(249), None), float).shape[0] * 2 == 498
+
+
+@pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning")
+def test_more_degrees_of_freedom_than_elements():
+    with np.errstate(all="ignore"):
+        for ddof in 7, np.uint8(7):
+            assert np.var(cytape.constant(np.arange(6.0)), ddof=ddof) == np.inf
+            gradient = cytape.grad(lambda x, d=ddof: np.var(x, ddof=d))(np.arange(6.0))
+            assert np.all(np.isinf(gradient))
