@@ -213,6 +213,9 @@ def _quantile_spec(x, q, *, method, skip_nan, function):
 _FORWARD = {
     "quantile": lambda x, q, method, skip_nan: (
         np.nanquantile if skip_nan else np.quantile)(x, q, -1, method=method),
+    # A number of Python's is weak: the result has the dtype of x.
+    "quantile of a number": lambda x, q, method, skip_nan: (
+        np.nanquantile if skip_nan else np.quantile)(x, float(q), -1, method=method),
     "median": lambda x, q, method, skip_nan: (np.nanmedian if skip_nan else np.median)(x, -1),
 }
 quantile_op = general(
@@ -236,7 +239,8 @@ def _weighted_positions(x, q, weights, skip_nan):
 # -- the functions ---------------------------------------------------------------------------------
 
 
-def _quantile(name, a, q, axis, out, method, keepdims, weights, interpolation, skip_nan):
+def _quantile(
+        name, a, q, weak, axis, out, method, keepdims, weights, interpolation, skip_nan):
     only_numpy(name, [a, q, weights], out=out)
     if interpolation is not None:
         raise TypeError(f"{name}: interpolation= is deprecated; say method={interpolation!r}")
@@ -246,7 +250,8 @@ def _quantile(name, a, q, axis, out, method, keepdims, weights, interpolation, s
     if weights is not None:
         return _weighted(name, a, q, axis, method, keepdims, weights, skip_nan)
     rows, axes = _rows(a, axis)
-    result = quantile_op(rows, q, method=method, skip_nan=skip_nan, function="quantile")
+    result = quantile_op(rows, q, method=method, skip_nan=skip_nan,
+                         function="quantile of a number" if weak else "quantile")
     return _with_axes(result, axes, ndim(q), keepdims)
 
 
@@ -267,17 +272,6 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
     return _with_axes(result, axes, ndim(q), keepdims)
 
 
-def _as_quantile(a, q):
-    """Return q in the dtype that NumPy computes in: a number of Python's is weak."""
-    if type(q) in (int, float) and a.dtype.kind == "f":
-        return np.asarray(q, a.dtype)
-    return operand(q)
-
-
-def _as_percentile(a, q):
-    return q / (a.dtype.type(100) if a.dtype.kind == "f" else 100)
-
-
 def _make(name, skip_nan, percent):
     numpy_function = getattr(np, name)
 
@@ -287,12 +281,10 @@ def _make(name, skip_nan, percent):
             options = {} if interpolation is None else {"interpolation": interpolation}
             return numpy_function(a, q, axis, out, overwrite_input, method, keepdims,
                                   weights=weights, **options)
-        a = operand(a)
-        q = _as_percentile(a, q if is_tensor(q) else np.asarray(q, getattr(
-            q, "dtype", a.dtype if type(q) in (int, float) and a.dtype.kind == "f" else None))
-        ) if percent else _as_quantile(a, q)
-        return _quantile(
-            name, a, q, axis, out, method, keepdims, weights, interpolation, skip_nan)
+        weak = type(q) in (int, float)
+        q = operand(q)
+        return _quantile(name, a, q / 100 if percent else q, weak, axis, out, method, keepdims,
+                         weights, interpolation, skip_nan)
 
     function.__name__ = function.__qualname__ = name
     of_all = "" if skip_nan else "50" if percent else "0.5"

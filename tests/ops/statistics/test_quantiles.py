@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pytest
 
 import cytape
 from tests.cases import each
@@ -78,3 +79,18 @@ def test_weights_follow_the_axes_in_their_order(axis, shape):
 def test_weights_of_other_axes_are_numpys_error(shape):
     refuses(lambda x: np.quantile(x, 0.4, (2, 0, 1), weights=np.ones(shape), method="inverted_cdf"),
             np.ones((4, 2, 3)))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_a_number_is_a_quantile_in_double_precision_as_for_numpy(name, traced):
+    x = (np.arange(70_000) % 2000).astype(np.float16)  # too many to be counted in that
+
+    def f(x):
+        return getattr(np, name)(x, 0.3)
+
+    y = (cytape.function(f) if traced else f)(cytape.constant(x))
+    assert y.dtype == x.dtype
+    assert y == f(x) == np.percentile(cytape.constant(x), 30)
+    slope = cytape.grad(lambda s: f(s * x))(np.float16(1.0))
+    np.testing.assert_allclose(slope, 599.5, rtol=1e-3)
