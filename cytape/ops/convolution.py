@@ -20,6 +20,7 @@ from cytape.ops.engine.declare import general, linear, multilinear
 from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
 from cytape.ops.shapes import nn_shapes, shape_rules
 from cytape.ops.shaping import ravel, reshape, shape, transpose
+from cytape.tensor.tensor import plain_array
 
 __all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
 
@@ -170,7 +171,7 @@ def _as_matrix(array):
 
 
 def _conv2d(image, filters, *, window):
-    image, filters = np.asarray(image), np.asarray(filters)
+    image, filters = plain_array(image), plain_array(filters)
     output = _columns(image, window) @ _as_matrix(filters)
     size = window.output_size(image.shape[1:3])
     return output.reshape(image.shape[0], *size, filters.shape[-1])
@@ -283,7 +284,7 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):
 
 def _max_pool(image, *, window):
     """Return the maxima and where in the flattened image each of them was found first."""
-    image = np.asarray(image)
+    image = plain_array(image)
     batch, *size, channels = image.shape
     output_shape = (batch, *window.output_size(size), channels)
     maxima, origins = np.zeros(output_shape, image.dtype), np.full(output_shape, -1)
@@ -333,7 +334,7 @@ def _pixels_seen(image_size, window, dtype):
 
 
 def _avg_pool(image, *, window):
-    image = np.asarray(image)
+    image = plain_array(image)
     if image.dtype.kind not in "fc":
         image = image.astype(np.float64)
     batch, *size, channels = image.shape

@@ -14,6 +14,7 @@ from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.tensor import plain_array
 
 __all__ = [
     "append",
@@ -38,7 +39,7 @@ _NUMBERS = {bool, int, float, complex}
 
 def tensor_or_array(x):
     """Return a tensor as it is, anything else as an array."""
-    return x if is_tensor(x) else np.asarray(x)
+    return x if is_tensor(x) else plain_array(x)
 
 
 # -- joining ---------------------------------------------------------------------------------------

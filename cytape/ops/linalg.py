@@ -277,6 +277,8 @@ def kron(a, b):
     >>> np.kron(cytape.constant([1.0, 10.0]), [1.0, 2.0]).numpy()
     array([ 1.,  2., 10., 20.])
     """
+    if not is_tensor((a, b)):
+        return np.kron(a, b)
     a, b = together(a, b)
     length = max(ndim(a), ndim(b))
     lead_a, lead_b = length - ndim(a), length - ndim(b)

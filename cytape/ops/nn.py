@@ -20,6 +20,7 @@ from cytape.ops.reductions import sum
 from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 from cytape.ops.shared.conform import count, countable, widened
+from cytape.tensor.tensor import plain_array
 
 __all__ = [
     "avg_pool2d",
@@ -60,7 +61,7 @@ def _shifted(x, axis):
     Nothing is subtracted where the largest is infinite: the difference would be NaN. In half
     precision the sum of the exponentials of many elements may be infinite.
     """
-    x = np.asarray(x)
+    x = plain_array(x)
     if x.dtype.kind != "f":
         x = x.astype(np.float64)
     elif x.dtype == np.float16:
@@ -254,7 +255,7 @@ def _channel_axes(spec):
 
 
 def _fused_batch_norm(x, scale, offset, *, epsilon):
-    x, scale, offset = np.asarray(x), np.asarray(scale), np.asarray(offset)
+    x, scale, offset = map(plain_array, (x, scale, offset))
     axes, count = tuple(range(x.ndim - 1)), math.prod(x.shape[:-1])
     mean = x.mean(axes)
     variance = x.var(axes)

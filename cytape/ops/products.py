@@ -203,6 +203,8 @@ cumprod_op = general(
 
 def _cumulative(op, a, axis, dtype, options):
     """Apply `op` along `axis`, or to the flattened array where `axis` is None."""
+    if not is_tensor(a):
+        return op.forward(a, axis, dtype, **options)
     if axis is None or ndim(a) == 0:
         a, axis = ravel(a), axis or 0
     return op(a, axis=axis, dtype=dtype, **options)

@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape import nn
 from cytape.errors import InvalidGradientError
 from tests.cases import each
 
@@ -341,3 +342,26 @@ def test_tables_are_traced_as_arrays(table):
         assert double(2.0, {"by": table(data)}).tolist() == (values * 2).tolist()
     slope = cytape.function(cytape.grad(lambda x: np.sum(x * x)))
     assert slope(table([1.0, 2.0])).tolist() == (2 * np.asarray(table([1.0, 2.0]))).tolist()
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, m: np.average(x, weights=m), lambda x, m: np.linspace(x, m, 3),
+    lambda x, m: np.logspace(x, 1.0, 3, base=m), lambda x, m: np.polyval(x[0], m),
+    lambda x, m: np.polyint(x[0], 1, m[0, :1]), lambda x, m: np.choose(m.astype(int), [x] * 5),
+    lambda x, m: np.select([m > 1], [x]), lambda x, m: np.linalg.multi_dot([x, m]),
+    lambda x, m: np.interp(x, m[0], m[0]), lambda x, m: np.pad(x, 1, "linear_ramp", end_values=m),
+    lambda x, m: cnp.r_[x, m],
+    *[lambda x, m, f=f: f(m) for f in (nn.softmax, nn.log_softmax, nn.logsumexp)],
+    lambda x, m: nn.softmax_cross_entropy_with_logits(m, np.asarray(m)),
+    lambda x, m: nn.fused_batch_norm(m, np.ones(2), np.ones(2)),
+])
+@pytest.mark.parametrize("kind", ["masked array", "matrix"])
+def test_functions_made_of_others_refuse_them_too(function, kind):
+    with pytest.raises(TypeError, match=ADVICE[kind]):
+        function(cytape.constant(ONES), KINDS[kind]())
+
+
+def test_arrays_alone_are_numpys():
+    np.testing.assert_array_equal(
+        cnp.kron(masked(), ONES).mask, np.kron(masked(), ONES).mask)
+    assert isinstance(cnp.cumsum(matrix()), np.matrix)

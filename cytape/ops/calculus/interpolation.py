@@ -8,7 +8,7 @@ import numpy as np
 
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import minimum, where
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import general
 from cytape.ops.indexing import gather_op, getitem, scatter_add_like_op, scatter_add_op
 from cytape.ops.joining import concatenate
@@ -117,7 +117,7 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if not any(map(is_tensor, (x, xp, fp, left, right, period))):
         return np.interp(x, xp, fp, left, right, period)
     x, xp, fp, left, right, period = together(*[
-        y if y is None or is_tensor(y) else np.asarray(y) for y in (
+        y if y is None else operand(y) for y in (
             x, xp, fp, left, right, period)])
     if ndim(xp) != 1 or ndim(fp) != 1:
         raise ValueError("Data points must be 1-D sequences")

@@ -170,7 +170,7 @@ def polyint(p, m=1, k=None):
     m = int(m)
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
-    p, k = together(operand(p), k if k is None or is_tensor(k) else np.asarray(k, float))
+    p, k = together(operand(p), k if k is None else operand(k))
     p = _coefficients(p, "polyint")
     k = np.zeros(m) if k is None else ravel(k)
     if shape(k)[0] == 1 and m > 1:
@@ -196,7 +196,7 @@ def polyval(p, x):
     if isinstance(x, np.poly1d):
         raise TypeError("polyval: a poly1d cannot be evaluated with coefficients that are tensors; "
                         "use polymul and polyadd")
-    p, x = together(p if is_tensor(p) else np.asarray(p), operand(x))
+    p, x = together(operand(p), operand(x))
     p = _coefficients(p, "polyval")
     y = np.zeros(shape(x), x.dtype) if None not in shape(x) else np.zeros_like(x)
     for i in range(shape(p)[0]):

@@ -8,6 +8,7 @@ from cytape.ops.engine.arguments import MOST_AXES, is_tensor
 from cytape.ops.joining import concatenate
 from cytape.ops.shaping import expand_dims, ndim, swapaxes, transpose
 from cytape.ops.shared.grouping import together
+from cytape.tensor.tensor import plain_array
 
 __all__ = ["c_", "r_"]
 
@@ -68,7 +69,7 @@ def _value(item):
     """Return the numbers that an item of the index stands for."""
     if not isinstance(item, slice):
         return item if type(item) in (int, float, complex) else (
-            array(item) if is_tensor(item) else np.asarray(item))
+            array(item) if is_tensor(item) else plain_array(item))
     first, step = 0 if item.start is None else item.start, 1 if item.step is None else item.step
     if isinstance(step, complex):
         return linspace(first, item.stop, num=int(abs(step)))

@@ -12,7 +12,7 @@ from cytape.ops import reductions
 from cytape.ops.calculus.sequences import linspace
 from cytape.ops.creation import astype, zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, joined, plain
+from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate
@@ -162,9 +162,7 @@ class _Given:
     """What pads by numbers, one for each end of each axis, in any of the forms that NumPy takes."""
 
     def __init__(self, values, array):
-        values = joined(values)
-        values = values if is_tensor(values) else np.asarray(values)
-        self.values = broadcast_to(values, (array.ndim, 2))
+        self.values = broadcast_to(operand(values), (array.ndim, 2))
 
     def __call__(self, x, axis, width):
         return [self.part(x, axis, end, n) for end, n in enumerate(width)]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.tensor import Tensor, Variable, convert_to_tensor
-from cytape.tensor.tensor import data_of
+from cytape.tensor.tensor import data_of, plain_array
 
 MOST_AXES = 64  # NumPy's limit
 
@@ -85,7 +85,7 @@ def wide(dtype):
 
 def operand(x):
     """Return a tensor, or a list that holds one, as a tensor, anything else as an array."""
-    return convert_to_tensor(x) if is_tensor(x) else np.asarray(x)
+    return convert_to_tensor(x) if is_tensor(x) else plain_array(x)
 
 
 def mask_for(x, where):

@@ -7,7 +7,7 @@ import numpy as np
 from cytape.ops import linalg as products
 from cytape.ops import rearranging, shaping
 from cytape.ops.calculus import vectors
-from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
+from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, operand
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.linalg import matmul_op
 from cytape.ops.shaping import ndim, shape
@@ -118,7 +118,7 @@ def multi_dot(arrays, *, out=None):
     only_numpy("multi_dot", arrays, out=out)
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
-    arrays = together(*[joined(x) if is_tensor(x) else np.asarray(x) for x in arrays])
+    arrays = together(*map(operand, arrays))
     last = len(arrays) - 1
     if last == 1:
         return products.dot(*arrays)
