@@ -115,11 +115,11 @@ cbrt = elementwise("Cbrt", np.cbrt, lambda y, x: 1 / (3 * y * y))
 
 
 def _share(power, x, y):
-    """Compute the share of power(x) in its sum with power(y); where both are infinite it is 1.
+    """Compute the share of power(x) in its sum with power(y); where both are -inf it is 1.
 
     Not from the logarithm of the sum, which large operands round to something else.
     """
-    difference = where(isinf(x) & (x == y), math.inf, x - y)
+    difference = where(isinf(x) & (x == y), where(x > 0, 0, math.inf), x - y)
     is_larger = difference > 0
     ratio = power(where(is_larger, -difference, difference))  # of the smaller to the larger
     return where(is_larger, 1, ratio) / (1 + ratio)

@@ -258,6 +258,19 @@ def test_logsumexp_of_infinities(x, shares, mode, place):
     np.testing.assert_allclose(found[0], expected, atol=1e-15)
 
 
+@routes
+@pytest.mark.parametrize("function", [np.logaddexp, np.logaddexp2])
+@each(("x", "y", "shares"), [
+    (inf, inf, (0.5, 0.5)), (inf, 1.0, (1.0, 0.0)), (-inf, -inf, (1.0, 1.0)),
+    (-inf, inf, (0.0, 1.0)),
+])
+def test_logaddexp_of_infinities(function, x, y, shares, mode, place):
+    ones = [np.array(1.0), np.array(1.0)]
+    found = derivatives(mode, place, function, [np.array(x), np.array(y)], ones)
+    expected = {"reverse": shares, "forward": (np.sum(shares),)}.get(mode, (0.0, 0.0))
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
 @places
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_the_sign_of_a_complex_infinity_is_that_of_numpy(dtype, place):
