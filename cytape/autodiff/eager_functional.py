@@ -6,8 +6,14 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cytape.autodiff.gradient_tape import GradientTape
-from cytape.autodiff.transformed import Transformed, name_of, new_tensor, require_result
+from cytape.autodiff.gradient_tape import GradientTape, noting_detached
+from cytape.autodiff.transformed import (
+    Transformed,
+    name_of,
+    new_tensor,
+    report_unconnected,
+    require_result,
+)
 from cytape.errors import UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -191,6 +197,7 @@ def _make_vjp(
     tape = GradientTape(persistent, watch_accessed_variables=False)
     with tape:
         tape.watch(sources)
+        detached = noting_detached(tape)
         result = f(*[another(new[i]) if i in new else arg for i, arg in enumerate(args)])
         require_result(f, result)
         result = nest.map_structure(convert_to_tensor, result)
@@ -201,8 +208,15 @@ def _make_vjp(
             i for i, source, gradient in zip(positions, sources, gradients, strict=True)
             if gradient is None and source.spec.trainable  # of others the tape has warned
         ]
-        if lost:
-            _warn_of_none(f, lost)
+        if lost and detached:
+            wholly = all(gradient is None for gradient in gradients)
+            report_unconnected(f, f"argument {_listed(lost)}", wholly, wholly, True)
+        elif lost and not isinstance(f, Transformed):  # that of a derivative may well vanish
+            warn(
+                f"the result of {name_of(f)} does not depend on argument {_listed(lost)} by "
+                "differentiable functions: the gradient is None",
+                UnconnectedGradientWarning,
+            )
         return gradients
 
     return result, vjp
@@ -218,14 +232,8 @@ def _gradients_function(f: Callable, args: tuple, kwargs: dict, params: tuple | 
     return _val_and_grad_function(f, args, kwargs, params)[1]
 
 
-def _warn_of_none(f: Callable, lost: list[int]) -> None:
-    """Warn of arguments that have no gradient."""
-    if not isinstance(f, Transformed):  # that of a derivative may well vanish
-        warn(
-            f"the result of {name_of(f)} does not depend on argument "
-            f"{' and '.join(map(str, lost))} by differentiable functions: the gradient is None",
-            UnconnectedGradientWarning,
-        )
+def _listed(numbers: list[int]) -> str:
+    return " and ".join(map(str, numbers))
 
 
 def _implicit_val_and_grad(f: Callable, args: tuple, kwargs: dict) -> tuple:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import UnconnectedGradientWarning
+from cytape.errors import DetachedError, UnconnectedGradientWarning
 
 
 def floats(gradients):
@@ -181,3 +181,13 @@ def test_a_gradient_that_is_none_draws_a_warning(transform):
     with pytest.warns(UnconnectedGradientWarning, match="argument 0 and 2 by"):
         found = transform(lambda x, y, z: y * 2.0)(1.0, 1.0, 1.0)
     assert (found[0], float(found[1]), found[2]) == (None, 2.0, None)
+
+
+@pytest.mark.parametrize("transform", [cytape.gradients_function, cytape.val_and_grad_function])
+def test_a_value_that_left_its_tensor_is_an_error_as_for_grad(transform):
+    with pytest.raises(DetachedError, match="argument 0, but on the way a value left"):
+        transform(lambda x: x.numpy() * 2.0)(3.0)
+    with pytest.warns(UnconnectedGradientWarning, match="lost there"):
+        found = transform(lambda x, y: x.numpy() * y)(3.0, 2.0)
+    gradients = found if isinstance(found, list) else found[1]
+    assert (gradients[0], float(gradients[1])) == (None, 3.0)
