@@ -19,7 +19,7 @@ FLOORS = {"errors": -1, "core": 0, "tensor": 1, "ops": 2, "autodiff": 3, "graph"
 ROOMS_WITHIN = {
     "ops": ["kernels", "shapes", "engine", "shared", "", "updates", "calculus", "choosing",
             "statistics", "submodules"],
-    "graph": ["model", "passes", "run", "tracing", "differentiation", "control", "batching",
+    "graph": ["model", "passes", "run", "tracing", "control", "differentiation", "batching",
               "editor", "checkpoint", ""],
 }
 NO_TEST_FILE = {Path("errors.py")}  # declarations only
