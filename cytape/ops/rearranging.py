@@ -1,6 +1,7 @@
 """Ops that move elements about: in another order, repeated, padded, along a diagonal."""
 
 import itertools
+import math
 import sys
 from operator import index
 
@@ -9,8 +10,10 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy, plain
 from cytape.ops.engine.declare import general, nondifferentiable, structural
+from cytape.ops.indexing import index_add_op
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import ndim, ravel
+from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import plain_array
@@ -54,6 +57,30 @@ def _rolled(results, operands, *, shift, axis):
         yield whole[tuple(to for to, _ in places)], x[tuple(of for _, of in places)]
 
 
+def _rolled_in_batch(a, shift):
+    if None in a.shape:
+        return NotImplemented
+    rows = reshape(a, (len(a), math.prod(a.shape[1:])))
+    return reshape(roll(rows, np.sum(shift), 1), a.shape)
+
+
+def _tiled_in_batch(a, reps):
+    reps = tuple(np.atleast_1d(reps).tolist())
+    lead = (1,) * (a.ndim - 1 - len(reps))
+    fewer = max(len(reps) - a.ndim + 1, 0)
+    return tile(a[(slice(None), *(None,) * fewer)], (1, *lead, *reps))
+
+
+def _diagonal_in_batch(v, k):
+    """Return a batch of matrices of diagonals."""
+    if None in v.shape:
+        return NotImplemented
+    n, size = v.shape[1], v.shape[1] + abs(k)
+    rows, columns = np.arange(n) + max(-k, 0), np.arange(n) + max(k, 0)
+    return index_add_op(v, index=(slice(None), rows, columns), shape=(
+        v.shape[0], size, size))
+
+
 flip_op = structural(
     "Flip", np.flip, None,
     batched=lambda m, axis: flip(m, axis_in_batch(axis, m.ndim)),
@@ -75,7 +102,7 @@ rot90_op = structural(
 roll_op = structural(
     "Roll", np.roll, _rolled,
     batched=lambda a, shift, axis: (
-        NotImplemented if axis is None else roll(a, shift, axis_in_batch(axis, a.ndim))
+        _rolled_in_batch(a, shift) if axis is None else roll(a, shift, axis_in_batch(axis, a.ndim))
     ),
     shape_rule=shape_rules.roll,
 )  # fmt: skip
@@ -172,7 +199,10 @@ def _repeated(results, operands, *, repeats, axis):
             yield copies[(slice(None),) * (axis + 1) + (i,)], x
 
 
-tile_op = structural("Tile", np.tile, _tiled, shape_rule=shape_rules.tile)
+tile_op = structural(
+    "Tile", np.tile, _tiled, batched=lambda A, reps: _tiled_in_batch(A, reps),
+    shape_rule=shape_rules.tile,
+)  # fmt: skip
 repeat_op = structural(
     "Repeat", np.repeat, _repeated,
     batched=lambda a, repeats, axis: repeat(a, repeats, axis_in_batch(axis, a.ndim)),
@@ -289,15 +319,21 @@ def _rows_of_triangle(columns):
     return pieces
 
 
-# A vector is the rows of a square to tril and triu.
+def _rows_of_squares(m):
+    """Return a batch of matrices: a vector is the rows of a square to tril and triu."""
+    if m.ndim > 2:
+        return m
+    return broadcast_to(m[:, None], (*m.shape, m.shape[1]))
+
+
 tril_op = structural(
     "Tril", np.tril, _rows_of_triangle(lambda row, k: slice(max(row + k + 1, 0))),
-    batched=lambda m, k: tril(m, k) if m.ndim > 2 else NotImplemented,
+    batched=lambda m, k: tril(_rows_of_squares(m), k),
     shape_rule=shape_rules.triangle,
 )  # fmt: skip
 triu_op = structural(
     "Triu", np.triu, _rows_of_triangle(lambda row, k: slice(max(row + k, 0), None)),
-    batched=lambda m, k: triu(m, k) if m.ndim > 2 else NotImplemented,
+    batched=lambda m, k: triu(_rows_of_squares(m), k),
     shape_rule=shape_rules.triangle,
 )  # fmt: skip
 
@@ -339,6 +375,7 @@ diagonal_op = structural(
 diag_op = structural(
     "Diag", lambda v, k: np.diag(v, k),
     lambda results, operands, *, k: [(np.diagonal(results[0], k), operands[0])],
+    batched=lambda v, k: _diagonal_in_batch(v, k),
     shape_rule=lambda v, k: symbolic_spec((shape_rules.total((v.shape[0], abs(k))),) * 2, v.dtype),
 )  # fmt: skip
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.batching.rules import Call, batched
+from cytape.graph.batching.calls import Call
+from cytape.graph.batching.rules import batched
 from cytape.graph.control.scans import map_fn
 from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph

@@ -21,6 +21,7 @@ from cytape.graph.batching.members import Value, of_all_members
 from cytape.graph.control.agreement import lent
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.ops.creation import identity
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.joining import concatenate
 from cytape.ops.shared.conform import broadcast_to
@@ -28,6 +29,7 @@ from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
 from cytape.tensor.tensor import Tensor, data_of
+from cytape.tensor.variable import Variable
 
 __all__ = ["vmap"]
 
@@ -82,7 +84,8 @@ def vmap(
     It can be differentiated, in both modes and to any order, and called in `function`, in graphs
     and in itself; `fun` may be a derivative. What has no way to compute all members at once calls
     them one after the other, in a loop without Python: branches and loops of graphs, gradient
-    functions of the user's, `numpy_function`, an index that is a tensor of each member's own, and
+    functions of the user's, `numpy_function`, `lstsq`, long convolutions, filters, quantiles and
+    tables for `interp` of each member's own, an index of each member's own behind a slice, and
     NumPy's functions of which the result's shape depends on values, with what is made of that until
     shapes are the same for all again, as in ``np.sum(x[x > 0])``; those of results must be. Numbers
     that `fun` draws by `cytape.numpy.random` differ from member to member.
@@ -183,6 +186,9 @@ class Vectorized:
         with unrecorded(), building_into(graph):
             arguments = [graph.argument(x.shape[1:], x.dtype) for x in tensors]
             symbols = list(map(graph.symbol_of, arguments))  # which the function may change
+            leaves, kwargs = nest.map_structure(
+                lambda x: in_graph(graph, x) if _is_tensor(x) and x.graph is not None else x,
+                (leaves, kwargs))
             for i, argument in zip(mapped, arguments, strict=True):
                 leaves[i] = argument
             try:
@@ -238,9 +244,18 @@ class Vectorized:
 
 
 def _shared(leaf: Any) -> Any:
-    """Return an array as a tensor, which symbols can be an index of; anything else as it is."""
+    """Return an array or tensor as a tensor that the function may change, anything else as it is.
+
+    What it writes may differ from member to member. Symbols can be an index of it, too.
+    """
+    if _is_tensor(leaf):
+        return leaf if leaf.graph is not None else identity(leaf)
     is_array = isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufc"
     return convert_to_tensor(leaf) if is_array else leaf
+
+
+def _is_tensor(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and not isinstance(leaf, Variable)
 
 
 def _as_array(x: Tensor) -> Any:

@@ -52,6 +52,18 @@ doubled_op = linear(
     lambda x: cytape.nn.softmax(x) @ cnp.concatenate([x, W])[:3],
     cytape.grad(lambda x: cnp.sum(cnp.linalg.solve(cnp.diag(W + 2.0) + x[:, None] * x, x))),
     cytape.hessian(lambda x: cnp.prod(x) * cnp.std(x)),
+    cytape.grad(lambda x: cnp.median(x) * cnp.sum(cnp.percentile(x, [10, 40]))),
+    cytape.grad(lambda x: cnp.nanquantile(x, 0.3) * x[0]),
+    cytape.grad(lambda x: cnp.sum(cnp.convolve(x, W) * cnp.convolve(W[:2], x, "same")[:1] ** 2)),
+    cytape.grad(lambda x: cnp.sum(cnp.correlate(x, x, "full") ** 2)),
+    cytape.grad(lambda x: cnp.sum(cnp.linalg.pinv(cnp.outer(x, x) + cnp.diag(W + 1)) ** 2)),
+    cytape.grad(lambda x: cnp.sum(cnp.tile(x, (2, 1)) * cnp.roll(cnp.flip(x), 1)) ** 2),
+    cytape.grad(lambda x: cnp.sum(cnp.linspace(x[0], x[1], 4) * cnp.vander(x[:1], 4)[0])),
+    cytape.grad(lambda x: cnp.histogram(W, 2, weights=x)[0][1] ** 2),
+    cytape.grad(lambda x: cnp.sum(cnp.zeros((2, 3)).at[1].set(x * x) ** 2)),
+    cytape.grad(lambda x: cnp.sum(cnp.pad(x, 2, mode="wrap") * cnp.repeat(x, 3)[:7])),
+    cytape.grad(lambda x: cnp.sum(cytape.nn.max_pool2d(
+        cnp.reshape(cnp.outer(x, x), (1, 3, 3, 1)), 2, 1, "VALID") ** 2)),
 ])  # fmt: skip
 def test_what_is_computed_for_all_at_once(loops, f):
     del loops[:]
@@ -61,7 +73,15 @@ def test_what_is_computed_for_all_at_once(loops, f):
 
 
 def test_what_is_called_one_by_one(loops):
-    cytape.vmap(lambda x: cnp.convolve(x, W) + cnp.sum(x))(X)
+    cytape.vmap(lambda x: cnp.linalg.lstsq(x[:, None], W)[0] + cnp.sum(x))(X)
+    assert loops == [["LeastSquares"]]
+
+
+def test_long_sequences_are_convolved_one_by_one(loops):
+    x = np.random.default_rng(2).normal(size=(2, 60))
+    np.testing.assert_allclose(
+        cytape.vmap(lambda x: cnp.convolve(x, x[:20]))(x),
+        [np.convolve(row, row[:20]) for row in x])
     assert loops == [["Convolve"]]
 
 

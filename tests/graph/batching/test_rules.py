@@ -3,13 +3,24 @@
 import warnings
 
 import numpy as np
+import pytest
 
 import cytape
+from cytape.graph.batching import members
 from cytape.graph.batching.rules import RULES
 from cytape.ops.engine.declare import find
 from tests.cases import each
+from tests.ops import specs_symbolic
 from tests.ops.forward_mode import as_tuple
-from tests.ops.test_op_table import DOUBLE, Call, assert_close, calls, dense
+from tests.ops.test_op_table import (
+    DOUBLE,
+    SPECS,
+    Call,
+    assert_close,
+    calls,
+    dense,
+    differentiable,
+)
 from tests.ops.test_symbolic_table import NEEDS_VALUES
 
 N = 3
@@ -125,6 +136,94 @@ def test_in_a_function(spec, case, dtype):
         actual = cytape.function(lambda *xs: cytape.vmap(batch.fn, batch.axes)(*xs))(
             *batch.tensors())
     assert_members(actual, expected, spec)
+
+
+@calls(DOUBLE, keep=lambda spec: not is_refused(spec), moving=1, axes=True, few=True)
+def test_tangents(spec, case, dtype):
+    """The tangent of what is mapped, and the tangents of members, mapped."""
+    batch = Batch(spec, case, dtype)
+    positions = [i for i in batch.calls[0].positions if i in batch.mapped]
+    if not positions:
+        return
+    moving = [np.stack([call.tangents[i] for call in batch.calls]) for i in positions]
+    expected = [call.jvp([t if i in positions else None for i, t in enumerate(call.tangents)])
+                for call in batch.calls]  # fmt: skip
+    tensors = batch.tensors()
+
+    def tangents(function, inputs, directions):
+        with cytape.ForwardAccumulator([inputs[i] for i in positions], directions) as accumulator:
+            outputs = function(*inputs)
+        return accumulator.jvp(outputs, unconnected_gradients="zero")
+
+    with np.errstate(all="ignore"):
+        assert_members(
+            tangents(cytape.vmap(batch.fn, batch.axes), tensors, moving), expected, spec)
+        assert_members(cytape.vmap(
+            lambda inputs, directions: tangents(batch.fn, inputs, directions), (batch.axes, 0))(
+                tensors, moving), expected, spec)
+
+
+# -- what is called for one member after the other -------------------------------------------------
+
+IN_GRAPHS = {spec.op for spec in specs_symbolic.SPECS}  # of extents that only a run tells
+LOOPED = {
+    "Conv2D": "filters of each member's own: a product of matrices for each",
+    "Conv2DBackpropFilter": "gradients of filters that all share, for each member: the same",
+    "Conv2DBackpropInput": "filters of each member's own",
+    "DynamicSetItem": "numbers of each member's own in an index, behind a slice",
+    "DynamicClearItem": "the same",
+    "Fold": "slices of each member's own",
+    "Interp": "NumPy interpolates in one table at a time",
+    "interp": "the same",
+    "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
+    "polyfit": "the same",
+    "PutAlongLike": "in graphs of unknown extents only",
+    "Quantile": "NumPy has one q for all lines: there is a rule where members share it",
+    "quantile": "the same",
+    "percentile": "the same",
+    "bincount": "the number of bins depends on values",
+    "piecewise": "how many elements a condition selects depends on values",
+}
+
+
+@pytest.fixture
+def loops(monkeypatch):
+    """The names of ops that are called for one member after the other."""
+    names, one_by_one = [], members._one_by_one
+
+    def noted(graph, nodes, *rest):
+        names.extend(graph.ops[node].name for node in nodes)
+        return one_by_one(graph, nodes, *rest)
+
+    monkeypatch.setattr(members, "_one_by_one", noted)
+    return names
+
+
+def gradients(batch, *inputs):
+    moving = [inputs[i] for i in batch.calls[0].positions]
+    with cytape.GradientTape() as tape:
+        tape.watch(moving)
+        outputs = [y for y in batch.fn(*inputs) if y.dtype.kind in "fc"]
+    return [dense(g) for g in tape.gradient(outputs, moving, unconnected_gradients="zero")]
+
+
+def test_which_functions_and_gradients_of_functions_are_computed_in_a_loop(loops):
+    found = set()
+    for spec in SPECS:
+        if is_refused(spec) or not differentiable(spec) or spec.op in IN_GRAPHS:
+            continue
+        for case in spec.cases[:2]:
+            batch = Batch(spec, case, spec.dtypes[0])
+            if not batch.mapped or not batch.calls[0].positions:
+                continue
+            del loops[:]
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore", UserWarning)
+                batch.outputs()
+                cytape.vmap(lambda *xs: gradients(batch, *xs), batch.axes)(*batch.tensors())  # noqa: B023
+            if loops:
+                found.add(spec.op)
+    assert found == set(LOOPED)
 
 
 def test_rules_are_of_ops():

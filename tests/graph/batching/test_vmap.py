@@ -8,7 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import GraphError, SymbolicTensorError
+from cytape.errors import GraphError, SymbolicTensorError, TapeStateError
 from cytape.testing import check_grads
 from tests.cases import each
 
@@ -456,3 +456,64 @@ def test_nothing_is_left_of_a_call():
         warnings.simplefilter("error")
         for _ in range(2):
             cytape.vmap(lambda x: cnp.sum(x))(X)
+
+
+def write_to_shared(x, w):
+    w[0] = x[0]
+    return w * x
+
+
+def add_to_shared(x, w):
+    w += x
+    return w
+
+
+def fill_shared(x, w):
+    w[1:] = 7.0  # the same for all
+    return w * x
+
+
+@each("way", ["eager", "function", "graph"])
+@each("f", [write_to_shared, add_to_shared, fill_shared, lambda x, w: w.at[0].add(x[1])])
+@each("shared", [cytape.constant, np.array])
+def test_what_members_share_becomes_each_ones_own_where_it_is_written_to(way, f, shared):
+    w = shared(W)
+    call = WAYS[way](lambda x: cytape.vmap(f, (0, None))(x, w))
+    expected = looped(lambda x: f(x, cytape.constant(W)), X)
+    np.testing.assert_array_equal(call(X), expected)
+    np.testing.assert_array_equal(np.asarray(w), W)
+    call = WAYS[way](lambda x, w: cytape.vmap(lambda x, *, p: f(x, p[0]))(x, p=[w]))
+    np.testing.assert_array_equal(call(X, W), expected)
+    nested = cytape.vmap(cytape.vmap(f, (0, None)), (0, None))
+    np.testing.assert_array_equal(nested(X[None], cytape.constant(W)), expected[None])
+
+
+@each("way", ["eager", "function"])
+@each("f", [write_to_shared, add_to_shared, fill_shared])
+def test_derivatives_of_what_is_written_to_what_members_share(way, f):
+    def total(w, x):
+        return cnp.sum(cnp.sin(WAYS[way](cytape.vmap(f, (0, None)))(x, w)))
+
+    def by_member(w, x):
+        return sum([cnp.sum(cnp.sin(f(row, w.copy()))) for row in x])
+
+    for found, expected in zip(
+            cytape.grad(total, (0, 1))(W, X), cytape.grad(by_member, (0, 1))(W, X), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    tangents = (np.cos(W), np.cos(X))
+    np.testing.assert_allclose(cytape.jvp(total, (W, X), tangents)[1],
+                               cytape.jvp(by_member, (W, X), tangents)[1], rtol=1e-12)
+
+
+def test_a_tensor_from_elsewhere_is_not_written_to():
+    w = cytape.constant(W)
+    with pytest.raises(TapeStateError, match=r"make a copy inside \(x = x.copy\(\)\)"):
+        cytape.vmap(lambda x: write_to_shared(x, w))(X)
+    np.testing.assert_array_equal(
+        cytape.vmap(lambda x: write_to_shared(x, w.copy()))(X), looped(
+            lambda x: write_to_shared(x, W.copy()), X))
+
+
+def test_values_that_members_share_can_be_asked_for():
+    found = cytape.vmap(lambda x, n: x[: int(n)], (0, None))(X, cytape.constant(2))
+    np.testing.assert_array_equal(found, X[:, :2])

@@ -1,0 +1,207 @@
+"""How elements are taken, added up and written for all members of a batch at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cytape.graph.batching.calls import Call, members, product, repeated
+from cytape.ops.engine.arguments import axis_in_batch
+from cytape.ops.engine.declare import find
+from cytape.ops.engine.index_op import index_in_batch
+from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, filled_in
+from cytape.ops.shapes.index_shapes import indexed_shape
+from cytape.ops.shaping import expand_dims, moveaxis, reshape
+from cytape.ops.shared.batches import with_axes
+from cytape.ops.shared.conform import broadcast_to
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["RULES"]
+
+
+def _along(call: Call) -> Any:
+    """Take from lines, or put there, which are matched by the axes before."""
+    inputs = repeated(call)
+    if inputs is None or len({spec.ndim for spec in call.specs}) > 1:
+        return NotImplemented
+    return call.again(inputs)
+
+
+def _gathered(call: Call) -> Any:
+    (params, indices), axis = call.inputs, call.attrs["axis"]
+    if call.mapped == [False, True]:
+        return moveaxis(call.again([params, indices]), axis, 0)
+    if call.mapped == [True, False]:
+        return product(call)
+    indices = _within(call, indices, call.specs[0].shape[axis])
+    if call.extent is None or indices is None:
+        return NotImplemented
+    taken = dynamic_get_item_op(
+        moveaxis(params, axis + 1, 1), members(call.extent, call.specs[1].ndim), indices,
+        index=("@0", "@1"))
+    first = call.specs[1].ndim + 1
+    return moveaxis(taken, tuple(range(first, first + axis)), tuple(range(1, 1 + axis)))
+
+
+def _scattered(call: Call) -> Any:
+    (values, indices), axis, (spec,) = call.inputs, call.attrs["axis"], call.output_specs
+    if not call.mapped[1]:
+        return product(call)
+    indices = _within(call, indices, spec.shape[axis])
+    if call.extent is None or indices is None or not spec.known:
+        return NotImplemented
+    values = values if call.mapped[0] else broadcast_to(
+        values, (call.extent, *call.specs[0].shape))
+    n = call.specs[1].ndim
+    values = moveaxis(values, tuple(range(1, 1 + axis)), tuple(range(1 + n, 1 + n + axis)))
+    shape = (spec.shape[axis], *spec.shape[:axis], *spec.shape[axis + 1 :])
+    like = np.zeros((call.extent, *shape), values.dtype)
+    total = dynamic_index_add_op(
+        values, convert_to_tensor(like), members(call.extent, n), indices, index=("@0", "@1"))
+    return moveaxis(total, 1, 1 + axis)
+
+
+def _within(call: Call, indices: Tensor, n: int | None) -> Any:
+    """Return positions among n as they are meant by a mode; None if only a run tells."""
+    mode = call.attrs["mode"]
+    if mode == "raise" or n is None:
+        return indices if mode == "raise" else None
+    return np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
+
+
+def _indexed(call: Call) -> Any:
+    """Take, clear or add at integers of each member's own, for the first axes."""
+    n_operands = 2 if call.op is dynamic_index_add_op else 1
+    if not any(call.mapped[n_operands:]):
+        return product(call)
+    found = _own_index(call, n_operands)
+    if found is None:
+        return NotImplemented
+    if call.op is dynamic_get_item_op and not call.mapped[0]:
+        return call.again([call.inputs[0], *found[0][:-1]])
+    if not all(spec.known for spec in call.specs[:n_operands]):
+        return NotImplemented
+    operands = [x if mapped else broadcast_to(x, (call.extent, *spec.shape)) for x, mapped, spec in
+                list(zip(call.inputs, call.mapped, call.specs, strict=True))[:n_operands]]
+    return call.again([*operands, *found[0]], index=found[1])
+
+
+def _own_index(call: Call, n_operands: int) -> tuple[list[Tensor], tuple] | None:
+    """Return what stands in an index of all members, and the index; None if there is none."""
+    index = call.attrs["index"]
+    parts = index if isinstance(index, tuple) else (index,)
+    places = [i for i, part in enumerate(parts)
+              if not (part is None or part is Ellipsis or isinstance(part, slice))]
+    if places != list(range(len(places))) or call.extent is None or any(
+            spec.dtype.kind == "b" for spec in call.specs[n_operands:]) or any(
+            isinstance(bound, str) for part in parts if isinstance(part, slice)
+            for bound in (part.start, part.stop, part.step)) or any(
+            isinstance(part, np.ndarray) and part.dtype.kind == "b" for part in parts):
+        return None
+    depth = max([spec.ndim for spec in call.specs[n_operands:]] + [
+        part.ndim for part in parts if isinstance(part, np.ndarray)])
+    others = [with_axes(x, depth) if mapped and spec.ndim < depth else x
+              for x, mapped, spec in list(zip(
+                  call.inputs, call.mapped, call.specs, strict=True))[n_operands:]]
+    return [*others, members(call.extent, depth)], (f"@{len(others)}", *parts)
+
+
+def _written(call: Call) -> Any:
+    """Write parts at places that all members share, or at integers of each member's own."""
+    if call.extent is None or not call.specs[0].known:
+        return NotImplemented
+    (x, part, *values), (x_spec, part_spec, *others) = call.inputs, call.specs
+    index = call.attrs["index"]
+    x = x if call.mapped[0] else broadcast_to(x, (call.extent, *x_spec.shape))
+    if call.mapped[1]:
+        ndim = len(indexed_shape(x_spec.shape, filled_in(index, others)))
+        part = with_axes(part, ndim) if part_spec.ndim < ndim else part
+    if any(call.mapped[2:]):
+        found = _own_index(call, 2)
+        return NotImplemented if found is None else call.again([x, part, *found[0]], index=found[1])
+    in_batch = index_in_batch(index)
+    if in_batch is not None:
+        return call.again([x, part, *values], index=in_batch)
+    if values:
+        return NotImplemented
+    shape = indexed_shape(x_spec.shape, index)
+    part = broadcast_to(part, (call.extent, *shape) if call.mapped[1] else shape)
+    n = _n_axes_in_front(index)
+    return call.again([x, moveaxis(part, 0, n) if call.mapped[1] else expand_dims(part, n)],
+                      index=(slice(None), *index))
+
+
+def _shared(call: Call) -> Any:
+    """Take, clear or add at places that all members share."""
+    (x,), index = call.inputs, call.attrs["index"]
+    in_batch = index_in_batch(index)
+    if in_batch is not None or call.op.name == "ClearItem":
+        return call.op.batched(x, **call.attrs) if in_batch else (
+            call.again([x], index=(slice(None), *index)))
+    n = _n_axes_in_front(index)
+    if call.op.name != "IndexAdd":
+        return moveaxis(call.again([x], index=(slice(None), *index)), n, 0)
+    if call.extent is None:
+        return NotImplemented
+    return call.again([moveaxis(x, 0, n)], index=(slice(None), *index),
+                      shape=(call.extent, *call.attrs["shape"]))
+
+
+def _n_axes_in_front(index: tuple) -> int:
+    """Return how many axes arrays in an index stand for, which a slice between them puts first."""
+    return max(part.ndim for part in index if isinstance(part, np.ndarray))
+
+
+# What reads, clears and writes rows of arrays in graphs: by which op where each member has its own
+# numbers of rows, and which input these are.
+OF_ROWS = {
+    "ClearRows": ("DynamicClearItem", 1),
+    "TakeRows": ("DynamicGetItem", 1),
+    "UpdateRows": ("DynamicSetItem", 2),
+}
+
+
+def _of_rows(call: Call) -> Any:
+    axis, (name, place) = call.attrs["axis"], OF_ROWS[call.op.name]
+    if not call.mapped[place]:
+        if call.op.name != "UpdateRows":
+            return product(call)
+        inputs = repeated(call)
+        return NotImplemented if inputs is None else call.again(
+            [*inputs[:2], *call.inputs[2:]], axis=axis + 1)
+    inputs, n = repeated(call), call.specs[place].ndim
+    if inputs is None or call.extent is None:
+        return NotImplemented
+    x, *rows = inputs[:place]
+    before, behind = tuple(range(1, 1 + axis)), tuple(range(1 + n, 1 + n + axis))
+    found = find(name)(
+        moveaxis(x, axis + 1, 1), *[moveaxis(one, before, behind) for one in rows],
+        members(call.extent, n), inputs[place], index=("@0", "@1"))
+    return moveaxis(found, behind, before) if name == "DynamicGetItem" else (
+        moveaxis(found, 1, axis + 1))
+
+
+def _positions_along_axis(call: Call) -> Any:
+    """Find positions in an array that has the shape of each member's."""
+    (x, indices), axis = call.inputs, call.attrs["axis"]
+    if not call.mapped[1] or not call.specs[0].known:
+        return NotImplemented
+    x = x[:1] if call.mapped[0] else x[None]
+    if axis is None:
+        return call.again([reshape(x, (1, -1)), indices], axis=1)
+    return call.again([x, indices], axis=axis_in_batch(axis, indices.ndim))
+
+
+RULES: dict[str, Callable[[Call], Any]] = {
+    **dict.fromkeys(["DynamicClearItem", "DynamicGetItem", "DynamicIndexAdd"], _indexed),
+    **dict.fromkeys(["DynamicSetItem", "SetItem"], _written),
+    **dict.fromkeys(["ClearItem", "GetItem", "IndexAdd", "TakeItem"], _shared),
+    **dict.fromkeys(["PutAlong", "TakeAlong"], _along),
+    **dict.fromkeys(OF_ROWS, _of_rows),
+    "Gather": _gathered,
+    "PositionsAlongAxis": _positions_along_axis,
+    "ScatterAdd": _scattered,
+}
