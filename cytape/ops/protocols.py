@@ -1,6 +1,8 @@
 """Tensors in NumPy's hands: operators, methods, and the functions NumPy lets us override."""
 
+import functools
 import importlib
+import sys
 from types import FunctionType
 
 import numpy as np
@@ -218,8 +220,26 @@ def _into(function, args, arguments, *, broadcast):
     return updates.replaced(out, function(*args, **arguments), function)
 
 
+@functools.cache
+def _names_from_out(function):
+    """Return the names of a function's parameters from `out` on, and how many are before it."""
+    import inspect  # takes long
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # of C, without one
+        parameters = ()
+    names = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    place = names.index("out") if "out" in names else sys.maxsize
+    return names[place:], place
+
+
 def array_function(function, args, arguments):
     """Serve `Tensor.__array_function__`."""
+    if len(args) > 1 and len(args) > (from_out := _names_from_out(function))[1]:
+        names, place = from_out
+        arguments = {**dict(zip(names, args[place:], strict=False)), **arguments}
+        args = args[:place]
     ours = _version_of(function)
     if isinstance(arguments.get("out"), Tensor):
         return _into(function, args, arguments, broadcast=False)

@@ -38,7 +38,7 @@ real_sign = _step("Sign", np.sign)
 floor = _step("Floor", np.floor)
 ceil = _step("Ceil", np.ceil)
 trunc = _step("Trunc", np.trunc)
-fix = _plain_step("Fix", lambda x: np.trunc(x))  # numpy.fix itself is deprecated
+_fix = _plain_step("Fix", lambda x, out=None: np.trunc(x, out))  # numpy.fix itself is deprecated
 rint = _step("Rint", np.rint)
 _round = _plain_step("Round", np.round)
 
@@ -69,13 +69,51 @@ isfinite = _step("Isfinite", np.isfinite)
 isinf = _step("Isinf", np.isinf)
 isnan = _step("Isnan", np.isnan)
 signbit = _step("Signbit", np.signbit)
-isposinf = _plain_step("Isposinf", np.isposinf)
-isneginf = _plain_step("Isneginf", np.isneginf)
+_isposinf = _plain_step("Isposinf", np.isposinf)
+_isneginf = _plain_step("Isneginf", np.isneginf)
 isreal = _plain_step("Isreal", np.isreal)
 iscomplex = _plain_step("Iscomplex", np.iscomplex)
 isclose = _plain_step("Isclose", np.isclose)
 allclose = nondifferentiable("Allclose", np.allclose, shape_rule=shape_rules.truth)
 array_equal = nondifferentiable("ArrayEqual", np.array_equal, shape_rule=shape_rules.truth)
+
+
+
+def fix(x, out=None):
+    """Round towards zero, as `numpy.fix`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.fix([-1.7, 1.7])
+    array([-1.,  1.])
+    """
+    return _fix(x, **only_numpy("fix", [x], out=out))
+
+
+def isposinf(x, out=None):
+    """Return where elements are positive infinity, as `numpy.isposinf`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.isposinf([-np.inf, 1.0, np.inf])
+    array([False, False,  True])
+    """
+    return _isposinf(x, **only_numpy("isposinf", [x], out=out))
+
+
+def isneginf(x, out=None):
+    """Return where elements are negative infinity, as `numpy.isneginf`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.isneginf([-np.inf, 1.0, np.inf])
+    array([ True, False, False])
+    """
+    return _isneginf(x, **only_numpy("isneginf", [x], out=out))
+
 
 logical_and = _step("LogicalAnd", np.logical_and)
 logical_or = _step("LogicalOr", np.logical_or)

@@ -71,6 +71,9 @@ cdef class ElementwiseOp(PartialsOp):
                 break
         else:
             return self.forward(*inputs, **arguments)
+        if len(inputs) == self.n_inputs + 1 and "out" not in arguments:
+            arguments = {"out": inputs[self.n_inputs], **arguments}
+            inputs = inputs[:self.n_inputs]
         if len(inputs) != self.n_inputs:
             raise TypeError(
                 f"{self.op_type.name} takes {self.n_inputs} arguments, got {len(inputs)}")

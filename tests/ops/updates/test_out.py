@@ -5,6 +5,9 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import DetachedError
+from cytape.testing import numerical_grad
+from tests.cases import each
 
 SMALL = np.array([1.0, 2.0, 3.0])
 ROWS = np.arange(6.0).reshape(2, 3)
@@ -99,3 +102,67 @@ def test_functions_of_numpy_write_to_tensors(function):
 def test_functions_that_write_to_arrays_only_say_what_to_do(write):
     with pytest.raises(TypeError, match="x\\[index\\] = values"):
         write(cytape.constant(ROWS))
+
+
+SQUARE = np.array([[1.0, 2.0], [3.0, 5.0]])
+# By position: what comes before it. Functions of one operand have no more.
+BEFORE_OUT = {
+    **dict.fromkeys(["sum", "mean", "std", "var", "prod", "cumsum", "cumprod", "nansum", "nanmean",
+                     "nanstd", "nanvar", "nanprod", "nancumsum", "nancumprod"], (0, None)),
+    **dict.fromkeys(["max", "min", "nanmax", "nanmin", "ptp", "median", "nanmedian", "argmax",
+                     "argmin", "all", "any"], (0,)),
+    **dict.fromkeys(["quantile", "nanquantile", "percentile", "nanpercentile"], (0.3, 0)),
+    **dict.fromkeys(["exp", "absolute", "floor", "fix", "isposinf", "isneginf"], ()),
+    **dict.fromkeys(["add", "power", "less", "matmul", "dot", "outer"], (SQUARE,)),
+    "clip": (0.0, 4.0), "round": (1,), "take": ([0, 1], 0), "trace": (0, 0, 1, None),
+    "compress": None,
+}  # fmt: skip
+
+
+@each("name", BEFORE_OUT)
+@each("of_tensor", [False, True])
+def test_out_by_position(name, of_tensor):
+    x = np.arange(4.0).reshape(2, 2) / 3
+    operands = (x, *(BEFORE_OUT[name] or ()))
+    if name == "compress":
+        operands = ([True, False], x, 0)
+    expected = getattr(np, name)(*operands)
+    if of_tensor:
+        operands = tuple([cytape.constant(y) if y is x else y for y in operands])
+    out = cytape.constant(np.zeros_like(expected))
+    assert getattr(np, name)(*operands, out) is out
+    np.testing.assert_array_equal(out.numpy(), expected)
+    out = cytape.constant(np.zeros_like(expected))
+    try:  # cytape's own take it where they are ufuncs, the others say what to write
+        assert getattr(cnp, name)(*operands, out) is out
+    except TypeError as error:
+        assert "out is not supported for tensors. Use what is returned, or assign it" in str(error)
+    else:
+        np.testing.assert_array_equal(out.numpy(), expected)
+
+
+@each("function", [
+    lambda x, out: np.multiply(x, x, out), lambda x, out: cnp.multiply(x, x, out),
+    lambda x, out: np.cumsum(x, 0, None, out), lambda x, out: np.clip(x, 0.5, 4.0, out)])
+def test_out_by_position_is_differentiated_and_traced(function):
+    def total(x):
+        out = cnp.zeros(3)
+        function(x, out)
+        return cnp.sum(out * out)
+
+    def direct(x):
+        result = function(x, cnp.zeros(3))
+        return cnp.sum(result * result)
+
+    x = np.array([0.7, 1.0, 2.0])
+    expected = numerical_grad(lambda x: direct(cytape.constant(x)).numpy(), x)
+    np.testing.assert_allclose(cytape.grad(total)(x), expected, rtol=1e-8)
+    np.testing.assert_allclose(cytape.function(cytape.grad(total))(x), expected, rtol=1e-8)
+
+
+@each("call", [lambda x, out: np.add(x, x, out), lambda x, out: np.sum(x, None, None, out)])
+def test_an_array_by_position_cannot_hold_a_derivative(call):
+    x = cytape.constant([1.0, 2.0])
+    with cytape.GradientTape() as tape, pytest.raises(DetachedError, match="with out="):
+        tape.watch(x)
+        call(x, np.zeros(()) if call(np.ones(2), None).ndim == 0 else np.zeros(2))
