@@ -40,14 +40,16 @@ def check_grads(
 ) -> None:
     """Compare the derivatives of a function with numerical ones, in a random direction.
 
-    Each floating point argument is moved on its own; the others, integers included, are held.
+    Each floating point array among the arguments is moved on its own; all else, integers included,
+    is held.
 
     Parameters
     ----------
     f : callable
-        Takes arrays and returns an array or a structure of them.
-    args : sequence of array_like
-        Where to check. Keep twice `step` away from kinks.
+        Takes and returns arrays or structures of them.
+    args : sequence of array_like or structure of array_like
+        Where to check: arrays, or dicts, lists, dataclasses and whatever else the transforms take.
+        A list of numbers is an array. Keep twice `step` away from kinks.
     order : int
         Up to which order of derivatives to check: at the second, each mode over each mode.
     modes : sequence of {"forward", "reverse"}
@@ -69,6 +71,7 @@ def check_grads(
     >>> import cytape
     >>> from cytape.testing import check_grads
     >>> check_grads(lambda x, y: np.tanh(x) @ y, [np.ones((2, 3)), np.ones(3)])
+    >>> check_grads(lambda p, x: p["w"] @ x + p["b"], [{"w": np.eye(3), "b": 1.0}, np.ones(3)])
     >>> @cytape.custom_gradient
     ... def wrong(x):
     ...     return np.sin(x), lambda g: g * np.sin(x)
@@ -80,23 +83,40 @@ def check_grads(
     unknown = set(modes) - {"forward", "reverse"}
     if unknown:
         raise ValueError(f"modes must be among 'forward' and 'reverse', got {sorted(unknown)}")
-    arrays = [np.asarray(_to_array(arg)) for arg in args]
-    positions = [i for i, array in enumerate(arrays) if array.dtype.kind in "fc"]
+    args = [np.asarray(arg) if _is_list_of_numbers(arg) else arg for arg in args]
+    leaves, places = list(map(_leaf, nest.flatten(args))), nest.paths(args, "args")
+    positions = [i for i, leaf in enumerate(leaves)
+                 if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc"]
     if not positions:
         raise ValueError("none of the arguments is of a floating point or complex dtype")
     for i in positions:
-        relative, absolute = _TOLERANCES[min(8, np.finfo(arrays[i].dtype).dtype.itemsize)]
+        relative, absolute = _TOLERANCES[min(8, np.finfo(leaves[i].dtype).dtype.itemsize)]
         check = _Check(
-            relative if rtol is None else rtol, absolute if atol is None else atol, step, modes, i
+            relative if rtol is None else rtol, absolute if atol is None else atol, step, modes,
+            places[i].removeprefix("args[").replace("]", "", 1),
         )
         with warnings.catch_warnings():
             # Whether a derivative is zero is what is checked.
             warnings.simplefilter("ignore", UnconnectedGradientWarning)
-            check.run(_of_argument(f, arrays, i), arrays[i], order, [])
+            check.run(_of_leaf(f, args, leaves, i), leaves[i], order, [])
 
 
-def _of_argument(f, arrays, position):
-    return lambda x: f(*arrays[:position], x, *arrays[position + 1 :])
+def _is_list_of_numbers(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return all(map(_is_list_of_numbers, x))
+    return isinstance(x, (int, float, complex, np.number))
+
+
+def _leaf(x: Any) -> Any:
+    """Return what numbers are as an array, anything else as it is."""
+    array = np.asarray(_to_array(x))
+    return array if array.dtype.kind in "biufc" else x
+
+
+def _of_leaf(f, args, leaves, position):
+    """Return a function of one leaf of the arguments."""
+    return lambda x: f(*nest.pack_sequence_as(
+        args, [*leaves[:position], x, *leaves[position + 1 :]]))
 
 
 @dataclass
@@ -107,7 +127,7 @@ class _Check:
     atol: float
     step: float
     modes: Sequence[str]
-    argument: int
+    argument: str
 
     def run(self, f, x, order, inner_modes):
         """Check `f`, which took those modes of differentiation itself, up to an order."""

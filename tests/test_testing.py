@@ -1,5 +1,7 @@
 """The gradient checks must pass what is right and refuse what is wrong."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.declare import structural
 from cytape.testing import check_grads, numerical_grad, numerical_jvp
+from tests.cases import each
 
 
 def with_gradient(gradient):
@@ -124,3 +127,36 @@ def test_numerical_grad_of_complex_argument():
 def test_low_precision_is_checked_against_double_precision():
     x = np.array([0.5, 2.0], np.float16)
     assert numerical_jvp(np.sin, [x], [np.ones(2)]).dtype == np.float64
+
+
+@dataclasses.dataclass
+class Layer:
+    w: object
+    b: object
+    name: str = "layer"
+
+
+def affine(layer, x):
+    assert layer.name == "layer"
+    return {"y": (cnp.tanh(layer.w @ x + layer.b), layer.b)}
+
+
+@each("args, f", [
+    ([{"w": np.ones((2, 3)), "b": [0.5]}, np.ones(3)], lambda p, x: p["w"] @ x + p["b"][0]),
+    ([Layer(np.ones((2, 3)), np.zeros(2)), np.ones(3)], affine),
+    ([[np.ones(2), np.array([1, 2])]], lambda xs: xs[0] ** 3 * xs[1]),
+    ([(np.ones(2), cytape.constant([2.0]))], lambda xs: cnp.sum(xs[0] * xs[1] ** 2)),
+    ([{}, 0.5, None, "name"], lambda nothing, x, none, name: cnp.sin(x)),
+    ([[[1.0, 2.0], [3.0, 4.0]], (0.5, 1)], lambda m, v: m @ v),
+])  # fmt: skip
+def test_arguments_may_be_structures(args, f):
+    check_grads(f, args)
+
+
+def test_the_leaf_at_fault_is_named():
+    wrong = with_gradient(lambda x, dy: dy)
+    p = {"a": 0.5, "b": [0.2, np.array([0.7])]}
+    with pytest.raises(AssertionError, match=r"mode, argument 1\['b'\]\[1\]: "):
+        check_grads(lambda x, p: x * p["a"] * p["b"][0] * wrong(p["b"][1]), [1.0, p])
+    with pytest.raises(ValueError, match="none of the arguments"):
+        check_grads(lambda p: p["a"], [{"a": 1, "b": "x"}])
