@@ -26,7 +26,7 @@ from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
-from cytape.ops.shared.conform import broadcast_batch_to, broadcast_to, sum_to
+from cytape.ops.shared.conform import as_operands, broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import floor_divide, isfinite, isinf, real_sign, rint
 
@@ -79,13 +79,15 @@ remainder = mod = elementwise(
 )
 
 
-def divmod(x1, x2, /):
+def divmod(x1, x2, /, **kwargs):
     """Quotient and remainder, elementwise; only the remainder is differentiable.
 
     Parameters
     ----------
     x1, x2 : array_like
         Dividend and divisor.
+    **kwargs
+        Of both ufuncs.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def divmod(x1, x2, /):
     >>> np.divmod(7.0, 3.0)
     (np.float64(2.0), np.float64(1.0))
     """
-    return floor_divide(x1, x2), remainder(x1, x2)
+    return floor_divide(x1, x2, **kwargs), remainder(x1, x2, **kwargs)
 
 
 # ---- exponentials, logarithms, roots ---------------------------------------------------------
@@ -395,10 +397,11 @@ def sign(x, /, **kwargs):
     """
     x = joined(x)
     if _is_complex_tensor(x):
+        (x,) = as_operands(np.sign, (x,), None, kwargs)
         infinite = isinf(x)  # divided by its magnitude it would be NaN
         finite = where(infinite, 1, x) * _scale_of_subnormal(x)
-        quotient = divide(finite, _divisor(absolute(finite)), **kwargs)
-        return _complex_sign_op(quotient, real_sign(x, **kwargs))
+        quotient = divide(finite, _divisor(absolute(finite)))
+        return _complex_sign_op(quotient, real_sign(x))
     return real_sign(x, **kwargs)
 
 
@@ -455,18 +458,51 @@ def ldexp(x1, x2, /, **kwargs):
     return _ldexp(x1, x2, **kwargs)
 
 
-frexp = general(
+_frexp = general(
     "Frexp", np.frexp,
     lambda op, g, _: ldexp(g, -op.outputs[1]),
     lambda op, dx: (ldexp(dx, -op.outputs[1]), None),
     saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
     shape_rule=shape_rules.both_parts(np.dtype(np.int32)),
 )  # fmt: skip
-modf = general(
+_modf = general(
     "Modf", np.modf,
     lambda op, g, _: g,
     lambda op, dx: (dx, None),
     saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(None),
 )  # fmt: skip
+
+
+
+def frexp(x, /, *out, **kwargs):
+    """Return mantissas and exponents of two, as `numpy.frexp`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.frexp(6.0)
+    (np.float64(0.75), np.int32(3))
+    """
+    return _parts_of_number(_frexp, x, out, kwargs)
+
+
+def modf(x, /, *out, **kwargs):
+    """Return fractional and integral parts, as `numpy.modf`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.modf(6.5)
+    (np.float64(0.5), np.float64(6.0))
+    """
+    return _parts_of_number(_modf, x, out, kwargs)
+
+
+def _parts_of_number(op, x, out, keywords):
+    x = joined(x)
+    if not is_tensor(x):
+        return op.forward(x, *out, **keywords)
+    return op(*as_operands(op.forward, (x,), out or keywords.pop("out", None), keywords))
+
 
 NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}

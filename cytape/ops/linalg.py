@@ -24,6 +24,7 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
+from cytape.ops.shared.conform import as_operands
 from cytape.ops.shared.grouping import together
 from cytape.tensor.spec import symbolic_spec
 
@@ -98,7 +99,9 @@ def matmul(x1, x2, /, out=None, **kwargs):
     >>> np.matmul(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
     array([3., 7.])
     """
-    return matmul_op(x1, x2, **only_numpy("matmul", [x1, x2], out=out, **kwargs))
+    if not any(map(is_tensor, (x1, x2, out))):
+        return np.matmul(x1, x2, out, **kwargs)
+    return matmul_op(*as_operands(np.matmul, (x1, x2), out, kwargs))
 
 
 # -- tensordot -----------------------------------------------------------------------------------
@@ -261,8 +264,7 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     """
     if not any(map(is_tensor, (x1, x2))):
         return np.vecdot(x1, x2, out, axis=axis, **kwargs)
-    only_numpy("vecdot", [x1, x2], out=out, **kwargs)
-    x1, x2 = together(x1, x2)
+    x1, x2 = together(*as_operands(np.vecdot, (x1, x2), out, kwargs))
     rows = expand_dims(conj_if_complex(moveaxis(x1, axis, -1)), -2)
     columns = expand_dims(moveaxis(x2, axis, -1), -1)
     return squeeze(matmul_op(rows, columns), (-2, -1))

@@ -11,13 +11,20 @@ from functools import partial
 
 import numpy as np
 
-from cytape.ops.creation import ones_like, zeros_like
+from cytape.ops.creation import astype, ones_like, zeros_like
 from cytape.ops.elementwise import conj, isfinite, multiply, where
 from cytape.ops.engine.arguments import axis_in_batch, is_given, is_tensor, only_numpy
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
-from cytape.ops.reductions import from_start, kept, operand, reduced_axes, summed
+from cytape.ops.reductions import (
+    from_start,
+    kept,
+    loses_imaginary,
+    operand,
+    reduced_axes,
+    summed,
+)
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
 from cytape.ops.shared.conform import widely
@@ -102,6 +109,11 @@ prod_op = general(
 )
 
 
+def _as_multiplied(a, dtype):
+    """Return the factors as NumPy casts them: complex ones lose their imaginary part before."""
+    return astype(a, dtype) if loses_imaginary(a, dtype) else a
+
+
 def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):
     """Multiply the elements over the given axes, as `numpy.prod`.
 
@@ -111,6 +123,7 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
     >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
+    a = _as_multiplied(a, dtype)
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
         only_numpy("prod", [a, initial, where], out=out)
         return from_start(
@@ -206,7 +219,7 @@ def _cumulative(op, a, axis, dtype, options):
     if not is_tensor(a):
         return op.forward(a, axis, dtype, **options)
     if axis is None or ndim(a) == 0:
-        a, axis = ravel(a), axis or 0
+        a, axis = ravel(a), 0 if axis is None else axis
     return op(a, axis=axis, dtype=dtype, **options)
 
 
@@ -231,7 +244,8 @@ def cumprod(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
-    return _cumulative(cumprod_op, a, axis, dtype, only_numpy("cumprod", [a], out=out))
+    options = only_numpy("cumprod", [a], out=out)
+    return _cumulative(cumprod_op, _as_multiplied(a, dtype), axis, dtype, options)
 
 
 NUMPY_FUNCTIONS = {np.cumprod: cumprod, np.cumsum: cumsum, np.prod: prod}

@@ -24,7 +24,9 @@ from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.declare import rooms_to_come
 from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
+from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.gradients import install_aggregate
+from cytape.ops.shared.conform import as_operands
 from cytape.tensor import nest
 from cytape.tensor.operators import install
 from cytape.tensor.tensor import (
@@ -201,6 +203,8 @@ def array_ufunc(ufunc, method, inputs, arguments):
         return _into(getattr(ufunc, method), inputs, arguments, broadcast=method == "__call__")
     if method == "__call__":
         if ours is not None and out is None:
+            if isinstance(ours, GeneralOp) and arguments:
+                return ours(*as_operands(ufunc, inputs, None, arguments))
             return ours(*inputs, **arguments)
     elif method == "at" or isinstance(ours, ElementwiseOp) and arguments.get("out") is None:
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)

@@ -219,7 +219,7 @@ repeated_positions_op = nondifferentiable(
 
 def _repeat_dynamically(a, repeats, axis):
     if axis is None or ndim(a) == 0:
-        a, axis = ravel(convert_to_tensor(a)), axis or 0
+        a, axis = ravel(convert_to_tensor(a)), 0 if axis is None else axis
     axis = normalize_axis_index(axis, ndim(a))
     return convert_to_tensor(a)[_along(axis, repeated_positions_op(a, repeats, axis=axis))]
 
@@ -256,7 +256,7 @@ def repeat(a, repeats, axis=None):
         return np.repeat(a, repeats, axis)
     plain_array(repeats)  # which refuses masked arrays
     if axis is None or ndim(a) == 0:
-        a, axis = ravel(a), axis or 0
+        a, axis = ravel(a), 0 if axis is None else axis
     if np.size(repeats) == 1:
         if np.asarray(repeats).dtype.kind in "iu" and np.ndim(repeats) < 2:
             repeats = int(np.asarray(repeats).item())

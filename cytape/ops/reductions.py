@@ -316,6 +316,7 @@ def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.max)(np.array([1.0, 3.0, 3.0]))
     array([0. , 0.5, 0.5])
     """
+    where = _NoValue if where is True else where
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
         only_numpy("max", [a, initial, where], out=out)
         return _from_start(max_op, maximum, a, axis, keepdims, initial, where)
@@ -332,6 +333,7 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.min)(np.array([1.0, 3.0, 1.0]))
     array([0.5, 0. , 0.5])
     """
+    where = _NoValue if where is True else where
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
         only_numpy("min", [a, initial, where], out=out)
         return _from_start(min_op, minimum, a, axis, keepdims, initial, where)
@@ -374,10 +376,15 @@ def _std_partials(op):
     return deviations / (sqrt(where_op(square == 0, np.inf, square / freedom)) * freedom)
 
 
+def _real_part(g):
+    """Return the gradient of a result that is real, whatever dtype was asked for."""
+    return real(g) if g.dtype.kind == "c" else g
+
+
 def _var_vjp(op, g):
     if op.input_specs[0].ndim < 0:
         return NotImplemented
-    return kept(op, 2 * g / _degrees_of_freedom(op)) * _deviations(op)
+    return kept(op, 2 * _real_part(g) / _degrees_of_freedom(op)) * _deviations(op)
 
 
 def _var_jvp(op, t):
@@ -389,7 +396,7 @@ def _var_jvp(op, t):
 def _std_vjp(op, g):
     if op.input_specs[0].ndim < 0:
         return NotImplemented
-    return kept(op, g) * _std_partials(op)
+    return kept(op, _real_part(g)) * _std_partials(op)
 
 
 def _std_jvp(op, t):
@@ -417,16 +424,25 @@ std_op = general(
 )
 
 
+def loses_imaginary(a, dtype):
+    """Tell whether something is a complex tensor, and the dtype to compute in a real one."""
+    return dtype is not None and is_tensor(a) and (
+        convert_to_tensor(a).dtype.kind == "c" and np.dtype(dtype).kind == "f")
+
+
 def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
     """Return the variance of what `where` leaves, around a given mean."""
     a, mean = together(convert_to_tensor(a), as_operand(mean) if is_given(mean) else None)
-    dtype = np.dtype(dtype or (a.dtype if a.dtype.kind in "fc" else np.float64))
-    a, there = astype(a, wide(dtype), copy=False), mask_for(a, where) if is_given(where) else True
+    own = a.dtype if a.dtype.kind in "fc" else np.dtype(float)
+    result = np.empty(0, own).real.dtype if dtype is None else np.dtype(dtype)
+    cut = loses_imaginary(a, dtype)
+    a = astype(a, wide(own if cut or dtype is None else result), copy=False)
+    there = mask_for(a, where) if is_given(where) else True
     n = n_there(a, axis, there)
-    if mean is None:
-        mean = masked_mean(a, axis, n, there)
+    if mean is None:  # in NumPy only that loses the imaginary part
+        mean = masked_mean(real(a) if cut else a, axis, n, there)
     variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)
-    return astype(as_kept(variance, axis, keepdims), np.empty(0, dtype).real.dtype, copy=False)
+    return astype(as_kept(variance, axis, keepdims), result, copy=False)
 
 
 def root_of_variance(variance):
@@ -466,7 +482,7 @@ def var(
     """
     ddof = _ddof(ddof, correction)
     options = only_numpy("var", [a, where, mean], out=out)
-    if is_given(where) or is_given(mean):
+    if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
         if not is_tensor([a, where, mean]):
             return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         return _var_of_some(a, axis, dtype, ddof, keepdims, where, mean)
@@ -497,7 +513,7 @@ def std(
     """
     ddof = _ddof(ddof, correction)
     options = only_numpy("std", [a, where, mean], out=out)
-    if is_given(where) or is_given(mean):
+    if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
         if not is_tensor([a, where, mean]):
             return np.std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         return root_of_variance(_var_of_some(a, axis, dtype, ddof, keepdims, where, mean))

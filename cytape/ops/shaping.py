@@ -7,7 +7,6 @@ from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_tensor,
     joined,
-    only_numpy,
     tensors_if_any,
 )
 from cytape.ops.engine.declare import multilinear, structural
@@ -183,7 +182,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
     >>> np.reshape(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), -1).numpy()
     array([1., 2., 3., 4.])
     """
-    if copy is not None and only_numpy("reshape", [a], copy=copy):
+    if copy is not None and not is_tensor(a):
         return np.reshape(a, shape, order, copy=copy)
     if order in ("A", "K") and is_tensor(a):
         raise ValueError(f"reshape: order {order!r} is not defined for tensors; use 'C' or 'F'")
@@ -434,10 +433,11 @@ def broadcast_to(array, shape, subok=False):
     array([[1., 2.],
            [1., 2.]])
     """
-    options = only_numpy("broadcast_to", [array], subok=subok or None)
+    if subok and not is_tensor(array):
+        return np.broadcast_to(array, shape, subok=True)
     if type(shape) is UnknownShape and is_tensor(array):
         return broadcast_to_like_op(array, shape.tensor())
-    return broadcast_to_op(array, shape=shape, **options)
+    return broadcast_to_op(array, shape=shape)
 
 
 def broadcast_arrays(*args, subok=False):

@@ -3,11 +3,12 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
+from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, shape, squeeze
+from cytape.ops.shared.conform import as_operands
 from cytape.ops.shared.grouping import together
 from cytape.tensor.spec import symbolic_spec
 
@@ -61,8 +62,7 @@ def _in_space(x):
 
 
 def _tensors(name, x1, x2, out, kwargs):
-    only_numpy(name, [x1, x2], out=out, **kwargs)
-    return together(*map(operand, (x1, x2)))
+    return together(*map(operand, as_operands(getattr(np, name), (x1, x2), out, kwargs)))
 
 
 def _mismatch(name, x1, x2, at1, at2):

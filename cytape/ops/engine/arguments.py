@@ -59,6 +59,23 @@ def only_numpy(function, inputs, **parameters):
     return given
 
 
+def dtypes_of_operands(ufunc, operands, dtype=None, casting="same_kind"):
+    """Return the dtypes to which a ufunc casts its operands; raise what it raises."""
+    given = [type(x) if type(x) in (int, float, complex) else
+             x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype for x in operands]
+    options = {} if dtype is None else {
+        "signature": (*[None] * ufunc.nin, *[np.dtype(dtype)] * ufunc.nout)}
+    return ufunc.resolve_dtypes(
+        (*given, *[None] * ufunc.nout), casting=casting, **options)[: ufunc.nin]
+
+
+def without_layout(keywords):
+    """Return keywords of a ufunc without those that tensors have nothing to do with."""
+    return {name: x for name, x in keywords.items() if not (
+        name in ("order", "subok") or name == "where" and x is True
+        or name == "casting" and x == "same_kind")}
+
+
 def tensors_if_any(values):
     """Return `values`, all of them as tensors if any of them is one."""
     if any(map(is_tensor, values)):

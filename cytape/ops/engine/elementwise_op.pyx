@@ -27,6 +27,8 @@ from .symbolic cimport (
 
 import numpy as np
 
+from .arguments import dtypes_of_operands, without_layout
+
 
 cnp.import_array()
 
@@ -80,14 +82,18 @@ cdef class ElementwiseOp(PartialsOp):
         if arguments.get("out") is not None:
             functions["import_updates"]()
             return functions["into"](self, inputs, arguments)
-        dtype = arguments.pop("dtype", None)
+        arguments = without_layout(arguments)
+        dtype, casting = arguments.pop("dtype", None), arguments.pop("casting", "same_kind")
         for argument, value in arguments.items():
-            if value is not None and not (argument == "where" and value is True):
+            if value is not None:
                 raise TypeError(
                     f"{self.op_type.name} of a tensor does not take the argument {argument!r}: "
                     "select with cytape.numpy.where, or give a tensor as out=")
-        if dtype is not None:
-            inputs = tuple([conform.cast(x, dtype) for x in inputs])
+        if dtype is not None or casting != "same_kind":
+            dtypes = [dtype] * len(inputs)
+            if isinstance(self.forward, np.ufunc):
+                dtypes = dtypes_of_operands(self.forward, inputs, dtype, casting)
+            inputs = tuple([conform.cast(x, d) for x, d in zip(inputs, dtypes)])
         if recorders.symbolic:
             graph = graph_for(inputs)
             if graph is not None:

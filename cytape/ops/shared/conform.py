@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cytape.ops.engine.arguments import wide
+from cytape.ops.engine.arguments import dtypes_of_operands, only_numpy, wide, without_layout
 from cytape.ops.engine.declare import linear, multilinear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
@@ -169,6 +169,17 @@ def stand_in(spec):
 def cast(x, dtype):
     """Convert a tensor to a dtype; a complex one to a real one by its real part."""
     return x if isinstance(x, Tensor) and x.dtype == dtype else cast_op(x, dtype=dtype)
+
+
+def as_operands(ufunc, operands, out, keywords):
+    """Return the operands of a ufunc for products, cast as its keywords say."""
+    keywords = without_layout(keywords)
+    dtype, casting = keywords.pop("dtype", None), keywords.pop("casting", "same_kind")
+    only_numpy(ufunc.__name__, [*operands, out], out=out, **keywords)
+    if dtype is None and casting == "same_kind":
+        return operands
+    dtypes = dtypes_of_operands(ufunc, operands, dtype, casting)
+    return [cast(x, dtype) for x, dtype in zip(operands, dtypes, strict=True)]
 
 
 install_conform(

@@ -230,6 +230,7 @@ gamma_op = drawing(
 poisson_op = drawing("RandomPoisson", "poisson", takes_parameters=True, dtype=np.int64)
 binomial_op = drawing("RandomBinomial", "binomial", takes_parameters=True, dtype=np.int64)
 integers_op = drawing("RandomIntegers", "integers")
+COUNTS = {poisson_op: ("poisson", "lam"), binomial_op: ("binomial", "p")}  # without a derivative
 
 
 def _positions(*likes, stream, population, axis, size, replace, p):

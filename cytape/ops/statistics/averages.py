@@ -121,6 +121,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     for x, name in ((m, "m"), (y, "y")):
         if x is not None and ndim(x) > 2:
             raise ValueError(f"{name} has more than 2 dimensions")
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        np.cov(np.zeros(2), dtype=dtype)  # raises NumPy's error
     if dtype is None:
         dtype = np.result_type(*[x.dtype for x in (m, y) if x is not None], np.float64)
     rows = _observations(m, dtype, not rowvar and ndim(m) > 1)

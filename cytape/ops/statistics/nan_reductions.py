@@ -10,6 +10,7 @@ import numpy as np
 
 from cytape.ops import products, reductions, steps
 from cytape.ops.creation import astype
+from cytape.ops.elementwise import real
 from cytape.ops.elementwise import where as elementwise_where
 from cytape.ops.engine.arguments import (
     is_given,
@@ -118,7 +119,7 @@ def _nan_extremum(name, reduce, neutral):
         keepdims = keeps_axes(keepdims)
         if is_given(initial):
             return reduce(a, axis, None, keepdims, initial, _there(a, where))
-        if is_given(where):
+        if is_given(where) and where is not True:
             numpy_function(np.zeros(1), where=[True])  # raises NumPy's error
         if a.dtype.kind not in "fc":
             return reduce(a, axis, keepdims=keepdims)
@@ -168,6 +169,7 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         return reductions.mean(a, axis, dtype, keepdims=keeps_axes(keepdims), where=where)
+    _require_inexact(dtype)
     n = n_there(a, axis, there := _there(a, where))
     _warn_if(n == 0, "Mean of empty slice")
     mean = masked_mean(a, axis, elementwise_where(n == 0, np.nan, n), there, dtype)
@@ -177,21 +179,28 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
 def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, given, mean, correction):
     """Return the variance, with the axes kept."""
     only_numpy(name, [a], out=out)
+    _require_inexact(dtype)
     if correction is not _NoValue:
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
-    a = astype(a, wide(a.dtype), copy=False)
+    a, cut = astype(a, wide(a.dtype), copy=False), reductions.loses_imaginary(a, dtype)
     n = n_there(a, axis, there := _there(a, given))
     _warn_if(n <= ddof, "Degrees of freedom <= 0 for slice.")
     if mean is _NoValue:
-        mean = masked_mean(a, axis, elementwise_where(n == 0, np.nan, n), there)
+        mean = masked_mean(
+            real(a) if cut else a, axis, elementwise_where(n == 0, np.nan, n), there)
     total = masked_squares(a, axis, there, mean)
     return total / elementwise_where(n <= ddof, np.nan, n - ddof)
 
 
-def _real_dtype(a, dtype):
-    return np.empty(0, a.dtype if dtype is None else dtype).real.dtype
+def _require_inexact(dtype):
+    if dtype is not None and np.dtype(dtype).kind not in "fc":
+        np.nanmean(np.ones(1), dtype=dtype)  # raises NumPy's error
+
+
+def _dtype_of_result(a, dtype):
+    return np.empty(0, a.dtype).real.dtype if dtype is None else np.dtype(dtype)
 
 
 def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
@@ -210,10 +219,10 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         a = astype(a, np.float64, copy=False)
-    dtype = _real_dtype(a, dtype)
     variance = _nan_variance(
         "nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
-    return astype(as_kept(variance, axis, keeps_axes(keepdims)), dtype, copy=False)
+    variance = as_kept(variance, axis, keeps_axes(keepdims))
+    return astype(variance, _dtype_of_result(a, dtype), copy=False)
 
 
 def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, where=_NoValue,
@@ -234,8 +243,7 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         a = astype(a, np.float64, copy=False)
-    dtype = _real_dtype(a, dtype)
     variance = _nan_variance(
         "nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
     deviation = as_kept(root_of_variance(variance), axis, keeps_axes(keepdims))
-    return astype(deviation, dtype, copy=False)
+    return astype(deviation, _dtype_of_result(a, dtype), copy=False)

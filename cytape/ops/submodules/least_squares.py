@@ -13,7 +13,7 @@ from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import general
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import expand_dims, ndim, size, squeeze
+from cytape.ops.shaping import expand_dims, ndim, shape, size, squeeze
 from cytape.ops.shared.conform import cast, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.ops.submodules.lengths import cut_or_pad_op
@@ -100,6 +100,8 @@ def _without_small_part(a, cutoff, hermitian):
     The derivative of that part is the one of `svd`: to what is kept, and to what is left out,
     degenerate values do no harm.
     """
+    if 0 in shape(a):
+        return a
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     cutoff = np.asarray(cutoff)[..., None] * reductions.max(s, -1, keepdims=True)
     return a - matmul(u * columns(where(s > cutoff, 0, s)), vh)

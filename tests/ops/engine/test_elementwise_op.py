@@ -49,13 +49,40 @@ def test_a_wrong_number_of_arguments_is_an_error_whoever_is_called(call, module)
 
 
 @pytest.mark.parametrize("arguments", [
-    {"out": np.zeros(3)}, {"out": (np.zeros(3),)}, {"where": V3 > 0}, {"casting": "unsafe"},
-    {"order": "F"}, {"subok": False}, {"bogus": 1},
+    {"out": np.zeros(3)}, {"out": (np.zeros(3),)}, {"where": V3 > 0}, {"bogus": 1},
 ])
 def test_arguments_that_tensors_do_not_take_are_named(arguments):
     (name,) = arguments
     with pytest.raises(TypeError, match=name):
         cnp.add(cytape.constant(V3), 1.0, **arguments)
+
+
+@pytest.mark.parametrize("module", [np, cnp])
+@pytest.mark.parametrize("arguments", [
+    {"casting": "unsafe"}, {"order": "F"}, {"subok": False}, {"dtype": np.float32},
+    {"dtype": np.float16, "casting": "unsafe", "order": "K"}, {"casting": "no"},
+])
+def test_casts_are_numpys(module, arguments):
+    x, y = np.float64([1.3, 2.7, -0.1]), np.float64([2.1, 0.2, 1.0])
+    expected = np.add(x, y, **arguments)
+    for result in (module.add(cytape.constant(x), y, **arguments),
+                   cytape.function(lambda x: module.add(x, y, **arguments))(x)):
+        result = np.asarray(result)
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.add(x, x, dtype=int), lambda x: np.log(x, dtype=int),
+    lambda x: np.exp(x, dtype=np.float32, casting="safe"),
+    lambda x: np.add(x, np.float32([1, 2, 3]), casting="no"),
+    lambda x: np.less(x, x, dtype=float), lambda x: np.add(x, 1.0, casting="unknown"),
+])
+def test_casts_that_numpy_refuses_are_refused_as_there(call):
+    with pytest.raises((TypeError, ValueError)) as expected:
+        call(V3)
+    with pytest.raises(type(expected.value)):
+        call(cytape.constant(V3))
 
 
 @pytest.mark.parametrize("arguments", [{"out": None}, {"where": True}, {"dtype": None}])
