@@ -7,6 +7,23 @@ import warnings
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
+_shown: dict[str, dict] = {}  # by file: what has been said of which line
+
+
+def warn_of_line(file: str, line: int, message: str, category: type[Warning]) -> None:
+    """Issue a warning of a line that ran before, which Python shows once for each line.
+
+    Parameters
+    ----------
+    file : str
+    line : int
+    message : str
+    category : type of Warning
+    """
+    warnings.warn_explicit(
+        message, category, file, line, registry=_shown.setdefault(file, {}))
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning, which Python shows once for each line that calls into this package.
 

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import cytape
-from cytape.tensor.notices import warn
+from cytape.tensor.notices import warn, warn_of_line
 
 
 class Notice(UserWarning):
@@ -34,3 +34,12 @@ def test_each_line_is_told_once():
             warn("again")
         warn("again")
     assert len(caught) == 2
+
+
+def test_a_line_that_ran_before_is_warned_of_once():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for line in (7, 7, 8):
+            warn_of_line("model.py", line, "lost", RuntimeWarning)
+    assert [(w.filename, w.lineno, w.category) for w in caught] == [
+        ("model.py", 7, RuntimeWarning), ("model.py", 8, RuntimeWarning)]

@@ -8,6 +8,7 @@ from typing import Any
 from cytape.errors import InvalidGradientError
 from cytape.graph.differentiation.backward import Backward, StandIns
 from cytape.graph.differentiation.places import Place, Places
+from cytape.graph.tracing.lost_counts import warn_of_counts
 from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
@@ -192,6 +193,8 @@ stop_gradients, unconnected_gradients
             _checked_seed(i, y, grad_y)
             for i, (y, grad_y) in enumerate(zip(flat_ys, flat_grad_ys, strict=True))
         ]
+        warn_of_counts(graph, [symbol for level, symbol in targets if not level], [
+            symbol for level, symbol in sources if not level])
         backward = Backward(
             places, aggregation_method, bool(gate_gradients), bool(colocate_gradients_with_ops),
             None if stand_ins is None else stand_ins(places, targets, sources))

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from contextlib import nullcontext
 
+from cytape.graph.tracing.lost_counts import warn_of_counts
 from cytape.ops.shared.draws import new_stream
 from cytape.ops.engine.tangents import fetch
 from cytape.ops.engine.gradients import compute_gradients, tensor_vspace
@@ -37,6 +38,7 @@ def symbolic_gradients(SymbolicGraph graph not None, targets, sources, seeds) ->
     """
     cdef Recorder recorder = Recorder(False, False)
     cdef list handles = [graph.tensor_at(symbol) for symbol in sources]
+    warn_of_counts(graph, targets, sources)
     for handle in handles:
         if handle.spec.trainable:
             recorder.watch(handle.id)
@@ -75,6 +77,8 @@ def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, 
     """
     cdef TangentRecorder accumulator = TangentRecorder(tensor_vspace, use_batch)
     cdef list handles = [graph.tensor_at(symbol) for symbol in sources]
+    warn_of_counts(graph, targets, [
+        symbol for symbol, tangent in zip(sources, tangents) if tangent is not None])
     for handle, tangent in zip(handles, tangents):
         if tangent is not None:
             accumulator.watch(handle.id, tangent)
