@@ -80,19 +80,7 @@ remainder = mod = elementwise(
 
 
 def divmod(x1, x2, /, **kwargs):
-    """Quotient and remainder, elementwise; only the remainder is differentiable.
-
-    Parameters
-    ----------
-    x1, x2 : array_like
-        Dividend and divisor.
-    **kwargs
-        Of both ufuncs.
-
-    Returns
-    -------
-    tuple
-        `floor_divide(x1, x2)` and `remainder(x1, x2)`.
+    """Return quotient and remainder, as `numpy.divmod`; only the remainder is differentiable.
 
     Examples
     --------
@@ -471,7 +459,6 @@ _modf = general(
     lambda op, dx: (dx, None),
     saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(None),
 )  # fmt: skip
-
 
 
 def frexp(x, /, *out, **kwargs):

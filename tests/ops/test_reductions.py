@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as ops
 from cytape.ops import products
 from cytape.testing import check_grads
+from tests.cases import each
 
 REDUCTIONS = ["sum", "mean", "prod", "max", "min", "var", "std"]
 
@@ -303,3 +304,33 @@ def test_products_are_divided_by_an_element_only_where_that_is_exact(
     found = slopes()
     monkeypatch.setattr(products, "_are_normal", lambda *arrays: False)
     np.testing.assert_allclose(found, slopes(), 1e-14, 0)
+
+
+@each("name", ["sum", "prod", "mean", "var", "std", "cumsum", "cumprod", "cumulative_prod",
+               "nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nancumprod"])  # fmt: skip
+@each("dtype", [float, complex, np.float32])
+@each("x", [np.array([1 + 0.5j, 0.3 - 0.2j, 2 + 1j, 0.7 - 0.3j]), np.array([1.0, 0.3, 2.0, 0.7])])
+@pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
+def test_results_of_another_dtype_and_their_derivatives(name, dtype, x):
+    """NumPy drops imaginary parts before it multiplies; of a variance it does so in the mean."""
+    function, expected = getattr(ops, name), getattr(np, name)(x, dtype=dtype)
+    for way in (lambda f: f, cytape.function):
+        found = way(lambda x: function(x, dtype=dtype))(cytape.constant(x)).numpy()
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype is np.float32 else 1e-12)
+    if dtype is not np.float32:
+        check_grads(lambda x: function(x, dtype=dtype), [x], order=1)
+
+
+@each("name", ["max", "min", "nanmax", "nanmin"])
+def test_where_may_be_true_without_a_start(name):
+    x = np.array([[1.0, 3.0], [2.0, 0.5]])
+    for module in (np, ops):
+        found = getattr(module, name)(cytape.constant(x), axis=0, where=True)
+        np.testing.assert_array_equal(found.numpy(), getattr(np, name)(x, axis=0, where=True))
+
+
+@each("name", ["nanmean", "nanvar", "nanstd"])
+def test_what_is_not_exact_is_averaged_in_no_integers(name):
+    with pytest.raises(TypeError, match="If a is inexact, then dtype must be inexact"):
+        getattr(ops, name)(cytape.constant([1.5, 2.0]), dtype=int)
