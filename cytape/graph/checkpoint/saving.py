@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cytape.graph.checkpoint.policies import named_as, root_of
+from cytape.graph.control.control_ops import CondOp, LoopOp
 from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.derivatives import DerivativeGraph, DerivativeTraces, Ends
@@ -37,7 +38,8 @@ class SavedValue(NamedTuple):
     source : str
         The argument, variable or op type that it is from, and its name, if it has one.
     location : (str, int, str) or None
-        Where it is computed: file, line and function.
+        Where it is computed: file, line and function. None for arguments, and for what loops and
+        branches keep of their bodies.
     """
 
     shape: tuple[int | None, ...] | None
@@ -92,6 +94,8 @@ def saved_values(f: Callable, *args: Any, **kwargs: Any) -> SavedValues:
     SavedValues
         A list of what the gradient reads with respect to all arguments and variables: with
         ``shape``, ``dtype``, ``source``, ``location`` and ``nbytes`` each. Constants do not count.
+        What a loop keeps of all its iterations is one value, of unknown extent (None) where that is
+        for a condition to say; and so is what a branch keeps, if it is the one that runs.
 
     Raises
     ------
@@ -127,7 +131,10 @@ def saved_values(f: Callable, *args: Any, **kwargs: Any) -> SavedValues:
             ends, ConcreteFunction, (), partial(DerivativeGraph, outer_graph=graph))
         backward = traces.backward(
             traces.trainable(ends.output_symbols), traces.trainable(ends.input_symbols))
-    return SavedValues(_described(graph, _read(backward, graph), sources))
+    return SavedValues([
+        *_described(graph, _read(backward, graph), sources),
+        *(value._replace(location=None) for value in _described(
+            backward.graph, _kept_by_control_flow(backward), {}))])
 
 
 def _with_arguments(
@@ -166,6 +173,36 @@ def _read(backward: ConcreteFunction, graph: FunctionGraph) -> list[int]:
     needed = set(needed_nodes(body, list(backward.output_symbols), (), body.stateful))
     return [graph.symbol_of(x) for x, symbol in body.captures
             if x.graph is graph and body.node_of(symbol) in needed]
+
+
+def _kept_by_control_flow(backward: ConcreteFunction) -> list[int]:
+    """List the symbols of a backward pass that loops and branches keep for it.
+
+    They run forward in it, without waiting for a gradient, until they are put in the place of those
+    that are differentiated.
+    """
+    body = backward.graph
+    captured = {symbol for _, symbol in body.captures}
+    late = {body.node_of(symbol) for symbol in backward.input_symbols if symbol not in captured}
+    pending = []
+    for node in needed_nodes(body, list(backward.output_symbols), (), body.stateful):
+        makers = {*map(body.node_of, body.inputs_of(node)), *body.control_inputs_of(node)}
+        if not late.isdisjoint(makers):
+            late.add(node)
+            pending += body.inputs_of(node)
+    found = set()
+    seen: set[int] = set()
+    while pending:
+        symbol = pending.pop()
+        node = body.node_of(symbol)
+        if node in late or symbol in seen:
+            continue
+        seen.add(symbol)
+        if isinstance(body.ops[node], (CondOp, LoopOp)):
+            found.add(symbol)
+        else:
+            pending += body.inputs_of(node)
+    return sorted(found)
 
 
 def _described(

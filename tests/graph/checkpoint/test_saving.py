@@ -119,3 +119,49 @@ def test_numbers_count_in_the_first_argument():
     assert sources(lambda p: cnp.sin(p["a"]) * p["b"][0], {"a": 1.0, "b": [2.0]}) == [
         "argument p['a']", "argument p['b'][0]", "Sin"]
     assert sources(lambda n, x: cnp.sin(x) ** n, 2, X)[:1] == ["argument x"]
+
+
+def looped(x):
+    def step(i, y):
+        for _ in range(3):
+            y = cnp.tanh(y) * 1.01
+        return i + 1, y
+
+    return cnp.sum(cytape.while_loop(lambda i, y: i < 50, step, (cytape.constant(0), x))[1])
+
+
+@pytest.mark.parametrize("place", [lambda f: f, cytape.function])
+def test_what_loops_keep_of_all_iterations(place):
+    """Three results of tanh of each: so much do they take, see `test_loop_memory`."""
+    found = cytape.saved_values(place(looped), X)
+    of_loops = [value for value in found if value.shape == (None, *X.shape)]
+    assert [value.source for value in of_loops] == ["While"] * 3
+    assert [value.location for value in of_loops] == [None] * 3
+    assert found.nbytes is None and sum(value.nbytes for value in found if value.nbytes) == (
+        X.nbytes + np.dtype(np.int64).itemsize)  # the argument, and how many iterations there were
+    assert repr(found).startswith("5 values, unknown bytes")
+
+
+def test_what_loops_keep_inside_of_others():
+    def nested(x):
+        return cytape.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, y * looped(y)), (cytape.constant(0), x))[1]
+
+    found = [value for value in cytape.saved_values(nested, X) if value.source == "While"]
+    assert len([value for value in found if value.shape and None in value.shape[:1]]) >= 3
+
+
+def test_what_branches_keep():
+    def branched(x):
+        return cytape.cond(
+            cnp.sum(x) > 0, lambda: cnp.sum(cnp.tanh(cnp.exp(x))), lambda: cnp.sum(x))
+
+    found = cytape.saved_values(branched, X)
+    assert [(value.source, value.shape) for value in found] == [
+        ("argument x", X.shape), ("Greater", ()), ("Cond", X.shape), ("Cond", X.shape)]
+
+
+def test_loops_and_branches_that_are_computed_again_keep_nothing():
+    for f in looped, lambda x: cytape.cond(cnp.sum(x) > 0, lambda: looped(x), lambda: cnp.sum(x)):
+        found = cytape.saved_values(cytape.recompute_grad(f), X)
+        assert [(value.source, value.shape) for value in found] == [("argument x", X.shape)]
