@@ -13,7 +13,6 @@ import functools
 import inspect
 import operator
 import types
-import warnings
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from cytape.graph.tracing.signature import (
 from cytape.ops.shared.policy import Automatic, Policy, check_budget
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.notices import warn
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import plain_array
 from cytape.tensor.value import newest_id
@@ -164,7 +164,7 @@ cdef class Function:
                 f"checkpoints={checkpoints!r} is unknown: say 'auto', 'memory', 'speed' or "
                 "'collection', or give a list of parts of names of tensors")
         if checkpoints is not None and getattr(f, "is_derivative", False):
-            warnings.warn(
+            warn(
                 f"{getattr(f, '__name__', 'f')} is traced with checkpoints, but it is a derivative "
                 "itself, and checkpoints are for derivatives of what is traced: give them to the "
                 "inner function, as in grad(function(f, checkpoints=...))")
@@ -344,7 +344,7 @@ cdef class Function:
         cdef ConcreteFunction trace
         if self.n_traces + 1 == MANY_TRACES:
             why = difference(key, list(self._traces.by_key))
-            warnings.warn(
+            warn(
                 f"{self.name} is traced for the {MANY_TRACES}th time, which costs more than a "
                 f"call: now because of {why}. Pass numbers that change as arrays or tensors; for "
                 "shapes that change give an input_signature with unknown extents (None), or "

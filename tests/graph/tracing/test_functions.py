@@ -697,5 +697,6 @@ def test_unknown_checkpoints_are_refused_at_once():
 @pytest.mark.parametrize("transform", [
     cytape.grad, cytape.value_and_grad, cytape.hessian, cytape.implicit_grad])
 def test_checkpoints_of_a_derivative_itself_draw_a_warning(transform):
-    with pytest.warns(UserWarning, match="it is a derivative itself"):
+    with pytest.warns(UserWarning, match="it is a derivative itself") as caught:
         cytape.function(transform(cnp.sin), checkpoints="auto", memory_budget=10)
+    assert [warning.filename for warning in caught] == [__file__]  # it points at the caller
