@@ -94,7 +94,8 @@ class _Copies:
                 left.setdefault(read, list(self._readers[read])).remove(place)
                 if not left[read] and read in self.again:
                     gone.append(read)
-        freed = [(read if read in gone else self._last(read, readers) + 1, self._last(read) + 1,
+        all_gone = set(gone)
+        freed = [(read if read in all_gone else self._last(read, readers) + 1, self._last(read) + 1,
                   self._program.sizes[self.made[read]]) for read, readers in left.items()]
         live = self._live[start:copy] + size
         for first, end, freed_size in freed:

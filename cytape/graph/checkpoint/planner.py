@@ -28,7 +28,9 @@ __all__ = ["Planner", "Point"]
 MOST_SEARCHED = 15   # values
 MOST_STATES = 4000
 MOST_POINTS = 12     # of a curve
+FINE = 4             # schedules from one of these to the next
 MOST_TRIALS = 1000   # to make one schedule better
+SHARES = 0.9, 0.8, 0.7  # of a budget, whose schedules are made better within the whole of it
 
 
 class Point(NamedTuple):
@@ -76,17 +78,23 @@ class Planner:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.plain_peak = peak_of(program, plain(program))
-        self._cuts: Cuts | None = None
+        self._cuts: dict[int, Cuts] = {}  # by the most bytes that each knows of
         self._steps: list[int] | None = None
         self._points: dict[int, Point] = {}
         self._smallest: Point | None = None
 
-    @property
-    def cuts(self) -> Cuts:
-        """The schedules over cuts."""
-        if self._cuts is None:
-            self._cuts = Cuts(self.program, self.plain_peak)
-        return self._cuts
+    def _cuts_for(self, budget: int) -> Cuts:
+        """Return the schedules over cuts, in a table made for about so many bytes.
+
+        It tells a few hundred numbers of bytes apart: those up to the plain peak would be too far
+        from each other for small budgets.
+        """
+        most = self.plain_peak
+        while most // 2 >= max(budget, 1):
+            most //= 2
+        if most not in self._cuts:
+            self._cuts[most] = Cuts(self.program, most)
+        return self._cuts[most]
 
     def fastest(self, budget: int) -> Point | None:
         """Return the fastest schedule that is found within so many bytes.
@@ -108,7 +116,11 @@ class Planner:
                 return None if found is None else self.point(found)
             except TimeoutError:
                 pass
-        schedule = self.cuts.schedule(budget)
+        return self._improved(budget, budget)
+
+    def _improved(self, start: int, budget: int) -> Point | None:
+        """Return a schedule within so many bytes, made better within more."""
+        schedule = self._cuts_for(start).schedule(start)
         if schedule is None:
             return None
         return self.point(improved(self.program, schedule, budget, MOST_TRIALS))
@@ -117,14 +129,22 @@ class Planner:
         """Return the schedule of the fewest bytes that is found."""
         if self._smallest is None:
             point = self.point(plain(self.program))
-            feasible = self.cuts.seconds < inf
-            if feasible.any():
-                found = self.fastest(int(self.cuts.levels[int(feasible.argmax())]))
-                point = min(point, found or point)
+            least = self._least(point.peak)
+            if least < point.peak:
+                point = min(point, self.fastest(least) or point)
             if self.program.n_values <= MOST_SEARCHED:
                 point = self._smallest_searched(point)
             self._smallest = point
         return self._smallest
+
+    def _least(self, budget: int) -> int:
+        """Return the least number of bytes that schedules over cuts take, or else the budget."""
+        while True:
+            cuts = self._cuts_for(budget)
+            levels = cuts.levels[cuts.seconds < inf]
+            if not len(levels) or levels[0] >= budget:
+                return budget
+            budget = int(levels[0])
 
     def _smallest_searched(self, point: Point) -> Point:
         """Go below a point, if one can, to where a thousandth less of the plain peak is too few."""
@@ -156,17 +176,25 @@ class Planner:
             self._points[i] = self.at(i + 1) if point is None else point
         return self._points[i]
 
+    def others(self, i: int) -> list[Point]:
+        """List more schedules with the budget of one, some of which may be faster than that."""
+        budget = self._budgets()[i]
+        points = [self._improved(int(share * budget), budget) for share in SHARES]
+        return [point for point in points if point is not None]
+
     def _budgets(self) -> list[int]:
         if self._steps is None:
             least, most = self.smallest().peak, self.plain_peak
-            ratio = (max(least, 1) / max(most, 1)) ** (1 / MOST_POINTS)
-            steps = {max(round(most * ratio**i), least) for i in range(1, MOST_POINTS)}
+            n_steps = FINE * MOST_POINTS
+            ratio = (max(least, 1) / max(most, 1)) ** (1 / n_steps)
+            steps = {max(round(most * ratio**i), least) for i in range(1, n_steps)}
             self._steps = sorted(steps | {least, most}, reverse=True)
         return self._steps
 
     def curve(self) -> list[Point]:
         """List schedules from the fastest to the smallest, each smaller than those before it."""
-        points = sorted(map(self.at, range(self.n_points)), key=lambda each: each[1::-1])
+        places = {*range(0, self.n_points, FINE), self.n_points - 1}
+        points = sorted(map(self.at, places), key=lambda each: each[1::-1])
         curve: list[Point] = []
         for point in points:
             if not curve or point.peak < curve[-1].peak:

@@ -12,7 +12,7 @@ from cytape.errors import MemoryBudgetError
 from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.model import GradientModel
 from cytape.graph.checkpoint.pictures import timeline
-from cytape.graph.checkpoint.planner import Planner, Point
+from cytape.graph.checkpoint.planner import FINE, Planner, Point
 from cytape.graph.checkpoint.schedules import Schedule, live_bytes, plain
 from cytape.graph.differentiation.graph_gradients import as_list, flat, graph_of
 from cytape.graph.model.operation import Operation
@@ -266,7 +266,10 @@ def _fastest_within(planning: Planning, budget: int) -> Plan:
     first = _first(planner, lambda point: model.peak_bytes(point.schedule) <= budget)
     if first == 0:
         return planning.following(planner.at(0).schedule)
-    points = planner.curve() if first == planner.n_points else [planner.at(first)]
+    # Most are not the best there are: one made with a smaller budget may be faster.
+    points = planner.curve() if first == planner.n_points else [
+        *map(planner.at, range(first, min(first + FINE, planner.n_points))),
+        *planner.others(first)]
     plans = [*(planning.following(point.schedule) for point in points), *planning.simple]
     smallest = min(plan.peak_bytes for plan in plans)
     if smallest > budget:

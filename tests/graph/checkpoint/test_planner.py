@@ -80,6 +80,29 @@ def test_the_smallest_is_the_smallest():
     assert planner.fastest(2000).seconds == 10 + 8 + 6 + 4 + 2  # from the first one, in pairs
 
 
+def test_small_budgets_tell_small_values_from_none():
+    """Layers of a small value that is read on, and of a large one that only its own step reads."""
+    n, small, large = 30, 3001, 36007
+    sizes, inputs = [], []
+    for i in range(n):
+        before = (2 * i - 1,) if i else ()
+        sizes += [large, small]
+        inputs += [before, (*before, 2 * i)]
+    reads = [(2 * i, *inputs[2 * i]) for i in reversed(range(n))]
+    planner = Planner(Program(sizes, [1.0] * len(sizes), inputs, reads))
+    point = planner.fastest(int(1.25 * n * small) + 2 * large)
+    assert point.seconds <= n - 1  # the large ones again, once, and no small one
+
+
+def test_others_keep_to_the_budget_too():
+    rng = random.Random(5)
+    planner = Planner(graph(rng, 40))
+    for i in range(1, planner.n_points - 1):
+        budget = planner._budgets()[i]
+        assert all(point.peak <= budget for point in planner.others(i))
+    assert any(planner.others(i) for i in range(1, planner.n_points - 1))
+
+
 def test_what_is_kept_alone():
     planner = Planner(tanhs(9))
     schedule = planner.keeping({2, 5})

@@ -146,6 +146,17 @@ def test_the_peak_never_rises_as_the_budget_falls():
     assert peaks == sorted(peaks, reverse=True) and peaks[-1] < peaks[0]
 
 
+def test_a_budget_is_made_use_of():
+    y, ws, _ = mlp(40, width=24, batch=160)
+    plain = checkpoint.plan(y, ws, memory_budget=1.0)
+    seconds = []
+    for budget in (0.9, 0.8, 0.7, 0.6, 0.5, 0.4):
+        plan = checkpoint.plan(y, ws, memory_budget=budget)
+        assert (budget - 0.05) * plain.plain_peak_bytes <= plan.peak_bytes
+        seconds.append(plan.seconds)
+    assert seconds == sorted(seconds)
+
+
 def test_a_budget_that_cannot_be_met_says_what_can():
     y, ws = network(10)
     with pytest.raises(MemoryBudgetError, match="the smallest takes") as caught:
@@ -365,8 +376,8 @@ def test_a_plan_never_takes_more_than_the_plain_gradient(make):
 def test_gradients_take_a_budget():
     loss, weights, _ = mlp(24, batch=400)
     plain = cytape.gradients(loss, weights)
-    found = cytape.gradients(loss, weights, checkpoints="auto", memory_budget=0.6)
     (wanted, *_), traces = traces_of_runs(loss.graph, plain)
+    found = cytape.gradients(loss, weights, checkpoints="auto", memory_budget=0.6)
     results, less = traces_of_runs(loss.graph, found)
     assert all(same(result, wanted) for result in results)
     most = max(trace.peak_bytes for trace in traces)
