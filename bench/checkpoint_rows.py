@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import cytape
+from bench.peak_memory import CLEAR, peak_of_graph_gradient
 from bench.report import Row
 from bench.timing import Effort, Program, best_seconds
 from cytape.graph.run.trace_events import RunTrace
@@ -59,11 +60,17 @@ def attention_network(depth, length=768, width=128):
         return np.sum(h * h), weights
 
 
-def runs_of(loss, weights, checkpoints, n_runs=3):
-    """Return what runs of the gradient took: the first makes a plan, the second a better one."""
+def gradients_of(loss, weights, checkpoints):
+    """Return a session, and the gradients that it can run."""
     with loss.graph.as_default():
         gradients = cytape.gradients(loss, weights, checkpoints=checkpoints)
-    session, traces = cytape.Session(loss.graph), []
+    return cytape.Session(loss.graph), gradients
+
+
+def runs_of(loss, weights, checkpoints, n_runs=3):
+    """Return what runs of the gradient took: the first makes a plan, the second a better one."""
+    session, gradients = gradients_of(loss, weights, checkpoints)
+    traces = []
     for _ in range(n_runs):
         traces.append(RunTrace())
         session.run(gradients, options=traces[-1])
@@ -74,6 +81,12 @@ def activation_bytes(loss, weights, checkpoints):
     """Return the peak memory of a gradient, without the weights."""
     of_weights = sum(weight.spec.nbytes for weight in weights)
     return max(trace.peak_bytes for trace in runs_of(loss, weights, checkpoints)) - of_weights
+
+
+def pages_of_activations(network, depth, checkpoints):
+    """Return by how much a process grows at its peak, without the weights' gradients."""
+    grown, _ = peak_of_graph_gradient(network.__name__, checkpoints, depth)
+    return grown - sum(weight.spec.nbytes for weight in network(depth)[1])
 
 
 def slope(depths, sizes):
@@ -92,6 +105,13 @@ def checkpoint_rows(smoke):
                 f'{name}, checkpoints="{checkpoints}": grows as depth to the power of',
                 slope(depths, sizes), "", at_most=None if smoke else 0.55,
                 details=dict(zip(map(str, depths), map(int, sizes), strict=True)))
+            if CLEAR.exists():
+                sizes = [pages_of_activations(network, depth, checkpoints) for depth in depths]
+                yield Row(
+                    f"peak memory of activations, {depths[0]} to {depths[-1]} layers",
+                    f'{name}, checkpoints="{checkpoints}", by pages of a process: grows as',
+                    slope(depths, sizes), "", at_most=None if smoke else 0.55,
+                    details=dict(zip(map(str, depths), sizes, strict=True)))
         yield row_of_agreement(name, network(8 if smoke else 64))
         yield row_of_planning(name, network(8 if smoke else 256), 1 if smoke else 3)
     effort = Effort(1 if smoke else 5, 0.0 if smoke else 0.5)
@@ -122,9 +142,7 @@ def seconds_of(loss, weights, ways, effort):
     """Return the times of gradients, by their checkpoints."""
     programs = []
     for checkpoints in ways:
-        with loss.graph.as_default():
-            gradients = cytape.gradients(loss, weights, checkpoints=checkpoints)
-        session = cytape.Session(loss.graph)
+        session, gradients = gradients_of(loss, weights, checkpoints)
         session.run(gradients), session.run(gradients)  # the second run makes the fast plan
         programs.append(Program(lambda _, g=gradients, s=session: s.run(g)))
     return best_seconds(programs, effort)
