@@ -20,10 +20,14 @@ X = np.random.RandomState(1).standard_normal((160, WIDTH))
 BUDGETS = [1.0, 0.9, 0.8, 0.7, 0.6, 0.55, 0.5, 0.45, 0.42, 0.41]
 
 
-def network(x):
-    h = x
-    for _ in range(N_LAYERS):
+def layers(h, n):
+    for _ in range(n):
         h = cnp.tanh(h @ W)
+    return h
+
+
+def network(x):
+    h = layers(x, N_LAYERS)
     return cnp.sum(h * h)
 
 
@@ -94,6 +98,47 @@ def test_in_graphs_and_traces_calls_keep_the_same(around):
         _, traces = traces_of_runs(graph, found, {x: X})
         peaks.append(max(trace.peak_bytes for trace in traces))
     assert peaks[1] <= 0.5 * peaks[0]
+
+
+def in_parts(wrap, n_parts=6):
+    part = wrap(lambda h: layers(h, N_LAYERS // n_parts))
+
+    def whole(x):
+        h = x
+        for _ in range(n_parts):
+            h = part(h)
+        return cnp.sum(h * h)
+
+    return whole
+
+
+def nested(f):
+    inner = cytape.function(f)
+    return cytape.function(lambda h: inner(h))
+
+
+@pytest.mark.parametrize("wrap", [cytape.function, nested])
+@pytest.mark.parametrize("budget", [None, 0.6])
+def test_it_goes_into_functions_that_are_called(wrap, budget):
+    options = {"checkpoints": "auto", "memory_budget": budget}
+    flat, f = cytape.function(network, **options), cytape.function(in_parts(wrap), **options)
+    assert all(np.array_equal(a, b) for a, b in zip(gradient(f), gradient(flat), strict=True))
+    assert measured(f) == measured(flat)
+    assert [value[:3] for value in cytape.saved_values(f, X)] == [
+        value[:3] for value in cytape.saved_values(flat, X)]
+
+
+@pytest.mark.parametrize("own", ["auto", "memory"])
+def test_functions_inside_with_checkpoints_of_their_own_stay_calls(own):
+    """Each sums up its gradients of W before they meet, with checkpoints around it or without."""
+    def inner(f):
+        return cytape.function(f, checkpoints=own)
+
+    without, f = (cytape.function(in_parts(inner), checkpoints=around) for around in (None, "auto"))
+    found = gradient(f)
+    assert all(np.array_equal(a, b) for a, b in zip(found, gradient(without), strict=True))
+    np.testing.assert_allclose(found[1], gradient(network)[1], rtol=1e-9)
+    assert cytape.saved_values(f, X).nbytes < cytape.saved_values(without, X).nbytes
 
 
 def test_too_little_in_a_graph_is_an_error_for_who_asks_for_a_derivative():

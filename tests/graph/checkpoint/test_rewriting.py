@@ -345,20 +345,29 @@ def test_long_bridges_take_no_more_memory_than_short_ones():
     assert count(traces[0], "Tanh") <= 3 * 2 * n
 
 
-def test_blocks_that_share_weights_take_no_more_memory_than_others():
-    peaks = []
+@pytest.mark.parametrize("checkpoints", ["memory", "auto"])
+@pytest.mark.parametrize("n_rows", [40, 5])
+def test_blocks_that_share_weights_take_no_more_memory_than_others(checkpoints, n_rows):
+    """Also where weights, and so the gradients that wait to be summed, are the largest."""
+    peaks = {}
     for shared in (True, False):
         with cytape.Graph().as_default() as graph:
-            h = cytape.constant(np.linspace(-1, 1, 1600).reshape(40, 40))
+            h = cytape.constant(np.linspace(-1, 1, 40 * n_rows).reshape(n_rows, 40))
             weights = [cytape.Variable(np.eye(40)) for _ in range(1 if shared else 36)]
             for i in range(36):
                 h = np.tanh(h @ weights[i % len(weights)])
-            found = cytape.gradients(h, weights, checkpoints="memory")
             plain = cytape.gradients(h, weights)
-        [one, *_], traces = traces_of_runs(graph, found)
-        assert same(one, cytape.Session(graph).run(plain))
-        peaks.append(traces[0].peak_bytes)
-    assert peaks[0] <= peaks[1]
+            least = cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE
+            cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE = 100
+            try:
+                found = cytape.gradients(h, weights, checkpoints=checkpoints)
+            finally:
+                cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE = least
+        results, traces = traces_of_runs(graph, found)
+        wanted = cytape.Session(graph).run(plain)
+        assert all(same(result, wanted) for result in results)
+        peaks[shared] = [trace.peak_bytes for trace in traces]
+    assert all(one <= other for one, other in zip(peaks[True], peaks[False], strict=True))
 
 
 def test_random_and_stateful_ops_run_once():
