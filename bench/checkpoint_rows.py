@@ -84,9 +84,13 @@ def activation_bytes(loss, weights, checkpoints):
 
 
 def pages_of_activations(network, depth, checkpoints):
-    """Return by how much a process grows at its peak, without the weights' gradients."""
-    grown, _ = peak_of_graph_gradient(network.__name__, checkpoints, depth)
-    return grown - sum(weight.spec.nbytes for weight in network(depth)[1])
+    """Return by how much a process grows at its peak, without the weights' gradients.
+
+    With more in a batch than where bytes are counted: plans, and the graph, are part of it.
+    """
+    sizes = {mlp: (16, 8192), residual_network: (16, 4, 32)}[network]
+    grown, _ = peak_of_graph_gradient(network.__name__, checkpoints, depth, *sizes)
+    return grown - sum(weight.spec.nbytes for weight in network(depth, *sizes)[1])
 
 
 def slope(depths, sizes):
