@@ -88,7 +88,7 @@ def pages_of_activations(network, depth, checkpoints):
 
     With more in a batch than where bytes are counted: plans, and the graph, are part of it.
     """
-    sizes = {mlp: (16, 8192), residual_network: (16, 4, 32)}[network]
+    sizes = {mlp: (16, 16384), residual_network: (16, 4, 32)}[network]
     grown, _ = peak_of_graph_gradient(network.__name__, checkpoints, depth, *sizes)
     return grown - sum(weight.spec.nbytes for weight in network(depth, *sizes)[1])
 
