@@ -1,4 +1,5 @@
 from cpython.exc cimport PyErr_CheckSignals
+from cytape.graph.passes.folding cimport RUNS_FUNCTIONS
 from cytape.graph.run.code cimport Code
 from cytape.graph.run.executable cimport Executable
 from cytape.graph.run.plan cimport Plan
@@ -29,6 +30,7 @@ cdef class CondOp(ValueOp):
 
     def __cinit__(self, *_, **__):
         self.emitter = <void*>emit_branch
+        self.folding = RUNS_FUNCTIONS
 
     cpdef list run_values(self, list values, dict attrs):
         cdef int which = 0 if is_true(values[0]) else 1
@@ -55,6 +57,7 @@ cdef class LoopOp(ValueOp):
 
     def __cinit__(self, *_, **__):
         self.emitter = <void*>emit_loop
+        self.folding = RUNS_FUNCTIONS
 
     cdef list run_node(self, Code code, int32_t node, list values):
         """Run a plan of the call alone, now that shapes are known, if that calls no Python."""

@@ -7,6 +7,19 @@ from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting
 
+cdef enum Rule:
+    NO_RULE
+    KEEPS_ELEMENTS   # identical to its first input if that has its spec
+    BROADCAST        # the same; and the result is as uniform as the input
+    ADD
+    SUBTRACT
+    MULTIPLY
+    DIVIDE
+    NEGATIVE
+    CONSTANT
+    VIEW             # costs nothing, and may be part of what is done with it
+    RUNS_FUNCTIONS   # those in its attributes: a branch, or a loop
+
 # The symbol of the target that stands for what a node of the source computes, ABSENT if none does.
 cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2  # spec: the output's

@@ -26,18 +26,6 @@ from cytape.ops.shared.conform import (
 
 cnp.import_array()
 
-cdef enum Rule:
-    NO_RULE
-    KEEPS_ELEMENTS   # identical to its first input if that has its spec
-    BROADCAST        # the same; and the result is as uniform as the input
-    ADD
-    SUBTRACT
-    MULTIPLY
-    DIVIDE
-    NEGATIVE
-    CONSTANT
-    VIEW             # costs nothing, and may be part of what is done with it
-
 cdef enum:
     FOLDED_BYTES = 1 << 20  # a folded result may be so large, or as large as what it is made of
     SHARED_BYTES = 64       # folded results up to this size are made one where they are equal
@@ -145,7 +133,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
     cdef int32_t i, symbol
     cdef int rule
     cdef bint everywhere = False
-    cdef list values = []
+    cdef list values
     for i in range(found.n_inputs):  # most nodes are done with after the first
         symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
         rule = (<Op>target.ops[target.symbols[symbol].node]).folding
@@ -156,6 +144,7 @@ cdef int32_t folded(Rewriting rewriting, int32_t node) except -2:
     spec = spec_at(rewriting.source, found.first_output)
     if op.stateful or rewriting.pinned[node] or not spec.known or op.folding == VIEW:
         return ABSENT
+    values = []
     for i in range(found.n_inputs):
         symbol = rewriting.mapping[rewriting.source.args[found.inputs + i]]
         value = uniform(target, symbol) if everywhere else constant_at(target, symbol)

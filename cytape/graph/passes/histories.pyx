@@ -2,6 +2,7 @@ from cytape.core.memory cimport release, resize
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.node_store cimport Node
 
+from .folding cimport RUNS_FUNCTIONS
 from .rewriting cimport Rewriting, located_as, spec_at
 
 
@@ -23,7 +24,7 @@ def with_histories_merged(subgraph):
     cdef dict branches = {}    # what is called, with what -> the first node that does
     cdef dict first_of = {}
     for node in range(source.n_nodes):
-        if not source.attrs[node]:
+        if (<Op>source.ops[node]).folding != RUNS_FUNCTIONS:
             continue
         if is_history(source, node):
             loops[node] = source.symbols[source.args[source.nodes[node].inputs]].node
@@ -78,7 +79,7 @@ cdef bint is_history(SymbolicGraph graph, int32_t node) except -1:
     cdef Node* row = &graph.nodes[node]
     cdef Node* other
     cdef int32_t i, n_same, loop
-    body = attrs.get("body") if attrs else None
+    body = attrs.get("body")
     if body is None or (<Op>graph.ops[node]).stateful:
         return False
     stores = attrs.get("snapshots") is not None

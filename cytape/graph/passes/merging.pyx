@@ -18,8 +18,6 @@ from cytape.ops.creation import constant_op
 cdef enum:
     COMPARED_BYTES = 4096   # constants and arrays up to this size are equal by value
 
-cdef object PLAIN_TYPES = frozenset([int, bool, str, bytes, type, type(None)])
-
 
 cdef bint may_merge(Rewriting rewriting, int32_t node) except -1:
     """Whether another node that does the same may take a node's place."""
@@ -33,6 +31,12 @@ cdef bint may_merge(Rewriting rewriting, int32_t node) except -1:
 
 # ---- attributes
 
+cdef bint is_atom(x) noexcept:
+    cdef object kind = type(x)
+    return (x is None or kind is int or kind is str or kind is bool or kind is bytes
+            or kind is type)
+
+
 cdef uint64_t mixed(uint64_t hash, uint64_t more) noexcept:
     hash = (hash ^ more) * <uint64_t>0x9E3779B97F4A7C15
     return hash ^ (hash >> 29)
@@ -43,7 +47,7 @@ cdef uint64_t hash_of(x) except? 0:
     cdef object kind = type(x)
     cdef uint64_t hash = <uint64_t><PyObject*>kind
     cdef Value value
-    if type(x) in PLAIN_TYPES:
+    if is_atom(x):
         return mixed(hash, <uint64_t><Py_ssize_t>hash_python(x))
     if type(x) is tuple:
         for part in x:
@@ -91,7 +95,7 @@ cdef bint same(x, y) except -1:
         return True
     if type(x) is not type(y):
         return False
-    if type(x) in PLAIN_TYPES or isinstance(x, np.dtype):
+    if is_atom(x) or isinstance(x, np.dtype):
         return x == y
     if type(x) is tuple:
         if len(x) != len(y):
@@ -156,7 +160,7 @@ cdef class NodeTable:
         cdef uint64_t total = mixed(<uint64_t><PyObject*>op, sought.n_inputs)
         for i in range(sought.n_inputs):
             total = mixed(total, rewriting.mapping[inputs[i]])
-        for x in attrs.values() if len(attrs) else ():
+        for x in attrs.values():
             total ^= hash_of(x)
         hash[0] = total
         place = total & (self.capacity - 1)

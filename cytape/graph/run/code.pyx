@@ -199,6 +199,8 @@ cdef class Code:
 
     cdef int release_temporaries(self) except -1:
         cdef Py_ssize_t i
+        if len(self.temporary_specs) == 0:
+            return 0
         for i in range(len(self.temporary_specs)):
             self.release_claim(self.n_symbols + <int32_t>i)
         self.temporary_specs.clear()

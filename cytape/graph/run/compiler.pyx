@@ -52,8 +52,6 @@ cdef int compile(Code code, tuple keep) except -1:
         free(needed)
     fetch(code)
     divide_into_spans(code)
-    for i in range(code.n_code):
-        code.effort += effort_of(code, &code.code[i]) + INSTRUCTION_EFFORT
     code.peak_bytes = code.layout.peak
     return 0
 
@@ -221,13 +219,14 @@ cdef int divide_into_spans(Code code) except -1:
             start, work, release = i, 0, False
         if i == code.n_code:
             break
+        more = effort_of(code, &code.code[i])
+        code.effort += more + INSTRUCTION_EFFORT
         if code.code[i].kind == CALL:
             code.spans = with_one_more(code.spans, &code.n_spans, &code.spans_capacity)
             span = &code.spans[code.n_spans - 1]
             span.start, span.end, span.is_call, span.release = i, i + 1, True, False
             start = i + 1
             continue
-        more = effort_of(code, &code.code[i])
         work += more
         release |= more >= WORTH_THE_GIL
     return 0

@@ -149,34 +149,36 @@ cdef bint known_results(Code code, int32_t node, Op op) except -1:
 cdef bint moved(Code code, int32_t node, Op op) except -1:
     """Views of operands, or copies of their regions into the outputs."""
     cdef Node* row = &code.graph.nodes[node]
-    cdef list operands = [code.graph.args[row.inputs + i] for i in range(row.n_inputs)]
-    cdef list strided = [x for x in operands if code.layout.places[<int32_t>x].strides >= 0]
+    cdef const int32_t* inputs = code.graph.args + row.inputs
+    cdef list operands = None
     cdef dict attrs = code.graph.attrs[node]
     cdef PyObject* specs[FEW]
     cdef Spec spec
     cdef StructuralOp moving = op
     cdef Moves moves
-    cdef int32_t symbol, i
-    for symbol in operands:
-        if code.layout.places[symbol].kind != PLACED or not code.spec(symbol).known:
+    cdef int32_t symbol, i, n_strided = 0
+    for i in range(row.n_inputs):
+        if code.layout.places[inputs[i]].kind != PLACED or not code.spec(inputs[i]).known:
             return False
+        n_strided += code.layout.places[inputs[i]].strides >= 0
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
-    if strided or not 0 < row.n_inputs <= FEW:
-        moves = moving.moves_of(layout_of_places(code, operands, len(strided) > 0), attrs)
+    if n_strided or not 0 < row.n_inputs <= FEW:
+        operands = [inputs[i] for i in range(row.n_inputs)]
+        moves = moving.moves_of(layout_of_places(code, operands, n_strided > 0), attrs)
     else:
-        for i, symbol in enumerate(operands):
-            spec = code.spec(symbol)  # which the graph keeps
+        for i in range(row.n_inputs):
+            spec = code.spec(inputs[i])  # which the graph keeps
             specs[i] = <PyObject*>spec
         moves = moving.moves_in_order(specs, row.n_inputs, attrs)
-    if moves is None and strided and len(strided) <= N_TEMPORARIES:
+    if moves is None and 0 < n_strided <= N_TEMPORARIES:
         moves = moving.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
         if moves is not None:
             operands = [code.contiguous(node, symbol) for symbol in operands]
     elif moves is not None and moves.are_views:
         for i in range(moves.n_moves):
-            code.view(row.first_output + i, operands[moves.moves[i].source],
+            code.view(row.first_output + i, inputs[moves.moves[i].source],
                       moves.moves[i].read_offset, moves.moves[i].read_strides)
         return True
     if moves is None or moves.sums and not can_sum(moves.targets[0]):
@@ -188,7 +190,8 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
             code.emit_zero(node, code.layout.places[row.first_output + i].address,
                            code.spec(row.first_output + i).nbytes)
     for i in range(moves.n_moves):
-        emit_move(code, node, moves, i, operands[moves.moves[i].source])
+        symbol = moves.moves[i].source
+        emit_move(code, node, moves, i, inputs[symbol] if operands is None else operands[symbol])
     code.release_temporaries()
     return True
 
