@@ -35,6 +35,9 @@ def function_rows(smoke):
         yield row_of_replay(workload, effort)
     for workload in chosen:
         yield row_of_first_call(workload, effort)
+    for workload in chosen:
+        if workload.second_call_at_most is not None:
+            yield row_of_second_call(workload, effort)
     yield row_of_large_graph(1_000 if smoke else 100_000)
 
 
@@ -56,6 +59,22 @@ def row_of_first_call(workload, effort):
     return multiple(
         "first call (trace, gradient, plan, run), as a multiple of one eager gradient",
         workload.name, eager, seconds, at_most=3.0)
+
+
+def row_of_second_call(workload, effort):
+    inputs = tensors(workload)
+
+    def called_once():
+        function = traced(workload)
+        function(*inputs)
+        return function
+
+    first, second = best_seconds(
+        [Program(lambda function: function(*inputs), setup=setup)
+         for setup in (lambda: traced(workload), called_once)], effort)
+    return multiple(
+        "second call (passes, plan, run), as a multiple of the first", workload.name, first, second,
+        at_most=workload.second_call_at_most)
 
 
 def build_with_gradients(n_ops):

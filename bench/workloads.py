@@ -21,6 +21,7 @@ class Workload:
     hvp_at_most: float | None = None  # the same for a Hessian-vector product
     batch_at_most: float | None = None  # target: the JVP of many tangents as a multiple of one
     function_at_most: float | None = None  # target: the gradient by a traced function
+    second_call_at_most: float | None = None  # target: its second call as a multiple of the first
 
     def constants(self, constant):
         """Return the data with its arrays made constants of a library; a sequence as a list."""
@@ -237,7 +238,7 @@ def workloads(small=False):
                         at_most=3.0, jvp_at_most=2.5, hvp_at_most=8.0, function_at_most=2.0)
 
     of_small_mlp = {"at_most": 3.5, "jvp_at_most": 3.5, "hvp_at_most": 10.0, "batch_at_most": 12.0,
-                    "function_at_most": 2.5}
+                    "function_at_most": 2.5, "second_call_at_most": 0.5}
     return small_array_workloads(small) + (
         [mlp_workload(rng, 3, 4, 2, **of_small_mlp), lstm_workload(3, 4, 2), fan_in_workload(5, 10),
          elementwise_workload(100), logistic_workload(20, 3), rosenbrock_workload(10),

@@ -160,8 +160,9 @@ cdef class NodeTable:
         cdef uint64_t total = mixed(<uint64_t><PyObject*>op, sought.n_inputs)
         for i in range(sought.n_inputs):
             total = mixed(total, rewriting.mapping[inputs[i]])
-        for x in attrs.values():
-            total ^= hash_of(x)
+        if len(attrs):
+            for x in attrs.values():
+                total ^= hash_of(x)
         hash[0] = total
         place = total & (self.capacity - 1)
         while self.places[place] != ABSENT:

@@ -7,6 +7,7 @@
 # Externals (memory that is not the code's own) have numbers: first those of what is fed, then of
 # what is fetched, then of what Python computes on the way.
 
+cimport cython
 from cytape.core.typedefs cimport index_t
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
@@ -27,10 +28,11 @@ cdef struct Span:
     bint is_call
     bint release         # the GIL, for others meanwhile
 
+@cython.final
 cdef class Code:
     cdef readonly SymbolicGraph graph
     cdef readonly tuple feeds, fetches
-    cdef frozenset fed           # the feeds
+    cdef frozenset fed           # the feeds, where Python is called
     cdef Layout layout
     cdef Instruction* code
     cdef npy_intp* lives         # per instruction: bytes of values that are alive while it runs
@@ -71,7 +73,11 @@ cdef class Code:
     cdef int settle_both(self, int32_t x, int32_t y) except -1
 
     cdef int add_element(self, int32_t node, int32_t deferred, int32_t out) except -1
-    cdef Spec spec(self, int32_t symbol)
+    cdef inline Spec spec(self, int32_t symbol):
+        if symbol >= self.n_symbols:
+            return self.temporary_specs[symbol - self.n_symbols]
+        return <Spec>self.graph.symbols[symbol].spec
+
     cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1
     cdef int reserve(self, int32_t n) except -1
     cdef int place_output(self, int32_t symbol) except -1

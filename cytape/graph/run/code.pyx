@@ -2,7 +2,6 @@
 # piece of memory how many symbols lie in it. What has no more uses is free for what comes next; an
 # elementwise op may write over an operand that it is the last to read.
 
-cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
@@ -27,10 +26,9 @@ cdef enum:
 cdef Kernel add_kernel = kernel_of(np.add)
 
 
-@cython.final
 cdef class Code:
     def __cinit__(self, subgraph, bint nested=False, owned=(), int n_fresh=0, int n_movable=0):
-        self.graph, self.fed = subgraph.graph, frozenset(subgraph.feeds)
+        self.graph = subgraph.graph
         self.feeds, self.fetches = tuple(subgraph.feeds), tuple(subgraph.fetches)
         self.constants, self.unneeded, self.temporary_specs = [], [], []
         self.direct, self.releases, self.elements, self.alone = {}, {}, {}, {}
@@ -262,11 +260,6 @@ cdef class Code:
         for symbol in operands[1:]:
             self.release_claim(self.layout.places[symbol].root)
         return 0
-
-    cdef Spec spec(self, int32_t symbol):
-        if symbol >= self.n_symbols:
-            return self.temporary_specs[symbol - self.n_symbols]
-        return <Spec>self.graph.symbols[symbol].spec
 
     cdef int place_output(self, int32_t symbol) except -1:
         cdef npy_intp nbytes = self.spec(symbol).nbytes

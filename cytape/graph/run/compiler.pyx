@@ -154,6 +154,8 @@ cdef int call(Code code, int32_t node) except -1:
             code.settle(code.graph.args[i])
     if not is_read(<Op>PyList_GET_ITEM(code.graph.ops, node)):
         code.repeatable = False
+    if code.fed is None:
+        code.fed = frozenset(code.feeds)
     if code.unneeded:
         code.releases[code.n_code] = tuple(code.unneeded)
         code.unneeded.clear()
