@@ -28,6 +28,7 @@ cdef struct Span:
     bint is_call
     bint release         # the GIL, for others meanwhile
 
+
 @cython.final
 cdef class Code:
     cdef readonly SymbolicGraph graph

@@ -8,6 +8,9 @@ from cytape.graph.control.conditional import call_branch
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes.histories import with_histories_merged
 from cytape.graph.run.plan import Plan
+from cytape.ops.engine.declare import nondifferentiable
+
+bent = nondifferentiable("DeclaredBent", lambda x, body, branches: x * body + branches)
 
 
 def loops(graph):
@@ -118,3 +121,13 @@ def test_a_branch_that_is_called_with_something_else_is_not_its_history():
         tuple(map(graph.symbol_of, [y, *other])))
     assert gradients
     assert with_histories_merged(subgraph).graph.ops.count(graph.ops[node]) == 2
+
+
+def test_attributes_of_other_ops_may_have_the_names_of_those_of_loops():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", ())
+        y = bent(x, body=2, branches=1)
+    before = Subgraph(graph, (graph.symbol_of(x),), (graph.symbol_of(y),))
+    assert with_histories_merged(before) is before
+    assert float(Plan(before).run([np.array(3.0)])[0]) == 7.0
