@@ -24,6 +24,7 @@ import numpy as np
 from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
+from cytape.ops.kernels import extrema
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
 from cytape.ops.shared.conform import as_operands, broadcast_batch_to, broadcast_to, sum_to
@@ -246,38 +247,56 @@ def where(condition, /, *x_and_y):
     return np.nonzero(condition.numpy() if known else condition)
 
 
-def _extremum(name, ufunc, is_first):
-    """Declare a ufunc that chooses one of two operands; `is_first` says where it is the first.
+def _part_of_gradient(name, ufunc):
+    """Declare a ufunc that gives a part of its first operand, a gradient.
 
-    Where they tie that is not asked. The partials are functions of the gradient, see `elementwise`:
-    multiplied by 0, the infinite one that sqrt(maximum(x, 0)) gets would be NaN.
+    Partials multiply by 1 or 0 with it: 0 times the infinite gradient that sqrt(maximum(x, 0)) gets
+    would be NaN.
     """
+    part = elementwise(name, ufunc, lambda z, g, x, y: lambda t: part(t, x, y), None, None)
+    return part
 
-    def first(z, x, y):
-        chosen, tied = is_first(x, y), x == y
-        return lambda g: where(tied, 0.5 * g, where(chosen, g, 0))
 
-    def second(z, x, y):
-        chosen, tied = is_first(x, y), x == y
-        return lambda g: where(tied, 0.5 * g, where(chosen, 0, g))
-
-    return elementwise(name, ufunc, first, second)
+def _extremum(name, ufunc):
+    """Declare a ufunc that chooses one of two operands; where they tie each has half."""
+    first = _part_of_gradient(f"FirstOf{name}", getattr(extrema, f"first_of_{ufunc.__name__}"))
+    second = _part_of_gradient(f"SecondOf{name}", getattr(extrema, f"second_of_{ufunc.__name__}"))
+    return elementwise(
+        name, ufunc,
+        lambda z, x, y: lambda g: first(g, x, y), lambda z, x, y: lambda g: second(g, x, y),
+    )  # fmt: skip
 
 
 # Where one operand is NaN, it is the result of the first two, and the other one of the last two.
-maximum = _extremum("Maximum", np.maximum, lambda x, y: (x > y) | (x != x))
-minimum = _extremum("Minimum", np.minimum, lambda x, y: (x < y) | (x != x))
-fmax = _extremum("Fmax", np.fmax, lambda x, y: (x > y) | (y != y))
-fmin = _extremum("Fmin", np.fmin, lambda x, y: (x < y) | (y != y))
+maximum = _extremum("Maximum", np.maximum)
+minimum = _extremum("Minimum", np.minimum)
+fmax = _extremum("Fmax", np.fmax)
+fmin = _extremum("Fmin", np.fmin)
 
-# The same, but for ties, where the array gets the whole gradient.
+# Where operands of these tie, the array gets the whole gradient.
+_where_unchanged = _part_of_gradient("WhereUnchanged", extrema.where_unchanged)
 _clip_below = elementwise(
     "ClipBelow", np.maximum,
-    lambda z, x, low: (x >= low) | (x != x), lambda z, x, low: ~((x >= low) | (x != x)),
+    lambda z, x, low: lambda g: _where_unchanged(g, x, z),
+    lambda z, x, low: ~((x >= low) | (x != x)),
 )  # fmt: skip
 _clip_above = elementwise(
     "ClipAbove", np.minimum,
-    lambda z, x, high: (x <= high) | (x != x), lambda z, x, high: ~((x <= high) | (x != x)),
+    lambda z, x, high: lambda g: _where_unchanged(g, x, z),
+    lambda z, x, high: ~((x <= high) | (x != x)),
+)  # fmt: skip
+
+
+def _part_of_high(z, x, low, high):
+    raised = maximum(x, low)
+    return (z != x) & ~((raised <= high) | (raised != raised))
+
+
+_clip = elementwise(
+    "Clip", extrema.clip,
+    lambda z, x, low, high: lambda g: _where_unchanged(g, x, z),
+    lambda z, x, low, high: ~((x >= low) | (x != x)) & ((low <= high) | (low != low)),
+    _part_of_high,
 )  # fmt: skip
 
 
@@ -308,11 +327,12 @@ def clip(
     a, a_min, a_max = together(a, a_min, a_max)
     if not is_tensor(a):
         a = np.asarray(a)  # also a number, which is not weak here
-    if a_min is not None and a_min is not np._NoValue:
-        a = _clip_below(a, a_min)
-    if a_max is not None and a_max is not np._NoValue:
-        a = _clip_above(a, a_max)
-    return positive(a)
+    has_min, has_max = (bound is not None and bound is not np._NoValue for bound in (a_min, a_max))
+    if has_min and has_max:
+        return _clip(a, a_min, a_max)
+    if has_min:
+        return _clip_below(a, a_min)
+    return _clip_above(a, a_max) if has_max else positive(a)
 
 
 # Not a number, and the infinities, become constants.

@@ -4,6 +4,7 @@ import numpy as np
 
 import cytape
 import cytape.numpy as cnp
+from cytape.ops import OPS
 from tests.ops.op_specs import (
     FLOATS,
     FLOATS_AND_COMPLEX,
@@ -179,3 +180,22 @@ SPECS += [
 ]
 SPECS += [step("invert", UNARY, integers(0, 9))]
 SPECS += [OpSpec("StopGradient", cytape.stop_gradient, lambda x: x, UNARY, differentiable=False)]
+
+# What operands of extrema get of a gradient, the first operand here; they have no kinks in it.
+_TAKEN_FIRST = {
+    "Maximum": np.greater, "Minimum": np.less, "Fmax": np.greater, "Fmin": np.less,
+}  # fmt: skip
+_OF_THREE = [case((3, 4), (3, 4), (3, 4)), case((2, 3, 2), (3, 1), ()), case((), (), ()),
+             case((0, 3), (1, 3), (3,)), case((40, 50), (50,), (50,)), case((1,), (1500,), ())]
+_PART = {"dtypes": FLOATS_AND_COMPLEX, "differentiable": (True, False, False)}
+SPECS += [
+    OpSpec(f"{place}Of{name}", OPS[f"{place}Of{name}"],
+           lambda g, x, y, taken=taken, place=place: g * (taken(x, y) == (place == "First")),
+           _OF_THREE, (REAL, distinct(0.25, 0.05), distinct(0.25, 0.15)), **_PART)
+    for name, taken in _TAKEN_FIRST.items() for place in ("First", "Second")
+]  # fmt: skip
+SPECS += [
+    OpSpec("WhereUnchanged", OPS["WhereUnchanged"],
+           lambda g, x, y: g * (x == y), _OF_THREE,
+           (REAL, *[lambda rng, shape: rng.integers(0, 2, shape) * 1.0] * 2), **_PART),
+]  # fmt: skip

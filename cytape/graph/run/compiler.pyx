@@ -8,7 +8,7 @@ from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.ops.kernels.loops cimport WORTH_THE_GIL
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel
 from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
@@ -17,7 +17,7 @@ from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .layout cimport (
     DEFERRED, EXTERNAL, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address,
     external_number, memory_of)
-from .special_ops cimport emit_special, is_read
+from .special_ops cimport elementwise_of_three, emit_special, is_read
 
 from cytape.errors import GraphError
 
@@ -118,10 +118,12 @@ cdef int place_feeds(Code code) except -1:
 
 cdef int emit_node(Code code, int32_t node) except -1:
     cdef PyObject* op = PyList_GET_ITEM(code.graph.ops, node)
+    cdef Kernel kernel
     cdef bint done = False
     if type(<object>op) is ElementwiseOp:
-        done = (<ElementwiseOp>op).kernel is not None and code.elementwise(
-            node, (<ElementwiseOp>op).kernel)
+        kernel = (<ElementwiseOp>op).kernel
+        done = kernel is not None and (
+            code.elementwise(node, kernel) or elementwise_of_three(code, node, kernel))
     elif code.graph.nodes[node].n_outputs == 1 or type(<object>op) is FusedOp or (
             type(<object>op) is StructuralOp or (<Op>op).emitter != NULL):
         done = emit_special(code, node, <Op>op)

@@ -10,7 +10,7 @@ from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.updates.update_op cimport UpdateOp
-from cytape.ops.kernels.loops cimport copy_loop, kernel_of
+from cytape.ops.kernels.loops cimport Kernel, Loop, copy_loop, kernel_of
 from cytape.ops.kernels.moves cimport Moves, Region, can_sum
 from cytape.ops.kernels.products cimport product_loop
 from cytape.ops.kernels.selection cimport select_loop
@@ -24,7 +24,7 @@ from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
 from .instructions cimport (
-    ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop)
+    ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop, loop_of)
 from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
 from .elements cimport add_element, get_element
 from .part_ops cimport copy_region, is_updated, update_part
@@ -397,27 +397,53 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
 
 cdef bint select(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
-    cdef int32_t out = row.first_output, i
+    cdef Spec spec = code.spec(row.first_output)
+    if row.n_inputs != 3 or select_loop(spec.itemsize) == NULL or code.graph.attrs[node] or (
+            code.spec(code.graph.args[row.inputs]).type_num != cnp.NPY_BOOL):
+        return False
+    return apply_to_three(code, node, select_loop(spec.itemsize), 1)
+
+
+cdef bint elementwise_of_three(Code code, int32_t node, Kernel kernel) except -1:
+    """Write what a ufunc of three operands does; False if that is left to Python."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef Spec spec = code.spec(row.first_output)
+    cdef Loop* loop = loop_of(kernel, spec.type_num, spec)
+    cdef int32_t i
+    if row.n_inputs != 3 or not spec.trainable or loop == NULL:
+        return False
+    if code.layout.places[row.first_output].kind != NOWHERE:
+        return True  # it is fed
+    for i in range(row.inputs, row.inputs + 3):
+        if code.layout.places[code.graph.args[i]].kind == DEFERRED:
+            code.settle(code.graph.args[i])
+    return apply_to_three(code, node, loop, 0)
+
+
+cdef bint apply_to_three(Code code, int32_t node, const Loop* loop, int first) except -1:
+    """Write a loop over three operands, which from the first on have the result's dtype."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t out = row.first_output, x, i
     cdef Spec spec = code.spec(out)
     cdef uint64_t addresses[4]
     cdef Walk walk
-    if row.n_inputs != 3 or not spec.known or select_loop(spec.itemsize) == NULL or (
-            code.graph.attrs[node]):
+    if not spec.known:
         return False
     for i in range(3):
-        if code.layout.places[code.graph.args[row.inputs + i]].kind != PLACED or (
-                code.spec(code.graph.args[row.inputs + i]).dtype != spec.dtype if i else
-                code.spec(code.graph.args[row.inputs + i]).type_num != cnp.NPY_BOOL):
+        x = code.graph.args[row.inputs + i]
+        if code.layout.places[x].kind != PLACED or not code.spec(x).known or (
+                i >= first and code.spec(x).dtype != spec.dtype):
             return False
     code.place_output(out)
     if not plan(&walk, spec):
         return True
     for i in range(3):
-        code.join_place(&walk, code.graph.args[row.inputs + i])
-        addresses[i] = code.layout.places[code.graph.args[row.inputs + i]].address
+        x = code.graph.args[row.inputs + i]
+        code.join_place(&walk, x)
+        addresses[i] = code.layout.places[x].address
     code.join_place(&walk, out)
     addresses[3] = code.layout.places[out].address
-    return code.emit_walk(node, &walk, select_loop(spec.itemsize), addresses) == 0
+    return code.emit_walk(node, &walk, loop, addresses) == 0
 
 
 cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:

@@ -24,6 +24,7 @@ cdef class ElementwiseOp(PartialsOp):
     cdef object build_call(self, SymbolicGraph graph, x, y, int n)
     cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2
     cdef object call_any(self, tuple inputs, dict arguments)
+    cdef object call3(self, tuple operands)
     cdef Value plain_operand(self, x, Spec other, int position)
     cdef object by_walk(self, x, Value a, y, Value b)
     cdef object finish(self, Value out, Value a, Value b)

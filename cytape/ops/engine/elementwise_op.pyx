@@ -98,7 +98,8 @@ cdef class ElementwiseOp(PartialsOp):
             graph = graph_for(inputs)
             if graph is not None:
                 return build(graph, self, inputs, {})
-        return self.by_numpy(*inputs)
+        tensor = self.call3(inputs) if self.n_inputs == 3 and self.kernel is not None else None
+        return self.by_numpy(*inputs) if tensor is None else tensor
 
     cdef object call1(self, x):
         cdef Value a, out
@@ -164,6 +165,52 @@ cdef class ElementwiseOp(PartialsOp):
                     warn(self.forward, (ndarray_of(x), ndarray_of(y)))
                 return self.finish(out, a, b)
         return self.by_walk(x, a, y, b)
+
+    cdef object call3(self, tuple operands):
+        """Three tensors of one dtype, or numbers beside them; None if NumPy must decide."""
+        cdef PyObject* inputs[MAX_INPUTS]
+        cdef list values = []
+        cdef Value value, out
+        cdef Spec spec = None
+        cdef Loop* loop
+        cdef Walk walk
+        cdef int i
+        for x in operands:
+            value = tensor_value(x)
+            if value is not None:
+                spec = value.spec
+        for i, x in enumerate(operands):
+            value = tensor_value(x)
+            if value is None:
+                value = weak_scalar(x, spec)
+            if value is None or value.spec.type_num != spec.type_num:
+                return None
+            spec = broadcast_spec(spec, value.spec)
+            if spec is None:
+                return None
+            values.append(value)
+            inputs[i] = <PyObject*>value
+        loop = loop_of(self.kernel, spec)
+        if loop == NULL or not plan(&walk, spec):
+            return None
+        for value in values:
+            if not join(&walk, value):
+                return None
+        out = new_value(result_spec(spec, loop))
+        join(&walk, out)
+        begin(&walk)
+        for i in range(3):
+            if not suits_loops(walk.steps[i], spec):
+                return None
+        run(loop, &walk, spec.nbytes)
+        if trouble():
+            warn(self.forward, tuple([ndarray_of(x) for x in operands]))
+        tensor = new_tensor(out)
+        if recorders.entered and out.spec.trainable:
+            self.record(out, inputs, 3)
+            if recorders.accumulators.count:
+                self.follow(out, inputs, 3)
+        return tensor
 
     cdef Value plain_operand(self, x, Spec other, int position):
         """The value of an operand that is no tensor beside one that is; None if NumPy must decide.

@@ -43,6 +43,9 @@ IN_C = {
     "mixed": lambda x: x * (x > 0) + (x > 0) * x[0],
     "logic": lambda x: (x > 0) & ~(x > 1) | (x != x),
     "comparison of two dtypes": lambda x: x.astype("float32") < x,
+    "three operands": lambda x: cnp.clip(x, -1.0, 0.5),
+    "three operands that are broadcast": lambda x: cnp.clip(x[::-1, ::2], x[1, 1:3], x[:, :1]),
+    "three operands and nothing": lambda x: cnp.clip(x[:0], x[0], 1.0),
     "empty": lambda x: np.sum(x[:0], axis=0) + x[0],
 }
 # What only moves numbers, by views or copies: each is computed, and differentiated, without Python.
@@ -80,6 +83,7 @@ BY_CALLS = {
     "sum of integers": lambda x: np.sum(x > 0),
     "index of arrays": lambda x: x[np.array([0, 2])],
     "empty product": lambda x: x[:, :0] @ x[:0],
+    "three operands of two dtypes": lambda x: cnp.clip(x, x[0].astype("float32"), 2.0),
     "mean in another dtype": lambda x: np.mean(x, dtype="float32"),
     "stacks of products": lambda x: np.expand_dims(x, 0) @ np.expand_dims(x.T, 0),
 }
