@@ -6,12 +6,13 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import array
-from cytape.ops.engine.arguments import is_tensor, only_numpy, plain, wide
+from cytape.ops.engine.arguments import is_tensor, only_numpy, plain
 from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.index_op import IndexOp, holds_symbol, index_in_batch, is_symbol, static
 from cytape.ops.shapes import index_shapes, shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
+from cytape.ops.shared.along_axis import added_at
 from cytape.ops.shared.batches import batch_outline, is_known
 from cytape.ops.shared.conform import stand_in
 from cytape.tensor import convert_to_tensor
@@ -27,17 +28,10 @@ __all__ = ["compress", "extract", "take", "take_along_axis"]
 def _index_add(values, *, index, shape):
     parts = index if isinstance(index, tuple) else (index,)
     if any(isinstance(part, np.ndarray) and part.dtype != bool for part in parts):
-        return _added_at(shape, index, values)
+        return added_at(shape, index, values)
     total = np.zeros(shape, values.dtype)
     total[index] = values  # no entry can be named twice
     return total
-
-
-def _added_at(shape, index, values):
-    """Add into zeros, where any number of values may meet in one place."""
-    total = np.zeros(shape, wide(values.dtype))
-    np.add.at(total, index, values)
-    return total.astype(values.dtype, copy=False)
 
 
 def _get_items(x, *, index):
@@ -206,7 +200,7 @@ def _scatter_add(values, indices, *, axis, mode, size):
         indices = indices % size
     elif mode == "clip":
         indices = indices.clip(0, size - 1)
-    return _added_at(shape, (slice(None),) * axis + (indices,), values)
+    return added_at(shape, (slice(None),) * axis + (indices,), values)
 
 
 def _along_later_axis(op):

@@ -1,13 +1,26 @@
 """Elements of lines: one for each index, taken along the last axis, and put back."""
 
+import math
+
 import numpy as np
 
 from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import multilinear
+from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import batch_outline
 from cytape.ops.shared.conform import stand_in
 from cytape.tensor.spec import symbolic_spec
+
+
+def added_at(shape, index, values):
+    """Add into zeros, where any number of values may meet in one place."""
+    terms = np.asarray(values, wide(values.dtype))
+    total = added(tuple(shape), index, terms)
+    if total is None:
+        total = np.zeros(shape, terms.dtype)
+        np.add.at(total, index, terms)
+    return total.astype(values.dtype, copy=False)
 
 
 def _put(values, indices, *, size, unique):
@@ -16,10 +29,9 @@ def _put(values, indices, *, size, unique):
         total = np.zeros(shape, values.dtype)
         np.put_along_axis(total, indices, values, -1)
         return total
-    total = np.zeros(shape, wide(values.dtype))
-    lines = np.arange(0, total.size, max(size, 1)).reshape(*shape[:-1], 1)
-    np.add.at(total.reshape(-1), (lines + indices).reshape(-1), values.reshape(-1))
-    return total.astype(values.dtype, copy=False)
+    n_elements = math.prod(shape)
+    lines = np.arange(0, n_elements, max(size, 1)).reshape(*shape[:-1], 1)
+    return added_at((n_elements,), (lines + indices).reshape(-1), values.reshape(-1)).reshape(shape)
 
 
 def _take_back(op, g, indices):

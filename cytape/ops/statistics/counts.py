@@ -15,7 +15,7 @@ from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape, shape
-from cytape.ops.shared.along_axis import take_along
+from cytape.ops.shared.along_axis import added_at, take_along
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 
@@ -66,10 +66,7 @@ def _bins(a, edges):
 
 def _add_up(weights, bins, *, n):
     # In the dtype of the weights, in which NumPy adds them up, too.
-    total = np.zeros(n + 1, np.result_type(weights.dtype, np.float32)
-                     if weights.dtype == np.float16 else weights.dtype)
-    np.add.at(total, bins, weights)
-    return total[:n].astype(weights.dtype, copy=False)
+    return added_at((n + 1,), bins, weights)[:n]
 
 
 def _weights_back(op, g, bins):

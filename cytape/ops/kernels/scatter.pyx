@@ -1,0 +1,196 @@
+cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from cytape.tensor.spec cimport Spec, spec_of_dims
+from cytape.tensor.value cimport Value, array_of, new_value
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+from numpy cimport ndarray, npy_intp
+
+from .loops cimport Loop
+from .sums cimport add_loop_of
+from .walk cimport MAX_AXES
+
+import numpy as np
+
+cnp.import_array()
+
+cdef enum:
+    LONG_ROW = 256  # bytes above which what is first added to a row is written over it
+
+cdef int64_t* effort = effort_so_far()
+
+cdef struct Scatter:
+    # Blocks of `extent` rows, to each of which `count` rows of terms are added.
+    npy_intp blocks, extent, count, row_size, row_bytes
+    const npy_intp* places
+    char* total
+    char* terms
+    Loop* add
+    int type_num
+
+
+def added(tuple shape not None, index, ndarray terms not None):
+    """Add terms into zeros, at the places that an index with arrays of integers names.
+
+    Any number of them may meet in one place; they are added in their order, as `numpy.add.at` does.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    index : tuple or ndarray
+    terms : ndarray
+        Of floats or complex numbers.
+
+    Returns
+    -------
+    ndarray or None
+        None where NumPy has to see to it: the index is of another kind, or out of bounds.
+    """
+    cdef tuple parts = index if type(index) is tuple else (index,)
+    cdef int lead = 0, n_arrays = 0, i, ndim = <int>len(shape)
+    cdef npy_intp[MAX_AXES] dims
+    cdef ndarray places
+    cdef Scatter job
+    cdef Value total
+    cdef Spec spec
+    cdef char* written = NULL
+    while lead < len(parts) and is_whole(parts[lead]):
+        lead += 1
+    while lead + n_arrays < len(parts) and is_integers(parts[lead + n_arrays]):
+        n_arrays += 1
+    if n_arrays == 0 or len(parts) > ndim or ndim > MAX_AXES or terms.dtype.kind not in "fc":
+        return None
+    for i in range(lead + n_arrays, len(parts)):
+        if not is_whole(parts[i]):
+            return None
+    job.blocks = job.extent = job.row_size = 1
+    for i in range(ndim):
+        dims[i] = shape[i]
+        if i < lead:
+            job.blocks *= dims[i]
+        elif i < lead + n_arrays:
+            job.extent *= dims[i]
+        else:
+            job.row_size *= dims[i]
+    places = (parts[lead] if n_arrays == 1 else
+              places_of(parts[lead:lead + n_arrays], shape[lead:lead + n_arrays]))
+    if places is None:
+        return None
+    if cnp.PyArray_TYPE(places) != cnp.NPY_INTP or not cnp.PyArray_ISCARRAY_RO(places):
+        places = np.ascontiguousarray(places, np.intp)
+    job.count = places.size
+    job.places = <const npy_intp*>cnp.PyArray_DATA(places)
+    if not are_inside(&job) or terms.size != job.blocks * job.count * job.row_size:
+        return None
+    if not cnp.PyArray_ISCARRAY_RO(terms):
+        terms = np.ascontiguousarray(terms, terms.dtype.newbyteorder("="))
+    spec = spec_of_dims(ndim, dims, terms.dtype)
+    total = new_value(spec)
+    job.row_bytes = job.row_size * spec.itemsize
+    job.total, job.terms = total.data, cnp.PyArray_BYTES(terms)
+    job.add, job.type_num = add_loop_of(spec), spec.type_num
+    if job.row_bytes >= LONG_ROW:
+        written = <char*>calloc(max(job.extent, 1), 1)
+        if written == NULL:
+            raise MemoryError()
+    effort[0] += spec.nbytes
+    with nogil:
+        if written == NULL:
+            memset(total.data, 0, spec.nbytes)
+            add_terms(&job)
+        else:
+            add_long_rows(&job, written)
+    free(written)
+    return array_of(total)
+
+
+cdef bint is_integers(part):
+    """Whether a part is an array of integers; those of uint64 may be too large for NumPy's own."""
+    cdef int type_num
+    if type(part) is not ndarray:
+        return False
+    type_num = cnp.PyArray_TYPE(part)
+    return cnp.PyTypeNum_ISINTEGER(type_num) and not (
+        cnp.PyTypeNum_ISUNSIGNED(type_num) and cnp.PyArray_ITEMSIZE(part) == sizeof(npy_intp))
+
+
+cdef bint is_whole(part):
+    return isinstance(part, slice) and part.start is None and part.stop is None and (
+        part.step is None or part.step == 1)
+
+
+cdef object places_of(tuple arrays, tuple extents):
+    """The positions that arrays of integers name together, None if one is out of bounds."""
+    places = None
+    for array, n in zip(arrays, extents):
+        if array.size and not (-n <= array.min() and array.max() < n):
+            return None
+        array = array.astype(np.intp, copy=False)
+        array = np.where(array < 0, array + n, array)
+        places = array if places is None else places * n + array
+    return places
+
+
+cdef bint are_inside(const Scatter* job) noexcept nogil:
+    cdef npy_intp i
+    for i in range(job.count):
+        if not -job.extent <= job.places[i] < job.extent:
+            return False
+    return True
+
+
+cdef inline npy_intp place_of(const Scatter* job, npy_intp i) noexcept nogil:
+    cdef npy_intp place = job.places[i]
+    return place + job.extent if place < 0 else place
+
+
+cdef void add_terms(Scatter* job) noexcept nogil:
+    cdef npy_intp _, i
+    cdef char* total = job.total
+    cdef char* terms = job.terms
+    for _ in range(job.blocks):
+        if job.row_size == 1 and job.type_num == cnp.NPY_DOUBLE:
+            for i in range(job.count):
+                (<double*>total)[place_of(job, i)] += (<double*>terms)[i]
+        elif job.row_size == 1 and job.type_num == cnp.NPY_FLOAT:
+            for i in range(job.count):
+                (<float*>total)[place_of(job, i)] += (<float*>terms)[i]
+        else:
+            for i in range(job.count):
+                add_row(job, total + place_of(job, i) * job.row_bytes, terms + i * job.row_bytes,
+                        False)
+        total += job.extent * job.row_bytes
+        terms += job.count * job.row_bytes
+
+
+cdef void add_long_rows(Scatter* job, char* written) noexcept nogil:
+    """The same without clearing rows that are written anyway."""
+    cdef npy_intp _, i, place
+    cdef char* total = job.total
+    cdef char* terms = job.terms
+    for _ in range(job.blocks):
+        memset(written, 0, job.extent)
+        for i in range(job.count):
+            place = place_of(job, i)
+            add_row(job, total + place * job.row_bytes, terms + i * job.row_bytes,
+                    not written[place])
+            written[place] = True
+        for i in range(job.extent):
+            if not written[i]:
+                memset(total + i * job.row_bytes, 0, job.row_bytes)
+        total += job.extent * job.row_bytes
+        terms += job.count * job.row_bytes
+
+
+cdef void add_row(Scatter* job, char* row, char* terms, bint is_first) noexcept nogil:
+    """Add to a row; the first time to zeros, whatever is there: -0.0 becomes 0.0."""
+    cdef long double zeros[2]
+    cdef char* data[3]
+    cdef npy_intp strides[3]
+    zeros[0] = zeros[1] = 0
+    data[0], data[1], data[2] = row, terms, row
+    strides[0] = strides[1] = strides[2] = job.row_bytes // job.row_size
+    if is_first:
+        data[0], strides[0] = <char*>zeros, 0
+    job.add.function(data, &job.row_size, strides, job.add.data)

@@ -1,0 +1,73 @@
+"""Sums into zeros at places that come again: against numpy.add.at, to the bit."""
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.ops.kernels.scatter import added
+
+RNG = np.random.default_rng(0)
+ALL = slice(None)
+# name: shape, index
+INDICES = {
+    "a line": ((7,), RNG.integers(0, 7, 40)),
+    "from the end": ((7,), RNG.integers(-7, 7, (5, 6))),
+    "short rows": ((7, 3), RNG.integers(0, 7, 40)),
+    "long rows": ((9, 50), RNG.integers(-4, 5, 30)),
+    "rows of rows": ((4, 5, 40), (ALL, RNG.integers(0, 5, 8))),
+    "columns": ((5, 6), (ALL, RNG.integers(0, 6, 20))),
+    "two arrays": ((5, 6, 2), (RNG.integers(-5, 5, 30), RNG.integers(0, 6, 30))),
+    "arrays that are broadcast": ((5, 6), (RNG.integers(0, 5, (4, 1)), RNG.integers(0, 6, 3))),
+    "a whole slice at the end": ((5, 6), (RNG.integers(0, 5, 8), ALL)),
+    "small integers": ((7,), RNG.integers(0, 7, 40).astype(np.int8)),
+    "bytes the other way round": ((7,), RNG.integers(0, 7, 40).astype(">i8")),
+    "unsigned ones": ((7,), RNG.integers(0, 7, 40).astype(np.uint32)),
+}
+DTYPES = ["float64", "float32", "longdouble", "complex64", "complex128"]
+
+
+def by_numpy(shape, index, terms):
+    total = np.zeros(shape, terms.dtype)
+    np.add.at(total, index, terms)
+    return total
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", INDICES)
+def test_as_numpy_adds(name, dtype):
+    shape, index = INDICES[name]
+    terms = RNG.normal(size=np.zeros(shape)[index].shape).astype(dtype)
+    if terms.dtype.kind == "c":
+        terms = terms * (1 - 2j)
+    terms.reshape(-1)[:3] = -0.0
+    for given in (terms, np.broadcast_to(terms.reshape(-1)[5], terms.shape),
+                  np.asfortranarray(terms), np.repeat(terms, 2, axis=-1)[..., ::2]):
+        found = added(shape, index, given)
+        expected = by_numpy(shape, index, given)
+        assert found.dtype == terms.dtype
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(np.signbit(found.real), np.signbit(expected.real))
+
+
+@pytest.mark.parametrize("shape, index", [
+    ((4,), np.array([0, 4])), ((4,), np.array([-5])), ((4, 2), (np.array([0]), np.array([2]))),
+    ((4,), slice(1, 3)), ((4, 4), (slice(1, 3), np.array([0]))),
+    ((4, 4, 4), (np.array([0]), ALL, np.array([1]))), ((4,), (np.array([0]), ALL)),
+    ((4,), np.array([True, False, True, False])), ((4,), np.array([1], np.uint64)),
+])
+def test_what_is_left_to_numpy(shape, index):
+    assert added(shape, index, np.zeros(1)) is None
+
+
+def test_integers_are_left_to_numpy():
+    for dtype in ("int64", "bool", "O"):
+        assert added((3,), np.array([0, 1]), np.ones(2, dtype)) is None
+
+
+@pytest.mark.parametrize("columns", [1, 100])
+def test_gradients_of_rows_that_are_taken_twice(columns):
+    x = cytape.constant(RNG.normal(size=(6, columns)))
+    rows = np.array([1, 4, 1, -1, 1])
+    gradient = cytape.grad(lambda x: (x[rows] ** 2).sum())(x)
+    times = np.bincount(rows % 6, minlength=6)[:, None]
+    np.testing.assert_allclose(gradient, 2 * times * x.numpy(), rtol=1e-15)
