@@ -16,6 +16,7 @@ from cytape.ops.dropout import dropout
 from cytape.ops.elementwise import exp, isinf, maximum, where
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, wide
 from cytape.ops.engine.declare import elementwise, general
+from cytape.ops.kernels import activations
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
@@ -40,16 +41,10 @@ __all__ = [
 # -- activations ---------------------------------------------------------------------------------
 
 
-def _softplus(x):
-    return np.logaddexp(x, 0)
-
-
 relu = elementwise("Relu", lambda x: np.maximum(x, 0), lambda y, x: x > 0)
-softplus = elementwise("Softplus", _softplus, lambda y, x: sigmoid(x))
-# Not 1 / (1 + exp(-x)), which overflows for very negative x.
-sigmoid = elementwise(
-    "Sigmoid", lambda x: np.exp(-_softplus(np.negative(x))), lambda y, x: y * (1 - y)
-)
+softplus = elementwise("Softplus", activations.softplus, lambda y, x: sigmoid(x))
+# Not y * (1 - y), where 1 - y cancels.
+sigmoid = elementwise("Sigmoid", activations.sigmoid, lambda y, x: y * sigmoid(-x))
 
 
 # -- softmax -------------------------------------------------------------------------------------
