@@ -1,9 +1,9 @@
 """Products, and the cumulative sum and product.
 
-`prod` and `cumprod` divide by elements only where nobody records that, and no product is zero,
-infinite or subnormal. Else they do not, so zeros are no special case, whatever the order of the
-derivative. An element that stands still adds nothing to a tangent, even if the product of the
-others is infinite; nor does a gradient of zero.
+`prod` divides by elements only where nobody records that, and no product is zero, infinite or
+subnormal. Else it does not, nor does `cumprod` ever, so zeros are no special case, whatever the
+order of the derivative. An element that stands still adds nothing to a tangent, even if the product
+of the others is infinite; nor does a gradient of zero.
 """
 
 import math
@@ -16,6 +16,7 @@ from cytape.ops.elementwise import conj, isfinite, multiply, where
 from cytape.ops.engine.arguments import axis_in_batch, is_given, is_tensor, only_numpy
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.joining import concatenate
+from cytape.ops.kernels.recurrences import cumprod_gradient
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import (
     from_start,
@@ -28,6 +29,7 @@ from cytape.ops.reductions import (
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
 from cytape.ops.shared.conform import widely
+from cytape.ops.shared.deferred import composed
 
 __all__ = ["cumprod", "cumsum", "prod"]
 
@@ -165,18 +167,15 @@ def _doubling_steps(row):
     return steps
 
 
-def _cumprod_vjp(op, g):
-    axis = op.attrs["axis"]
-    if not op.input_specs[0].known:
-        return NotImplemented
-    x, products = operand(op), op.outputs[0]
-    if _are_normal(products, x):
-        terms = g * _conj(products)
-        if _are_normal(g, terms):
-            return np.flip(np.cumsum(np.flip(terms, axis), axis), axis) / _conj(x)
+def _cumprod_back(g, x, *, axis):
+    result = cumprod_gradient(np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1))
+    return np.moveaxis(result, -1, axis)
+
+
+def _cumprod_back_by_doubling(g, x, *, axis):
     g = moveaxis(g, axis, -1)
     still = g == 0
-    for shift, row in reversed(_doubling_steps(moveaxis(_conj(x), axis, -1))):
+    for shift, row in reversed(_doubling_steps(moveaxis(x, axis, -1))):
         first, rest, at_rest = g[..., :shift], g[..., shift:], still[..., shift:]
         to_later = concatenate([first, _times(rest, row[..., :-shift], at_rest)], axis=-1)
         to_earlier = concatenate(
@@ -186,6 +185,18 @@ def _cumprod_vjp(op, g):
         earlier = concatenate([at_rest, ones_like(still[..., :shift])], axis=-1)
         still = still & earlier
     return moveaxis(g, -1, axis)
+
+
+cumprod_back_op = composed(
+    "CumprodBack", _cumprod_back, _cumprod_back_by_doubling,
+    shape_rule=lambda g, x, *, axis: x)
+
+
+def _cumprod_vjp(op, g):
+    if not op.input_specs[0].known:
+        return NotImplemented
+    x = operand(op)
+    return cumprod_back_op(astype(g, x.dtype, copy=False), _conj(x), axis=op.attrs["axis"])
 
 
 def _cumprod_jvp(op, t):
@@ -209,7 +220,6 @@ cumprod_op = general(
     forward=np.cumprod,
     vjp=_cumprod_vjp,
     jvp=_cumprod_jvp,
-    saved_outputs=(0,),
     shape_rule=shape_rules.accumulation(np.cumprod),
 )
 

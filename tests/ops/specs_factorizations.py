@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from cytape.ops import OPS
 from cytape.ops.submodules import factorizations
 from tests.ops.matrices import regular, squared
-from tests.ops.op_specs import OpSpec, case
+from tests.ops.op_specs import OpSpec, case, uniform
 
 DTYPES = ("float64", "float32", "complex128", "complex64")
 
@@ -50,3 +51,25 @@ SPECS = [
     OpSpec("qr", with_projector(factorizations.qr), with_projector(np.linalg.qr),
            [case((4, 2)), case((2, 3, 2))], domain=regular, dtypes=DTYPES, tolerance=10),
 ]
+
+
+def _triangle(rng, shape):
+    return np.tril(rng.uniform(-1, 1, shape)) / shape[-1] + 2 * np.eye(shape[-1])
+
+
+def _cholesky_back(lower, g):
+    lower = np.tril(lower)
+    adjoint = np.conj(np.swapaxes(lower, -1, -2))
+    half = np.tril(adjoint @ g) - (adjoint @ g) * np.eye(lower.shape[-1], dtype=g.dtype) / 2
+    inverse = np.linalg.inv(lower)
+    result = np.conj(np.swapaxes(inverse, -1, -2)) @ half @ inverse
+    return (result + np.conj(np.swapaxes(result, -1, -2))) / 2
+
+
+SPECS += [
+    OpSpec(
+        "CholeskyBack", OPS["CholeskyBack"], _cholesky_back,
+        [case((3, 3), (3, 3)), case((2, 2, 2), (2, 2, 2)), case((70, 70), (70, 70))],
+        (_triangle, uniform(-2, 2)), ("float64", "float32"), tolerance=20,
+    ),
+]  # fmt: skip

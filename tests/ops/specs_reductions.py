@@ -3,6 +3,7 @@
 import numpy as np
 
 import cytape.numpy as ops
+from cytape.ops import OPS
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, uniform
 
 AXES = [None, 0, -1, (0, 2), (-1, 1), (), (2, 0, 1)]
@@ -100,4 +101,25 @@ SPECS += [
            [case((3, 4), axis=1, where=MASK), case((3, 4), where=~MASK)],
            domain=distinct(), differentiable=False)
     for name in ("all", "any")
+]  # fmt: skip
+
+
+def _cumprod_back(g, x, *, axis):
+    """Sum the gradients of the products, each times all of its other factors."""
+    g, x = np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1)
+    total = np.zeros_like(x)
+    for i in range(x.shape[-1]):
+        others = x.copy()
+        others[..., i] = 1
+        total[..., i] = np.sum((g * np.cumprod(others, -1))[..., i:], -1)
+    return np.moveaxis(total, -1, axis)
+
+
+SPECS += [
+    OpSpec(
+        "CumprodBack", OPS["CumprodBack"], _cumprod_back,
+        [case((4,), (4,), axis=0), case((3, 5, 2), (3, 5, 2), axis=1), case((1, 2), (1, 2), axis=1),
+         case((2, 4), ZEROS, axis=0), case((2, 4), ZEROS, axis=1), case((0,), (0,), axis=0)],
+        dtypes=("float64", "float32", "complex128", "complex64"),
+    ),
 ]  # fmt: skip

@@ -38,13 +38,17 @@ def _gradients(*tensors, of, attrs, n_inputs, needs, seeded=None):
 
     `seeded` tells for which outputs, None for all.
     """
-    inputs, seeds = tensors[:n_inputs], tensors[n_inputs:]
+    return _gradients_of(
+        _function(of, attrs), tensors[:n_inputs], needs, tensors[n_inputs:], seeded)
+
+
+def _gradients_of(function, inputs, needs, seeds, seeded=None):
     wanted = [x for x, needed in zip(inputs, needs, strict=True) if needed]
     recorder = Recorder()
     for x in wanted:
         recorder.watch(x.id)
     with recorder:
-        outputs = _function(of, attrs)(*inputs)
+        outputs = function(*inputs)
     outputs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     if seeded is not None:
         outputs = [y for y, has_seed in zip(outputs, seeded, strict=True) if has_seed]
@@ -104,6 +108,28 @@ def _node(op, inputs, seeds, needs):
 deferred_vjp_op = general(
     NAME, _forward, vjp=lambda op, *seeds: NotImplemented, shape_rule=_shape_rule
 )
+
+
+def composed(name, forward, composition, shape_rule):
+    """Declare an algorithm for arrays, differentiated as a composition of ops that does the same.
+
+    The composition is called where somebody wants the derivative of the algorithm only.
+    """
+
+    def vjp(op, g):
+        if not all(spec.known for spec in op.input_specs):
+            return NotImplemented
+        function = partial(composition, **op.attrs)
+        if any(isinstance(x, Tensor) for x in (*op.inputs, g)):
+            found = iter(_gradients_of(function, op.inputs, op.needs, [g]))
+        else:
+            with building_into(None), unrecorded():
+                inputs = list(map(tensor_of, op.inputs))
+                results = _gradients_of(function, inputs, op.needs, [tensor_of(g)])
+            found = iter([x.numpy() for x in results])
+        return [next(found) if needed else None for needed in op.needs]
+
+    return general(name, forward, vjp=vjp, shape_rule=shape_rule)
 
 
 def _moved_back(*arrays, **attrs):

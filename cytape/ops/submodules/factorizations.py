@@ -18,6 +18,8 @@ import numpy as np
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
+from cytape.ops.rearranging import tril
+from cytape.ops.shared.deferred import composed
 from cytape.ops.submodules.matrices import (
     added_tangent,
     adjoint,
@@ -57,6 +59,7 @@ def _by_blocks(lower, g):
 
     Murray, "Differentiation of the Cholesky decomposition" (2016): a tenth of the arithmetic.
     """
+    lower = np.tril(lower)
     g = np.tril(g)  # becomes the gradient in the lower triangle, for both triangles
     for stop in range(lower.shape[-1], 0, -BLOCK):
         start = max(stop - BLOCK, 0)
@@ -72,12 +75,17 @@ def _by_blocks(lower, g):
     return hermitian_part(g)
 
 
+cholesky_back_op = composed(
+    "CholeskyBack", _by_blocks, lambda lower, g: _gradient_of_block(tril(lower), g),
+    shape_rule=lambda lower, g: lower)
+
+
 def _cholesky_vjp(op, g):
     lower = _lower(op)
     if op.attrs["upper"]:
         g = adjoint(g)
-    if isinstance(lower, np.ndarray) and isinstance(g, np.ndarray) and lower.shape[-1] > BLOCK:
-        return _by_blocks(lower, g)
+    if op.output_specs[0].known and lower.shape[-1] > BLOCK:
+        return cholesky_back_op(lower, g)
     return _gradient_of_block(lower, g)
 
 

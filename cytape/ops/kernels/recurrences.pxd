@@ -1,0 +1,1 @@
+# Recurrences along an axis, which NumPy has no function for.

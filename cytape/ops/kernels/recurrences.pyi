@@ -1,0 +1,3 @@
+import numpy as np
+
+def cumprod_gradient(g: np.ndarray, x: np.ndarray) -> np.ndarray: ...
