@@ -222,6 +222,8 @@ def inner(a, b, /):
         return np.inner(a, b)
     if ndim(a) == 0 or ndim(b) == 0:
         return multiply(a, b)
+    if ndim(a) == ndim(b) == 1:
+        return matmul_op(a, b)
     return tensordot(a, b, axes=(-1, -1))
 
 
@@ -265,6 +267,8 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     if not any(map(is_tensor, (x1, x2))):
         return np.vecdot(x1, x2, out, axis=axis, **kwargs)
     x1, x2 = together(*as_operands(np.vecdot, (x1, x2), out, kwargs))
+    if ndim(x1) == ndim(x2) == 1 and axis in (0, -1):
+        return matmul_op(conj_if_complex(x1), x2)
     rows = expand_dims(conj_if_complex(moveaxis(x1, axis, -1)), -2)
     columns = expand_dims(moveaxis(x2, axis, -1), -1)
     return squeeze(matmul_op(rows, columns), (-2, -1))

@@ -243,39 +243,42 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def _shares(op):
+def _shares(op, least):
     """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
     x = op.inputs[0]
     chosen = astype(x == kept(op, op.outputs[0]), wide(x.dtype), copy=False)
-    return chosen / sum(chosen, op.attrs["axis"], keepdims=True)
+    n = sum(chosen, op.attrs["axis"], keepdims=True)
+    return chosen / (maximum(n, least) if least else n)
 
 
-def _extremum_vjp(op, g):
+def _extremum_vjp(op, g, least):
     x, g = op.inputs[0], kept(op, g)
     if isinstance(x, np.ndarray) and isinstance(g, np.ndarray) and x.ndim:
         chosen = x == kept(op, op.outputs[0])
         places = chosen.nonzero()
         axis = op.attrs["axis"]
         n = places[0].size if axis is None else np.count_nonzero(chosen, axis, keepdims=True)
+        n = np.maximum(n, least) if least else n
         if places[0].size <= x.size / 8 and np.all(n):  # few of them, and no NaN
             total = np.zeros(x.shape, g.dtype)
             total[places] = np.broadcast_to(g / n, x.shape)[places]
             return total
-    return g * _shares(op)
+    return g * _shares(op, least)
 
 
-def _extremum_jvp(op, t):
-    return summed(op, t * _shares(op))
+def extremum(name, forward, least=0):
+    """Declare an extremum; `least` is 1 where one that no element equals has no gradient."""
 
+    def jvp(op, t):
+        return summed(op, t * _shares(op, least))
 
-def _extremum(name, forward):
     return general(
         name,
         forward=forward,
-        vjp=_extremum_vjp,
-        jvp=_extremum_jvp,
+        vjp=lambda op, g: _extremum_vjp(op, g, least),
+        jvp=jvp,
         saved_outputs=(0,),
-        batched=_extremum_jvp,
+        batched=jvp,
         shape_rule=shape_rules.reduction(forward),
     )
 
@@ -303,8 +306,8 @@ def _from_start(op, combine, a, axis, keepdims, initial, where):
         lambda a: op(a, axis=axis, keepdims=keepdims), combine, neutral, a, initial, where)
 
 
-max_op = _extremum("Max", np.max)
-min_op = _extremum("Min", np.min)
+max_op = extremum("Max", np.max)
+min_op = extremum("Min", np.min)
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):

@@ -37,7 +37,7 @@ def put(values, indices, size, unique):
     return total
 
 
-def skipping(name, cases, domain=DISTINCT, **options):
+def skipping(name, cases, domain=DISTINCT, op=None, **options):
     """Make a record of a function that is given NaN where its second operand says so."""
     fn, ref = [
         lambda x, holes, module=module, **kwargs: getattr(module, name)(
@@ -46,7 +46,7 @@ def skipping(name, cases, domain=DISTINCT, **options):
     ]
     holed = [case(*one.inputs, MASK[0] if len(one.inputs[0]) == 1 else MASK, **one.kwargs)
              for one in cases]
-    return OpSpec(name, fn, ref, holed, domain=domain, **options)
+    return OpSpec(op or name, fn, ref, holed, domain=domain, **options)
 
 
 def first_of(name, *given, **kwargs):
@@ -147,7 +147,8 @@ SPECS = [
     # What is not NaN.
     *[skipping(name, [*AXES, case((4,))], domain=uniform(-2, 2, avoid=[0]), **COMPLEX)
       for name in ("nansum", "nanprod", "nanmean")],
-    *[skipping(name, [*AXES, case((4,))]) for name in ("nanmax", "nanmin")],
+    *[skipping(name, [*AXES, case((4,))], op=op)
+      for name, op in [("nanmax", "NanMax"), ("nanmin", "NanMin")]],
     *[skipping(name, [*AXES, case((4,), ddof=1)], **COMPLEX) for name in ("nanvar", "nanstd")],
     *[skipping(name, [case((3, 4)), case((3, 4), axis=1)], domain=uniform(-2, 2, avoid=[0]),
                **COMPLEX) for name in ("nancumsum", "nancumprod")],

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 
-from cytape.ops import products, reductions, steps
+from cytape.ops import products, reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import real
 from cytape.ops.elementwise import where as elementwise_where
@@ -23,6 +23,7 @@ from cytape.ops.engine.arguments import (
 )
 from cytape.ops.reductions import (
     as_kept,
+    extremum,
     filled,
     masked_mean,
     masked_squares,
@@ -108,8 +109,13 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     return products.cumprod(filled(a := convert_to_tensor(a), _there(a, None), 1), axis, dtype)
 
 
-def _nan_extremum(name, reduce, neutral):
+def _nan_extremum(name, reduce, ufunc):
     numpy_function = getattr(np, name)
+
+    def forward(x, *, axis, keepdims):
+        return ufunc.reduce(x, axis=axis, keepdims=keepdims)
+
+    op = extremum("Nan" + name[3:].capitalize(), forward, least=1)
 
     def function(a, axis=None, out=None, keepdims=_NoValue, initial=_NoValue, where=_NoValue):
         if not is_tensor([a, initial, where]):
@@ -123,12 +129,11 @@ def _nan_extremum(name, reduce, neutral):
             numpy_function(np.zeros(1), where=[True])  # raises NumPy's error
         if a.dtype.kind not in "fc":
             return reduce(a, axis, keepdims=keepdims)
-        there = _there(a, where)
-        result = reduce(filled(a, there, neutral), axis, keepdims=keepdims)
-        nothing = steps.all(logical_not(there), axis, keepdims=keepdims)
-        if np.any(values_of(nothing)):
+        result = op(a, axis=axis, keepdims=keepdims)
+        values = values_of(result)
+        if values is not None and np.isnan(values).any():
             warnings.warn("All-NaN slice encountered", RuntimeWarning, stacklevel=2)
-        return elementwise_where(nothing, np.asarray(np.nan, a.dtype), result)
+        return result
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""Return the {name[3:]}imum of what is not NaN, as `numpy.{name}`.
@@ -142,8 +147,8 @@ def _nan_extremum(name, reduce, neutral):
     return function
 
 
-nanmax = _nan_extremum("nanmax", reductions.max, -np.inf)
-nanmin = _nan_extremum("nanmin", reductions.min, np.inf)
+nanmax = _nan_extremum("nanmax", reductions.max, np.fmax)
+nanmin = _nan_extremum("nanmin", reductions.min, np.fmin)
 
 
 # -- averages --------------------------------------------------------------------------------------
