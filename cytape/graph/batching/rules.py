@@ -103,6 +103,16 @@ def _matrices(call: Call) -> Any:
     return call.again(call.inputs) if all(call.mapped) else NotImplemented
 
 
+def _of_one_shape(call: Call) -> Any:
+    """Call what does not broadcast with inputs of which members share none."""
+    inputs = repeated(call)
+    if inputs is None:
+        return NotImplemented
+    if "axis" not in call.attrs:
+        return call.again(inputs)
+    return call.again(inputs, axis=axis_in_batch(call.attrs["axis"], inputs[0].ndim))
+
+
 def _solved(call: Call) -> Any:
     (a, b), (a_spec, b_spec), (_, b_mapped) = call.inputs, call.specs, call.mapped
     if b_spec.ndim > 1:
@@ -154,9 +164,10 @@ RULES: dict[str, Callable[[Call], Any]] = {
         "Isposinf", "Isreal", "Modf", "NanToNum", "Round", "StopGradient", "Where"], _aligned),
     **dict.fromkeys(["EmptyLike", "FullLike", "OnesLike", "ZerosLike"], _alike),
     **dict.fromkeys([
-        "All", "Any", "CountNonzero", "LogSoftmax", "LogSumExp", "Max", "Min", "Prod", "Softmax",
-        "Std", "Var", "VectorNorm"], _reduced),
+        "All", "Any", "CountNonzero", "LogSoftmax", "LogSumExp", "Max", "Min", "NanMax", "NanMin",
+        "Prod", "Softmax", "Std", "Var", "VectorNorm"], _reduced),
     **dict.fromkeys(["ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod"], _along_lines),
+    **dict.fromkeys(["CholeskyBack", "CumprodBack"], _of_one_shape),
     **dict.fromkeys(["CountsOfLines", "Partition", "Sort"], _of_last_axis),
     **dict.fromkeys([
         "Cholesky", "Cofactors", "Determinant", "Eig", "HermitianEig", "IdentityMatrices",
