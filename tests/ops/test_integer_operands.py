@@ -48,7 +48,7 @@ def positions_of(spec, case):
 
 
 # These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
-OF_ONE_DTYPE = {"AddN", "DeferredVjp"}
+OF_ONE_DTYPE = {"AddN", "CholeskyBack", "CumprodBack", "DeferredVjp"}
 
 CALLS = [
     (str(spec), f"{spec}-{case}-{position}", (spec, case, position), False)
