@@ -81,7 +81,7 @@ def added(tuple shape not None, index, ndarray terms not None):
         places = np.ascontiguousarray(places, np.intp)
     job.count = places.size
     job.places = <const npy_intp*>cnp.PyArray_DATA(places)
-    if not are_inside(&job) or terms.size != job.blocks * job.count * job.row_size:
+    if job.row_size == 0 or not are_inside(&job) or terms.size != job.blocks * job.count * job.row_size:
         return None
     if not cnp.PyArray_ISCARRAY_RO(terms):
         terms = np.ascontiguousarray(terms, terms.dtype.newbyteorder("="))
@@ -188,7 +188,7 @@ cdef void add_row(Scatter* job, char* row, char* terms, bint is_first) noexcept 
     cdef long double zeros[2]
     cdef char* data[3]
     cdef npy_intp strides[3]
-    zeros[0] = zeros[1] = 0
+    memset(zeros, 0, sizeof(zeros))  # assigned, they keep what lies behind their bytes
     data[0], data[1], data[2] = row, terms, row
     strides[0] = strides[1] = strides[2] = job.row_bytes // job.row_size
     if is_first:

@@ -71,3 +71,14 @@ def test_gradients_of_rows_that_are_taken_twice(columns):
     gradient = cytape.grad(lambda x: (x[rows] ** 2).sum())(x)
     times = np.bincount(rows % 6, minlength=6)[:, None]
     np.testing.assert_allclose(gradient, 2 * times * x.numpy(), rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128", "complex64", "clongdouble"])
+@pytest.mark.parametrize("width", [0, 1, 3, 16, 64])
+def test_gradients_of_rows_of_any_width(dtype, width):
+    x, rows = np.ones((3, width), dtype), np.array([0, 2, 2])
+    gradient = cytape.grad(lambda x: np.sum(np.real(x[rows])))(x)
+    expected = np.zeros_like(x)
+    np.add.at(expected, rows, 1)
+    np.testing.assert_array_equal(gradient, expected)
+    assert not np.any(np.imag(gradient))
