@@ -328,11 +328,19 @@ def clip(
     if not is_tensor(a):
         a = np.asarray(a)  # also a number, which is not weak here
     has_min, has_max = (bound is not None and bound is not np._NoValue for bound in (a_min, a_max))
-    if has_min and has_max:
+    if has_min and has_max and _keeps_dtype(a, a_min, a_max):
         return _clip(a, a_min, a_max)
     if has_min:
-        return _clip_below(a, a_min)
-    return _clip_above(a, a_max) if has_max else positive(a)
+        a = _clip_below(a, a_min)
+    if has_max:
+        return _clip_above(a, a_max)
+    return a if has_min else positive(a)
+
+
+def _keeps_dtype(a, *bounds):
+    """Tell whether the dtype of an array is that of its result: then numbers have it, too."""
+    bounds = [x.dtype if hasattr(x, "dtype") else x for x in bounds]
+    return np.result_type(a.dtype, *bounds) == a.dtype
 
 
 # Not a number, and the infinities, become constants.

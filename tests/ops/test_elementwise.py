@@ -284,3 +284,18 @@ def test_shapes_that_do_not_fit():
 def test_help_says_what_numpy_says(function):
     assert function.__doc__.startswith(function.forward.__doc__.partition("\n\nParameters")[0])
     assert "result is a tensor" in function.__doc__
+
+
+@pytest.mark.parametrize(("x", "low", "high"), [
+    (np.array([0.3, 0.7], np.float16), np.array([0.1, 0.1]), 0.2),
+    (np.array([np.inf], np.float32), np.array([0.0]), 1e300),
+    (np.array([0, 3, 255], np.uint8), 0.5, 300),
+    (np.array([0, 3], np.int32), np.float64(0.5), 2**40),
+    (np.array([0.3, 0.7], np.float32), 0.5, 0.6),
+])
+def test_bounds_of_clip_have_the_dtype_of_the_result(x, low, high):
+    expected = np.clip(x, low, high)
+    for f in (lambda x: cnp.clip(x, low, high), cytape.function(lambda x: cnp.clip(x, low, high))):
+        found = f(cytape.constant(x)).numpy()
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
