@@ -197,9 +197,9 @@ def _gather_transpose(op, g, indices):
 def _scatter_add(values, indices, *, axis, mode, size):
     shape = values.shape[:axis] + (size,) + values.shape[axis + indices.ndim :]
     if mode == "wrap":
-        indices = indices % size
+        indices = indices.astype(np.intp) % size
     elif mode == "clip":
-        indices = indices.clip(0, size - 1)
+        indices = indices.astype(np.intp).clip(0, size - 1)
     return added_at(shape, (slice(None),) * axis + (indices,), values)
 
 

@@ -319,21 +319,23 @@ def _rows_of_triangle(columns):
     return pieces
 
 
-def _rows_of_squares(m):
-    """Return a batch of matrices: a vector is the rows of a square to tril and triu."""
+def _triangles(of, m, k):
+    """Return the triangles of a batch: a vector is the rows of a square to tril and triu."""
     if m.ndim > 2:
-        return m
-    return broadcast_to(m[:, None], (*m.shape, m.shape[1]))
+        return of(m, k)
+    if None in m.shape:
+        return NotImplemented
+    return of(broadcast_to(m[:, None], (*m.shape, m.shape[1])), k)
 
 
 tril_op = structural(
     "Tril", np.tril, _rows_of_triangle(lambda row, k: slice(max(row + k + 1, 0))),
-    batched=lambda m, k: tril(_rows_of_squares(m), k),
+    batched=lambda m, k: _triangles(tril, m, k),
     shape_rule=shape_rules.triangle,
 )  # fmt: skip
 triu_op = structural(
     "Triu", np.triu, _rows_of_triangle(lambda row, k: slice(max(row + k, 0), None)),
-    batched=lambda m, k: triu(_rows_of_squares(m), k),
+    batched=lambda m, k: _triangles(triu, m, k),
     shape_rule=shape_rules.triangle,
 )  # fmt: skip
 

@@ -15,7 +15,7 @@ from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, fille
 from cytape.ops.shapes.index_shapes import indexed_shape
 from cytape.ops.shaping import expand_dims, moveaxis, reshape
 from cytape.ops.shared.batches import with_axes
-from cytape.ops.shared.conform import broadcast_to
+from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.tensor import Tensor
 
@@ -69,6 +69,7 @@ def _within(call: Call, indices: Tensor, n: int | None) -> Any:
     mode = call.attrs["mode"]
     if mode == "raise" or n is None:
         return indices if mode == "raise" else None
+    indices = cast(indices, np.intp)
     return np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from cytape.graph.batching.calls import Call, repeated
+from cytape.ops.elementwise import where
 from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import axis_in_batch
 from cytape.ops.engine.structural_op import structural_op
-from cytape.ops.linalg import matmul
 from cytape.ops.rearranging import flip, pad_op
+from cytape.ops.reductions import sum
 from cytape.ops.shaping import moveaxis, reshape
 from cytape.ops.shared.batches import with_axes
 from cytape.ops.shared.conform import broadcast_to
@@ -113,8 +114,10 @@ def _convolved(call: Call) -> Any:
     if count * m > MOST_PRODUCTS:
         return NotImplemented
     x = pad_op(inputs[long], pad_width=((0, 0),) * call.mapped[long] + ((before, after),))
-    windows = x[..., np.arange(count)[:, None] + np.arange(m)]
-    return matmul(windows, flip(inputs[short], -1)[..., None])[..., 0]
+    places = np.arange(count)[:, None] + np.arange(m)
+    inside = (places >= before) & (places < before + n)
+    factors = where(inside, flip(inputs[short], -1)[..., None, :], 0)  # infinities, say
+    return sum(x[..., places] * factors, -1)
 
 
 def _cross_entropy(call: Call) -> Any:

@@ -1,6 +1,7 @@
 """Ops that take no stacks: members as more rows, columns, images or bins."""
 
 import numpy as np
+import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -73,3 +74,27 @@ def test_transposes_of_moves(f, way):
         way(cytape.vmap(cytape.grad(total)))(X), [cytape.grad(total)(x) for x in X], rtol=1e-12)
     hessians = way(cytape.vmap(cytape.hessian(total)))(X)
     np.testing.assert_allclose(hessians, [cytape.hessian(total)(x) for x in X], rtol=1e-12)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_infinities_do_not_meet_the_padding_of_convolutions(mode):
+    filters = np.array([[1.0, np.inf], [np.nan, 2.0]])
+    x = np.arange(1.0, 4.0)
+    found = cytape.vmap(lambda a: cnp.convolve(x, a, mode))(filters)
+    np.testing.assert_array_equal(found, [np.convolve(x, a, mode) for a in filters])
+
+
+@pytest.mark.parametrize("function", [cnp.tril, cnp.triu])
+def test_triangles_of_vectors_of_unknown_number(function):
+    f = cytape.function(cytape.vmap(function), input_signature=[cytape.Spec.of((None, 3), float)])
+    np.testing.assert_array_equal(f(np.ones((2, 3))), [function(np.ones(3))] * 2)
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clip"])
+def test_small_integers_find_elements_beyond_their_own_extremes(mode):
+    x, indices = np.arange(600.0).reshape(2, 300), np.array([[1], [-2]], np.int8)
+    found = cytape.vmap(lambda x, i: cnp.take(x, i, mode=mode))(x, indices)
+    expected = [np.take(row, i, mode=mode) for row, i in zip(x, indices, strict=True)]
+    np.testing.assert_array_equal(found, expected)
+    gradient = cytape.grad(lambda x: cnp.sum(cnp.take(x, indices[1], mode=mode)))(x[0])
+    assert gradient.nonzero()[0].tolist() == [298 if mode == "wrap" else 0]
