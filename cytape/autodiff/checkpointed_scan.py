@@ -24,6 +24,7 @@ import numpy as np
 
 from cytape.autodiff.backward import densify
 from cytape.autodiff.custom_calls import (
+    call_with_own,
     followed,
     graph_around,
     is_tensor,
@@ -137,12 +138,12 @@ def checkpointed_scan(
     if not backward or n < 2:
         return _advanced(step, state, n)
     state = nest.map_structure(value_of, state)
-    return step(_Scan(step, n, snapshots, storage).run(state))
+    return _advanced(step, _Scan(step, n, snapshots, storage).run(state), 1)
 
 
 def _advanced(step: Callable[[Any], Any], state: Any, n: int) -> Any:
     for _ in range(n):
-        state = step(state)
+        state = call_with_own(step, (state,), {})
     return state
 
 
@@ -196,7 +197,7 @@ class _Scan:
         for i in range(stop):
             if i in to_store:
                 snapshots.store(i, state)
-            state = self.step(state)
+            state = _advanced(self.step, state, 1)
         if stop in to_store:
             snapshots.store(stop, state)
         return state, snapshots
@@ -254,7 +255,7 @@ class _Scan:
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(moving)
             # An array stacks its elements anew whenever it is asked for its tensors.
-            outputs = tensors_in(self.step(with_tensors(state, arguments)))
+            outputs = tensors_in(_advanced(self.step, with_tensors(state, arguments), 1))
         del state
         reached = [i for i, gradient in enumerate(gradients) if gradient is not None]
         found = iter(tape.gradient(

@@ -16,7 +16,7 @@ from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import Recorder, building_into
-from cytape.tensor.tensor import Tensor, data_of, tensor_of
+from cytape.tensor.tensor import Tensor, another, data_of, tensor_of
 
 __all__ = ["EagerCall"]
 
@@ -62,7 +62,8 @@ class EagerCall(PythonCall):
             return checked_results(self.name, results, specs)
 
     def _outputs(self, *tensors: Tensor) -> list[Tensor]:
-        return list(map(convert_to_tensor, nest.flatten(self._function(*tensors))))
+        results = self._function(*map(another, tensors))  # which may change its arguments
+        return list(map(convert_to_tensor, nest.flatten(results)))
 
     def vjp(self, inputs: list[Tensor], gradients: list, op: Any) -> list:
         """Add a call that computes gradients."""

@@ -360,3 +360,18 @@ def test_states_that_no_gradient_reaches_are_left_out():
 
     assert cytape.grad(f)(1.5) == 8 * 1.5**7
     assert cytape.grad(cytape.grad(f))(1.5) == 56 * 1.5**6
+
+
+@pytest.mark.parametrize("snapshots", [1, 3])
+def test_a_step_may_change_its_state_in_place(snapshots):
+    def step(state):
+        state *= 1.2
+        return state
+
+    def scanned(x):
+        return np.sum(cytape.checkpointed_scan(step, x, 5, snapshots))
+
+    x = cytape.constant(np.ones(2))
+    np.testing.assert_allclose(cytape.grad(scanned)(x), 1.2**5)
+    np.testing.assert_allclose(cytape.grad(cytape.function(scanned))(x), 1.2**5)
+    assert x.numpy().tolist() == [1.0, 1.0]

@@ -1,6 +1,7 @@
 """What functions with a derivative of their own do with their arguments."""
 
 import numpy as np
+import pytest
 
 import cytape
 from cytape.autodiff.custom_calls import Arguments, graph_around, own_leaf, value_of
@@ -44,3 +45,25 @@ def test_arguments_become_parts_of_a_graph():
     assert not kept.flags.writeable
     assert own_leaf(graph, "word") == "word"
     assert float(value_of(v)) == 3.0
+
+
+def doubled(x):
+    x *= 2
+    return x, lambda g: 2 * g
+
+
+def doubled_backward(x):
+    def backward(g):
+        g *= 2
+        return g
+
+    return 2 * x, backward
+
+
+@pytest.mark.parametrize("f", [doubled, doubled_backward])
+def test_functions_that_change_their_arguments_are_differentiated_alike_everywhere(f):
+    f = cytape.custom_gradient(f)
+    gradient = cytape.grad(f)
+    found = [gradient(3.0), cytape.function(gradient)(3.0), cytape.grad(cytape.function(f))(3.0),
+             cytape.vmap(gradient)(np.array([3.0]))[0]]
+    assert found == [2.0] * 4
