@@ -10,6 +10,7 @@ from cytape.ops import reductions
 from cytape.ops.calculus.differences import diff
 from cytape.ops.calculus.sequences import linspace
 from cytape.ops.creation import ones_like
+from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op
@@ -84,12 +85,16 @@ def _edges(a, bins, range):
     """Return the edges of bins, of which there may be given a number or a rule."""
     if is_tensor(bins) or np.ndim(bins) == 1:
         return operand(bins)
-    if is_tensor(a) and range is None and not isinstance(bins, str) and 0 not in shape(a):
+    if is_tensor(a) and not isinstance(bins, str):
+        if range is not None or 0 in shape(a):
+            return np.histogram_bin_edges([], bins, range)
         low, high = reductions.min(a), reductions.max(a)
         width = values_of(high - low)
-        if width is None or np.isfinite(width) and width > 0:
+        if width is None or np.isfinite(width):
             np.histogram_bin_edges([0.0, 1.0], bins)  # raises NumPy's error
-            return linspace(low, high, int(bins) + 1)
+            is_one = low == high
+            return linspace(where(is_one, low - 0.5, low), where(is_one, high + 0.5, high),
+                            int(bins) + 1)
     return np.histogram_bin_edges(plain(a), bins, range)
 
 

@@ -81,3 +81,20 @@ def test_bins_of_elements_of_which_a_graph_does_not_know_how_many(shape):
     x = X if len(shape) == 1 else X.reshape(2, 3)
     for ours, theirs in zip(traced(x), np.histogram(x, 3), strict=True):
         np.testing.assert_allclose(ours, theirs)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("x", [np.full(3, 0.3), np.array([2.0]), np.array([1.0, 2.0, 4.0])])
+def test_edges_around_one_value(x, traced):
+    def f(x):
+        return np.histogram(x, 3, weights=x)
+
+    counts, edges = (cytape.function(f) if traced else f)(cytape.constant(x))
+    expected = np.histogram(x, 3, weights=x)
+    np.testing.assert_allclose(counts, expected[0])
+    np.testing.assert_allclose(edges, expected[1])
+    factors = np.array([1.0, 2.0, 3.0])
+    gradient = cytape.grad((cytape.function if traced else lambda f: f)(
+        lambda x: np.sum(f(x)[0] * factors)))(x)
+    np.testing.assert_array_equal(
+        gradient, factors[np.digitize(x, expected[1][1:-1])])
