@@ -81,7 +81,8 @@ def added(tuple shape not None, index, ndarray terms not None):
         places = np.ascontiguousarray(places, np.intp)
     job.count = places.size
     job.places = <const npy_intp*>cnp.PyArray_DATA(places)
-    if job.row_size == 0 or not are_inside(&job) or terms.size != job.blocks * job.count * job.row_size:
+    if job.row_size == 0 or not are_inside(&job) or (
+            terms.size != job.blocks * job.count * job.row_size):
         return None
     if not cnp.PyArray_ISCARRAY_RO(terms):
         terms = np.ascontiguousarray(terms, terms.dtype.newbyteorder("="))
