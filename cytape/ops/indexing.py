@@ -18,6 +18,7 @@ from cytape.ops.shared.conform import stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import UnknownShape, symbolic_spec
+from cytape.tensor.tensor import plain_array
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
 
@@ -364,7 +365,7 @@ def take_along_axis(arr, indices, axis=-1):
     arr = convert_to_tensor(arr)
     if _must_wait(indices, arr):
         return getitem(ravel(arr), positions_along_axis_op(arr, indices, axis=axis))
-    positions = np.take_along_axis(_positions(arr), np.asarray(plain(indices)), axis)
+    positions = np.take_along_axis(_positions(arr), plain_array(plain(indices)), axis)
     return getitem(ravel(arr), positions)
 
 
@@ -383,7 +384,7 @@ def compress(condition, a, axis=None, out=None):
     a = convert_to_tensor(a)
     if _must_wait(condition, a):
         return getitem(ravel(a), compressed_positions_op(a, condition, axis=axis))
-    return getitem(ravel(a), np.compress(plain(condition), _positions(a), axis))
+    return getitem(ravel(a), np.compress(plain_array(plain(condition)), _positions(a), axis))
 
 
 def extract(condition, arr):
@@ -401,7 +402,7 @@ def extract(condition, arr):
     arr = convert_to_tensor(arr)
     if _must_wait(condition, arr):
         return getitem(ravel(arr), extracted_positions_op(arr, condition))
-    return getitem(ravel(arr), np.extract(plain(condition), _positions(arr)))
+    return getitem(ravel(arr), np.extract(plain_array(plain(condition)), _positions(arr)))
 
 
 NUMPY_FUNCTIONS = {

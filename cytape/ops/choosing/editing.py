@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.creation import array, copy
+from cytape.ops.creation import copy
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate
@@ -22,7 +22,7 @@ from cytape.ops.shaping import (
 )
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor, nest
-from cytape.tensor.tensor import data_of
+from cytape.tensor.tensor import data_of, plain_array
 
 __all__ = ["block", "delete", "diagflat", "insert", "resize", "trim_zeros"]
 
@@ -47,7 +47,7 @@ def _line(arr, axis, name):
 
 def _place(obj, n):
     """Return which of n places a single number means, or None where `obj` means something else."""
-    obj = np.asarray(obj)
+    obj = plain_array(obj)
     if obj.ndim or obj.dtype.kind not in "iu" or not -n <= obj < n:
         return None
     return int(obj) % n
@@ -94,9 +94,7 @@ def insert(arr, obj, values, axis=None):
     obj = plain(obj)
     if not any(map(is_tensor, (arr, values))):
         return np.insert(arr, obj, values, axis)
-    arr, values = together(
-        operand(arr),
-        values if is_tensor(values) else array(values))
+    arr, values = together(operand(arr), operand(values))
     arr, axis, n = _line(arr, axis, "insert")
     values = convert_to_tensor(values).astype(arr.dtype)
     if ndim(values) < ndim(arr):

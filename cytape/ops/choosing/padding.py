@@ -25,6 +25,7 @@ from cytape.ops.steps import any as any_true
 from cytape.ops.steps import floor, isnan, rint
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.tensor import plain_array
 
 __all__ = ["pad"]
 
@@ -71,6 +72,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
         return pad_op(array, pad_width=widths)
     if mode == "constant":
         if not is_tensor([*kwargs.values()]):
+            plain_array(kwargs["constant_values"])  # which refuses masked arrays
             return pad_with_op(array, pad_width=widths, **kwargs)
         array, values = together(array, kwargs["constant_values"])
         return _by_parts(array, widths, _Constants(values, array))

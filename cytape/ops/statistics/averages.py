@@ -33,6 +33,7 @@ from cytape.ops.shaping import (
 )
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.tensor import plain_array
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
@@ -166,7 +167,7 @@ def _weights_of_observations(rows, fweights, aweights):
         if given is None:
             continue
         if name == "fweights":
-            given = np.asarray(plain(given), float)
+            given = plain_array(plain(given), float)
             if not np.all(given == np.around(given)):
                 raise TypeError("fweights must be integer")
         given = astype(operand(given), np.float64, copy=False)
