@@ -6,9 +6,11 @@ import enum
 import fractions
 import functools
 import gc
+import itertools
 import warnings
 import weakref
 from typing import Any
+
 
 import numpy as np
 import pytest
@@ -271,18 +273,22 @@ def test_sessions_tell_fetches_and_feeds_apart_and_keep_a_bounded_number():
 # ---- variables
 
 
-class Layer:
-    def __init__(self, initial):
-        self.w = None
-        self.initial = initial
-        self.n_traces = 0
+def layer_class():
+    """A class whose function has no traces yet: it warns of many, of all objects together."""
+    class Layer:
+        def __init__(self, initial):
+            self.w = None
+            self.initial = initial
+            self.n_traces = 0
 
-    @cytape.function
-    def __call__(self, x):
-        self.n_traces += 1
-        if self.w is None:
-            self.w = cytape.Variable(self.initial())
-        return cnp.sum(self.w * x)
+        @cytape.function
+        def __call__(self, x):
+            self.n_traces += 1
+            if self.w is None:
+                self.w = cytape.Variable(self.initial())
+            return cnp.sum(self.w * x)
+
+    return Layer
 
 
 outside, variable_outside = cytape.constant([1.0, 2.0, 3.0]), cytape.Variable([1.0, 2.0, 3.0])
@@ -295,6 +301,7 @@ outside, variable_outside = cytape.constant([1.0, 2.0, 3.0]), cytape.Variable([1
 ], ids=["list", "array", "ops", "captured", "variable", "callable", "function"])
 @pytest.mark.parametrize("use", ["eager", "tape", "trace", "graph"])
 def test_variables_are_made_once_and_for_each_object(initial, use):
+    Layer = layer_class()
     for _ in range(2):
         layer = Layer(initial)
         for x in X, 2 * X:
@@ -319,7 +326,7 @@ def test_variables_are_made_once_and_for_each_object(initial, use):
 
 
 def test_random_initial_values_are_drawn_once():
-    layer = Layer(lambda: cnp.random.normal(size=(3,)))
+    layer = layer_class()(lambda: cnp.random.normal(size=(3,)))
     y = layer(X)
     np.testing.assert_allclose(float(y), np.dot(layer.w.numpy(), X))
     assert len(set(layer.w.numpy())) == 3
@@ -339,6 +346,20 @@ def test_initial_values_that_depend_on_arguments_are_errors_and_nothing_stays():
             f(X, how)
         assert f.cache_info().traces == 0 and not store
     f(X, lambda x: np.ones(3))
+
+
+@pytest.mark.parametrize("n_objects", [1, 2, 3, 5])
+def test_many_traces_are_told_of_once_however_many_were_made_twice_for_variables(n_objects):
+    kind = layer_class()
+    layers = [kind(lambda: [1.0, 2.0, 3.0]) for _ in range(n_objects)]
+    calls = itertools.product(range(1, 5), layers)
+    for n, layer in itertools.islice(calls, 4):
+        layer(np.ones((n, 3)))
+    n, layer = next(calls, (5, layers[0]))
+    with pytest.warns(UserWarning, match="traced for the 5th time"):
+        layer(np.ones((n, 3)))
+    for n, layer in calls:
+        layer(np.ones((n, 3)))
 
 
 def test_values_after_an_assignment_are_no_initial_values():

@@ -15,6 +15,7 @@ cdef class Function:
     cdef bint keyword_order_counts
     cdef object grad_func, python_grad_func, checkpoints
     cdef int n_traces                   # made so far
+    cdef int n_new_keys                 # traced for: twice if that makes variables
     cdef long long n_uses               # of traces: a clock
     cdef tuple described(self, tuple args, dict kwargs)
     cdef tuple fitting(self, tuple args, dict kwargs)

@@ -342,7 +342,7 @@ cdef class Function:
 
     cdef ConcreteFunction traced_anew(self, tuple key, list objects, tuple args, dict kwargs):
         cdef ConcreteFunction trace
-        if self.n_traces + 1 == MANY_TRACES:
+        if self.n_new_keys + 1 == MANY_TRACES:
             why = difference(key, list(self._traces.by_key))
             warn(
                 f"{self.name} is traced for the {MANY_TRACES}th time, which costs more than a "
@@ -354,6 +354,7 @@ cdef class Function:
             args, kwargs, variables, functools.partial(is_first, self._traces.by_key, key))
         if trace.graph.n_variables_made:  # how it goes with these, and whether it makes more
             trace = self.traced(args, kwargs, variables, no)
+        self.n_new_keys += 1
         return trace
 
     cdef ConcreteFunction traced(

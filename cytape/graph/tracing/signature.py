@@ -314,8 +314,9 @@ def difference(key: tuple, others: list[tuple]) -> str:
     if not alike:
         return "a new structure of its arguments"
     closest = min(alike, key=lambda other: len(differing(other)))
-    i = differing(closest)[0]
-    return f"{_shown(key[i])} where it was {_shown(closest[i])} before"
+    for i in differing(closest):
+        return f"{_shown(key[i])} where it was {_shown(closest[i])} before"
+    return "the graph it is called in, out of which what its trace captured cannot be reached"
 
 
 def _shown(part: Any) -> str:

@@ -49,6 +49,7 @@ def test_the_difference_is_said():
         "a float64 tensor of shape (4,) where it was a float64 tensor of shape (3,) before")
     assert difference(key_of(np.zeros(3), 2)[0], keys) == "2 where it was 1 before"
     assert "structure" in difference(key_of([X, X])[0], keys)
+    assert "graph it is called in" in difference(keys[0], keys)
 
 
 class Lazy(tuple):
