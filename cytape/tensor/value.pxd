@@ -44,5 +44,6 @@ cdef Value value_of_array(ndarray array)    # shares the array, which must not c
 cdef Value copy_of_array(ndarray array)     # for arrays that may change
 cdef ndarray array_of(Value value)          # read-only
 cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference, its data nobody else's
+cdef bint is_uniform(Value value) noexcept  # one item, which zero strides repeat
 cdef void strides_of(Value value, npy_intp* strides) noexcept
 cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner)

@@ -179,6 +179,16 @@ cdef str caller():
     return "" if frame is None else f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
+cdef bint is_uniform(Value value) noexcept:
+    cdef int axis
+    if value.contiguous:
+        return False
+    for axis in range(value.spec.ndim):
+        if value.spec.dims[axis] > 1 and cnp.PyArray_STRIDES(<ndarray>value.owner)[axis]:
+            return False
+    return True
+
+
 cdef void strides_of(Value value, npy_intp* strides) noexcept:
     cdef npy_intp stride = value.spec.itemsize
     cdef int axis

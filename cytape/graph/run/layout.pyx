@@ -168,3 +168,11 @@ cdef bint is_contiguous(Spec spec, const npy_intp* strides) noexcept:
             return False
         stride *= spec.dims[axis]
     return True
+
+
+cdef bint is_uniform(Spec spec, const npy_intp* strides) noexcept:
+    cdef int axis
+    for axis in range(spec.ndim):
+        if spec.dims[axis] > 1 and strides[axis]:
+            return False
+    return True

@@ -19,13 +19,12 @@ from cytape.ops.kernels.walk cimport MAX_AXES, Walk, plan
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
-from .instructions cimport (
-    ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop, loop_of)
-from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
+from .instructions cimport ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop, loop_of
+from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float, is_uniform
 from .elements cimport add_element, get_element
 from .part_ops cimport copy_region, is_updated, update_part
 from .sum_ops cimport add_n, broadcasts, extremum, sum_to, total
@@ -37,11 +36,9 @@ import numpy as np
 from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
-from cytape.ops.creation import (
-    cast_to_discrete_op, constant_op, identity_op, stop_gradient_op)
+from cytape.ops.creation import cast_to_discrete_op, constant_op, identity_op, stop_gradient_op
 from cytape.ops.elementwise import where_op
-from cytape.ops.indexing import (
-    dynamic_get_item_op, dynamic_index_add_op, get_item_op, index_add_op)
+from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, get_item_op, index_add_op
 from cytape.ops.linalg import matmul_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
 from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
@@ -153,6 +150,7 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
     cdef list operands = None
     cdef dict attrs = code.graph.attrs[node]
     cdef PyObject* specs[FEW]
+    cdef npy_intp strides[MAX_AXES]
     cdef Spec spec
     cdef StructuralOp moving = op
     cdef Moves moves
@@ -174,6 +172,13 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
         moves = moving.moves_in_order(specs, row.n_inputs, attrs)
     if moves is None and 0 < n_strided <= N_TEMPORARIES:
         moves = moving.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
+        code.strides_of(inputs[0], strides)
+        if moves is not None and moves.fills and row.n_inputs == 1 and (
+                is_uniform(code.spec(inputs[0]), strides)):
+            memset(strides, 0, sizeof(strides))
+            for symbol in range(row.first_output, row.first_output + row.n_outputs):
+                code.view(symbol, inputs[0], 0, strides)
+            return True
         if moves is not None:
             operands = [code.contiguous(node, symbol) for symbol in operands]
     elif moves is not None and moves.are_views:

@@ -3,12 +3,14 @@ cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport copy_loop
+from cytape.ops.kernels.moves cimport COPIED_BYTES, find_view
 from cytape.ops.kernels.sums cimport add_loop_of, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
 from cytape.tensor.spec cimport Spec, spec_of_dims
 from cytape.tensor.state cimport Counts, building, counts
 from cytape.tensor.tensor cimport Tensor, new_tensor
-from cytape.tensor.value cimport BYTES_OBJECT, Value, is_exclusive, new_value, symbol_of
+from cytape.tensor.value cimport (
+    BYTES_OBJECT, Value, is_exclusive, new_value, strided_value, strides_of, symbol_of)
 from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t
 from numpy cimport ndarray, npy_intp
@@ -126,6 +128,9 @@ cdef class IndexOp(GeneralOp):
         cdef Spec spec = <Spec>input_ref(call, 0)
         cdef Region region
         cdef Walk walk
+        cdef npy_intp strides[MAX_AXES]
+        cdef npy_intp own[MAX_AXES]
+        cdef npy_intp offset = 0
         cdef void* arrived = call.arrived[0]
         if (not find_region(attrs_of(call)["index"], NULL, spec, &region)
                 or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num):
@@ -134,6 +139,13 @@ cdef class IndexOp(GeneralOp):
                 and (<Value>arrived).spec is spec):
             total = <Value>arrived
         else:
+            if gradient.spec.nbytes == spec.nbytes > COPIED_BYTES:  # of all elements
+                strides_of(gradient, own)
+                if find_view(spec, region.ndim, region.dims, region.strides, region.offset, own,
+                             &offset, strides):
+                    call.input_gradients[0] = owned(
+                        strided_value(spec, gradient.data + offset, strides, gradient))
+                    return True
             total = zeros(spec)
             call.input_gradients[0] = owned(total)
         if plan(&walk, gradient.spec):

@@ -9,7 +9,7 @@ from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.spec cimport Spec, spec_of
 from cytape.tensor.state cimport Counts, Recorder, accumulating, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
-from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, value_of_array
+from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, is_uniform, value_of_array
 from numpy cimport npy_intp
 
 from .dispatch cimport (
@@ -272,8 +272,7 @@ cdef class StructuralOp(GeneralOp):
             moves = self.moves_of(tuple([(<Value>x).spec for x in inputs]), attrs)
         if moves is None or moves.sums and not can_sum(moves.targets[0]):
             return None
-        tangents = [tangent if tangent is None or tangent.contiguous else in_c_order(tangent)
-                    for tangent in tangents]
+        tangents = [tangent if tangent is None else as_read(tangent) for tangent in tangents]
         if batched:
             for i in range(moves.n_moves):
                 if moves.moves[i].ndim == MAX_AXES:
@@ -325,7 +324,7 @@ cdef class StructuralOp(GeneralOp):
                 value = dense_value(<object>call.output_gradients[i])
                 if value.spec.type_num != spec.type_num:
                     return False
-                gradients[i] = value if value.contiguous else in_c_order(value)
+                gradients[i] = as_read(value)
         for i in range(n_in):
             if not call.needed[i]:
                 continue
@@ -403,6 +402,11 @@ cdef bint all_in_order(list values) except -1:
         if not value.contiguous:
             return False
     return True
+
+
+cdef Value as_read(Value value):
+    """What moves of operands in C order can read."""
+    return value if value.contiguous or is_uniform(value) else in_c_order(value)
 
 
 cdef Value in_c_order(Value value):

@@ -13,6 +13,9 @@ from numpy cimport npy_intp
 
 from .walk cimport MAX_AXES, Walk
 
+cdef enum:
+    COPIED_BYTES = 512  # what is smaller is copied rather than shown: what reads it is faster then
+
 cdef struct Region:  # where in an array elements lie
     int ndim
     npy_intp dims[MAX_AXES]
@@ -38,15 +41,24 @@ cdef class Moves:
     cdef Moves transposed         # once somebody asked for it
     cdef int allocate(self, int n) except -1
     cdef int shape_move(self, Move* move, int ndim) except -1
+    cdef int put_in_order(self, Move* move) except -1
     cdef int find_counts(self) except -1
     cdef Moves transpose(self)
-    # A target of sources, Values that lie as the moves say they are read (None: zeros); of a batch
-    # (n_batch >= 0) in C order, with one leading axis more. Where it `sums`, `can_sum` must hold.
+    # A target of sources, Values that lie as the moves say they are read, or are uniform (None:
+    # zeros); of a batch (n_batch >= 0) with one leading axis more. Where it `sums`, `can_sum` must
+    # hold.
     cdef Value target(self, int target, list sources, npy_intp n_batch)
     cdef bint add_target(self, int target, list sources, Value total)  # to a total of its spec
     cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch,
                       bint adding) except -1
-    cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice) noexcept
+    cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice,
+                  bint uniform=*) noexcept
+
+# Find how to show as a target what a move reads, if it writes each element of the target once.
+# False if it does not, or if there are no such strides; the offset may have changed then.
+cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp* write_strides,
+                    npy_intp write_offset, const npy_intp* read_strides, npy_intp* read_offset,
+                    npy_intp* strides) noexcept
 
 # Whether there is a loop that sums. Of many halves all beyond the first few would be rounded off.
 cdef bint can_sum(Spec spec) noexcept

@@ -1,6 +1,6 @@
 cimport numpy as cnp
 from cytape.tensor.spec cimport spec_of
-from cytape.tensor.value cimport new_value, strided_value
+from cytape.tensor.value cimport is_uniform, new_value, strided_value
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray
@@ -13,8 +13,7 @@ import numpy as np
 
 cnp.import_array()
 
-cdef enum:
-    COPIED_BYTES = 512  # what is smaller is copied rather than shown: what reads it is faster then
+cdef npy_intp[MAX_AXES + 1] ZERO_STRIDES
 
 
 def outline(Spec spec not None, strides=None) -> np.ndarray:
@@ -145,9 +144,30 @@ cdef class Moves:
                 move.source, move.target = self.moves[i].target, self.moves[i].source
                 move.read_offset = self.moves[i].write_offset
                 move.write_offset = self.moves[i].read_offset
+                other.put_in_order(move)
             other.find_counts()
             self.transposed = other
         return self.transposed
+
+    cdef int put_in_order(self, Move* move) except -1:
+        """Have a move write its target in C order, if it writes all of that in another order."""
+        cdef Spec spec = self.targets[move.target]
+        cdef npy_intp strides[MAX_AXES]
+        cdef npy_intp offset = move.read_offset, stride = spec.itemsize
+        cdef int axis
+        if not find_view(spec, move.ndim, move.dims, move.write_strides, move.write_offset,
+                         move.read_strides, &offset, strides):
+            return 0
+        free(move.dims)
+        move.dims = NULL
+        self.shape_move(move, spec.ndim)
+        move.read_offset, move.write_offset = offset, 0
+        for axis in range(spec.ndim - 1, -1, -1):
+            move.dims[axis] = spec.dims[axis]
+            move.read_strides[axis] = strides[axis]
+            move.write_strides[axis] = stride
+            stride *= spec.dims[axis]
+        return 0
 
     cdef Value target(self, int target, list sources, npy_intp n_batch):
         cdef Spec spec = self.targets[target]
@@ -155,7 +175,12 @@ cdef class Moves:
         cdef Value out, source
         cdef Move* move
         cdef int lead = n_batch >= 0
-        if self.are_views and (spec.nbytes > COPIED_BYTES or n_batch > 1):
+        cdef bint is_large = spec.nbytes > COPIED_BYTES
+        if is_large and self.fills and len(self.sources) == 1:
+            source = sources[0]
+            if source is not None and is_uniform(source):
+                return strided_value(batch_of(spec, n_batch), source.data, ZERO_STRIDES, source)
+        if self.are_views and (is_large or n_batch > 1):
             move = &self.moves[target]
             source = sources[move.source]
             if source is None:
@@ -185,16 +210,18 @@ cdef class Moves:
         cdef int i, operand, axis
         cdef Loop* loop = add_loop_of(spec) if adding else copy_loop(spec.itemsize)
         cdef npy_intp steps[3]
+        cdef bint uniform
         if n_batch == 0:
             return 0
         for i in range(self.n_moves):
             source = sources[self.moves[i].source]
             if self.moves[i].target != target or source is None:
                 continue
-            self.join(&walk, i, source.data, out.data, adding)
+            uniform = is_uniform(source)
+            self.join(&walk, i, source.data, out.data, adding, uniform)
             if n_batch >= 0:  # one axis more, the outermost
                 steps[0] = steps[2] = spec.nbytes
-                steps[1] = source.spec.nbytes // n_batch
+                steps[1] = 0 if uniform else source.spec.nbytes // n_batch
                 if not adding:
                     steps[0], steps[1] = steps[1], steps[0]
                 for operand in range(walk.n_operands):
@@ -209,7 +236,8 @@ cdef class Moves:
             run(loop, &walk, out.spec.nbytes)
         return 0
 
-    cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice) noexcept:
+    cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice,
+                  bint uniform=False) noexcept:
         """Make operands of what a move reads and writes; written twice, of a sum."""
         cdef Move* it = &self.moves[move]
         cdef int axis
@@ -219,7 +247,10 @@ cdef class Moves:
             walk.extents[axis] = it.dims[axis]
         if twice:
             join_memory(walk, target + it.write_offset, it.write_strides)
-        join_memory(walk, source + it.read_offset, it.read_strides)
+        if uniform:
+            join_memory(walk, source, ZERO_STRIDES)
+        else:
+            join_memory(walk, source + it.read_offset, it.read_strides)
         join_memory(walk, target + it.write_offset, it.write_strides)
         return 0
 
@@ -230,6 +261,57 @@ cdef bint can_sum(Spec spec) noexcept:
 
 cdef Spec batch_of(Spec spec, npy_intp n):
     return spec if n < 0 else spec_of((n,) + spec.shape, spec.dtype)
+
+
+cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp* write_strides,
+                    npy_intp write_offset, const npy_intp* read_strides, npy_intp* read_offset,
+                    npy_intp* strides) noexcept:
+    cdef Region read  # its axes by how far apart they are written, all of them onwards
+    cdef npy_intp apart[MAX_AXES]
+    cdef npy_intp extent, stride
+    cdef int axis, place
+    read.ndim = 0
+    for axis in range(ndim):
+        extent, stride = dims[axis], write_strides[axis]
+        if extent == 1:
+            continue
+        place = read.ndim
+        while place > 0 and apart[place - 1] < abs(stride):
+            apart[place] = apart[place - 1]
+            read.dims[place] = read.dims[place - 1]
+            read.strides[place] = read.strides[place - 1]
+            place -= 1
+        apart[place], read.dims[place] = abs(stride), extent
+        read.strides[place] = read_strides[axis]
+        if stride < 0:
+            write_offset += (extent - 1) * stride
+            read_offset[0] += (extent - 1) * read_strides[axis]
+            read.strides[place] *= -1
+        read.ndim += 1
+    stride = target.itemsize
+    for axis in range(read.ndim - 1, -1, -1):
+        if apart[axis] != stride:
+            return False
+        stride *= read.dims[axis]
+    if write_offset or stride != target.nbytes:
+        return False
+    extent, place = 1, read.ndim  # what is left of axes that are one, and the first of them
+    for axis in range(target.ndim - 1, -1, -1):
+        strides[axis] = target.itemsize
+        if target.dims[axis] == 1:
+            continue
+        if extent == 1:
+            place -= 1
+            extent, stride = read.dims[place], read.strides[place]
+            while place > 0 and read.strides[place - 1] == extent * stride:
+                place -= 1
+                extent *= read.dims[place]
+        if extent % target.dims[axis]:
+            return False
+        strides[axis] = stride
+        stride *= target.dims[axis]
+        extent //= target.dims[axis]
+    return True
 
 
 cdef bint is_whole(Move* move, Spec spec) noexcept:
