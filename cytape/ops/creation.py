@@ -190,7 +190,8 @@ def array(object, dtype=None, *, ndmin=0, **options):
     if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
     result = _array(object, dtype, ndmin)
-    shares = result is object or ndim(result) > ndim(object)
+    shares = not isinstance(object, (list, tuple)) and (
+        result is object or ndim(result) > ndim(object))
     return identity_op(result) if shares and options.get("copy", True) else result
 
 

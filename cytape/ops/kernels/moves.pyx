@@ -73,6 +73,7 @@ cdef class Moves:
                 move.dims[axis] = cnp.PyArray_DIMS(written)[axis]
                 move.read_strides[axis] = cnp.PyArray_STRIDES(read)[axis]
                 move.write_strides[axis] = cnp.PyArray_STRIDES(written)[axis]
+            sort_axes(move)
             n += 1
         self.find_counts()
 
@@ -144,6 +145,7 @@ cdef class Moves:
                 move.source, move.target = self.moves[i].target, self.moves[i].source
                 move.read_offset = self.moves[i].write_offset
                 move.write_offset = self.moves[i].read_offset
+                sort_axes(move)
                 other.put_in_order(move)
             other.find_counts()
             self.transposed = other
@@ -253,6 +255,25 @@ cdef class Moves:
             join_memory(walk, source + it.read_offset, it.read_strides)
         join_memory(walk, target + it.write_offset, it.write_strides)
         return 0
+
+
+cdef void sort_axes(Move* move) noexcept:
+    """Have what lies next to each other written one after the other, unless it is summed."""
+    cdef int axis, place
+    for axis in range(move.ndim):
+        if move.dims[axis] > 1 and move.write_strides[axis] == 0:
+            return
+    for axis in range(1, move.ndim):
+        place = axis
+        while place > 0 and abs(move.write_strides[place - 1]) < abs(move.write_strides[place]):
+            place -= 1
+            swap(move.dims + place)
+            swap(move.read_strides + place)
+            swap(move.write_strides + place)
+
+
+cdef inline void swap(npy_intp* pair) noexcept:
+    pair[0], pair[1] = pair[1], pair[0]
 
 
 cdef bint can_sum(Spec spec) noexcept:
