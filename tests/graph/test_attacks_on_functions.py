@@ -11,7 +11,6 @@ import warnings
 import weakref
 from typing import Any
 
-
 import numpy as np
 import pytest
 
