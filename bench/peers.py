@@ -69,6 +69,9 @@ def compare(measure, group, workload, libraries, effort):
     """Check and time a derivative of a workload by each library that has it, cytape first."""
     forward, expected = numpy_forward(workload), None
     programs, first_calls, failures = {}, {}, {}
+    freezes = not gc.get_freeze_count()  # where the caller has not done so
+    if freezes:
+        gc.freeze()  # else calls and turns would begin with a search through all that was imported
     for library in libraries:
         make_program = getattr(library, measure.name)
         if make_program is None:
@@ -88,9 +91,6 @@ def compare(measure, group, workload, libraries, effort):
             expected = {**arrays, "value": np.asarray(forward())} if "value" in arrays else arrays
         check(workload, library.name, arrays, expected)
         programs[library.name], first_calls[library.name] = program, first_call
-    freezes = not gc.get_freeze_count()  # where the caller has not done so
-    if freezes:
-        gc.freeze()  # else every turn would begin with a search through all that was imported
     forward_s, *seconds = best_seconds(
         [Program(lambda _, run=run: run()) for run in (forward, *programs.values())], effort)
     if freezes:
