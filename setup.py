@@ -1,5 +1,6 @@
 """Builds the Cython extension modules; pyproject.toml says everything else about the package."""
 
+import gc
 import os
 import re
 from pathlib import Path
@@ -21,6 +22,7 @@ DIRECTIVES = {
 }
 GRAPH = Path("cytape/graph")
 RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "differentiation", "control")}  # a trace
+SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes, errors
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
@@ -48,8 +50,12 @@ def extensions(build_dir, **options):
                   extra_compile_args=flags(path))
         for path in sorted(Path("cytape").rglob("*.pyx"))
     ]
+    shared = Path(*SHARED.split(".")).with_suffix(".c")
+    modules.append(Extension(SHARED, [shared.as_posix()], extra_compile_args=flags(shared)))
+    gc.set_threshold(1_000_000)  # half of Cython's time went into looking for garbage
     modules = cythonize(modules, build_dir=build_dir, compiler_directives=DIRECTIVES,
-                        nthreads=os.cpu_count() if len(modules) > 1 else 0, **options)
+                        shared_utility_qualified_name=SHARED,
+                        nthreads=os.cpu_count() if len(modules) > 2 else 0, **options)
     if DEBUG:
         for path in (Path(source) for module in modules for source in module.sources):
             text, is_new = TRACE_LINE.subn('#include "lines_run.h"', path.read_text())
