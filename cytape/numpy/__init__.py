@@ -23,6 +23,7 @@ from cytape.ops.rearranging import *  # noqa: F403
 from cytape.ops.reductions import *  # noqa: F403
 from cytape.ops.shaping import *  # noqa: F403
 from cytape.ops.steps import *  # noqa: F403
+from cytape.ops.variance import *  # noqa: F403
 
 
 def __getattr__(name: str) -> _Any:

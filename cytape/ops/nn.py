@@ -12,7 +12,6 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
-from cytape.ops.dropout import dropout
 from cytape.ops.elementwise import exp, isinf, maximum, where
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, wide
 from cytape.ops.engine.declare import elementwise, general
@@ -21,6 +20,7 @@ from cytape.ops.reductions import sum
 from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 from cytape.ops.shared.conform import count, countable, widened
+from cytape.ops.shared.draws import random_in_shape_of
 from cytape.tensor.tensor import plain_array
 
 __all__ = [
@@ -345,3 +345,49 @@ def fused_batch_norm(x, scale, offset, epsilon=0.001):
     (array([2.]), array([2.]))
     """
     return fused_batch_norm_op(x, scale, offset, epsilon=epsilon)[:3]
+
+
+# -- dropout -------------------------------------------------------------------------------------
+
+
+def dropout(x, rate, seed=None):
+    """Set elements chosen at random to zero, and divide the others by the share that is left.
+
+    Parameters
+    ----------
+    x : array_like
+    rate : float
+        The probability that an element is dropped, at least 0 and below 1.
+    seed : int, optional
+        As for `cytape.numpy.random.random`. In a graph the choice is made anew in each run; the
+        gradient is that of the choice that was made.
+
+    Returns
+    -------
+    Tensor or ndarray
+        Of the shape of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the rate is out of range.
+    TypeError
+        If `x` does not hold floating point numbers.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> y = cytape.nn.dropout(np.ones(100), rate=0.5)
+    >>> sorted(set(y.tolist()))
+    [0.0, 2.0]
+    """
+    if not 0 <= rate < 1:
+        raise ValueError(f"rate must be at least 0 and below 1, got {rate}")
+    dtype = x.dtype if is_tensor(x) else np.asarray(x).dtype
+    if dtype.kind not in "fc":
+        raise TypeError(f"dropout takes floating point numbers, got {dtype}")
+    if rate == 0:
+        return x
+    precision = np.float32 if dtype in (np.float32, np.float16, np.complex64) else np.float64
+    kept = random_in_shape_of(x, np.dtype(precision), seed) >= rate
+    return where(kept, x / (1 - rate), 0)

@@ -20,6 +20,7 @@ import cytape.ops.reductions as reductions
 import cytape.ops.shaping as shaping
 import cytape.ops.sparse as sparse
 import cytape.ops.steps as steps
+import cytape.ops.variance as variance
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.declare import rooms_to_come
 from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
@@ -39,7 +40,7 @@ from cytape.tensor.tensor import (
 
 _FAMILIES = (
     creation, einsum, elementwise, indexing, joining, linalg, ordering, products, rearranging,
-    reductions, shaping, steps)
+    reductions, shaping, steps, variance)
 NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }
@@ -52,6 +53,7 @@ _UPDATES = "cytape.ops.updates.in_place"  # imported when something is updated f
 rooms_to_come.append(_UPDATES)
 # Functions that are imported when one of their module is called first, or asked for by name.
 _MODULES = {
+    "calculus.binary_fractions": "frexp ldexp modf",
     "calculus.convolutions": "convolve correlate",
     "calculus.differences":
         "cumulative_prod cumulative_sum diff ediff1d gradient trapezoid unwrap",
@@ -285,8 +287,8 @@ install(
     },
     others={
         **_functions(
-            "asarray astype bitwise_and bitwise_or bitwise_xor copy imag invert left_shift "
-            "matrix_transpose real reshape right_shift round transpose"
+            "asarray astype bitwise_and bitwise_or bitwise_xor invert left_shift reshape "
+            "right_shift transpose"
         ),
         "array_ufunc": array_ufunc,
         "array_function": array_function,
@@ -300,6 +302,13 @@ install_methods(
             "mean min nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace "
             "var"
         ),
+        "T": property(shaping.transpose),
+        "mT": property(shaping.matrix_transpose),
+        "real": property(elementwise.real),
+        "imag": property(elementwise.imag),
+        "__copy__": creation.copy,
+        "__deepcopy__": lambda tensor, memo: creation.copy(tensor),
+        "__round__": lambda tensor, ndigits=None: steps.round(tensor, ndigits or 0),
         # Ops are no functions: nothing would bind a tensor to them.
         **{name: _method(op) for name, op in _functions("conj conjugate round").items()},
         "flatten": lambda tensor, order="C": creation.copy(shaping.ravel(tensor, order)),

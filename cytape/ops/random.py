@@ -37,21 +37,9 @@ from cytape.ops.shared.draws import (
 from cytape.tensor.making import convert_to_tensor
 
 __all__ = [
-    "binomial",
-    "choice",
-    "exponential",
-    "gamma",
-    "integers",
-    "normal",
-    "permutation",
-    "poisson",
-    "random",
-    "seed",
-    "standard_exponential",
-    "standard_gamma",
-    "standard_normal",
-    "uniform",
-]
+    "binomial", "choice", "exponential", "gamma", "integers", "normal", "permutation", "poisson",
+    "random", "seed", "standard_exponential", "standard_gamma", "standard_normal", "uniform",
+]  # fmt: skip
 
 
 def random(size=None, dtype=np.float64, *, seed=None):

@@ -1,10 +1,8 @@
-"""Sum, mean, extrema and variance; `products` has other reductions, `steps` those to truth values.
+"""Sum, mean and extrema; `products`, `variance` and, to truth values, `steps` have others.
 
 Where a derivative is not unique, these values are taken:
 
 - `max` and `min`: elements that tie share the gradient equally (TensorFlow's and JAX's choice);
-- `std` of elements that are all equal: 0, where the formula would give NaN. What counts is that
-  they are equal, not whether NumPy's `std` is 0: the rounding of the mean may keep it from that;
 - an extremum and the `initial` that it equals: half of the gradient to each, as of `maximum`.
 
 What `where` leaves out has a neutral number in its place: no gradient reaches it.
@@ -18,8 +16,8 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.creation import astype, ones_like, stop_gradient_op
-from cytape.ops.elementwise import add, conj, maximum, minimum, real, sqrt, where_op
+from cytape.ops.creation import astype, ones_like
+from cytape.ops.elementwise import add, maximum, minimum, where_op
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_given,
@@ -37,7 +35,7 @@ from cytape.ops.shared.conform import count, countable
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 
-__all__ = ["amax", "amin", "max", "mean", "min", "std", "sum", "var"]
+__all__ = ["amax", "amin", "max", "mean", "min", "sum"]
 
 _NoValue = np._NoValue
 
@@ -52,7 +50,7 @@ def reduced_axes(op):
     return normalize_axis_tuple(axis, ndim)
 
 
-def _count(op, at_least=0):
+def n_reduced(op, at_least=0):
     """Return how many elements go into one element of the output; a tensor if it is not known."""
     spec = op.input_specs[0]
     if not spec.known:
@@ -84,9 +82,10 @@ def operand(op):
     return x if x.dtype == dtype else astype(x, dtype, copy=False)
 
 
-def _inner(op, a, b):
-    """Sum `a * b`, or where complex the real part of `conj(a) * b`, over the reduced axes."""
-    return summed(op, real(conj(a) * b) if a.dtype.kind == "c" else a * b)
+def loses_imaginary(a, dtype):
+    """Tell whether something is a complex tensor, and the dtype to compute in a real one."""
+    return dtype is not None and is_tensor(a) and (
+        convert_to_tensor(a).dtype.kind == "c" and np.dtype(dtype).kind == "f")
 
 
 def summed(op, terms):
@@ -142,16 +141,6 @@ def masked_mean(a, axis, n, there, dtype=None):
     return astype(total / n, dtype, copy=False)
 
 
-def _squares(x):
-    return real(conj(x) * x) if x.dtype.kind == "c" else x * x
-
-
-def masked_squares(a, axis, there, mean):
-    """Sum the squares of deviations from the mean, of what a mask leaves, keeping the axes."""
-    deviations = filled(a - mean, there, 0)
-    return sum(_squares(deviations), axis, keepdims=True)
-
-
 def as_kept(x, axis, keepdims):
     """Drop the axes that were reduced, unless they are to be kept."""
     if keepdims or not ndim(x):
@@ -195,7 +184,7 @@ sum_op = enter(
 # The mean of nothing has an empty gradient; any divisor will do for it.
 mean_op = enter(
     SumOp(
-        "Mean", _mean, lambda op, g: _expand(op, g / _count(op, at_least=1)), is_mean=True,
+        "Mean", _mean, lambda op, g: _expand(op, g / n_reduced(op, at_least=1)), is_mean=True,
         batched=_mean_batch, shape_rule=shape_rules.reduction(np.mean),
     )
 )  # fmt: skip
@@ -347,189 +336,11 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
 amax, amin = max, min
 
 
-# -- variance and standard deviation ---------------------------------------------------------------
-
-
-def _deviations(op):
-    """Return the input less its mean: exactly 0 where all elements are equal.
-
-    Whatever constant is subtracted first makes no difference, but for rounding. Less the first one,
-    equal elements are zeros, and close ones have exact differences.
-    """
-    x = operand(op)
-    axes = reduced_axes(op)
-    first = x[tuple([slice(0, 1) if i in axes else slice(None) for i in range(x.ndim)])]
-    x = x - stop_gradient_op(first)
-    return x - mean(x, op.attrs["axis"], keepdims=True)
-
-
-def _degrees_of_freedom(op):
-    freedom = _count(op) - op.attrs["ddof"]
-    if not op.input_specs[0].known:
-        return maximum(freedom, 0)
-    return freedom if freedom > 0 else 0
-
-
-def _std_partials(op):
-    """Return the partial derivative of `std` in each element: that of a norm of the deviations."""
-    deviations = _deviations(op)
-    square = sum(_squares(deviations), op.attrs["axis"], keepdims=True)
-    freedom = _degrees_of_freedom(op)
-    # Division by infinity makes derivatives of every order 0, where they would be NaN.
-    return deviations / (sqrt(where_op(square == 0, np.inf, square / freedom)) * freedom)
-
-
-def _real_part(g):
-    """Return the gradient of a result that is real, whatever dtype was asked for."""
-    return real(g) if g.dtype.kind == "c" else g
-
-
-def _var_vjp(op, g):
-    if op.input_specs[0].ndim < 0:
-        return NotImplemented
-    return kept(op, 2 * _real_part(g) / _degrees_of_freedom(op)) * _deviations(op)
-
-
-def _var_jvp(op, t):
-    if op.input_specs[0].ndim < 0:
-        return NotImplemented
-    return 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op)
-
-
-def _std_vjp(op, g):
-    if op.input_specs[0].ndim < 0:
-        return NotImplemented
-    return kept(op, _real_part(g)) * _std_partials(op)
-
-
-def _std_jvp(op, t):
-    if op.input_specs[0].ndim < 0:
-        return NotImplemented
-    return _inner(op, _std_partials(op), t)
-
-
-var_op = general(
-    "Var",
-    forward=np.var,
-    vjp=_var_vjp,
-    jvp=_var_jvp,
-    batched=_var_jvp,
-    shape_rule=shape_rules.spread,
-)
-
-std_op = general(
-    "Std",
-    forward=np.std,
-    vjp=_std_vjp,
-    jvp=_std_jvp,
-    batched=_std_jvp,
-    shape_rule=shape_rules.spread,
-)
-
-
-def loses_imaginary(a, dtype):
-    """Tell whether something is a complex tensor, and the dtype to compute in a real one."""
-    return dtype is not None and is_tensor(a) and (
-        convert_to_tensor(a).dtype.kind == "c" and np.dtype(dtype).kind == "f")
-
-
-def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
-    """Return the variance of what `where` leaves, around a given mean."""
-    a, mean = together(convert_to_tensor(a), as_operand(mean) if is_given(mean) else None)
-    own = a.dtype if a.dtype.kind in "fc" else np.dtype(float)
-    result = np.empty(0, own).real.dtype if dtype is None else np.dtype(dtype)
-    cut = loses_imaginary(a, dtype)
-    a = astype(a, wide(own if cut or dtype is None else result), copy=False)
-    there = mask_for(a, where) if is_given(where) else True
-    n = n_there(a, axis, there)
-    if mean is None:  # in NumPy only that loses the imaginary part
-        mean = masked_mean(real(a) if cut else a, axis, n, there)
-    variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)
-    return astype(as_kept(variance, axis, keepdims), result, copy=False)
-
-
-def root_of_variance(variance):
-    """Return the standard deviation: where it is 0, so is its gradient."""
-    nothing = variance == 0
-    return where_op(nothing, 0, sqrt(where_op(nothing, 1, variance)))
-
-
-def _ddof(ddof, correction):
-    """Return `ddof`, which the array API calls `correction`, as a number of Python's."""
-    if correction is not _NoValue:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
-    return ddof.item() if isinstance(ddof, np.generic) else ddof
-
-
-def var(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where=_NoValue,
-    mean=_NoValue,
-    correction=_NoValue,
-):
-    """Return the variance over the given axes, as `numpy.var`; it is real for complex input.
-
-    Examples
-    --------
-    >>> from cytape import grad
-    >>> grad(np.var)(np.array([1.0, 3.0]))
-    array([-1.,  1.])
-    """
-    ddof = _ddof(ddof, correction)
-    options = only_numpy("var", [a, where, mean], out=out)
-    if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
-        if not is_tensor([a, where, mean]):
-            return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-        return _var_of_some(a, axis, dtype, ddof, keepdims, where, mean)
-    return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
-
-
-def std(
-    a,
-    axis=None,
-    dtype=None,
-    out=None,
-    ddof=0,
-    keepdims=False,
-    *,
-    where=_NoValue,
-    mean=_NoValue,
-    correction=_NoValue,
-):
-    """Return the standard deviation, as `numpy.std`; where it is 0, so is its gradient.
-
-    Examples
-    --------
-    >>> from cytape import grad
-    >>> grad(np.std)(np.array([1.0, 3.0]))
-    array([-0.5,  0.5])
-    >>> grad(np.std)(np.array([2.0, 2.0]))
-    array([0., 0.])
-    """
-    ddof = _ddof(ddof, correction)
-    options = only_numpy("std", [a, where, mean], out=out)
-    if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
-        if not is_tensor([a, where, mean]):
-            return np.std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
-        return root_of_variance(_var_of_some(a, axis, dtype, ddof, keepdims, where, mean))
-    return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
-
-
 NUMPY_FUNCTIONS = {
     np.amax: amax,
     np.amin: amin,
     np.max: max,
     np.mean: mean,
     np.min: min,
-    np.std: std,
     np.sum: sum,
-    np.var: var,
 }

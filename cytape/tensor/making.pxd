@@ -1,4 +1,4 @@
-# Tensors of what users have: numbers, arrays, lists, other tensors, other libraries' arrays.
+# Tensors of what users have, and the way back: numbers, arrays, lists, other libraries' arrays.
 
 from .tensor cimport Tensor
 

@@ -1,15 +1,15 @@
 from numpy cimport ndarray
 
-from .guards cimport examined, require_unrecorded
+from .guards cimport converted, detached, examined, require_unrecorded
 from .operators cimport functions
 from .plain_arrays cimport as_ndarray, plain_array, require_plain
 from .tensor cimport new_tensor
 from .threads cimport building
-from .value cimport copy_of_array
+from .value cimport array_of, copy_of_array
 
 import numpy as np
 
-from cytape.tensor.tensor import tensor_of, tensor_of_copy
+from cytape.tensor.tensor import install_methods, tensor_of, tensor_of_copy
 
 
 cpdef Tensor constant(value, dtype=None, name=None):
@@ -123,3 +123,90 @@ def from_dlpack(exporter) -> Tensor:
     """
     require_plain(exporter)
     return tensor_of_copy(np.from_dlpack(exporter))
+
+
+# ---- methods of tensors: the data, out of the tape's sight
+
+
+def numpy(Tensor self not None):
+    """Return the data as a read-only ndarray; what is computed from it is not recorded.
+
+    Returns
+    -------
+    numpy.ndarray
+        A view of the tensor's own data: nothing is copied.
+
+    Examples
+    --------
+    >>> constant([1.0, 2.0]).numpy()
+    array([1., 2.])
+    """
+    return detached(self, self.held)
+
+
+def item(Tensor self not None, *index):
+    """Return one element as a Python scalar, as numpy.ndarray.item does.
+
+    Parameters
+    ----------
+    *index : int or tuple of int
+        Which element; may be left out if there is only one.
+
+    Returns
+    -------
+    float, int, bool or complex
+
+    Raises
+    ------
+    ValueError
+        If no index is given, but the tensor does not have exactly one element.
+    IndexError
+        If the index is out of bounds.
+
+    Examples
+    --------
+    >>> constant([[1.0, 2.0]]).item(0, 1)
+    2.0
+    """
+    return detached(self, self.held).item(*index)
+
+
+def tolist(Tensor self not None):
+    """Return the data as nested lists of Python scalars.
+
+    Returns
+    -------
+    list or scalar
+        Nested as deeply as the tensor has axes.
+
+    Examples
+    --------
+    >>> constant([[1, 2], [3, 4]]).tolist()
+    [[1, 2], [3, 4]]
+    """
+    return detached(self, self.held).tolist()
+
+
+def __array__(Tensor self not None, dtype=None, copy=None):
+    return np.array(converted(self, self.held), dtype=dtype, copy=copy)
+
+
+def __dlpack__(Tensor self not None, **arguments):
+    array = converted(self, self.held)
+    # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
+    try:
+        return array.__dlpack__(**arguments)
+    except BufferError:
+        return array.copy().__dlpack__(**arguments)
+
+
+def __dlpack_device__(Tensor self not None):
+    return array_of(self.held).__dlpack_device__()
+
+
+def __reduce__(Tensor self not None):
+    return tensor_of_copy, (converted(self, self.held),)
+
+
+install_methods({method.__name__: method for method in (
+    numpy, item, tolist, __array__, __dlpack__, __dlpack_device__, __reduce__)})

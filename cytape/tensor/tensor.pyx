@@ -4,7 +4,7 @@ from cpython.object cimport Py_EQ, Py_GT, Py_LE, Py_LT, Py_NE
 from cpython.ref cimport PyObject
 
 from .deaths cimport Counts, counts, handle_died, handle_revived
-from .guards cimport converted, detached, examined, graph_of, known_extent, seen, variable_type
+from .guards cimport converted, examined, graph_of, known_extent, seen, variable_type
 from .operators cimport (
     Operator, functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem,
     op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative,
@@ -196,88 +196,7 @@ cdef class Tensor:
         """
         return graph_of(self.held, "consumers").consumers_of(symbol_of(self.held))
 
-    @property
-    def T(self):
-        """The tensor with its axes reversed."""
-        return functions["transpose"](self)
-
-    @property
-    def mT(self):
-        """The tensor with its last two axes swapped."""
-        return functions["matrix_transpose"](self)
-
-    @property
-    def real(self):
-        """The real part."""
-        return functions["real"](self)
-
-    @property
-    def imag(self):
-        """The imaginary part."""
-        return functions["imag"](self)
-
-    # ---- out of the tape's sight: explicit conversions
-
-    def numpy(self):
-        """Return the data as a read-only ndarray; what is computed from it is not recorded.
-
-        Returns
-        -------
-        numpy.ndarray
-            A view of the tensor's own data: nothing is copied.
-
-        Examples
-        --------
-        >>> import cytape
-        >>> cytape.constant([1.0, 2.0]).numpy()
-        array([1., 2.])
-        """
-        return detached(self, self.held)
-
-    def item(self, *index):
-        """Return one element as a Python scalar, as numpy.ndarray.item does.
-
-        Parameters
-        ----------
-        *index : int or tuple of int
-            Which element; may be left out if there is only one.
-
-        Returns
-        -------
-        float, int, bool or complex
-
-        Raises
-        ------
-        ValueError
-            If no index is given, but the tensor does not have exactly one element.
-        IndexError
-            If the index is out of bounds.
-
-        Examples
-        --------
-        >>> import cytape
-        >>> cytape.constant([[1.0, 2.0]]).item(0, 1)
-        2.0
-        """
-        return detached(self, self.held).item(*index)
-
-    def tolist(self):
-        """Return the data as nested lists of Python scalars.
-
-        Returns
-        -------
-        list or scalar
-            Nested as deeply as the tensor has axes.
-
-        Examples
-        --------
-        >>> import cytape
-        >>> cytape.constant([[1, 2], [3, 4]]).tolist()
-        [[1, 2], [3, 4]]
-        """
-        return detached(self, self.held).tolist()
-
-    # ---- conversions that Python and NumPy make on their own
+    # ---- conversions that Python makes on its own
 
     def __float__(self):
         return float(converted(self, self.held))
@@ -287,9 +206,6 @@ cdef class Tensor:
 
     def __complex__(self):
         return complex(converted(self, self.held))
-
-    def __round__(self, ndigits=None):
-        return functions["round"](self, 0 if ndigits is None else ndigits)
 
     def __bool__(self):
         return bool(examined(self, self.held))
@@ -329,30 +245,7 @@ cdef class Tensor:
     def __str__(self):
         return repr(self) if is_symbolic(self.held) else str(array_of(seen(self, self.held)))
 
-    def __reduce__(self):
-        return tensor_of_copy, (converted(self, self.held),)
-
-    def __copy__(self):
-        return functions["copy"](self)
-
-    def __deepcopy__(self, memo):
-        return functions["copy"](self)
-
-    def __dlpack__(self, **arguments):
-        array = converted(self, self.held)
-        # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
-        try:
-            return array.__dlpack__(**arguments)
-        except BufferError:
-            return array.copy().__dlpack__(**arguments)
-
-    def __dlpack_device__(self):
-        return array_of(self.held).__dlpack_device__()
-
     # ---- NumPy's protocols
-
-    def __array__(self, dtype=None, copy=None):
-        return np.array(converted(self, self.held), dtype=dtype, copy=copy)
 
     _data = property(refuse_masks)
 
@@ -492,21 +385,21 @@ cdef class Tensor:
         return in_place(self, op_matmul, y)
 
     def __iand__(self, y):
-        return in_place_by(self, "bitwise_and", y)
+        return in_place(self, functions["bitwise_and"], y)
 
     def __ior__(self, y):
-        return in_place_by(self, "bitwise_or", y)
+        return in_place(self, functions["bitwise_or"], y)
 
     def __ixor__(self, y):
-        return in_place_by(self, "bitwise_xor", y)
+        return in_place(self, functions["bitwise_xor"], y)
 
     def __ilshift__(self, y):
-        return in_place_by(self, "left_shift", y)
+        return in_place(self, functions["left_shift"], y)
 
     def __irshift__(self, y):
-        return in_place_by(self, "right_shift", y)
+        return in_place(self, functions["right_shift"], y)
 
-    # ---- methods: those of ndarray, each the function of the same name; others are installed
+    # ---- methods of ndarray, each the function of the same name; `install_methods` has the others
 
     reshape = reshape
     transpose = transpose
@@ -542,17 +435,12 @@ cdef void hold(Tensor tensor, Value value) noexcept:
     value.handles += 1
 
 
-cdef object in_place(Tensor x, Operator op, y):
+cdef object in_place(Tensor x, op, y):
     """What ``x op= y`` names: of numbers, which nothing changes, another one."""
-    if x.held.spec.ndim == 0 and type(x) is Tensor:
-        return op.call2(x, y)
+    if x.held.spec.ndim == 0 and type(x) is Tensor and isinstance(op, Operator):
+        return (<Operator>op).call2(x, y)
     import_updates()
     return functions["in_place"](x, op, y, is_temporary(<PyObject*>x))
-
-
-cdef object in_place_by(Tensor x, str name, y):
-    import_updates()
-    return functions["in_place"](x, functions[name], y, is_temporary(<PyObject*>x))
 
 
 cdef int import_updates() except -1:

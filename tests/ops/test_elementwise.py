@@ -244,17 +244,6 @@ def test_nan_to_num_of_complex_parts():
     )
 
 
-def test_two_outputs():
-    x = cytape.constant([2.75, -0.5])
-    for name in ("modf", "frexp"):
-        for actual, expected in zip(
-            getattr(cnp, name)(x), getattr(np, name)(x.numpy()), strict=True
-        ):
-            np.testing.assert_array_equal(actual.numpy(), expected)
-    np.testing.assert_array_equal(gradients(lambda x: cnp.modf(x)[0], 2.75), [1])
-    np.testing.assert_array_equal(gradients(lambda x: cnp.frexp(x)[0], 2.75), [0.25])
-
-
 def test_numpys_own_keywords_on_plain_arrays():
     out = np.zeros(2)
     assert cnp.sin(np.ones(2), out=out) is out

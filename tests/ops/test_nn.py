@@ -6,6 +6,8 @@ from scipy import special
 
 import cytape
 from cytape import nn
+from cytape.graph import Graph
+from cytape.graph.run.reference import run
 from cytape.ops.engine.declare import OPS
 from cytape.testing import check_grads
 
@@ -126,3 +128,52 @@ def test_batch_norm_normalises_over_all_axes_but_the_last(rng):
 def test_the_statistics_of_a_batch_are_differentiable_without_the_batch(rng):
     x = rng.normal(size=(4, 3))
     check_grads(lambda x: nn.fused_batch_norm(x, np.ones(3), np.zeros(3))[1:], [x])
+
+
+def test_dropout_drops_a_share_and_keeps_the_mean():
+    x = np.ones((100, 50))
+    y = nn.dropout(x, 0.25, seed=1)
+    assert type(y) is np.ndarray
+    np.testing.assert_allclose(np.unique(y), [0, 4 / 3])
+    assert abs(y.mean() - 1) < 0.03
+    assert isinstance(nn.dropout(cytape.constant(x), 0.25), cytape.Tensor)
+    assert nn.dropout(cytape.constant(np.float32([1, 2])), 0.5).dtype == np.float32
+
+
+def test_dropout_of_nothing_and_bad_arguments():
+    x = cytape.constant([1.0, 2.0])
+    assert nn.dropout(x, 0) is x
+    for rate in (-0.1, 1, 1.5):
+        with pytest.raises(ValueError, match="rate"):
+            nn.dropout(x, rate)
+    with pytest.raises(TypeError, match="int64"):
+        nn.dropout(cytape.constant([1, 2]), 0.5)
+
+
+def test_dropped_elements_get_no_gradient_and_the_others_their_share():
+    x = cytape.constant(np.arange(1.0, 101.0))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = nn.dropout(x, 0.5, seed=3)
+    slope = tape.gradient(y, x).numpy()
+    np.testing.assert_array_equal(slope, np.where(y.numpy() == 0, 0, 2))
+    assert 20 < (slope == 0).sum() < 80
+
+
+@pytest.mark.parametrize("shape", [(40,), (None,)])
+def test_dropout_in_a_graph_chooses_once_in_a_run_and_anew_in_the_next(shape):
+    graph = Graph()
+    graph.seed = 5
+    with graph.as_default():
+        x = graph.placeholder(np.dtype(float), shape)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = nn.dropout(x, 0.5)
+        slope = tape.gradient(y, x)
+    symbols = [graph.symbol_of(y), graph.symbol_of(slope)]
+    values = np.arange(1.0, 41.0)
+    runs = [run(graph, symbols, {graph.symbol_of(x): values}) for _ in range(2)]
+    for dropped, slope in runs:
+        np.testing.assert_array_equal(slope, np.where(dropped == 0, 0, 2))
+        np.testing.assert_array_equal(dropped, slope * values)
+    assert not np.array_equal(runs[0][0], runs[1][0])

@@ -1,4 +1,4 @@
-"""Special cases of the reductions: ties, no variance, nothing to reduce, bad arguments."""
+"""Special cases of the reductions: ties, nothing to reduce, bad arguments."""
 
 import numpy as np
 import pytest
@@ -54,47 +54,6 @@ def test_max_of_float32_keeps_its_dtype_and_share():
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_nan_passes_through_max():
     assert np.isnan(gradient(ops.max, [1.0, np.nan])).all()
-
-
-@pytest.mark.parametrize("axis", [None, 0, 1])
-def test_std_of_equal_elements_has_gradient_zero(axis):
-    x = np.full((2, 3), 1.5)
-
-    def function(t):
-        return ops.std(t, axis=axis)
-
-    np.testing.assert_array_equal(gradient(function, x), np.zeros((2, 3)))
-    np.testing.assert_array_equal(hessian_times(function, x, np.ones((2, 3))), np.zeros((2, 3)))
-
-
-def test_std_where_only_one_row_has_no_variance():
-    x = np.array([[1.0, 1.0], [1.0, 3.0]])
-    np.testing.assert_array_equal(gradient(lambda t: ops.std(t, axis=1), x), [[0, 0], [-0.5, 0.5]])
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("function", [ops.var, ops.std])
-def test_no_degrees_of_freedom_is_nan_as_in_numpy(function):
-    assert np.isnan(function(cytape.constant([1.0]), ddof=1).numpy())
-    assert np.isnan(gradient(lambda t: function(t, ddof=1), [1.0])).all()
-
-
-def test_correction_is_ddof():
-    x = np.array([1.0, 2.0, 4.0])
-    assert ops.var(cytape.constant(x), correction=1).numpy() == np.var(x, correction=1)
-    np.testing.assert_array_equal(
-        gradient(lambda t: ops.std(t, correction=1), x), gradient(lambda t: ops.std(t, ddof=1), x)
-    )
-    for given in (x, cytape.constant(x)):
-        with pytest.raises(ValueError, match="ddof and correction can't be provided"):
-            ops.var(given, ddof=1, correction=1)
-
-
-def test_var_of_complex_numbers_is_real_and_has_a_complex_gradient():
-    z = np.array([1 + 2j, 3 - 1j, -2 + 0.5j])
-    assert ops.var(cytape.constant(z)).dtype == np.float64
-    np.testing.assert_allclose(gradient(ops.var, z), 2 * (z - z.mean()) / 3)
-    np.testing.assert_allclose(gradient(ops.std, z), (z - z.mean()) / 3 / z.std())
 
 
 @pytest.mark.parametrize("name", ["sum", "prod"])

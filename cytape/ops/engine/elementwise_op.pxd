@@ -8,7 +8,6 @@ from cytape.ops.kernels.loops cimport Kernel
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
-from libc.stdint cimport int32_t
 
 from .partials_op cimport PartialsOp
 from .symbolic cimport SymbolicGraph
@@ -22,7 +21,6 @@ cdef class ElementwiseOp(PartialsOp):
     cdef dict result_dtypes      # by the dtypes of the operands
     cdef object result_dtype(self, list inputs)
     cdef object build_call(self, SymbolicGraph graph, x, y, int n)
-    cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2
     cdef object call_any(self, tuple inputs, dict arguments)
     cdef object call3(self, tuple operands)
     cdef Value plain_operand(self, x, Spec other, int position)

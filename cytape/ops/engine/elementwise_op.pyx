@@ -7,8 +7,7 @@ from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport (
     WORTH_THE_GIL, Loop, kernel_of, loop_of, suits_loops, trouble, warn)
-from cytape.ops.kernels.program cimport (
-    GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT, Program, Step)
+from cytape.ops.kernels.program cimport MAX_INPUTS
 from cytape.ops.kernels.walk cimport Walk, begin, join, plan, run
 from cytape.tensor.operators cimport functions
 from cytape.tensor.spec cimport boolean_spec, broadcast_spec, spec_like
@@ -19,11 +18,11 @@ from libc.stdint cimport int32_t
 from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
-    conform, documentation, input_ref, is_followed, ndarray_of, opts_out, output_ref, owned,
-    owned_pointer, saved_output_ref, spec_of_ref, tensor_value, value_of, with_lists_joined,
-    weak_scalar)
+    conform, documentation, is_followed, ndarray_of, opts_out, owned_pointer, tensor_value,
+    value_of, with_lists_joined, weak_scalar)
+from .program_nodes cimport append_gradients, op_by_ufunc
 from .symbolic cimport (
-    NO_ATTRS, SymbolicGraph, append1, build, graph_for, graph_of, number, own_symbol, own_value)
+    NO_ATTRS, SymbolicGraph, build, graph_for, graph_of, number, own_value)
 
 import numpy as np
 
@@ -43,7 +42,6 @@ cdef extern from "Python.h":
         unsigned long tp_flags
 
 cdef Counts* recorders = counts()
-cdef dict ops_of_ufuncs = {}
 
 
 @cython.final
@@ -55,7 +53,7 @@ cdef class ElementwiseOp(PartialsOp):
         PartialsOp.__init__(self, name, forward, partials)
         if isinstance(forward, np.ufunc):
             self.kernel = kernel_of(forward)
-            ops_of_ufuncs.setdefault(forward, self)
+            op_by_ufunc.setdefault(forward, self)
 
     @property
     def __doc__(self) -> str:
@@ -350,48 +348,7 @@ cdef class ElementwiseOp(PartialsOp):
         return graph.append_symbol(result_spec(spec, loop))
 
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
-        cdef int32_t registers[MAX_REGISTERS]
-        cdef Program program
-        cdef Spec spec
-        cdef int32_t results[MAX_INPUTS]
-        cdef int i
-        if (<Spec>output_ref(call, 0)).type_num != cnp.NPY_DOUBLE and (
-                (<Spec>output_ref(call, 0)).type_num != cnp.NPY_FLOAT):
-            return False
-        for i in range(call.n_inputs):
-            program = self.programs[i]
-            spec = spec_of_ref(<object>input_ref(call, i))
-            if type(<object>input_ref(call, i)) is Value and (
-                    spec.type_num != (<Spec>output_ref(call, 0)).type_num):
-                return False
-            if call.needed[i] and self.has_partial[i] and (
-                    program is None or not spec.known or not program_in_graph(program)
-                    or spec.type_num != (<Spec>output_ref(call, 0)).type_num):
-                return False
-        registers[GRADIENT] = own_symbol(graph, <object>call.output_gradients[0])
-        if registers[GRADIENT] < 0:
-            return False
-        for i in range(1 + call.n_inputs):
-            registers[OUTPUT + i] = -1
-            if i or call.n_refs > 1 + call.n_inputs:
-                registers[OUTPUT + i] = own_symbol(
-                    graph, <object>(input_ref(call, i - 1) if i else saved_output_ref(call)))
-        for i in range(call.n_inputs):
-            results[i] = -1
-            if self.wants(call, i):
-                results[i] = append_program(graph, self.programs[i], registers,
-                                            <Spec>graph.symbols[registers[GRADIENT]].spec)
-                if results[i] < 0:
-                    return False
-        for i in range(call.n_inputs):
-            if results[i] < 0:
-                continue
-            spec = spec_of_ref(<object>input_ref(call, i))
-            if <Spec>graph.symbols[results[i]].spec is not spec:
-                results[i] = append1(
-                    graph, conform.sum_to_op, {"shape": spec.shape}, results[i], spec)
-            call.input_gradients[i] = owned(graph.value_at(results[i]))
-        return True
+        return append_gradients(self, call, graph)
 
     cdef object infer(self, list inputs, dict attrs):
         cdef Spec spec = (<Value>inputs[0]).spec, broadcast
@@ -498,38 +455,6 @@ cdef class ElementwiseOp(PartialsOp):
         for i in range(len(inputs)):
             row[i] = <PyObject*>inputs[i]
         return self.record(outputs[0], row, len(inputs))
-
-
-cdef bint program_in_graph(Program program) except -1:
-    """Whether each step of a program is a call of an op that graphs can have."""
-    if program.ops is None:
-        program.ops = [ops_of_ufuncs.get(ufunc) for ufunc in program.ufuncs]
-        program.in_graph = None not in program.ops
-    return program.in_graph
-
-
-cdef int32_t append_program(SymbolicGraph graph, Program program, int32_t* registers,
-                            Spec like) except -2:
-    """Add the steps of a program to a graph; return the symbol of the result, or -1."""
-    cdef int32_t symbols[MAX_INPUTS]
-    cdef Step* step
-    cdef int i, j, register
-    if program.n_steps == 0:
-        return registers[program.copied] if program.copied >= 0 else -1
-    for register in range(N_OPERANDS, program.n_registers):
-        if program.is_constant[register]:
-            registers[register] = number(graph, program.constants[register], like)
-    for i in range(program.n_steps):
-        step = &program.steps[i]
-        for j in range(step.n_inputs):
-            symbols[j] = registers[step.inputs[j]]
-            if symbols[j] < 0:
-                return -1
-        registers[step.output] = (<ElementwiseOp>program.ops[i]).append_call(
-            graph, symbols, step.n_inputs)
-        if registers[step.output] < 0:
-            return -1
-    return registers[program.steps[program.n_steps - 1].output]
 
 
 cdef PyObject* call_vector(PyObject* op, PyObject* const* arguments, size_t flags,

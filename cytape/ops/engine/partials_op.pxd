@@ -10,6 +10,7 @@ from cytape.ops.kernels.program cimport MAX_INPUTS, Operands, Program
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.value cimport Value
+from libc.stdint cimport int32_t
 
 from .dispatch cimport Op
 from .symbolic cimport SymbolicGraph
@@ -36,6 +37,8 @@ cdef class PartialsOp(Op):
     # Add the gradients to the graph that this thread builds; False, with nothing done, if that is
     # not to be done in C.
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1
+    # Append a call of the op to a graph; return the symbol of its output, or -1, with nothing done.
+    cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2
     cdef int backward_by_partials(self, BackwardCall* call, gradient, bint plain) except -1
     cdef int follow(self, Value out, PyObject** inputs, int n) except -1
     cdef bint follow_by_program(self, TangentRecorder accumulator, Value out, PyObject** inputs,

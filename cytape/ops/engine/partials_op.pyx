@@ -86,6 +86,9 @@ cdef class PartialsOp(Op):
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
         return False
 
+    cdef int32_t append_call(self, SymbolicGraph graph, const int32_t* symbols, int n) except -2:
+        return -1
+
     cdef bint wants(self, BackwardCall* call, int i) except -1:
         """Whether input i's gradient is to be computed.
 

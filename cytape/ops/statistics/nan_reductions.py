@@ -26,11 +26,10 @@ from cytape.ops.reductions import (
     extremum,
     filled,
     masked_mean,
-    masked_squares,
     n_there,
-    root_of_variance,
 )
 from cytape.ops.steps import isnan, logical_not
+from cytape.ops.variance import masked_squares, root_of_variance
 from cytape.tensor import convert_to_tensor
 
 __all__ = [

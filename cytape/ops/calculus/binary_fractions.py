@@ -1,0 +1,73 @@
+"""Numbers as binary fractions: mantissa and exponent, fractional and integral part."""
+
+import numpy as np
+
+from cytape.ops.elementwise import exp2
+from cytape.ops.engine.arguments import is_tensor, joined
+from cytape.ops.engine.declare import elementwise, general
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shared.conform import as_operands
+
+__all__ = ["frexp", "ldexp", "modf"]
+
+_ldexp = elementwise("Ldexp", np.ldexp, lambda z, x, n: exp2(n), None)
+
+
+def ldexp(x1, x2, /, **kwargs):
+    """Return ``x1 * 2**x2``, as `numpy.ldexp`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.ldexp(3.0, 2)
+    np.float64(12.0)
+    """
+    if type(x2) is int:  # a weak one would become a float beside a symbolic tensor
+        x2 = np.asarray(x2)
+    return _ldexp(x1, x2, **kwargs)
+
+
+_frexp = general(
+    "Frexp", np.frexp,
+    lambda op, g, _: ldexp(g, -op.outputs[1]),
+    lambda op, dx: (ldexp(dx, -op.outputs[1]), None),
+    saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
+    shape_rule=shape_rules.both_parts(np.dtype(np.int32)),
+)  # fmt: skip
+_modf = general(
+    "Modf", np.modf,
+    lambda op, g, _: g,
+    lambda op, dx: (dx, None),
+    saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(None),
+)  # fmt: skip
+
+
+def frexp(x, /, *out, **kwargs):
+    """Return mantissas and exponents of two, as `numpy.frexp`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.frexp(6.0)
+    (np.float64(0.75), np.int32(3))
+    """
+    return _parts_of_number(_frexp, x, out, kwargs)
+
+
+def modf(x, /, *out, **kwargs):
+    """Return fractional and integral parts, as `numpy.modf`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.modf(6.5)
+    (np.float64(0.5), np.float64(6.0))
+    """
+    return _parts_of_number(_modf, x, out, kwargs)
+
+
+def _parts_of_number(op, x, out, keywords):
+    x = joined(x)
+    if not is_tensor(x):
+        return op.forward(x, *out, **keywords)
+    return op(*as_operands(op.forward, (x,), out or keywords.pop("out", None), keywords))

@@ -1,0 +1,220 @@
+"""Variance and standard deviation, also of what a mask leaves.
+
+`std` of elements that are all equal has the derivative 0, where the formula would give NaN. What
+counts is that they are equal, not whether NumPy's `std` is 0: the rounding of the mean may keep it
+from that.
+"""
+
+import numpy as np
+
+from cytape.ops.creation import astype, stop_gradient_op
+from cytape.ops.elementwise import conj, maximum, real, sqrt, where_op
+from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, only_numpy, wide
+from cytape.ops.engine.arguments import operand as as_operand
+from cytape.ops.engine.declare import general
+from cytape.ops.reductions import (
+    as_kept,
+    filled,
+    kept,
+    loses_imaginary,
+    masked_mean,
+    mean,
+    n_reduced,
+    n_there,
+    operand,
+    reduced_axes,
+    sum,
+    summed,
+)
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shared.grouping import together
+from cytape.tensor import convert_to_tensor
+
+__all__ = ["std", "var"]
+
+_NoValue = np._NoValue
+
+
+def _inner(op, a, b):
+    """Sum `a * b`, or where complex the real part of `conj(a) * b`, over the reduced axes."""
+    return summed(op, real(conj(a) * b) if a.dtype.kind == "c" else a * b)
+
+
+def _squares(x):
+    return real(conj(x) * x) if x.dtype.kind == "c" else x * x
+
+
+def masked_squares(a, axis, there, mean):
+    """Sum the squares of deviations from the mean, of what a mask leaves, keeping the axes."""
+    deviations = filled(a - mean, there, 0)
+    return sum(_squares(deviations), axis, keepdims=True)
+
+
+def _deviations(op):
+    """Return the input less its mean: exactly 0 where all elements are equal.
+
+    Whatever constant is subtracted first makes no difference, but for rounding. Less the first one,
+    equal elements are zeros, and close ones have exact differences.
+    """
+    x = operand(op)
+    axes = reduced_axes(op)
+    first = x[tuple([slice(0, 1) if i in axes else slice(None) for i in range(x.ndim)])]
+    x = x - stop_gradient_op(first)
+    return x - mean(x, op.attrs["axis"], keepdims=True)
+
+
+def _degrees_of_freedom(op):
+    freedom = n_reduced(op) - op.attrs["ddof"]
+    if not op.input_specs[0].known:
+        return maximum(freedom, 0)
+    return freedom if freedom > 0 else 0
+
+
+def _std_partials(op):
+    """Return the partial derivative of `std` in each element: that of a norm of the deviations."""
+    deviations = _deviations(op)
+    square = sum(_squares(deviations), op.attrs["axis"], keepdims=True)
+    freedom = _degrees_of_freedom(op)
+    # Division by infinity makes derivatives of every order 0, where they would be NaN.
+    return deviations / (sqrt(where_op(square == 0, np.inf, square / freedom)) * freedom)
+
+
+def _real_part(g):
+    """Return the gradient of a result that is real, whatever dtype was asked for."""
+    return real(g) if g.dtype.kind == "c" else g
+
+
+def _var_vjp(op, g):
+    if op.input_specs[0].ndim < 0:
+        return NotImplemented
+    return kept(op, 2 * _real_part(g) / _degrees_of_freedom(op)) * _deviations(op)
+
+
+def _var_jvp(op, t):
+    if op.input_specs[0].ndim < 0:
+        return NotImplemented
+    return 2 * _inner(op, _deviations(op), t) / _degrees_of_freedom(op)
+
+
+def _std_vjp(op, g):
+    if op.input_specs[0].ndim < 0:
+        return NotImplemented
+    return kept(op, _real_part(g)) * _std_partials(op)
+
+
+def _std_jvp(op, t):
+    if op.input_specs[0].ndim < 0:
+        return NotImplemented
+    return _inner(op, _std_partials(op), t)
+
+
+var_op = general(
+    "Var",
+    forward=np.var,
+    vjp=_var_vjp,
+    jvp=_var_jvp,
+    batched=_var_jvp,
+    shape_rule=shape_rules.spread,
+)
+
+std_op = general(
+    "Std",
+    forward=np.std,
+    vjp=_std_vjp,
+    jvp=_std_jvp,
+    batched=_std_jvp,
+    shape_rule=shape_rules.spread,
+)
+
+
+def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):
+    """Return the variance of what `where` leaves, around a given mean."""
+    a, mean = together(convert_to_tensor(a), as_operand(mean) if is_given(mean) else None)
+    own = a.dtype if a.dtype.kind in "fc" else np.dtype(float)
+    result = np.empty(0, own).real.dtype if dtype is None else np.dtype(dtype)
+    cut = loses_imaginary(a, dtype)
+    a = astype(a, wide(own if cut or dtype is None else result), copy=False)
+    there = mask_for(a, where) if is_given(where) else True
+    n = n_there(a, axis, there)
+    if mean is None:  # in NumPy only that loses the imaginary part
+        mean = masked_mean(real(a) if cut else a, axis, n, there)
+    variance = masked_squares(a, axis, there, mean) / maximum(n - ddof, 0)
+    return astype(as_kept(variance, axis, keepdims), result, copy=False)
+
+
+def root_of_variance(variance):
+    """Return the standard deviation: where it is 0, so is its gradient."""
+    nothing = variance == 0
+    return where_op(nothing, 0, sqrt(where_op(nothing, 1, variance)))
+
+
+def _ddof(ddof, correction):
+    """Return `ddof`, which the array API calls `correction`, as a number of Python's."""
+    if correction is not _NoValue:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    return ddof.item() if isinstance(ddof, np.generic) else ddof
+
+
+def var(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=_NoValue,
+    mean=_NoValue,
+    correction=_NoValue,
+):
+    """Return the variance over the given axes, as `numpy.var`; it is real for complex input.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.var)(np.array([1.0, 3.0]))
+    array([-1.,  1.])
+    """
+    ddof = _ddof(ddof, correction)
+    options = only_numpy("var", [a, where, mean], out=out)
+    if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
+        if not is_tensor([a, where, mean]):
+            return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+        return _var_of_some(a, axis, dtype, ddof, keepdims, where, mean)
+    return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+
+def std(
+    a,
+    axis=None,
+    dtype=None,
+    out=None,
+    ddof=0,
+    keepdims=False,
+    *,
+    where=_NoValue,
+    mean=_NoValue,
+    correction=_NoValue,
+):
+    """Return the standard deviation, as `numpy.std`; where it is 0, so is its gradient.
+
+    Examples
+    --------
+    >>> from cytape import grad
+    >>> grad(np.std)(np.array([1.0, 3.0]))
+    array([-0.5,  0.5])
+    >>> grad(np.std)(np.array([2.0, 2.0]))
+    array([0., 0.])
+    """
+    ddof = _ddof(ddof, correction)
+    options = only_numpy("std", [a, where, mean], out=out)
+    if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
+        if not is_tensor([a, where, mean]):
+            return np.std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+        return root_of_variance(_var_of_some(a, axis, dtype, ddof, keepdims, where, mean))
+    return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+
+
+NUMPY_FUNCTIONS = {np.std: std, np.var: var}
