@@ -15,8 +15,8 @@ from cytape.errors import UnconnectedGradientWarning
 from cytape.ops.engine.declare import OPS, elementwise, general
 from cytape.tensor.state import is_recorded
 from cytape.tensor.tensor import live_tensors
-from tests.ops.specs_elementwise import SPECS
-from tests.ops.test_op_table import SPECS as ALL_SPECS
+from tests.cases import each, grouped
+from tests.ops.test_op_table import FAMILIES
 
 ORDER = 8
 
@@ -140,11 +140,11 @@ def test_a_power_whose_exponent_moves_through_an_integer(power, exponent):
         np.testing.assert_allclose(derivatives, expected, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    ("spec", "case", "dtype"),
+@each(
+    "spec, case, dtype",
     [
-        pytest.param(spec, spec.cases[index], dtype, id=f"{spec}-{spec.cases[index]}-{dtype}")
-        for spec in SPECS
+        (spec, spec.cases[index], dtype)
+        for spec in FAMILIES["elementwise"]
         for index in (0, 3)
         for dtype in ("float64", "complex128")
         if spec.differentiable is not False and spec.op in OPS and index < len(spec.cases)
@@ -169,14 +169,11 @@ def against_nested(spec, case, dtype, order=3):
     check(f, *[inputs[i] for i in moving], order=order, rtol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        pytest.param(spec, id=f"{i}-{spec}")
-        for i, spec in enumerate(ALL_SPECS)
-        if spec not in SPECS and spec.differentiable is not False and spec.order == 2
-    ],
-)
+@grouped("spec", [
+    (family, str(spec), (spec,), False)
+    for family, specs in FAMILIES.items() if family != "elementwise"
+    for spec in specs if spec.differentiable is not False and spec.order == 2
+])  # fmt: skip
 def test_all_other_ops_against_nested_forward_mode(spec):
     for case in spec.cases[:3]:
         if any(spec.has_gradient(i, x) for i, x in enumerate(spec.draw(case, "float64"))):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import signal
 
 import cytape
 from cytape.ops.convolution import Window, avg_pool2d, conv2d, max_pool2d
@@ -41,6 +40,8 @@ def test_taps_are_the_pixels_that_each_output_sees(window):
 
 
 def test_conv2d_is_scipys_correlation(rng):
+    from scipy import signal  # takes a second to import
+
     image, filters = rng.normal(size=(1, 6, 7, 1)), rng.normal(size=(3, 3, 1, 1))
     for padding, mode in [("VALID", "valid"), ("SAME", "same")]:
         np.testing.assert_allclose(

@@ -12,7 +12,7 @@ import cytape
 import cytape.numpy as cnp
 from tests.cases import each, grouped
 from tests.ops.routes import MODES, ROUTES, derivatives
-from tests.ops.test_op_table import SPECS, as_tuple, differentiable
+from tests.ops.test_op_table import FAMILY_OF, SPECS, as_tuple, differentiable
 from tests.tables import table
 
 INTEGERS = table(
@@ -51,7 +51,7 @@ def positions_of(spec, case):
 OF_ONE_DTYPE = {"AddN", "CholeskyBack", "CumprodBack", "DeferredVjp"}
 
 CALLS = [
-    (str(spec), f"{spec}-{case}-{position}", (spec, case, position), False)
+    (FAMILY_OF[id(spec)], f"{spec}-{case}-{position}", (spec, case, position), False)
     for spec in SPECS if differentiable(spec) and spec.op not in OF_ONE_DTYPE
     for case in [case for case in spec.cases if len(positions_of(spec, case)) > 1][:1]
     for position in positions_of(spec, case)

@@ -12,7 +12,7 @@ import cytape.numpy as cnp
 from cytape.errors import TapeStateError
 from cytape.ops.shared.grouping import together
 from tests.cases import each, grouped
-from tests.ops.test_op_table import SPECS
+from tests.ops.test_op_table import FAMILY_OF, SPECS
 
 # Each of their results comes from one operand alone: that of the other is not recorded.
 OF_EACH_OPERAND = {"atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "meshgrid"}
@@ -31,7 +31,7 @@ def calls():
             ]  # fmt: skip
             for late in moving if len(moving) > 1 else ():
                 name = f"{spec}-{case}-{late}"
-                yield str(spec), name, (spec, case, inputs, moving, late), False
+                yield FAMILY_OF[id(spec)], name, (spec, case, inputs, moving, late), False
 
 
 def tensors_of(result):

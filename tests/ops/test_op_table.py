@@ -14,11 +14,12 @@ from tests.cases import each, grouped
 from tests.ops.forward_mode import as_tuple, entered, followed, recorder_of
 from tests.ops.op_specs import Case, OpSpec
 
-SPECS: list[OpSpec] = [
-    spec
+FAMILIES = {
+    path.stem.removeprefix("specs_"): importlib.import_module(f"tests.ops.{path.stem}").SPECS
     for path in sorted(Path(__file__).parent.glob("specs_*.py"))
-    for spec in importlib.import_module(f"tests.ops.{path.stem}").SPECS
-]
+}
+SPECS: list[OpSpec] = [spec for specs in FAMILIES.values() for spec in specs]
+FAMILY_OF = {id(spec): family for family, specs in FAMILIES.items() for spec in specs}
 
 # Relative and absolute, for values and gradients that took another route than the reference.
 TOLERANCES = {
@@ -50,7 +51,7 @@ CASES = [
 
 
 def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=False, few=False):
-    """Run a test with the records, their cases and dtypes: one test per op.
+    """Run a test with the records, their cases and dtypes: one test per family of ops.
 
     moving: how many inputs must have a gradient; axes: one must have axes. The first case in every
     dtype and every case (few: the first two) in the first dtype are what is always run.
@@ -61,7 +62,7 @@ def calls(dtypes=None, one_case=False, keep=lambda spec: True, moving=0, axes=Fa
         return case is first or place == 0 and (case is second or not few)
 
     return grouped("spec, case, dtype", [
-        (str(spec), f"{spec}-{case}-{dtype}", (spec, case, dtype),
+        (FAMILY_OF[id(spec)], f"{spec}-{case}-{dtype}", (spec, case, dtype),
          not is_always_run(spec, case, place))
         for spec, case, n_moving, some_axes in CASES
         if keep(spec) and n_moving >= moving and (some_axes or not axes)

@@ -16,7 +16,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.testing import check_grads
 from tests.cases import grouped
-from tests.ops.test_op_table import SPECS
+from tests.ops.test_op_table import FAMILY_OF, SPECS
 
 SAMPLES, FIRST = 12, 2  # of each function: all, and those that are always run
 NAMESPACES = {"": (np, cnp), "linalg.": (np.linalg, cnp.linalg), "fft.": (np.fft, cnp.fft)}
@@ -102,7 +102,7 @@ def samples():
             label = name + "".join(f" {dtype}" for _ in inputs[:1]) + "".join(
                 f" {n}={'mask' if n == 'where' else repr(x)}" for n, x in keywords.items())
             if not any(re.match(pattern, label) for pattern in OTHERWISE):
-                yield name, f"{label} {sample}", (
+                yield FAMILY_OF[id(records[0][0])], f"{label} {sample}", (
                     theirs, ours, spec, inputs, keywords), sample >= FIRST
 
 
