@@ -8,6 +8,7 @@ import weakref
 import pytest
 
 from cytape.errors import TapeStateError
+from tests.tables import table
 
 # ---- using a tape while it computes
 
@@ -329,9 +330,9 @@ def test_the_process_does_not_grow(cython_core):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1.05 * before
 
 
-# ---- a million ops, on the Cython tape
+# ---- very many ops, on the Cython tape
 
-MILLION = 1_000_000
+many = pytest.mark.parametrize("n", table([250_000], [1_000_000]))
 
 
 class Unit:
@@ -347,13 +348,14 @@ class Unit:
         return sum(gradients)
 
 
-def record_million(tape, op_type, deleter=None):
+def record_many(tape, n, op_type, deleter=None):
     tape.watch(0)
-    for i in range(MILLION):
+    for i in range(n):
         tape.record(op_type, (i + 1,), (i,), ("float64",), object, deleter)
 
 
-def test_a_million_ops_are_differentiated_and_freed(cython_core):
+@many
+def test_very_many_ops_are_differentiated_and_freed(cython_core, n):
     count = 0
 
     def deleter(_):
@@ -362,17 +364,18 @@ def test_a_million_ops_are_differentiated_and_freed(cython_core):
 
     vspace = type("Units", (Unit, cython_core.VSpace), {})()
     tape = cython_core.Tape(persistent=True)
-    record_million(tape, cython_core.OpType("Op"), deleter)
-    assert tape.compute_gradient(vspace, [MILLION], [0]) == [1]
-    for id in range(1, MILLION):
+    record_many(tape, n, cython_core.OpType("Op"), deleter)
+    assert tape.compute_gradient(vspace, [n], [0]) == [1]
+    for id in range(1, n):
         tape.delete_trace(id)
-    assert (count, tape.num_ops) == (0, MILLION)
-    tape.delete_trace(MILLION)
-    assert (count, tape.num_ops, tape.num_known) == (MILLION, 0, 1)
+    assert (count, tape.num_ops) == (0, n)
+    tape.delete_trace(n)
+    assert (count, tape.num_ops, tape.num_known) == (n, 0, 1)
 
 
+@many
 @pytest.mark.parametrize("differentiate", [False, True])
-def test_a_million_ops_are_consumed_or_dropped(cython_core, differentiate):
+def test_very_many_ops_are_consumed_or_dropped(cython_core, n, differentiate):
     vspace = type("Units", (Unit, cython_core.VSpace), {})()
     tape = cython_core.Tape()
     count = 0
@@ -381,20 +384,21 @@ def test_a_million_ops_are_consumed_or_dropped(cython_core, differentiate):
         nonlocal count
         count += 1
 
-    record_million(tape, cython_core.OpType("Op"), deleter)
+    record_many(tape, n, cython_core.OpType("Op"), deleter)
     if differentiate:
-        assert tape.compute_gradient(vspace, [MILLION], [0]) == [1]
+        assert tape.compute_gradient(vspace, [n], [0]) == [1]
         assert tape.num_ops == 0
     del tape
-    assert count == MILLION
+    assert count == n
 
 
-def test_a_million_binary_ops_take_150_bytes_each(cython_core):
+@many
+def test_binary_ops_take_150_bytes_each(cython_core, n):
     op_type = cython_core.OpType("Op")
     tape = cython_core.Tape()
     tape.watch(0)
     tape.watch(1)
-    for i in range(2, MILLION + 2):
+    for i in range(2, n + 2):
         tape.record(op_type, (i,), (i - 2, i - 1), ("float64", "float64"), object)
-    assert tape.num_ops == MILLION
-    assert tape.nbytes <= 150 * MILLION
+    assert tape.num_ops == n
+    assert tape.nbytes <= 150 * n

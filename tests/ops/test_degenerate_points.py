@@ -12,7 +12,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from tests.cases import each
-from tests.ops.routes import PLACES, ROUTES, derivatives
+from tests.ops.routes import MODES, PLACES, ROUTES, derivatives
 
 inf, nan = np.inf, np.nan
 
@@ -136,17 +136,19 @@ COUNTING = {
 }  # fmt: skip
 
 
-@routes
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("function", COUNTING)
-def test_counts_beyond_half_precision(function, mode, place):
+def test_counts_beyond_half_precision(function, mode):
     f = COUNTING[function]
     x, t = half(MANY), np.resize(np.array([1.0, 0.5, 0.25], np.float16), MANY)
-    found = derivatives(mode, place, f, [x], [t])
     wide = derivatives(mode, "eager", f, [x.astype(float)], [t.astype(float)])
-    for half_found, expected in zip(found, wide, strict=True):
-        assert half_found.dtype == np.float16
-        atol = 2.0**-23 + 1e-2 * np.abs(expected).max()  # 2**-24 is the smallest half
-        np.testing.assert_allclose(half_found, expected, rtol=1e-2, atol=atol)
+    for place in PLACES:
+        found = derivatives(mode, place, f, [x], [t])
+        for half_found, expected in zip(found, wide, strict=True):
+            assert half_found.dtype == np.float16
+            atol = 2.0**-23 + 1e-2 * np.abs(expected).max()  # 2**-24 is the smallest half
+            np.testing.assert_allclose(
+                half_found, expected, rtol=1e-2, atol=atol, err_msg=place)
 
 
 def test_counts_of_unknown_extents():

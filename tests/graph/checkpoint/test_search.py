@@ -11,7 +11,8 @@ from tests.graph.checkpoint.programs import chain, graph, least_seconds
 
 
 @pytest.mark.parametrize("make, n, n_programs", [
-    (chain, 5, 20), (chain, 8, 6), (chain, 10, 2), (chain, 12, 1), (graph, 5, 20), (graph, 8, 5)])
+    (chain, 5, 20), (chain, 8, 6), (chain, 10, 2), (graph, 5, 20), (graph, 8, 5),
+    pytest.param(chain, 12, 1, marks=pytest.mark.exhaustive)])
 def test_it_finds_the_best_there_is(make, n, n_programs):
     rng = random.Random(n)
     for _ in range(n_programs):

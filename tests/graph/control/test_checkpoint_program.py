@@ -113,6 +113,10 @@ def steps_taken(gradient, x=0.3):
     return taken["steps"]
 
 
+many_steps = pytest.mark.parametrize(("n", "states"), [
+    (30, 1), (40, 4), (2000, 40), pytest.param(10_000, 100, marks=pytest.mark.exhaustive)])
+
+
 def advances_of_unknown(n, states):
     """Return how many steps are taken where nobody knows how many there will be."""
     first_pass = FirstPass(None, states, None, 8, 8)
@@ -122,7 +126,7 @@ def advances_of_unknown(n, states):
         first_pass.index()[1::2], n, states) if action.kind is Kind.ADVANCE)
 
 
-@pytest.mark.parametrize(("n", "states"), [(30, 1), (40, 4), (10_000, 100)])
+@many_steps
 def test_the_loop_stores_the_snapshots_that_its_gradient_begins_with(n, states):
     found = steps_taken(cytape.function(cytape.grad(steps_of(n, checkpoints=states))))
     # By the schedule, and once more of each step for what its gradient reads.
@@ -137,7 +141,7 @@ def test_a_gradient_from_outside_takes_the_fewest_steps(n, states):
     assert found == n + fewest_advances(n + 1, states) + n
 
 
-@pytest.mark.parametrize(("n", "states"), [(30, 1), (40, 4), (10_000, 100)])
+@many_steps
 def test_a_loop_that_says_how_long_it_is_takes_the_fewest_steps(n, states):
     for f in (lambda x: cytape.checkpointed_scan(counted, x, n, states),
               lambda x: cytape.while_loop(lambda y: True, counted, x, maximum_iterations=n,
