@@ -1,9 +1,13 @@
 """What holds for all tests."""
 
 import gc
+import os
 
-import numpy as np
-import pytest
+# There is a worker per core already: threads of NumPy's library would wait busily for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 
 def pytest_collection_finish():

@@ -7,6 +7,7 @@ or use the accumulators while they compute. Values know who holds them: none is 
 
 import importlib
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -235,5 +236,10 @@ class Accumulations(RuleBasedStateMachine):
                 side.host.check_end()
 
 
-TestAccumulations = Accumulations.TestCase
-TestAccumulations.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+class TestAccumulations(Accumulations.TestCase):
+    settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.exhaustive
+class TestMoreAccumulations(Accumulations.TestCase):
+    settings = settings(max_examples=400, stateful_step_count=30, deadline=None)

@@ -8,6 +8,7 @@ fail, or use the tape while it computes. Gradients know who holds them: none is 
 import functools
 from collections import Counter
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -267,5 +268,10 @@ class Programs(RuleBasedStateMachine):
                 assert side.released == {f"op{i}": 1 for i in range(side.n_ops)}
 
 
-TestPrograms = Programs.TestCase
-TestPrograms.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+class TestPrograms(Programs.TestCase):
+    settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.exhaustive
+class TestMorePrograms(Programs.TestCase):
+    settings = settings(max_examples=400, stateful_step_count=30, deadline=None)
