@@ -2,14 +2,14 @@
 
 import functools
 import gc
+import itertools
 import weakref
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
-from tests.cases import each
+from tests.cases import grouped
 
 X = np.array([0.3, -1.2, 2.0])
 V = np.array([1.0, -0.5, 0.25])
@@ -123,9 +123,11 @@ def jvp_of_numpy_function(x, w):
 
 jvp_of_numpy_function.defjvp(rule)
 
-FUNCTIONS = [
-    jvp_of_cytape, jvp_of_numpy, jvp_by_numpy, gradient_of_cytape, gradient_of_numpy,
-    by_numpy_function, jvp_of_numpy_function]
+FUNCTIONS = {
+    "jvp-cytape": jvp_of_cytape, "jvp-numpy": jvp_of_numpy, "jvp-by-numpy": jvp_by_numpy,
+    "gradient-cytape": gradient_of_cytape, "gradient-numpy": gradient_of_numpy,
+    "numpy_function": by_numpy_function, "jvp-numpy_function": jvp_of_numpy_function,
+}  # fmt: skip
 
 
 # ---- where it is called --------------------------------------------------------------------------
@@ -158,11 +160,12 @@ def in_a_loop(f):
     return cytape.function(looped)
 
 
-PLACES = [
-    lambda f: f, cytape.function, in_functions, of_unknown_extents, in_a_branch, in_a_loop,
-    cytape.recompute_grad, lambda f: cytape.function(cytape.recompute_grad(f))]
-PLACE_NAMES = [
-    "eager", "function", "functions", "unknown", "branch", "loop", "recompute", "traced-recompute"]
+PLACES = {
+    "eager": lambda f: f, "function": cytape.function, "functions": in_functions,
+    "unknown": of_unknown_extents, "branch": in_a_branch, "loop": in_a_loop,
+    "recompute": cytape.recompute_grad,
+    "traced-recompute": lambda f: cytape.function(cytape.recompute_grad(f)),
+}  # fmt: skip
 
 
 # ---- how it is differentiated --------------------------------------------------------------------
@@ -221,6 +224,7 @@ MODES = {
     "batched-reverse": lambda f: batched(slope(f)),
     "hessian": lambda f: lambda x, w: cytape.hessian(total(f))(x, w),
 }
+SECOND_ORDER = [*MODES][[*MODES].index("reverse-reverse"):]
 
 
 @functools.cache
@@ -228,27 +232,33 @@ def expected_of(mode):
     return np.asarray(MODES[mode](plain)(X, W))
 
 
-def same_shape(mode):
+def has_same_shape(mode):
     return mode not in ("batched", "taped", "batched-reverse", "hessian")
 
 
-@each("f", FUNCTIONS, ids=[
-    "jvp-cytape", "jvp-numpy", "jvp-by-numpy", "gradient-cytape", "gradient-numpy",
-    "numpy_function", "jvp-numpy_function"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("place", PLACES, ids=PLACE_NAMES)
-def test_python_is_called_and_differentiated_alike_everywhere(place, mode, f):
+def everywhere():
+    """Yield all in a group per place; of second derivatives, every other is always tried."""
+    product = itertools.product(enumerate(PLACES), enumerate(MODES), enumerate(FUNCTIONS))
+    for (i, place), (j, mode), (k, name) in product:
+        is_left = mode in SECOND_ORDER and (i + j + k) % 2 == 1
+        yield place, f"{place}-{mode}-{name}", (place, mode, name), is_left
+
+
+@grouped("place, mode, name", everywhere())
+def test_python_is_called_and_differentiated_alike_everywhere(place, mode, name):
     transform, expected = MODES[mode], expected_of(mode)
+    f, at = FUNCTIONS[name], PLACES[place]
 
     def called(x, w):
         return f(cytape.convert_to_tensor(x), cytape.convert_to_tensor(w))
 
-    np.testing.assert_allclose(transform(place(called))(X, W), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(transform(at(called))(X, W), expected, rtol=1e-10, atol=1e-12)
     # The directions of a batch or Hessian are not made inside for extents that are not known.
-    extents_are_known = place is not of_unknown_extents or mode in ("batched", "taped")
-    if same_shape(mode) or extents_are_known and place in PLACES[1:4]:
+    extents_are_known = place != "unknown" or mode in ("batched", "taped")
+    is_traced = place in ("function", "functions", "unknown")
+    if has_same_shape(mode) or extents_are_known and is_traced:
         np.testing.assert_allclose(
-            place(transform(called))(X, W), expected, rtol=1e-10, atol=1e-12)
+            at(transform(called))(X, W), expected, rtol=1e-10, atol=1e-12)
 
 
 def module_scale(a, factor):
