@@ -11,6 +11,7 @@ import numpy as np
 from cytape.errors import GraphError
 from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
+from cytape.graph.tracing.lost_counts import Run
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
@@ -129,6 +130,11 @@ class LoopAttributes:
     checkpoints: Any = None
     assigned: Any = None  # of a stateful one
     snapshots: Any = None
+
+    def run(self) -> Run:
+        """Return how inputs and outputs of the body are those of the call."""
+        n = self.n_variables
+        return Run(self.body, (*range(1, 1 + n + self.n_stacks), *self.body_inputs), 1, n)
 
 
 def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> None:

@@ -34,6 +34,7 @@ from cytape.graph.tracing.bodies import (
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.lost_counts import RUNS, Run
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.symbolic import in_graph
@@ -339,3 +340,4 @@ stateful_cond_op = enter(
            saved_outputs=range(1 << 30), **_OPTIONAL))
 stateful_cond_op.stateful = True
 REPEATED[stateful_cond_op] = _repeated
+RUNS[stateful_cond_op] = lambda attrs: list(map(Run, attrs["branches"], attrs["positions"]))

@@ -49,6 +49,7 @@ from cytape.graph.tracing.bodies import (
 )
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.graph.tracing.lost_counts import RUNS
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.general_op import NotSaved
@@ -490,10 +491,9 @@ _RULES: dict[str, Any] = {
     "shape_rule": _shape_rule,
 }
 loop_op = enter(LoopOp("While", _forward, _vjp, _jvp, **_RULES))
-stateful_loop_op = enter(
-    LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES))
+stateful_loop_op = enter(LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES))
 stateful_loop_op.stateful = True
 snapshots_op = enter(LoopOp(
     "WhileSnapshots", _forward, saved_inputs=(), differentiable=False, shape_rule=_shape_rule))
-REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
-    inputs, outputs, attrs, True).call()
+REPEATED[stateful_loop_op] = lambda *call: Loop.repeated(*call, True).call()
+RUNS[stateful_loop_op] = lambda attrs: [LoopAttributes(**attrs).run()]

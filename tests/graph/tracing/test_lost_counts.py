@@ -3,10 +3,12 @@
 import inspect
 import warnings
 
+import numpy as np
 import pytest
 
 import cytape
 from cytape.errors import UnconnectedGradientWarning
+from cytape.graph.tracing import lost_counts
 from cytape.numpy import random
 from tests.cases import each
 
@@ -74,3 +76,112 @@ def test_it_is_said_once_for_each_line():
         for _ in range(3):
             cytape.grad(cytape.function(drawn_here))(0.5)
     assert len(caught) == 1
+
+
+# -- in bodies -------------------------------------------------------------------------------------
+
+
+def in_a_branch(lam):
+    return cytape.cond(
+        lam > 0,
+        lambda: lam * random.poisson(lam),
+        lambda: lam)
+
+
+def in_a_case(lam):
+    return cytape.case([(lam > 3, lambda: lam)], default=lambda:
+        lam * random.poisson(lam))
+
+
+def in_a_loop(lam):
+    return cytape.while_loop(lambda i, s: i < 3, lambda i, s: (
+        i + 1, s + lam * random.poisson(lam)), (0, 0.0))[1]
+
+
+def of_a_loop_variable_later_on(lam):
+    def body(i, x, y):
+        drawn = random.poisson(y)
+        return i + 1, x * drawn, x  # in the second iteration y depends on lam
+
+    return cytape.while_loop(lambda i, *_: i < 3, body, (0, lam, 1.0))[1]
+
+
+def in_a_scan(lam):
+    def step(total, x):
+        return total + x * random.poisson(x)
+
+    return cytape.scan(step, lam * np.ones(3), np.array(0.0))[-1]
+
+
+def in_a_map(lam):
+    return np.sum(cytape.map_fn(
+        lambda x: x * random.poisson(x), lam * np.ones(3)))
+
+
+def in_a_loop_in_a_branch_in_a_loop(lam):
+    def body(i, x):
+        return i + 1, cytape.cond(x > 0, lambda: cytape.while_loop(lambda y: y < 3, lambda y: [
+            1 + y * random.poisson(y)], [x])[0], lambda: x)
+
+    return cytape.while_loop(lambda i, x: i < 2, body, (0, lam))[1]
+
+
+IN_BODIES = [in_a_branch, in_a_case, in_a_loop, of_a_loop_variable_later_on, in_a_scan, in_a_map,
+             in_a_loop_in_a_branch_in_a_loop]
+
+
+@each("way", WAYS)
+@each("f", IN_BODIES)
+def test_draws_in_bodies_are_named_too(way, f):
+    lines, first = inspect.getsourcelines(f)
+    drawn = first + next(i for i, line in enumerate(lines) if "random.poisson" in line)
+    with pytest.warns(UnconnectedGradientWarning) as caught:
+        WAYS[way](f)
+    assert [(warning.filename, warning.lineno) for warning in caught] == [(__file__, drawn)]
+
+
+def stopped_in_a_loop(lam):
+    return cytape.while_loop(
+        lambda i, x: i < 3,
+        lambda i, x: (i + 1, x * random.poisson(cytape.stop_gradient(x))), (0, lam))[1]
+
+
+def of_the_counter(lam):
+    return cytape.while_loop(
+        lambda i, x: i < 3, lambda i, x: (i + 1, x * random.poisson(i + 1.0)), (0, lam))[1]
+
+
+def unused_in_a_loop(lam):
+    def body(i, x, drawn):
+        return i + 1, x * 2, drawn + random.poisson(lam)
+
+    return cytape.while_loop(lambda i, *_: i < 3, body, (0, lam, 0))[1]
+
+
+def unused_in_a_branch(lam):
+    return lam + 0 * cytape.cond(
+        lam > 0, lambda: (random.poisson(3.0) * lam, random.poisson(lam)), lambda: (lam, 0))[0]
+
+
+@each("way", WAYS)
+@each("f", [stopped_in_a_loop, of_the_counter, unused_in_a_loop, unused_in_a_branch])
+def test_nothing_is_said_of_bodies_where_nothing_is_lost(way, f):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        WAYS[way](f)
+
+
+def test_bodies_are_gone_through_once_each_however_deep():
+    def nested(depth, x):
+        if not depth:
+            return x * random.poisson(x)
+        return cytape.while_loop(
+            lambda i, _: i < 1, lambda i, x: (i + 1, nested(depth - 1, x)), (0, x))[1]
+
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder("float64", ())
+        y = nested(8, x)
+    flow = lost_counts._Flow()
+    [(_, node)] = flow.between(
+        graph, frozenset([graph.symbol_of(y)]), frozenset([graph.symbol_of(x)]))
+    assert len(flow._known) <= 4 * 9
