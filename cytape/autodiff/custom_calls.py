@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.ops.creation import identity_op, own_tensor
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
@@ -29,6 +30,7 @@ __all__ = [
     "lent",
     "name_of",
     "own_leaf",
+    "owned",
     "record",
     "require_positional",
     "value_of",
@@ -111,13 +113,24 @@ def lent(structure: Any) -> Any:
 
 def call_with_own(f: Callable, args: tuple, kwargs: dict) -> Any:
     """Call a function that may change its tensors in place, and not those of the caller."""
-    args, kwargs = nest.map_structure(own, (args, kwargs))
+    args, kwargs = owned((args, kwargs))
     return f(*args, **kwargs)
 
 
+def owned(structure: Any) -> Any:
+    """Return arguments for a function that may change its tensors in place."""
+    return nest.map_structure(own, structure)
+
+
 def own(leaf: Any) -> Any:
-    """Return a tensor of the same id, which changes to the one that is passed leave as it is."""
-    return another(leaf) if is_plain_tensor(leaf) else leaf
+    """Return a tensor that can be changed, and which changes to the one that is passed leave."""
+    if not is_plain_tensor(leaf):
+        return leaf
+    if leaf.graph is not None:
+        from cytape.ops.updates.in_place import stands_for_part  # here: it is needed late
+
+        return identity_op(leaf) if stands_for_part(leaf) else another(leaf)
+    return own_tensor(leaf)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from cytape.autodiff.custom_calls import (
     lending,
     name_of,
     own_leaf,
+    owned,
     record,
     require_positional,
     value_of,
@@ -148,13 +149,13 @@ class _CustomGradient:
         leaves = nest.flatten(args)
         if graph is None:
             # Which variables f reads by other ways, its gradient being asked for, is not known yet.
-            with lending((args, kwargs)) if anybody_records() else nullcontext((args, kwargs)) as (
-                    args, kwargs):
+            with lending((args, kwargs)) if anybody_records() else nullcontext(
+                    owned((args, kwargs))) as (args, kwargs):
                 called = call_and_watch(f, args, kwargs)
         else:
             args, kwargs = kept((args, kwargs))
             leaves = nest.flatten(args)
-            called = attempted(graph, lambda: call_and_watch(f, args, kwargs))
+            called = attempted(graph, lambda: call_and_watch(f, *owned((args, kwargs))))
             if called is NotImplemented:
                 with building_into(graph):
                     return self._called_when_run(graph, args, leaves, kwargs)

@@ -25,7 +25,7 @@ from cytape.ops.shared.policy import checked_name
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import current_graph
-from cytape.tensor.tensor import plain_array, tensor_of
+from cytape.tensor.tensor import another, is_part, plain_array, tensor_of
 
 __all__ = [
     "array",
@@ -96,6 +96,15 @@ def copy(a, order="K", subok=False):
     array([1., 2.])
     """
     return identity_op(a) if is_tensor(a) else np.copy(a, order, subok)
+
+
+def own_tensor(tensor):
+    """Return a tensor for a function that may change what it gets, and not what its caller has.
+
+    It has the same id, so recorders know it; but for what NumPy would have made a view, which is
+    copied.
+    """
+    return identity_op(tensor) if is_part(tensor) else another(tensor)
 
 
 def identity(x, name=None):

@@ -480,6 +480,17 @@ def another(Tensor tensor not None) -> Tensor:
     return another_handle(tensor.held)
 
 
+def is_part(Tensor tensor not None) -> bool:
+    """Tell whether NumPy would have made it a view of another array: it is not to be changed."""
+    return tensor.held.is_part
+
+
+def made_whole(Tensor tensor not None) -> Tensor:
+    """Return a tensor that nobody else has, which can be changed in place from now on."""
+    tensor.held.is_part = False
+    return tensor
+
+
 cdef str as_text(str name, array):
     text = np.array2string(array, separator=", ", prefix=name + "(")
     if array.dtype == np.float64 or array.dtype == bool:

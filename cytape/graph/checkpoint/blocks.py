@@ -15,8 +15,9 @@ from cytape.ops.shared.graph_blocks import install_recomputed
 from cytape.ops.shared.policy import Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
+from cytape.tensor.tensor import Tensor, data_of, tensor_of
+from cytape.tensor.variable import Variable
 
 
 def _recomputed_in_graph(
@@ -25,6 +26,8 @@ def _recomputed_in_graph(
     with building_into(graph):
         body = FunctionGraph(getattr(f, "__name__", type(f).__name__), graph)
         body.runs_once = getattr(graph, "runs_once", False)
+        with building_into(body):
+            args, kwargs = nest.map_structure(functools.partial(_own, body), (args, kwargs))
         with unrecorded(), building_into(body):
             result = call_traced(body, f, args, kwargs)
             leaves = nest.flatten(result)
@@ -35,6 +38,15 @@ def _recomputed_in_graph(
         remaining = iter(trace.call_with(inputs))
     return nest.pack_sequence_as(
         result, [next(remaining) if _is_tensor(x) else x for x in leaves])
+
+
+def _own(body: FunctionGraph, leaf: Any) -> Any:
+    """Return an argument as the function may change it, and as Python's values those that are."""
+    if not _is_tensor(leaf) or isinstance(leaf, Variable):
+        return leaf
+    if leaf.graph is None and not is_recorded(leaf.id):
+        return tensor_of(data_of(leaf))
+    return in_graph(body, leaf)
 
 
 def _is_tensor(x: Any) -> bool:

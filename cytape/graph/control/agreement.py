@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.creation import stop_gradient_op
+from cytape.ops.creation import own_tensor, stop_gradient_op
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.spec import Spec
-from cytape.tensor.tensor import Tensor, another
+from cytape.tensor.tensor import Tensor
 
 __all__ = [
     "as_predicate",
@@ -56,7 +56,7 @@ def as_predicate(argument: str, pred: Any) -> Tensor:
 
 def lent(values: Iterable[Any]) -> list[Any]:
     """Return tensors as a function may have them that changes what it gets."""
-    return [another(x) if type(x) is Tensor else x for x in values]
+    return [own_tensor(x) if type(x) is Tensor else x for x in values]
 
 
 def as_tensor(x: Any, dtype: Any = None) -> Tensor:

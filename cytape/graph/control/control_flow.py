@@ -341,7 +341,7 @@ def _looped(
         if graph is None:
             if not pred:
                 break
-            variables = program.step(variables)
+            variables = lent(program.step(variables))
             count += 1
     if graph is None:
         return program.packed(variables)

@@ -32,7 +32,7 @@ from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, stop_recording, unrecorded
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, made_whole
 from cytape.tensor.variable import Variable
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
@@ -262,7 +262,8 @@ class _Sequence:
             if any(tensor.shape is not None and tensor.shape[0] == 0 for tensor in self._tensors):
                 raise ValueError("there are no elements, and no initializer to return")
             self._accumulated, name = self.elems, "elems"
-            first = start = [tensor[-1 if self._reverse else 0] for tensor in self._tensors]
+            first = start = [
+                made_whole(tensor[-1 if self._reverse else 0]) for tensor in self._tensors]
             self._tensors = [
                 tensor[:-1] if self._reverse else tensor[1:] for tensor in self._tensors]
         self._places = nest.paths(self._accumulated, name)
@@ -306,7 +307,7 @@ class _Sequence:
 
     def _in_python(self, step: Callable, accumulated: list[Tensor]) -> tuple[list[Tensor], Any]:
         kept: list[Any] = []
-        rows = list(zip(*map(unstack, self._tensors), strict=True))
+        rows = list(zip(*[map(made_whole, unstack(x)) for x in self._tensors], strict=True))
         for row in rows[::-1] if self._reverse else rows:
             accumulated, results = step(lent(accumulated), self._slices(row))
             if kept:
@@ -319,7 +320,7 @@ class _Sequence:
         tensors = list(map(as_tensor, leaves[0]))
         specs = [tensor.spec for tensor in tensors]
         columns = zip(*[next_values("fn", places, row, specs) for row in leaves], strict=True)
-        return accumulated, nest.pack_sequence_as(kept[0], list(map(stack, columns)))
+        return lent(accumulated), nest.pack_sequence_as(kept[0], list(map(stack, columns)))
 
     def _in_graph(self, graph: Any, step: Callable, start: list[Tensor]) -> tuple[list, Any]:
         tensors = [in_graph(graph, tensor) for tensor in self._tensors]

@@ -42,7 +42,7 @@ def assign(Tensor tensor not None, index, value):
         require_unfollowed(tensor, value, "variable[index] = value")
         tensor.assign(set_part(convert_to_tensor(tensor), index, value))
         return
-    if stands_for_part(tensor.held):
+    if is_part(tensor.held):
         refuse_part()
     require_changeable(tensor)
     result = set_part(tensor, index, value)
@@ -75,7 +75,7 @@ def in_place(Tensor x not None, op, y, bint temporary):
 
 def replaced(Tensor x not None, result, op):
     """Have a tensor take on a result, as NumPy writes it to an array; return the tensor."""
-    if stands_for_part(x.held):
+    if is_part(x.held):
         refuse_part()
     require_changeable(x)
     cdef Tensor fitted = fitting(x, result, op)
@@ -142,8 +142,12 @@ cdef Tensor fitting(Tensor x, result, op):
     return result
 
 
-cdef bint stands_for_part(Value held) except -1:
-    """Whether NumPy would have made a view of another array of it."""
+def stands_for_part(Tensor tensor not None) -> bool:
+    """Tell whether NumPy would have made a view of another array of a tensor."""
+    return is_part(tensor.held)
+
+
+cdef bint is_part(Value held) except -1:
     cdef SymbolicGraph graph
     cdef int32_t node
     if not is_symbolic(held):

@@ -1,0 +1,161 @@
+"""Functions that change in place what they are called with: it is theirs, wherever they run."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from tests.cases import each
+from tests.graph.everywhere import assert_everywhere
+
+X = np.array([0.7, 1.3, -0.4, 2.1, 0.2, -1.1])
+
+
+def matrix(x):
+    return cnp.reshape(x, (3, 2))
+
+
+def changing(row):
+    row *= row
+    row[0] = row[1] * 3.0
+    return row
+
+
+def changed(row):
+    row = row * row
+    return cnp.stack([row[1] * 3.0, row[1]])
+
+
+def adding(total, row):
+    total += changing(row)
+    return total
+
+
+def added(total, row):
+    return total + changed(row)
+
+
+def filling(total, row):
+    total[0] = total[0] * row[1]
+    row[0] = total[1]
+    return total + row
+
+
+def filled(total, row):
+    return cnp.stack([total[0] * row[1] + total[1], total[1] + row[1]])
+
+
+def twice(f, first):
+    return cytape.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, f(y) + 1.0), (0, first))[1]
+
+
+def with_rule(f):
+    """Add a rule that is not the derivative, so that all see whether it is taken."""
+    @cytape.custom_gradient
+    def ruled(x):
+        kept = x * 5.0
+        return f(x), lambda g: kept * g
+    return ruled
+
+
+# What calls the function `f` with parts of a matrix, or accumulates rows by `step`.
+CALLS = {
+    "map_fn": lambda f, step: lambda x: cytape.map_fn(f, matrix(x)),
+    "map_fn of two": lambda f, step: lambda x: cytape.map_fn(
+        lambda rows: f(rows[0]) * f(rows[1]), (matrix(x), matrix(x))),
+    "scan": lambda f, step: lambda x: cytape.scan(step, matrix(x)),
+    "scan with a start": lambda f, step: lambda x: cytape.scan(step, matrix(x), x[:2]),
+    "foldl": lambda f, step: lambda x: cytape.foldl(step, matrix(x)),
+    "foldr": lambda f, step: lambda x: cytape.foldr(step, matrix(x), x[:2]),
+    "while_loop": lambda f, step: lambda x: twice(f, x[2:4]),
+    "checkpoint": lambda f, step: lambda x: cytape.checkpoint(f)(x[2:4]),
+    "checkpoint with a policy": lambda f, step: lambda x: cytape.checkpoint(
+        f, policy="dots")(x[2:4]),
+    "recompute_grad of a copy": lambda f, step: lambda x: cytape.recompute_grad(f)(x[2:4] * 2.0),
+    "checkpoint_sequential": lambda f, step: lambda x: cytape.checkpoint_sequential(
+        [f, f, f], 2, matrix(x)[1]),
+    "function": lambda f, step: lambda x: cytape.function(f)(matrix(x)[1]),
+    "custom_gradient": lambda f, step: lambda x: with_rule(f)(matrix(x)[1]),
+    "custom_gradient of a copy": lambda f, step: lambda x: with_rule(f)(x[2:4] * 2.0),
+    "vmap": lambda f, step: lambda x: cytape.vmap(f)(matrix(x)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_derivatives_are_those_of_a_function_that_changes_nothing(call):
+    def used_after(f, step):
+        inner = call(f, step)
+        return lambda x: cnp.sum(inner(x) * 0.3) + cnp.sum(x * x * x)
+
+    for steps in ((adding, added), (filling, filled)):
+        assert_everywhere(
+            used_after(changing, steps[0]), used_after(changed, steps[1]), X)
+
+
+@each("call", CALLS.values(), ids=CALLS)
+def test_what_the_caller_has_stays_as_it_is(call):
+    for make in (lambda x: x, cytape.function):
+        x = cytape.constant(X)
+        make(call(changing, adding))(x)
+        np.testing.assert_array_equal(x, X)
+
+
+@each("run", [
+    lambda body, start: cytape.while_loop(
+        lambda i, _: i < 3, lambda i, x: (i + 1, body(x, i)), (0, start))[1],
+    lambda body, start: cytape.foldl(body, np.arange(3.0), start),
+    lambda body, start: cytape.scan(body, np.arange(3.0), start)[-1].copy(),
+    lambda body, start: cytape.cond(np.array(True), lambda: body(start.copy(), 0), lambda: start),
+], ids=["while_loop", "foldl", "scan", "cond"])
+def test_what_a_body_returns_from_elsewhere_stays_as_it_is(run):
+    other = cytape.constant([1.0, 2.0])
+
+    def body(x, i):
+        x *= 2.0
+        return other
+
+    last = run(body, cytape.constant([5.0, 5.0]))
+    last += 1.0
+    np.testing.assert_array_equal(other, [1.0, 2.0])
+
+
+@each("wrapper", [cytape.recompute_grad, cytape.checkpoint(policy="dots")])
+def test_constants_and_tensors_of_a_trace_can_be_changed_by_what_they_are_passed_to(wrapper):
+    outside = cytape.constant([1.0, 2.0])
+
+    @wrapper
+    def product(x, y):
+        x *= y
+        y += 1.0
+        return np.sum(x * y)
+
+    def f(x):
+        inside, zeros = cytape.constant([1.0, 2.0]), cnp.zeros(2)
+        return (product(x, inside) + product(zeros, outside) + product(x, zeros + x)
+                + np.sum(inside * outside))
+
+    x = np.array([3.0, 4.0])
+    assert float(cytape.function(f)(x)) == f(cytape.constant(x)) == (
+        np.sum(x * [2.0, 6.0] + x * x * (x + 1)) + 5)
+    np.testing.assert_allclose(
+        cytape.grad(cytape.function(f))(x), [2.0, 6.0] + 3 * x * x + 2 * x)
+    np.testing.assert_array_equal(outside, [1.0, 2.0])
+
+
+@each("wrapper", [cytape.recompute_grad, cytape.checkpoint(policy="dots")])
+def test_a_constant_that_a_tape_in_a_trace_watches_can_be_changed_by_a_recomputed_function(wrapper):
+    c = cytape.constant([1.0, 2.0])
+
+    @wrapper
+    def squared(x):
+        x *= 2.0
+        return np.sum(x * x)
+
+    @cytape.function
+    def f():
+        with cytape.GradientTape() as tape:
+            tape.watch(c)
+            y = squared(c) + squared(c * c)
+        return tape.gradient(y, c)
+
+    np.testing.assert_allclose(f(), 8 * c.numpy() + 16 * c.numpy() ** 3)
