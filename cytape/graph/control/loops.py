@@ -226,8 +226,7 @@ def _shape_rule(*specs: Spec, **attrs: Any) -> list[Spec]:
         stacks.append(symbolic_spec(shape, spec.dtype))
     own = [_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]]
     stored = [] if call.snapshots is None else [
-        *[_stack_spec(spec) for spec in own],
-        symbolic_spec((None,), np.int64)]
+        *[_stack_spec(spec) for spec in own], symbolic_spec((None,), np.int64)]
     lengths = [symbolic_spec((None,), np.int64) for _ in call.ragged_kept]
     return [Spec.of((), np.int64), *own, *stacks, *lengths, *stored]
 
@@ -495,5 +494,6 @@ stateful_loop_op = enter(LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES)
 stateful_loop_op.stateful = True
 snapshots_op = enter(LoopOp(
     "WhileSnapshots", _forward, saved_inputs=(), differentiable=False, shape_rule=_shape_rule))
-REPEATED[stateful_loop_op] = lambda *call: Loop.repeated(*call, True).call()
+REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
+    inputs, outputs, attrs, True).call()
 RUNS[stateful_loop_op] = lambda attrs: [LoopAttributes(**attrs).run()]
