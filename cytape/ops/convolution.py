@@ -18,8 +18,9 @@ import numpy as np
 from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.declare import general, linear, multilinear
 from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
-from cytape.ops.shapes import nn_shapes, shape_rules
+from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import ravel, reshape, shape, transpose
+from cytape.ops.shared.extents import with_extents
 from cytape.tensor.tensor import plain_array
 
 __all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
@@ -271,11 +272,9 @@ def conv2d(input, filters, strides, padding, data_format="NHWC", dilations=1):
     if None in kernel:
         raise SymbolicTensorError(f"the size of the kernel must be known, got {shape(filters)}")
     window = _window(shape(input), tuple(kernel), strides, padding, dilations, data_format)
-    if shape_rules.differ(shape(input)[data_format.index("C")], channels):
-        raise ValueError(
-            f"filters of shape {shape(filters)} take {channels} channels, "
-            f"input has the shape {shape(input)}"
-        )
+    input = with_extents(
+        input, ValueError, f"filters of shape {shape(filters)} take {channels} channels, "
+        f"input has the shape {shape(input)}", like=filters, same=[(data_format.index("C"), 2)])
     return _in_nhwc(lambda image: conv2d_op(image, filters, window=window), input, data_format)
 
 

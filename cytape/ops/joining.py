@@ -12,6 +12,7 @@ from cytape.ops.engine.declare import general, linear, structural
 from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
 from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
 from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.tensor import plain_array
@@ -269,7 +270,7 @@ unstack_op = structural(
 )
 
 
-def _split(numpy_split, ary, indices_or_sections, axis):
+def _split(numpy_split, ary, indices_or_sections, axis, uneven=False):
     indices_or_sections = joined(indices_or_sections)
     if is_tensor(indices_or_sections) and indices_or_sections.graph is not None:
         return _split_at_tensor(convert_to_tensor(ary), indices_or_sections, axis)
@@ -278,7 +279,7 @@ def _split(numpy_split, ary, indices_or_sections, axis):
         return numpy_split(ary, indices_or_sections)
     ary = joined(ary)
     if None in shape_rules.shape_of(ary.spec, "split"):
-        return _split_unknown(numpy_split, ary, indices_or_sections, axis)
+        return _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven)
     parts = numpy_split(outline(ary), indices_or_sections)
     sizes = tuple(part.shape[axis] for part in parts)
     if sum(sizes) == ary.shape[axis]:
@@ -318,7 +319,7 @@ def _split_at_tensor(ary, indices, axis):
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
 
 
-def _split_unknown(numpy_split, ary, indices_or_sections, axis):
+def _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven):
     """Split where NumPy cannot be asked for the sizes: by slices, at given indices."""
     axis = normalize_axis_index(axis, ary.ndim)
     outline_of_axis = [1 if i != axis and n is None else n for i, n in enumerate(ary.shape)]
@@ -328,7 +329,12 @@ def _split_unknown(numpy_split, ary, indices_or_sections, axis):
         if sum(sizes) == ary.shape[axis]:
             return list(split_op(ary, sizes=sizes, axis=axis))
     elif np.ndim(indices_or_sections) == 0:
-        return list(split_evenly_op(ary, sections=int(indices_or_sections), axis=axis))
+        sections = int(indices_or_sections)
+        if not uneven:
+            ary = with_extents(
+                ary, ValueError, "array split does not result in an equal division",
+                multiple=((axis, sections),))
+        return list(split_evenly_op(ary, sections=sections, axis=axis))
     bounds = [None, *np.asarray(indices_or_sections).tolist(), None]
     before = (slice(None),) * axis
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
@@ -355,7 +361,8 @@ def array_split(ary, indices_or_sections, axis=0):
     >>> [part.shape for part in np.array_split(cytape.constant([1.0, 2.0, 3.0]), 2)]
     [(2,), (1,)]
     """
-    return _split(partial(np.array_split, axis=axis), ary, indices_or_sections, axis)
+    return _split(
+        partial(np.array_split, axis=axis), ary, indices_or_sections, axis, uneven=True)
 
 
 def hsplit(ary, indices_or_sections):

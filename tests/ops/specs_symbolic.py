@@ -4,7 +4,7 @@ import numpy as np
 
 from cytape.ops import indexing, joining, linalg, rearranging, shaping
 from cytape.ops.choosing import padding
-from cytape.ops.shared import conform, deferred
+from cytape.ops.shared import conform, deferred, extents
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, uniform
 
 FIRST_ONLY = (True, False)
@@ -94,6 +94,10 @@ SPECS = [
     ], differentiable=FIRST_ONLY),
     record("FitLike", conform.fit_like_op, fit, [
         case((2, 1), (1, 3)), case((2, 3), (2, 1)), case((1, 3), (2, 3)), case((2,), (2,)),
+    ], differentiable=FIRST_ONLY),
+    record("CheckedExtents", extents.checked_extents_op, lambda x, like, **_: x, [
+        case((2, 3), (3,), same=((1, 0),), least=((0, 2),), multiple=((1, 3),), error="ValueError",
+             message="unequal"),
     ], differentiable=FIRST_ONLY),
     record("ReshapeLike", conform.reshape_like_op,
            lambda x, like, order: x.reshape(like.shape, order=order), [

@@ -127,6 +127,15 @@ def _cross_entropy(call: Call) -> Any:
     return call.again(inputs, axis=call.attrs["axis"] % call.specs[0].ndim + 1)
 
 
+def _checked_extents(call: Call) -> Any:
+    if not call.mapped[0]:
+        return NotImplemented
+    later = {name: tuple([(i + 1, n) for i, n in call.attrs[name]])
+             for name in ("same", "least", "multiple")}
+    later["same"] = tuple([(i, j + call.mapped[1]) for i, j in later["same"]])
+    return call.again(call.inputs, **later)
+
+
 # -- images ----------------------------------------------------------------------------------------
 
 
@@ -227,6 +236,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"],
                     _cross_entropy),
     "AddToBins": _added_to_bins,
+    "CheckedExtents": _checked_extents,
     "Conv2DBackpropInput": _of_images(1),
     "Convolve": _convolved,
     "FusedBatchNorm": _normalised,

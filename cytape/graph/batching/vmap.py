@@ -25,6 +25,7 @@ from cytape.ops.creation import identity
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.joining import concatenate
 from cytape.ops.shared.conform import broadcast_to
+from cytape.ops.shared.extents import with_extents
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
@@ -142,6 +143,11 @@ class Vectorized:
         mapped = [i for i, axis in enumerate(axes) if axis is not None]
         tensors = [members_first(leaves[i], axes[i], places[i]) for i in mapped]
         extent = extent_of(tensors, [places[i] for i in mapped])
+        tensors = [
+            with_extents(
+                x, ValueError, "all that is mapped must have as many members, got another number "
+                f"of {places[i]} than of {places[mapped[0]]}", like=tensors[0], same=[(0, 0)])
+            for x, i in zip(tensors, mapped, strict=True)]
         graph, arguments, structure, outputs = self._trace(args, kwargs, mapped, tensors)
         out_axes = axes_of(structure, self._out_axes, "out_axes", "results")
         values: dict[int, Value] = {

@@ -42,6 +42,7 @@ from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, get_i
 from cytape.ops.linalg import matmul_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
 from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
+from cytape.ops.shared.extents import checked_extents_op
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.ops.shared.grouping import add_n_op
 from cytape.ops.shared.python_call import given_results_op
@@ -121,6 +122,18 @@ cdef bint identity(Code code, int32_t node, Op op) except -1:
     cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
     cdef npy_intp strides[MAX_AXES]
     if code.layout.places[x].kind != PLACED or code.graph.nodes[node].n_inputs != 1:
+        return False
+    code.strides_of(x, strides)
+    return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
+
+
+cdef bint checked(Code code, int32_t node, Op op) except -1:
+    """The first input: extents that are known have been checked by the op's shape rule."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t like = code.graph.args[code.graph.nodes[node].inputs + 1]
+    cdef npy_intp strides[MAX_AXES]
+    if code.layout.places[x].kind != PLACED or not (
+            code.spec(x).known and code.spec(like).known):
         return False
     code.strides_of(x, strides)
     return code.view(code.graph.nodes[node].first_output, x, 0, strides) == 0
@@ -475,6 +488,7 @@ emit_by(no_value, (placeholder_op,))
 emit_by(constant, (constant_op,))
 emit_by(identity, (identity_op, stop_gradient_op))
 emit_by(known_results, (checkpointed_call_op, given_results_op))
+emit_by(checked, (checked_extents_op,))
 emit_by(broadcast, (broadcast_to_like_op,))
 emit_by(sum_to, (sum_to_op, sum_to_like_op))
 emit_by(total, (sum_op, mean_op))

@@ -15,6 +15,7 @@ from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, ndim, ravel, reshape, shape
 from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import not_equal
 from cytape.tensor import convert_to_tensor
@@ -173,9 +174,9 @@ def _spacings(f, varargs, axes):
         if ndim(x) != 1:
             raise ValueError("distances must be either scalars or 1d")
         x = operand(x)
-        if shape_rules.differ(shape(x)[0], shape(f)[axis]):
-            raise ValueError("when 1d, distances must match the length of the corresponding "
-                             "dimension")
+        x = with_extents(
+            x, ValueError, "when 1d, distances must match the length of the corresponding "
+            "dimension", like=f, same=[(0, axis)])
         if x.dtype.kind in "biu":
             x = x.astype(np.float64)
         spacings.append(diff(x))
@@ -234,12 +235,9 @@ def gradient(f, *varargs, axis=None, edge_order=1):
     if f.dtype.kind not in "fc":
         f = f.astype(np.float64)
     spacings = _spacings(f, varargs, axes)
-    for i in axes:
-        n = shape(f)[i]
-        if n is not None and n < edge_order + 1:
-            raise ValueError(
-                "Shape of array too small to calculate a numerical gradient, at least "
-                "(edge_order + 1) elements are required.")
+    f = with_extents(
+        f, ValueError, "Shape of array too small to calculate a numerical gradient, at least "
+        "(edge_order + 1) elements are required.", least=[(i, edge_order + 1) for i in axes])
     results = tuple([
         _gradient_along(f, h, i, edge_order).astype(f.dtype)
         for h, i in zip(spacings, axes, strict=True)])

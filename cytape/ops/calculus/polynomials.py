@@ -18,8 +18,8 @@ from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import sum
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, shape, size, transpose
+from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, reshape, shape, size, transpose
+from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
@@ -175,10 +175,10 @@ def polyint(p, m=1, k=None):
     k = np.zeros(m) if k is None else ravel(k)
     if shape(k)[0] == 1 and m > 1:
         k = k * np.ones(m)
-    if shape(k)[0] is not None and shape(k)[0] < m:
-        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    k = with_extents(
+        k, ValueError, "k must be a scalar or a rank-1 array of length 1 or >m.", least=[(0, m)])
     for i in range(m):
-        p = concatenate((p / np.arange(shape(p)[0], 0, -1), k[i:i + 1]))
+        p = concatenate((p / np.arange(shape(p)[0], 0, -1), reshape(k[i], (1,))))
     return convert_to_tensor(p)
 
 
@@ -263,15 +263,21 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         raise TypeError("expected non-empty vector for x")
     if not 1 <= ndim(y) <= 2:
         raise TypeError("expected 1D or 2D array for y")
-    if shape_rules.differ(*lengths[:2]):
-        raise TypeError("expected x and y to have same length")
+    x = with_extents(
+        x, TypeError, "expected x and y to have same length", like=y, same=[(0, 0)])
+    is_scaled = cov and not full and not (isinstance(cov, str) and cov == "unscaled")
+    if is_scaled:
+        x = with_extents(
+            x, ValueError,
+            "the number of data points must exceed order to scale the covariance matrix",
+            least=[(0, n + 1)])
     x, y = x + 0.0, y + 0.0
     powers, values = vander(x, n), y
     if w is not None:
         if ndim(w) != 1:
             raise TypeError("expected a 1-d array for weights")
-        if shape_rules.differ(lengths[2], lengths[1]):
-            raise TypeError("expected w and y to have the same length")
+        w = with_extents(
+            w, TypeError, "expected w and y to have the same length", like=y, same=[(0, 0)])
         powers = powers * expand_dims(w, 1)
         values = values * (expand_dims(w, 1) if ndim(y) == 2 else w)
     if rcond is None:
@@ -293,10 +299,7 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
         return c
     base = np.linalg.inv(matmul_op(transpose(powers), powers))
     base = base / (expand_dims(scale, 1) * expand_dims(scale, 0))
-    if not (isinstance(cov, str) and cov == "unscaled"):
-        if lengths[0] is not None and lengths[0] <= n:
-            raise ValueError(
-                "the number of data points must exceed order to scale the covariance matrix")
+    if is_scaled:
         base = base * residuals[0] / (size(x) - n) if ndim(y) == 1 else (
             expand_dims(base, 2) * (residuals / (size(x) - n)))
     elif ndim(y) == 2:

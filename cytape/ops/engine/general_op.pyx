@@ -23,7 +23,8 @@ import numpy as np
 from cytape.errors import DetachedError, InvalidGradientError, SymbolicTensorError
 
 cdef Counts* recorders = counts()
-cdef tuple COPIES = ("Confirmed", "Identity", "StopGradient")  # what returns its input, for a copy
+cdef tuple COPIES = (  # what returns its input, for a copy
+    "CheckedExtents", "Confirmed", "Identity", "StopGradient")
 
 
 @cython.final

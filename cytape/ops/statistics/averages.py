@@ -7,7 +7,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import reductions
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import clip, conj, imag, real, sqrt
+from cytape.ops.elementwise import clip, conj, imag, maximum, real, sqrt
 from cytape.ops.engine.arguments import (
     is_tensor,
     keeps_axes,
@@ -31,6 +31,7 @@ from cytape.ops.shaping import (
     squeeze,
     transpose,
 )
+from cytape.ops.shared.extents import with_extents, with_shape_of
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.tensor import plain_array
@@ -38,6 +39,8 @@ from cytape.tensor.tensor import plain_array
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
 _NoValue = np._NoValue
+_NO_AXIS = "Axis must be specified when shapes of a and weights differ."
+_INCONSISTENT = "Shape of weights must be consistent with shape of a along specified axis."
 
 
 def ptp(a, axis=None, out=None, keepdims=_NoValue):
@@ -89,13 +92,15 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
 def weights_along(a, axis, weights):
     """Return the weights with an axis for each of `a`."""
     if shape_rules.may_fit(shape(weights), shape(a)):
-        return convert_to_tensor(weights)
+        error, message = (TypeError, _NO_AXIS) if axis is None else (ValueError, _INCONSISTENT)
+        return convert_to_tensor(with_shape_of(a, weights, error, message))
     if axis is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+        raise TypeError(_NO_AXIS)
     axes = normalize_axis_tuple(axis, ndim(a), argname="axis")
-    if not shape_rules.may_fit(shape(weights), tuple([shape(a)[i] for i in axes])):
-        raise ValueError(
-            "Shape of weights must be consistent with shape of a along specified axis.")
+    if ndim(weights) != len(axes):
+        raise ValueError(_INCONSISTENT)
+    weights = with_extents(
+        weights, ValueError, _INCONSISTENT, like=a, same=list(enumerate(axes)))
     weights = transpose(convert_to_tensor(weights), tuple(np.argsort(axes)))
     weights = expand_dims(weights, tuple([i for i in range(ndim(a)) if i not in axes]))
     return broadcast_to(weights, a.shape)
@@ -145,6 +150,8 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     if found is not None and found <= 0:
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         freedom = 0.0
+    elif found is None:
+        freedom = maximum(freedom, 0.0)
     weighted = rows if weights is None else rows * weights
     mean = reductions.sum(weighted, 1, keepdims=True) / count
     rows = rows - mean
@@ -173,8 +180,9 @@ def _weights_of_observations(rows, fweights, aweights):
         given = astype(operand(given), np.float64, copy=False)
         if ndim(given) > 1:
             raise RuntimeError(f"cannot handle multidimensional {name}")
-        if shape_rules.differ(shape(given)[0], rows.shape[1]):
-            raise RuntimeError(f"incompatible numbers of samples and {name}")
+        given = with_extents(
+            given, RuntimeError, f"incompatible numbers of samples and {name}", like=rows,
+            same=[(0, 1)])
         values = values_of(given)
         if values is not None and np.any(values < 0):
             raise ValueError(f"{name} cannot be negative")

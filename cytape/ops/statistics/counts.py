@@ -14,9 +14,9 @@ from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op
-from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import ndim, ravel, reshape, shape
+from cytape.ops.shaping import ravel, reshape, shape
 from cytape.ops.shared.along_axis import added_at, take_along
+from cytape.ops.shared.extents import with_shape_of
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 
@@ -113,9 +113,8 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     edges = _edges(a, bins, range)
     if weights is not None:
         weights = operand(weights)
-        if not shape_rules.may_fit(shape(weights), shape(a)):
-            raise ValueError("weights should have the same shape as a.")
-        weights = ravel(weights)
+        weights = ravel(with_shape_of(
+            a, weights, ValueError, "weights should have the same shape as a."))
     else:
         weights = ones_like(ravel(a), dtype=np.intp)
     if not is_tensor(edges) and np.any(edges[:-1] > edges[1:]):
@@ -146,9 +145,10 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     _, edges = np.histogramdd(sample, bins, range)
     points = sample if isinstance(sample, np.ndarray) and sample.ndim == 2 else np.atleast_2d(
         sample).T
-    if ndim(weights) != 1 or shape_rules.differ(len(points), shape(weights)[0]):
-        raise ValueError("The weights and list don't have the same length.")
-    weights = convert_to_tensor(weights).astype(np.float64)  # in which NumPy counts
+    weights = with_shape_of(
+        points[:, 0], convert_to_tensor(weights), ValueError,
+        "The weights and list don't have the same length.")
+    weights = weights.astype(np.float64)  # in which NumPy counts
     lengths = [len(edge) - 1 for edge in edges]
     cell, outside = 0, False
     edges = [np.asarray(edge) for edge in edges]

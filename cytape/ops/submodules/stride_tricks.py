@@ -9,6 +9,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor
 from cytape.ops.engine.declare import structural
 from cytape.ops.shapes import shape_rules
+from cytape.ops.shared.extents import with_extents
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
@@ -66,6 +67,9 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     stride_tricks.sliding_window_view(known, window_shape, axis)  # raises what is to raise
     axis = range(len(shape)) if axis is None else normalize_axis_tuple(
         axis, len(shape), allow_duplicate=True)
+    x = with_extents(
+        x, ValueError, "window shape cannot be larger than input array shape",
+        least=list(zip(axis, window_shape, strict=True)))
     return sliding_windows_op(x, window_shape=window_shape, axis=tuple(axis))
 
 

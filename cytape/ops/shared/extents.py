@@ -1,0 +1,86 @@
+"""What NumPy demands of extents: checked at once, or where a graph runs that does not know them."""
+
+import numpy as np
+
+from cytape.ops.engine.declare import general
+from cytape.tensor.making import convert_to_tensor
+
+__all__ = ["with_extents", "with_shape_of"]
+
+_ERRORS = {error.__name__: error for error in (RuntimeError, TypeError, ValueError)}
+
+
+def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()):
+    """Return `x`, of which some conditions hold, or raise.
+
+    In a graph that does not know whether they hold it is the result of an op, which finds out
+    when the graph runs.
+
+    Parameters
+    ----------
+    x : Tensor or array_like
+    error : type
+        ValueError, TypeError or RuntimeError.
+    message : str
+    like : Tensor or array_like, optional
+        Another array.
+    same : tuple of (int, int)
+        Axes, of `x` and of `like`, that must be as long as each other.
+    least, multiple : tuple of (int, int)
+        Axes of `x`, and numbers that they must have at least, or be multiples of.
+
+    Examples
+    --------
+    >>> with_extents(np.ones(4), ValueError, "odd", multiple=((0, 2),)).shape
+    (4,)
+    >>> with_extents(np.ones(3), ValueError, "odd", multiple=((0, 2),))
+    Traceback (most recent call last):
+        ...
+    ValueError: odd
+    """
+    like = x if like is None else like
+    conditions = {"same": tuple(same), "least": tuple(least), "multiple": tuple(multiple),
+                  "error": error.__name__, "message": message}
+    if _known_to_hold(_shape(x), _shape(like), **conditions):
+        return x
+    return checked_extents_op(convert_to_tensor(x), convert_to_tensor(like), **conditions)
+
+
+def with_shape_of(like, x, error, message):
+    """Return `x`, which has the shape of another array, or raise, as `with_extents` does."""
+    shape, other = _shape(x), _shape(like)
+    if shape is None or other is None:
+        return x
+    if len(shape) != len(other):
+        raise error(message)
+    return with_extents(
+        x, error, message, like=like, same=[(i, i) for i in range(len(shape))])
+
+
+def _shape(x):
+    return x.shape if hasattr(x, "shape") else np.shape(x)
+
+
+def _known_to_hold(shape, other, *, same, least, multiple, error, message):
+    """Return whether all conditions are known to hold; raise if one does not."""
+    def extent(shape, axis):
+        return None if shape is None else shape[axis]
+
+    pairs = [(extent(shape, i), extent(other, j)) for i, j in same]
+    holds = [
+        *[None if n is None or m is None else n == m for n, m in pairs],
+        *[None if (n := extent(shape, i)) is None else n >= number for i, number in least],
+        *[None if (n := extent(shape, i)) is None else n % number == 0 for i, number in multiple]]
+    if False in holds:
+        raise _ERRORS[error](message)
+    return None not in holds
+
+
+def _checked(x, like, **conditions):
+    _known_to_hold(x.shape, like.shape, **conditions)
+    return x
+
+
+checked_extents_op = general(
+    "CheckedExtents", _checked, lambda op, g: (g, None), lambda op, t, _: t, saved_inputs=(),
+    optional_tangents=(1,), batched=lambda op, t, _: t, shape_rule=_checked)
