@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from cytape.graph.control.agreement import as_predicate, require_function
+from cytape.graph.control.array_ops import confirmed_op
 from cytape.graph.control.control_flow import either
 from cytape.ops.elementwise import where
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shared.conform import cast
 from cytape.ops.shared.grouping import may_agree
+from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
 
@@ -89,7 +91,11 @@ def case(
         first = convert_to_tensor(len(preds))
         for i in reversed(range(len(preds))):
             first = where(preds[i], i, first)
-    result = _chosen(convert_to_tensor(first), functions, 0, name)
+    first = convert_to_tensor(first)
+    result = _chosen(first, functions, 0, name)
+    if len(functions) == 1 and first.graph is not None:  # nothing else asks whether it is true
+        result = nest.map_structure(
+            lambda x: None if x is None else confirmed_op(convert_to_tensor(x), first), result)
     unpacked = not strict and isinstance(result, (list, tuple)) and len(result) == 1
     return result[0] if unpacked else result
 

@@ -57,6 +57,17 @@ def test_the_first_that_is_true(way):
 
 
 @pytest.mark.parametrize("way", WAYS)
+def test_a_single_predicate_must_be_true(way):
+    f = WAYS[way](lambda x: cytape.case([(x[0] > 2, lambda: {"y": x[0] * x[1], "none": None})])["y"])
+    x = cytape.constant([3.0, 2.0])
+    assert float(f(x)) == 6.0
+    np.testing.assert_array_equal(cytape.grad(f)(x), [2.0, 3.0])
+    for g in (f, cytape.grad(f), lambda x: cytape.jvp(f, (x,), (x,))):
+        with pytest.raises(ValueError, match="no predicate of case is true"):
+            g(cytape.constant([-1.0, 2.0]))
+
+
+@pytest.mark.parametrize("way", WAYS)
 def test_exclusive(way):
     f = WAYS[way](lambda x: cytape.case(
         [(x[0] > 2, lambda: 1.0 * x[0]), (x[0] > 1, lambda: 2.0 * x[0])], exclusive=True,
