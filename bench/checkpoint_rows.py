@@ -7,6 +7,7 @@ a network takes that is ten times as deep, in the memory of the shallow one.
 
 import argparse
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,31 @@ def attention_network(depth, length=768, width=128):
             h = h + scores / np.sum(scores, axis=1, keepdims=True) @ (h @ v)
             weights += [q, k, v]
         return np.sum(h * h), weights
+
+
+def chain(depth, size=2048):
+    """Return the loss and the start of a function that is applied again and again."""
+    with cytape.Graph().as_default():
+        start = h = cytape.Variable(np.ones(size))
+        for _ in range(depth):
+            h = np.tanh(h)
+        return np.sum(h), [start]
+
+
+def branching_graph(depth, size=2048, reach=8):
+    """Return the same of ops that read what ops not long before return, drawn at random."""
+    rng = np.random.RandomState(0)
+    with cytape.Graph().as_default():
+        start = cytape.Variable(np.ones(size))
+        made = [start * 1.0]
+        for _ in range(depth):
+            x, y = (made[-rng.randint(1, min(reach, len(made)) + 1)] for _ in range(2))
+            made.append((np.tanh(x), x * y, x - y)[rng.randint(3)])
+        return np.sum(sum(made[-reach:])), [start]
+
+
+OPS_PER_LAYER = {  # networks, by which planning and rewriting are timed
+    chain: 1, mlp: 3, residual_network: 4, branching_graph: 1}
 
 
 def gradients_of(loss, weights, checkpoints):
@@ -117,7 +143,8 @@ def checkpoint_rows(smoke):
                     slope(depths, sizes), "", at_most=None if smoke else 0.55,
                     details=dict(zip(map(str, depths), sizes, strict=True)))
         yield row_of_agreement(name, network(8 if smoke else 64))
-        yield row_of_planning(name, network(8 if smoke else 256), 1 if smoke else 3)
+    yield from rows_of_planning((100, 200) if smoke else (1000, 4000), 1 if smoke else 3)
+    yield from rows_of_rewriting((100, 200) if smoke else (10_000, 100_000), 1 if smoke else 3)
     effort = Effort(1 if smoke else 5, 0.0 if smoke else 0.5)
     yield from rows_of_time(4 if smoke else 64, effort)
 
@@ -131,15 +158,46 @@ def row_of_agreement(name, network):
                at_most=2)
 
 
-def row_of_planning(name, network, n_times):
-    seconds = []
+def least_seconds(n_times, prepared, timed):
+    """Return the least CPU time of calls, each with what another one returns that is not timed."""
+    found = []
     for _ in range(n_times):
+        arguments = prepared()
         start = time.process_time()
-        cytape.graph.checkpoint.plan(*network)
-        seconds.append(time.process_time() - start)
-    n_ops = network[0].graph.n_nodes
-    return Row("plans", f"{name} of {n_ops} ops: planning, by 1,000 ops",
-               1000 * min(seconds) / n_ops, "s", at_most=1)
+        timed(*arguments)
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def rows_of_planning(n_ops, n_times):
+    for network, per_layer in OPS_PER_LAYER.items():
+        for n in n_ops:
+            seconds = least_seconds(
+                n_times, partial(network, n // per_layer), cytape.graph.checkpoint.plan)
+            yield Row("plans", f"{network.__name__} of {n:,} ops: planning, by 1,000 ops",
+                      1000 * seconds / n, "s", at_most=1)
+
+
+def rows_of_rewriting(n_ops, n_times):
+    """Time how gradients are made that keep about the root of as many tensors as there are."""
+    group = "gradients with checkpoints, made"
+    for network, per_layer in OPS_PER_LAYER.items():
+        per_op = []
+        for n in n_ops:
+            seconds = least_seconds(n_times, partial(network, n // per_layer), rewritten)
+            per_op.append(seconds / n)
+            yield Row(group, f"{network.__name__} of {n:,} ops: an op", 1e6 * per_op[-1], "us",
+                      at_most=50)
+        yield Row(group, f"{network.__name__} of {n_ops[1]:,} ops: an op, of one of {n_ops[0]:,}",
+                  per_op[1] / per_op[0], at_most=1.5)
+
+
+def rewritten(loss, weights):
+    """Add gradients to a graph."""
+    graph = loss.graph
+    kept = range(0, graph.n_symbols, max(int(graph.n_symbols**0.5), 1))
+    with graph.as_default():
+        cytape.gradients(loss, weights, checkpoints=[graph.tensor_at(symbol) for symbol in kept])
 
 
 def seconds_of(loss, weights, ways, effort):

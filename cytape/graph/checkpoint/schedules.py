@@ -139,26 +139,26 @@ def peak_of(program: Program, schedule: Schedule) -> int:
 
 def live_bytes(program: Program, schedule: Schedule) -> list[int]:
     """Return the bytes in memory at each of `events`."""
-    order = events(program, schedule)
-    dies: dict[int, list[int]] = {}     # event -> values whose copy is read there the last time
+    order, sizes = events(program, schedule), program.sizes
+    freed = [0] * len(order)  # bytes of what is read there the last time
     wanted: set[int] = set()
     for place in reversed(range(len(order))):
         made, reads, _ = order[place]
         if made >= 0 and made not in wanted:
-            dies.setdefault(place, []).append(made)  # by nobody
+            freed[place] += sizes[made]  # read by nobody
         wanted.discard(made)
-        for value in set(reads):
+        for value in reads:
             if value not in wanted:
                 wanted.add(value)
-                dies.setdefault(place, []).append(value)
+                freed[place] += sizes[value]
     if wanted:
         raise ValueError(f"values {sorted(wanted)} are read before they are computed")
     live, found = 0, []
-    for place, (made, _, beside) in enumerate(order):
+    for (made, _, beside), freed_here in zip(order, freed, strict=True):
         if made >= 0:
-            live += program.sizes[made]
+            live += sizes[made]
         found.append(live + beside)
-        live -= sum(program.sizes[value] for value in dies.get(place, ()))
+        live -= freed_here
     return found
 
 

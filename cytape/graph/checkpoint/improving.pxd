@@ -1,0 +1,38 @@
+# Schedules made better step by step, see improving.pyx. A copy of a value is known by the place
+# where it is made, in the order of `events`; readings are numbered from place to place.
+
+from libc.stdint cimport int32_t, int64_t
+
+cdef class Copies:
+    cdef Py_ssize_t n_values, n_places, n_gone, n_read
+    # Per place:
+    cdef int32_t[::1] made        # the value, -1 where a step goes back
+    cdef signed char[::1] again   # whether it is computed again there
+    cdef int32_t[::1] first       # reading; one more for the end
+    cdef int64_t[::1] live        # bytes in memory; 0 where nothing is computed any more
+    # Per copy:
+    cdef int64_t[::1] sizes
+    cdef int32_t[::1] before      # the copy of the same value before it, and after; -1: none
+    cdef int32_t[::1] after
+    cdef int32_t[::1] last        # reading, -1: none
+    cdef int32_t[::1] n_readings
+    # Per reading:
+    cdef int32_t[::1] place
+    cdef int32_t[::1] copy
+    cdef int32_t[::1] earlier     # of the same copy, and later; -1: none
+    cdef int32_t[::1] later
+    # What goes if a copy is left out, while that is tried:
+    cdef int32_t[::1] gone        # places
+    cdef signed char[::1] is_gone
+    cdef int32_t[::1] read        # copies that these read
+    cdef int32_t[::1] n_left      # per copy: its readings but for these; -1: none of these
+    cdef int64_t[::1] change      # per place: of the bytes that are in memory
+
+    cdef void find_gone(self, int32_t copy) noexcept
+    cdef bint is_room(self, int32_t start, int32_t copy, int64_t budget) noexcept
+    cdef bint leave_out(self, int32_t copy, int64_t budget) noexcept
+    cdef void keep_before(self, int32_t copy) noexcept
+    cdef int32_t end_of(self, int32_t copy) noexcept
+    cdef int32_t freed_from(self, int32_t copy) noexcept
+    cdef void link(self, int32_t before, int32_t after) noexcept
+    cdef tuple schedule(self)
