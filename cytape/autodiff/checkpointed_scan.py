@@ -177,7 +177,8 @@ class _Scan:
 
         self.streams = Streams(self.step, (state,))
         self.bindings = Bindings(self.step)
-        first_run = FirstRun(self.sweep, (fresh, self.n - 1), {})
+        with self.streams.finding():
+            first_run = FirstRun(self.sweep, (fresh, self.n - 1), {})
         self.first_run = first_run
         assigned = first_run.assigned_since()
         if assigned is not None:
@@ -308,7 +309,7 @@ class _Snapshots:
 
     def __init__(self, streams: Any, storage: str | PathLike[str] | None) -> None:
         self.streams = streams
-        self.states: dict[int, tuple[Any, list]] = {}
+        self.states: dict[int, tuple[Any, Callable[[], None]]] = {}
         self.folder: Path | None = None
         if storage is not None:
             self.folder = Path(tempfile.mkdtemp(prefix="snapshots_", dir=storage))
@@ -322,13 +323,12 @@ class _Snapshots:
             state = with_tensors(state, [
                 _InFile(self.folder / f"state_{i}_{k}.npy", x)
                 for k, x in enumerate(tensors_in(state))])
-        self.states[i] = state, self.streams.states()
+        self.states[i] = state, self.streams.saved()
 
     def restore(self, i: int) -> Any:
         """Return a state; random streams go on from there."""
-        state, states = self.states[i]
-        for _, restore, _ in states:
-            restore()
+        state, restore = self.states[i]
+        restore()
         return nest.map_structure(
             lambda leaf: leaf.tensor() if isinstance(leaf, _InFile) else leaf, lent(state))
 

@@ -49,10 +49,11 @@ class FirstRun:
         from cytape.ops.shared.bindings import Bindings
 
         self._draws, self._bindings = repeated_draws, Bindings(f)
-        states = repeated_draws.Streams(f, (*args, *kwargs.values())).states()
-        with reading() as reads:
+        streams = repeated_draws.Streams(f, (*args, *kwargs.values()))
+        states = streams.states()
+        with reading() as reads, streams.finding():
             self._result = nest.map_structure(_read, f(*args, **kwargs))
-        self._states = repeated_draws.moved(states)
+        self._states = repeated_draws.moved(states) + streams.of_graphs
         self._values = reads.found_variables
         found = {x.id: x for x in reads.found}
         for leaf in nest.flatten(self._result):

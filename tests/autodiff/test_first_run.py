@@ -1,6 +1,7 @@
 """FirstRun: what a call finds, and how it is made again."""
 
 import numpy as np
+import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -62,3 +63,49 @@ def test_again_and_then_as_before():
             assert [float(x) for x in f()] == [float(x) for x in first]
         assert float(v) == 10.0
     assert rng.normal() == np.random.default_rng(0).normal(size=2)[1]
+
+
+def drop(x):
+    return cytape.nn.dropout(x, 0.1)
+
+
+def in_a_scan(x, step):
+    return cytape.checkpointed_scan(step, x, 9, 2)
+
+
+def sequential(x, traced):
+    return cytape.checkpoint_sequential([traced, drop, traced, drop, traced], 3, x)
+
+
+BLOCKS = {
+    "a trace": lambda x, traced: traced(x),
+    "before a draw at once": lambda x, traced: drop(traced(x)),  # its seed is drawn before
+    "behind one": lambda x, traced: traced(drop(x)),
+    "twice": lambda x, traced: traced(traced(x)),
+    "nested": lambda x, traced: cytape.recompute_grad(lambda x: traced(x))(traced(x)),
+    "segments": sequential,
+    "steps": lambda x, traced: in_a_scan(x, lambda x: drop(traced(x) + x)),
+    "steps that are traces": in_a_scan,
+}
+
+
+@pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
+def test_traces_draw_the_same_again(block):
+    for wrap in (cytape.recompute_grad, lambda f: f):
+        for seed in (None, 5):
+            traced = cytape.function(lambda x, seed=seed: cytape.nn.dropout(x, 0.1, seed=seed))
+            check_masks(wrap(lambda x, traced=traced: block(x, traced)))
+
+
+def check_masks(f):
+    """See that the gradient meets the masks that the function drew, which is linear."""
+    x, results = cytape.constant(np.arange(1.0, 41.0)), []
+    for i in range(3):  # the first call traces
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = f(x)
+        cnp.random.seed(i)
+        for _ in range(2):
+            np.testing.assert_allclose(tape.gradient(y, x) * x, y)
+        results.append(y.numpy())
+    assert not np.array_equal(*results[1:])  # the streams go on

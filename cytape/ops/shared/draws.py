@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 import numpy as np
 
 from cytape.errors import DetachedError, SymbolicTensorError
@@ -25,6 +28,16 @@ _n_seedings = 0
 drawing_functions: list = []  # of cytape.numpy.random: what calls them draws from NumPy's generator
 
 
+class _Watchers(threading.local):
+    """What this thread tells which streams it is about to draw from, each time."""
+
+    def __init__(self) -> None:
+        self.notes: tuple[Callable[[Stream], None], ...] = ()
+
+
+watchers = _Watchers()
+
+
 class Stream:
     """A generator that begins where its two seeds say, when it is first asked.
 
@@ -46,25 +59,47 @@ class Stream:
     def __init__(self, graph_seed: int | None, op_seed: int, given: bool = True):
         self.op_seed, self.given = op_seed, given
         self._graph_seed, self._is_chosen = graph_seed, graph_seed is None
-        self._chosen_by: np.random.Generator | None = None
+        self._chosen_at = -1  # how often `seed` had been called
         self._generator: np.random.Generator | None = None
 
     @property
     def graph_seed(self) -> int:
         """The seed of the graph, or the one that stands for it."""
         if self._graph_seed is None or (
-                self._is_chosen and self._chosen_by is not default_generator()):
-            self._chosen_by, self._generator = default_generator(), None
-            self._graph_seed = int(self._chosen_by.integers(MAX_SEED))
+                self._is_chosen and self._chosen_at != _n_seedings):
+            self._chosen_at, self._generator = _n_seedings, None
+            self._graph_seed = int(default_generator().integers(MAX_SEED))
         return self._graph_seed
 
     @property
     def generator(self) -> np.random.Generator:
         """The generator, which goes on with each draw."""
+        self.note()
         graph_seed = self.graph_seed
         if self._generator is None:
             self._generator = np.random.default_rng([graph_seed, self.op_seed])
         return self._generator
+
+    def note(self) -> None:
+        """Tell the watchers where the stream stands, before it goes on."""
+        for note in watchers.notes:
+            note(self)
+
+    def restorer(self) -> Callable[[], None]:
+        """Return a function that has the stream continue from where it is now.
+
+        It begins anew with a call of `seed` if it would do so now.
+        """
+        before, n_before = (self._graph_seed, self._generator), self._chosen_at - _n_seedings
+        state = None if self._generator is None else self._generator.bit_generator.state
+
+        def restore() -> None:
+            self._graph_seed, self._generator = before
+            self._chosen_at = n_before + _n_seedings
+            if self._generator is not None and state is not None:
+                self._generator.bit_generator.state = state
+
+        return restore
 
     def __reduce__(self):
         return Stream, (self.graph_seed, self.op_seed, self.given)
@@ -93,10 +128,11 @@ def seed(value: int | None = None) -> None:
     >>> bool(np.all(first == random.normal(size=2)))
     True
     """
-    global _default, _n_seedings
+    global _n_seedings
     np.random.seed(value)  # noqa: NPY002
     _n_seedings += 1
-    _default = np.random.default_rng(value)
+    # In place: whoever draws something once more has set the generator back, and will again.
+    default_generator().bit_generator.state = np.random.default_rng(value).bit_generator.state
 
 
 def times_seeded() -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.shared.draws import default_generator, drawing_functions
+from cytape.ops.shared.draws import Stream, default_generator, drawing_functions, watchers
 from cytape.ops.shared.reachable import Reachable, numpy_global, python_global, state_of
 
 __all__ = ["Streams", "continuing", "moved", "repeating", "restorer"]
@@ -21,7 +21,8 @@ class Streams:
     """The random streams that a function may draw from.
 
     They are cytape's default generator, and those that can be reached from the function without
-    running it: by its closure, arguments, the names that it uses and those that these use.
+    running it: by its closure, arguments, the names that it uses and those that these use. The
+    streams of traces and other graphs are found when they are drawn from.
 
     Parameters
     ----------
@@ -49,10 +50,48 @@ class Streams:
             x for x in reachable.generators.values()
             # The modules' own take long to save: only where they seem to be meant.
             if named or x not in (numpy_global, python_global) or id(x) in reachable.seen)]
+        self._of_graphs: dict[int, State] = {}  # by id, as they were when they were found
 
     def states(self) -> list[tuple[Any, Callable[[], None], tuple]]:
-        """Return where the streams stand."""
+        """Return where the streams stand that are known without a run."""
         return [(x, restorer(x), state_of(x)) for x in self.generators]
+
+    @property
+    def of_graphs(self) -> list[State]:
+        """The streams of graphs that were found, as they were before they were drawn from."""
+        return list(self._of_graphs.values())
+
+    @contextmanager
+    def finding(self) -> Iterator[None]:
+        """Find the streams of graphs that this thread draws from in a block."""
+
+        def note(stream: Stream) -> None:
+            if id(stream) not in self._of_graphs:
+                self._of_graphs[id(stream)] = stream, stream.restorer()
+
+        before = watchers.notes
+        watchers.notes = (*before, note)
+        try:
+            yield
+        finally:
+            watchers.notes = before
+
+    def saved(self) -> Callable[[], None]:
+        """Return a function that has all streams continue from where they are now.
+
+        Those of graphs that are found later begin as they were found: nothing is drawn before that.
+        """
+        present = {id(x): restorer(x)
+                   for x in (*self.generators, *(x for x, _ in self.of_graphs))}
+
+        def restore() -> None:
+            for x, begin in self.of_graphs:
+                if id(x) not in present:
+                    begin()
+            for go_on in present.values():
+                go_on()
+
+        return restore
 
 
 def moved(states: Sequence[tuple[Any, Callable[[], None], tuple]]) -> list[State]:
@@ -72,6 +111,9 @@ def repeating(states: Sequence[State]) -> Iterator[None]:
 @contextmanager
 def continuing(generators: Sequence[Any]) -> Iterator[None]:
     """Have streams go on, after the block, as if nothing had been drawn in it."""
+    for x in generators:
+        if isinstance(x, Stream):
+            x.note()  # where it stands before it is set back
     present = [restorer(x) for x in generators]
     try:
         yield
@@ -80,9 +122,12 @@ def continuing(generators: Sequence[Any]) -> Iterator[None]:
             restore()
 
 
-def restorer(generator: np.random.Generator | np.random.RandomState | random.Random
-             ) -> Callable[[], None]:
+def restorer(
+    generator: Stream | np.random.Generator | np.random.RandomState | random.Random,
+) -> Callable[[], None]:
     """Return a function that has a generator continue from where it is now."""
+    if isinstance(generator, Stream):
+        return generator.restorer()
     if isinstance(generator, random.Random):
         try:
             state = generator.getstate()

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+import cytape
 import cytape.numpy as cnp
 from cytape.nn import dropout
 from cytape.numpy.random import normal as drawn_normally
@@ -64,3 +65,57 @@ def test_streams_go_on_after_an_error():
 
 def test_the_systems_generator_has_no_state():
     restorer(random.SystemRandom())()
+
+
+def traced_draw():
+    draw = cytape.function(lambda: cnp.random.normal())
+    draw()  # which chooses a seed
+    return draw
+
+
+def test_streams_of_traces_are_found_when_they_are_drawn_from():
+    draw = traced_draw()
+    streams, others = Streams(draw), Streams(draw)
+    with streams.finding():
+        first = float(draw())
+        with others.finding():
+            second = float(draw())
+    assert len(streams.of_graphs) == len(others.of_graphs) == 1
+    third = float(draw())
+    with repeating(streams.of_graphs):
+        assert [float(draw()), float(draw())] == [first, second]
+    with repeating(others.of_graphs):
+        assert float(draw()) == second
+    assert float(draw()) not in (first, second, third)
+    with Streams(draw).finding():
+        raised = pytest.raises(KeyError)
+        with raised, streams.finding():
+            raise KeyError
+    draw()
+    assert len(streams.of_graphs) == 1
+
+
+def test_who_watches_a_repetition_finds_streams_as_they_were_before_it():
+    draw = traced_draw()
+    streams, around = Streams(draw), Streams(draw)
+    with streams.finding():
+        first = float(draw())
+    with around.finding(), repeating(streams.of_graphs):
+        assert float(draw()) == first
+    second = float(draw())
+    with repeating(around.of_graphs):
+        assert float(draw()) == second
+
+
+def test_saved_streams_that_are_found_later_begin_anew():
+    draw = traced_draw()
+    streams = Streams(draw)
+    begin = streams.saved()
+    with streams.finding():
+        first = float(draw())
+    go_on = streams.saved()
+    second = float(draw())
+    begin()
+    assert [float(draw()), float(draw())] == [first, second]
+    go_on()
+    assert float(draw()) == second
