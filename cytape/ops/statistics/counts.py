@@ -4,8 +4,11 @@ Which bin an element belongs to is a step function of it. Edges that are made of
 elements move with it.
 """
 
+import math
+
 import numpy as np
 
+from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.calculus.differences import diff
 from cytape.ops.calculus.sequences import linspace
@@ -14,7 +17,8 @@ from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op
-from cytape.ops.shaping import ravel, reshape, shape
+from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import atleast_2d, ravel, reshape, shape, transpose
 from cytape.ops.shared.along_axis import added_at, take_along
 from cytape.ops.shared.extents import with_shape_of
 from cytape.tensor import convert_to_tensor
@@ -81,17 +85,22 @@ add_to_bins_op = multilinear(
     shape_rule=lambda weights, bins, *, n: symbolic_spec((n,), weights.dtype))
 
 
-def _edges(a, bins, range):
-    """Return the edges of bins, of which there may be given a number or a rule."""
+def _edges(a, bins, range, dtype):
+    """Return the edges of bins, of which there may be given a number or a rule.
+
+    Between the ends of a range they have the dtype.
+    """
     if is_tensor(bins) or np.ndim(bins) == 1:
         return operand(bins)
-    if is_tensor(a) and not isinstance(bins, str):
+    if not isinstance(bins, str):
         if range is not None or 0 in shape(a):
-            return np.histogram_bin_edges([], bins, range)
-        low, high = reductions.min(a), reductions.max(a)
-        width = values_of(high - low)
-        if width is None or np.isfinite(width):
-            np.histogram_bin_edges([0.0, 1.0], bins)  # raises NumPy's error
+            return np.histogram_bin_edges(np.empty(0, dtype), bins, range)
+        if is_tensor(a):
+            low, high = reductions.min(a), reductions.max(a)
+            ends = values_of(low), values_of(high)
+            if ends[0] is not None and not np.isfinite(ends).all():
+                np.histogram_bin_edges(ends)  # raises NumPy's error
+            np.histogram_bin_edges([0.0, 1.0], bins)  # the same
             is_one = low == high
             return linspace(where(is_one, low - 0.5, low), where(is_one, high + 0.5, high),
                             int(bins) + 1)
@@ -110,7 +119,7 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     if not any(map(is_tensor, (a, bins, weights))):
         return np.histogram(a, bins, range, density, weights)
     a = operand(a)
-    edges = _edges(a, bins, range)
+    edges = _edges(a, bins, range, a.dtype)
     if weights is not None:
         weights = operand(weights)
         weights = ravel(with_shape_of(
@@ -130,8 +139,6 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
 def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     """Count points in cells, or add up weights there, as `numpy.histogramdd`.
 
-    The points are a sample of plain numbers: edges and counts have no derivative in them.
-
     Examples
     --------
     >>> from cytape import grad
@@ -139,39 +146,53 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
     >>> grad(lambda w: np.histogramdd(points, 2, weights=w)[0][1, 1])(np.ones(3))
     array([0., 1., 1.])
     """
-    sample = _plain_points(sample)
-    if not is_tensor(weights):
+    if not any(map(is_tensor, (sample, bins, weights))):
         return np.histogramdd(sample, bins, range, density, weights)
-    _, edges = np.histogramdd(sample, bins, range)
-    points = sample if isinstance(sample, np.ndarray) and sample.ndim == 2 else np.atleast_2d(
-        sample).T
-    weights = with_shape_of(
-        points[:, 0], convert_to_tensor(weights), ValueError,
-        "The weights and list don't have the same length.")
-    weights = weights.astype(np.float64)  # in which NumPy counts
-    lengths = [len(edge) - 1 for edge in edges]
-    cell, outside = 0, False
-    edges = [np.asarray(edge) for edge in edges]
-    for column, edge, n in zip(points.T, edges, lengths, strict=True):
-        found = _bins(column, edge)
+    is_table = len(getattr(sample, "shape", ())) == 2  # else a sequence of coordinates
+    sample = operand(sample) if is_table else transpose(atleast_2d(operand(sample)))
+    depth = shape(sample)[1]
+    if depth is None:
+        raise SymbolicTensorError(
+            f"the points of a histogram need a known number of coordinates, got {shape(sample)}")
+    try:
+        bins = list(bins)
+    except TypeError:  # a number
+        bins = [bins] * depth
+    # NumPy's opinion of bins and ranges.
+    np.histogramdd(np.empty((0, depth)), [_known_bins(part) for part in bins], range)
+    cell, outside, edges = 0, False, []
+    for i, part in enumerate(bins):
+        coordinates = sample[:, i]
+        edges.append(_edges(coordinates, part, None if range is None else range[i], float))
+        found, n = bins_op(coordinates, edges[i]), len(edges[i]) - 1
         outside = outside | (found == n)
         cell = cell * n + found
-    n_cells = int(np.prod(lengths))
-    counts = reshape(
-        add_to_bins_op(weights, np.where(outside, n_cells, cell), n=n_cells), tuple(lengths))
+    lengths = [len(edge) - 1 for edge in edges]
+    n_cells = math.prod(lengths)
+    weights = ones_like(sample[:, 0], dtype=float) if weights is None else with_shape_of(
+        sample[:, 0], operand(weights), ValueError,
+        "The weights and list don't have the same length.")
+    if not np.can_cast(weights.dtype, float):
+        np.bincount([0], np.ones(1, weights.dtype))  # raises NumPy's error
+    counts = reshape(add_to_bins_op(  # in the dtype in which NumPy counts
+        convert_to_tensor(weights).astype(float), where(outside, n_cells, cell), n=n_cells),
+        lengths)
     if density:
-        counts = counts / reductions.sum(counts)
+        total = reductions.sum(counts)
         for axis, edge in enumerate(edges):
-            sides = np.ones(len(edges), int)
-            sides[axis] = lengths[axis]
-            counts = counts / np.diff(edge).reshape(sides)
+            sides = [1] * depth
+            sides[axis] = -1
+            counts = counts / reshape(diff(edge), sides)
+        counts = counts / total
     return counts, edges
 
 
-def _plain_points(sample):
-    if isinstance(sample, (list, tuple)):
-        return type(sample)(plain(part) for part in sample)
-    return plain(sample)
+def _known_bins(bins):
+    """Return bins as NumPy can look at them: edges without values are any that increase."""
+    if not is_tensor(bins):
+        return bins
+    values = values_of(bins)
+    return np.arange(shape(bins)[0]) if values is None else values
 
 
 def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
@@ -184,13 +205,15 @@ def histogram2d(x, y, bins=10, range=None, density=None, weights=None):
     >>> grad(lambda w: np.histogram2d(x, y, 2, weights=w)[0][1, 1])(np.ones(3))
     array([0., 1., 1.])
     """
-    x, y = plain(x), plain(y)
-    if not is_tensor(weights):
+    if not any(map(is_tensor, (x, y, bins, weights))):
         return np.histogram2d(x, y, bins, range, density, weights)
-    if len(x) != len(y):
+    if shape_rules.differ(*[None if shape(part)[:1] == (None,) else len(part) for part in (x, y)]):
         raise ValueError("x and y must have the same length.")
-    if not isinstance(bins, (list, tuple)) and np.ndim(bins) == 1 or (
-            isinstance(bins, (list, tuple)) and len(bins) not in (1, 2)):  # the edges of both
-        bins = [np.asarray(bins)] * 2
+    try:
+        is_shared = len(bins) not in (1, 2)
+    except TypeError:  # a number
+        is_shared = False
+    if is_shared:  # the edges of both
+        bins = [bins, bins]
     counts, edges = histogramdd([x, y], bins, range, density, weights)
     return counts, edges[0], edges[1]

@@ -1,10 +1,13 @@
 """Counts in bins: edges, elements outside of all bins, errors."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.refusals import refuses
 
@@ -16,6 +19,11 @@ X = np.array([0.0, 0.2, 1.0, 2.0, 2.0, 5.0])
     lambda w: np.histogram(X, [1, 0], weights=w), lambda w: np.histogram(X[:2], weights=w),
     lambda w: np.bincount([0] * 6, w * 1j), lambda w: np.histogram(X, 0, weights=w),
     lambda w: np.histogram2d(X, X[:2], weights=w), lambda w: np.histogramdd(X[:2, None], weights=w),
+    lambda x: np.histogram2d(x, x[0]), lambda x: np.histogram2d(x, X[:2]),
+    lambda x: np.histogram2d(x, x, 0), lambda x: np.histogram2d(x, x, [2.5, 2]),
+    lambda x: np.histogram2d(x, x, [[1, 0], 2]), lambda x: np.histogram2d(x, x, 2, [[0, 1]]),
+    lambda x: np.histogramdd(x, [2, 2]), lambda x: np.histogram2d(x, x / 0),
+    lambda x: np.histogram(x / 0), lambda w: np.histogramdd(X, weights=w * 1j),
 ])  # fmt: skip
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, np.ones(6))
@@ -72,6 +80,76 @@ def test_points_outside_of_all_cells():
     found = np.histogram2d(x, x, edges, weights=cytape.constant(w))
     for ours, theirs in zip(found, np.histogram2d(x, x, edges, weights=w), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+POINTS = np.array([[0.5, 0.5], [1.5, 1.75], [2.5, 0.5], [1.0, 9.0]])
+
+
+@each("arguments", [
+    {"bins": 3}, {"bins": [2, 3], "density": True}, {"bins": [[0.0, 1.5, 2.0], 2]},
+    {"bins": 2, "range": [None, (0, 2)]}, {"bins": [0.0, 1.0, 4.0, 9.0]},
+    {"bins": np.array([2, 3])}, {"weights": np.arange(4)},
+])  # fmt: skip
+@each("dtype", ["float64", "float32", "int64", "bool"])
+@each("traced", [False, True])
+def test_points_are_counted_as_numpy_counts(arguments, dtype, traced):
+    x, y = POINTS.T.astype(dtype)
+
+    def count(x, y):
+        return np.histogram2d(x, y, **arguments)
+
+    found = (cytape.function(count) if traced else count)(cytape.constant(x), cytape.constant(y))
+    for ours, theirs in zip(found, count(x, y), strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_edges_of_recorded_points_move_and_counts_do_not():
+    factors = np.arange(4.0).reshape(2, 2)
+
+    def weighted(x):
+        counts, edges, _ = np.histogram2d(x, POINTS[:, 1], 2, weights=x)
+        return np.sum(counts * factors) + edges[1]
+
+    gradient = cytape.grad(weighted)(POINTS[:, 0])
+    np.testing.assert_array_equal(gradient, [0.5, 2, 2.5, 1])
+    _, of_edges = cytape.vjp(lambda points: np.histogramdd(points, [1, 2])[1][1], POINTS)
+    np.testing.assert_array_equal(
+        of_edges(np.array([0.0, 1.0, 0.0]))[0], [[0, 0.25], [0, 0], [0, 0.25], [0, 0.5]])
+    with pytest.warns(cytape.errors.UnconnectedGradientWarning):
+        cytape.grad(lambda points: np.histogramdd(points, 2)[0][0, 0])(POINTS)
+
+
+@each("bins", [lambda edges: [edges, 1], lambda edges: [edges, edges], lambda edges: edges])
+def test_densities_of_points_move_with_the_edges(bins):
+    check_grads(lambda edges: np.histogram2d(*POINTS.T, bins(edges), density=True)[0],
+                [np.array([0.0, 1.2, 4.0])])
+
+
+def test_points_of_which_a_graph_does_not_know_how_many():
+    x, y = POINTS.T
+    of_points = cytape.Spec.of((None,), float)
+    traced = cytape.function(
+        lambda x, y: np.histogram2d(x, y, 2, weights=y), input_signature=[of_points] * 2)
+    for ours, theirs in zip(traced(x, y), np.histogram2d(x, y, 2, weights=y), strict=True):
+        np.testing.assert_allclose(ours, theirs)
+    traced = cytape.function(
+        lambda points: np.histogramdd(points, 2),
+        input_signature=[cytape.Spec.of((None, None), float)])
+    with pytest.raises(SymbolicTensorError, match="coordinates"):
+        traced(POINTS)
+
+
+@each("arguments", [{"range": (0, 2)}, {}])
+def test_edges_have_the_dtype_of_the_elements(arguments):
+    for dtype in ("float32", "float64", "int64", "bool"):
+        x = X.astype(dtype)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of bool, which counts as uint8
+            found = np.histogram(cytape.constant(x), 3, **arguments)
+            expected = np.histogram(x, 3, **arguments)
+        assert found[1].dtype == expected[1].dtype
+        np.testing.assert_allclose(found[0], expected[0])
 
 
 @each("shape", [(None,), (2, None)])
