@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
+from cytape.ops.engine.arguments import is_tensor, is_written, joined, only_numpy
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.kernels import extrema
@@ -80,7 +80,7 @@ remainder = mod = elementwise(
 )
 
 
-def divmod(x1, x2, /, **kwargs):
+def divmod(x1, x2, /, *out, **kwargs):
     """Return quotient and remainder, as `numpy.divmod`; only the remainder is differentiable.
 
     Examples
@@ -89,6 +89,9 @@ def divmod(x1, x2, /, **kwargs):
     >>> np.divmod(7.0, 3.0)
     (np.float64(2.0), np.float64(1.0))
     """
+    x1, x2 = joined(x1), joined(x2)
+    if is_written(out, kwargs) or not (is_tensor(x1) or is_tensor(x2)):
+        return np.divmod(x1, x2, *out, **kwargs)
     return floor_divide(x1, x2, **kwargs), remainder(x1, x2, **kwargs)
 
 
@@ -384,10 +387,30 @@ imag = linear(
     "Imag", np.imag, lambda op, g: 1j * g, batched=lambda x: imag(x),
     shape_rule=shape_rules.real_part,
 )  # fmt: skip
-conjugate = conj = linear(
-    "Conjugate", np.conjugate, lambda op, g: conjugate(g), batched=lambda x: conjugate(x),
+conjugate_op = linear(
+    "Conjugate", np.conjugate, lambda op, g: conjugate_op(g), batched=lambda x: conjugate_op(x),
     shape_rule=shape_rules.same,
 )  # fmt: skip
+
+
+def conjugate(x, /, *out, **kwargs):
+    """Conjugate complex numbers, as `numpy.conjugate`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as np
+    >>> np.conjugate(1 + 2j)
+    np.complex128(1-2j)
+    """
+    if not out and not kwargs:
+        return conjugate_op(x)
+    x = joined(x)
+    if is_written(out, kwargs) or not is_tensor(x):
+        return np.conjugate(x, *out, **kwargs)
+    return conjugate_op(*as_operands(np.conjugate, (x,), kwargs))
+
+
+conj = conjugate
 
 
 def _is_complex_tensor(x):
@@ -400,7 +423,7 @@ def _conjugate_sign(x):
     return conj(sign(x)) if _is_complex_tensor(x) else sign(x)  # symbols stand for real arrays
 
 
-def sign(x, /, **kwargs):
+def sign(x, /, *out, **kwargs):
     """Sign of each element, as `numpy.sign`: of a complex number, itself over its magnitude.
 
     The sign of a real tensor is constant, its gradient is None.
@@ -413,12 +436,14 @@ def sign(x, /, **kwargs):
     """
     x = joined(x)
     if _is_complex_tensor(x):
-        (x,) = as_operands(np.sign, (x,), None, kwargs)
+        if is_written(out, kwargs):
+            return np.sign(x, *out, **kwargs)
+        (x,) = as_operands(np.sign, (x,), kwargs)
         infinite = isinf(x)  # divided by its magnitude it would be NaN
         finite = where(infinite, 1, x) * _scale_of_subnormal(x)
         quotient = divide(finite, _divisor(absolute(finite)))
         return _complex_sign_op(quotient, real_sign(x))
-    return real_sign(x, **kwargs)
+    return real_sign(x, *out, **kwargs)
 
 
 def _scale_of_subnormal(x):

@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import copy
 from cytape.ops.elementwise import conj, multiply
-from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
 from cytape.ops.engine.declare import enter, linear, multilinear
 from cytape.ops.engine.matmul_op import MatMulOp
 from cytape.ops.shapes import shape_rules
@@ -99,9 +99,9 @@ def matmul(x1, x2, /, out=None, **kwargs):
     >>> np.matmul(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
     array([3., 7.])
     """
-    if not any(map(is_tensor, (x1, x2, out))):
-        return np.matmul(x1, x2, out, **kwargs)
-    return matmul_op(*as_operands(np.matmul, (x1, x2), out, kwargs))
+    if out is not None or not any(map(is_tensor, (x1, x2))):
+        return np.matmul(joined(x1), joined(x2), out, **kwargs)
+    return matmul_op(*as_operands(np.matmul, (x1, x2), kwargs))
 
 
 # -- tensordot -----------------------------------------------------------------------------------
@@ -264,9 +264,9 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     >>> np.vecdot(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), np.ones(2)).numpy()
     array([3., 7.])
     """
-    if not any(map(is_tensor, (x1, x2))):
-        return np.vecdot(x1, x2, out, axis=axis, **kwargs)
-    x1, x2 = together(*as_operands(np.vecdot, (x1, x2), out, kwargs))
+    if out is not None or not any(map(is_tensor, (x1, x2))):
+        return np.vecdot(joined(x1), joined(x2), out, axis=axis, **kwargs)
+    x1, x2 = together(*as_operands(np.vecdot, (x1, x2), kwargs))
     if ndim(x1) == ndim(x2) == 1 and axis in (0, -1):
         return matmul_op(conj_if_complex(x1), x2)
     rows = expand_dims(conj_if_complex(moveaxis(x1, axis, -1)), -2)

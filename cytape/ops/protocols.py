@@ -25,9 +25,7 @@ from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.declare import rooms_to_come
 from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
-from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.gradients import install_aggregate
-from cytape.ops.shared.conform import as_operands
 from cytape.tensor import nest
 from cytape.tensor.operators import install
 from cytape.tensor.tensor import (
@@ -202,11 +200,11 @@ def array_ufunc(ufunc, method, inputs, arguments):
     ours = _version_of(ufunc)
     out = arguments.get("out")
     if out is not None and any(isinstance(x, Tensor) for x in out):
-        return _into(getattr(ufunc, method), inputs, arguments, broadcast=method == "__call__")
+        is_call = method == "__call__"
+        function = ufunc if is_call else getattr(ufunc, method)
+        return _into(function, inputs, arguments, broadcast=is_call)
     if method == "__call__":
         if ours is not None and out is None:
-            if isinstance(ours, GeneralOp) and arguments:
-                return ours(*as_operands(ufunc, inputs, None, arguments))
             return ours(*inputs, **arguments)
     elif method == "at" or isinstance(ours, ElementwiseOp) and arguments.get("out") is None:
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)
@@ -310,7 +308,8 @@ install_methods(
         "__deepcopy__": lambda tensor, memo: creation.copy(tensor),
         "__round__": lambda tensor, ndigits=None: steps.round(tensor, ndigits or 0),
         # Ops are no functions: nothing would bind a tensor to them.
-        **{name: _method(op) for name, op in _functions("conj conjugate round").items()},
+        **dict.fromkeys(("conj", "conjugate"), _method(elementwise.conjugate_op)),
+        "round": _method(steps.round),
         "flatten": lambda tensor, order="C": creation.copy(shaping.ravel(tensor, order)),
         "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
         "compress": lambda x, condition, axis=None, **options: indexing.compress(

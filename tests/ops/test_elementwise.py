@@ -1,5 +1,7 @@
 """What the elementwise functions do at special points, and with NumPy's own keywords."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -269,9 +271,10 @@ def test_shapes_that_do_not_fit():
         cnp.multiply(cytape.constant([1.0, 2.0]), np.ones(3))
 
 
-@pytest.mark.parametrize("function", [cnp.sin, cnp.conj])
+@pytest.mark.parametrize("function", [cnp.sin, cnp.real])
 def test_help_says_what_numpy_says(function):
-    assert function.__doc__.startswith(function.forward.__doc__.partition("\n\nParameters")[0])
+    theirs = inspect.getdoc(function.forward).partition("\n\nParameters")[0]
+    assert function.__doc__.startswith(theirs)
     assert "result is a tensor" in function.__doc__
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import DetachedError
 from cytape.testing import check_grads
 
 
@@ -56,11 +57,16 @@ def test_what_numpy_does_not_take_is_an_error_of_the_same_type(call):
         call(cytape.constant(np.ones((3, 3))))
 
 
-def test_out_is_not_for_tensors():
+def test_out_is_no_array_for_tensors():
     x = cytape.constant(np.ones((2, 2)))
-    for call in (cnp.dot, cnp.matmul, cnp.outer, cnp.vecdot):
+    for call in (cnp.dot, cnp.outer):
         with pytest.raises(TypeError, match="out"):
             call(x, x, out=np.ones((2, 2)))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        for call in (cnp.matmul, cnp.vecdot, cnp.matvec, cnp.vecmat, cnp.conj):
+            with pytest.raises(DetachedError, match="with out="):
+                call(x, *[x] * (call is not cnp.conj), out=np.ones((2, 2)))
 
 
 def test_plain_arrays_take_all_of_numpys_options():

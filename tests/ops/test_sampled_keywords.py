@@ -48,7 +48,6 @@ VALUES = {
 }  # fmt: skip
 # Patterns of calls that are right otherwise, or of which NumPy's result is none.
 OTHERWISE = {
-    "conjugate.*dtype": "cytape's own is called in all complex derivatives: it has no keywords",
     "array": "of a symbol NumPy's own needs a value, and copy=False is for arrays",
     "cumprod.*dtype=<class 'int'>|prod.*dtype=<class 'int'>": "integers hold no derivative",
     r"(var|std|nanvar|nanstd).*dtype=(<class 'int'>|.*16)": "NumPy's mean is cut to integers",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.ops.elementwise import exp2
-from cytape.ops.engine.arguments import is_tensor, joined
+from cytape.ops.engine.arguments import is_tensor, is_written, joined
 from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.conform import as_operands
@@ -13,7 +13,7 @@ __all__ = ["frexp", "ldexp", "modf"]
 _ldexp = elementwise("Ldexp", np.ldexp, lambda z, x, n: exp2(n), None)
 
 
-def ldexp(x1, x2, /, **kwargs):
+def ldexp(x1, x2, /, *out, **kwargs):
     """Return ``x1 * 2**x2``, as `numpy.ldexp`.
 
     Examples
@@ -24,7 +24,7 @@ def ldexp(x1, x2, /, **kwargs):
     """
     if type(x2) is int:  # a weak one would become a float beside a symbolic tensor
         x2 = np.asarray(x2)
-    return _ldexp(x1, x2, **kwargs)
+    return _ldexp(x1, x2, *out, **kwargs)
 
 
 _frexp = general(
@@ -68,6 +68,6 @@ def modf(x, /, *out, **kwargs):
 
 def _parts_of_number(op, x, out, keywords):
     x = joined(x)
-    if not is_tensor(x):
+    if is_written(out, keywords) or not is_tensor(x):
         return op.forward(x, *out, **keywords)
-    return op(*as_operands(op.forward, (x,), out or keywords.pop("out", None), keywords))
+    return op(*as_operands(op.forward, (x,), keywords))

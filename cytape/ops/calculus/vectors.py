@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.engine.arguments import is_tensor, operand
+from cytape.ops.engine.arguments import is_tensor, joined, operand
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.shapes import shape_rules
@@ -61,8 +61,8 @@ def _in_space(x):
     return np.pad(x, (*[(0, 0)] * (ndim(x) - 1), (0, 1)))
 
 
-def _tensors(name, x1, x2, out, kwargs):
-    return together(*map(operand, as_operands(getattr(np, name), (x1, x2), out, kwargs)))
+def _tensors(ufunc, x1, x2, kwargs):
+    return together(*map(operand, as_operands(ufunc, (x1, x2), kwargs)))
 
 
 def _mismatch(name, x1, x2, at1, at2):
@@ -81,9 +81,9 @@ def matvec(x1, x2, /, out=None, **kwargs):
     >>> np.matvec(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
     array([3., 7.])
     """
-    if not any(map(is_tensor, (x1, x2))):
-        return np.matvec(x1, x2, out, **kwargs)
-    x1, x2 = _tensors("matvec", x1, x2, out, kwargs)
+    if out is not None or not any(map(is_tensor, (x1, x2))):
+        return np.matvec(joined(x1), joined(x2), out, **kwargs)
+    x1, x2 = _tensors(np.matvec, x1, x2, kwargs)
     if ndim(x1) < 2:
         raise ValueError(f"matvec: the first operand has shape {shape(x1)}, and is no matrix")
     _mismatch("matvec", x1, x2, -1, -1)
@@ -99,9 +99,9 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     >>> np.vecmat([1.0, 1.0], cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
     array([4., 6.])
     """
-    if not any(map(is_tensor, (x1, x2))):
-        return np.vecmat(x1, x2, out, **kwargs)
-    x1, x2 = _tensors("vecmat", x1, x2, out, kwargs)
+    if out is not None or not any(map(is_tensor, (x1, x2))):
+        return np.vecmat(joined(x1), joined(x2), out, **kwargs)
+    x1, x2 = _tensors(np.vecmat, x1, x2, kwargs)
     if ndim(x2) < 2:
         raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")
     _mismatch("vecmat", x1, x2, -1, -2)

@@ -36,6 +36,7 @@ def joined(value):
 
 _INSTEAD = {
     "out": "Use what is returned, or assign it, x[...] = result: arrays hold no derivatives",
+    "where": "Select with cytape.numpy.where, or give a tensor as out=",
 }
 
 
@@ -69,8 +70,15 @@ def dtypes_of_operands(ufunc, operands, dtype=None, casting="same_kind"):
         (*given, *[None] * ufunc.nout), casting=casting, **options)[: ufunc.nin]
 
 
+def is_written(out, keywords):
+    """Tell whether a ufunc is to write its result to something, given after its operands or not."""
+    return len(out) > 0 or keywords.get("out") is not None
+
+
 def without_layout(keywords):
     """Return keywords of a ufunc without those that tensors have nothing to do with."""
+    if "order" in keywords:
+        np.positive(0, order=keywords["order"])  # raises NumPy's error
     return {name: x for name, x in keywords.items() if not (
         name in ("order", "subok") or name == "where" and x is True
         or name == "casting" and x == "same_kind")}

@@ -171,11 +171,11 @@ def cast(x, dtype):
     return x if isinstance(x, Tensor) and x.dtype == dtype else cast_op(x, dtype=dtype)
 
 
-def as_operands(ufunc, operands, out, keywords):
-    """Return the operands of a ufunc for products, cast as its keywords say."""
+def as_operands(ufunc, operands, keywords):
+    """Return the operands of a ufunc whose result is not written to anything, cast as is said."""
     keywords = without_layout(keywords)
     dtype, casting = keywords.pop("dtype", None), keywords.pop("casting", "same_kind")
-    only_numpy(ufunc.__name__, [*operands, out], out=out, **keywords)
+    only_numpy(ufunc.__name__, operands, **keywords)
     if dtype is None and casting == "same_kind":
         return operands
     dtypes = dtypes_of_operands(ufunc, operands, dtype, casting)

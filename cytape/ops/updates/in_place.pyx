@@ -85,17 +85,28 @@ def replaced(Tensor x not None, result, op):
 
 
 def into(op, tuple inputs, dict arguments):
-    """Call an op with ``out=``, a tensor, and maybe ``where=``, as NumPy's ufuncs take them."""
-    out, where = arguments.pop("out"), arguments.pop("where", True)
-    name = name_of(op)
-    if isinstance(out, tuple) and len(out) == 1:
-        out = out[0]
-    if not isinstance(out, Tensor) or isinstance(out, Variable):
-        raise TypeError(
-            f"{name}: out must be a tensor where an operand is one, got {type(out).__name__}: an "
-            "array cannot hold the derivative of a tensor. Make it with cytape.numpy.empty, or use "
-            "what is returned")
-    result = op(*inputs, **arguments)
+    """Call an op with ``out=``, tensors, and maybe ``where=``, as NumPy's ufuncs take them."""
+    given, where = arguments.pop("out"), arguments.pop("where", True)
+    outs = given if isinstance(given, tuple) else (given,)
+    for out in outs:
+        if out is not None and (not isinstance(out, Tensor) or isinstance(out, Variable)):
+            raise TypeError(
+                f"{name_of(op)}: out must be a tensor where an operand is one, got "
+                f"{type(out).__name__}: an array cannot hold the derivative of a tensor. Make it "
+                "with cytape.numpy.empty, or use what is returned")
+    results = op(*inputs, **arguments)
+    if not isinstance(results, tuple):
+        if len(outs) != 1:
+            raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+        return written(outs[0], results, where, op)
+    if len(outs) != len(results):
+        raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
+    return tuple([result if out is None else written(out, result, where, op)
+                  for out, result in zip(outs, results)])
+
+
+cdef Tensor written(Tensor out, result, where, op):
+    """A tensor that has taken on a result, where a mask says so."""
     if where is not True:
         result = select(where, result, out)
     if out.spec.known and may_broadcast(np.shape(result), out.shape):

@@ -77,6 +77,7 @@ def test_casts_are_numpys(module, arguments):
     lambda x: np.exp(x, dtype=np.float32, casting="safe"),
     lambda x: np.add(x, np.float32([1, 2, 3]), casting="no"),
     lambda x: np.less(x, x, dtype=float), lambda x: np.add(x, 1.0, casting="unknown"),
+    lambda x: np.add(x, x, order="X"), lambda x: np.conjugate(x, dtype=int),
 ])
 def test_casts_that_numpy_refuses_are_refused_as_there(call):
     with pytest.raises((TypeError, ValueError)) as expected:

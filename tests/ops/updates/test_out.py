@@ -38,22 +38,67 @@ def test_ufuncs_write_to_tensors():
 
 
 @pytest.mark.parametrize("where", [True, np.array([True, False, True])], ids=["all", "some"])
-@pytest.mark.parametrize("ufunc", [np.exp, np.add, np.multiply, np.ldexp, np.arctan2])
+@pytest.mark.parametrize("ufunc", [
+    np.exp, np.add, np.multiply, np.ldexp, np.arctan2, np.conjugate, np.sign])
 def test_ufuncs_of_arrays_write_to_tensors(ufunc, where):
     operands = (SMALL, np.array([1, 2, 3]))[: ufunc.nin]
     x, expected = cnp.zeros(3), np.zeros(3)
     assert ufunc(*operands, out=x, where=where) is x
     np.testing.assert_array_equal(x.numpy(), ufunc(*operands, out=expected, where=where))
-    if ufunc is not np.ldexp:
-        y = cnp.zeros(3)
-        assert getattr(cnp, ufunc.__name__)(*operands, out=y, where=where) is y
-        np.testing.assert_array_equal(y.numpy(), expected)
+    y, z = cnp.zeros(3), cnp.zeros(3)
+    ours = getattr(cnp, ufunc.__name__)
+    assert ours(*operands, out=y, where=where) is y
+    np.testing.assert_array_equal(y.numpy(), expected)
+    assert ours(*operands, z) is z
+    np.testing.assert_array_equal(z.numpy(), ufunc(*operands))
 
 
-def test_a_ufunc_of_two_results_is_told_to_use_what_it_returns():
-    for x in (SMALL, cytape.constant(SMALL)):
+@each("where", [True, np.array([True, False, True])])
+@each("ufunc", [np.modf, np.frexp, np.divmod])
+def test_ufuncs_of_two_results_write_to_tensors(ufunc, where):
+    operands = (2.5 * SMALL, SMALL)[: ufunc.nin]
+    expected = np.zeros(3), np.zeros(3, ufunc(*operands)[1].dtype)
+    ufunc(*operands, out=expected, where=where)
+    for function in (ufunc, getattr(cnp, ufunc.__name__)):
+        for given in (operands, list(map(cytape.constant, operands)), [list(operands[0]), SMALL]):
+            outs = tuple(map(cytape.constant, map(np.zeros_like, expected)))
+            found = function(*given[: ufunc.nin], out=outs, where=where)
+            for out, y, z in zip(outs, found, expected, strict=True):
+                assert out is y
+                np.testing.assert_array_equal(out.numpy(), z)
+        outs = cytape.constant(np.zeros(3)), None
+        first, second = function(*operands, *outs)
+        assert first is outs[0]
+        np.testing.assert_array_equal(np.asarray(second), ufunc(*operands)[1])
         with pytest.raises(TypeError, match="out must be a tensor.*what is returned"):
-            np.modf(x, out=(cnp.zeros(3), cnp.zeros(3)))
+            function(*operands, out=(first, np.zeros(3)))
+        with pytest.raises((TypeError, ValueError), match="tuple"):
+            function(*operands, out=first)
+
+    def fraction(x):
+        out = cnp.zeros(3), cnp.zeros(3)
+        np.modf(x, out=out)
+        return cnp.sum(out[0])
+
+    np.testing.assert_array_equal(cytape.grad(fraction)(SMALL), np.ones(3))
+
+
+@each("name, shapes, factor", [
+    ("matmul", [(2, 3), (3, 2), (2, 2)], 1.0), ("vecdot", [(2, 3), (2, 3), (2,)], 1.0),
+    ("matvec", [(2, 3), (3,), (2,)], 1.0), ("vecmat", [(2,), (2, 3), (3,)], 1.0),
+    ("sign", [(3,), (3,)], 3 + 4j), ("conjugate", [(3,), (3,)], 3 + 4j),
+])  # fmt: skip
+def test_products_and_functions_of_complex_numbers_write_to_tensors(name, shapes, factor):
+    *operands, nothing = [factor * np.arange(1.0, 1 + np.prod(n)).reshape(n) for n in shapes]
+    expected = getattr(np, name)(*operands)
+    for module in (np, cnp):
+        for given in (operands, list(map(cytape.constant, operands))):
+            for by_name in (False, True):
+                out = cytape.constant(nothing)
+                found = getattr(module, name)(
+                    *given, **{"out": out}) if by_name else getattr(module, name)(*given, out)
+                assert found is out
+                np.testing.assert_allclose(out.numpy(), expected)
 
 
 def test_results_are_broadcast_to_what_they_are_written_to():
