@@ -9,7 +9,8 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
 - `maximum`, `minimum`, `fmax`, `fmin`: where operands are equal each gets half of the gradient, as
   in JAX, PyTorch and autograd; where one is NaN that one gets it which is the result; where both
   are, the first.
-- `clip`: where the array equals a bound it gets the whole gradient, a bound that is NaN likewise.
+- `clip`: where the array equals a bound it gets the whole gradient, a bound that is NaN likewise;
+  an upper bound that is below the lower one gets all of it.
 - `logaddexp(x, -inf)` has derivative 1 in `x`, also where `x` is -inf.
 - `sign` is not connected: its gradient is None, not zero. So are the functions in `steps`.
 
@@ -21,7 +22,7 @@ import math
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor, is_written, joined, only_numpy
+from cytape.ops.engine.arguments import is_tensor, is_written, joined, only_numpy, values_of
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.kernels import extrema
@@ -309,7 +310,7 @@ def clip(
     """Limit values to an interval, as `numpy.clip`; the bounds may be differentiated too.
 
     The array gets the gradient where it is taken, also where it equals a bound; a bound gets it
-    where it replaces the array.
+    where it replaces the array. Upper bounds below the lower ones replace all elements.
 
     Examples
     --------
@@ -330,14 +331,26 @@ def clip(
     a, a_min, a_max = together(a, a_min, a_max)
     if not is_tensor(a):
         a = np.asarray(a)  # also a number, which is not weak here
+    if a.dtype.kind in "iu":  # numbers that no element can reach may be out of the dtype's bounds
+        limits = np.iinfo(a.dtype)
+        a_min = None if type(a_min) is int and a_min <= limits.min else a_min
+        a_max = None if type(a_max) is int and a_max >= limits.max else a_max
     has_min, has_max = (bound is not None and bound is not np._NoValue for bound in (a_min, a_max))
-    if has_min and has_max and _keeps_dtype(a, a_min, a_max):
+    if has_min and has_max and _keeps_dtype(a, a_min, a_max) and _is_interval(a_min, a_max):
         return _clip(a, a_min, a_max)
     if has_min:
         a = _clip_below(a, a_min)
     if has_max:
         return _clip_above(a, a_max)
     return a if has_min else positive(a)
+
+
+def _is_interval(low, high):
+    """Tell whether no lower bound is above the upper one, which then replaces all elements."""
+    if type(low) in (int, float) and type(high) in (int, float):
+        return not low > high
+    low, high = values_of(low), values_of(high)
+    return low is not None and high is not None and not (low > high).any()
 
 
 def _keeps_dtype(a, *bounds):

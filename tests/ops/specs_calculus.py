@@ -112,6 +112,8 @@ SPECS = [
                          case((), (), num=3, endpoint=False)],
            domain=uniform(0.5, 3), dtypes=("float64", "complex128")),
     record("geomspace", [case((), (), num=4)], domain=uniform(-3, -0.5), dtypes=("float64",)),
+    OpSpec("WithoutZero", sequences.without_zero_op, np.positive, [case(()), case((2,))],
+           domain=uniform(0.5, 3), dtypes=FLOATS_AND_COMPLEX),
     # Curves.
     OpSpec("Interp", interpolation.interp_op, np.interp, [
         case((5,), XP, FP, np.array(7.0), np.array(-3.0)), case((2, 2), (4,), (4,), (), ()),

@@ -73,6 +73,9 @@ SPECIAL_GRADIENTS = [
     ("clip", [-1.0, 0.0, 1.0], [0.0, 1.0, 0.0]),
     ("clip", [inf, 0.0, 1.0], [0.0, 0.0, 1.0]),
     ("clip", [nan, 0.0, 1.0], [1.0, 0.0, 0.0]),
+    ("clip", [1.0, 3.0, 1.0], [0.0, 0.0, 1.0]),
+    ("clip", [3.0, 3.0, 1.0], [0.0, 0.0, 1.0]),
+    ("clip", [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]),
     ("nan_to_num", [nan], [0.0]),
     ("nan_to_num", [inf], [0.0]),
     ("nan_to_num", [2.0], [1.0]),
@@ -224,6 +227,22 @@ class TestClip:
         np.testing.assert_array_equal(
             cnp.clip(cytape.constant(self.x), 1, 0), np.clip(self.x, 1, 0)
         )
+
+    @pytest.mark.parametrize(("low", "high"), [
+        (-300, 300), (None, 300), (-1, None), (-5, 100), (10, 256), (300, 10), (10, -1)])
+    def test_numbers_that_no_element_can_reach_are_no_bounds(self, low, high):
+        x = np.array([0, 100, 200], np.uint8)
+        for clip in (lambda x: np.clip(x, low, high), lambda x: cnp.clip(x, low, high)):
+            for called in (clip, cytape.function(clip)):
+                try:
+                    expected = clip(x)
+                except OverflowError:
+                    with pytest.raises(OverflowError):
+                        called(cytape.constant(x))
+                    continue
+                found = np.asarray(called(cytape.constant(x)))
+                assert found.dtype == expected.dtype
+                np.testing.assert_array_equal(found, expected)
 
     def test_bad_calls(self):
         x = cytape.constant(self.x)

@@ -123,6 +123,25 @@ def test_clip_gives_all_to_the_array_at_its_bounds(mode, place):
     np.testing.assert_array_equal(found, (2 if "over" in mode else 2 * x) * inside)
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("place", PLACES)
+@each("numbers", [False, True])
+def test_an_upper_bound_below_the_lower_one_gets_all(mode, place, numbers):
+    x, low, high = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array(3.0), np.array(1.0)
+    if numbers:
+        found = derivatives(
+            mode, place, lambda x: x + cnp.clip(x, 3.0, 1.0) ** 2, [x], [np.ones(5)])
+        np.testing.assert_array_equal(found[0], np.full(5, 0.0 if "over" in mode else 1.0))
+        return
+    found = derivatives(
+        mode, place, lambda *xs: cnp.clip(*xs) ** 2, [x, low, high], [np.ones(5), 1.0, 1.0])
+    if mode == "forward":
+        np.testing.assert_array_equal(found[0], np.full(5, 2.0))
+    else:
+        for each_found, expected in zip(found, (np.zeros(5), 0.0, 10.0), strict=True):
+            np.testing.assert_array_equal(each_found, expected)
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("clip", [
     lambda x, bound: cnp.clip(x, bound, None), lambda x, bound: cnp.clip(x, None, bound),

@@ -121,6 +121,16 @@ def _power(x, parts):
     return power(where(parts == 0, 1, x), parts)
 
 
+def _without_zero(x):
+    if np.any(x == 0):
+        raise ValueError("Geometric sequence cannot include zero")
+    return x
+
+
+without_zero_op = linear(
+    "WithoutZero", _without_zero, lambda op, g: g, batched=lambda x: x, shape_rule=shape_rules.same)
+
+
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """Return numbers in geometric progression, as `numpy.geomspace`.
 
@@ -133,9 +143,7 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     if not any(map(is_tensor, (start, stop))):
         return np.geomspace(start, stop, num, endpoint, dtype, axis)
     start, stop = together(*map(operand, (start, stop)))
-    for end in (start, stop):
-        if np.any(np.equal(values_of(end), 0)):
-            raise ValueError("Geometric sequence cannot include zero")
+    start, stop = without_zero_op(start), without_zero_op(stop)
     result_type = np.result_type(start.dtype, stop.dtype, 0.0, np.dtype(dtype))
     start, stop = astype(start, result_type, copy=False), astype(stop, result_type, copy=False)
     parts = _parts_of_stop(_count(num), endpoint).astype(np.empty(0, result_type).real.dtype)

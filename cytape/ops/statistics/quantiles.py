@@ -215,7 +215,7 @@ _FORWARD = {
         np.nanquantile if skip_nan else np.quantile)(x, q, -1, method=method),
     # A number of Python's is weak: the result has the dtype of x.
     "quantile of a number": lambda x, q, method, skip_nan: (
-        np.nanquantile if skip_nan else np.quantile)(x, float(q), -1, method=method),
+        np.nanquantile if skip_nan else np.quantile)(x, q.item(), -1, method=method),
     "median": lambda x, q, method, skip_nan: (np.nanmedian if skip_nan else np.median)(x, -1),
 }
 quantile_op = general(

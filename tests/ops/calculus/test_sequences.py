@@ -40,6 +40,17 @@ def test_a_geometric_sequence_of_single_precision_does_not_overflow():
     np.testing.assert_allclose(found, [1e-20, 1, 1e20], rtol=1e-6)
 
 
+@each("ends", [(0.0, 2.0), (2.0, 0.0), (np.array([1.0, 0.0]), 2.0)])
+@each("num", [1, 3])
+def test_a_geometric_sequence_has_no_end_at_zero(ends, num):
+    ends = [np.array(end) for end in ends]
+    refuses(lambda x: np.geomspace(x, ends[1], num), ends[0])
+    refuses(lambda x: np.geomspace(ends[0], x, num), ends[1])
+    traced = cytape.function(lambda *ends: np.geomspace(*ends, num))
+    with pytest.raises(ValueError, match="cannot include zero"):
+        traced(*ends)
+
+
 def test_gradients_of_a_geometric_sequence_do_not_overflow():
     gradient = cytape.grad(lambda *ends: np.geomspace(*ends, 3)[1], argnums=(0, 1))(1e-200, 1e200)
     np.testing.assert_allclose(gradient, [5e199, 5e-201])
