@@ -132,7 +132,9 @@ def _transpose(x, axes):
 
 
 def _reshape_batch(x, shape, order, **options):
-    if is_tensor(x) and x.shape[0] is None:
+    if not x.shape[0] and None not in x.shape[1:]:  # one alone tells what -1 stands for
+        shape = np.broadcast_to(False, x.shape[1:]).reshape(shape).shape
+    if x.shape[0] is None:
         return reshape_batch(x, shape_rules.as_shape(shape), order)
     if order == "F":  # then the directions go last
         shape = (*np.atleast_1d(shape), len(x))

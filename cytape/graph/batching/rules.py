@@ -161,7 +161,8 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **special_rules.RULES,
     **dict.fromkeys([
         "CastToDiscrete", "ComplexSign", "Fix", "Frexp", "Isclose", "Iscomplex", "Isneginf",
-        "Isposinf", "Isreal", "Modf", "NanToNum", "Round", "StopGradient", "Where"], _aligned),
+        "Isposinf", "Isreal", "Modf", "NanToNum", "Round", "StopGradient", "Where", "WithoutZero"],
+        _aligned),
     **dict.fromkeys(["EmptyLike", "FullLike", "OnesLike", "ZerosLike"], _alike),
     **dict.fromkeys([
         "All", "Any", "CountNonzero", "LogSoftmax", "LogSumExp", "Max", "Min", "NanMax", "NanMin",

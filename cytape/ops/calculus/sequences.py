@@ -8,7 +8,7 @@ from cytape.ops import reductions
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import power, where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
-from cytape.ops.engine.declare import linear
+from cytape.ops.engine.declare import general, linear
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim
 from cytape.ops.shared.conform import sum_to
@@ -127,8 +127,9 @@ def _without_zero(x):
     return x
 
 
-without_zero_op = linear(
-    "WithoutZero", _without_zero, lambda op, g: g, batched=lambda x: x, shape_rule=shape_rules.same)
+without_zero_op = general(
+    "WithoutZero", _without_zero, lambda op, g: g, lambda op, t: t, saved_inputs=(),
+    batched=lambda op, t: t, shape_rule=shape_rules.same)
 
 
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):

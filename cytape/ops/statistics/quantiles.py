@@ -146,12 +146,12 @@ class _Parts:
 
     def by_line(self, y):
         """Put the axes of q last, in one."""
-        q_ndim = self.op.input_specs[1].ndim
-        if q_ndim != 1:
-            lead = (-1, *shape(y)[q_ndim:])
-            if None in lead:
-                return moveaxis(expand_dims(y, 0), 0, -1) if q_ndim == 0 else _no_extents()
-            y = reshape(y, lead)
+        q_spec = self.op.input_specs[1]
+        if q_spec.ndim == 0:
+            return expand_dims(y, -1)
+        if q_spec.ndim > 1:
+            extents = (shape_rules.product(q_spec.shape), *shape(y)[q_spec.ndim:])
+            y = reshape(y, shape_rules.known_extents(extents, "quantiles of several axes of"))
         return moveaxis(y, 0, -1)
 
     def by_quantile(self, lines):
@@ -167,10 +167,6 @@ class _Parts:
         """Return how the result grows with q."""
         x = self.op.inputs[0]
         return (take_along(x, self.high) - take_along(x, self.low)) * self.slope
-
-
-def _no_extents():
-    shape_rules.known_extents((None,), "quantiles of several axes of")
 
 
 def _quantile_vjp(op, g):
@@ -218,8 +214,17 @@ _FORWARD = {
         np.nanquantile if skip_nan else np.quantile)(x, q.item(), -1, method=method),
     "median": lambda x, q, method, skip_nan: (np.nanmedian if skip_nan else np.median)(x, -1),
 }
+
+
+def _quantiles(x, q, *, function, **attrs):
+    y, shape = _FORWARD[function](x, q, **attrs), (*q.shape, *x.shape[:-1])
+    if np.shape(y) != shape:  # of no elements NumPy forgets the axes of q
+        return np.broadcast_to(y, shape)
+    return y
+
+
 quantile_op = general(
-    "Quantile", lambda x, q, *, function, **attrs: _FORWARD[function](x, q, **attrs),
+    "Quantile", _quantiles,
     vjp=_quantile_vjp, jvp=_quantile_jvp, saved_outputs=(0,), optional_tangents=(0, 1),
     shape_rule=_quantile_spec,
 )  # fmt: skip

@@ -319,15 +319,32 @@ def test_dtypes(dtype):
     np.testing.assert_array_equal(found, x.sum(1))
 
 
-@each("f", [lambda x: x * 2.0, lambda x: cnp.convolve(x, W), lambda x: cnp.sum(x), lambda x: 1.0])
+@each("f", [
+    lambda x: x * 2.0, lambda x: cnp.convolve(x, W), lambda x: cnp.sum(x),
+    cnp.cumsum, cnp.cumprod, cnp.median, cnp.nanmedian, cnp.ravel, cnp.ediff1d, cnp.diagflat,
+    lambda x: cnp.quantile(x, [0.2, 0.5]), lambda x: cnp.nanquantile(x, [0.2, 0.5]),
+    lambda x: cnp.outer(x, x), lambda x: cnp.take(x, [0, 1]), lambda x: cnp.insert(x, 1, 2.0),
+    lambda x: cnp.reshape(x, (-1, 1), order="F"), lambda x: cnp.histogram(x, 2)[1],
+])  # fmt: skip
 def test_no_members(f):
-    found = cytape.vmap(f)(np.zeros((0, 3)))
-    assert found.shape == (0, *np.shape(f(W)))
+    nobody, shape = np.zeros((0, 3)), (0, *np.shape(f(W)))
+    assert cytape.vmap(f)(nobody).shape == shape
+    of_any_number = cytape.function(cytape.vmap(f), input_signature=[
+        cytape.Spec.of((None, 3), float)])
+    assert of_any_number(nobody).shape == shape
+    with cytape.GradientTape() as tape:
+        tape.watch(x := cytape.constant(nobody))
+        y = cytape.vmap(f)(x)
+    assert tape.gradient(y, x, unconnected_gradients="zero").shape == (0, 3)
+    with cytape.ForwardAccumulator(x, nobody) as accumulator:
+        y = cytape.vmap(f)(x)
+    assert accumulator.jvp(y, unconnected_gradients="zero").shape == shape
 
 
 def test_what_is_the_same_for_all():
     found = cytape.vmap(lambda x: (1.0, W, np.arange(2)))(X)
     assert [x.shape for x in found] == [(5,), (5, 3), (5, 2)]
+    assert cytape.vmap(lambda x: 1.0)(X[:0]).shape == (0,)
     found[1][0] = 0.0  # an array of its own
     np.testing.assert_array_equal(found[1][1], W)
 

@@ -61,6 +61,11 @@ def test_dtypes_are_numpys(dtype, q):
             np.testing.assert_array_equal(found, expected)
 
 
+def test_quantiles_of_nothing_have_the_axes_of_q():
+    found = np.nanquantile(cytape.constant(np.zeros((0, 3))), [0.2, 0.5], axis=1)
+    assert found.shape == (2, 0)  # NumPy's is (0,)
+
+
 def test_gradients_in_q_and_in_the_elements_mix():
     mixed = cytape.grad(lambda q: cytape.grad(lambda x: np.quantile(x, q))(X)[0])
     assert mixed(0.6) == 3.0
