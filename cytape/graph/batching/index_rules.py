@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -73,41 +73,78 @@ def _within(call: Call, indices: Tensor, n: int | None) -> Any:
     return np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
 
 
+class _OwnIndex(NamedTuple):
+    """An index that has integers of each member's own, for all members."""
+
+    tensors: list[Tensor]   # what stands in it, the positions of the members last
+    parts: tuple
+    place: int              # how many axes of what one member selects are before those of arrays
+    depth: int              # how many axes these are
+
+    def in_front(self, x: Tensor, batch: bool = True) -> Tensor:
+        """Put the axes of arrays where NumPy has them for all members: behind that of members."""
+        return moveaxis(x, self._axes(self.place + batch), self._axes(batch))
+
+    def in_place(self, x: Tensor) -> Tensor:
+        """Put them where they are for one member."""
+        return moveaxis(x, self._axes(1), self._axes(self.place + 1))
+
+    def _axes(self, first: int) -> tuple[int, ...]:
+        return tuple(range(first, first + self.depth))
+
+
 def _indexed(call: Call) -> Any:
-    """Take, clear or add at integers of each member's own, for the first axes."""
+    """Take, clear or add at integers of each member's own."""
     n_operands = 2 if call.op is dynamic_index_add_op else 1
     if not any(call.mapped[n_operands:]):
         return product(call)
-    found = _own_index(call, n_operands)
-    if found is None:
+    own = _own_index(call, n_operands)
+    if own is None:
         return NotImplemented
-    if call.op is dynamic_get_item_op and not call.mapped[0]:
-        return call.again([call.inputs[0], *found[0][:-1]])
+    takes = call.op is dynamic_get_item_op
+    if takes and not call.mapped[0]:
+        return moveaxis(call.again([call.inputs[0], *own.tensors[:-1]]), own.place, 0)
     if not all(spec.known for spec in call.specs[:n_operands]):
         return NotImplemented
     operands = [x if mapped else broadcast_to(x, (call.extent, *spec.shape)) for x, mapped, spec in
                 list(zip(call.inputs, call.mapped, call.specs, strict=True))[:n_operands]]
-    return call.again([*operands, *found[0]], index=found[1])
+    if n_operands == 2:
+        operands[0] = own.in_front(operands[0])
+    found = call.again([*operands, *own.tensors], index=own.parts)
+    return own.in_place(found) if takes else found
 
 
-def _own_index(call: Call, n_operands: int) -> tuple[list[Tensor], tuple] | None:
-    """Return what stands in an index of all members, and the index; None if there is none."""
+def _own_index(call: Call, n_operands: int) -> _OwnIndex | None:
+    """Return an index for all members; None if there is none."""
     index = call.attrs["index"]
     parts = index if isinstance(index, tuple) else (index,)
-    places = [i for i, part in enumerate(parts)
-              if not (part is None or part is Ellipsis or isinstance(part, slice))]
-    if places != list(range(len(places))) or call.extent is None or any(
+    if call.extent is None or any(
             spec.dtype.kind == "b" for spec in call.specs[n_operands:]) or any(
             isinstance(bound, str) for part in parts if isinstance(part, slice)
             for bound in (part.start, part.stop, part.step)) or any(
             isinstance(part, np.ndarray) and part.dtype.kind == "b" for part in parts):
         return None
+    if any(part is Ellipsis for part in parts):
+        at = next(i for i, part in enumerate(parts) if part is Ellipsis)
+        taken = sum(part is not None for part in parts) - 1
+        whole = call.specs[1 if call.op is dynamic_index_add_op else 0].ndim - taken
+        if not whole and _places(parts[:at]) and _places(parts[at + 1:]):  # it still parts them
+            return None
+        parts = (*parts[:at], *[slice(None)] * whole, *parts[at + 1:])
+    places = _places(parts)
     depth = max([spec.ndim for spec in call.specs[n_operands:]] + [
         part.ndim for part in parts if isinstance(part, np.ndarray)])
     others = [with_axes(x, depth) if mapped and spec.ndim < depth else x
               for x, mapped, spec in list(zip(
                   call.inputs, call.mapped, call.specs, strict=True))[n_operands:]]
-    return [*others, members(call.extent, depth)], (f"@{len(others)}", *parts)
+    together = places[-1] - places[0] < len(places)  # else NumPy puts their axes first
+    return _OwnIndex([*others, members(call.extent, depth)], (f"@{len(others)}", *parts),
+                     places[0] if together else 0, depth)
+
+
+def _places(parts: Sequence[Any]) -> list[int]:
+    """Return where in an index there are integers and arrays."""
+    return [i for i, part in enumerate(parts) if not (part is None or isinstance(part, slice))]
 
 
 def _written(call: Call) -> Any:
@@ -121,8 +158,16 @@ def _written(call: Call) -> Any:
         ndim = len(indexed_shape(x_spec.shape, filled_in(index, others)))
         part = with_axes(part, ndim) if part_spec.ndim < ndim else part
     if any(call.mapped[2:]):
-        found = _own_index(call, 2)
-        return NotImplemented if found is None else call.again([x, part, *found[0]], index=found[1])
+        own = _own_index(call, 2)
+        if own is None:
+            return NotImplemented
+        if own.place and own.depth:
+            shape = indexed_shape(x_spec.shape, filled_in(index, others))
+            if None in shape:
+                return NotImplemented
+            part = broadcast_to(part, (call.extent, *shape) if call.mapped[1] else shape)
+            part = own.in_front(part, call.mapped[1])
+        return call.again([x, part, *own.tensors], index=own.parts)
     in_batch = index_in_batch(index)
     if in_batch is not None:
         return call.again([x, part, *values], index=in_batch)

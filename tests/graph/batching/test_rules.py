@@ -35,8 +35,6 @@ LOOPED = {
     "Conv2D": "filters of each member's own: a product of matrices for each",
     "Conv2DBackpropFilter": "gradients of filters that all share, for each member: the same",
     "Conv2DBackpropInput": "filters of each member's own",
-    "DynamicSetItem": "numbers of each member's own in an index, behind a slice",
-    "DynamicClearItem": "the same",
     "Fold": "slices of each member's own",
     "Interp": "NumPy interpolates in one table at a time",
     "interp": "the same",
