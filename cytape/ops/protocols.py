@@ -206,7 +206,8 @@ def array_ufunc(ufunc, method, inputs, arguments):
     if method == "__call__":
         if ours is not None and out is None:
             return ours(*inputs, **arguments)
-    elif method == "at" or isinstance(ours, ElementwiseOp) and arguments.get("out") is None:
+    elif method == "at" or out is None and (
+            isinstance(ours, ElementwiseOp) or method == "outer" and ours is not None):
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)
     module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
     name = module + ufunc.__name__ + ("" if method == "__call__" else f".{method}")

@@ -161,8 +161,9 @@ fold_steps_op = nondifferentiable(
     shape_rule=lambda x, *_, name, **__: spec_like(x, _result_dtype(find(name).forward, x.dtype)))
 
 
-def _result_dtype(ufunc, dtype):
-    return ufunc.accumulate(np.ones(1, dtype)).dtype
+def _result_dtype(ufunc, dtype, asked=None):
+    """Return the dtype of folds, or raise NumPy's error for one that is asked for."""
+    return ufunc.accumulate(np.ones(1, dtype), dtype=asked).dtype
 
 
 def _folded(op, a, axis, *begins):
@@ -176,7 +177,7 @@ def _slices(x, indices, *, name, axis):
     n = x.shape[axis]
     find(name).forward.reduceat(np.ones(n, x.dtype), indices)  # raises what is to raise
     slices = [range(i, j) if i < j else range(i, i + 1)
-              for i, j in zip(indices, [*indices[1:], n], strict=True)]
+              for i, j in zip(indices, [*indices, n][1:len(indices) + 1], strict=True)]
     ends = np.cumsum([len(s) for s in slices], dtype=np.intp)
     elements = np.concatenate([np.zeros(0, np.intp), *slices]).astype(np.intp)
     begins = np.zeros(len(elements), bool)
@@ -192,8 +193,7 @@ slices_op = nondifferentiable(
 def _converted(op, a, dtype):
     """Return the operand of a fold as a tensor of the dtype of the result."""
     a = convert_to_tensor(a)
-    if dtype is None:
-        dtype = _result_dtype(op.forward, a.dtype)
+    dtype = _result_dtype(op.forward, a.dtype, dtype)
     return a if a.dtype == dtype else astype(a, dtype)
 
 
@@ -221,7 +221,7 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
     takes_start = ufunc not in (np.logical_and, np.logical_or)
     if ufunc in _REDUCTIONS and (takes_start or not is_given(initial)):
         if dtype is not None:
-            a = astype(convert_to_tensor(a), dtype, copy=False)
+            a = _converted(op, a, dtype)
         return _REDUCTIONS[ufunc](a, axis=axis, keepdims=keepdims, **given)
     a, initial = together(convert_to_tensor(a), initial)
     a = _converted(op, a, dtype)
@@ -274,7 +274,9 @@ def reduceat(op, array, indices, axis=0, dtype=None, out=None):
     if not is_tensor([array, indices]):
         return ufunc.reduceat(array, indices, axis, dtype, out)
     only_numpy(f"{ufunc.__name__}.reduceat", [array, indices], out=out)
-    array, indices = convert_to_tensor(array), operand(indices)
+    array = _converted(op, array, dtype)
+    is_empty = isinstance(indices, (list, tuple)) and not indices  # and of floats as an array
+    indices = np.zeros(0, np.intp) if is_empty else operand(indices)
     axis = normalize_axis_index(axis, ndim(array))
     if array.shape[axis] is not None and values_of(indices) is not None:
         # Only the extent along the axis counts.
@@ -282,14 +284,14 @@ def reduceat(op, array, indices, axis=0, dtype=None, out=None):
         elements, begins, ends = _slices(outline, values_of(indices), name=op.name, axis=axis)
     else:
         elements, begins, ends = slices_op(array, indices, name=op.name, axis=axis)
-    array = _converted(op, take(array, elements, axis), dtype)
-    return take(_folded(op, array, axis, begins), ends, axis)
+    return take(_folded(op, take(array, elements, axis), axis, begins), ends, axis)
 
 
 def outer(op, A, B, /, **arguments):
     """Apply the ufunc to all pairs of elements, as `numpy.ufunc.outer`."""
-    if not is_tensor([A, B]) or op.forward.nin != 2:
-        return op.forward.outer(A, B, **arguments)
+    ufunc = getattr(op, "forward", None)
+    if ufunc and (not is_tensor([A, B]) or ufunc.nin != 2):
+        return ufunc.outer(A, B, **arguments)
     x, y = together(operand(A), operand(B))
     return op(expand_dims(x, tuple(range(ndim(x), ndim(x) + ndim(y)))), y, **arguments)
 

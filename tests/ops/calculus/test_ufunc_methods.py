@@ -102,9 +102,30 @@ def test_plain_arrays_are_numpys_business(ufunc, method, arguments):
     lambda x: cnp.sin.reduce(x),
     lambda x: cnp.sin.outer(x, x), lambda x: cnp.conj.accumulate(x),
     lambda x: cnp.sign.outer(x, x), lambda x: cnp.matmul.reduce(x),
+    lambda x: np.logical_and.reduce(x, dtype=float), lambda x: np.logical_xor.reduce(x, dtype=int),
+    lambda x: np.copysign.reduce(x, dtype=int), lambda x: np.divide.reduceat(x, [0], dtype=int),
+    lambda x: np.logical_or.accumulate(x, dtype=complex), lambda x: np.ldexp.outer(x, x),
 ])  # fmt: skip
 def test_what_numpy_does_not_take_is_its_error(f):
     refuses(f, X)
+
+
+@each("place", [lambda f: f, cytape.function])
+def test_slices_of_a_dtype_and_no_slices(place):
+    for call in (lambda x: np.right_shift.reduceat(x, [0, 2], axis=1, dtype=int),
+                 lambda x: np.logaddexp.reduceat(x, [], axis=1),
+                 lambda x: np.add.reduceat(x, np.zeros(0, int))):
+        found, expected = np.asarray(place(call)(cytape.constant(X))), call(X)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@each("call", [lambda x: np.ldexp.outer(x, [1, 2]), lambda x: np.divmod.outer(x, x[0] + 0.37)[1],
+               lambda x: cnp.divmod.outer(3.05, x)[1]])
+@each("place", [lambda f: f, cytape.function])
+def test_pairs_of_functions_of_two_kinds_of_operands_or_results(call, place):
+    np.testing.assert_array_equal(np.asarray(place(call)(cytape.constant(X))), call(X))
+    check_grads(place(call), [X], order=2)
 
 
 def test_what_stands_still_stays_zero():
