@@ -22,7 +22,7 @@ DIRECTIVES = {
 }
 GRAPH = Path("cytape/graph")
 RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "differentiation", "control")}  # a trace
-SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes, errors
+SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 

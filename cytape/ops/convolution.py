@@ -21,7 +21,7 @@ from cytape.ops.indexing import gather_op, scatter_add, scatter_add_op
 from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import ravel, reshape, shape, transpose
 from cytape.ops.shared.extents import with_extents
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 __all__ = ["avg_pool2d", "conv2d", "max_pool2d"]
 

@@ -23,9 +23,10 @@ from cytape.ops.shared.conform import cast_op
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.policy import checked_name
 from cytape.tensor import convert_to_tensor, nest
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import current_graph
-from cytape.tensor.tensor import another, is_part, plain_array, tensor_of
+from cytape.tensor.tensor import another, is_part, tensor_of
 
 __all__ = [
     "array",

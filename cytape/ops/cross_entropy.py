@@ -14,7 +14,7 @@ from cytape.ops.nn import log_softmax, log_softmax_of_array, softmax, softmax_pr
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import expand_dims
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 __all__ = ["softmax_cross_entropy_with_logits", "sparse_softmax_cross_entropy_with_logits"]
 

@@ -17,8 +17,8 @@ from cytape.ops.shared.batches import batch_outline, is_known
 from cytape.ops.shared.conform import stand_in
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import UnknownShape, symbolic_spec
-from cytape.tensor.tensor import plain_array
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
 

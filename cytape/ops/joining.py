@@ -15,7 +15,7 @@ from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 __all__ = [
     "append",

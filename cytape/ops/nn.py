@@ -21,7 +21,7 @@ from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim
 from cytape.ops.shared.conform import count, countable, widened
 from cytape.ops.shared.draws import random_in_shape_of
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 __all__ = [
     "avg_pool2d",

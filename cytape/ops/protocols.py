@@ -28,12 +28,12 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
 from cytape.tensor.operators import install
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import (
     Tensor,
     data_of,
     install_methods,
     install_refusals,
-    plain_array,
 )
 
 _FAMILIES = (

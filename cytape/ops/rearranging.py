@@ -15,8 +15,8 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.tensor import plain_array
 
 __all__ = [
     "diag",

@@ -4,6 +4,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from cytape.tensor.tensor import Tensor
 
+def tensor_of_copy(array: ArrayLike) -> Tensor: ...
 def constant(
     value: ArrayLike | Tensor, dtype: DTypeLike | None = None, name: str | None = None
 ) -> Tensor: ...

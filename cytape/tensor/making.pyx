@@ -9,7 +9,12 @@ from .value cimport array_of, copy_of_array
 
 import numpy as np
 
-from cytape.tensor.tensor import install_methods, tensor_of, tensor_of_copy
+from cytape.tensor.tensor import install_methods, tensor_of
+
+
+def tensor_of_copy(array) -> Tensor:
+    """Return a tensor with a copy of an array."""
+    return new_tensor(copy_of_array(as_ndarray(array)))
 
 
 cpdef Tensor constant(value, dtype=None, name=None):

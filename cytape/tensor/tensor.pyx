@@ -10,13 +10,12 @@ from .operators cimport (
     op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative,
     op_not_equal, op_positive, op_power, op_remainder, op_set_item, op_square, op_subtract)
 from .plain_arrays cimport as_ndarray
-from .value cimport array_of, copy_of_array, is_symbolic, symbol_of, value_of_array
+from .value cimport array_of, is_symbolic, symbol_of, value_of_array
 
 from functools import partial
 
 import numpy as np
 
-import cytape.tensor.plain_arrays as plain_arrays
 from cytape.tensor.operators import astype, reshape, transpose
 from cytape.tensor.plain_arrays import install_tensor, refuse_masks
 from cytape.tensor.references import reference_to
@@ -43,8 +42,6 @@ cdef extern from *:
     #endif
     """
     bint is_temporary "cytape_is_temporary"(PyObject* x) noexcept
-
-plain_array = plain_arrays.plain_array  # many know it under this module's name
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t live = 0
@@ -501,8 +498,3 @@ cdef str as_text(str name, array):
 def tensor_of(array) -> Tensor:
     """Return a tensor that shares an array which will not change any more."""
     return new_tensor(value_of_array(as_ndarray(array)))
-
-
-def tensor_of_copy(array) -> Tensor:
-    """Return a tensor with a copy of an array."""
-    return new_tensor(copy_of_array(as_ndarray(array)))

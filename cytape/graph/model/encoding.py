@@ -25,8 +25,9 @@ from cytape.errors import GraphFileError
 from cytape.graph.model.bodies import MOST_NESTED, body_type
 from cytape.ops.convolution import Window
 from cytape.ops.shared.draws import Stream
+from cytape.tensor.making import tensor_of_copy
 from cytape.tensor.spec import UnknownShape
-from cytape.tensor.tensor import Tensor, tensor_of_copy
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 _TYPES: tuple[type, ...] = (bool, int, float, complex, *np.sctypeDict.values())

@@ -18,9 +18,11 @@ from cytape.graph.model.names import checked_name
 from cytape.graph.model.operation import Operation
 from cytape.ops.creation import constant_op
 from cytape.ops.engine.declare import nondifferentiable
+from cytape.tensor.making import tensor_of_copy
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import Tensor, another, plain_array, tensor_of_copy
+from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.value import newest_id
 
 __all__ = ["Graph"]

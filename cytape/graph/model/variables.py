@@ -16,8 +16,9 @@ from numpy.typing import DTypeLike
 from cytape.graph.model.collections import Collections
 from cytape.graph.model.contexts import BuiltUnderContexts
 from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import Tensor, data_of, plain_array
+from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable
 
 variable_handle_op = nondifferentiable(

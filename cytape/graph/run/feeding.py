@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.references import TensorReference
-from cytape.tensor.tensor import Tensor, plain_array
+from cytape.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from cytape.graph.model.graph import Graph

@@ -31,7 +31,7 @@ from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import warn
 from cytape.tensor.state import building_into, current_graph, unrecorded
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.value import newest_id
 from cytape.tensor.variable import Variable
 

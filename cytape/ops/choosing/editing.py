@@ -22,7 +22,8 @@ from cytape.ops.shaping import (
 )
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor, nest
-from cytape.tensor.tensor import data_of, plain_array
+from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.tensor import data_of
 
 __all__ = ["block", "delete", "diagflat", "insert", "resize", "trim_zeros"]
 

@@ -8,7 +8,7 @@ from cytape.ops.engine.arguments import MOST_AXES, is_tensor
 from cytape.ops.joining import concatenate
 from cytape.ops.shaping import expand_dims, ndim, swapaxes, transpose
 from cytape.ops.shared.grouping import together
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 __all__ = ["c_", "r_"]
 

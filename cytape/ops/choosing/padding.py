@@ -24,8 +24,8 @@ from cytape.ops.shared.grouping import together
 from cytape.ops.steps import any as any_true
 from cytape.ops.steps import floor, isnan, rint
 from cytape.tensor import convert_to_tensor
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.tensor import plain_array
 
 __all__ = ["pad"]
 

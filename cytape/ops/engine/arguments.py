@@ -3,7 +3,8 @@
 import numpy as np
 
 from cytape.tensor import Tensor, Variable, convert_to_tensor
-from cytape.tensor.tensor import data_of, plain_array
+from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.tensor import data_of
 
 MOST_AXES = 64  # NumPy's limit
 

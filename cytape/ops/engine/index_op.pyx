@@ -23,7 +23,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 cnp.import_array()
 

@@ -5,7 +5,7 @@ import numpy as np
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import ANY_OUTPUT, general, linear
 from cytape.ops.engine.dispatch import partly_followed
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 __all__ = ["add_n", "identity_n"]
 

@@ -26,9 +26,10 @@ from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.conform import broadcast_to, cast, stand_in
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import Recorder, building_into, current_graph
-from cytape.tensor.tensor import Tensor, data_of, plain_array, tensor_of
+from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.variable import assignments_refused
 
 __all__ = [

@@ -34,7 +34,7 @@ from cytape.ops.shaping import (
 from cytape.ops.shared.extents import with_extents, with_shape_of
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
-from cytape.tensor.tensor import plain_array
+from cytape.tensor.plain_arrays import plain_array
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 

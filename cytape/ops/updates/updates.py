@@ -27,8 +27,8 @@ from cytape.ops.shared.graph_loops import with_row_in_graph
 from cytape.ops.updates.update_op import UpdateOp
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.making import constant
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.tensor import plain_array
 
 __all__ = ["accumulate_into", "add_into", "as_cast", "set_item_op", "set_part"]
 

@@ -58,7 +58,8 @@ def test_the_first_that_is_true(way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_single_predicate_must_be_true(way):
-    f = WAYS[way](lambda x: cytape.case([(x[0] > 2, lambda: {"y": x[0] * x[1], "none": None})])["y"])
+    f = WAYS[way](
+        lambda x: cytape.case([(x[0] > 2, lambda: {"y": x[0] * x[1], "none": None})])["y"])
     x = cytape.constant([3.0, 2.0])
     assert float(f(x)) == 6.0
     np.testing.assert_array_equal(cytape.grad(f)(x), [2.0, 3.0])

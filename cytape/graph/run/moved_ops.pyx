@@ -1,0 +1,107 @@
+from cpython.ref cimport PyObject
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.structural_op cimport StructuralOp
+from cytape.ops.kernels.loops cimport copy_loop
+from cytape.ops.kernels.moves cimport Moves, can_sum
+from cytape.ops.kernels.sums cimport add_loop_of
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk
+from cytape.tensor.spec cimport Spec
+from libc.stdint cimport int32_t, uint64_t
+from libc.string cimport memset
+from numpy cimport npy_intp
+
+from .code cimport N_TEMPORARIES
+from .layout cimport NOWHERE, PLACED, is_uniform
+
+cdef enum:
+    FEW = 16  # operands of an op
+
+
+cdef bint moved(Code code, int32_t node, Op op) except -1:
+    """Views of operands, or copies of their regions into the outputs."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef const int32_t* inputs = code.graph.args + row.inputs
+    cdef list operands = None
+    cdef dict attrs = code.graph.attrs[node]
+    cdef PyObject* specs[FEW]
+    cdef npy_intp strides[MAX_AXES]
+    cdef Spec spec
+    cdef StructuralOp moving = op
+    cdef Moves moves
+    cdef int32_t symbol, i, n_strided = 0
+    for i in range(row.n_inputs):
+        if code.layout.places[inputs[i]].kind != PLACED or not code.spec(inputs[i]).known:
+            return False
+        n_strided += code.layout.places[inputs[i]].strides >= 0
+    for symbol in range(row.first_output, row.first_output + row.n_outputs):
+        if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
+            return False
+    if n_strided or not 0 < row.n_inputs <= FEW:
+        operands = [inputs[i] for i in range(row.n_inputs)]
+        moves = moving.moves_of(layout_of_places(code, operands, n_strided > 0), attrs)
+    else:
+        for i in range(row.n_inputs):
+            spec = code.spec(inputs[i])  # which the graph keeps
+            specs[i] = <PyObject*>spec
+        moves = moving.moves_in_order(specs, row.n_inputs, attrs)
+    if moves is None and 0 < n_strided <= N_TEMPORARIES:
+        moves = moving.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
+        code.strides_of(inputs[0], strides)
+        if moves is not None and moves.fills and row.n_inputs == 1 and (
+                is_uniform(code.spec(inputs[0]), strides)):
+            memset(strides, 0, sizeof(strides))
+            for symbol in range(row.first_output, row.first_output + row.n_outputs):
+                code.view(symbol, inputs[0], 0, strides)
+            return True
+        if moves is not None:
+            operands = [code.contiguous(node, symbol) for symbol in operands]
+    elif moves is not None and moves.are_views:
+        for i in range(moves.n_moves):
+            code.view(row.first_output + i, inputs[moves.moves[i].source],
+                      moves.moves[i].read_offset, moves.moves[i].read_strides)
+        return True
+    if moves is None or moves.sums and not can_sum(moves.targets[0]):
+        code.release_temporaries()
+        return False
+    for i in range(row.n_outputs):
+        code.place_output(row.first_output + i)
+        if not moves.fills:
+            code.emit_zero(node, code.layout.places[row.first_output + i].address,
+                           code.spec(row.first_output + i).nbytes)
+    for i in range(moves.n_moves):
+        symbol = moves.moves[i].source
+        emit_move(code, node, moves, i, inputs[symbol] if operands is None else operands[symbol])
+    code.release_temporaries()
+    return True
+
+
+cdef tuple layout_of_places(Code code, list operands, bint strided):
+    """The specs of operands, then, if some are strided, the strides of these and None for others.
+    """
+    cdef npy_intp strides[MAX_AXES]
+    cdef int32_t symbol
+    cdef int axis
+    cdef list layout = [code.spec(symbol) for symbol in operands]
+    if strided:
+        layout.append(None)
+        for symbol in operands:
+            if code.layout.places[symbol].strides < 0:
+                layout.append(None)
+                continue
+            code.strides_of(symbol, strides)
+            layout.append(tuple([strides[axis] for axis in range(code.spec(symbol).ndim)]))
+    return tuple(layout)
+
+
+cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t operand) except -1:
+    cdef int32_t out = code.graph.nodes[node].first_output + moves.moves[move].target
+    cdef uint64_t read = code.layout.places[operand].address + moves.moves[move].read_offset
+    cdef uint64_t write = code.layout.places[out].address + moves.moves[move].write_offset
+    cdef uint64_t[3] addresses
+    cdef Walk walk
+    moves.join(&walk, move, NULL, NULL, moves.sums)
+    if moves.sums:
+        addresses[0], addresses[1], addresses[2] = write, read, write
+        return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), addresses)
+    addresses[0], addresses[1] = read, write
+    return code.emit_walk(node, &walk, copy_loop(code.spec(out).itemsize), addresses)
