@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 V23 = np.arange(1.0, 7.0).reshape(2, 3)
 V3 = np.array([0.5, -1.0, 2.0])
@@ -50,7 +51,7 @@ def check_tapes_work():
     assert float(tape.gradient(y, v)) == 6.0
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "args"),
     [
         (np.add, (V23, np.ones(2))),
@@ -92,7 +93,7 @@ def test_where_numpy_raises_so_do_tensors(function, args):
     check_like_numpy(function, *args)
 
 
-@pytest.mark.parametrize(
+@each(
     ("function", "args"),
     [
         # dtypes
@@ -156,8 +157,8 @@ def test_where_numpy_has_a_result_tensors_have_the_same(function, args):
     check_like_numpy(function, *args)
 
 
-@pytest.mark.parametrize("convert", [cytape.constant, cytape.Variable, cytape.convert_to_tensor])
-@pytest.mark.parametrize(
+@each("convert", [cytape.constant, cytape.Variable, cytape.convert_to_tensor])
+@each(
     ("data", "error"),
     [
         ([[1.0, 2.0], [3.0]], ValueError),

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import cytape
+from tests.cases import each
 
 COMPILED = [
     module.name for module in pkgutil.walk_packages(cytape.__path__, "cytape.")
@@ -31,7 +32,7 @@ def examples_of(name):
             for test in found if test.examples}
 
 
-@pytest.mark.parametrize("name", [name for name in COMPILED if examples_of(name)])
+@each("name", [name for name in COMPILED if examples_of(name)])
 def test_examples_of_compiled_module(name):
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for test in examples_of(name).values():

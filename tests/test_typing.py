@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 import cytape
@@ -15,6 +14,7 @@ from cytape import GradientTape, IndexedSlices, Spec, Tensor, Variable
 from cytape.core import OpType, Tape, VSpace
 from cytape.graph.tracing.functions import Function
 from cytape.ops.engine.general_op import GeneralOp, OpCall
+from tests.cases import each
 
 PACKAGE = Path(cytape.__file__).parent
 # Of classes whose objects have attributes that their class does not name.
@@ -118,7 +118,7 @@ def test_every_compiled_module_with_a_python_face_has_a_stub() -> None:
             assert source.with_suffix(".pyi").exists(), source
 
 
-@pytest.mark.parametrize(
+@each(
     "stub", sorted(PACKAGE.rglob("*.pyi")), ids=lambda path: path.relative_to(PACKAGE).as_posix()
 )
 def test_a_stub_describes_what_is_there(stub: Path) -> None:

@@ -13,6 +13,7 @@ from cytape.errors import DetachedError, UnconnectedGradientWarning
 from cytape.tensor import nest
 from cytape.tensor.tensor import live_tensors
 from cytape.testing import numerical_jvp
+from tests.cases import each
 
 Layer = namedtuple("Layer", "w b")
 
@@ -230,8 +231,8 @@ def test_lists_and_no_primals():
     assert cytape.jvp(lambda pair: pair[0] * pair[1], ([2.0, 3.0],), ([1.0, 10.0],)) == (6.0, 23.0)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
-@pytest.mark.parametrize("shape", [(), (0,), (0, 2), (2, 3)])
+@each("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
+@each("shape", [(), (0,), (0, 2), (2, 3)])
 def test_dtype_and_shape_are_kept(dtype, shape):
     x = np.full(shape, 2, dtype)
     value, tangent = cytape.jvp(np.square, (x,), (np.ones(shape, np.int8),))

@@ -17,6 +17,7 @@ import cytape
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.tensor.state import Recorder, is_recorded
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -124,9 +125,9 @@ OPS = {
 VJP_ONLY = GeneralOp("NestedSquare", np.square, lambda op, g: 2.0 * op.inputs[0] * g)
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
-@pytest.mark.parametrize("inner_batch", [False, True])
-@pytest.mark.parametrize("outer_batch", [False, True])
+@each("op", OPS.values(), ids=OPS)
+@each("inner_batch", [False, True])
+@each("outer_batch", [False, True])
 def test_nothing_inside_sees_what_an_accumulator_outside_computes(op, inner_batch, outer_batch):
     x = cytape.constant([[0.5, 1.0], [1.5, 2.0]])
     t, u = (np.ones((2, 2, 2) if batch else (2, 2)) for batch in (outer_batch, inner_batch))

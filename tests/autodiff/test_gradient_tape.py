@@ -11,6 +11,7 @@ import pytest
 import cytape
 from cytape.errors import CytapeError, InvalidGradientError, TapeStateError
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 # -- watching, scopes, lifetime --------------------------------------------------------------------
 
@@ -709,8 +710,8 @@ def test_the_gradient_of_a_real_source_is_real():
     assert float(gradient) == (2 * 2.0 * (1 + 2j) ** 2).real
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (2, 3), (2, 0, 3)])
+@each("dtype", [np.float16, np.float32, np.float64, np.complex64, np.complex128])
+@each("shape", [(), (0,), (1,), (2, 3), (2, 0, 3)])
 def test_a_gradient_has_dtype_and_shape_of_its_source(dtype, shape):
     x = cytape.constant(np.ones(shape, dtype))
     with cytape.GradientTape() as tape:

@@ -79,7 +79,7 @@ TANH = [1, 0, -2, 0, 16, 0, -272, 0]
 POLYGAMMA = [-special.polygamma(0, 1), *(special.polygamma(k, 1) for k in range(1, ORDER))]
 
 
-@pytest.mark.parametrize(
+@each(
     ("f", "x", "expected"),
     [
         (cnp.exp, 0.0, [1] * ORDER),

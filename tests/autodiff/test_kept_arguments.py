@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 SCALAR = cytape.Spec.of((), float)
 
@@ -164,11 +165,11 @@ def by_numpy_function(x, a):
         lambda x, a: np.sum(x * a), x, a, specs=SCALAR, grad_func=lambda x, a, dy: (dy * a, None))
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     jvp_with_array, jvp_with_keyword, jvp_of_values, gradient_with_array, gradient_with_keyword,
     gradient_of_values, gradient_by_values, recomputed_with_array, recomputed_with_keyword,
     by_numpy_function])
-@pytest.mark.parametrize("place", ["eager", "function", "graph"])
+@each("place", ["eager", "function", "graph"])
 def test_arrays_count_as_they_were_at_the_call(place, f):
     a = np.array([1.0, 2.0])
     x = cytape.constant([3.0, 4.0])

@@ -9,6 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 
 def dense(gradient):
@@ -120,8 +121,8 @@ def programs():
     }
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", list(programs()))
+@each("mode", MODES)
+@each("name", list(programs()))
 def test_the_same_derivatives_in_all_modes(name, mode):
     program, sources = programs()[name]
     expected = mode(lambda: program(lambda f: f), sources)

@@ -15,6 +15,7 @@ from cytape.errors import (
     NotDifferentiableError,
     SymbolicTensorError,
 )
+from tests.cases import each
 
 V3 = np.array([0.5, -1.0, 2.0])
 
@@ -197,10 +198,10 @@ class Backward:
         return [dy]
 
 
-@pytest.mark.parametrize("lazy", [False, True])
-@pytest.mark.parametrize("n_tapes", [1, 2])
-@pytest.mark.parametrize("end", ["gradient", "unneeded", "drop the output", "drop", "error"])
-@pytest.mark.parametrize("persistent", [False, True])
+@each("lazy", [False, True])
+@each("n_tapes", [1, 2])
+@each("end", ["gradient", "unneeded", "drop the output", "drop", "error"])
+@each("persistent", [False, True])
 def test_a_backward_function_is_released_exactly_once(end, persistent, n_tapes, lazy):
     released = []
     x = cytape.constant(V3)
@@ -283,9 +284,9 @@ def test_a_backward_function_that_refers_to_its_tape_is_found_by_the_collector()
 FORMS = {"transposed": cube, "forward function": by_forward_function}
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("f", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("orders", ["rr", "rf", "fr", "ff", "rrr", "rfr", "fff", "frf", "ffr"])
+@each("make", MAKERS.values(), ids=MAKERS)
+@each("f", FORMS.values(), ids=FORMS)
+@each("orders", ["rr", "rf", "fr", "ff", "rrr", "rfr", "fff", "frf", "ffr"])
 def test_higher_orders(f, orders, make):
     """Outermost first: r is a tape, f an accumulator."""
     x = make(V3)

@@ -76,15 +76,15 @@ def test_no_dependence_gives_zeros_and_a_warning(transform, f):
     assert not np.any(derivative)
 
 
-@pytest.mark.parametrize("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
-@pytest.mark.parametrize("f", LEFT.values(), ids=LEFT)
+@each("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
+@each("f", LEFT.values(), ids=LEFT)
 def test_a_derivative_that_was_lost_on_the_way_is_an_error(transform, f):
     with pytest.raises(DetachedError, match=r"left its tensor by numpy\(\)"):
         transform(f)
 
 
-@pytest.mark.parametrize("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
-@pytest.mark.parametrize("f", REFUSED.values(), ids=REFUSED)
+@each("transform", OUTSIDE_GRAPHS.values(), ids=OUTSIDE_GRAPHS)
+@each("f", REFUSED.values(), ids=REFUSED)
 def test_what_would_lose_a_derivative_is_an_error_at_once(transform, f):
     with pytest.raises(DetachedError, match="was called with a tensor that is being recorded"):
         transform(f)
@@ -376,14 +376,14 @@ def test_integer_variables_that_are_recomputed_are_nobody_s_business():
     assert tape.gradient(y, x).item() == 6.0
 
 
-@pytest.mark.parametrize("transform", [
+@each("transform", [
     lambda f, n: cytape.grad(f)(n), lambda f, n: cytape.value_and_grad(f)(n),
     lambda f, n: cytape.vjp(f, n), lambda f, n: cytape.jacfwd(f)(n),
     lambda f, n: cytape.hessian(f)(n), lambda f, n: cytape.jvp(f, (n,), (1.0,)),
     lambda f, n: cytape.hessian_vector_product(f)(n, n), lambda f, n: cytape.make_ggnvp(f)(n)(n),
     lambda f, n: cytape.jet(f, n, [1.0]), lambda f, n: cytape.function(cytape.grad(f))(n),
 ])  # fmt: skip
-@pytest.mark.parametrize("n", [
+@each("n", [
     2, np.int8(2), np.array([1, 2]), cytape.constant(2), cytape.Variable(2), True,
 ], ids=repr)  # fmt: skip
 def test_integer_arguments_of_transforms_are_an_error(transform, n):

@@ -1,10 +1,10 @@
 import weakref
 
 import numpy as np
-import pytest
 
 from bench import reference_ops as ops
 from bench.reference_ops import ReferenceGradientTape, ReferenceTensor
+from tests.cases import each
 
 X = np.array([[0.5, 1.5, 0.7], [2.0, 0.3, 1.1]])
 Y = np.array([[1.2, 0.4, 2.1], [0.9, 1.7, 0.6]])
@@ -37,7 +37,7 @@ def gradients(f, arrays):
     return tape.gradient(target, tensors)
 
 
-@pytest.mark.parametrize(
+@each(
     ("f", "arrays"),
     [
         (lambda x: -x, [X]),

@@ -16,6 +16,7 @@ import pytest
 import cytape
 from cytape.core import Tape, reference
 from cytape.tensor.state import Recorder
+from tests.cases import each
 
 from .conftest import Numbers
 
@@ -181,7 +182,7 @@ def test_few_wide_ops_leave_holes_too(cython_core, step):
     assert tape.nbytes < 300_000
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_random_loops_on_a_tape_follow_the_plain_python_one(seed):
     rng = random.Random(seed)
     tapes = Tape(persistent=True), reference.Tape(persistent=True)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from tests.cases import each
+
 
 @pytest.mark.parametrize("name", [
     "num_elements", "ones_like", "zeros_like", "aggregate_gradients", "tensor_id",
@@ -105,7 +107,7 @@ def test_a_vspace_is_not_optional(core):
         tape.compute_gradient(None, [0], [0], {0: 0})
 
 
-@pytest.mark.parametrize("dtype, trainable", [
+@each("dtype, trainable", [
     (np.dtype("float16"), True), (np.dtype("float32"), True), (np.dtype("float64"), True),
     (np.dtype("complex64"), True), (np.dtype("complex128"), True), (np.dtype("longdouble"), True),
     (np.float32, True), (np.complex64, True), ("bfloat16", True),

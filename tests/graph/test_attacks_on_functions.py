@@ -293,12 +293,12 @@ def layer_class():
 outside, variable_outside = cytape.constant([1.0, 2.0, 3.0]), cytape.Variable([1.0, 2.0, 3.0])
 
 
-@pytest.mark.parametrize("initial", [
+@each("initial", [
     lambda: [1.0, 2.0, 3.0], lambda: np.array([1.0, 2.0, 3.0]),
     lambda: cnp.cumsum(cnp.ones(3)), lambda: outside * 1.0, lambda: variable_outside * 1.0,
     lambda: lambda: outside * 1.0, lambda: cytape.function(lambda: outside * 1.0)(),
 ], ids=["list", "array", "ops", "captured", "variable", "callable", "function"])
-@pytest.mark.parametrize("use", ["eager", "tape", "trace", "graph"])
+@each("use", ["eager", "tape", "trace", "graph"])
 def test_variables_are_made_once_and_for_each_object(initial, use):
     Layer = layer_class()
     for _ in range(2):

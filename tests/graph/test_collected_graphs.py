@@ -4,10 +4,10 @@ import gc
 import weakref
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 X = np.array([0.5, 1.0])
 W = cytape.constant(X)
@@ -91,8 +91,8 @@ def by_functions(f):
     return [traced, slope, *traces, *[trace.graph for trace in traces]]
 
 
-@pytest.mark.parametrize("way", [by_gradients, by_tapes, by_functions])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("way", [by_gradients, by_tapes, by_functions])
+@each("name", FUNCTIONS)
 def test_what_is_not_used_any_more_is_collected(name, way):
     alive = list(map(weakref.ref, way(FUNCTIONS[name])))
     gc.collect()

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
+from tests.cases import each
 
 grad, function = cytape.grad, cytape.function
 
@@ -48,8 +49,8 @@ def jvp(f):
     return lambda x: cytape.jvp(f, (x,), (1.0,))[1]
 
 
-@pytest.mark.parametrize("cube", CUBES)
-@pytest.mark.parametrize("second", [
+@each("cube", CUBES)
+@each("second", [
     lambda f: grad(grad(f)), lambda f: grad(grad(inside(f))), lambda f: function(grad(grad(f))),
     lambda f: grad(function(grad(f))), lambda f: jvp(grad(inside(f))),
     lambda f: grad(jvp(inside(f))), lambda f: jvp(jvp(inside(f))), lambda f: function(jvp(jvp(f))),

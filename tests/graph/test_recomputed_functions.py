@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import TapeStateError
+from tests.cases import each
 
 
 def by_name(x, v):
@@ -49,8 +50,8 @@ PLACE_NAMES = [
 SIN, COS = np.sin(3.0), np.cos(3.0)
 
 
-@pytest.mark.parametrize("f", [by_name, as_an_argument, by_keyword])
-@pytest.mark.parametrize("place", PLACES, ids=PLACE_NAMES)
+@each("f", [by_name, as_an_argument, by_keyword])
+@each("place", PLACES, ids=PLACE_NAMES)
 def test_variables_get_their_gradient(place, f):
     v, x = cytape.Variable(2.0), cytape.constant(3.0)
     called = place(lambda x: f(x, v))

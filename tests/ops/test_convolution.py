@@ -6,6 +6,7 @@ import pytest
 import cytape
 from cytape.ops.convolution import Window, avg_pool2d, conv2d, max_pool2d
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ops.op_specs import distinct
 
 
@@ -50,9 +51,9 @@ def test_conv2d_is_scipys_correlation(rng):
         )
 
 
-@pytest.mark.parametrize("size", [4, 5, 6, 7])
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("kernel", [1, 2, 3, 5])
+@each("size", [4, 5, 6, 7])
+@each("stride", [1, 2, 3])
+@each("kernel", [1, 2, 3, 5])
 def test_same_padding_gives_one_output_per_stride_and_the_odd_zero_at_the_end(size, stride, kernel):
     image = np.arange(1.0, size + 1)[None, :, None, None]
     filters = np.ones((kernel, 1, 1, 1))

@@ -188,8 +188,8 @@ SPREADING = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("function", SPREADING)
+@each("place", PLACES)
+@each("function", SPREADING)
 def test_gradients_of_many_halves_are_summed_in_single_precision(function, place):
     f, b = SPREADING[function], np.zeros(2, np.float16)
     (found,) = derivatives("reverse", place, lambda b: SMALL * f(b), [b], None)

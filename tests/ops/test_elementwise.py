@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.testing import check_grads
+from tests.cases import each
 
 inf, nan = np.inf, np.nan
 
@@ -84,7 +85,7 @@ SPECIAL_GRADIENTS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "inputs", "expected"), SPECIAL_GRADIENTS)
+@each(("name", "inputs", "expected"), SPECIAL_GRADIENTS)
 def test_gradient_at_special_point(name, inputs, expected):
     with np.errstate(all="ignore"):
         actual = gradients(getattr(cnp, name), *inputs)
@@ -155,8 +156,8 @@ HOLOMORPHIC = {
 }
 
 
-@pytest.mark.parametrize("name", HOLOMORPHIC)
-@pytest.mark.parametrize("z", [2 + 1j, -2 + 1j, -2 - 1j, 2 - 1j, 0.3 + 2j, -0.3 - 2j])
+@each("name", HOLOMORPHIC)
+@each("z", [2 + 1j, -2 + 1j, -2 - 1j, 2 - 1j, 0.3 + 2j, -0.3 - 2j])
 def test_gradient_is_the_conjugate_derivative_in_every_quadrant(name, z):
     (gradient,) = gradients(getattr(cnp, name), z)
     np.testing.assert_allclose(gradient, np.conj(HOLOMORPHIC[name](z)), rtol=1e-12)

@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops.indexing import getitem
+from tests.cases import each
 
 
 def gradient(function, x, **kwargs):
@@ -222,8 +223,8 @@ SYMBOLIC_INDICES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("name", SYMBOLIC_INDICES)
+@each("known", [True, False])
+@each("name", SYMBOLIC_INDICES)
 def test_a_symbolic_index(name, known):
     select, index, shape = SYMBOLIC_INDICES[name]
     graph = Graph()

@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from cytape.testing import check_grads
+from tests.cases import each
 
 
 def gradient(function, x):
@@ -20,8 +21,8 @@ def gradient(function, x):
 RANKS = [((), ()), ((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 2))]
 
 
-@pytest.mark.parametrize("function", [np.dot, np.inner, np.outer, np.vdot, np.kron, np.tensordot])
-@pytest.mark.parametrize(("a", "b"), RANKS)
+@each("function", [np.dot, np.inner, np.outer, np.vdot, np.kron, np.tensordot])
+@each(("a", "b"), RANKS)
 def test_a_pair_of_ranks_gives_numpys_result_or_numpys_error(function, a, b):
     a, b = np.ones(a), np.ones(b)
     try:

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
+from tests.cases import each
 
 PROGRAMS = {
     "a sum": lambda t, u: cnp.sum([t, u * t]),
@@ -30,8 +31,8 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", PROGRAMS)
+@each("place", PLACES)
+@each("name", PROGRAMS)
 def test_they_are_right_in_both_modes_to_second_order(name, place):
     f = PLACES[place](PROGRAMS[name])
     t, u = np.float64(0.7), np.float64(-1.3)

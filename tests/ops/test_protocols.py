@@ -48,7 +48,7 @@ def test_the_functions_of_a_submodule_lead_to_those_of_the_same_name(name):
         assert getattr(getattr(cnp, name), theirs.__name__) is ours
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x: np.sin(x), lambda x: np.sum(x), lambda x: np.concatenate([x, V3]),
     lambda x: np.concatenate((V3, x)), lambda x: np.stack([V3, x], axis=1),
     lambda x: np.where(V3 > 0, x, V3), lambda x: np.einsum("i,j->ij", x, V3),
@@ -98,10 +98,10 @@ def test_questions_about_shapes_are_answered_with_plain_numbers(ask, expected):
 # -- methods of ufuncs -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ufunc", [
+@each("ufunc", [
     np.add, np.multiply, np.maximum, np.minimum, np.logical_and, np.logical_or,
 ])
-@pytest.mark.parametrize("arguments", [
+@each("arguments", [
     {}, {"axis": 0}, {"axis": 1}, {"axis": -1}, {"axis": None}, {"axis": (0, 1)},
     {"axis": 1, "keepdims": True}, {"axis": None, "keepdims": True},
 ], ids=str)
@@ -138,8 +138,8 @@ def test_accumulate(arguments):
                                   np.broadcast_to(reversed_ranks, (2, 3)))
 
 
-@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.subtract, np.arctan2, np.less])
-@pytest.mark.parametrize("x, y", [
+@each("ufunc", [np.add, np.multiply, np.subtract, np.arctan2, np.less])
+@each("x, y", [
     (V3, V3), (V3, V23), (V23, V3), (V3, np.float64(2)), (np.array(2.0), V23), (np.zeros(0), V3),
 ])
 def test_outer(ufunc, x, y):
@@ -243,7 +243,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("lose", LOSSES.values(), ids=LOSSES)
+@each("lose", LOSSES.values(), ids=LOSSES)
 def test_an_implicit_conversion_of_a_recorded_tensor_is_an_error(lose):
     x = cytape.constant(V3)
     with cytape.GradientTape() as tape:

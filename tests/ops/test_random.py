@@ -10,6 +10,7 @@ from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops import random
 from cytape.testing import check_grads
+from tests.cases import each
 
 MANY = 20_000
 
@@ -78,7 +79,7 @@ NUMPYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NUMPYS)
+@each("name", NUMPYS)
 def test_they_draw_numpys_own_numbers(name):
     arguments = NUMPYS[name]
     np.random.seed(5)
@@ -106,7 +107,7 @@ def test_of_parameters_that_are_tensors_they_are_tensors_of_the_same_numbers(nam
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", [name for name in NUMPYS if name not in (
+@each("name", [name for name in NUMPYS if name not in (
     "beta", "standard_cauchy", "binomial", "poisson", "choice", "permutation", "randint")])
 def test_in_a_trace_they_draw_anew_and_from_where_the_seed_says(name):
     def drawn():
@@ -119,7 +120,7 @@ def test_in_a_trace_they_draw_anew_and_from_where_the_seed_says(name):
     np.testing.assert_array_equal(drawn(), [first, second])
 
 
-@pytest.mark.parametrize("name", NUMPYS)
+@each("name", NUMPYS)
 def test_seeding_has_a_trace_draw_again(name):
     if name in ("beta", "standard_cauchy"):
         pytest.skip("NumPy's own, which a trace does not draw anew")
@@ -167,8 +168,8 @@ def test_bad_seeds(seed):
         random.random(seed=seed)
 
 
-@pytest.mark.parametrize("size, expected", [(None, ()), (3, (3,)), ((2, 0), (2, 0))])
-@pytest.mark.parametrize("name", sorted(set(DISTRIBUTIONS) - {"choice", "choice of p"}))
+@each("size, expected", [(None, ()), (3, (3,)), ((2, 0), (2, 0))])
+@each("name", sorted(set(DISTRIBUTIONS) - {"choice", "choice of p"}))
 def test_sizes(name, size, expected):
     assert np.shape(DISTRIBUTIONS[name][0](size=size)) == expected
     (value,) = in_graph(lambda: DISTRIBUTIONS[name][0](size=size))
@@ -201,8 +202,8 @@ def test_parameters_decide_the_size_and_must_fit():
 # -- derivatives -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("place", [lambda f: f, cytape.function], ids=["eager", "function"])
-@pytest.mark.parametrize("draw", [
+@each("place", [lambda f: f, cytape.function], ids=["eager", "function"])
+@each("draw", [
     lambda a, b: random.uniform(a, a + b * b, seed=1),
     lambda a, b: random.normal(a, b, seed=1),
     lambda a, b: a + random.exponential(b, seed=1),

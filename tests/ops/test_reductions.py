@@ -87,8 +87,8 @@ def test_extremum_of_nothing_raises_numpys_error(name):
     same_error(getattr(ops, name), getattr(np, name), np.zeros((0,)))
 
 
-@pytest.mark.parametrize("name", REDUCTIONS)
-@pytest.mark.parametrize("axis", [2, (0, -3), (0, 0), [0], 0.5, "0"])
+@each("name", REDUCTIONS)
+@each("axis", [2, (0, -3), (0, 0), [0], 0.5, "0"])
 def test_bad_axis_raises_numpys_error(name, axis):
     same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=axis)
 
@@ -118,9 +118,9 @@ EXTENDED = {
 }
 
 
-@pytest.mark.parametrize("library", [np, ops], ids=["numpy", "cytape"])
-@pytest.mark.parametrize("place", ["eager", "function", "graph"])
-@pytest.mark.parametrize("name", EXTENDED)
+@each("library", [np, ops], ids=["numpy", "cytape"])
+@each("place", ["eager", "function", "graph"])
+@each("name", EXTENDED)
 def test_where_and_initial_are_numpys_everywhere(name, place, library):
     options = {"where": WHERE} | ({"initial": 0.1} if EXTENDED[name] else {})
     if name in ("mean", "var", "std"):

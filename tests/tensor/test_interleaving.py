@@ -16,6 +16,7 @@ import pytest
 import cytape
 from cytape.tensor.state import building_into, building_under, current_graph, unrecorded
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 ORDERS = list(itertools.permutations(range(3)))
 
@@ -105,8 +106,8 @@ def description(graph):
             graph.contexts[graph.context_of(op.node)].overrides)
 
 
-@pytest.mark.parametrize("kind", SCOPES)
-@pytest.mark.parametrize("order", ORDERS)
+@each("kind", SCOPES)
+@each("order", ORDERS)
 def test_scopes_left_in_any_order(kind, order):
     graph = cytape.Graph()
     for i in range(3):
@@ -524,7 +525,7 @@ def test_a_context_that_is_run_inside_a_rule():
     assert seen == [None]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each("seed", range(30))
 def test_random_interleavings_match_a_stack_per_task(seed):
     """Every task enters and leaves at random; what it sees is what it would see alone."""
     rng = random.Random(seed)

@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 import cytape
+from tests.cases import each
 
 BIG = np.arange(10_000.0)
 
 
-@pytest.mark.parametrize("data, dtype", [
+@each("data, dtype", [
     (1, "int64"), (1.5, "float64"), (2j, "complex128"), (True, "bool"),
     ([1, 2], "int64"), ([1, 2.5], "float64"), ([[1.0], [2.0]], "float64"), ([], "float64"),
     (np.float32(1), "float32"), (np.int8([1, 2]), "int8"), (range(3), "int64"),
     ("text", "U4"), (np.datetime64("2020-01-01"), "datetime64[D]"),
 ])
-@pytest.mark.parametrize("make", [cytape.constant, cytape.convert_to_tensor])
+@each("make", [cytape.constant, cytape.convert_to_tensor])
 def test_data_have_the_shape_and_dtype_that_numpy_gives_them(make, data, dtype):
     tensor = make(data)
     assert tensor.shape == np.shape(data)

@@ -112,8 +112,8 @@ def test_python_numbers_are_weak_on_a_tape_too(dtype, number, result):
         np.testing.assert_array_equal(gradient.numpy(), 2 * [np.conj(number**2).real])
 
 
-@pytest.mark.parametrize("op", ARITHMETIC)
-@pytest.mark.parametrize("data", [[1.0, 2.0, 3.0], (1, 2, 3), [[1.0], [2.0]]])
+@each("op", ARITHMETIC)
+@each("data", [[1.0, 2.0, 3.0], (1, 2, 3), [[1.0], [2.0]]])
 def test_lists_count_as_arrays(op, data):
     check(op, V3, data)
     check(op, data, V3)
@@ -279,7 +279,7 @@ def test_methods_take_ndarrays_keywords(name, args):
     check(lambda x: getattr(x, name)(*position, **args), V23)
 
 
-@pytest.mark.parametrize("name, args", [
+@each("name, args", [
     ("clip", (-1, 2)), ("conj", ()), ("copy", ()), ("cumprod", (0,)), ("cumsum", (1,)),
     ("diagonal", ()), ("dot", (V3,)), ("max", (1,)), ("mean", (0,)), ("min", ()), ("prod", (1,)),
     ("ravel", ()), ("repeat", (2,)), ("reshape", (6,)), ("squeeze", ()), ("std", (0,)),

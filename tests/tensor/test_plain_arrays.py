@@ -233,8 +233,8 @@ def very_deep():
     return nested
 
 
-@pytest.mark.parametrize("make", [within_itself, twice_within_itself, very_deep])
-@pytest.mark.parametrize("use", [
+@each("make", [within_itself, twice_within_itself, very_deep])
+@each("use", [
     cytape.constant, cytape.convert_to_tensor, cytape.Variable, cytape.from_dlpack, cnp.array,
     cnp.asarray, lambda a: cytape.constant(1.0) + a, lambda a: a + cytape.constant(1.0),
     lambda a: np.add(a, cytape.constant(1.0)), lambda a: cytape.constant([1.0, 2.0])[a],
@@ -344,7 +344,7 @@ def test_tables_are_traced_as_arrays(table):
     assert slope(table([1.0, 2.0])).tolist() == (2 * np.asarray(table([1.0, 2.0]))).tolist()
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     lambda x, m: np.average(x, weights=m), lambda x, m: np.linspace(x, m, 3),
     lambda x, m: np.logspace(x, 1.0, 3, base=m), lambda x, m: np.polyval(x[0], m),
     lambda x, m: np.polyint(x[0], 1, m[0, :1]), lambda x, m: np.choose(m.astype(int), [x] * 5),
@@ -358,7 +358,7 @@ def test_tables_are_traced_as_arrays(table):
     lambda x, m: nn.softmax_cross_entropy_with_logits(m, np.asarray(m)),
     lambda x, m: nn.fused_batch_norm(m, np.ones(2), np.ones(2)),
 ])
-@pytest.mark.parametrize("kind", ["masked array", "matrix"])
+@each("kind", ["masked array", "matrix"])
 def test_functions_made_of_others_refuse_them_too(function, kind):
     with pytest.raises(TypeError, match=ADVICE[kind]):
         function(cytape.constant(ONES), KINDS[kind]())

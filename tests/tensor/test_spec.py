@@ -10,6 +10,7 @@ import pytest
 import cytape
 from cytape import Spec
 from cytape.tensor.spec import spec_like, symbolic_spec
+from tests.cases import each
 
 
 def test_one_object_per_shape_and_dtype():
@@ -22,8 +23,8 @@ def test_one_object_per_shape_and_dtype():
     assert all(Spec.of(*other) is not spec for other in others)
 
 
-@pytest.mark.parametrize("shape", [(), (0,), (7,), (2, 3), (4, 0, 2), (1,) * 64])
-@pytest.mark.parametrize("dtype", ["float64", "float16", "int8", "bool", "complex64"])
+@each("shape", [(), (0,), (7,), (2, 3), (4, 0, 2), (1,) * 64])
+@each("dtype", ["float64", "float16", "int8", "bool", "complex64"])
 def test_a_spec_knows_what_its_arrays_know(shape, dtype):
     array = np.empty(shape, dtype)
     spec = Spec.of(shape, dtype)

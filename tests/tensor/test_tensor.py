@@ -297,8 +297,8 @@ COPIES = {
 }
 
 
-@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
-@pytest.mark.parametrize("array", [
+@each("make", COPIES.values(), ids=COPIES)
+@each("array", [
     np.float32(1.5), V3, V23.T, BIG, np.array([1, 2], "int8"), np.array(["a", "bc"]),
     np.zeros((0, 2), complex),
 ])

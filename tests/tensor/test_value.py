@@ -10,6 +10,7 @@ import pytest
 import cytape
 from cytape.tensor.tensor import tensor_of
 from cytape.tensor.value import Value
+from tests.cases import each
 
 # Elements of float64: within the object, in a buffer, in an ndarray, and both sides of each border.
 SIZES = [0, 1, 8, 9, 2048, 2049, 10_000]
@@ -26,8 +27,8 @@ def make_by_op(array):
     return cytape.constant(array) + 0.0
 
 
-@pytest.mark.parametrize("make", [make_by_copy, make_by_op, tensor_of])
-@pytest.mark.parametrize("size", SIZES)
+@each("make", [make_by_copy, make_by_op, tensor_of])
+@each("size", SIZES)
 def test_data_come_back_at_any_size(make, size):
     array = np.arange(float(size))
     tensor = make(array)
@@ -46,8 +47,8 @@ def test_an_array_that_is_not_aligned_is_copied_to_where_it_is(size):
     assert tensor.numpy().flags.aligned
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (3, 0), (30, 100)])
+@each("dtype", DTYPES)
+@each("shape", [(), (3,), (2, 3), (3, 0), (30, 100)])
 def test_data_come_back_in_any_dtype_and_shape(dtype, shape):
     array = np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
     for tensor in (cytape.constant(array), tensor_of(array.copy())):

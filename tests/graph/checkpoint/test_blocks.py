@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.graph.checkpoint.chains import count, same, traces_of_runs
 
 
@@ -269,9 +270,9 @@ def in_a_function_in_a_function(f):
     return cytape.function(lambda x: cytape.function(f)(x))
 
 
-@pytest.mark.parametrize("place", [
+@each("place", [
     in_a_branch, in_a_loop, in_a_scan, in_a_function_in_a_function, cytape.function])
-@pytest.mark.parametrize("wrap", WRAPS)
+@each("wrap", WRAPS)
 def test_masks_assignments_and_closures_wherever_it_is_called(wrap, place):
     counter = cytape.Variable(0.0)
     x, c = cytape.constant(np.linspace(0.5, 1.0, 64)), cytape.constant(np.full(64, 3.0))

@@ -9,6 +9,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.graph.checkpoint.saving import SavedValues, saved_values
 from cytape.graph.tracing.functions import Function
 from cytape.ops.shared.policy import Policy
+from tests.cases import each
 
 X, W = np.ones((2, 3)), np.ones((3, 4))
 NAMES = {"w": X, "rest": [X]}
@@ -30,8 +31,8 @@ KEPT = {
     "-h": [*ENDS, "MatMul", "Tanh", "Exp"], "-dots": [*ENDS, "Tanh", "Exp"]}
 
 
-@pytest.mark.parametrize("policy", KEPT)
-@pytest.mark.parametrize("place", [
+@each("policy", KEPT)
+@each("place", [
     lambda f: f, cytape.function, lambda f: lambda x, w: 2.0 * f(x, w),
     lambda f: cytape.function(lambda x, w: cytape.function(f)(x, w))])
 def test_by_policies(place, policy):

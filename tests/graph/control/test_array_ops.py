@@ -20,6 +20,7 @@ from cytape.graph.control.array_ops import (
     taken_op,
     update_rows_op,
 )
+from tests.cases import each
 
 rng = np.random.default_rng(3)
 X, N = rng.normal(size=(4, 2)), np.int64(4)
@@ -104,7 +105,7 @@ def test_indices_are_checked():
             checked_op(np.array([0, index]), np.int64(3))
 
 
-@pytest.mark.parametrize("size", range(20))
+@each("size", range(20))
 def test_there_is_room_for_a_power_of_two(size):
     n = capacity(size)
     assert size <= n < max(2 * size, 1) + (size == 0)

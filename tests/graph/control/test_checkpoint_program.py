@@ -18,6 +18,7 @@ from cytape.graph.run import reference
 from cytape.graph.run.plan import Plan
 from cytape.ops.engine.declare import general
 from cytape.tensor.spec import Spec
+from tests.cases import each
 from tests.graph.plans import plan_of, symbols
 
 taken = {"steps": 0}
@@ -58,11 +59,11 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("options", [
+@each("options", [
     {"checkpoints": 1}, {"checkpoints": 3}, {"checkpoints": 10**20}, {"checkpoints": "auto"},
     {"memory_budget": 33_000}, {"memory_budget": 60_000}], ids=str)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
-@pytest.mark.parametrize("name", STEPS)
+@each("dtype", ["float64", "float32", "complex128"])
+@each("name", STEPS)
 def test_the_gradient_is_the_plain_one(name, dtype, options):
     step, size = STEPS[name]
     arrays = [np.linspace(0.1, 1.0, size).astype(dtype), np.linspace(1.0, 0.5, size).astype(dtype)]

@@ -13,6 +13,7 @@ from cytape.graph.control.checks import (
     is_ragged,
 )
 from cytape.tensor.spec import Spec, symbolic_spec
+from tests.cases import each
 
 COUNT, BOOL = Spec.of((), np.int64), Spec.of((), np.bool_)
 SCALAR, ROW = Spec.of((), np.float64), Spec.of((3,), np.float64)
@@ -50,8 +51,8 @@ def test_what_fits():
     check_branches([BOOL, SCALAR], (MATCHED, MATCHED), ((1,), (1,)), (cytape.Variable(1.0),))
 
 
-@pytest.mark.parametrize("loop", [LOOP, RAGGED_LOOP], ids=["rows", "ragged"])
-@pytest.mark.parametrize(("changes", "message"), [
+@each("loop", [LOOP, RAGGED_LOOP], ids=["rows", "ragged"])
+@each(("changes", "message"), [
     ({"specs": []}, "there are 0 inputs"),
     ({"specs": [SCALAR, SCALAR, ROWS, COUNT]}, "iterations must be an integer, got float64"),
     ({"specs": [Spec.of((0,), np.int64), SCALAR, ROWS, COUNT]}, r"an integer, got .*\(0,\)"),

@@ -9,6 +9,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.graph.run import reference
+from tests.cases import each
 from tests.graph.plans import plan_of
 
 LARGE = 500  # elements: more than what is copied into a frame
@@ -60,9 +61,9 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 3, LARGE])
-@pytest.mark.parametrize("n", [0, 1, 2, 7])
-@pytest.mark.parametrize("name", STEPS)
+@each("size", [1, 3, LARGE])
+@each("n", [0, 1, 2, 7])
+@each("name", STEPS)
 def test_what_becomes_of_variables(name, n, size):
     rng = np.random.default_rng(0)
     check(looped(STEPS[name], n), rng.normal(size=size), rng.normal(size=size))

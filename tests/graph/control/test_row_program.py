@@ -18,6 +18,7 @@ from cytape.graph.control.row_program import run_in_plans
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
 from cytape.graph.run.plan import Plan
+from tests.cases import each
 from tests.graph.plans import assert_as_reference, plan_of
 
 rng = np.random.default_rng(5)
@@ -40,10 +41,10 @@ OPS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128", "int64", "bool"])
-@pytest.mark.parametrize("axis", [0, 1, 2])
-@pytest.mark.parametrize("index", [ONE, SOME, np.array([], int)], ids=str)
-@pytest.mark.parametrize("name", OPS)
+@each("dtype", ["float64", "float32", "complex128", "int64", "bool"])
+@each("axis", [0, 1, 2])
+@each("index", [ONE, SOME, np.array([], int)], ids=str)
+@each("name", OPS)
 def test_as_the_reference(name, index, axis, dtype):
     if name in ("place", "zeros") and dtype not in ("float64", "float32", "complex128"):
         return  # only gradients and tangents are placed
@@ -305,8 +306,8 @@ def efforts(program, mode, n):
     return loops
 
 
-@pytest.mark.parametrize("mode", ["value", "gradient", "tangent", "gradient twice"])
-@pytest.mark.parametrize("program", PROGRAMS)
+@each("mode", ["value", "gradient", "tangent", "gradient twice"])
+@each("program", PROGRAMS)
 def test_an_iteration_takes_as_much_whatever_the_size(program, mode):
     if (program, mode) == (in_an_inner_loop, "tangent"):
         return  # the inner loop and its tangents are two loops, of which one copies the array

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor import nest
+from tests.cases import each
 from tests.graph.everywhere import WAYS, assert_everywhere
 
 X = np.array([0.3, -0.7, 1.2])
@@ -548,8 +549,8 @@ def test_what_reduced_retracing_hides_of_the_elements(write):
 # ---- errors
 
 
-@pytest.mark.parametrize("way", [name for name in WAYS if name != "eager"])
-@pytest.mark.parametrize("error, match, f", [
+@each("way", [name for name in WAYS if name != "eager"])
+@each("error, match, f", [
     (ValueError, "index 1 is written a second time",
      lambda x: array().write(index(x, 1), x).write(index(x, 1), x).stack()),
     (ValueError, "index 1 is written a second time",
@@ -578,8 +579,8 @@ def test_errors_when_a_graph_runs(way, error, match, f):
             g(cytape.constant(X))
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("error, match, f", [
+@each("traced", [False, True])
+@each("error, match, f", [
     (ValueError, "index 1 is written a second time", lambda x: array().write(1, x).write(1, x)),
     (ValueError, "index 1 is written a second time",
      lambda x: array().write(1, x[0]).unstack(x)),

@@ -3,10 +3,10 @@
 import random
 
 import numpy as np
-import pytest
 
 import cytape
 from cytape.graph import editor
+from tests.cases import each
 
 X = np.array([0.1, 0.2, 0.3])
 
@@ -50,7 +50,7 @@ def edit(rng, graph, ts):
         ts.append(ts[-1] * rng.choice(ts))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each("seed", range(40))
 def test_edited_graphs_compute_what_they_say(seed):
     rng = random.Random(seed)
     graph, ts = random_graph(rng)

@@ -11,6 +11,7 @@ from cytape.errors import GraphFileError
 from cytape.graph.model.encoding import Decoder, Encoder, brief
 from cytape.ops.convolution import Window
 from cytape.ops.shared.draws import Stream
+from tests.cases import each
 
 
 def round_trip(value):
@@ -20,7 +21,7 @@ def round_trip(value):
     return Decoder(arrays, encoder.variables).decode(code)
 
 
-@pytest.mark.parametrize(
+@each(
     "value",
     [
         None, True, False, 0, -3, 10**30, 1.5, -0.0, 1e-300, math.inf, -math.inf, "", "ä\n\"",
@@ -91,7 +92,7 @@ def test_other_values_are_refused(value):
         Encoder().encode(value)
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         [], [1], {}, {"tuple": 3}, {"tuple": [], "dict": []}, {"no such": 1}, {"float": "1.0"},

@@ -7,11 +7,12 @@ import pytest
 
 from cytape.tensor.buffer import release_kept
 from cytape.tensor.spec import Spec
+from tests.cases import each
 from tests.graph.passes.fused import SIZES, call, check, made, spec_of
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("size", [*SIZES, 1_000_003])
+@each("dtype", ["float64", "float32"])
+@each("size", [*SIZES, 1_000_003])
 def test_sums_are_as_accurate_as_numpys(size, dtype):
     x = np.random.default_rng(0).uniform(size=size).astype(dtype)
     op = made(

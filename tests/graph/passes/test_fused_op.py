@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.cases import each
 from tests.graph.passes.fused import SIZES, call, check, made, spec_of
 
 CHAIN = [
@@ -16,8 +17,8 @@ CHAIN = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("size", SIZES)
+@each("dtype", ["float64", "float32"])
+@each("size", SIZES)
 def test_chains_agree_to_the_bit(size, dtype):
     x = np.random.default_rng(0).normal(size=size).astype(dtype)
     check(spec_of(x), [x, np.array(0.3, dtype)], CHAIN, [8, 3, 6])

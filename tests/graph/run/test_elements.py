@@ -5,11 +5,12 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 from tests.graph.plans import assert_as_reference, plan_of
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "bool"])
-@pytest.mark.parametrize("index", [
+@each("dtype", ["float64", "float32", "int64", "bool"])
+@each("index", [
     lambda i, j: i, lambda i, j: (i, j), lambda i, j: (i, -1), lambda i, j: (0, j),
     lambda i, j: (i, j, i)])
 def test_elements_are_read(index, dtype):

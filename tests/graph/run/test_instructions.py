@@ -40,9 +40,9 @@ def test_arithmetic(name, scalar, shape, dtype):
         same_bits(result[0], getattr(np, name)(*arrays))
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("shape", SIZES)
-@pytest.mark.parametrize("name", ["negative", "square"])
+@each("dtype", ["float64", "float32"])
+@each("shape", SIZES)
+@each("name", ["negative", "square"])
 def test_functions_of_one_operand(name, shape, dtype):
     graph = Graph()
     x = graph.placeholder(dtype, shape)
@@ -55,9 +55,9 @@ def test_functions_of_one_operand(name, shape, dtype):
 INTEGERS = [0, 1, -1, 3, -7, 2**31 - 1, -2**63, 2**63 - 1]
 
 
-@pytest.mark.parametrize("shape", [(), (7,), (3, 4)])
-@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8"])
-@pytest.mark.parametrize("name", [
+@each("shape", [(), (7,), (3, 4)])
+@each("dtype", ["int64", "int32", "uint8"])
+@each("name", [
     "add", "subtract", "multiply", "less", "less_equal", "greater", "greater_equal", "equal",
     "not_equal", "maximum", "bitwise_and", "floor_divide", "remainder"])
 def test_integers(name, dtype, shape):
@@ -91,11 +91,11 @@ def test_integers_report_division_by_zero():
         assert plan.run([np.array([2, 0, 1])])[0].tolist() == [3, 0, 7]
 
 
-@pytest.mark.parametrize("types", [
+@each("types", [
     ("float64", "float64"), ("float32", "float32"), ("int64", "float64"), ("bool", "int64"),
     ("int32", "int64"), ("float32", "float64"), ("bool", "bool")])
-@pytest.mark.parametrize("name", ["less", "less_equal", "greater", "greater_equal", "equal",
-                                  "not_equal"])
+@each("name", ["less", "less_equal", "greater", "greater_equal", "equal",
+               "not_equal"])
 def test_comparisons(name, types):
     graph = Graph()
     inputs = [graph.placeholder(dtype, ()) for dtype in types]
@@ -130,9 +130,9 @@ def test_logic(name, dtype):
     np.testing.assert_array_equal(plan.run(arrays)[0], getattr(np, name)(*arrays))
 
 
-@pytest.mark.parametrize("to", ["float64", "float32", "int64", "int32", "bool"])
-@pytest.mark.parametrize("dtype", ["bool", "int32", "int64", "float64", "float32"])
-@pytest.mark.parametrize("view", [np.s_[...], np.s_[::-1], np.s_[::2, 1:]])
+@each("to", ["float64", "float32", "int64", "int32", "bool"])
+@each("dtype", ["bool", "int32", "int64", "float64", "float32"])
+@each("view", [np.s_[...], np.s_[::-1], np.s_[::2, 1:]])
 def test_conversions(view, dtype, to):
     graph = Graph()
     x = graph.placeholder(dtype, (6, 5))

@@ -3,10 +3,10 @@
 import time
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 ROWS = 64
 X = np.array([0.3, 0.5, -0.2])
@@ -37,10 +37,10 @@ def test_what_is_read_later_is_copied_first():
     np.testing.assert_allclose(float(total), np.sum(2 * X * X))
 
 
-@pytest.mark.parametrize("index", [
+@each("index", [
     0, -1, slice(None), slice(1, 4, 2), (slice(None), 1), (slice(None, None, -2), slice(1)),
     (0, 1), slice(2, 2), (Ellipsis, 0), (None, 1)], ids=str)
-@pytest.mark.parametrize("value", ["part", "row", "number"])
+@each("value", ["part", "row", "number"])
 def test_regions(index, value):
     x = np.arange(15.0).reshape(5, 3)
     part = x[index] * 2.0 + 1.0

@@ -9,6 +9,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
 class Layer:
@@ -126,7 +127,7 @@ DRAWS = {
 }
 
 
-@pytest.mark.parametrize("name", DRAWS)
+@each("name", DRAWS)
 def test_draws_of_python_are_warned_of_at_their_line(name):
     np.random.randn()  # keeps one of a pair
     body = DRAWS[name]()

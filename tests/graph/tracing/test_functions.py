@@ -13,6 +13,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import SymbolicTensorError
+from tests.cases import each
 
 X = np.array([0.3, -1.2, 2.0])
 
@@ -554,8 +555,8 @@ TRANSFORMS = {
 }
 
 
-@pytest.mark.parametrize("name", TRANSFORMS)
-@pytest.mark.parametrize("how", ["outside", "inside", "both"])
+@each("name", TRANSFORMS)
+@each("how", ["outside", "inside", "both"])
 def test_derivatives_through_a_function(name, how):
     transform = TRANSFORMS[name]
     expected = transform(composed)(*ARGUMENTS)

@@ -12,6 +12,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph.tracing import saved_draws as saved_draws_module
 from cytape.graph.tracing.saved_draws import saved_draws
+from tests.cases import each
 
 rng = np.random.default_rng(0)
 legacy = np.random.RandomState(0)
@@ -60,8 +61,8 @@ def with_gradient_that_draws(draw):
     return cytape.custom_gradient(lambda x: (x + 0.0, lambda dy: (draw(), dy.numpy())[1]))
 
 
-@pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
-@pytest.mark.parametrize("made", [with_jvp, with_jvp_that_draws_first, with_gradient])
+@each("draw", DRAWS.values(), ids=DRAWS)
+@each("made", [with_jvp, with_jvp_that_draws_first, with_gradient])
 def test_a_trace_draws_in_its_calls_only(made, draw):
     noisy = made(draw)
     seed()

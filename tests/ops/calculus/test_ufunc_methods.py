@@ -189,7 +189,7 @@ def test_slices_along_an_axis_of_known_extent(axis):
 # -- what ufuncs have beside their call ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", UFUNCS)
+@each("name", UFUNCS)
 def test_ufuncs_have_what_numpys_have(name):
     ours, theirs = getattr(cnp, name), getattr(np, name)
     for member in MEMBERS:
@@ -199,7 +199,7 @@ def test_ufuncs_have_what_numpys_have(name):
     assert {"nin", "reduce"} <= set(dir(ours))
 
 
-@pytest.mark.parametrize("name", UFUNCS)
+@each("name", UFUNCS)
 def test_ufuncs_pickle_and_copy_as_themselves(name):
     ours = getattr(cnp, name)
     assert pickle.loads(pickle.dumps(ours)) is copy.copy(ours) is copy.deepcopy(ours) is ours

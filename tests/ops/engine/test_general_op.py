@@ -13,6 +13,7 @@ from cytape.errors import InvalidGradientError
 from cytape.ops.engine.general_op import GeneralOp, OpCall
 from cytape.tensor.tensor import live_tensors, tensor_of
 from cytape.testing import check_grads
+from tests.cases import each
 from tests.ops.forward_mode import tangent_of
 
 V3 = np.array([0.5, -1.0, 2.0])
@@ -66,8 +67,8 @@ def test_a_rule_sees_the_call(recorded):
         np.testing.assert_array_equal(np.asarray(gradient), np.ones(3))
 
 
-@pytest.mark.parametrize("recorded", [False, True])
-@pytest.mark.parametrize("use", [
+@each("recorded", [False, True])
+@each("use", [
     lambda x: x, lambda x: x * 2.0, lambda x: 2.0 * x, lambda x: np.ones(3) @ x, lambda x: x.shape,
     np.sin, np.sum, np.asarray, cnp.tanh, lambda x: x[0], lambda x: [*x], float, lambda x: -x,
     lambda x: cytape.constant(2.0) * x, lambda x: np.ones(3) * x,

@@ -31,8 +31,8 @@ def test_there_is_one_vspace_of_tensors():
 # -- ones and zeros --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES)
+@each("dtype", DTYPES)
+@each("shape", SHAPES)
 def test_a_target_is_seeded_with_ones_of_its_shape_and_dtype(dtype, shape):
     x = cytape.constant(np.full(shape, 2, dtype))
     with cytape.GradientTape() as tape:
@@ -42,8 +42,8 @@ def test_a_target_is_seeded_with_ones_of_its_shape_and_dtype(dtype, shape):
     np.testing.assert_array_equal(seed.numpy(), np.ones(shape))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(4,), (4, 3), (4, 0), (4, 2000)])
+@each("dtype", DTYPES)
+@each("shape", [(4,), (4, 3), (4, 0), (4, 2000)])
 def test_an_output_that_nobody_used_has_zeros(dtype, shape):
     x = cytape.constant(np.full(shape, 2, dtype))
     with cytape.GradientTape() as tape:
@@ -464,8 +464,8 @@ def test_what_a_custom_gradient_keeps_is_not_written_to(size, returned):
         assert np.ptp(dy.numpy()) == 0
 
 
-@pytest.mark.parametrize("size", [4, 300, 3000])
-@pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
+@each("size", [4, 300, 3000])
+@each("order", [*itertools.permutations(range(4))], ids=str)
 def test_sparse_and_dense_gradients_in_any_order(order, size):
     functions = [
         lambda x: cytape.gather(x, [0, 3, 3]), lambda x: x * x, lambda x: x + 1.0,

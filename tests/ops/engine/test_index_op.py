@@ -138,7 +138,7 @@ def test_booleans_arrays_and_numpys_integers(index):
         np.testing.assert_array_equal(gradient.numpy(), scattered)
 
 
-@pytest.mark.parametrize("index", [
+@each("index", [
     4, -5, (0, 3), (0, -4), (slice(None), 3), (..., 3), (0, 0, 0), (..., ...), 10**30, -(10**30),
     (0, 10**30), (0, None, 1, 1), slice(None, None, 0), (0, slice(0, 0, 0)), slice(0.5), 1.5, "a",
     (0, "a"), slice("a", None), {}, (None, None, 7), np.int64(9), (1, np.uint64(3)),
@@ -207,8 +207,8 @@ def test_elements_that_are_shown_repeatedly():
 # -- gradients that meet ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
-@pytest.mark.parametrize("size", [5, 40, 600, 3000, 10_000])
+@each("dtype", ["float16", "float32", "float64", "complex64"])
+@each("size", [5, 40, 600, 3000, 10_000])
 def test_parts_of_one_tensor_add_up(size, dtype):
     x = cytape.constant(np.ones(size, dtype))
     found, recorded = gradients(

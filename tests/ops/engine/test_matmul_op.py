@@ -49,8 +49,8 @@ def gradients(function, *tensors, recorded=False):
     return tape.gradient(y, tensors, output_gradients=seed)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "int64"])
-@pytest.mark.parametrize("left, right", SHAPES)
+@each("dtype", ["float64", "float32", "float16", "complex128", "int64"])
+@each("left, right", SHAPES)
 def test_products_are_numpys(left, right, dtype):
     a, b = (10 * draw(left)).astype(dtype), (10 * draw(right, seed=1)).astype(dtype)
     expected = np.asarray(a @ b)
@@ -79,11 +79,11 @@ def test_memory_layout_does_not_matter(shapes, left, right):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtypes", [
+@each("dtypes", [
     ("float64", "float64"), ("float32", "float32"), ("float16", "float16"), ("float32", "float64"),
     ("float64", "complex128"), ("complex64", "complex64"),
 ])
-@pytest.mark.parametrize("left, right", SHAPES)
+@each("left, right", SHAPES)
 def test_the_loop_and_the_rules_give_the_same_gradients(left, right, dtypes):
     tensors = [cytape.constant(draw(left, dtypes[0])), cytape.constant(draw(right, dtypes[1], 1))]
     by_loop, by_rules = (gradients(cnp.matmul, *tensors, recorded=r) for r in (False, True))
@@ -179,8 +179,8 @@ WITH_VECTORS = [((50, 54), (54,)), ((50,), (50, 54)), ((1, 54), (54,)), ((54,), 
                 ((0,), (0, 3))]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64"])
-@pytest.mark.parametrize("left, right", OUTER)
+@each("dtype", ["float64", "float32", "float16", "complex64"])
+@each("left, right", OUTER)
 def test_outer_products_of_every_layout(left, right, dtype):
     a, b = draw(left, dtype), draw(right, dtype, 1)
     expected = a @ b

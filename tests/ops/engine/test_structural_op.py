@@ -8,6 +8,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph, Session
 from cytape.ops.engine.declare import structural
 from cytape.tensor.spec import Spec
+from tests.cases import each
 
 
 def _mirrored(results, operands):
@@ -46,8 +47,8 @@ def layouts(dtype):
             "turned": x[::-1, ::-1].copy()[::-1, ::-1]}
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "strided", "turned"])
-@pytest.mark.parametrize("dtype", [*DTYPES, "int64", "bool"])
+@each("layout", ["C", "F", "strided", "turned"])
+@each("dtype", [*DTYPES, "int64", "bool"])
 def test_every_layout_and_dtype(dtype, layout):
     x = layouts(dtype)[layout]
     result = mirror_op(cytape.constant(x)).numpy()
@@ -55,8 +56,8 @@ def test_every_layout_and_dtype(dtype, layout):
     assert result.dtype == x.dtype
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "strided", "turned"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("layout", ["C", "F", "strided", "turned"])
+@each("dtype", DTYPES)
 def test_both_modes_to_second_order(dtype, layout):
     x = layouts(dtype)[layout]
     weights = np.linspace(-1, 1, 24).reshape(8, 3).astype(dtype)

@@ -218,8 +218,8 @@ INDICES = [
 ]
 
 
-@pytest.mark.parametrize("observed", [False, True])
-@pytest.mark.parametrize("index", INDICES, ids=str)
+@each("observed", [False, True])
+@each("index", INDICES, ids=str)
 def test_parts_of_batches(index, observed):
     x = cytape.constant(np.arange(24.0).reshape(4, 3, 2))
     batch = np.random.default_rng(0).normal(size=(5, 4, 3, 2))

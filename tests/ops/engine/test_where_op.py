@@ -128,9 +128,9 @@ def test_conditions_of_any_kind(condition):
     np.testing.assert_array_equal(by_y.numpy(), expected == y.numpy())
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex64", "int64"])
-@pytest.mark.parametrize("number", [0, 2, 0.5, -0.0, np.nan, 1j, True, np.float64(0.1),
-                                    np.float32(0.1), np.int8(3), 2**60], ids=repr)
+@each("dtype", ["float64", "float32", "float16", "complex64", "int64"])
+@each("number", [0, 2, 0.5, -0.0, np.nan, 1j, True, np.float64(0.1),
+                 np.float32(0.1), np.int8(3), 2**60], ids=repr)
 def test_python_numbers_are_weak(number, dtype):
     condition, x = mask((6,)), draw((6,), dtype)
     if dtype == "float16" and number == 2**60:
@@ -306,8 +306,8 @@ def test_hessian_vector_products(shapes):
         accumulator.jvp(by_y).numpy(), sum_to(np.broadcast_to(not_taken, out), shapes[2]))
 
 
-@pytest.mark.parametrize("shapes", SHAPES, ids=str)
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128"])
+@each("shapes", SHAPES, ids=str)
+@each("dtype", ["float64", "float32", "float16", "complex128"])
 def test_in_traced_functions(shapes, dtype):
     c, x, y = arrays(shapes, dtype)
 

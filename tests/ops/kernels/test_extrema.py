@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.ops.kernels import extrema
+from tests.cases import each
 
 INF, NAN = np.inf, np.nan
 PAIRS = np.array([
@@ -34,9 +35,9 @@ def drawn(n, dtype):
     return np.arange(1, n + 1).astype(dtype), x, y
 
 
-@pytest.mark.parametrize("n", [1, 5, 13, 64, 1001])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("function", TAKES_FIRST)
+@each("n", [1, 5, 13, 64, 1001])
+@each("dtype", DTYPES)
+@each("function", TAKES_FIRST)
 def test_shares_of_extrema(function, dtype, n):
     for ways in itertools.product(WAYS.values(), repeat=3):
         g, x, y = (way(a) for way, a in zip(ways, drawn(n, dtype), strict=True))
@@ -50,8 +51,8 @@ def test_shares_of_extrema(function, dtype, n):
         np.testing.assert_array_equal(second, np.where(tied, g / 2, np.where(taken, 0, g)))
 
 
-@pytest.mark.parametrize("n", [1, 13, 1001])
-@pytest.mark.parametrize("dtype", DTYPES)
+@each("n", [1, 13, 1001])
+@each("dtype", DTYPES)
 def test_where_unchanged(dtype, n):
     for ways in itertools.product(WAYS.values(), repeat=3):
         g, x, y = (way(a) for way, a in zip(ways, drawn(n, dtype), strict=True))

@@ -10,6 +10,7 @@ from cytape.ops.engine.declare import OPS
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.kernels.program import Program, trace, trace_gradient_tangent, trace_tangent
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 from tests.ops.forward_mode import followed
 from tests.tables import table
 
@@ -320,12 +321,12 @@ def test_what_kernels_cannot_do_is_no_program(partial):
     assert trace(partial, 1) is None
 
 
-@pytest.mark.parametrize("partial", [
+@each("partial", [
     long_sum(25), UNTRACEABLE["a function that is no ufunc"], UNTRACEABLE["a method"],
     UNTRACEABLE["an attribute"], UNTRACEABLE["a branch"], UNTRACEABLE["two outputs"],
     UNTRACEABLE["where of numbers"],
 ])
-@pytest.mark.parametrize("size", [1, 3, 1000])
+@each("size", [1, 3, 1000])
 def test_ops_without_a_program_have_a_gradient_nevertheless(partial, size):
     x = draw("float64", size)
     (gradient,) = gradients(made_op(partial), [x], np.ones(size), recorded=False)
@@ -384,8 +385,8 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+@each("dtype", ["float64", "float32"])
+@each("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
 def test_programs_compute_what_their_partials_say(expression, dtype):
     op = made_op(expression, lambda z, x, y: expression(z, y, x))
     assert trace(expression, 2) is not None
@@ -458,8 +459,8 @@ def unaligned(x):
     return raw[1:].view(x.dtype).reshape(x.shape)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+@each("dtype", ["float64", "float32"])
+@each("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
 def test_operands_that_lie_differently(expression, dtype):
     """Runs on both sides of what fits the stack and a block; a number, a row, a column."""
     op = made_op(expression, lambda z, x, y: expression(z, y, x))

@@ -6,6 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.ops.kernels.recurrences import cumprod_gradient
+from tests.cases import each
 
 INF = np.inf
 
@@ -19,9 +20,9 @@ def by_definition(g, x):
     return total
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "longdouble", "complex64", "complex128",
-                                   "clongdouble"])
-@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (2, 3, 4), (0,), (3, 0), (0, 3)])
+@each("dtype", ["float32", "float64", "longdouble", "complex64", "complex128",
+                "clongdouble"])
+@each("shape", [(1,), (7,), (3, 5), (2, 3, 4), (0,), (3, 0), (0, 3)])
 def test_every_dtype_and_shape(shape, dtype):
     rng = np.random.default_rng(0)
     g, x = (rng.normal(size=shape).astype(dtype) for _ in range(2))

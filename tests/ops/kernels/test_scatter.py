@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.ops.kernels.scatter import added
+from tests.cases import each
 
 RNG = np.random.default_rng(0)
 ALL = slice(None)
@@ -32,8 +33,8 @@ def by_numpy(shape, index, terms):
     return total
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", INDICES)
+@each("dtype", DTYPES)
+@each("name", INDICES)
 def test_as_numpy_adds(name, dtype):
     shape, index = INDICES[name]
     terms = RNG.normal(size=np.zeros(shape)[index].shape).astype(dtype)
@@ -73,8 +74,8 @@ def test_gradients_of_rows_that_are_taken_twice(columns):
     np.testing.assert_allclose(gradient, 2 * times * x.numpy(), rtol=1e-15)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128", "complex64", "clongdouble"])
-@pytest.mark.parametrize("width", [0, 1, 3, 16, 64])
+@each("dtype", ["float64", "complex128", "complex64", "clongdouble"])
+@each("width", [0, 1, 3, 16, 64])
 def test_gradients_of_rows_of_any_width(dtype, width):
     x, rows = np.ones((3, width), dtype), np.array([0, 2, 2])
     gradient = cytape.grad(lambda x: np.sum(np.real(x[rows])))(x)

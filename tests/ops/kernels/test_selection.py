@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.tensor.tensor import tensor_of
+from tests.cases import each
 
 SIZES = [1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 100, 1001, 9000]
 WAYS = {
@@ -25,9 +26,9 @@ def arrays(n, dtype):
     return rng.integers(0, 2, n).astype(bool), x, y
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128",
-                                   "longdouble"])
-@pytest.mark.parametrize("n", SIZES)
+@each("dtype", ["float16", "float32", "float64", "complex64", "complex128",
+                "longdouble"])
+@each("n", SIZES)
 def test_all_strides(n, dtype):
     c, x, y = arrays(n, dtype)
     for ways in itertools.product(WAYS.values(), repeat=3):

@@ -59,8 +59,8 @@ def test_what_was_broadcast_is_summed(shape, short, dtype):
         np.testing.assert_array_equal(gradient.numpy(), expected)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("short", [(), (1,), (40,), (1, 40), (30, 1), (1, 1)])
+@each("layout", LAYOUTS)
+@each("short", [(), (1,), (40,), (1, 40), (30, 1), (1, 1)])
 def test_terms_of_any_layout(short, layout):
     seed = tensor_of(LAYOUTS[layout](whole_numbers((30, 40))))
     x, y = cytape.constant(np.ones((30, 40))), cytape.constant(np.full(short, 2.0))
@@ -75,8 +75,8 @@ def test_terms_of_any_layout(short, layout):
     np.testing.assert_array_equal(by_y.numpy(), expected)
 
 
-@pytest.mark.parametrize("n_axes", [8, 9, 10, 15])
-@pytest.mark.parametrize("short", [(), (1,), (2,), (1, 2), (2, 1)])
+@each("n_axes", [8, 9, 10, 15])
+@each("short", [(), (1,), (2,), (1, 2), (2, 1)])
 def test_over_any_number_of_axes(short, n_axes):
     x, y = cytape.constant(np.ones((2,) * n_axes)), cytape.constant(np.full(short, 3.0))
     for function, factor in [(cnp.add, 1), (cnp.multiply, 1), (lambda x, y: x - y, -1)]:
@@ -130,8 +130,8 @@ def test_what_is_summed_meets_what_is_there():
 # -- of gradients that meet ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("size", SIZES)
+@each("dtype", FLOATS)
+@each("size", SIZES)
 def test_terms_of_every_size_and_dtype(size, dtype):
     x = cytape.constant(np.ones(size, dtype))
     weights = [whole_numbers(size, dtype, seed) for seed in range(3)]
@@ -145,8 +145,8 @@ def test_terms_of_every_size_and_dtype(size, dtype):
         np.testing.assert_array_equal(gradient.numpy(), expected)
 
 
-@pytest.mark.parametrize("n_axes", [8, 9, 11, 14])
-@pytest.mark.parametrize("order", [*itertools.permutations(range(3))], ids=str)
+@each("n_axes", [8, 9, 11, 14])
+@each("order", [*itertools.permutations(range(3))], ids=str)
 def test_terms_of_any_number_of_axes(order, n_axes):
     functions = [lambda x: x + 1.0, lambda x: x * 2.0, lambda x: np.transpose(x) * 4.0]
     x = cytape.constant(np.ones((2,) * n_axes))

@@ -5,6 +5,7 @@ import pytest
 
 from cytape.ops.shapes.index_shapes import gather, get_item, indexed_shape, scatter_add
 from cytape.tensor.spec import Spec, symbolic_spec
+from tests.cases import each
 
 X = np.zeros((4, 3, 3, 5))
 ROWS = np.array([0, 2, 2])
@@ -21,13 +22,13 @@ INDICES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("index", INDICES, ids=str)
+@each("index", INDICES, ids=str)
 def test_as_numpy_indexes(index):
     assert indexed_shape(X.shape, index) == X[index].shape
     assert get_item(Spec.of(X.shape, "float32"), index=index) is Spec.of(X[index].shape, "float32")
 
 
-@pytest.mark.parametrize("index", INDICES, ids=str)
+@each("index", INDICES, ids=str)
 def test_what_is_not_known_of_the_input_is_not_known_of_the_result(index):
     for hidden in range(X.ndim):
         shape = tuple(None if i == hidden else n for i, n in enumerate(X.shape))
@@ -36,7 +37,7 @@ def test_what_is_not_known_of_the_input_is_not_known_of_the_result(index):
         assert all(n in (None, m) for n, m in zip(found, X[index].shape, strict=True))
 
 
-@pytest.mark.parametrize("index", INDICES, ids=str)
+@each("index", INDICES, ids=str)
 def test_of_an_array_its_spec_is_enough(index):
     def hide(part):
         return symbolic_spec(part.shape, part.dtype) if isinstance(part, np.ndarray) else part

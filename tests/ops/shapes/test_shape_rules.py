@@ -15,6 +15,7 @@ from cytape.graph.run.reference import run
 from cytape.ops.engine.declare import OPS
 from cytape.ops.shapes import shape_rules
 from cytape.tensor.spec import Spec, symbolic_spec
+from tests.cases import each
 
 FLOAT = np.dtype(float)
 
@@ -108,7 +109,7 @@ def test_errors_of_one_operand_have_the_type_of_the_eager_one(call):
 X = np.array([[0.5, -1.0, 2.0], [1.5, 0.25, -0.5]])
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     np.tanh, lambda x: x * x + 1.0, lambda x: -x, np.sum, np.mean, np.max, np.var, np.std, np.prod,
     lambda x: np.where(x > 0, x, 0.0), lambda x: np.clip(x, -1, 1), np.zeros_like, np.ravel,
     lambda x: np.reshape(x, (3, -1)), lambda x: x.astype("float32"), np.argmax, np.all,

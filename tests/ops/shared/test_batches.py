@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import SymbolicTensorError
+from tests.cases import each
 
 X = np.array([1.0, -2.0, 3.0])
 UNKNOWN = cytape.Spec.of((None,), float)
@@ -55,7 +56,7 @@ def test_hessians_of_what_has_unknown_extents_inside(name):
         cytape.function(cytape.hessian(f))(X), cytape.hessian(f)(X), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [*MASKED, *WHOLE])
+@each("name", [*MASKED, *WHOLE])
 def test_hessians_in_arguments_of_unknown_extents(name):
     f = {**MASKED, **WHOLE}[name]
     traced = cytape.function(cytape.hessian(f), input_signature=[UNKNOWN])

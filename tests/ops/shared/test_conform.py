@@ -8,6 +8,7 @@ from cytape import Spec
 from cytape.ops.engine.declare import OPS
 from cytape.ops.shared.conform import broadcast_to, cast, fill_like, sum_to
 from cytape.testing import check_grads
+from tests.cases import each
 
 BROADCASTS = [  # a shape and one it broadcasts to
     ((), ()), ((), (2, 3)), ((1,), (3,)), ((3,), (2, 3)), ((2, 1), (2, 3)), ((1, 1), (2, 3)),
@@ -20,8 +21,8 @@ def to(shape):
     return Spec.of(shape, float)
 
 
-@pytest.mark.parametrize("small, large", BROADCASTS)
-@pytest.mark.parametrize("convert", [np.asarray, cytape.constant])
+@each("small, large", BROADCASTS)
+@each("convert", [np.asarray, cytape.constant])
 def test_sum_to_undoes_broadcasting(small, large, convert):
     x = np.random.default_rng(0).normal(size=small)
     y = np.random.default_rng(1).normal(size=large)

@@ -15,6 +15,7 @@ from cytape.ops.shared.python_call import (
     missing_gradients,
     specs_by_example,
 )
+from tests.cases import each
 
 FLOATS = cytape.Spec.of((2, 3), float)
 
@@ -47,10 +48,10 @@ def test_specs_are_described_without_what_they_belong_to():
 # ---- examples
 
 
-@pytest.mark.parametrize("function", [
+@each("function", [
     np.linalg.inv, np.linalg.cholesky, np.linalg.det, np.sqrt, np.log, np.arccos,
     np.linalg.eigvalsh, np.linalg.svd, lambda x: np.linalg.solve(x, x[..., 0:1])])
-@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (None, None), (5, None, None)])
+@each("shape", [(3, 3), (2, 3, 3), (None, None), (5, None, None)])
 def test_made_up_matrices_suit_most_functions(function, shape):
     def called(x):
         with np.errstate(all="raise"):

@@ -1,10 +1,10 @@
 """What is a copy in NumPy can be changed in place, wherever a program runs."""
 
 import numpy as np
-import pytest
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each
 
 X = np.arange(1.0, 25.0).reshape(4, 3, 2)
 COPIES = {
@@ -49,8 +49,8 @@ def changed(make):
     return f
 
 
-@pytest.mark.parametrize("n", [1, 600], ids=["small", "large"])
-@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
+@each("n", [1, 600], ids=["small", "large"])
+@each("make", COPIES.values(), ids=COPIES)
 def test_results_can_be_changed_and_leave_what_they_are_made_of(make, n):
     array = np.array(X) if n == 1 or make is COPIES["kron"] else np.tile(X, (1, n, 1))
     x = cytape.constant(array)
@@ -67,8 +67,8 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize("make", COMPUTED.values(), ids=COMPUTED)
+@each("way", WAYS.values(), ids=WAYS)
+@each("make", COMPUTED.values(), ids=COMPUTED)
 def test_so_can_they_where_a_program_is_transformed(make, way):
     x = cytape.constant(X)
     y, z = way(changed(make))(x)
@@ -77,7 +77,7 @@ def test_so_can_they_where_a_program_is_transformed(make, way):
     np.testing.assert_array_equal(x.numpy(), X)
 
 
-@pytest.mark.parametrize("make", COMPUTED.values(), ids=COMPUTED)
+@each("make", COMPUTED.values(), ids=COMPUTED)
 def test_gradients_of_changed_copies_are_those_of_functions(make):
     def by_change(x):
         y = make(x)

@@ -8,6 +8,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, TapeStateError
+from tests.cases import each
 from tests.ops.specs_indexing import INDICES
 
 X = np.arange(1.0, 25.0).reshape(4, 3, 2)
@@ -17,7 +18,7 @@ SMALL = np.array([1.0, 2.0, 3.0])
 # -- values ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("index", INDICES, ids=str)
+@each("index", INDICES, ids=str)
 def test_assignments_are_those_of_numpy(index):
     part = X[index]
     for value in (5.0, 2, part + 7.0, part.tolist() if part.size else 0.0, np.float32(3)):
@@ -34,8 +35,8 @@ OF_INTEGERS = {name: getattr(operator, name) for name in ("iand", "ior", "ixor",
                                                            "irshift")}
 
 
-@pytest.mark.parametrize("name", [*OPERATORS, *OF_INTEGERS])
-@pytest.mark.parametrize("value", [2, "array"])
+@each("name", [*OPERATORS, *OF_INTEGERS])
+@each("value", [2, "array"])
 def test_operators_with_assignment_change_what_all_names_name(name, value):
     data = np.array([[1, 2, 3], [4, 5, 6]]) if name in OF_INTEGERS else SMALL
     value = np.full(3, 2, data.dtype) if value == "array" else value
@@ -182,9 +183,9 @@ def set_first(part):
     part[0] = 1.0
 
 
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("change", [add_one, set_first])
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@each("traced", [False, True])
+@each("change", [add_one, set_first])
+@each("view", VIEWS.values(), ids=VIEWS)
 def test_what_numpy_makes_a_view_of_cannot_be_changed(view, change, traced):
     def f(x):
         part = view(x)
