@@ -402,7 +402,7 @@ imag = linear(
 )  # fmt: skip
 conjugate_op = linear(
     "Conjugate", np.conjugate, lambda op, g: conjugate_op(g), batched=lambda x: conjugate_op(x),
-    shape_rule=shape_rules.same,
+    shape_rule=shape_rules.elementwise(np.conjugate),
 )  # fmt: skip
 
 
@@ -489,7 +489,10 @@ def angle(z, deg=False):
     >>> np.angle(1j, deg=True)
     np.float64(90.0)
     """
-    result = arctan2(imag(z), real(z))
+    z = joined(z)
+    if not is_tensor(z):
+        return np.angle(z, deg)
+    result = arctan2(imag(z), real(z)) if z.dtype.kind == "c" else arctan2(0, z)
     return rad2deg(result) if deg else result
 
 

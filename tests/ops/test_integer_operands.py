@@ -5,11 +5,15 @@ its own dtype it would wrap (-x of unsigned integers, the least integer), raise 
 lose precision (the logarithm of an 8-bit integer is one of half precision).
 """
 
+import warnings
+from types import FunctionType
+
 import numpy as np
 import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape import nn
 from tests.cases import each, grouped
 from tests.ops.routes import MODES, PLACES, derivatives
 from tests.ops.test_op_table import FAMILY_OF, SPECS, as_tuple, differentiable
@@ -134,6 +138,57 @@ def test_the_whole_table(spec, case, position, integer, place):
                     actual, expected, TOLERANCES[dtype], TOLERANCES[dtype],
                     err_msg=f"{dtype}, {mode} {place}",
                 )  # fmt: skip
+
+
+PUBLIC = {id(function) for module in (cnp, cnp.linalg, cnp.fft, nn)
+          for name, function in vars(module).items() if not name.startswith("_")}
+# Their shapes or dtypes depend on values, and are others in a graph or not known there.
+OF_VALUES = {"Eig", "arange", "eig", "eigvals", "poly", "polydiv", "real_if_close", "trim_zeros"}
+OF_INTEGERS = [
+    (str(spec), f"{spec}-{case}", (spec, case), False)
+    for spec in SPECS if spec.op not in OF_VALUES and (
+        isinstance(spec.fn, FunctionType) or id(spec.fn) in PUBLIC)
+    for case in spec.cases if positions_of(spec, case)]
+
+
+@pytest.mark.parametrize("integer", table(["bool"], ["int8", "uint8", "int64"]))
+@grouped("spec, case", OF_INTEGERS)
+def test_integers_alone_are_the_same_in_functions(spec, case, integer):
+    inputs, places = spec.draw(case, "float64"), positions_of(spec, case)
+    tensors = [cytape.constant(np.abs(inputs[i] * 4).astype(integer)) for i in places]
+
+    def call(*xs):
+        given = dict(zip(places, xs, strict=True))
+        return as_tuple(spec.fn(*[given.get(i, x) for i, x in enumerate(inputs)], **case.kwargs))
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            expected = call(*tensors)
+        except (ArithmeticError, TypeError, ValueError) as error:
+            with pytest.raises(type(error)):
+                cytape.function(call)(*tensors)
+            return
+        found = cytape.function(call)(*tensors)
+    for x, y in zip(found, expected, strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        assert (x.shape, x.dtype) == (y.shape, y.dtype)
+        tolerance = TOLERANCES.get(y.dtype.name, 1e-9)
+        np.testing.assert_allclose(x, y, tolerance, tolerance)
+
+
+@each("call", [
+    np.angle, lambda x: np.correlate(x, x), lambda x: np.resize(x, 0), lambda x: np.polydiv(x, [2]),
+    lambda x: np.modf(x), lambda x: np.frexp(x), np.conjugate,
+    lambda x: np.linalg.pinv(np.reshape(x[:0], (0, 2))),
+])  # fmt: skip
+def test_results_of_integers_alone_have_numpys_dtypes(call):
+    for dtype in ("bool", "int8", "uint8", "int64"):
+        x = np.array([1, 0, 1], dtype)
+        found, expected = as_tuple(call(cytape.constant(x))), as_tuple(call(x))
+        for y, z in zip(found, expected, strict=True):
+            assert y.dtype == z.dtype
+            np.testing.assert_array_equal(y, z)
 
 
 BINARY = [

@@ -32,13 +32,13 @@ _frexp = general(
     lambda op, g, _: ldexp(g, -op.outputs[1]),
     lambda op, dx: (ldexp(dx, -op.outputs[1]), None),
     saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
-    shape_rule=shape_rules.both_parts(np.dtype(np.int32)),
+    shape_rule=shape_rules.both_parts(np.frexp),
 )  # fmt: skip
 _modf = general(
     "Modf", np.modf,
     lambda op, g, _: g,
     lambda op, dx: (dx, None),
-    saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(None),
+    saved_inputs=(), optional_gradients=(1,), shape_rule=shape_rules.both_parts(np.modf),
 )  # fmt: skip
 
 

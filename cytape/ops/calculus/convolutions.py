@@ -101,7 +101,7 @@ def correlate(a, v, mode="valid"):
     if not any(map(is_tensor, (a, v))):
         return np.correlate(a, v, mode)
     a, v = _operands(a, v, "correlate")
-    v = flip(convert_to_tensor(conj(v)))
+    v = flip(convert_to_tensor(conj(v) if v.dtype.kind == "c" else v))
     mode = _mode(mode)
     (n,), (m,) = shape(a), shape(v)
     if mode == "same" and (n is None or m is None or m > n):

@@ -143,6 +143,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
     ary, to_begin, to_end = together(*[
         x if x is None else operand(x) for x in (ary, to_begin, to_end)])
     flat = ravel(convert_to_tensor(ary))
+    if flat.dtype == bool:
+        np.ediff1d([True, True])  # raises NumPy's error
     differences = _diff(flat, 0)
     parts = []
     for x, name in ((to_begin, "to_begin"), (differences, ""), (to_end, "to_end")):

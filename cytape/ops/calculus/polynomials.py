@@ -123,7 +123,7 @@ def polydiv(u, v):
             "polydiv: how many coefficients the remainder has depends on values, which symbolic "
             "tensors do not have yet; call it by cytape.numpy_function, when the graph runs")
     u, v = _all_coefficients("polydiv", u, v)
-    dtype = np.result_type(u.dtype, v.dtype, np.float16)
+    dtype = np.result_type(*[np.result_type(x.dtype, 0.0) for x in (u, v)])
     u, v = convert_to_tensor(u).astype(dtype), convert_to_tensor(v).astype(dtype)
     m, n = len(u) - 1, len(v) - 1
     rest, quotient, scale = u, [], 1.0 / v[0]

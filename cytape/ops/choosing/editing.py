@@ -146,7 +146,8 @@ def resize(a, new_shape):
     flat, _, n = _line(a, None, "resize")
     size = int(np.prod(new_shape))
     if n == 0 or size == 0:
-        return convert_to_tensor(np.zeros(new_shape, flat.dtype)) + 0 * np.sum(flat)
+        nothing = convert_to_tensor(np.zeros(new_shape, flat.dtype))
+        return nothing + 0 * np.sum(flat) if flat.dtype.kind in "fc" else nothing
     times = -(-size // n)
     if times > 1:
         flat = tile(flat, times)

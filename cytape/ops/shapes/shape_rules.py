@@ -152,9 +152,10 @@ def where(condition, x, y):
     return spec_like(shaped, np.result_type(x.dtype, y.dtype))
 
 
-def both_parts(second_dtype):
-    """Return the rule of an op with two outputs of the input's shape."""
-    return lambda x: (x, spec_like(x, x.dtype if second_dtype is None else second_dtype))
+def both_parts(ufunc):
+    """Return the rule of a ufunc of one operand and two results."""
+    return lambda x: tuple([
+        spec_like(x, dtype) for dtype in ufunc.resolve_dtypes((x.dtype, None, None))[1:]])
 
 
 def constant_like(x, *, shape=None, dtype=None, **_):

@@ -75,7 +75,8 @@ def _pinv_jvp(op, t):
 def _pinv_spec(a, *, rcond, hermitian, **_):
     *stack, m, n = (square_shape if hermitian else stacked_shape)(a, "pinv")
     stack = shape_rules.broadcast((*stack,), np.shape(rcond), what="pinv")
-    return symbolic_spec((*stack, n, m), dtype_of(a))
+    # Of empty matrices NumPy makes results of their own dtype, whatever it is.
+    return symbolic_spec((*stack, n, m), a.dtype if 0 in (m, n) else dtype_of(a))
 
 
 pinv_op = general(

@@ -118,7 +118,7 @@ def _inverse(a, *, singular):
             raise
         if a.ndim > 2:
             return np.stack([_inverse(matrix, singular=singular) for matrix in a])
-        return np.full(a.shape, np.nan, np.result_type(a.dtype, np.float32))
+        return np.full(a.shape, np.nan, dtype_of(a))
 
 
 def _inverse_tangent(op, t):
