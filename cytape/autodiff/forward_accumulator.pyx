@@ -3,8 +3,9 @@
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport flatten
 from cytape.tensor.recorders cimport enter, leave
-from cytape.tensor.state cimport TangentRecorder
+from cytape.tensor.state cimport TangentRecorder, require_in_sight
 from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
 
 import numpy as np
@@ -202,6 +203,8 @@ cdef class ForwardAccumulator:
             if tangents[i] is None:
                 continue
             primal = primals[i]
+            if is_symbolic(primal.held):
+                require_in_sight(recorder, primal.held.owner)
             if isinstance(primal, Variable) and fetch(recorder, primal.id) is not None:
                 value = primal.value()  # which may have the tangent of the variable already
                 if fetch(recorder, value.id) is not None:
@@ -263,6 +266,8 @@ cdef class ForwardAccumulator:
                 f"jvp takes tensors and variables that an accumulator followed, got "
                 f"{type(primal).__name__}")
         tangent = fetch(self._recorder, primal.id)
+        if tangent is None and is_symbolic((<Tensor>primal).held):
+            require_in_sight(self._recorder, (<Tensor>primal).held.owner)
         if tangent is None and unconnected is not NONE:
             return self.zeros_like(primal)
         return tangent

@@ -17,6 +17,7 @@ cdef class GradientTape:
     cdef Recorder active_recorder(self)
     cdef Recorder take_recorder(self)
     cdef list flat_targets(self, target)
+    cdef int require_seen(self, Tensor target) except -1
     cdef list flat_sources(self, sources)
     cdef int warn_of(self, Tensor leaf, str what) except -1
     cdef object check_jacobian_call(self, unconnected_gradients, bint experimental_use_pfor)

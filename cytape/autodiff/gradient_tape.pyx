@@ -5,8 +5,9 @@ from cytape.core.typedefs cimport id_t
 from cytape.ops.engine.gradients cimport gradients_of
 from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.recorders cimport enter, leave, new_recorder
-from cytape.tensor.state cimport Recorder
+from cytape.tensor.state cimport Recorder, require_in_sight
 from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
 
 from cytape.autodiff.backward import convert_output_gradients, zeros
@@ -105,6 +106,8 @@ cdef class GradientTape:
                     "convert it with cytape.constant and compute with the result")
         recorder = self.usable_recorder(False)
         for leaf in leaves:
+            if is_symbolic(leaf.held):
+                require_in_sight(recorder, leaf.held.owner)
             if not leaf.held.spec.trainable:
                 self.warn_of(leaf, f"watching a tensor of dtype {leaf.dtype} has no effect")
             elif isinstance(leaf, Variable):
@@ -284,6 +287,7 @@ cdef class GradientTape:
         cdef list flat_sources, jacobians
         unconnected = self.check_jacobian_call(unconnected_gradients, experimental_use_pfor)
         require_tensor("target", target)
+        self.require_seen(target)
         flat_sources = self.flat_sources(sources)
         units = element_seeds(target)
         jacobians = [
@@ -337,6 +341,7 @@ cdef class GradientTape:
         unconnected = self.check_jacobian_call(unconnected_gradients, experimental_use_pfor)
         require_tensor("target", target)
         require_tensor("source", source)
+        self.require_seen(target)
         self.flat_sources(source)
         units = member_seeds(target, source)
         (rows,) = self.rows(target, [source], units)
@@ -373,6 +378,7 @@ cdef class GradientTape:
     cdef list flat_targets(self, target):
         if isinstance(target, Tensor):
             require_tensor_leaf("target", target)
+            self.require_seen(target)
             return [target]
         cdef list leaves
         cdef Py_ssize_t i
@@ -389,7 +395,14 @@ cdef class GradientTape:
             while not isinstance(leaves[i], Tensor) and isinstance(leaves[i], IndexedSlices):
                 leaves[i] = leaves[i].values
             require_tensor_leaf("target", leaves[i])
+            self.require_seen(leaves[i])
         return leaves
+
+    cdef int require_seen(self, Tensor target) except -1:
+        """Raise for a target that the tape cannot have recorded, whose gradient would be None."""
+        if is_symbolic(target.held) and not is_known(self._recorder, target.held.id):
+            require_in_sight(self._recorder, target.held.owner)
+        return 0
 
     cdef list flat_sources(self, sources):
         cdef Recorder recorder = self._recorder

@@ -1,6 +1,7 @@
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport is_known
 
+from cytape.errors import TapeStateError
 import cytape.tensor.blocks as blocks
 import cytape.tensor.recorders as recorders
 import cytape.tensor.threads as threads
@@ -113,3 +114,16 @@ cdef int note_detachment(tensor, id_t id, id_t value, bint trainable_variable) e
             if noted is not None and len(noted) < MOST_DETACHED:
                 noted[id] = tensor
     return 0
+
+
+cdef int require_in_sight(recorder, graph) except -1:
+    cdef Entry entry = entry_of(recorder)
+    cdef ThreadState thread = this_thread()
+    if entry is None or entry.thread is not thread or thread.graph is not graph or (
+            entry in thread.recorders):
+        return 0
+    what = "an accumulator" if type(recorder) is TangentRecorder else "a tape"
+    raise TapeStateError(
+        f"{what} that was entered outside of the function, branch or loop body that is being "
+        "traced does not see what that computes: enter one inside, or return the result and ask "
+        "for its derivative outside")
