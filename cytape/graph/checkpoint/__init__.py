@@ -9,6 +9,7 @@ from cytape.graph.checkpoint.choosing import chosen
 from cytape.graph.checkpoint.planning import (
     Checkpoints,
     Plan,
+    check_no_budget,
     is_planned,
     plan_of,
     planned,
@@ -119,8 +120,7 @@ def gradients(
         if isinstance(checkpoints, Checkpoints):
             return differentiated(
                 ys, xs, grad_ys, stand_ins=model.stand_ins(made.schedule), **kwargs)
-    if memory_budget is not None:
-        raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
+    check_no_budget(memory_budget)
     symbols = chosen(ys, xs, grad_ys, checkpoints, MIN_CHECKPOINT_NODE_SIZE, kwargs)
     return rewrite(ys, xs, grad_ys, symbols, **kwargs)
 

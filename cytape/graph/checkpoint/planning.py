@@ -19,7 +19,17 @@ from cytape.graph.model.operation import Operation
 from cytape.ops.shared.policy import check_budget
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["MOST_TIME", "Checkpoints", "Plan", "kept_values", "plan_of", "planned"]
+__all__ = [
+    "MOST_TIME",
+    "Checkpoints",
+    "Plan",
+    "check_no_budget",
+    "is_planned",
+    "kept_values",
+    "plan_of",
+    "planned",
+    "tensors_of",
+]
 
 MOST_TIME = 1.33  # of the plain gradient's, without a budget
 
@@ -86,11 +96,13 @@ class Plan:
         list of (int, float)
             Peaks in bytes and seconds as they are guessed, from the fastest plan to the smallest.
         """
-        model = self._planning.model
+        planning, model = self._planning, self._planning.model
         plans = [
             *((model.seconds + point.seconds, model.peak_bytes(point.schedule))
-              for point in self._planning.planner.curve()),
-            *((plan.seconds, plan.peak_bytes) for plan in self._planning.simple)]
+              for point in planning.planner.curve()),
+            *((plan.seconds, plan.peak_bytes) for plan in planning.simple)]
+        while smaller := planning.smaller(min(peak for _, peak in plans)):
+            plans.append((smaller.seconds, smaller.peak_bytes))
         found: list[tuple[int, float]] = []
         for seconds, peak in sorted(plans):
             if not found or peak < found[-1][0]:
@@ -115,6 +127,12 @@ class Plan:
 def tensors_of(checkpoints: Any) -> Any:
     """Return what a plan keeps, or what is no plan."""
     return checkpoints.checkpoints if isinstance(checkpoints, Plan) else checkpoints
+
+
+def check_no_budget(memory_budget: Any) -> None:
+    """Raise if there is a budget, where nothing is to be chosen."""
+    if memory_budget is not None:
+        raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
 
 
 def is_planned(checkpoints: Any) -> bool:
@@ -196,6 +214,12 @@ class Planning:
                  for symbol in graph.outputs_of(model.values[value])],
                 schedule, _gradient_of(self)))
 
+    def smaller(self, peak_bytes: int) -> Plan | None:
+        """Return a plan of fewer bytes, if one is found between the points of the curve."""
+        planner = self.planner
+        i = _first(planner, lambda point: self.model.peak_bytes(point.schedule) < peak_bytes)
+        return None if i == planner.n_points else self.following(planner.at(i).schedule)
+
     @cached_property
     def simple(self) -> list[Plan]:
         """The plans that need no search, where there is something to keep."""
@@ -231,6 +255,8 @@ def planned(
         The plan's checkpoints are `Checkpoints` if it is a schedule, else `rewrite` follows it.
     """
     check_budget(memory_budget)
+    if isinstance(checkpoints, Checkpoints):
+        check_no_budget(memory_budget)
     planning = Planning(ys, xs, grad_ys, least_size, options)
     model = planning.model
     if isinstance(checkpoints, Checkpoints):
@@ -271,11 +297,14 @@ def _fastest_within(planning: Planning, budget: int) -> Plan:
         *map(planner.at, range(first, min(first + FINE, planner.n_points))),
         *planner.others(first)]
     plans = [*(planning.following(point.schedule) for point in points), *planning.simple]
-    smallest = min(plan.peak_bytes for plan in plans)
-    if smallest > budget:
-        raise MemoryBudgetError(
-            f"no plan was found for memory_budget={budget} bytes: the smallest takes {smallest}, "
-            f"the plain gradient {model.peak_bytes(plain(model.program))}", smallest)
+    while (smallest := min(plan.peak_bytes for plan in plans)) > budget:
+        smaller = planning.smaller(smallest)
+        if smaller is None:
+            raise MemoryBudgetError(
+                f"no plan was found for memory_budget={budget} bytes: the smallest takes "
+                f"{smallest}, the plain gradient {model.peak_bytes(plain(model.program))}",
+                smallest)
+        plans.append(smaller)
     return min((plan for plan in plans if plan.peak_bytes <= budget), key=lambda x: x.seconds)
 
 
@@ -299,7 +328,6 @@ def plan_of(
     checkpoints = tensors_of(checkpoints)
     if is_planned(checkpoints):
         return planned(ys, xs, grad_ys, checkpoints, memory_budget, least_size, options)[0]
-    if memory_budget is not None:
-        raise ValueError("memory_budget is for checkpoints='auto', which chooses what to keep")
+    check_no_budget(memory_budget)
     symbols = chosen(ys, xs, grad_ys, checkpoints, least_size, options)
     return Planning(ys, xs, grad_ys, least_size, options).keeping(symbols)

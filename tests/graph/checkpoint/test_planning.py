@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import cytape
+from bench.checkpoint_rows import attention_network
 from cytape.errors import MemoryBudgetError
 from cytape.graph import checkpoint
 from tests.graph.checkpoint.chains import (
@@ -174,6 +175,17 @@ def test_a_budget_that_cannot_be_met_says_what_can():
     assert y.graph.n_nodes == n_nodes
 
 
+def test_the_smallest_is_the_least_that_any_budget_leads_to():
+    y, ws = attention_network(4, 80, 32)
+    with pytest.raises(MemoryBudgetError) as caught:
+        checkpoint.plan(y, ws, memory_budget=1000)
+    smallest = caught.value.smallest_bytes
+    with pytest.raises(MemoryBudgetError):
+        checkpoint.plan(y, ws, memory_budget=smallest - 1)
+    plan = checkpoint.plan(y, ws, memory_budget=smallest)
+    assert plan.peak_bytes == smallest == plan.pareto()[-1][0]
+
+
 def test_checkpoints_fed_back_make_the_same_plan():
     y, ws = network(18)
     plan = checkpoint.plan(y, ws, memory_budget=0.7)
@@ -249,10 +261,12 @@ def test_wrong_budgets(budget, error):
 
 
 def test_budgets_are_for_auto():
-    y, ws = network(4)
+    y, ws = network(10)
+    plan = checkpoint.plan(y, ws, memory_budget=0.7)
     for function in (checkpoint.plan, checkpoint.gradients):
-        with pytest.raises(ValueError, match="for checkpoints='auto'"):
-            function(y, ws, checkpoints="speed", memory_budget=10_000)
+        for checkpoints in ("speed", plan, plan.checkpoints, list(plan.checkpoints)):
+            with pytest.raises(ValueError, match="for checkpoints='auto'"):
+                function(y, ws, checkpoints=checkpoints, memory_budget=10_000)
 
 
 def test_unknown_extents_and_seeds():
