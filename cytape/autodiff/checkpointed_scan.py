@@ -123,6 +123,9 @@ def checkpointed_scan(
     >>> round(float(angle), 4), round(float(slope), 4)
     (-0.4561, -1.0412)
     """
+    for name, number in {"n": n, "snapshots": snapshots}.items():
+        if not hasattr(number, "__index__"):
+            raise TypeError(f"{name} must be an integer, got {number!r}")
     n, snapshots = index(n), index(snapshots)
     if n < 0:
         raise ValueError(f"the number of steps must not be negative, got n={n}")

@@ -99,6 +99,8 @@ def saved_values(f: Callable, *args: Any, **kwargs: Any) -> SavedValues:
 
     Raises
     ------
+    TypeError
+        If `f` is no function.
     SymbolicTensorError
         If `f` asks for the value of a tensor.
 
@@ -114,6 +116,8 @@ def saved_values(f: Callable, *args: Any, **kwargs: Any) -> SavedValues:
     >>> [value.source for value in saved_values(cytape.checkpoint(layer, policy="dots"), x, w)]
     ['argument x', 'argument w', 'MatMul']
     """
+    if not callable(f):
+        raise TypeError(f"saved_values takes a function, got {type(f).__name__}: {f!r}")
     name = getattr(f, "__name__", type(f).__name__)
     graph = FunctionGraph(name, current_graph())
     sources: dict[int, str] = {}

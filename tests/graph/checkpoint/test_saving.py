@@ -108,6 +108,8 @@ def test_what_asks_for_values_cannot_be_traced():
         saved_values(lambda x: x if x[0] > 0 else -x, np.ones(3))
     with pytest.raises(TypeError, match="argument"):
         saved_values(layer, X)
+    with pytest.raises(TypeError, match="takes a function, got int: 3"):
+        saved_values(3, X)
 
 
 def test_numbers_count_in_the_first_argument():
