@@ -288,7 +288,8 @@ def test_steps_that_assign_are_refused():
 @pytest.mark.parametrize(("arguments", "error", "text"), [
     ({"n": -1}, ValueError, "n=-1"), ({"snapshots": 0}, ValueError, "snapshots=0"),
     ({"n": 2.5}, TypeError, "n must be an integer, got 2.5"),
-    ({"snapshots": "2"}, TypeError, "snapshots must be an integer, got '2'"), ({"storage": "no/such"}, FileNotFoundError, "no/such")])
+    ({"snapshots": "2"}, TypeError, "snapshots must be an integer, got '2'"),
+    ({"storage": "no/such"}, FileNotFoundError, "no/such")])
 def test_wrong_arguments(arguments, error, text):
     with pytest.raises(error, match=text):
         cytape.checkpointed_scan(**{"step": cnp.sin, "state": 1.0, "n": 3, "snapshots": 2,

@@ -292,9 +292,10 @@ def _fastest_within(planning: Planning, budget: int) -> Plan:
     first = _first(planner, lambda point: model.peak_bytes(point.schedule) <= budget)
     if first == 0:
         return planning.following(planner.at(0).schedule)
-    # Most are not the best there are: one made with a smaller budget may be faster.
+    # Most are not the best there are: one made with a smaller budget may be faster, and one made
+    # with a larger budget be measured to be within this one.
     points = planner.curve() if first == planner.n_points else [
-        *map(planner.at, range(first, min(first + FINE, planner.n_points))),
+        *map(planner.at, range(max(first - FINE, 0), min(first + FINE, planner.n_points))),
         *planner.others(first)]
     plans = [*(planning.following(point.schedule) for point in points), *planning.simple]
     while (smallest := min(plan.peak_bytes for plan in plans)) > budget:
