@@ -158,6 +158,30 @@ def test_a_budget_is_made_use_of():
     assert seconds == sorted(seconds)
 
 
+LAYERS = [
+    lambda h, w: np.tanh(h),
+    lambda h, w: h @ w[1],
+    lambda h, w: h * h,
+    lambda h, w: np.sin(h) + h,
+    lambda h, w: np.concatenate([h[:, :20], h[:, 20:]], axis=1),
+    lambda h, w: np.exp(-h * h) @ w[2],
+]
+
+
+def test_a_smaller_budget_takes_no_less_time_and_no_more_memory():
+    """Also where what is measured does not fall from one schedule to the next that is smaller."""
+    rng = np.random.default_rng(0)
+    with cytape.Graph().as_default():
+        w = [cytape.Variable(rng.normal(size=(40, 40)) / 7) for _ in range(3)]
+        h = cytape.constant(np.ones((256, 40))) @ w[0]
+        for kind in "2014224252315053152120030":
+            h = LAYERS[int(kind)](h, w)
+        y = np.sum(h + 0.0)
+    plans = [checkpoint.plan(y, w, memory_budget=budget) for budget in (0.5, 0.468, 0.456, 0.43)]
+    seconds, peaks = zip(*((plan.seconds, plan.peak_bytes) for plan in plans), strict=True)
+    assert list(seconds) == sorted(seconds) and list(peaks) == sorted(peaks, reverse=True)
+
+
 def test_a_budget_that_cannot_be_met_says_what_can():
     y, ws = network(10)
     with pytest.raises(MemoryBudgetError, match="the smallest takes") as caught:
