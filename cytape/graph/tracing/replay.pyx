@@ -161,9 +161,10 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
     for n in range(graph.n_nodes) if some is None else some:
         spend(effort, OP_EFFORT)
         outputs = graph.outputs_of(graph.valid_node(n))
-        if len(outputs) and outputs[0] in symbols:
-            continue
         op = graph.ops[n]
+        if len(outputs) and outputs[0] in symbols and (
+                op.stateful or all([symbol in symbols for symbol in outputs])):
+            continue
         number = graph.nodes[n].context
         if number not in contexts:
             contexts[number] = context_within(into, present, graph.contexts[number])
@@ -176,7 +177,8 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
             if waits_for:
                 into.add_control_inputs(into.operation_at(nodes[n]),
                                         [into.operation_at(before) for before in waits_for])
-        symbols.update(zip(outputs, results))
+        for symbol, result in zip(outputs, results):
+            symbols.setdefault(symbol, result)
         if op.stateful:
             changed(op, graph.attrs[n], nodes[n])
 

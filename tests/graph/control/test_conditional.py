@@ -61,3 +61,17 @@ def test_branches_without_a_gradient_have_none():
 def test_the_stateful_one_counts_every_call():
     assert OPS["StatefulCond"].stateful
     assert not OPS["Cond"].stateful
+
+
+def test_an_op_of_which_the_gradient_is_told_some_results_only():
+    matrix, b = np.array([[1.0, 2.0], [0.5, -1.0], [2.0, 0.25]]), np.array([[1.0], [2.0], [-1.0]])
+
+    def squares(b):  # how many there are only a run tells: the solution is kept, these are not
+        return np.sum(np.linalg.lstsq(matrix, b, rcond=None)[1] ** 2)
+
+    @cytape.function
+    def gradient(b):
+        return cytape.grad(lambda b: cytape.cond(
+            b[0, 0] > 0, lambda: squares(b), lambda: cytape.constant(0.0)))(b)
+
+    np.testing.assert_allclose(gradient(b), cytape.grad(squares)(b))
