@@ -3,7 +3,7 @@
 import numpy as np
 
 import cytape.numpy as cnp
-from cytape.ops.choosing import choices
+from cytape.ops.choosing import choices, padding
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct
 
 COMPLEX = {"dtypes": FLOATS_AND_COMPLEX}
@@ -36,6 +36,11 @@ SPECS = [
         case((2, 3), pad_width=(1, 2), constant_values=3.0),
         case((2, 3), pad_width=((0, 1),), constant_values=((1.0, 2.0), (3.0, 4.0))),
     ]),
+    OpSpec("PadCopies", padding.pad_copies_op,
+           lambda x, axis, width, mode: np.pad(
+               x, [width if i == axis else (0, 0) for i in range(x.ndim)], mode),
+           [case((3, 2), axis=axis, width=(2, 4), mode=mode)
+            for mode in ("edge", "reflect", "symmetric", "wrap") for axis in (0, 1)], **COMPLEX),
     record("pad", [
         *[case((2, 3), pad_width=((1, 4), (0, 2)), mode=mode)
           for mode in ("edge", "reflect", "symmetric", "wrap")],

@@ -13,7 +13,7 @@ from cytape.ops.calculus.sequences import linspace
 from cytape.ops.creation import astype, zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain
-from cytape.ops.engine.declare import nondifferentiable
+from cytape.ops.engine.declare import nondifferentiable, structural
 from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate
 from cytape.ops.ordering import argsort
@@ -129,32 +129,52 @@ def _along(axis, index):
 # -- copies ----------------------------------------------------------------------------------------
 
 
+def _runs(positions):
+    """Yield runs of positions with equal steps: where they are, and the elements they take."""
+    start, count = 0, len(positions)
+    while start < count:
+        first, stop = positions[start], start + 1
+        step = positions[stop] - first if stop < count else 0
+        while stop < count and positions[stop] - positions[stop - 1] == step:
+            stop += 1
+        end = first + (stop - start) * step
+        taken = slice(first, None if end < 0 else end, step) if step else slice(first, first + 1)
+        yield slice(start, stop), taken
+        start = stop
+
+
+def _copies(results, operands, *, axis, width, mode):
+    """Tell which elements are in the middle and which are copied to either end."""
+    whole, x = np.moveaxis(results[0], axis, 0), np.moveaxis(operands[0], axis, 0)
+    middle, after = slice(width[0], width[0] + len(x)), slice(width[0] + len(x), None)
+    yield whole[middle], x
+    positions = np.pad(np.arange(len(x)), width, mode)
+    for end in slice(width[0]), after:
+        for run, taken in _runs(positions[end].tolist()):
+            yield whole[end][run], x[taken]
+
+
+pad_copies_op = structural(
+    "PadCopies",
+    lambda x, *, axis, width, mode: np.pad(x, _along_one(x.ndim, axis, width), mode),
+    _copies,
+    shape_rule=lambda x, *, axis, width, mode: shape_rules.pad(
+        x, pad_width=_along_one(x.ndim, axis, width)),
+)
+
+
+def _along_one(n_axes, axis, width):
+    return tuple([width if i == axis else (0, 0) for i in range(n_axes)])
+
+
 def _copied(array, widths, mode, options):
     for axis, (n, width) in enumerate(zip(array.shape, widths, strict=True)):
         if n is None:
             positions = padded_positions_op(array, axis=axis, width=width, mode=mode, **options)
             array = array[_along(axis, positions)]
         elif any(width):
-            array = _taken(array, axis, np.pad(np.arange(n), width, mode, **options).tolist())
+            array = pad_copies_op(array, axis=axis, width=width, mode=mode)
     return array
-
-
-def _taken(array, axis, positions):
-    """Take slices along an axis, by runs of positions with equal steps."""
-    parts, start = [], 0
-    while start < len(positions):
-        first, stop = positions[start], start + 1
-        step = positions[stop] - first if stop < len(positions) else 0
-        while stop < len(positions) and positions[stop] - positions[stop - 1] == step:
-            stop += 1
-        if step == 0:
-            part = array[_along(axis, slice(first, first + 1))]
-            parts.append(repeat(part, stop - start, axis))
-        else:
-            end = positions[stop - 1] + step
-            parts.append(array[_along(axis, slice(first, None if end < 0 else end, step))])
-        start = stop
-    return concatenate(parts, axis)
 
 
 # -- numbers that are given ------------------------------------------------------------------------
@@ -213,8 +233,7 @@ def _odd_parts(x, axis, width, mode):
     parts = []
     for part in (slice(0, width[0]), slice(len(positions) - width[1], None)):
         inner, a, b = (f[_along(axis, part)] for f in factors)
-        copies = _taken(x, axis, positions[part].tolist()) if len(positions[part]) else (
-            x[_along(axis, slice(0, 0))])
+        copies = x[_along(axis, positions[part])]
         parts.append(astype(copies * inner + ends[0] * a + ends[1] * b, x.dtype))
     return parts
 
