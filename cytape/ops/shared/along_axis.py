@@ -24,14 +24,25 @@ def added_at(shape, index, values):
 
 
 def _put(values, indices, *, size, unique):
-    shape, indices = values.shape[:-1] + (size,), np.broadcast_to(indices, values.shape)
+    shape = values.shape[:-1] + (size,)
+    if indices.shape != values.shape:
+        indices = np.broadcast_to(indices, values.shape)
     if unique:
         total = np.zeros(shape, values.dtype)
-        np.put_along_axis(total, indices, values, -1)
+        if values.ndim == 1:
+            total[indices] = values
+        else:
+            np.put_along_axis(total, indices, values, -1)
         return total
+    if values.ndim == 1:
+        return added_at(shape, indices, values)
     n_elements = math.prod(shape)
     lines = np.arange(0, n_elements, max(size, 1)).reshape(*shape[:-1], 1)
     return added_at((n_elements,), (lines + indices).reshape(-1), values.reshape(-1)).reshape(shape)
+
+
+def _take(x, indices, *, unique):
+    return x[indices] if x.ndim == indices.ndim == 1 else np.take_along_axis(x, indices, -1)
 
 
 def _take_back(op, g, indices):
@@ -47,7 +58,7 @@ def _spec(x, indices, **_):
 
 
 take_along_op = multilinear(
-    "TakeAlong", lambda x, indices, *, unique: np.take_along_axis(x, indices, -1), _take_back,
+    "TakeAlong", _take, _take_back,
     batched=lambda op, _, t, indices: take_along_op(t, indices[None], **op.attrs),
     shape_rule=_spec)
 put_along_op = multilinear(

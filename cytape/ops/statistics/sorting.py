@@ -2,6 +2,7 @@
 
 What is sorted is moved: an element keeps its derivative wherever it goes. Which one of equal
 elements goes where is left to the kind of sort, and of those that `unique` finds it is the first.
+The two parts that `partition` makes are those of `argpartition`, in an order that NumPy leaves open.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ from cytape.ops.creation import astype
 from cytape.ops.engine.arguments import is_tensor, plain
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.indexing import getitem, take
-from cytape.ops.ordering import argsort
+from cytape.ops.ordering import argpartition, argsort
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel
 from cytape.ops.shared.along_axis import put_along, take_along
@@ -36,29 +37,6 @@ sort_op = general(
     batched=lambda op, t: take_along(
         t, argsort(op.inputs[0], kind=op.attrs["kind"])[None], unique=True),
     shape_rule=shape_rules.same,
-)  # fmt: skip
-
-
-def _orders(op):
-    """Return what sorts the input, and what sorts the output: the parts are in any order."""
-    return argsort(op.inputs[0]), argsort(op.outputs[0])
-
-
-def _partition_vjp(op, g):
-    of_input, of_output = _orders(op)
-    sorted_g = take_along(g, of_output, unique=True)
-    return put_along(sorted_g, of_input, op.input_specs[0], unique=True)
-
-
-def _partition_jvp(op, t):
-    of_input, of_output = _orders(op)
-    sorted_t = take_along(t, of_input, unique=True)
-    return put_along(sorted_t, of_output, op.input_specs[0], unique=True)
-
-
-partition_op = general(
-    "Partition", lambda x, *, kth: np.partition(x, kth), vjp=_partition_vjp, jvp=_partition_jvp,
-    saved_outputs=(0,), shape_rule=shape_rules.same,
 )  # fmt: skip
 
 
@@ -102,7 +80,12 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
         return np.partition(a, kth, axis, kind, order)
     if order is not None or kind != "introselect":
         np.partition(np.empty(1, a.dtype), 0, -1, kind, order)
-    return _along_last(partition_op, a, axis, kth=plain(kth))
+    return _along_last(_partition, a, axis, kth=plain(kth))
+
+
+def _partition(a, kth):
+    # Sorting, to find out what partitioning moved where, would take many times as long.
+    return take_along(a, argpartition(a, kth), unique=True)
 
 
 def sort_complex(a):

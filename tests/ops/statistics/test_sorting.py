@@ -27,6 +27,17 @@ def test_of_equal_elements_each_has_one_place():
     np.testing.assert_array_equal(np.sort(f(X)), WEIGHTS)
 
 
+def test_many_elements_are_in_two_parts_and_keep_their_gradients():
+    x, k = np.random.default_rng(0).permutation(np.arange(3000.0)), 1700
+    weights = np.arange(3000.0)
+    found = cytape.grad(lambda x: np.sum(np.partition(x, k) * weights))(x)
+    values = np.empty(3000)
+    values[found.astype(int)] = x
+    np.testing.assert_array_equal(np.partition(cytape.constant(x), k), values)
+    assert values[k] == k
+    assert values[:k].max() < k < values[k + 1:].min()
+
+
 def test_of_equal_elements_the_first_stands_for_all():
     f = cytape.grad(lambda x: np.sum(np.unique(x) * WEIGHTS[:3]))
     np.testing.assert_array_equal(f(X), [100, 1, 0, 10])
