@@ -33,6 +33,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim, reshape, squeeze
 from cytape.ops.shared.conform import count, countable
 from cytape.ops.shared.grouping import together
+from cytape.ops.shared.ties import share_op, shares
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["amax", "amin", "max", "mean", "min", "sum"]
@@ -232,39 +233,21 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def _shares(op, least):
-    """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
-    x = op.inputs[0]
-    chosen = astype(x == kept(op, op.outputs[0]), wide(x.dtype), copy=False)
-    n = sum(chosen, op.attrs["axis"], keepdims=True)
-    return chosen / (maximum(n, least) if least else n)
-
-
-def _extremum_vjp(op, g, least):
-    x, g = op.inputs[0], kept(op, g)
-    if isinstance(x, np.ndarray) and isinstance(g, np.ndarray) and x.ndim:
-        chosen = x == kept(op, op.outputs[0])
-        places = chosen.nonzero()
-        axis = op.attrs["axis"]
-        n = places[0].size if axis is None else np.count_nonzero(chosen, axis, keepdims=True)
-        n = np.maximum(n, least) if least else n
-        if places[0].size <= x.size / 8 and np.all(n):  # few of them, and no NaN
-            total = np.zeros(x.shape, g.dtype)
-            total[places] = np.broadcast_to(g / n, x.shape)[places]
-            return total
-    return g * _shares(op, least)
-
-
 def extremum(name, forward, least=0):
     """Declare an extremum; `least` is 1 where one that no element equals has no gradient."""
 
+    def vjp(op, g):
+        x, y = op.inputs[0], kept(op, op.outputs[0])
+        return share_op(kept(op, g), x, y, axis=op.attrs["axis"], least=least)
+
     def jvp(op, t):
-        return summed(op, t * _shares(op, least))
+        x, y = op.inputs[0], kept(op, op.outputs[0])
+        return summed(op, t * shares(x, y, axis=op.attrs["axis"], least=least))
 
     return general(
         name,
         forward=forward,
-        vjp=lambda op, g: _extremum_vjp(op, g, least),
+        vjp=vjp,
         jvp=jvp,
         saved_outputs=(0,),
         batched=jvp,

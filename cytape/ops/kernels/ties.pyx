@@ -1,0 +1,152 @@
+cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from cytape.tensor.spec cimport spec_of_dims
+from cytape.tensor.value cimport Value, array_of, new_value
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+from numpy cimport ndarray, npy_intp
+
+import numpy as np
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #include <math.h>
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
+    #else
+    #define CYTAPE_FOR_CPU
+    #endif
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_NO_BRANCHES __attribute__((optimize("no-trapping-math")))
+    #else
+    #define CYTAPE_NO_BRANCHES
+    #endif
+    #define CYTAPE_PART 512  /* elements, of which it is known whether one is the extremum */
+
+    /* Of a vector: what lies between the parts with the first and the last of the extrema is
+       looked at once more, all others are written at once. */
+    #define CYTAPE_SHARE(type) \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_line_##type( \\
+                const type gradient, const type *x, const type y, type *out, npy_intp n, \\
+                int least) { \\
+            npy_intp i, start, ties = 0, first = n, last = 0; \\
+            for (start = 0; start < n; start += CYTAPE_PART) { \\
+                const npy_intp stop = n - start < CYTAPE_PART ? n : start + CYTAPE_PART; \\
+                npy_intp here = 0; \\
+                for (i = start; i < stop; i++) { here += x[i] == y; } \\
+                if (here) { first = ties ? first : start; last = stop; ties += here; } \\
+            } \\
+            const type one = ties ? gradient / ties : 0, none = ties || least ? 0 : NAN; \\
+            for (i = 0; i < first; i++) { out[i] = none; } \\
+            for (i = first; i < last; i++) { out[i] = x[i] == y ? one : none; } \\
+            for (i = last > first ? last : first; i < n; i++) { out[i] = none; } \\
+        } \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_columns_##type( \\
+                const type *g, const type *x, const type *y, type *out, type *shares, \\
+                npy_intp n, npy_intp inner, int least) { \\
+            npy_intp i, j; \\
+            type *none = shares + inner; \\
+            for (j = 0; j < inner; j++) { shares[j] = 0; } \\
+            for (i = 0; i < n; i++) { \\
+                const type *row = x + i * inner; \\
+                for (j = 0; j < inner; j++) { shares[j] += row[j] == y[j] ? 1 : 0; } \\
+            } \\
+            for (j = 0; j < inner; j++) { \\
+                none[j] = shares[j] || least ? 0 : NAN; \\
+                shares[j] = shares[j] ? g[j] / shares[j] : 0; \\
+            } \\
+            for (i = 0; i < n; i++) { \\
+                const type *row = x + i * inner; \\
+                type *into = out + i * inner; \\
+                for (j = 0; j < inner; j++) { into[j] = row[j] == y[j] ? shares[j] : none[j]; } \\
+            } \\
+        } \\
+        static void cytape_share_##type(const type *g, const type *x, const type *y, type *out, \\
+                                        type *shares, npy_intp blocks, npy_intp n, \\
+                                        npy_intp inner, int least) { \\
+            npy_intp k; \\
+            for (k = 0; k < blocks; k++) { \\
+                if (inner == 1) { \\
+                    cytape_share_line_##type(g[k], x + k * n, y[k], out + k * n, n, least); \\
+                } else { \\
+                    cytape_share_columns_##type(g + k * inner, x + k * n * inner, y + k * inner, \\
+                                                out + k * n * inner, shares, n, inner, least); \\
+                } \\
+            } \\
+        }
+    CYTAPE_SHARE(float)
+    CYTAPE_SHARE(double)
+    """
+    void cytape_share_float(const float*, const float*, const float*, float*, float*, npy_intp,
+                            npy_intp, npy_intp, bint) noexcept nogil
+    void cytape_share_double(const double*, const double*, const double*, double*, double*,
+                             npy_intp, npy_intp, npy_intp, bint) noexcept nogil
+
+cdef int64_t* effort = effort_so_far()
+
+
+def shared_among_ties(g, ndarray x not None, y, axis, int least):
+    """Give each element that equals the extremum of its line an equal share of a gradient.
+
+    Parameters
+    ----------
+    g, y : ndarray
+        The gradients and the extrema, one for each line, in the order of the lines.
+    x : ndarray
+    axis : None, int or tuple of int
+        The axes of the lines.
+    least : int
+        1: where none equals the extremum, there is no gradient; 0: it is NaN.
+
+    Returns
+    -------
+    ndarray or None
+        None where it is left to NumPy: other dtypes, and axes that are not side by side.
+    """
+    cdef int ndim = x.ndim, first = 0, last = x.ndim, i, type_num = cnp.PyArray_TYPE(x)
+    cdef npy_intp blocks = 1, n = 1, inner = 1
+    cdef ndarray gradients, extrema
+    cdef Value total
+    cdef void* data
+    cdef void* into
+    cdef void* of_lines
+    cdef void* extremes
+    cdef void* shares
+    if axis is not None:
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        axes = [i + ndim if i < 0 else i for i in axes]
+        if not axes or max(axes) - min(axes) != len(axes) - 1:
+            return None
+        first, last = min(axes), max(axes) + 1
+    if (type_num not in (cnp.NPY_FLOAT, cnp.NPY_DOUBLE) or not x.dtype.isnative
+            or g.dtype != x.dtype or first < 0 or last > ndim):
+        return None
+    for i in range(ndim):
+        if i < first:
+            blocks *= x.shape[i]
+        elif i < last:
+            n *= x.shape[i]
+        else:
+            inner *= x.shape[i]
+    x = np.ascontiguousarray(x)
+    gradients, extrema = np.ascontiguousarray(g, x.dtype), np.ascontiguousarray(y, x.dtype)
+    if gradients.size != blocks * inner or extrema.size != blocks * inner:
+        return None
+    total = new_value(spec_of_dims(ndim, cnp.PyArray_DIMS(x), x.dtype))
+    shares = malloc(2 * inner * total.spec.itemsize + 1)
+    if shares == NULL:
+        raise MemoryError()
+    effort[0] += x.nbytes
+    data, into = cnp.PyArray_DATA(x), total.data
+    of_lines, extremes = cnp.PyArray_DATA(gradients), cnp.PyArray_DATA(extrema)
+    with nogil:
+        if type_num == cnp.NPY_FLOAT:
+            cytape_share_float(<float*>of_lines, <float*>data, <float*>extremes, <float*>into,
+                               <float*>shares, blocks, n, inner, least)
+        else:
+            cytape_share_double(<double*>of_lines, <double*>data, <double*>extremes, <double*>into,
+                                <double*>shares, blocks, n, inner, least)
+    free(shares)
+    return array_of(total)
