@@ -5,6 +5,8 @@ among equal elements to any one. Where a NaN makes the result NaN there is none.
 is piecewise linear; at the positions of elements the derivative is that to the right.
 """
 
+import math
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
@@ -92,12 +94,30 @@ def _neighbours(x, q, y, *, method, skip_nan):
     if method == "averaged_inverted_cdf":  # in the middle, or the next
         low = np.where(rank > lower, high, low)
         high = np.where(rank > lower, high, np.clip(lower + 1, 0, last))
-    if skip_nan or x.ndim > 1:
-        order = np.argsort(x, -1)
-    else:
-        order = np.argpartition(x, np.unique([low, high]))
+    order = _order(x, np.unique([low, high]))
     return (np.take_along_axis(order, low, -1), np.take_along_axis(order, high, -1),
             low.astype(float))
+
+
+def _order(x, ranks):
+    """Return positions of the elements of lines by rank, right for the given ranks at least."""
+    return np.argpartition(x, ranks) if 0 < len(ranks) < 16 else np.argsort(x, -1)
+
+
+def _neighbours_of_number(x, q, y, *, method, skip_nan):
+    """Return the positions of both neighbours of one quantile, and how much of each is in it.
+
+    That is what `_neighbours` and `_Parts` make, of lines that have as many elements each.
+    """
+    n = x.shape[-1] - (int(np.isnan(x).sum()) if skip_nan else 0)
+    rank = _rank(float(q), n, method)
+    lower = math.floor(rank)
+    low, high = (max(min(i, n - 1), 0) for i in (lower, lower + 1))
+    positions = _order(x, [low, high])[..., [low, high]]
+    parts = np.empty(positions.shape, wide(np.result_type(x.dtype, y.dtype)))
+    parts[...] = lower + 1 - rank, rank - lower
+    parts[np.isnan(y)] = 0
+    return positions, parts
 
 
 def _rank(q, n, method):
@@ -113,6 +133,14 @@ def _neighbours_specs(x, q, y, **_):
     return positions, positions, symbolic_spec(lines, float)
 
 
+def _of_number_specs(x, q, y, **_):
+    shape = (*x.shape[:-1], 2)
+    return symbolic_spec(shape, np.intp), symbolic_spec(
+        shape, wide(np.result_type(x.dtype, y.dtype)))
+
+
+neighbours_of_number_op = nondifferentiable(
+    "NeighboursOfNumber", _neighbours_of_number, shape_rule=_of_number_specs)
 neighbours_op = nondifferentiable(
     "QuantileNeighbours", _neighbours, shape_rule=_neighbours_specs)
 line_counts_op = nondifferentiable(
@@ -169,7 +197,21 @@ class _Parts:
         return (take_along(x, self.high) - take_along(x, self.low)) * self.slope
 
 
+def _by_number(op):
+    """Return where a result lies, and how much there is of each place, if q is but a number."""
+    x, attrs = op.input_specs[0], op.attrs
+    if attrs["function"] == "quantile" or attrs["method"] not in _CONTINUOUS or (
+            attrs["skip_nan"] and x.ndim != 1):
+        return None
+    return neighbours_of_number_op(
+        *op.inputs, op.outputs[0], method=attrs["method"], skip_nan=attrs["skip_nan"])
+
+
 def _quantile_vjp(op, g):
+    of_number = _by_number(op)
+    if of_number is not None:
+        positions, parts = of_number
+        return put_along(parts * g[..., None], positions, op.input_specs[0]), None
     parts = _Parts(op)
     g = parts.by_line(g)
     needs_x, needs_q = op.needs
@@ -188,6 +230,10 @@ def _quantile_vjp(op, g):
 
 
 def _quantile_jvp(op, t, tq):
+    of_number = _by_number(op)
+    if of_number is not None:
+        positions, parts = of_number
+        return sum(parts * take_along(t, positions), -1)
     parts = _Parts(op)
     total = None
     if t is not None:

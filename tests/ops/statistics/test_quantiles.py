@@ -40,6 +40,18 @@ def test_nan_has_no_gradient(function):
     np.testing.assert_array_equal(cytape.grad(function)(np.array([1.0, np.nan, 2.0])), np.zeros(3))
 
 
+@each("method", ["linear", "hazen", "weibull", "median_unbiased", "interpolated_inverted_cdf"])
+@each("x", [X, X[:1], np.array([5.0, np.nan, 1.0, np.nan, 4.0]), np.arange(12.0).reshape(3, 4)])
+@each("q", [0.0, 0.01, 0.25, 0.5, 0.77, 1.0])
+def test_a_number_is_as_an_array_of_it(q, x, method):
+    function = np.nanquantile if np.isnan(x).any() else np.quantile
+    found, expected = (cytape.grad(lambda x, q=q: np.sum(
+        function(x, q, axis=-1, method=method)))(x) for q in (q, np.array(q)))
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+    _, found = cytape.jvp(lambda x: function(x, q, axis=-1, method=method), (x,), (x * x,))
+    np.testing.assert_allclose(np.sum(found), np.sum(np.nan_to_num(expected * x * x)), 1e-13)
+
+
 def test_slices_of_nothing_but_nan():
     x = np.array([[np.nan, np.nan], [1.0, 3.0]])
     with warnings.catch_warnings():
