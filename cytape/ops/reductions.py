@@ -64,10 +64,12 @@ def kept(op, reduced):
     """Give what has the output's shape one that broadcasts against the input."""
     if op.attrs["keepdims"] or op.attrs["axis"] is None:
         return reduced
-    axes = reduced_axes(op)
-    if not op.input_specs[0].known:
+    axes, spec = reduced_axes(op), op.input_specs[0]
+    if len(axes) == spec.ndim:
+        return reduced
+    if not spec.known:
         return expand_dims(reduced, axes)
-    shape = op.input_specs[0].shape
+    shape = spec.shape
     return reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 

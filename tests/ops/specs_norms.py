@@ -13,10 +13,11 @@ SPECS = [
     OpSpec(
         "VectorNorm",
         norms.vector_norm_op,
-        lambda x, ord, axis: np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True),
+        np.linalg.vector_norm,
         [
-            case(shape, ord=ord, axis=axis)
+            case(shape, ord=ord, axis=axis, keepdims=keepdims)
             for ord in (1, 2, 3, 0.5)
+            for keepdims in (False, True)
             for shape, axis in [((3,), (0,)), ((2, 3), (1,)), ((2, 3, 2), (0, 2))]
         ],
         domain=NONZERO,

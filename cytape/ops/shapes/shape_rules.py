@@ -413,10 +413,10 @@ def accumulation(forward):
     return rule
 
 
-def vector_norm(x, *, ord, axis):
-    """Infer the spec of norms, whose axes stay."""
+def vector_norm(x, *, ord, axis, keepdims):
+    """Infer the spec of norms."""
     dtype = np.ones(0, x.dtype).real.dtype if x.trainable else np.dtype(float)
-    return symbolic_spec(reduced_shape(x, axis, True), dtype)
+    return symbolic_spec(reduced_shape(x, axis, keepdims), dtype)
 
 
 # -- products --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError
 from cytape.ops import ordering, reductions, steps
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, where
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, wide
+from cytape.ops.engine.arguments import is_tensor, joined, values_of, wide
 from cytape.ops.engine.declare import general
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, squeeze
@@ -22,11 +22,15 @@ from cytape.ops.submodules.spectral import svdvals
 
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
+_EPSILON = 1e-15
 
-def _vector_norm(x, *, ord, axis):
+
+def _vector_norm(x, *, ord, axis, keepdims):
     if ord is None:  # of any number of axes; sums in an order of its own
-        return np.linalg.norm(x, None, axis, keepdims=True)
-    return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=True)
+        return np.linalg.norm(x, None, axis, keepdims)
+    if axis is not None and len(axis) == 1:  # NumPy is slow to find out that there is one
+        axis, = axis
+    return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims)
 
 
 def _direction(op):
@@ -36,33 +40,43 @@ def _direction(op):
     of the first order where that is less than 1, of the second where it is more.
     """
     x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
+    if ord == 1:
+        return sign(x)
     if wide(x.dtype) != x.dtype:  # the norm's own sum of powers may be inf
         x = widened(x)
         norm = vector_norm_op(x, **op.attrs)
+    norm = reductions.kept(op, norm)
     # Divided by infinity, derivatives of all orders are 0.
     norm = where(norm == 0, np.inf, norm)
     if ord in (None, 2):
         return x / norm
     magnitude = absolute(x) / norm
-    if ord >= 2 or ord == 1:
+    if ord >= 2:
         return sign(x) * magnitude ** (ord - 1)
     still = magnitude == 0  # where the power or its derivative would be infinite
     return where(still, 0, sign(x) * where(still, 1, magnitude) ** (ord - 1))
 
 
+def _vector_norm_vjp(op, g):
+    x, norm = op.inputs[0], op.outputs[0]
+    if op.attrs["ord"] in (None, 2) and wide(x.dtype) == x.dtype:
+        values = values_of(norm)
+        # One pass over x, where neither an overflow nor a zero is near.
+        if values is not None and values.size and _EPSILON < values.min() < 1 / _EPSILON:
+            return x * reductions.kept(op, g / norm)
+    return reductions.kept(op, g) * _direction(op)
+
+
 def _vector_norm_jvp(op, t):
     direction = _direction(op)
-    product = real(conj(direction) * t) if t.dtype.kind == "c" else direction * t
-    axis = op.attrs["axis"]
-    if t.ndim > direction.ndim:  # a batch
-        axis = axis_in_batch(axis, t.ndim)
-    return reductions.sum(product, axis, keepdims=True)
+    return reductions.summed(
+        op, real(conj(direction) * t) if t.dtype.kind == "c" else direction * t)
 
 
 vector_norm_op = general(
     "VectorNorm",
     forward=_vector_norm,
-    vjp=lambda op, g: g * _direction(op),
+    vjp=_vector_norm_vjp,
     jvp=_vector_norm_jvp,
     saved_outputs=(0,),
     batched=_vector_norm_jvp,
@@ -85,13 +99,12 @@ def norm(x, ord=None, axis=None, keepdims=False):
     axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
     if axis is None and (
             ord is None or ord in ("f", "fro") and len(axes) == 2 or ord == 2 and len(axes) == 1):
-        result = vector_norm_op(x, ord=None, axis=None)
-    elif len(axes) == 1:
-        result = _norm_of_vectors(x, ord, axes)
-    elif len(axes) == 2:
-        result = _norm_of_matrices(x, ord, axes)
-    else:
+        return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
+    if len(axes) == 1:
+        return _norm_of_vectors(x, ord, axes, bool(keepdims))
+    if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
+    result = _norm_of_matrices(x, ord, axes)
     return result if keepdims else squeeze(result, axes)
 
 
@@ -100,22 +113,24 @@ def _inexact(x):
     return x if x.dtype.kind in "fc" else astype(x, np.float64, copy=False)
 
 
-def _norm_of_vectors(x, ord, axes):
-    """Return the norm over some axes, which are kept."""
+def _norm_of_vectors(x, ord, axes, keepdims):
+    """Return the norm over some axes."""
     if ord in (np.inf, -np.inf):
-        return _extremum(ord, absolute(x), axes)
+        return _extremum(ord, absolute(x), axes, keepdims)
     if ord == 0:
-        count = ordering.count_nonzero(x, axes, keepdims=True)
+        count = ordering.count_nonzero(x, axes, keepdims=keepdims)
         return astype(count, real_dtype(x.dtype), copy=False)
+    if ord == 1:
+        return reductions.sum(absolute(x), axes, keepdims=keepdims)
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
-    return vector_norm_op(x, ord=ord, axis=axes)
+    return vector_norm_op(x, ord=ord, axis=axes, keepdims=keepdims)
 
 
 def _norm_of_matrices(x, ord, axes):
     """Return the norm over two axes, which are kept."""
     if ord in (None, "f", "fro"):
-        return vector_norm_op(x, ord=None, axis=axes)
+        return vector_norm_op(x, ord=None, axis=axes, keepdims=True)
     if ord in (1, -1, np.inf, -np.inf):
         rows, columns = axes if abs(ord) == 1 else axes[::-1]
         return _extremum(ord, reductions.sum(absolute(x), rows, keepdims=True), columns)
@@ -126,12 +141,12 @@ def _norm_of_matrices(x, ord, axes):
     return expand_dims(norms, axes)
 
 
-def _extremum(ord, x, axis):
+def _extremum(ord, x, axis, keepdims=True):
     if ord < 0:
-        return reductions.min(x, axis, keepdims=True)
+        return reductions.min(x, axis, keepdims=keepdims)
     if x.shape is None or 0 in x.shape or None in x.shape:  # the largest of no magnitudes is 0
-        return reductions.max_op(x, axis=axis, keepdims=True, initial=0)
-    return reductions.max(x, axis, keepdims=True)
+        return reductions.max_op(x, axis=axis, keepdims=keepdims, initial=0)
+    return reductions.max(x, axis, keepdims=keepdims)
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
@@ -147,8 +162,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     x = _inexact(x)
     axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
-    result = _norm_of_vectors(x, 2 if ord is None else ord, axes)
-    return result if keepdims else squeeze(result, axes)
+    return _norm_of_vectors(x, 2 if ord is None else ord, axes, bool(keepdims))
 
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):

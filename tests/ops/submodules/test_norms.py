@@ -117,3 +117,13 @@ def test_the_number_of_nonzero_elements_is_constant():
         y = np.linalg.norm(x, 0)
     assert float(y) == 2.0
     assert tape.gradient(y, x) is None
+
+
+@each("scale", [1e-150, 1e-16, 1.0, 1e16, 1e150])
+@each("g", [1e-280, 1.0, 1e280])
+def test_gradients_of_every_magnitude(g, scale):
+    x = np.array([3.0, 4.0]) * scale
+    norm = np.linalg.norm(x)
+    for function in (np.linalg.norm, np.linalg.vector_norm):
+        _, pullback = cytape.vjp(function, x)
+        np.testing.assert_allclose(pullback(g)[0], x / norm * g, 1e-15)
