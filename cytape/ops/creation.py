@@ -22,7 +22,7 @@ from cytape.ops.shaping import (
 from cytape.ops.shared.conform import cast_op
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.policy import checked_name
-from cytape.tensor import convert_to_tensor, nest
+from cytape.tensor import Tensor, convert_to_tensor, nest
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import current_graph
@@ -372,7 +372,9 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
         return _made(lambda shape: np.full(shape, fill_value, dtype), shape)
     if not is_tensor(fill_value):
         return np.full(shape, fill_value, dtype, order, device=device, like=like)
-    return copy(broadcast_to(array(fill_value, dtype), shape))
+    if dtype is not None or type(fill_value) is not Tensor:
+        fill_value = array(fill_value, dtype)
+    return copy(broadcast_to(fill_value, shape))
 
 
 # -- coordinate grids ------------------------------------------------------------------------------

@@ -396,8 +396,14 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 real = linear(
     "Real", np.real, lambda op, g: g, batched=lambda x: real(x), shape_rule=shape_rules.real_part
 )
+def _imag_back(op, g):
+    if op.input_specs[0].dtype.kind != "c" and type(g) is np.ndarray:
+        return np.broadcast_to(np.zeros((), g.dtype), g.shape)
+    return 1j * g
+
+
 imag = linear(
-    "Imag", np.imag, lambda op, g: 1j * g, batched=lambda x: imag(x),
+    "Imag", np.imag, _imag_back, batched=lambda x: imag(x),
     shape_rule=shape_rules.real_part,
 )  # fmt: skip
 conjugate_op = linear(

@@ -111,7 +111,7 @@ def _tensordot_transpose(i, op, *factors):
     axes, free = op.attrs["axes"], _free_axes(op)
     split, n_axes = len(free[0]), len(free[0]) + len(free[1])
     summed = [(tuple(range(split, n_axes)), free[1]), (free[0], tuple(range(split)))][i]
-    gradient = tensordot_op(*factors, axes=summed)
+    gradient = tensordot_op(*factors, axes=summed) if n_axes else multiply(*factors)
     # The axes of the other operand that are left come in the order they have there.
     left = [axes[i][k] for k in _places_in_order(axes[1 - i])]
     order = [*free[0], *left] if i == 0 else [*left, *free[1]]
@@ -286,6 +286,8 @@ def kron(a, b):
     if not is_tensor((a, b)):
         return np.kron(a, b)
     a, b = together(a, b)
+    if ndim(a) == ndim(b) == 1:
+        return copy(reshape(outer(a, b), -1))
     length = max(ndim(a), ndim(b))
     lead_a, lead_b = length - ndim(a), length - ndim(b)
     a = expand_dims(a, (*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)))

@@ -99,6 +99,11 @@ SPECS = [
         case((), (), num=4, endpoint=True), case((2,), (), num=3, endpoint=False),
         case((2, 1), (3,), num=2, endpoint=True), case((), (), num=1, endpoint=True),
     ], dtypes=("float64", "complex128")),
+    OpSpec("ARange", sequences.arange_op,
+           lambda start, step, stop, dtype: np.arange(start, stop, step, dtype), [
+        case((), (), stop=1.7, dtype=None), case((), 1.1, stop=9.7, dtype=None),
+        case(0.2, (), stop=1.3, dtype=np.dtype(np.complex128)),
+    ], domain=uniform(0.6, 0.8), dtypes=("float64", "float32")),
     record("linspace", [case((), (), num=5), case((2,), 3.0, num=3, axis=-1),
                         case((), (3,), num=4, endpoint=False), case((), (), num=4, retstep=True),
                         case((), (), num=3, dtype=np.complex128)],

@@ -45,8 +45,8 @@ HAS_VALUES_IN_SHAPE = {
 }
 # What has others whatever its inputs are.
 OF_VALUES = {
-    "BinCount", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt", "UniquePositions",
-    "WeightedBinCount", "unique",
+    "ARange", "BinCount", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt",
+    "UniquePositions", "WeightedBinCount", "unique",
     "unique_values",
 }  # fmt: skip
 

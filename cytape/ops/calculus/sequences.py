@@ -4,10 +4,10 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops import reductions
-from cytape.ops.creation import astype
+from cytape.ops import products, reductions
+from cytape.ops.creation import astype, ones_like
 from cytape.ops.elementwise import power, where
-from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
+from cytape.ops.engine.arguments import is_tensor, operand, values_of, wide
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim
@@ -29,10 +29,12 @@ def _parts_of_stop(num, endpoint):
 
 def _linspace_back(op, g):
     start, stop = op.input_specs
-    weights = _parts_of_stop(**op.attrs).astype(np.empty(0, g.dtype).real.dtype)
-    weights = weights.reshape(-1, *(1,) * (g.ndim - 1))
-    return (sum_to(reductions.sum(g * (1 - weights), 0), start),
-            sum_to(reductions.sum(g * weights, 0), stop))
+    num, endpoint = op.attrs["num"], op.attrs["endpoint"]
+    steps = np.arange(num, dtype=wide(np.empty(0, g.dtype).real.dtype))
+    if g.ndim > 1:
+        steps = steps.reshape(-1, *(1,) * (g.ndim - 1))
+    of_stop = reductions.sum(g * steps, 0) / max(num - 1 if endpoint else num, 1)
+    return sum_to(reductions.sum(g, 0) - of_stop, start), sum_to(of_stop, stop)
 
 
 def _linspace_spec(start, stop, *, num, endpoint):
@@ -85,7 +87,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 def _count(num):
-    return np.linspace(0, 1, num).size  # or NumPy's error
+    return num if type(num) is int and num >= 0 else np.linspace(0, 1, num).size  # or an error
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
@@ -155,6 +157,34 @@ def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     return y if dtype is None else astype(y, dtype, copy=False)
 
 
+def _steps(like):
+    """Return how many steps there are to each element of a range."""
+    dtype = wide(like.dtype)
+    if like.shape[0] is None:
+        return products.cumsum(ones_like(like, dtype)) - 1
+    return np.arange(like.shape[0], dtype=dtype)
+
+
+def _arange_vjp(op, g):
+    of_start, of_step = op.needs
+    return (reductions.sum(g) if of_start else None,
+            reductions.sum(g * _steps(g)) if of_step else None)
+
+
+def _arange_jvp(op, start, step):
+    y = op.outputs[0]
+    if step is None:
+        return ones_like(y) * start
+    return _steps(y) * step + (0 if start is None else start)
+
+
+arange_op = general(
+    "ARange", lambda start, step, *, stop, dtype: np.arange(start, stop, step, dtype),
+    vjp=_arange_vjp, jvp=_arange_jvp, saved_inputs=(), saved_outputs=(0,), optional_tangents=(0, 1),
+    shape_rule=lambda start, step, *, stop, dtype: symbolic_spec(
+        (None,), np.arange(np.ones((), start.dtype), 1, np.ones((), step.dtype), dtype).dtype))
+
+
 def arange(*args, **options):
     """Return evenly spaced numbers of a given step, as `numpy.arange`.
 
@@ -178,9 +208,8 @@ def arange(*args, **options):
         raise SymbolicTensorError(
             "arange: how many numbers there are depends on values, which symbolic tensors do not "
             "have yet; use linspace, or scale and shift an arange of plain numbers")
-    numbers = np.arange(**bounds)  # or NumPy's error
     start, step = given.get("start", 0), given.get("step")
-    y = start + (1 if step is None else step) * np.arange(numbers.size)
-    if not is_tensor(y):  # it depends on where it stops by its length only
-        return convert_to_tensor(plain(numbers))
-    return y if y.dtype == numbers.dtype else astype(y, numbers.dtype, copy=False)
+    if not (is_tensor(start) or is_tensor(step)) or "stop" not in given:
+        return convert_to_tensor(np.arange(**bounds))  # or NumPy's error
+    return arange_op(
+        start, 1 if step is None else step, stop=bounds["stop"], dtype=given.get("dtype"))
