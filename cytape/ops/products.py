@@ -6,6 +6,7 @@ order of the derivative. An element that stands still adds nothing to a tangent,
 of the others is infinite; nor does a gradient of zero.
 """
 
+import functools
 import math
 from functools import partial
 
@@ -30,6 +31,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
 from cytape.ops.shared.conform import widely
 from cytape.ops.shared.deferred import composed
+from cytape.tensor import Tensor
 
 __all__ = ["cumprod", "cumsum", "prod"]
 
@@ -45,13 +47,21 @@ def _conj(x):
     return conj(x) if x.dtype.kind == "c" else x
 
 
-def _are_normal(*arrays):
+def _are_normal(factors, *products):
     """Whether all are arrays of one dtype, and nothing is zero, subnormal, infinite or NaN."""
-    if any(type(x) is not np.ndarray or x.dtype != arrays[0].dtype for x in arrays):
-        return False  # somebody records, or the precision is not the same
-    sizes = [np.abs(x) for x in arrays]
-    tiny, largest = (getattr(np.finfo(arrays[0].dtype), name) for name in ("tiny", "max"))
-    return all(x.size and x.min() >= tiny and x.max() <= largest for x in sizes)
+    tiny, largest = _normal_range(factors.dtype)
+    for x in products:
+        if isinstance(x, Tensor) or x.dtype != factors.dtype:
+            return False  # somebody records, or the precision is not the same
+        sizes = np.abs(x)
+        if not sizes.size or sizes.min() < tiny or not sizes.max() <= largest:
+            return False
+    return np.abs(factors).min(initial=largest) >= tiny  # the others would have been seen in the products
+
+
+@functools.cache
+def _normal_range(dtype):
+    return np.finfo(dtype).tiny, np.finfo(dtype).max
 
 
 # -- product ---------------------------------------------------------------------------------------
@@ -77,7 +87,7 @@ def _prod_partials(op):
     """Return the partial derivative of a product in each element of the input."""
     shape, reduced = op.input_specs[0].shape, reduced_axes(op)
     x, product = operand(op), kept(op, op.outputs[0])
-    if _are_normal(product, x):
+    if _are_normal(x, product):
         return product / x
     others = tuple(i for i in range(len(shape)) if i not in reduced)
     order = others + reduced
@@ -91,6 +101,10 @@ def _prod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
     g = kept(op, g)
+    if type(g) is np.ndarray:
+        x, whole = op.inputs[0], g * _conj(kept(op, op.outputs[0]))
+        if _are_normal(x, op.outputs[0], whole):
+            return whole / _conj(x)
     return _times(g, _conj(_prod_partials(op)), g == 0)
 
 
@@ -168,6 +182,8 @@ def _doubling_steps(row):
 
 
 def _cumprod_back(g, x, *, axis):
+    if g.ndim == 1:
+        return cumprod_gradient(g, x)
     result = cumprod_gradient(np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1))
     return np.moveaxis(result, -1, axis)
 

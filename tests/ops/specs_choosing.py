@@ -3,7 +3,7 @@
 import numpy as np
 
 import cytape.numpy as cnp
-from cytape.ops.choosing import choices, padding
+from cytape.ops.choosing import choices, editing, padding
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct
 
 COMPLEX = {"dtypes": FLOATS_AND_COMPLEX}
@@ -36,6 +36,9 @@ SPECS = [
         case((2, 3), pad_width=(1, 2), constant_values=3.0),
         case((2, 3), pad_width=((0, 1),), constant_values=((1.0, 2.0), (3.0, 4.0))),
     ]),
+    OpSpec("Resize", editing.resize_op, lambda x, new_shape: np.resize(x, new_shape), [
+        case((3,), new_shape=(2, 4)), case((4,), new_shape=(3,)), case((2,), new_shape=(4,))],
+           **COMPLEX),
     OpSpec("PadCopies", padding.pad_copies_op,
            lambda x, axis, width, mode: np.pad(
                x, [width if i == axis else (0, 0) for i in range(x.ndim)], mode),

@@ -37,12 +37,24 @@ def _all_overlaps(op, g):
     return g if count == n + m - 1 else np.pad(g, (start, n + m - 1 - start - count))
 
 
+def _shorter(op):
+    """Return which operand is the shorter one in the mode "valid", where that is known."""
+    (n,), (m,) = op.input_specs[0].shape, op.input_specs[1].shape
+    return None if op.attrs["mode"] != "valid" or None in (n, m) else int(m <= n)
+
+
 def _left(op, g, v):
+    shorter = _shorter(op)
+    if shorter is not None:
+        return convolve_op(g, flip(v), mode="full" if shorter else "valid")
     g = _all_overlaps(op, g)
     return NotImplemented if g is None else convolve_op(g, flip(v), mode="valid")
 
 
 def _right(op, a, g):
+    shorter = _shorter(op)
+    if shorter is not None:
+        return convolve_op(g, flip(a), mode="valid" if shorter else "full")
     g = _all_overlaps(op, g)
     return NotImplemented if g is None else convolve_op(g, flip(a), mode="valid")
 

@@ -115,14 +115,18 @@ def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
         return a
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
-    a, prepend, append = together(*[
-        x if x is _NoValue else operand(x) for x in (a, prepend, append)])
+    if prepend is append is _NoValue:
+        a = operand(a)
+    else:
+        a, prepend, append = together(*[
+            x if x is _NoValue else operand(x) for x in (a, prepend, append)])
     if ndim(a) == 0:
         raise ValueError("diff requires input that is at least one dimensional")
     axis = normalize_axis_index(axis, ndim(a))
-    parts = [prepend if prepend is _NoValue else _edge(prepend, a, axis), a,
-             append if append is _NoValue else _edge(append, a, axis)]
-    parts = [part for part in parts if part is not _NoValue]
+    parts = [] if prepend is _NoValue else [_edge(prepend, a, axis)]
+    parts.append(a)
+    if append is not _NoValue:
+        parts.append(_edge(append, a, axis))
     a = convert_to_tensor(concatenate(parts, axis) if len(parts) > 1 else a)
     for _ in range(n):
         a = _diff(a, axis)
@@ -140,6 +144,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
     """
     if not any(map(is_tensor, (ary, to_end, to_begin))):
         return np.ediff1d(ary, to_end, to_begin)
+    if to_end is to_begin is None:
+        return _diff(ravel(convert_to_tensor(ary)), 0)
     ary, to_begin, to_end = together(*[
         x if x is None else operand(x) for x in (ary, to_begin, to_end)])
     flat = ravel(convert_to_tensor(ary))

@@ -34,17 +34,22 @@ class _Pieces:
     def __init__(self, op):
         x, xp = (astype(points, np.float64, copy=False) for points in op.inputs[:2])
         fp = astype(op.inputs[2], op.output_specs[0].dtype, copy=False)
-        n = size(xp)
-        self.stop = minimum(searchsorted(xp, x, side="right"), n - 1)
+        self.x, self.xp = x, xp
+        self.stop = minimum(searchsorted(xp, x, side="right"), size(xp) - 1)
         self.start = self.stop - 1  # -1 is taken as 0
-        left = _at(xp, self.start)
-        length = _at(xp, self.stop) - left
-        flat = length == 0
-        length = where(flat, 1, length)
-        self.part = where(flat, 0, (x - left) / length)
-        self.slope = where(flat, 0, (_at(fp, self.stop) - _at(fp, self.start)) / length)
         self.below, self.above = x < xp[0], x > xp[-1]
         self.outside = self.below | self.above
+        # Pieces, of which there are less than x: the slope of a last one, without an end, is 0.
+        length = concatenate((xp[1:] - xp[:-1], xp[:1] * 0))
+        rise = concatenate((fp[1:] - fp[:-1], fp[:1] * 0))
+        self.flat = length == 0
+        self.length = where(self.flat, 1, length)
+        self.slope = _at(where(self.flat, 0, rise / self.length), self.start)
+
+    def part(self):
+        """Return how far each x is along its piece."""
+        along = self.x - _at(self.xp, self.start)
+        return where(_at(self.flat, self.start), 0, along / _at(self.length, self.start))
 
     def inside(self, g):
         return where(self.outside, 0, g)
@@ -66,27 +71,33 @@ def _interp_vjp(op, g):
     pieces, needs = _Pieces(op), op.needs
     inside = pieces.inside(g)
     gx = _real_product(inside, pieces.slope)
-    gxp = gfp = None
+    gxp = gfp = gleft = gright = None
+    part = pieces.part() if needs[1] or needs[2] else None
     if needs[1]:
-        gxp = _added(op, 1, gx * (pieces.part - 1), pieces.start) + _added(
-            op, 1, -gx * pieces.part, pieces.stop)
+        gxp = _added(op, 1, gx * (part - 1), pieces.start) + _added(
+            op, 1, -gx * part, pieces.stop)
     if needs[2]:
-        gfp = _added(op, 2, inside * (1 - pieces.part), pieces.start) + _added(
-            op, 2, inside * pieces.part, pieces.stop)
-    return (gx, gxp, gfp, sum(where(pieces.below, g, 0)), sum(where(pieces.above, g, 0)))
+        gfp = _added(op, 2, inside * (1 - part), pieces.start) + _added(
+            op, 2, inside * part, pieces.stop)
+    if needs[3]:
+        gleft = sum(where(pieces.below, g, 0))
+    if needs[4]:
+        gright = sum(where(pieces.above, g, 0))
+    return gx, gxp, gfp, gleft, gright
 
 
 def _interp_jvp(op, tx, txp, tfp, tleft, tright):
     pieces = _Pieces(op)
+    part = None if txp is None and tfp is None else pieces.part()
     total = 0
     if tx is not None:
         total = total + pieces.slope * tx
     if txp is not None:
         total = total - pieces.slope * (
-            (1 - pieces.part) * _at(txp, pieces.start) + pieces.part * _at(txp, pieces.stop))
+            (1 - part) * _at(txp, pieces.start) + part * _at(txp, pieces.stop))
     if tfp is not None:
         total = total + (
-            (1 - pieces.part) * _at(tfp, pieces.start) + pieces.part * _at(tfp, pieces.stop))
+            (1 - part) * _at(tfp, pieces.start) + part * _at(tfp, pieces.stop))
     total = where(pieces.outside, 0, total)
     for side, t in ((pieces.below, tleft), (pieces.above, tright)):
         if t is not None:

@@ -19,6 +19,7 @@ from cytape.tensor.tensor import data_of
 __all__ = ["choose", "piecewise", "select"]
 
 _NUMBERS = (bool, int, float, complex)
+_FEW = 4  # arrays, of which it is faster to take one after the other than to put them side by side
 
 
 def select(condlist, choicelist, default=0):
@@ -92,6 +93,12 @@ def choose(a, choices, out=None, mode="raise"):
     if a.dtype.kind not in "biu":
         np.choose(np.ones(1, a.dtype), [[0]])  # raises NumPy's error
     choices = [operand(c) for c in choices]
+    if 1 < len(choices) <= _FEW and len({x.dtype for x in choices}) == 1:
+        *choices, result = together(*choices)
+        within = within_op(a, n=len(choices) + 1, mode=mode)
+        for i, choice in enumerate(choices):
+            result = where(within == i, choice, result)
+        return result
     a, *choices = broadcast_arrays(a, *together(*choices))
     within = within_op(a, n=len(choices), mode=mode)
     return copy(squeeze(

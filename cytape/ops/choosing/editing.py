@@ -8,21 +8,22 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from cytape.errors import SymbolicTensorError
 from cytape.ops.creation import copy
 from cytape.ops.engine.arguments import is_tensor, operand, plain
+from cytape.ops.engine.declare import structural
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.ordering import nonzero
-from cytape.ops.rearranging import diag, tile
+from cytape.ops.rearranging import diag
 from cytape.ops.shaping import (
     broadcast_to,
     expand_dims,
     moveaxis,
     ndim,
     ravel,
-    reshape,
 )
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.tensor import data_of
 
 __all__ = ["block", "delete", "diagflat", "insert", "resize", "trim_zeros"]
@@ -144,14 +145,22 @@ def resize(a, new_shape):
     if any(n < 0 for n in new_shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     flat, _, n = _line(a, None, "resize")
-    size = int(np.prod(new_shape))
-    if n == 0 or size == 0:
+    if n == 0 or 0 in new_shape:
         nothing = convert_to_tensor(np.zeros(new_shape, flat.dtype))
         return nothing + 0 * np.sum(flat) if flat.dtype.kind in "fc" else nothing
-    times = -(-size // n)
-    if times > 1:
-        flat = tile(flat, times)
-    return copy(reshape(flat[:size] if times * n > size else flat, new_shape))
+    return resize_op(flat, new_shape=new_shape)
+
+
+def _again_and_again(results, operands, *, new_shape):
+    y, x = results[0].reshape(-1), operands[0]
+    times, rest = divmod(y.size, x.size)
+    yield y[:y.size - rest].reshape(times, x.size), x
+    yield y[y.size - rest:], x[:rest]
+
+
+resize_op = structural(
+    "Resize", lambda x, *, new_shape: np.resize(x, new_shape), _again_and_again,
+    shape_rule=lambda x, *, new_shape: symbolic_spec(new_shape, x.dtype))
 
 
 def trim_zeros(filt, trim="fb", axis=None):

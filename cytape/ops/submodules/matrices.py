@@ -54,7 +54,7 @@ def rows(x):
 
 def in_matrix(x):
     """Return numbers as matrices of one element."""
-    return expand_dims(x, (-2, -1))
+    return (np.asarray(x) if type(x) is complex else x)[..., None, None]
 
 
 def total(x):
