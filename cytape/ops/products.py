@@ -56,7 +56,8 @@ def _are_normal(factors, *products):
         sizes = np.abs(x)
         if not sizes.size or sizes.min() < tiny or not sizes.max() <= largest:
             return False
-    return np.abs(factors).min(initial=largest) >= tiny  # the others would have been seen in the products
+    # What else a factor might be would show in a product.
+    return np.abs(factors).min(initial=largest) >= tiny
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from cytape.ops.shared.conform import (
     count_op,
     reshape_like,
 )
+from cytape.tensor import Tensor
 from cytape.tensor.spec import UnknownShape, symbolic_spec
 
 __all__ = [
@@ -53,12 +54,12 @@ def shape(a):
     >>> np.shape(cytape.constant([1.0, 2.0]))
     (2,)
     """
-    return joined(a).shape if is_tensor(a) else np.shape(a)
+    return a.shape if type(a) is Tensor else joined(a).shape if is_tensor(a) else np.shape(a)
 
 
 def shape_of_any(a):
     """Return the shape of an array or tensor, or raise if not even its rank is known."""
-    if not is_tensor(a):
+    if type(a) is not Tensor and not is_tensor(a):
         return np.shape(a)
     return shape_rules.shape_of(joined(a).spec, "this function")
 

@@ -32,7 +32,9 @@ __all__ = [
 
 def _coefficients(x, name):
     """Return coefficients as a tensor or array of one axis whose length is known."""
-    x = atleast_1d(operand(x))
+    x = operand(x)
+    if not x.shape:
+        x = atleast_1d(x)
     if ndim(x) != 1:
         raise ValueError(f"{name}: coefficients have one axis, got shape {shape(x)}")
     if shape(x)[0] is None:

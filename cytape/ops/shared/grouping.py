@@ -5,6 +5,7 @@ import numpy as np
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import ANY_OUTPUT, general, linear
 from cytape.ops.engine.dispatch import partly_followed
+from cytape.tensor import Tensor
 from cytape.tensor.plain_arrays import plain_array
 
 __all__ = ["add_n", "identity_n"]
@@ -148,6 +149,11 @@ def together(*operands):
     >>> tape.gradient(product, y)
     Tensor([1., 2.])
     """
+    for x in operands:
+        if type(x) is not Tensor:
+            break
+    else:
+        return tuple(identity_n_op(*operands)) if partly_followed(operands) else operands
     if any(map(is_tensor, operands)):
         # Functions of NumPy that are called with one operand alone would drop what it adds to its
         # data, before an op could refuse it.

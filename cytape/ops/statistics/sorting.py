@@ -2,7 +2,8 @@
 
 What is sorted is moved: an element keeps its derivative wherever it goes. Which one of equal
 elements goes where is left to the kind of sort, and of those that `unique` finds it is the first.
-The two parts that `partition` makes are those of `argpartition`, in an order that NumPy leaves open.
+The two parts that `partition` makes are those of `argpartition`, in an order that NumPy leaves
+open.
 """
 
 import numpy as np

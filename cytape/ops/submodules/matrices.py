@@ -14,7 +14,7 @@ from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.rearranging import tril
 from cytape.ops.reductions import max_op
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import expand_dims, swapaxes
+from cytape.ops.shaping import swapaxes
 
 matmul = matmul_op
 
