@@ -29,11 +29,11 @@ from cytape.ops.engine.arguments import (
 from cytape.ops.engine.arguments import operand as as_operand
 from cytape.ops.engine.declare import enter, general
 from cytape.ops.engine.sum_op import SumOp
+from cytape.ops.kernels.ties import shared_among_ties
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim, reshape, squeeze
 from cytape.ops.shared.conform import count, countable
 from cytape.ops.shared.grouping import together
-from cytape.ops.shared.ties import share_op, shares
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["amax", "amin", "max", "mean", "min", "sum"]
@@ -235,16 +235,26 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
 # -- extrema ---------------------------------------------------------------------------------------
 
 
+def _shares(op, least):
+    """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
+    x = op.inputs[0]
+    chosen = astype(x == kept(op, op.outputs[0]), wide(x.dtype), copy=False)
+    n = sum(chosen, op.attrs["axis"], keepdims=True)
+    return chosen / (maximum(n, least) if least else n)
+
+
 def extremum(name, forward, least=0):
     """Declare an extremum; `least` is 1 where one that no element equals has no gradient."""
 
     def vjp(op, g):
-        x, y = op.inputs[0], kept(op, op.outputs[0])
-        return share_op(kept(op, g), x, y, axis=op.attrs["axis"], least=least)
+        x, g, total = op.inputs[0], kept(op, g), None
+        if type(x) is np.ndarray:
+            total = shared_among_ties(
+                np.asarray(g), x, kept(op, op.outputs[0]), op.attrs["axis"], least)
+        return g * _shares(op, least) if total is None else total
 
     def jvp(op, t):
-        x, y = op.inputs[0], kept(op, op.outputs[0])
-        return summed(op, t * shares(x, y, axis=op.attrs["axis"], least=least))
+        return summed(op, t * _shares(op, least))
 
     return general(
         name,

@@ -4,7 +4,6 @@ import numpy as np
 
 import cytape.numpy as ops
 from cytape.ops import OPS
-from cytape.ops.shared import ties
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, uniform
 
 AXES = [None, 0, -1, (0, 2), (-1, 1), (), (2, 0, 1)]
@@ -26,11 +25,6 @@ def record(name, function, cases, **options):
     return OpSpec(name, getattr(ops, function), getattr(np, function), cases, **options)
 
 
-def share(g, x, y, axis, least):
-    return (x == y) * (g / np.sum(x == y, axis, keepdims=True))
-
-
-TIED = np.array([[2.0, 1.0, 2.0], [1.0, 1.0, 3.0]])
 ALONG = [along((4,)), along((3, 5, 2), 1), along((2, 3), -1), along((1, 2)), along((0,))]
 ZEROS = np.array([[2.0, 0.0, 3.0, -1.0], [0.0, 0.0, 0.5, 1.5]])
 COMPLEX = {"dtypes": FLOATS_AND_COMPLEX}
@@ -47,11 +41,6 @@ SPECS = [
     record("Prod", "prod", [case(ZEROS), case(ZEROS, axis=0), case(0.0 * ZEROS)]),
     record("Max", "max", reductions(empty=False), domain=distinct()),
     record("Min", "min", reductions(empty=False), domain=distinct()),
-    OpSpec("ShareAmongTies", ties.share_op, share, [
-        case((1, 3), TIED, TIED.max(0, keepdims=True), axis=0, least=0),
-        case((2, 1), TIED, TIED.max(1, keepdims=True), axis=1, least=1),
-        case((), TIED, TIED.max(), axis=None, least=0),
-    ], differentiable=(True, False, False), **COMPLEX),
     record("Var", "var", DEVIATIONS, **COMPLEX),
     record("Std", "std", [c for c in DEVIATIONS if c.inputs[0] not in ((), (1,))
                           and c.kwargs.get("axis") != ()], **COMPLEX),

@@ -132,10 +132,12 @@ SPECS = [
                x, q, y, method=method, skip_nan=skip_nan),
            [case((2, 5), QS, (3, 2), method="linear", skip_nan=False)],
            domain=distinct(), differentiable=False, dtypes=("float64",)),
-    OpSpec("NeighboursOfNumber", quantiles.neighbours_of_number_op,
-           lambda x, q, y, method, skip_nan: quantiles._neighbours_of_number(
-               x, q, y, method=method, skip_nan=skip_nan),
-           [case((2, 5), np.array(0.4), (2,), method="linear", skip_nan=False)],
+    OpSpec("NeighboursOfNumber",
+           lambda x, y, **options: quantiles.neighbours_of_number_op(
+               x, np.array(0.4), y, **options),
+           lambda x, y, method, skip_nan: quantiles._neighbours_of_number(
+               x, np.array(0.4), y, method=method, skip_nan=skip_nan),
+           [case((2, 5), (2,), method="linear", skip_nan=False)],
            domain=distinct(), differentiable=False, dtypes=("float64",)),
     OpSpec("CountsOfLines", quantiles.line_counts_op,
            lambda x, skip_nan: (~np.isnan(x)).sum(-1, keepdims=True).astype(float),

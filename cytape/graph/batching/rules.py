@@ -94,6 +94,12 @@ def _along_lines(call: Call) -> Any:
     return call.again([reshape(x, (call.extent, spec.size))], axis=1)
 
 
+def _around_number(call: Call) -> Any:
+    """Find the neighbours of one quantile in the lines of all members, of equally many elements."""
+    alone = list(call.mapped) == [True, False, True] and not call.attrs["skip_nan"]
+    return call.again(call.inputs) if alone else NotImplemented
+
+
 def _of_last_axis(call: Call) -> Any:
     return call.again(call.inputs) if call.specs[0].ndim else NotImplemented
 
@@ -169,7 +175,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
         "Prod", "Softmax", "Std", "Var", "VectorNorm"], _reduced),
     **dict.fromkeys(["ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod"], _along_lines),
     **dict.fromkeys(["CholeskyBack", "CumprodBack"], _of_one_shape),
-    **dict.fromkeys(["CountsOfLines", "Partition", "Sort"], _of_last_axis),
+    **dict.fromkeys(["CountsOfLines", "Sort"], _of_last_axis),
     **dict.fromkeys([
         "Cholesky", "Cofactors", "Determinant", "Eig", "HermitianEig", "IdentityMatrices",
         "MatrixInverse", "PseudoInverse", "QR", "SVD", "SignAndLogDeterminant"], _matrices),
@@ -179,6 +185,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["BinsOfElements", "Digitize", "Interp"], _only(0)),
     "Einsum": _products_of(einsum_in_batch),
     "MatMul": _products_of(matmul_in_batch),
+    "NeighboursOfNumber": _around_number,
     "SearchSorted": _only(1),
     "Solve": _solved,
     "Tensordot": _products_of(tensordot_in_batch),

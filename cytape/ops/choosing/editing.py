@@ -160,6 +160,7 @@ def _again_and_again(results, operands, *, new_shape):
 
 resize_op = structural(
     "Resize", lambda x, *, new_shape: np.resize(x, new_shape), _again_and_again,
+    batched=lambda x, *, new_shape: x[:, np.resize(np.arange(x.shape[1]), new_shape)],
     shape_rule=lambda x, *, new_shape: symbolic_spec(new_shape, x.dtype))
 
 

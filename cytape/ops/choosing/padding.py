@@ -146,6 +146,7 @@ def _runs(positions):
 def _copies(results, operands, *, axis, width, mode):
     """Tell which elements are in the middle and which are copied to either end."""
     whole, x = np.moveaxis(results[0], axis, 0), np.moveaxis(operands[0], axis, 0)
+    width = tuple(map(int, width))
     middle, after = slice(width[0], width[0] + len(x)), slice(width[0] + len(x), None)
     yield whole[middle], x
     positions = np.pad(np.arange(len(x)), width, mode)
@@ -158,13 +159,14 @@ pad_copies_op = structural(
     "PadCopies",
     lambda x, *, axis, width, mode: np.pad(x, _along_one(x.ndim, axis, width), mode),
     _copies,
+    batched=lambda x, *, axis, **attrs: pad_copies_op(x, axis=axis + 1, **attrs),
     shape_rule=lambda x, *, axis, width, mode: shape_rules.pad(
         x, pad_width=_along_one(x.ndim, axis, width)),
 )
 
 
 def _along_one(n_axes, axis, width):
-    return tuple([width if i == axis else (0, 0) for i in range(n_axes)])
+    return tuple([tuple(map(int, width)) if i == axis else (0, 0) for i in range(n_axes)])
 
 
 def _copied(array, widths, mode, options):

@@ -30,7 +30,7 @@ from cytape.ops.shared.along_axis import put_along, take_along
 from cytape.ops.shared.grouping import together
 from cytape.ops.statistics.averages import weights_along
 from cytape.ops.steps import isnan
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
@@ -115,7 +115,9 @@ def _neighbours_of_number(x, q, y, *, method, skip_nan):
     low, high = (max(min(i, n - 1), 0) for i in (lower, lower + 1))
     positions = _order(x, [low, high])[..., [low, high]]
     parts = np.empty(positions.shape, wide(np.result_type(x.dtype, y.dtype)))
-    parts[...] = lower + 1 - rank, rank - lower
+    alpha, beta = _CONTINUOUS[method]
+    above = float(q) * (n + (1 - alpha - beta)) + (alpha - 1) - lower
+    parts[...] = 1 - above, above
     parts[np.isnan(y)] = 0
     return positions, parts
 
@@ -201,7 +203,7 @@ def _by_number(op):
     """Return where a result lies, and how much there is of each place, if q is but a number."""
     x, attrs = op.input_specs[0], op.attrs
     if attrs["function"] == "quantile" or attrs["method"] not in _CONTINUOUS or (
-            attrs["skip_nan"] and x.ndim != 1):
+            attrs["skip_nan"] and (x.ndim != 1 or type(op.outputs[0]) is Tensor)):
         return None
     return neighbours_of_number_op(
         *op.inputs, op.outputs[0], method=attrs["method"], skip_nan=attrs["skip_nan"])

@@ -26,8 +26,9 @@ from tests.ops.test_symbolic_table import NEEDS_VALUES
 N = 3
 # What results have a shape that depends on values: an error, if it differs from member to member.
 RAGGED = {
-    "BinCount", "CompressedPositions", "ExtractedPositions", "Nonzero", "RepeatedPositions",
-    "UniquePositions", "WeightedBinCount", "repeat", "split", "unique", "unique_values",
+    "ARange", "BinCount", "CompressedPositions", "ExtractedPositions", "Nonzero",
+    "RepeatedPositions", "UniquePositions", "WeightedBinCount", "repeat", "split",
+    "unique", "unique_values",
 }  # fmt: skip
 
 # What is called for one member after the other.
