@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy
@@ -21,9 +22,16 @@ DIRECTIVES = {
     "linetrace": DEBUG,
 }
 GRAPH = Path("cytape/graph")
-RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "differentiation", "control")}  # a trace
+RUN_ONCE = {GRAPH / room for room in ("passes", "tracing", "control")}  # a trace, most of it
+COLD = {  # large, and little of it runs often
+    GRAPH / "checkpoint", GRAPH / "differentiation", GRAPH / "tracing/concrete_function.pyx",
+    GRAPH / "tracing/functions.pyx", GRAPH / "control/control_ops.pyx",
+    Path("cytape/core/schedules.pyx"), Path("cytape/ops/shared/reachable.pyx"),
+}
 SHARED = "cytape._cyutility"  # what each module would have of Cython's own: functions, classes
 MACROS = [("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")]
+# Profilers read the names of functions, in the source tree; wheels go without.
+LINKED = [] if "--inplace" in sys.argv or os.name == "nt" else ["-Wl,-s"]
 TRACE_LINE = re.compile(r"#define __Pyx_TraceLine\(.*\)   if .*")  # what it is without tracing
 
 
@@ -31,14 +39,17 @@ def flags(path):
     """Return the compiler's flags for a module.
 
     -O3 saves one instruction in twenty of an op, and takes longer. Debug symbols would be two
-    thirds of the wheel. What compilers warn of in generated C says nothing to users.
+    thirds of the wheel, -Os saves a quarter of what is left. What compilers warn of in generated C
+    says nothing to users.
     """
     if os.name == "nt":
         return []
     if DEBUG:
         notes = path.with_suffix(".lines").resolve()
         return ["-O1", "-w", "-DCYTHON_PROFILE=0", "-Itests", f'-DLINES_RUN="{notes}"']
-    return ["-O2" if path.parent in RUN_ONCE else "-O3", "-Wno-all", "-w", "-g0"]
+    level = "-Os" if not COLD.isdisjoint({path, path.parent}) else (
+        "-O2" if path.parent in RUN_ONCE else "-O3")
+    return [level, "-Wno-all", "-w", "-g0", "-fno-asynchronous-unwind-tables"]
 
 
 def extensions(build_dir, **options):
@@ -47,7 +58,7 @@ def extensions(build_dir, **options):
         Extension(".".join(path.with_suffix("").parts), [path.as_posix()], define_macros=MACROS,
                   include_dirs=[numpy.get_include()],
                   libraries=[] if os.name == "nt" else ["m"],
-                  extra_compile_args=flags(path))
+                  extra_compile_args=flags(path), extra_link_args=LINKED)
         for path in sorted(Path("cytape").rglob("*.pyx"))
     ]
     shared = Path(*SHARED.split(".")).with_suffix(".c")
