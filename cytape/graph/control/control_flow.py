@@ -117,7 +117,7 @@ def either(
     with building_into(graph):
         functions = []
         for suffix, f in (("true", true_fn), ("false", false_fn)):
-            body = FunctionGraph(f"{name or 'cond'}_{suffix}", graph)
+            body = FunctionGraph(f"{name or 'cond'}_{suffix}", graph).under_overrides()
             with unrecorded(), building_into(body):
                 functions.append((body, call_traced(body, f)))
         (body, of_true), (other_body, of_false) = functions
@@ -435,7 +435,7 @@ def _build_loop(
 
 def body_graph(name: str, graph: Any, assigned: dict[int, Variable]) -> FunctionGraph:
     """Return a graph in another one for a function that changes some variables, and maybe more."""
-    body = FunctionGraph(name, graph)
+    body = FunctionGraph(name, graph).under_overrides()
     body.assigned.update(assigned)
     return body
 

@@ -73,6 +73,14 @@ class FunctionGraph(Graph):
         """The graph that was being built when this one was begun, while there is one."""
         return self._outer_graph()
 
+    def under_overrides(self) -> FunctionGraph:
+        """Build ops of this body under the gradient functions that the graph around it has now."""
+        around = self.outer_graph
+        if around is not None and around.has_overrides:
+            overrides = around.contexts[around.present_context].overrides
+            self.enter_context(self.context_with(overrides=overrides))
+        return self
+
     def argument(self, shape: tuple | None, dtype: DTypeLike) -> Tensor:
         """Add a placeholder for a tensor that calls pass."""
         return self.build(placeholder_op, shape=shape, dtype=dtype)

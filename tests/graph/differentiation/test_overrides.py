@@ -117,3 +117,38 @@ def test_nobody_keeps_the_graph():
     del graph, x, y, slope, tape
     gc.collect()
     assert alive() is None
+
+
+def looped(f):
+    def loop(x):
+        zero = cytape.constant(0)
+        return cytape.while_loop(lambda i, y: i < 1, lambda i, y: (i + 1, f(y)), (zero, x))[1]
+
+    return loop
+
+
+@pytest.mark.parametrize("inside", [
+    looped, lambda f: lambda x: cytape.cond(x[0] > 0, lambda: f(x), lambda: x),
+    lambda f: lambda x: cytape.map_fn(f, x), lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
+    lambda f: lambda x: cytape.cond(x[0] > 0, lambda: looped(f)(x), lambda: x),
+], ids=["while_loop", "cond", "map_fn", "scan", "a loop in a branch"])
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_is_built_in_bodies_has_them_too(inside, traced):
+    def f(x):
+        graph = cytape.get_default_graph()
+        with graph.gradient_override_map({"Exp": "DeclaredTimesTen"}):
+            y = inside(cnp.exp)(x)
+        [gradient] = cytape.gradients(y * 2.0, x)
+        [plain] = cytape.gradients(inside(cnp.exp)(x), x)
+        return gradient, plain
+
+    if traced:
+        gradient, plain = cytape.function(f)(X)
+    else:
+        graph = cytape.Graph()
+        with graph.as_default():
+            x = graph.placeholder("float64", (2,))
+            fetches = f(x)
+        gradient, plain = cytape.Session(graph).run(fetches, {x: X})
+    np.testing.assert_allclose(gradient, 20.0 * X)
+    np.testing.assert_allclose(plain, np.exp(X))
