@@ -232,7 +232,7 @@ cdef class StructuralOp(GeneralOp):
                 return None
         if self.pieces is None:
             return None if len(layout) > n else transposed_moves(
-                specs[0], attrs["of"], attrs["shapes"], attrs["attrs"])
+                specs, attrs["of"], attrs["shapes"], attrs["attrs"])
         strides = layout[n + 1:] if len(layout) > n else [None] * n
         try:
             targets = self.shape_rule(*specs, **attrs)
@@ -343,11 +343,14 @@ def structural_op(key):
     return structural_ops[key]
 
 
-cdef Moves transposed_moves(Spec like, of, shapes, attrs):
+cdef Moves transposed_moves(tuple gradients, of, shapes, attrs):
     """The moves of an op for inputs of some shapes, turned round."""
     cdef StructuralOp op = structural_ops[of]
     cdef Moves moves = op.moves_of(
-        tuple([spec_of(shape, like.dtype) for shape in shapes]), dict(attrs))
+        tuple([spec_of(shape, (<Spec>gradients[0]).dtype) for shape in shapes]), dict(attrs))
+    if moves is not None and moves.targets != gradients:
+        raise ValueError(f"op {of!r} with inputs of shapes {shapes} has outputs {moves.targets}, "
+                         f"not the gradients {gradients}")
     return None if moves is None else moves.transpose()
 
 

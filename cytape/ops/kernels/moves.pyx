@@ -213,6 +213,9 @@ cdef class Moves:
         cdef Loop* loop = add_loop_of(spec) if adding else copy_loop(spec.itemsize)
         cdef npy_intp steps[3]
         cdef bint uniform
+        if loop == NULL:
+            raise TypeError(f"elements of {spec.dtype} meet in one place, and only floats and "
+                            "complex numbers are summed: convert them first")
         if n_batch == 0:
             return 0
         for i in range(self.n_moves):

@@ -34,7 +34,18 @@ def cumprod_gradient(g, x):
     Returns
     -------
     ndarray
+
+    Raises
+    ------
+    TypeError
+        If they are not floats or complex numbers of one dtype and shape, or have no axis.
     """
+    if (g.dtype != x.dtype or x.dtype.char not in "fdgFDG" or not x.dtype.isnative
+            or g.shape != x.shape or not x.ndim):
+        raise TypeError(
+            "expected a gradient and factors of one shape, with an axis at least, and one dtype, "
+            "of floats or complex numbers of single precision or more, not of shapes "
+            f"{g.shape} and {x.shape} and dtypes {g.dtype} and {x.dtype}: convert them first")
     cdef ndarray gradients = np.ascontiguousarray(g), factors = np.ascontiguousarray(x)
     cdef ndarray result = np.empty_like(factors)
     cdef npy_intp n = factors.shape[factors.ndim - 1]

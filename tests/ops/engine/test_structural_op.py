@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.graph import Graph, Session
 from cytape.ops.engine.declare import structural
+from cytape.ops.shared.deferred import transposed_moves_op
 from cytape.tensor.spec import Spec
 from tests.cases import each
 
@@ -309,3 +310,15 @@ def test_what_numpy_refuses_is_refused(call):
         call(x)
     with pytest.raises(type(expected.value)):
         call(cytape.constant(x))
+
+
+def test_gradients_of_integers_that_would_be_summed():
+    attrs = {"of": mirror_op.key, "shapes": ((4, 3),), "attrs": ()}
+    with pytest.raises(TypeError, match="elements of int64 meet in one place"):
+        transposed_moves_op(cytape.constant(np.ones((8, 3), int)), **attrs)
+
+
+def test_gradients_of_other_shapes_than_the_outputs():
+    attrs = {"of": mirror_op.key, "shapes": ((4, 3),), "attrs": ()}
+    with pytest.raises(ValueError, match=r"has outputs .*\(8, 3\).*, not the gradients"):
+        transposed_moves_op(cytape.constant(np.ones((2, 3))), **attrs)

@@ -47,6 +47,19 @@ def test_gradients_of_zero_meet_no_infinite_products(g, x, expected):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("g, x", [
+    (np.ones(300, "i1"), np.ones(300, "i1")),
+    (np.ones(3), np.ones(3, "f4")),
+    (np.ones(3, "f2"), np.ones(3, "f2")),
+    (np.ones(2), np.ones(3)),
+    (np.ones(3, ">f8"), np.ones(3, ">f8")),
+    (np.ones(()), np.ones(())),
+], ids=["integers", "dtypes", "half", "shapes", "byte order", "no axis"])
+def test_memory_is_read_as_what_it_is(g, x):
+    with pytest.raises(TypeError, match="expected a gradient and factors of one shape"):
+        cumprod_gradient(g, x)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_derivatives_to_third_order(compiled):
     def third(x):
