@@ -14,7 +14,7 @@ import numpy as np
 
 from cytape.ops.creation import astype, ones_like, zeros_like
 from cytape.ops.elementwise import conj, isfinite, multiply, where
-from cytape.ops.engine.arguments import axis_in_batch, is_given, is_tensor, only_numpy
+from cytape.ops.engine.arguments import axis_in_batch, is_given, is_tensor, only_numpy, wide
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.recurrences import cumprod_gradient
@@ -183,10 +183,12 @@ def _doubling_steps(row):
 
 
 def _cumprod_back(g, x, *, axis):
+    dtype, common = x.dtype, wide(np.result_type(g, x))
+    g, x = g.astype(common, copy=False), x.astype(common, copy=False)
     if g.ndim == 1:
-        return cumprod_gradient(g, x)
+        return cumprod_gradient(g, x).astype(dtype, copy=False)
     result = cumprod_gradient(np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1))
-    return np.moveaxis(result, -1, axis)
+    return np.moveaxis(result.astype(dtype, copy=False), -1, axis)
 
 
 def _cumprod_back_by_doubling(g, x, *, axis):
