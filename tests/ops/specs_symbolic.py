@@ -5,6 +5,7 @@ import numpy as np
 from cytape.ops import indexing, joining, linalg, rearranging, shaping
 from cytape.ops.choosing import padding
 from cytape.ops.shared import conform, deferred, extents
+from cytape.ops.statistics import averages
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, uniform
 
 FIRST_ONLY = (True, False)
@@ -98,6 +99,11 @@ SPECS = [
     record("CheckedExtents", extents.checked_extents_op, lambda x, like, **_: x, [
         case((2, 3), (3,), same=((1, 0),), least=((0, 2),), multiple=((1, 3),), error="ValueError",
              message="unequal"),
+    ], differentiable=FIRST_ONLY),
+    record("WeightsInOrder", averages.axes_in_order_op,
+           lambda w, a, axes: w if w.shape == a.shape else w.transpose(np.argsort(axes)), [
+        case((3, 2), (2, 3), axes=(1, 0)), case((2, 3), (2, 3), axes=(1, 0)),
+        case((4, 2, 3), (2, 3, 4), axes=(2, 0, 1)),
     ], differentiable=FIRST_ONLY),
     record("ReshapeLike", conform.reshape_like_op,
            lambda x, like, order: x.reshape(like.shape, order=order), [

@@ -24,8 +24,8 @@ def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()
     message : str
     like : Tensor or array_like, optional
         Another array.
-    same : tuple of (int, int)
-        Axes, of `x` and of `like`, that must be as long as each other.
+    same : tuple of (int, int) or None
+        Axes, of `x` and of `like`, that must be as long as each other; None: all of both.
     least, multiple : tuple of (int, int)
         Axes of `x`, and numbers that they must have at least, or be multiples of.
 
@@ -39,7 +39,7 @@ def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()
     ValueError: odd
     """
     like = x if like is None else like
-    conditions = {"same": tuple(same), "least": tuple(least), "multiple": tuple(multiple),
+    conditions = {"same": same if same is None else tuple(same), "least": tuple(least), "multiple": tuple(multiple),
                   "error": error.__name__, "message": message}
     if _known_to_hold(_shape(x), _shape(like), **conditions):
         return x
@@ -48,13 +48,7 @@ def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()
 
 def with_shape_of(like, x, error, message):
     """Return `x`, which has the shape of another array, or raise, as `with_extents` does."""
-    shape, other = _shape(x), _shape(like)
-    if shape is None or other is None:
-        return x
-    if len(shape) != len(other):
-        raise error(message)
-    return with_extents(
-        x, error, message, like=like, same=[(i, i) for i in range(len(shape))])
+    return with_extents(x, error, message, like=like, same=None)
 
 
 def _shape(x):
@@ -66,7 +60,12 @@ def _known_to_hold(shape, other, *, same, least, multiple, error, message):
     def extent(shape, axis):
         return None if shape is None else shape[axis]
 
-    pairs = [(extent(shape, i), extent(other, j)) for i, j in same]
+    if same is not None:
+        pairs = [(extent(shape, i), extent(other, j)) for i, j in same]
+    elif shape is None or other is None:
+        pairs = [(None, None)]
+    else:
+        pairs = [(len(shape), len(other)), *zip(shape, other, strict=False)]
     holds = [
         *[None if n is None or m is None else n == m for n, m in pairs],
         *[None if (n := extent(shape, i)) is None else n >= number for i, number in least],

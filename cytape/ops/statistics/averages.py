@@ -16,6 +16,7 @@ from cytape.ops.engine.arguments import (
     plain,
     values_of,
 )
+from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
 from cytape.ops.rearranging import diagonal
@@ -35,6 +36,7 @@ from cytape.ops.shared.extents import with_extents, with_shape_of
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.spec import spec_like
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
@@ -89,19 +91,45 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
     return result, broadcast_to(convert_to_tensor(scale), result.spec.extents)
 
 
+def _axes_in_order(weights, a, *, axes):
+    """Transpose weights, unless they have the shape of `a` as they are."""
+    if weights.shape != a.shape:
+        weights = weights.transpose(np.argsort(axes))
+        if weights.shape != a.shape:
+            raise ValueError(_INCONSISTENT)
+    return weights
+
+
+def _axes_in_order_vjp(op, g):
+    back = tuple(np.argsort(op.attrs["axes"]).tolist())
+    return axes_in_order_op(g, op.inputs[0], axes=back), None
+
+
+axes_in_order_op = general(
+    "WeightsInOrder", _axes_in_order, _axes_in_order_vjp,
+    lambda op, t, _: axes_in_order_op(t, op.inputs[1], **op.attrs), optional_tangents=(1,),
+    shape_rule=lambda weights, a, *, axes: spec_like(a, weights.dtype))
+
+
 def weights_along(a, axis, weights):
     """Return the weights with an axis for each of `a`."""
-    if shape_rules.may_fit(shape(weights), shape(a)):
-        error, message = (TypeError, _NO_AXIS) if axis is None else (ValueError, _INCONSISTENT)
-        return convert_to_tensor(with_shape_of(a, weights, error, message))
     if axis is None:
-        raise TypeError(_NO_AXIS)
+        return convert_to_tensor(with_shape_of(a, weights, TypeError, _NO_AXIS))
+    a, weights = convert_to_tensor(a), convert_to_tensor(weights)
+    for x in (a, weights):
+        shape_rules.shape_of(x.spec, "the weights along an axis")
     axes = normalize_axis_tuple(axis, ndim(a), argname="axis")
+    may_fit = shape_rules.may_fit(weights.shape, a.shape)
+    if may_fit and axes != tuple(sorted(axes)) and len(axes) == ndim(a) and (
+            None in (*a.shape, *weights.shape)):
+        return axes_in_order_op(weights, a, axes=axes)
+    if may_fit:
+        return with_shape_of(a, weights, ValueError, _INCONSISTENT)
     if ndim(weights) != len(axes):
         raise ValueError(_INCONSISTENT)
     weights = with_extents(
         weights, ValueError, _INCONSISTENT, like=a, same=list(enumerate(axes)))
-    weights = transpose(convert_to_tensor(weights), tuple(np.argsort(axes)))
+    weights = transpose(weights, tuple(np.argsort(axes)))
     weights = expand_dims(weights, tuple([i for i in range(ndim(a)) if i not in axes]))
     return broadcast_to(weights, a.shape)
 

@@ -63,3 +63,44 @@ def test_one_observation_of_several_variables_is_no_single_variable():
     row = cytape.constant(X[:1])
     np.testing.assert_array_equal(np.cov(row, rowvar=False, bias=True), np.zeros((3, 3)))
     assert np.cov(cytape.constant(X.T[:, :1]), row, rowvar=False).shape == (2, 2)
+
+
+def with_unknown_ranks(f, *arrays):
+    with cytape.Graph().as_default() as graph:
+        places = [cytape.placeholder("float64", None) for _ in arrays]
+        result = f(*places)
+    return cytape.Session(graph).run(result, dict(zip(places, arrays, strict=True)))
+
+
+@each("weights", [np.ones(3), np.ones((3, 2)), np.array(2.0), np.ones((1, 2, 3))])
+def test_weights_of_an_unknown_number_of_axes_are_checked_in_a_run(weights):
+    with pytest.raises(TypeError, match="Axis must be specified"):
+        with_unknown_ranks(lambda x, w: np.average(x, weights=w), X, weights)
+    with pytest.raises(ValueError, match="weights should have the same shape"):
+        with_unknown_ranks(lambda x, w: np.histogram(x, [0, 1, 2], weights=w)[0], X, weights)
+
+
+def test_weights_of_an_unknown_number_of_axes():
+    found = with_unknown_ranks(lambda x, w: np.average(x, weights=w), X, X)
+    np.testing.assert_allclose(found, np.average(X, weights=X))
+    with pytest.raises(cytape.errors.SymbolicTensorError, match="how many axes"):
+        with_unknown_ranks(lambda x, w: np.average(x, 0, weights=w), X, X)
+
+
+@each("shape", [(2, 3), (3, 3), (1, 3)])
+@each("turned", [False, True])
+def test_weights_of_axes_in_another_order(shape, turned):
+    def average(x, w):
+        return np.average(x, axis=(1, 0), weights=w)
+
+    x = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    w = x**2 + 1
+    if turned:
+        w = np.ascontiguousarray(w.T)
+    f = cytape.function(average, input_signature=[cytape.Spec.of((None, None), float)] * 2)
+    np.testing.assert_allclose(f(x, w), average(x, w))
+    for argument in (0, 1):
+        np.testing.assert_allclose(
+            cytape.grad(f, argument)(x, w), cytape.grad(average, argument)(x, w))
+    with pytest.raises(ValueError, match="must be consistent"):
+        f(x, np.ones((4, 5)))
