@@ -116,8 +116,9 @@ def _convolved(call: Call) -> Any:
     x = pad_op(inputs[long], pad_width=((0, 0),) * call.mapped[long] + ((before, after),))
     places = np.arange(count)[:, None] + np.arange(m)
     inside = (places >= before) & (places < before + n)
-    factors = where(inside, flip(inputs[short], -1)[..., None, :], 0)  # infinities, say
-    return sum(x[..., places] * factors, -1)
+    # Infinities, say, are left out, by a zero of any dtype; nor do sums of integers widen.
+    products = x[..., places] * where(inside, flip(inputs[short], -1)[..., None, :], False)
+    return sum(products, -1, products.dtype)
 
 
 def _cross_entropy(call: Call) -> Any:
@@ -128,11 +129,16 @@ def _cross_entropy(call: Call) -> Any:
 
 
 def _checked_extents(call: Call) -> Any:
+    same = call.attrs["same"]
+    if same is None:  # all axes
+        if None in (spec.ndim for spec in call.specs):
+            return NotImplemented
+        same = tuple([(i, i) for i in range(call.specs[0].ndim)])
     if not call.mapped[0]:
         return NotImplemented
     later = {name: tuple([(i + 1, n) for i, n in call.attrs[name]])
-             for name in ("same", "least", "multiple")}
-    later["same"] = tuple([(i, j + call.mapped[1]) for i, j in later["same"]])
+             for name in ("least", "multiple")}
+    later["same"] = tuple([(i + 1, j + call.mapped[1]) for i, j in same])
     return call.again(call.inputs, **later)
 
 

@@ -67,9 +67,12 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
     stride_tricks.sliding_window_view(known, window_shape, axis)  # raises what is to raise
     axis = range(len(shape)) if axis is None else normalize_axis_tuple(
         axis, len(shape), allow_duplicate=True)
+    least, taken = [], [0] * len(shape)  # by windows along the same axis
+    for along, n in zip(axis, window_shape, strict=True):
+        least.append((along, taken[along] + n))
+        taken[along] += n - 1
     x = with_extents(
-        x, ValueError, "window shape cannot be larger than input array shape",
-        least=list(zip(axis, window_shape, strict=True)))
+        x, ValueError, "window shape cannot be larger than input array shape", least=least)
     return sliding_windows_op(x, window_shape=window_shape, axis=tuple(axis))
 
 

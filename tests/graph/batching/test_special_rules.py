@@ -98,3 +98,14 @@ def test_small_integers_find_elements_beyond_their_own_extremes(mode):
     np.testing.assert_array_equal(found, expected)
     gradient = cytape.grad(lambda x: cnp.sum(cnp.take(x, indices[1], mode=mode)))(x[0])
     assert gradient.nonzero()[0].tolist() == [298 if mode == "wrap" else 0]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int64", "float32"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_convolutions_stay_in_their_dtype(name, mode, dtype):
+    x, filters = (np.arange(12).reshape(3, 4) * 40).astype(dtype), np.array([1, 51, 101], dtype)
+    found = cytape.vmap(lambda a: getattr(cnp, name)(a, filters, mode))(x)
+    expected = np.stack([getattr(np, name)(a, filters, mode) for a in x])
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)

@@ -41,3 +41,14 @@ def test_what_does_not_fit_is_numpys_error(arguments):
 def test_strides_are_refused_and_what_to_write_is_said():
     with pytest.raises(DetachedError, match="sliding_window_view, not as_strided"):
         cytape.grad(lambda x: np.sum(np.lib.stride_tricks.as_strided(x, (2, 2), (8, 8))))(X[0])
+
+
+@pytest.mark.parametrize("window, axis, n", [((3, 3), (0, 0), 5), ((3, 0), (0, 0), 3),
+                                             ((2, 3, 2), (0, 0, 0), 5)])
+def test_windows_along_one_axis_need_room_for_all_of_them(window, axis, n):
+    f = cytape.function(lambda x: sliding_window_view(x, window, axis),
+                        input_signature=[cytape.Spec.of((None,), float)])
+    x = np.arange(float(n))
+    np.testing.assert_array_equal(f(x), sliding_window_view(x, window, axis))
+    with pytest.raises(ValueError, match="window shape cannot be larger"):
+        f(x[1:])
