@@ -25,6 +25,8 @@ def added_at(shape, index, values):
 
 def _put(values, indices, *, size, unique):
     shape = values.shape[:-1] + (size,)
+    if not size:  # nothing was taken from there
+        return np.zeros(shape, values.dtype)
     if indices.shape != values.shape:
         indices = np.broadcast_to(indices, values.shape)
     if unique:
@@ -42,6 +44,9 @@ def _put(values, indices, *, size, unique):
 
 
 def _take(x, indices, *, unique):
+    if not x.shape[-1]:  # what a line without elements has is zero
+        lead = np.broadcast_shapes(x.shape[:-1], indices.shape[:-1])
+        return np.zeros((*lead, indices.shape[-1]), x.dtype)
     return x[indices] if x.ndim == indices.ndim == 1 else np.take_along_axis(x, indices, -1)
 
 

@@ -80,6 +80,9 @@ def _neighbours(x, q, y, *, method, skip_nan):
     """
     y = np.moveaxis(y.reshape(q.size, *x.shape[:-1]), 0, -1)
     n = x.shape[-1]
+    if n == 0:
+        position = np.zeros(y.shape, np.intp)
+        return position, position, np.zeros(y.shape)
     if method not in (*_CONTINUOUS, "averaged_inverted_cdf", "midpoint"):  # it is an element
         position = np.empty(y.shape, np.intp)
         for i in range(q.size):
@@ -109,6 +112,9 @@ def _neighbours_of_number(x, q, y, *, method, skip_nan):
 
     That is what `_neighbours` and `_Parts` make, of lines that have as many elements each.
     """
+    if x.shape[-1] == 0:
+        shape = (*x.shape[:-1], 2)
+        return np.zeros(shape, np.intp), np.zeros(shape, wide(np.result_type(x.dtype, y.dtype)))
     n = x.shape[-1] - (int(np.isnan(x).sum()) if skip_nan else 0)
     rank = _rank(float(q), n, method)
     lower = math.floor(rank)
@@ -249,8 +255,11 @@ def _quantile_jvp(op, t, tq):
 
 
 def _quantile_spec(x, q, *, method, skip_nan, function):
-    dtype = np.asarray(_FORWARD[function](
-        np.ones(2, x.dtype), np.zeros((), q.dtype), method=method, skip_nan=skip_nan)).dtype
+    if skip_nan and 0 in x.shape:  # a mean of nothing
+        dtype = np.mean(np.ones(1, x.dtype)).dtype
+    else:
+        dtype = np.asarray(_FORWARD[function](
+            np.ones(2, x.dtype), np.zeros((), q.dtype), method=method, skip_nan=skip_nan)).dtype
     return symbolic_spec((*q.shape, *x.shape[:-1]), dtype)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from tests.cases import each
 from tests.ops.refusals import refuses
 
@@ -113,3 +114,37 @@ def test_a_number_is_a_quantile_in_double_precision_as_for_numpy(name, traced):
     assert y == f(x) == np.percentile(cytape.constant(x), 30)
     slope = cytape.grad(lambda s: f(s * x))(np.float16(1.0))
     np.testing.assert_allclose(slope, 599.5, rtol=1e-3)
+
+
+@each("shape", [(0,), (0, 3), (3, 0)])
+@each("axis", [None, 0, -1])
+@each("function", [
+    cnp.median, cnp.nanmedian, lambda x, axis: cnp.nanquantile(x, 0.3, axis),
+    lambda x, axis: cnp.nanquantile(x, cytape.constant([0.3, 0.6]), axis),
+    lambda x, axis: cnp.nanquantile(x, 0.3, axis, method="lower")])
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_nothing_has_gradients_without_elements(function, axis, shape):
+    def loss(x):
+        return cnp.sum(function(x, axis=axis))
+
+    x = np.zeros(shape)
+    for grad in (cytape.grad(loss), cytape.function(cytape.grad(loss))):
+        assert np.shape(grad(x)) == shape
+    assert np.shape(cytape.jvp(loss, (x,), (x,))[1]) == ()
+
+
+@each("shape", [(0,), (0, 3), (3, 0)])
+@each("method", ["lower", "nearest", "inverted_cdf", "linear"])
+@each("dtype", ["int32", "bool", "float32"])
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+def test_traced_quantiles_of_nothing_have_numpys_dtype(dtype, method, shape):
+    x = np.zeros(shape, dtype)
+    expected = np.nanquantile(x, np.array([0.5]), axis=0, method=method)
+    found = cytape.function(
+        lambda x: cnp.nanquantile(x, np.array([0.5]), axis=0, method=method))(x)
+    assert found.dtype == expected.dtype
+
+
+def test_gradients_with_respect_to_q_of_lines_without_elements():
+    gradient = cytape.grad(lambda q: cnp.sum(cnp.nanquantile(np.zeros((3, 0)), q, axis=0)))
+    np.testing.assert_array_equal(gradient(np.array([0.2, 0.4])), [0, 0])
