@@ -280,8 +280,10 @@ def expand_dims(a, axis):
     return expand_dims_op(a, axis=axis)
 
 
-def _atleast(op, arys):
-    results = tuple(op(a) for a in tensors_if_any(arys))
+def _atleast(op, n, arys):
+    results = tuple(
+        a if isinstance(a, Tensor) and a.shape is not None and len(a.shape) >= n else op(a)
+        for a in tensors_if_any(arys))
     return results[0] if len(results) == 1 else results
 
 
@@ -294,7 +296,7 @@ def atleast_1d(*arys):
     >>> np.atleast_1d(cytape.constant(1.0)).shape
     (1,)
     """
-    return _atleast(atleast_1d_op, arys)
+    return _atleast(atleast_1d_op, 1, arys)
 
 
 def atleast_2d(*arys):
@@ -306,7 +308,7 @@ def atleast_2d(*arys):
     >>> np.atleast_2d(cytape.constant([1.0, 2.0])).shape
     (1, 2)
     """
-    return _atleast(atleast_2d_op, arys)
+    return _atleast(atleast_2d_op, 2, arys)
 
 
 def atleast_3d(*arys):
@@ -318,7 +320,7 @@ def atleast_3d(*arys):
     >>> np.atleast_3d(cytape.constant([1.0, 2.0])).shape
     (1, 2, 1)
     """
-    return _atleast(atleast_3d_op, arys)
+    return _atleast(atleast_3d_op, 3, arys)
 
 
 # -- axes in another order -------------------------------------------------------------------------

@@ -134,3 +134,16 @@ def test_reshape_to_extents_that_a_run_knows(to, shape):
                 {graph.symbol_of(x): value, graph.symbol_of(n): np.array(3)})  # fmt: skip
     np.testing.assert_array_equal(found[0], value.reshape(to(value, 3)))
     np.testing.assert_array_equal(found[1], 2 * value)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_what_has_enough_axes_is_no_view(n):
+    def doubled(x):
+        u = getattr(np, f"atleast_{n}d")(x * 1.0)
+        u *= 2.0
+        return u
+
+    x = np.ones((2, 3, 4)[:n])
+    for f in (doubled, cytape.function(doubled)):
+        np.testing.assert_array_equal(f(cytape.constant(x)), 2 * x)
+        np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(f(x)))(x), 2 * x)  # noqa: B023

@@ -14,7 +14,7 @@ from cytape.ops.indexing import gather_op, getitem, scatter_add_like_op, scatter
 from cytape.ops.joining import concatenate
 from cytape.ops.ordering import argsort, searchsorted
 from cytape.ops.reductions import sum
-from cytape.ops.shaping import ndim, size
+from cytape.ops.shaping import ndim, shape, size
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
@@ -133,6 +133,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
             x, xp, fp, left, right, period)])
     if ndim(xp) != 1 or ndim(fp) != 1:
         raise ValueError("Data points must be 1-D sequences")
+    if 0 in shape(fp):
+        raise ValueError("array of sample points is empty")
     xp = with_extents(
         xp, ValueError, "fp and xp are not of the same length.", like=fp, same=[(0, 0)])
     xp = with_extents(xp, ValueError, "array of sample points is empty", least=[(0, 1)])

@@ -90,6 +90,8 @@ def _edges(a, bins, range, dtype):
 
     Between the ends of a range they have the dtype.
     """
+    if getattr(bins, "shape", None) == ():
+        bins = plain(bins)
     if is_tensor(bins) or np.ndim(bins) == 1:
         return operand(bins)
     if not isinstance(bins, str):
@@ -119,6 +121,8 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     if not any(map(is_tensor, (a, bins, weights))):
         return np.histogram(a, bins, range, density, weights)
     a = operand(a)
+    if isinstance(bins, str) and weights is not None:
+        np.histogram(np.empty(0), bins, weights=np.empty(0))  # raises NumPy's error
     edges = _edges(a, bins, range, a.dtype)
     if weights is not None:
         weights = operand(weights)
@@ -189,8 +193,8 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
 
 def _known_bins(bins):
     """Return bins as NumPy can look at them: edges without values are any that increase."""
-    if not is_tensor(bins):
-        return bins
+    if not is_tensor(bins) or getattr(bins, "shape", None) == ():
+        return plain(bins)
     values = values_of(bins)
     return np.arange(shape(bins)[0]) if values is None else values
 

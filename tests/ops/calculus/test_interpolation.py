@@ -1,6 +1,7 @@
 """Piecewise linear interpolation: at the points, outside of them, and where there are few."""
 
 import numpy as np
+import pytest
 
 import cytape
 import cytape.numpy as cnp
@@ -44,3 +45,9 @@ def test_points_move_values_along():
 ])
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, np.ones(2))
+
+
+def test_no_values_at_points_that_only_a_run_knows():
+    with pytest.raises(ValueError, match="array of sample points is empty"):
+        cytape.function(lambda xp: np.interp(0.5, xp, []),
+                        input_signature=[cytape.Spec.of((None,), float)])(XP)

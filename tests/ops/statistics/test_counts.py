@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.testing import check_grads
 from tests.cases import each
@@ -176,3 +177,25 @@ def test_edges_around_one_value(x, traced):
         lambda x: np.sum(f(x)[0] * factors)))(x)
     np.testing.assert_array_equal(
         gradient, factors[np.digitize(x, expected[1][1:-1])])
+
+
+def test_counts_of_bins_in_tensors():
+    x, y = np.array([0.1, 0.5, 0.7, 0.2]), np.array([0.3, 0.9, 0.4, 0.8])
+    for bins in ([2, 3], 2, [0.0, 0.5, 1.0]):
+        found = cnp.histogram2d(x, y, cytape.constant(bins))
+        for part, expected in zip(found, np.histogram2d(x, y, bins), strict=True):
+            np.testing.assert_allclose(part, expected)
+    for part, expected in zip(
+            cnp.histogram(x, cytape.constant(3)), np.histogram(x, 3), strict=True):
+        np.testing.assert_allclose(part, expected)
+
+
+@pytest.mark.parametrize("tensor", ["elements", "weights"])
+def test_rules_for_bins_take_no_weights(tensor):
+    x, weights = np.array([0.1, 0.5, 0.7]), np.ones(3)
+    if tensor == "elements":
+        x = cytape.constant(x)
+    else:
+        weights = cytape.constant(weights)
+    with pytest.raises(TypeError, match="not supported for weighted data"):
+        cnp.histogram(x, "auto", weights=weights)
