@@ -131,7 +131,7 @@ def _cross_entropy(call: Call) -> Any:
 def _checked_extents(call: Call) -> Any:
     same = call.attrs["same"]
     if same is None:  # all axes
-        if None in (spec.ndim for spec in call.specs):
+        if any(spec.shape is None for spec in call.specs):
             return NotImplemented
         same = tuple([(i, i) for i in range(call.specs[0].ndim)])
     if not call.mapped[0]:

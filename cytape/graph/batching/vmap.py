@@ -188,6 +188,7 @@ class Vectorized:
         """
         around = next((x.graph for x in tensors if x.graph is not None), current_graph())
         graph = FunctionGraph(f"vmap({self._name})", around)
+        graph.of_member = True
         leaves, kwargs = list(map(_shared, nest.flatten(args))), nest.map_structure(_shared, kwargs)
         with unrecorded(), building_into(graph):
             arguments = [graph.argument(x.shape[1:], x.dtype) for x in tensors]

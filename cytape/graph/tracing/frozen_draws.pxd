@@ -7,4 +7,4 @@ cpdef call_traced(graph, f, args=*, kwargs=*)
 cdef class Draws(Reachable):
     cdef bint seeded  # by `cytape.numpy.random.seed`, meanwhile
 
-    cdef int warn(self, str name, list moved, list being_traced) except -1
+    cdef int warn(self, graph, list moved, list being_traced) except -1

@@ -40,7 +40,7 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
     if draws.seeded and id(numpy_global) not in moved:  # to where it was
         moved.append(id(numpy_global))
     if moved and not graph.runs_once and not makes_variables(graph):
-        draws.warn(graph.name, moved, being_traced)
+        draws.warn(graph, moved, being_traced)
     return results
 
 
@@ -63,6 +63,15 @@ cdef bint makes_variables(graph) except -1:
     return False
 
 
+cdef bint is_of_member(graph) except -1:
+    """Whether a trace, or one in which it is made, stands for any member of a batch."""
+    while graph is not None:
+        if getattr(graph, "of_member", False):
+            return True
+        graph = getattr(graph, "outer_graph", None)
+    return False
+
+
 cdef class Draws(Reachable):
     """The random streams that a function may draw from, as they were before a call.
 
@@ -73,7 +82,7 @@ cdef class Draws(Reachable):
         What it is going to be called with.
     """
 
-    cdef int warn(self, str name, list moved, list being_traced) except -1:
+    cdef int warn(self, graph, list moved, list being_traced) except -1:
         """Warn of generators that have drawn, at the line where that happened."""
         cdef Draws around
         for place in moved:
@@ -85,14 +94,19 @@ cdef class Draws(Reachable):
                 "Python's random" if generator is python_global else
                 f"a {type(generator).__name__}")
             file, line, registry = place_of_draw(self.functions, generator)
+            repeated, anew = "each call will use these again", "in each call"
+            if is_of_member(graph):
+                repeated, anew = "all members get the same", "for each member"
+                if being_traced:
+                    repeated += ", in each call"
             message = (
-                f"{name} drew random numbers from {what} while it was traced; each call will "
-                "use these again. Draw with cytape.numpy.random, which draws anew in each "
-                "call, or draw outside and pass an array")
+                f"{graph.name} drew random numbers from {what} while it was traced; {repeated}. "
+                f"Draw with cytape.numpy.random, which draws anew {anew}, or draw outside and "
+                "pass an array")
             if self.seeded and generator is numpy_global:
                 message = (
-                    f"{name} called cytape.numpy.random.seed, which seeds while it is traced and "
-                    "not in each call. Seed before a call: its draws by cytape.numpy.random begin "
+                    f"{graph.name} called cytape.numpy.random.seed, which seeds while it is traced "
+                    "and not in each call. Seed before a call: its draws by cytape.numpy.random begin "
                     "anew, too")
             warnings.warn_explicit(
                 message,

@@ -36,12 +36,15 @@ class FunctionGraph(Graph):
     n_variables_made : int
     runs_once : bool
         Whether it is for a single call, at once: what it draws is drawn as without a graph.
+    of_member : bool
+        Whether it stands for any member of a batch, as that of `cytape.vmap`.
     graphs_asked : list of Graph
         Those whose variables the body uses by name.
     """
 
     n_variables_made = 0
     runs_once = False
+    of_member = False
     may_make_variables: Callable[[], bool] = staticmethod(lambda: True)
 
     def __init__(self, name: str, outer_graph: SymbolicGraph | None) -> None:

@@ -39,8 +39,8 @@ def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()
     ValueError: odd
     """
     like = x if like is None else like
-    conditions = {"same": same if same is None else tuple(same), "least": tuple(least), "multiple": tuple(multiple),
-                  "error": error.__name__, "message": message}
+    conditions = {"same": same if same is None else tuple(same), "least": tuple(least),
+                  "multiple": tuple(multiple), "error": error.__name__, "message": message}
     if _known_to_hold(_shape(x), _shape(like), **conditions):
         return x
     return checked_extents_op(convert_to_tensor(x), convert_to_tensor(like), **conditions)

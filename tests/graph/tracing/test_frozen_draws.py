@@ -226,3 +226,26 @@ def test_no_code_of_users_runs_to_find_generators():
 
     with pytest.warns(UserWarning, match="f drew"):
         cytape.function(f)(X)
+
+
+def test_members_of_a_batch_get_the_same():
+    def f(x):
+        return x + np.random.normal()
+
+    mapped = cytape.vmap(f)
+    with pytest.warns(UserWarning, match="drew .*; all members get the same. .* for each member"):
+        found = mapped(np.zeros(3))
+    assert len(set(found)) == 1
+    with pytest.warns(UserWarning, match="all members get the same"):
+        again = mapped(np.zeros(3))
+    assert found[0] != again[0]
+    with pytest.warns(UserWarning, match="all members get the same, in each call"):
+        cytape.function(mapped)(np.zeros(3))
+
+
+def test_members_get_the_same_from_a_branch():
+    def f(x):
+        return cytape.cond(x > 0, lambda: x + np.random.normal(), lambda: x)
+
+    with pytest.warns(UserWarning, match="all members get the same"):
+        assert len(set(cytape.vmap(f)(np.ones(3)))) == 1
