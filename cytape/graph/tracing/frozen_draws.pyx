@@ -106,8 +106,8 @@ cdef class Draws(Reachable):
             if self.seeded and generator is numpy_global:
                 message = (
                     f"{graph.name} called cytape.numpy.random.seed, which seeds while it is traced "
-                    "and not in each call. Seed before a call: its draws by cytape.numpy.random begin "
-                    "anew, too")
+                    "and not in each call. Seed before a call: its draws by cytape.numpy.random "
+                    "begin anew, too")
             warnings.warn_explicit(
                 message,
                 UserWarning, file, line, registry=registry)

@@ -32,6 +32,7 @@ from cytape.ops.shaping import (
     squeeze,
     transpose,
 )
+from cytape.ops.shared.batches import batch_outline
 from cytape.ops.shared.extents import with_extents, with_shape_of
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
@@ -108,6 +109,8 @@ def _axes_in_order_vjp(op, g):
 axes_in_order_op = general(
     "WeightsInOrder", _axes_in_order, _axes_in_order_vjp,
     lambda op, t, _: axes_in_order_op(t, op.inputs[1], **op.attrs), optional_tangents=(1,),
+    batched=lambda op, t, _: axes_in_order_op(
+        t, batch_outline(t, op.inputs[1]), axes=(0, *[axis + 1 for axis in op.attrs["axes"]])),
     shape_rule=lambda weights, a, *, axes: spec_like(a, weights.dtype))
 
 

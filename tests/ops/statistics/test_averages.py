@@ -102,5 +102,9 @@ def test_weights_of_axes_in_another_order(shape, turned):
     for argument in (0, 1):
         np.testing.assert_allclose(
             cytape.grad(f, argument)(x, w), cytape.grad(average, argument)(x, w))
+        hessian = cytape.hessian(lambda x, w: average(x * x, w * w), argument)
+        traced = cytape.function(
+            hessian, input_signature=[cytape.Spec.of((None, None), float)] * 2)
+        np.testing.assert_allclose(traced(x, w), hessian(x, w), atol=1e-14)
     with pytest.raises(ValueError, match="must be consistent"):
         f(x, np.ones((4, 5)))
