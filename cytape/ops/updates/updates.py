@@ -205,8 +205,7 @@ def set_part(x, index, part):
     """Return an array with other values in a part of it; of those that meet the last one counts."""
     template, tensors, specs = _described(x, index)
     part = _fitted(x, (template, specs), part)
-    if any(not _is_number(value) for value in tensors if value.dtype.kind != "b") or any(
-            value.dtype == bool for value in tensors):
+    if not all(map(_is_number, tensors)) or tensors and _may_repeat(x, template):
         return _set_by_number(x, template, tensors, part)
     if tensors:
         return _set_at_numbers(x, template, tensors, part)
@@ -222,6 +221,17 @@ def set_part(x, index, part):
                 x, ravel(broadcast_to(part, places.shape))[last],
                 index=np.unravel_index(places.ravel()[last], x.shape))
     return set_item_op(x, part, index=template)
+
+
+def _may_repeat(x, index):
+    """Tell whether places may meet, whatever numbers and bounds stand for strings in an index."""
+    if not any(map(_is_array, _parts(index))):
+        return False
+    if not x.spec.known:
+        return True
+    places = _positions(x, tuple([
+        slice(1) if isinstance(one, (str, slice)) else one for one in _parts(index)]))
+    return len(np.unique(places)) < places.size
 
 
 def _positions(x, index):
@@ -293,11 +303,10 @@ def accumulate_into(x, index, part, ufunc, neutral, reduce):
     """
     template, tensors, specs = _described(x, index)
     part = _fitted(x, (template, specs), part)
-    many = any(not _is_number(value) for value in tensors)
-    if not many and not any(map(_is_array, _parts(template))):
+    if all(map(_is_number, tensors)) and not _may_repeat(x, template):
         return set_part(x, index, ufunc(getitem(x, index), part))
     part = ravel(_within(x, template, tensors, part))
-    if many or not x.spec.known:
+    if tensors or not x.spec.known:
         return _accumulated(
             x, places_op(x, *tensors, index=template), part, neutral, reduce, ufunc)
     places = _positions(x, template).ravel()
@@ -315,8 +324,9 @@ def _accumulated(x, places, part, neutral, reduce, ufunc):
     """Do so where it is not known which places meet: with a row of neutral values for each."""
     if reduce is None:
         raise TypeError(
-            f"at[...].{ufunc.__name__} in a graph takes numbers, slices and arrays in its index, "
-            "no tensors of several places")
+            f"at[...].{ufunc.__name__} in a graph takes numbers and slices in its index, no "
+            "tensors of several places; and no array beside a tensor, or where extents are not "
+            "known, unless it is known that its places are different ones")
     flat = ravel(x)
     columns = places_op(flat, index=slice(None))
     is_place = reshape(places, (-1, 1)) == reshape(columns, (1, -1))

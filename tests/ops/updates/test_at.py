@@ -129,6 +129,52 @@ INDICES_IN_GRAPHS = {
 }
 
 
+MEETING_BESIDE_NUMBERS = {
+    "row and places": lambda i, j: (i, [0, 0, 2]), "row and one place": lambda i, j: (i, [-1, 2]),
+    "place and row": lambda i, j: ([0, 3, 0], j), "apart": lambda i, j: (i, slice(1, None), [0, 0]),
+    "bounds": lambda i, j: ([2, 2], slice(j, None)),
+    "different": lambda i, j: (i, [2, 0]),
+}
+
+
+@pytest.mark.parametrize("method", ["set", "add", "multiply", "min", "max"])
+@pytest.mark.parametrize(
+    "index", MEETING_BESIDE_NUMBERS.values(), ids=MEETING_BESIDE_NUMBERS)
+def test_places_that_meet_beside_numbers_that_only_a_run_tells(method, index):
+    i, j = 2, 1
+    v = values_for(index(i, j))
+
+    def update(x, i, j, v):
+        return getattr(x.at[index(i, j)], method)(v)
+
+    traced = cytape.function(update)
+    check(lambda x, v: traced(
+        cytape.convert_to_tensor(x), cytape.constant(i), cytape.constant(j), v),
+        lambda x, v: by_numpy(method, x, index(i, j), v), X, v)
+    unknown = cytape.function(update, input_signature=[
+        cytape.Spec.of((None, 3, 2), float), cytape.Spec.of((), int),
+        cytape.Spec.of((), int), cytape.Spec.of(v.shape, float)])
+    np.testing.assert_allclose(
+        unknown(X, i, j, v), by_numpy(method, X, index(i, j), v))
+
+
+def test_the_last_one_written_to_a_place_in_a_loop_has_the_gradient():
+    def total(p):
+        def step(i, a):
+            a = a.copy()
+            a[i, np.array([0, 0])] = p
+            return i + 1, a
+
+        return cnp.sum(cytape.while_loop(
+            lambda i, a: i < 3, step, (0, cytape.constant(np.zeros((3, 3)))))[1])
+
+    assert cytape.function(cytape.grad(total))(2.0) == cytape.grad(total)(2.0) == 3.0
+    rows = cytape.vmap(cytape.grad(
+        lambda p, i: cnp.sum(cytape.constant(np.zeros((3, 3))).at[i, np.array([0, 0])].set(p))),
+        in_axes=(None, 0))
+    assert rows(2.0, np.array([0, 1])).tolist() == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("index", INDICES_IN_GRAPHS.values(), ids=INDICES_IN_GRAPHS)
 def test_numbers_that_only_a_run_tells(index):
     i, j = 2, 1
@@ -176,6 +222,11 @@ def test_errors_of_numpy():
     assert x.at[0, 0].set(np.ones((1, 1, 2))).shape == SHAPE
     with pytest.raises(TypeError, match="power"):
         cytape.function(lambda x, i: x.at[i].power(2.0))(x, cytape.constant([0, 1]))
+    with pytest.raises(TypeError, match="beside a tensor"):
+        cytape.function(lambda x, i: x.at[i, [0, 0]].power(2.0))(x, cytape.constant(0))
+    np.testing.assert_allclose(
+        cytape.function(lambda x, i: x.at[i, [2, 0]].power(2.0))(x, cytape.constant(1)).numpy(),
+        by_numpy("power", X, (1, [2, 0]), 2.0))
 
 
 def test_a_variable_is_read():
