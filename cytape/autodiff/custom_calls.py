@@ -126,11 +126,14 @@ def own(leaf: Any) -> Any:
     """Return a tensor that can be changed, and which changes to the one that is passed leave."""
     if not is_plain_tensor(leaf):
         return leaf
-    if leaf.graph is not None:
-        from cytape.ops.updates.in_place import stands_for_part  # here: it is needed late
+    if leaf.graph is None:
+        return own_tensor(leaf)
+    graph = current_graph()
+    if graph is not None:
+        leaf = in_graph(graph, leaf)  # one of a graph around it cannot be changed there
+    from cytape.ops.updates.in_place import stands_for_part  # here: it is needed late
 
-        return identity_op(leaf) if stands_for_part(leaf) else another(leaf)
-    return own_tensor(leaf)
+    return identity_op(leaf) if stands_for_part(leaf) else another(leaf)
 
 
 @contextmanager

@@ -170,6 +170,7 @@ class _CustomGradient:
         differentiable = [is_tensor(leaf) for leaf in leaves]
 
         def backward(*output_gradients: Tensor) -> list:
+            output_gradients = owned(output_gradients)
             if variables:
                 returned = grad_fn(*output_gradients, variables=variables)
                 if not (isinstance(returned, (tuple, list)) and len(returned) == 2):

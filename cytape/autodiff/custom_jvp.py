@@ -20,6 +20,7 @@ from cytape.autodiff.custom_calls import (
     lent,
     name_of,
     own_leaf,
+    owned,
     record,
     require_positional,
     value_of,
@@ -223,8 +224,8 @@ class _JvpCall(PythonCall):
         rule = self._function._rule
         assert rule is not None
         returned = rule(
-            lent(self._arguments.packed(values)), self._arguments.packed(tangents, _still),
-            **lent(self._kwargs))
+            lent(self._arguments.packed(values)),
+            owned(self._arguments.packed(tangents, _still)), **lent(self._kwargs))
         if not (isinstance(returned, tuple) and len(returned) == 2):
             raise TypeError(
                 f"the JVP rule of {self.name} must return a pair, the outputs and their tangents"

@@ -4,7 +4,7 @@ from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport flatten
 from cytape.tensor.recorders cimport enter, leave
 from cytape.tensor.state cimport TangentRecorder, require_in_sight
-from cytape.tensor.tensor cimport Tensor
+from cytape.tensor.tensor cimport Tensor, another_handle
 from cytape.tensor.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
 
@@ -312,7 +312,7 @@ cdef Tensor converted(Py_ssize_t position, primal, tangent, bint use_batch):
     if tangent is None:
         raise TypeError(
             f"the tangent of primal {position} is None: leave the primal out, or pass zeros")
-    result = convert_to_tensor(tangent)
+    result = another_handle(convert_to_tensor(tangent).held)  # the user may change it in place
     if not use_batch and result.held.spec is (<Tensor>primal).held.spec:
         return result
     expected = (*result.shape[:1], *primal.shape) if use_batch else primal.shape

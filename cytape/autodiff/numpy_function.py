@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.custom_calls import Arguments, is_tensor, name_of, value_of
+from cytape.autodiff.custom_calls import Arguments, is_tensor, name_of, owned, value_of
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.shared.python_call import (
@@ -112,7 +112,7 @@ def numpy_function(
     def backward(*gradients: Tensor) -> Any:
         if grad_func is None:
             return missing_gradients(_no_gradient(call.name), gradients, inputs)
-        returned = nest.flatten(grad_func(*arguments.packed(inputs), *gradients))
+        returned = nest.flatten(grad_func(*owned((*arguments.packed(inputs), *gradients))))
         if len(returned) != len(leaves):
             raise InvalidGradientError(
                 f"the grad_func of {call.name} must return {len(leaves)} gradients (None where "

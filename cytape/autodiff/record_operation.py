@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cytape.autodiff.custom_calls import graph_around, is_plain_tensor, is_tensor
+from cytape.autodiff.custom_calls import graph_around, is_plain_tensor, is_tensor, owned
 from cytape.core import OpType
 from cytape.errors import InvalidIdError, SymbolicTensorError
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
@@ -128,7 +128,7 @@ class _ByHand:
         self.function = function
 
     def __call__(self, *gradients: Any) -> GradientsIfNeeded:
-        returned = self.function(*gradients)
+        returned = self.function(*owned(gradients))
         found = returned if isinstance(returned, (list, tuple)) else [returned]
 
         def computed(needed: tuple[bool, ...]) -> Any:

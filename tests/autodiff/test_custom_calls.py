@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.autodiff.custom_calls import Arguments, graph_around, own_leaf, value_of
 
 
@@ -67,3 +68,114 @@ def test_functions_that_change_their_arguments_are_differentiated_alike_everywhe
     found = [gradient(3.0), cytape.function(gradient)(3.0), cytape.grad(cytape.function(f))(3.0),
              cytape.vmap(gradient)(np.array([3.0]))[0]]
     assert found == [2.0] * 4
+
+
+X, WEIGHTS = np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 100.0])
+
+
+def with_gradient(x):
+    return cytape.custom_gradient(lambda x: (x * 1.0, doubled_in_place))(x)
+
+
+def doubled_in_place(*args):
+    *_, g = args
+    g *= 2.0
+    return g
+
+
+def with_array_gradient(x):
+    return cytape.numpy_function(
+        lambda x: x * 1.0, x, specs=cytape.Spec.of((3,), float), grad_func=doubled_in_place)
+
+
+with_grad_func = cytape.function(lambda x: x * 1.0, grad_func=doubled_in_place)
+with_python_grad_func = cytape.function(lambda x: x * 1.0, python_grad_func=doubled_in_place)
+with_jvp = cytape.custom_jvp(lambda x: x * 1.0)
+with_jvp_of_primals = cytape.custom_jvp(lambda x: x * 1.0)
+
+
+@with_jvp.defjvp
+def doubled_tangent(primals, tangents):
+    dx, = tangents
+    dx *= 2.0
+    return primals[0] * 1.0, dx
+
+
+@with_jvp_of_primals.defjvp
+def changed_primal(primals, tangents):
+    (x,), (dx,) = primals, tangents
+    x *= 0.0
+    x += 2.0
+    return x, dx * x
+
+
+@pytest.mark.parametrize("f", [
+    with_gradient, with_array_gradient, with_grad_func, with_python_grad_func, with_jvp,
+    with_jvp_of_primals])
+def test_rules_that_change_gradients_or_tangents_in_place_change_those_of_nobody_else(f):
+    def loss(x):
+        return cnp.sum((f(x) + x + f(x * 1.0)) * WEIGHTS)
+
+    gradient = 5 * WEIGHTS
+    for found in (cytape.grad(loss), cytape.function(cytape.grad(loss)),
+                  cytape.grad(cytape.function(loss)), cytape.grad(cytape.recompute_grad(loss))):
+        np.testing.assert_allclose(found(X), gradient)
+    if f is not with_array_gradient:
+        np.testing.assert_allclose(
+            cytape.vmap(cytape.grad(loss))(np.stack([X, X])), np.stack([gradient, gradient]))
+    v = np.array([1.0, -1.0, 2.0])
+    for tangent in (
+            cytape.jvp(loss, (X,), (v,)), cytape.jvp(cytape.function(loss), (X,), (v,)),
+            cytape.function(lambda x, v: cytape.jvp(loss, (x,), (v,)))(X, v)):
+        assert float(tangent[1]) == gradient @ v
+
+
+@pytest.mark.parametrize("f", [
+    with_gradient, with_array_gradient, with_grad_func, with_python_grad_func, with_jvp])
+def test_the_gradients_that_a_user_starts_from_stay_what_they_are(f):
+    x, seed = cytape.constant(X), cytape.constant(WEIGHTS)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+    for _ in range(2):
+        of_x, of_y = tape.gradient(y, [x, y], output_gradients=seed)
+        np.testing.assert_array_equal(of_x.numpy(), 2 * WEIGHTS)
+        np.testing.assert_array_equal(of_y.numpy(), WEIGHTS)
+        np.testing.assert_array_equal(seed.numpy(), WEIGHTS)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
+def test_gradients_that_a_user_changes_in_place_are_those_of_nobody_else(way):
+    @way
+    def several(x):
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = x * 1.0
+        seed = x * WEIGHTS
+        of_y = tape.gradient(y, y, output_gradients=seed)
+        of_y *= 5.0
+        return of_y, tape.gradient(y, x, output_gradients=seed), seed
+
+    of_y, of_x, seed = several(cytape.constant(X))
+    np.testing.assert_array_equal(of_y.numpy(), 5 * X * WEIGHTS)
+    np.testing.assert_array_equal(of_x.numpy(), X * WEIGHTS)
+    np.testing.assert_array_equal(seed.numpy(), X * WEIGHTS)
+
+
+@pytest.mark.parametrize("way", [lambda f: f, cytape.function], ids=["eager", "traced"])
+def test_tangents_that_a_user_changes_in_place_are_those_of_nobody_else(way):
+    @way
+    def several(x):
+        dx = x * 1.0
+        with cytape.ForwardAccumulator(x, dx) as accumulator:
+            y = x * x
+            dx *= 100.0
+            z = y + x
+        dy = accumulator.jvp(y)
+        dy *= 7.0
+        return dy, accumulator.jvp(y), accumulator.jvp(z), accumulator.jvp(x), dx
+
+    found = several(cytape.constant(X))
+    expected = 14 * X**2, 2 * X**2, 2 * X**2 + X, X, 100 * X
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.numpy(), other)

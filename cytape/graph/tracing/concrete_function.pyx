@@ -21,7 +21,7 @@ from cytape.graph.tracing.derivatives import Derivatives, Ends
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import inline, kept_by
 from cytape.graph.tracing.signature import shapes_agree
-from cytape.ops.creation import identity_op
+from cytape.ops.creation import identity_op, own_tensor
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
@@ -319,10 +319,13 @@ cdef class ConcreteFunction:
         arguments = [another(x) if type(x) is Tensor else x for x in inputs[: self.n_arguments]]
 
         def backward(*gradients):
+            given, computed, gradients = [
+                tuple([own_tensor(x) if type(x) is Tensor else x for x in tensors])
+                for tensors in (arguments, results, gradients)]
             if self.grad_func is not None:
-                returned = flatten(self.grad_func(*arguments, *gradients))
+                returned = flatten(self.grad_func(*given, *gradients))
             elif self.python_grad_func is not None:
-                call = GradientCall(self.name, tuple(arguments), tuple(results))
+                call = GradientCall(self.name, given, computed)
                 returned = flatten(self.python_grad_func(call, *gradients))
             if len(returned) != len(arguments):
                 raise InvalidGradientError(

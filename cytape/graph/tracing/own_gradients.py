@@ -85,10 +85,10 @@ def _custom_call(
         captured: list = []
         with unrecorded(), building_into(body):
             seeds = like(body, graph, map(graph.symbol_of, results))
+            symbols = list(map(body.symbol_of, seeds))  # now: `backward` may change its arguments
             try:
                 gradients = call_traced(body, backward, seeds)
-                trace = ConcreteFunction(
-                    body.name, body, list(map(body.symbol_of, seeds)), list(gradients))
+                trace = ConcreteFunction(body.name, body, symbols, list(gradients))
             except Exception as error:  # of concern only to who asks for a derivative
                 _note_frames(error, name)
                 trace = _without_frames(error)

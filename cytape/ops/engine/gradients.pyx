@@ -311,4 +311,6 @@ cdef object taken(void** gradient):
     result = <object>gradient[0]
     Py_DECREF(result)
     gradient[0] = NULL
+    if type(result) is Tensor:  # a seed, or that of several sources: the user may change it
+        return another_handle((<Tensor>result).held)
     return another_handle(result) if type(result) is Value else result

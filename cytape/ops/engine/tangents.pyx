@@ -35,6 +35,8 @@ def fetch(TangentRecorder recorder not None, id_t id):
     cdef void* tangent = tangent_of(recorder, id)
     if tangent == NULL:
         return None
+    if type(<object>tangent) is Tensor:  # whoever gets it may change it in place
+        return another_handle((<Tensor>tangent).held)
     return another_handle(<Value>tangent) if type(<object>tangent) is Value else <object>tangent
 
 
@@ -82,8 +84,10 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
             for i, tangent in enumerate(tangents):
                 if type(tangent) is Value:
                     tangents[i] = array_of(tangent) if plain else another_handle(tangent)
-                elif tangent is not None and plain:
-                    tangents[i] = array_of((<Tensor>tangent).held)
+                elif tangent is not None:
+                    # Another tensor: a rule may change it in place.
+                    tangents[i] = array_of((<Tensor>tangent).held) if plain else (
+                        another_handle((<Tensor>tangent).held))
             results = NotImplemented
             if not accumulator.use_batch:
                 results = op.tangents(inputs, outputs, attrs, tangents, plain, False)
