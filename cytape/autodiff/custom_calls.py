@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.creation import identity_op, own_tensor
+from cytape.ops.creation import own_tensor
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import Recorder, current_graph, is_recorded
-from cytape.tensor.tensor import Tensor, another
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = [
@@ -128,12 +128,9 @@ def own(leaf: Any) -> Any:
         return leaf
     if leaf.graph is None:
         return own_tensor(leaf)
-    graph = current_graph()
-    if graph is not None:
-        leaf = in_graph(graph, leaf)  # one of a graph around it cannot be changed there
-    from cytape.ops.updates.in_place import stands_for_part  # here: it is needed late
+    from cytape.ops.updates.in_place import own_in_graph  # here: it is needed late
 
-    return identity_op(leaf) if stands_for_part(leaf) else another(leaf)
+    return own_in_graph(leaf)
 
 
 @contextmanager

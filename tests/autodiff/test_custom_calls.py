@@ -88,6 +88,18 @@ def with_array_gradient(x):
         lambda x: x * 1.0, x, specs=cytape.Spec.of((3,), float), grad_func=doubled_in_place)
 
 
+def square_by_arguments(x, g):
+    x *= 2.0
+    g *= x
+    return g
+
+
+def square_by_call(op, g):
+    (x,), (y,) = op.inputs, op.outputs
+    y *= 0.0
+    return square_by_arguments(x, g) + y
+
+
 with_grad_func = cytape.function(lambda x: x * 1.0, grad_func=doubled_in_place)
 with_python_grad_func = cytape.function(lambda x: x * 1.0, python_grad_func=doubled_in_place)
 with_jvp = cytape.custom_jvp(lambda x: x * 1.0)
@@ -179,3 +191,26 @@ def test_tangents_that_a_user_changes_in_place_are_those_of_nobody_else(way):
     expected = 14 * X**2, 2 * X**2, 2 * X**2 + X, X, 100 * X
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one.numpy(), other)
+
+
+@pytest.mark.parametrize("f", [
+    cytape.function(lambda x: x * x, grad_func=square_by_arguments),
+    cytape.function(lambda x: x * x, python_grad_func=square_by_call),
+], ids=["grad_func", "python_grad_func"])
+def test_gradient_functions_of_traces_may_change_their_arguments_in_place(f):
+    def loss(x):
+        return cnp.sum(f(x) * WEIGHTS) + cnp.sum(f(x[::-1]))
+
+    gradient = 2 * X * WEIGHTS + 2 * X
+    for found in (cytape.grad(loss), cytape.function(cytape.grad(loss)),
+                  cytape.grad(cytape.function(loss))):
+        np.testing.assert_allclose(found(X), gradient)
+    for tangent in (cytape.jvp(loss, (X,), (X,)), cytape.jvp(cytape.function(loss), (X,), (X,))):
+        np.testing.assert_allclose(tangent[1], gradient @ X)
+    x = cytape.constant(X)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = f(x)
+    for _ in range(2):
+        np.testing.assert_array_equal(tape.gradient(y, x).numpy(), 2 * X)
+    np.testing.assert_array_equal(y.numpy(), X**2)

@@ -320,8 +320,7 @@ cdef class ConcreteFunction:
 
         def backward(*gradients):
             given, computed, gradients = [
-                tuple([own_tensor(x) if type(x) is Tensor else x for x in tensors])
-                for tensors in (arguments, results, gradients)]
+                tuple(map(own, tensors)) for tensors in (arguments, results, gradients)]
             if self.grad_func is not None:
                 returned = flatten(self.grad_func(*given, *gradients))
             elif self.python_grad_func is not None:
@@ -335,6 +334,17 @@ cdef class ConcreteFunction:
             return returned + [None] * (len(inputs) - len(arguments))
 
         return custom_call(self.name, results, inputs, backward)
+
+
+def own(x):
+    """An argument of a gradient function, which may change it in place."""
+    if type(x) is not Tensor:
+        return x
+    if not is_symbolic((<Tensor>x).held):
+        return own_tensor(x)
+    from cytape.ops.updates.in_place import own_in_graph  # here: it is needed late
+
+    return own_in_graph(x)
 
 
 cdef list taken_out(graph, variables):

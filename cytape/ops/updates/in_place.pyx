@@ -11,7 +11,7 @@ from cytape.ops.updates.update_op cimport is_watched, note_change
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
-from cytape.tensor.tensor cimport Tensor, take_on
+from cytape.tensor.tensor cimport Tensor, another_handle, take_on
 from cytape.tensor.value cimport Value, is_symbolic, symbol_of
 from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t
@@ -19,9 +19,10 @@ from libc.stdint cimport int32_t
 import numpy as np
 
 from cytape.errors import DetachedError, TapeStateError
-from cytape.ops.creation import astype
+from cytape.ops.creation import astype, identity_op
 from cytape.ops.elementwise import imag, real
 from cytape.ops.elementwise import where as select
+from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
 from cytape.ops.joining import split_evenly_op, split_like_op
 from cytape.ops.shared.conform import broadcast_to_like_op, reshape_like_op
@@ -153,9 +154,12 @@ cdef Tensor fitting(Tensor x, result, op):
     return result
 
 
-def stands_for_part(Tensor tensor not None) -> bool:
-    """Tell whether NumPy would have made a view of another array of a tensor."""
-    return is_part(tensor.held)
+def own_in_graph(Tensor tensor not None) -> Tensor:
+    """Return a symbolic tensor for a function that may change it: of the graph being built."""
+    graph = building()
+    if graph is not None:  # one of a graph around it cannot be changed there
+        tensor = in_graph(graph, tensor)
+    return identity_op(tensor) if is_part(tensor.held) else another_handle(tensor.held)
 
 
 cdef bint is_part(Value held) except -1:
