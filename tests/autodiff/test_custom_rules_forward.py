@@ -418,3 +418,21 @@ def test_a_vjp_that_leaves_cytape_gives_no_tangent(declared):
     with cytape.ForwardAccumulator(x, 1.0) as accumulator:
         y = op(x)
     assert accumulator.jvp(y) is None
+
+
+scale = general("DeclaredScaleInPlace", lambda x: x * 2.0)
+
+
+@cytape.register_jvp("DeclaredScaleInPlace")
+def scale_jvp(op, dx):
+    dx *= 2.0
+    return dx
+
+
+def test_a_rule_in_a_trace_that_changes_a_tangent_in_place_changes_that_of_nobody_else():
+    def f(x):
+        return np.sum((scale(x) + x) * np.array([1.0, 10.0]))
+
+    x, dx = np.array([1.0, 2.0]), np.array([1.0, -1.0])
+    assert cytape.jvp(cytape.function(f), (x,), (dx,))[1] == -27.0
+    assert cytape.function(lambda x, dx: cytape.jvp(f, (x,), (dx,)))(x, dx)[1] == -27.0
