@@ -22,6 +22,7 @@ from cytape.errors import DetachedError, TapeStateError
 from cytape.ops.creation import astype, identity_op
 from cytape.ops.elementwise import imag, real
 from cytape.ops.elementwise import where as select
+from cytape.ops.engine.arguments import operand, values_of
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
 from cytape.ops.joining import split_evenly_op, split_like_op
@@ -34,6 +35,8 @@ from cytape.tensor.operators import install_updates
 # Other ops than structural ones that stand for views of NumPy's.
 cdef frozenset VIEWS = frozenset((
     broadcast_to_like_op, imag, real, reshape_like_op, split_evenly_op, split_like_op))
+# Where ufuncs and their partials are finite, if that is not at 1.
+cdef dict REGULAR_POINTS = {"arccos": 0, "arccosh": 2, "arcsin": 0, "arctanh": 0}
 
 
 def assign(Tensor tensor not None, index, value):
@@ -95,6 +98,8 @@ def into(op, tuple inputs, dict arguments):
                 f"{name_of(op)}: out must be a tensor where an operand is one, got "
                 f"{type(out).__name__}: an array cannot hold the derivative of a tensor. Make it "
                 "with cytape.numpy.empty, or use what is returned")
+    if where is not True:
+        inputs = with_masked_replaced(inputs, where, op)
     results = op(*inputs, **arguments)
     if not isinstance(results, tuple):
         if len(outs) != 1:
@@ -104,6 +109,27 @@ def into(op, tuple inputs, dict arguments):
         raise ValueError("The 'out' tuple must have exactly one entry per ufunc output")
     return tuple([result if out is None else written(out, result, where, op)
                   for out, result in zip(outs, results)])
+
+
+cdef tuple with_masked_replaced(tuple inputs, where, op):
+    """Operands with a number where the mask is false at which the op and its partials are finite.
+
+    What is not asked for then takes no part in gradients either, nor warns: NumPy does not compute
+    it.
+    """
+    if getattr(op, "signature", None) is not None:
+        raise TypeError(f"{name_of(op)}() got an unexpected keyword argument 'where'")
+    point = REGULAR_POINTS.get(name_of(op), 1)
+    mask = values_of(where)
+    cdef bint all_masked = mask is not None and not mask.any()
+    cdef list operands = []
+    for x in inputs:
+        if type(x) in (bool, int, float, complex):  # stays weak
+            operands.append(type(x)(point) if all_masked else x)
+        else:
+            x = operand(x)
+            operands.append(select(where, x, np.array(point, x.dtype)))
+    return tuple(operands)
 
 
 cdef Tensor written(Tensor out, result, where, op):

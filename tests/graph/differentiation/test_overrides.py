@@ -129,7 +129,8 @@ def looped(f):
 
 @pytest.mark.parametrize("inside", [
     looped, lambda f: lambda x: cytape.cond(x[0] > 0, lambda: f(x), lambda: x),
-    lambda f: lambda x: cytape.map_fn(f, x), lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
+    lambda f: lambda x: cytape.map_fn(f, x),
+    lambda f: lambda x: cytape.scan(lambda _, y: f(y), x, x[0]),
     lambda f: lambda x: cytape.cond(x[0] > 0, lambda: looped(f)(x), lambda: x),
 ], ids=["while_loop", "cond", "map_fn", "scan", "a loop in a branch"])
 @pytest.mark.parametrize("traced", [False, True])

@@ -7,6 +7,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from cytape.testing import numerical_grad
+from cytape.ops.protocols import numpy_functions
 from tests.cases import each
 
 SMALL = np.array([1.0, 2.0, 3.0])
@@ -211,3 +212,116 @@ def test_an_array_by_position_cannot_hold_a_derivative(call):
     with cytape.GradientTape() as tape, pytest.raises(DetachedError, match="with out="):
         tape.watch(x)
         call(x, np.zeros(()) if call(np.ones(2), None).ndim == 0 else np.zeros(2))
+
+
+# At masked places stand what ufuncs or their derivatives are not finite at, in either operand.
+MASKED = np.array([np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, -3.0])
+TAKEN = np.array([0.3, 0.6])
+
+
+def _operands(ufunc):
+    """Return operands of a ufunc, and a mask that is true where they are in its domain."""
+    offsets = [float(ufunc is np.arccosh), 0.5]
+    columns = [np.append(MASKED, TAKEN + offset) for offset in offsets[: ufunc.nin]]
+    operands = list(map(np.ravel, np.meshgrid(*columns)))
+    mask = np.logical_and.reduce([
+        np.isin(x, TAKEN + offset) for x, offset in zip(operands, offsets, strict=False)])
+    if ufunc is np.ldexp:
+        operands[1] = np.where(mask, 2, -1)
+    return operands, mask
+
+
+def _is_differentiable(ufunc, i):
+    operands, mask = _operands(ufunc)
+    taken = [cytape.constant(x[mask]) for x in operands]
+    with cytape.GradientTape() as tape:
+        tape.watch(taken[i])
+        result = ufunc(*taken)
+    return tape.gradient(result[0] if ufunc.nout > 1 else result, taken[i]) is not None
+
+
+DIFFERENTIABLE = [
+    (ufunc, i) for ufunc in numpy_functions()
+    if isinstance(ufunc, np.ufunc) and ufunc.signature is None
+    and any(types.startswith("d") for types in ufunc.types)
+    for i in range(1 if ufunc is np.ldexp else ufunc.nin) if _is_differentiable(ufunc, i)
+]  # fmt: skip
+
+
+@each("traced", [False, True])
+@each("ufunc, i", DIFFERENTIABLE)
+def test_masked_elements_take_no_part(ufunc, i, traced):
+    operands, mask = _operands(ufunc)
+    first = np.arange(1.0, 1.0 + mask.size)  # what out holds
+
+    def into(out, x):
+        out = cnp.zeros(mask.shape) + out
+        outs = (out, *[None] * (ufunc.nout - 1))
+        ufunc(*operands[:i], x, *operands[i + 1 :], out=outs, where=mask)
+        return cnp.sum(out * out)
+
+    def directly(x):
+        taken = [each[mask] for each in operands]
+        result = ufunc(*taken[:i], x, *taken[i + 1 :])
+        return cnp.sum(cnp.square(result[0] if ufunc.nout > 1 else result))
+
+    def f(x):
+        return into(first, x)
+
+    def slope(x):
+        return cnp.sum(cytape.grad(f)(x))
+
+    wrap = cytape.function if traced else lambda f: f
+    x, ones = operands[i], np.ones(mask.size)
+    expected = np.zeros(mask.size)
+    expected[mask] = cytape.grad(directly)(x[mask])
+    with np.errstate(all="raise"):
+        found = wrap(cytape.grad(f))(x)
+        curvature = wrap(cytape.grad(slope))(x)
+        _, tangent = cytape.jvp(wrap(f), [x], [ones])
+        _, change = cytape.jvp(wrap(cytape.grad(f)), [x], [ones])
+        of_out = wrap(cytape.grad(into))(first, x)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_allclose(tangent, expected.sum(), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(change, curvature, rtol=1e-12, atol=1e-12)
+    assert np.isfinite(curvature).all() and not curvature[~mask].any()
+    np.testing.assert_array_equal(of_out, np.where(mask, 0.0, 2 * first))
+
+
+def test_masked_operands_that_are_numbers_or_of_other_shapes():
+    def mean(x, count):
+        return cnp.divide(x, count, where=count > 0, out=cnp.zeros_like(x))
+
+    total = cytape.constant(np.array([1, 2], np.float32))
+    assert mean(total, 2).dtype == mean(total, 0).dtype == np.float32  # weak numbers stay weak
+    with np.errstate(all="raise"):
+        for count in (0, 0.0, np.float64(0), np.zeros(2, int), cytape.constant(0.0)):
+            slope = cytape.grad(lambda x, count=count: cnp.sum(mean(x, count)))(SMALL[:2])
+            assert slope.tolist() == [0.0, 0.0]
+    sizes = np.array([[0.0], [2.0]])
+
+    def of_rows(x):
+        return cnp.sum(np.divide(x, sizes, where=sizes > 0, out=cnp.zeros((2, 3))))
+
+    with np.errstate(all="raise"):
+        assert cytape.grad(of_rows)(SMALL).tolist() == [0.5] * 3
+        assert cytape.hessian(of_rows)(SMALL).tolist() == [[0.0] * 3] * 3
+        assert cnp.less(cytape.constant(SMALL), 2, out=cnp.zeros(3, bool), where=False).dtype == bool
+    with pytest.raises(TypeError, match="matmul.*'where'"):
+        np.matmul(cytape.constant(ROWS), ROWS.T, out=cnp.zeros((2, 2)), where=[True, False])
+
+
+def test_masks_that_depend_on_values():
+    def f(x):
+        return cnp.sum(np.sqrt(x, where=x > 0, out=cnp.full(x.shape, 5.0)) * SMALL)
+
+    def by_members(x):
+        return cytape.vmap(lambda y, n: np.sqrt(y, where=y > 0, out=cnp.full((), 5.0)) * n)(x, SMALL)
+
+    x = np.array([-1.0, 0.0, 4.0])
+    with np.errstate(all="raise"):
+        for g in (f, cytape.function(f), lambda x: cnp.sum(by_members(x))):
+            assert np.asarray(g(x)) == 5.0 + 10.0 + 6.0
+            assert cytape.grad(g)(x).tolist() == [0.0, 0.0, 0.75]
+            np.testing.assert_array_equal(
+                cytape.hessian(g)(x), np.diag([0.0, 0.0, -3 / 32]))
