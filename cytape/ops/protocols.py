@@ -159,21 +159,19 @@ def _without_gradient(name, function, args, arguments):
     """Call a NumPy function that cytape has no version of, if no gradient is lost by it."""
     advice = (
         "Write it with functions that have one (docs/functions.md); or wrap it with "
-        "cytape.custom_jvp or custom_gradient; or pass tensor.numpy() if the derivative should "
-        "stop here"
+        "cytape.custom_jvp or custom_gradient"
     )
     if arguments.get("out") is not None:
         name += " with out= (or as an operator like +=)"
         advice = (
             "An array of NumPy's cannot hold the derivative of a tensor: make it with "
             "cytape.numpy.zeros (or ones, full, empty), which can be changed; or write `u = u + x` "
-            "instead of `u += x`; or pass tensor.numpy() if the derivative should stop here"
+            "instead of `u += x`"
         )
     elif function is np.copyto:  # by which NumPy fills arrays, too
         advice = (
             "An array cannot hold the derivative of a tensor: make one filled with a tensor's "
-            "value with cytape.numpy.full or full_like; or pass tensor.numpy() if the derivative "
-            "should stop here"
+            "value with cytape.numpy.full or full_like"
         )
     for x in nest.flatten((args, arguments)):
         if isinstance(x, np.ndarray):
@@ -183,16 +181,17 @@ def _without_gradient(name, function, args, arguments):
     except DetachedError as error:
         raise DetachedError(
             f"{name} has no derivative in cytape, but was called with a tensor that is being "
-            f"recorded. {advice}"
+            f"recorded. {advice}; or pass tensor.numpy() if the derivative should stop here"
         ) from error
     except SymbolicTensorError as error:
-        raise SymbolicTensorError(
-            f"{name} has no version in cytape, and a symbolic tensor has no value yet to call it "
-            + ("with. Make a filled array with cytape.numpy.full or full_like"
-               if function is np.copyto else
-               "with. Write it with functions that have one (docs/functions.md), or call it by "
-               "cytape.numpy_function, when the graph runs")
-        ) from error
+        if arguments.get("out") is not None or function is np.copyto:
+            message = f"{name} was called with a symbolic tensor. {advice}"
+        else:
+            message = (
+                f"{name} has no version in cytape, and a symbolic tensor has no value yet to call "
+                "it with. Write it with functions that have one (docs/functions.md), or call it by "
+                "cytape.numpy_function, when the graph runs")
+        raise SymbolicTensorError(message) from error
 
 
 def array_ufunc(ufunc, method, inputs, arguments):

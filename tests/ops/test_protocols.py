@@ -402,6 +402,17 @@ def test_functions_that_there_is_no_op_of_say_what_to_do(function, symbol):
         function(*arguments)
 
 
+@each("wrap, error", [(cytape.grad, DetachedError), (cytape.function, SymbolicTensorError)])
+def test_an_array_that_cannot_be_added_to_says_what_to_make_instead(wrap, error):
+    def total(x):
+        u = np.zeros(5)
+        u[1:-1] += x
+        return cnp.sum(u)
+
+    with pytest.raises(error, match="make it with cytape.numpy.zeros.*u = u [+] x"):
+        wrap(total)(np.ones(3))
+
+
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy])
 def test_a_copy_is_another_tensor_of_the_same_graph(duplicate, symbol):
     other = duplicate(symbol)
