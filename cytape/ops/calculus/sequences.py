@@ -178,11 +178,15 @@ def _arange_jvp(op, start, step):
     return _steps(y) * step + (0 if start is None else start)
 
 
+def _range(start, step, *, stop, dtype):
+    return np.arange(start, stop, step, dtype)
+
+
 arange_op = general(
-    "ARange", lambda start, step, *, stop, dtype: np.arange(start, stop, step, dtype),
+    "ARange", _range,
     vjp=_arange_vjp, jvp=_arange_jvp, saved_inputs=(), saved_outputs=(0,), optional_tangents=(0, 1),
-    shape_rule=lambda start, step, *, stop, dtype: symbolic_spec(
-        (None,), np.arange(np.ones((), start.dtype), 1, np.ones((), step.dtype), dtype).dtype))
+    shape_rule=lambda start, step, *, stop, dtype: symbolic_spec((None,), _range(
+        np.ones((), start.dtype), np.ones((), step.dtype), stop=1, dtype=dtype).dtype))
 
 
 def arange(*args, **options):

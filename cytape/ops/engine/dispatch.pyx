@@ -287,13 +287,17 @@ cdef object frozen(value):
 cdef list gradients_of_outputs(BackwardCall* call, bint plain):
     """The dense output gradients, None where none arrived; a rule may change them in place."""
     cdef int i
+    cdef Tensor tensor
     gradients = []
     for i in range(call.n_outputs):
         gradient = None
         if call.output_gradients[i] != NULL:
             gradient = <object>call.output_gradients[i]
-            gradient = array_of(dense_value(gradient)) if plain else (
-                another_handle(dense_value(gradient)))
+            if plain:
+                gradient = array_of(dense_value(gradient))
+            else:
+                tensor = dense(gradient)  # which tapes follow while it lives
+                gradient = another_handle(tensor.held)
         gradients.append(gradient)
     return gradients
 

@@ -6,8 +6,8 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError
-from cytape.testing import numerical_grad
 from cytape.ops.protocols import numpy_functions
+from cytape.testing import numerical_grad
 from tests.cases import each
 
 SMALL = np.array([1.0, 2.0, 3.0])
@@ -306,7 +306,8 @@ def test_masked_operands_that_are_numbers_or_of_other_shapes():
     with np.errstate(all="raise"):
         assert cytape.grad(of_rows)(SMALL).tolist() == [0.5] * 3
         assert cytape.hessian(of_rows)(SMALL).tolist() == [[0.0] * 3] * 3
-        assert cnp.less(cytape.constant(SMALL), 2, out=cnp.zeros(3, bool), where=False).dtype == bool
+        masked = cnp.less(cytape.constant(SMALL), 2, out=cnp.zeros(3, bool), where=False)
+        assert masked.dtype == bool
     with pytest.raises(TypeError, match="matmul.*'where'"):
         np.matmul(cytape.constant(ROWS), ROWS.T, out=cnp.zeros((2, 2)), where=[True, False])
 
@@ -316,7 +317,8 @@ def test_masks_that_depend_on_values():
         return cnp.sum(np.sqrt(x, where=x > 0, out=cnp.full(x.shape, 5.0)) * SMALL)
 
     def by_members(x):
-        return cytape.vmap(lambda y, n: np.sqrt(y, where=y > 0, out=cnp.full((), 5.0)) * n)(x, SMALL)
+        return cytape.vmap(
+            lambda y, n: np.sqrt(y, where=y > 0, out=cnp.full((), 5.0)) * n)(x, SMALL)
 
     x = np.array([-1.0, 0.0, 4.0])
     with np.errstate(all="raise"):
