@@ -55,8 +55,7 @@ add = elementwise("Add", np.add, lambda z, x, y: 1, lambda z, x, y: 1)
 subtract = elementwise("Subtract", np.subtract, lambda z, x, y: 1, lambda z, x, y: -1)
 multiply = elementwise("Multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x)
 divide = true_divide = elementwise(
-    "Divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y
-)
+    "Divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y)  # fmt: skip
 negative = elementwise("Negative", np.negative, lambda y, x: -1)
 positive = elementwise("Positive", np.positive, lambda y, x: 1)
 reciprocal = elementwise("Reciprocal", np.reciprocal, lambda y, x: -y * y)
@@ -77,8 +76,7 @@ float_power = elementwise("FloatPower", np.float_power, _power_in_base, _power_i
 
 fmod = elementwise("Fmod", np.fmod, lambda z, x, y: 1, lambda z, x, y: -rint((x - z) / y))
 remainder = mod = elementwise(
-    "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -floor_divide(x, y)
-)
+    "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -floor_divide(x, y))  # fmt: skip
 
 
 def divmod(x1, x2, /, *out, **kwargs):
@@ -125,8 +123,7 @@ logaddexp = elementwise(
 )
 logaddexp2 = elementwise(
     "Logaddexp2", np.logaddexp2,
-    lambda z, x, y: _share(exp2, x, y), lambda z, x, y: _share(exp2, y, x),
-)  # fmt: skip
+    lambda z, x, y: _share(exp2, x, y), lambda z, x, y: _share(exp2, y, x))  # fmt: skip
 
 # ---- trigonometric and hyperbolic functions --------------------------------------------------
 
@@ -393,23 +390,21 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 # ---- magnitude and sign, complex parts -------------------------------------------------------
 
 # As linear functions over the reals: the gradient g of the real part of z is g + 0j.
-real = linear(
-    "Real", np.real, lambda op, g: g, batched=lambda x: real(x), shape_rule=shape_rules.real_part
-)
+real = linear("Real", np.real, lambda op, g: g, batched=lambda x: real(x),
+              shape_rule=shape_rules.real_part)  # fmt: skip
+
+
 def _imag_back(op, g):
     if op.input_specs[0].dtype.kind != "c" and type(g) is np.ndarray:
         return np.broadcast_to(np.zeros((), g.dtype), g.shape)
     return 1j * g
 
 
-imag = linear(
-    "Imag", np.imag, _imag_back, batched=lambda x: imag(x),
-    shape_rule=shape_rules.real_part,
-)  # fmt: skip
+imag = linear("Imag", np.imag, _imag_back, batched=lambda x: imag(x),
+              shape_rule=shape_rules.real_part)  # fmt: skip
 conjugate_op = linear(
     "Conjugate", np.conjugate, lambda op, g: conjugate_op(g), batched=lambda x: conjugate_op(x),
-    shape_rule=shape_rules.elementwise(np.conjugate),
-)  # fmt: skip
+    shape_rule=shape_rules.elementwise(np.conjugate))  # fmt: skip
 
 
 def conjugate(x, /, *out, **kwargs):

@@ -442,6 +442,8 @@ def broadcast_to(array, shape, subok=False):
         return np.broadcast_to(array, shape, subok=True)
     if type(shape) is UnknownShape and is_tensor(array):
         return broadcast_to_like_op(array, shape.tensor())
+    if _holds_symbol(shape):
+        raise shape_rules.no_number(shape)
     return broadcast_to_op(array, shape=shape)
 
 

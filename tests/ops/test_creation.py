@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
 from cytape.ops import creation as ops
+from tests.cases import each
 
 
 @pytest.fixture
@@ -211,3 +214,30 @@ def test_asarray_copies_if_it_is_told_to(options):
     assert x.numpy().tolist() == [1.0, 1.0, 1.0]
     assert cytape.numpy.asarray(x, copy=False, **options) is x
     assert cytape.numpy.asarray(x, **options) is x
+
+
+@each("make", [
+    cnp.zeros, cnp.ones, cnp.empty, lambda n: cnp.zeros((n, 2)), lambda n: cnp.full((2, n), 3.0),
+    lambda n: cnp.full(n, 1.0 * n), lambda n: cnp.broadcast_to(1.0 * n, (n,)), cnp.arange,
+    lambda n: cnp.random.normal(size=n), lambda n: cnp.random.random((n, 2)),
+    lambda n: cnp.random.uniform(size=n), lambda n: cnp.random.integers(3, size=(n,))])
+def test_extents_that_are_tensors_without_value_say_what_to_write(make):
+    def f(x):
+        return make(cnp.size(x, 0))
+
+    traced = cytape.function(f, input_signature=[cytape.Spec.of((None,), float)])
+    with pytest.raises(SymbolicTensorError, match=r"ones\(x\.shape\)"):
+        traced(np.ones(3))
+    assert 3 in f(np.ones(3)).shape
+
+
+def test_shapes_with_open_extents_are_taken_as_a_whole():
+    @cytape.function(input_signature=[cytape.Spec.of((None,), float)])
+    def f(x):
+        noise = cnp.random.normal(cnp.zeros_like(x), 1.0)
+        numbers = cnp.cumsum(cnp.ones(x.shape)) - 1
+        return numbers, cnp.full(x.shape, 2.0), cnp.diag(cnp.ones(x.shape)), noise
+
+    numbers, twos, identity, noise = f(np.zeros(3))
+    assert numbers.tolist() == [0.0, 1.0, 2.0] and twos.tolist() == [2.0] * 3
+    assert identity.tolist() == np.eye(3).tolist() and len(set(noise)) == 3

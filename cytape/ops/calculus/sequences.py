@@ -211,7 +211,8 @@ def arange(*args, **options):
     if any(is_tensor(x) and bounds[name] is None for name, x in given.items()):
         raise SymbolicTensorError(
             "arange: how many numbers there are depends on values, which symbolic tensors do not "
-            "have yet; use linspace, or scale and shift an arange of plain numbers")
+            "have yet; use linspace, or scale and shift an arange of plain numbers; for as many as "
+            "a tensor x of unknown extent has, cytape.numpy.cumsum(ones(x.shape)) - 1")
     start, step = given.get("start", 0), given.get("step")
     if not (is_tensor(start) or is_tensor(step)) or "stop" not in given:
         return convert_to_tensor(np.arange(**bounds))  # or NumPy's error

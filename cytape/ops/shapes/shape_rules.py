@@ -168,8 +168,22 @@ def as_shape(shape):
     """Return a shape, which may be one number, as a tuple of integers."""
     try:
         return (operator.index(shape),)
+    except SymbolicTensorError as error:
+        raise no_number(shape) from error
     except TypeError:
-        return tuple([n if n is None else operator.index(n) for n in shape])
+        try:
+            return tuple([n if n is None else operator.index(n) for n in shape])
+        except SymbolicTensorError as error:
+            raise no_number(shape) from error
+
+
+def no_number(shape):
+    """Return the error for a shape that holds symbolic tensors, where numbers are needed."""
+    return SymbolicTensorError(
+        f"shape {shape}: an extent that is known only when the graph runs cannot be given as a "
+        "tensor here. Take the whole shape of a tensor x that has it: cytape.numpy.zeros(x.shape), "
+        "ones(x.shape) or full; random.normal(zeros_like(x), 1.0) for random numbers; "
+        "cumsum(ones(x.shape)) - 1 for arange(n); diag(ones(x.shape)) for eye(n)")
 
 
 # -- shapes ----------------------------------------------------------------------------------------
@@ -181,7 +195,8 @@ def known_extents(shape, what):
     if None in shape:
         raise SymbolicTensorError(
             f"{what} shape {shape}: an extent that is known only when the graph runs is None in "
-            "tensor.shape; pass cytape.numpy.size(tensor, axis) for it, which is a tensor"
+            "tensor.shape. To reshape pass cytape.numpy.size(tensor, axis) for it, which is a "
+            "tensor; to make or broadcast an array pass the whole shape, as in zeros(x.shape)"
         )
     return shape
 
