@@ -1,7 +1,7 @@
 cimport numpy as cnp
 from cytape.tensor.spec cimport spec_of
 from cytape.tensor.value cimport is_uniform, new_value, strided_value
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, llabs
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray
 
@@ -268,7 +268,7 @@ cdef void sort_axes(Move* move) noexcept:
             return
     for axis in range(1, move.ndim):
         place = axis
-        while place > 0 and abs(move.write_strides[place - 1]) < abs(move.write_strides[place]):
+        while place > 0 and llabs(move.write_strides[place - 1]) < llabs(move.write_strides[place]):
             place -= 1
             swap(move.dims + place)
             swap(move.read_strides + place)
@@ -300,12 +300,12 @@ cdef bint find_view(Spec target, int ndim, const npy_intp* dims, const npy_intp*
         if extent == 1:
             continue
         place = read.ndim
-        while place > 0 and apart[place - 1] < abs(stride):
+        while place > 0 and apart[place - 1] < llabs(stride):
             apart[place] = apart[place - 1]
             read.dims[place] = read.dims[place - 1]
             read.strides[place] = read.strides[place - 1]
             place -= 1
-        apart[place], read.dims[place] = abs(stride), extent
+        apart[place], read.dims[place] = llabs(stride), extent
         read.strides[place] = read_strides[axis]
         if stride < 0:
             write_offset += (extent - 1) * stride
