@@ -372,3 +372,25 @@ def test_errors_that_belong_to_an_error_keep_no_frames_either():
     second.__cause__, second.__context__, first.__context__ = first, group, second
     own_gradients._without_frames(second)
     assert [e.__traceback__ for e in (first, second, third, group)] == [None] * 4
+
+
+def test_a_function_that_changes_its_argument_leaves_what_its_gradient_is_given_to():
+    x = np.array([1.0, 2.0, 3.0])
+
+    @cytape.custom_gradient
+    def doubled(t):
+        t *= 2.0
+        return t * 1.0, lambda g: 5.0 * g
+
+    def f(t):
+        return np.sum(doubled(t) * t)
+
+    graph = cytape.Graph()
+    with graph.as_default():
+        p = graph.placeholder("float64", (3,))
+        [in_graph] = cytape.gradients(f(p), p)
+    for gradient in (
+        cytape.grad(f)(x), cytape.function(cytape.grad(f))(x), cytape.grad(cytape.function(f))(x),
+        cytape.Session(graph).run(in_graph, {p: x}),
+    ):
+        np.testing.assert_array_equal(gradient, 7.0 * x)  # 5 x by the rule, 2 x by the product
