@@ -177,12 +177,12 @@ cdef class Moves:
         cdef Value out, source
         cdef Move* move
         cdef int lead = n_batch >= 0
-        cdef bint is_large = spec.nbytes > COPIED_BYTES
-        if is_large and self.fills and len(self.sources) == 1:
-            source = sources[0]
+        cdef bint is_shown = spec.nbytes > COPIED_BYTES or n_batch > 1
+        if is_shown and (self.are_views or self.fills and len(self.sources) == 1):
+            source = sources[self.moves[target].source if self.are_views else 0]
             if source is not None and is_uniform(source):
                 return strided_value(batch_of(spec, n_batch), source.data, ZERO_STRIDES, source)
-        if self.are_views and (is_large or n_batch > 1):
+        if is_shown and self.are_views:
             move = &self.moves[target]
             source = sources[move.source]
             if source is None:

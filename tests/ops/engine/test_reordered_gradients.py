@@ -109,3 +109,17 @@ def test_uniform_gradients_are_divided_and_joined(join, rng):
         expected = join(np, *unit).sum() / x.size
         np.testing.assert_allclose(gradient, np.full(shape, expected), 1e-12)
     np.testing.assert_allclose(tangent, join(np, np.full(shape, 2.5), v), 1e-12)
+
+
+@pytest.mark.parametrize("reorder", [cnp.transpose, cnp.flip, lambda x: x.reshape(-1)],
+                         ids=["transpose", "flip", "reshape"])
+def test_batches_of_small_uniform_tangents_are_read_as_such(reorder):
+    x, batch = cytape.constant(np.arange(6.0).reshape(3, 2)), cytape.constant(np.ones((50, 3, 2)))
+    with cytape.GradientTape() as tape:
+        tape.watch(batch)
+        y = 3.0 * cnp.sum(batch)
+    uniform = tape.gradient(y, batch)
+    assert not any(uniform.numpy().strides)
+    with cytape.ForwardAccumulator(x, uniform, use_batch=True) as accumulator:
+        y = reorder(x)
+    np.testing.assert_array_equal(accumulator.jvp(y), np.full((50, *y.shape), 3.0))
