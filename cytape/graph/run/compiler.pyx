@@ -9,6 +9,7 @@ from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel
+from cytape.ops.kernels.walk cimport MAX_AXES
 from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
@@ -16,7 +17,7 @@ from .code cimport Span
 from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .layout cimport (
     DEFERRED, EXTERNAL, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address,
-    external_number, memory_of)
+    external_number, is_uniform, memory_of)
 from .special_ops cimport elementwise_of_three, emit_special, is_read
 
 from cytape.errors import GraphError
@@ -185,7 +186,7 @@ cdef int fetch(Code code) except -1:
         if code.layout.places[symbol].kind == DEFERRED:
             code.settle(symbol)
         place = &code.layout.places[symbol]
-        if place.kind == UNKNOWN or place.kind == STACKED:
+        if place.kind == UNKNOWN or place.kind == STACKED or is_repeated(code, symbol):
             code.late.add(number)
         elif i < code.n_movable and is_moved(code, i, symbol):
             continue
@@ -193,6 +194,16 @@ cdef int fetch(Code code) except -1:
             code.emit_copy(code.graph.symbols[symbol].node, place, code.spec(symbol),
                            external_address(number))
     return 0
+
+
+cdef bint is_repeated(Code code, int32_t symbol) except -1:
+    """Whether what is fetched shows one item everywhere, and is handed out as such."""
+    cdef npy_intp strides[MAX_AXES]
+    if code.nested or code.layout.places[symbol].strides < 0 or (
+            code.spec(symbol).nbytes <= SMALL_BYTES):
+        return False
+    code.strides_of(symbol, strides)
+    return is_uniform(code.spec(symbol), strides)
 
 
 cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:

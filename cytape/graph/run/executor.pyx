@@ -11,9 +11,10 @@ from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport Loop, clear_trouble, trouble
 from cytape.tensor.buffer cimport new_buffer
 from cytape.tensor.guards cimport seen
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.spec cimport Spec, spec_of
 from cytape.tensor.tensor cimport Tensor, as_ndarray
-from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
+from cytape.tensor.value cimport (
+    array_of, copy_of_array, new_value, strided_value, value_of_array)
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
@@ -318,6 +319,14 @@ cdef class Frame:
         array.setflags(write=False)
         return array
 
+    cdef Value repeated(self, int32_t symbol):
+        """One item, copied, as often as the shape wants it."""
+        cdef Place* place = &self.code.layout.places[symbol]
+        cdef Spec spec = <Spec>self.code.graph.symbols[symbol].spec
+        cdef Value item = new_value(spec_of((), spec.dtype))
+        memcpy(item.data, self.resolved(place.address), spec.itemsize)
+        return strided_value(spec, item.data, self.code.pool + place.strides, item)
+
     cdef ndarray argument(self, int32_t symbol, bint copy):
         """What the forward function of an op is called with."""
         cdef Place* place = &self.code.layout.places[symbol]
@@ -419,6 +428,9 @@ cdef class Frame:
             if k in code.late:
                 if place.kind == STACKED:
                     outputs.append(value_of_array(self.stacked(symbol)))
+                    continue
+                if place.strides >= 0:
+                    outputs.append(self.repeated(symbol))
                     continue
                 if place.kind == UNKNOWN:
                     k = external_number(place.address)

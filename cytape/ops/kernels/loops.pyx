@@ -30,6 +30,13 @@ cdef extern from *:
                 memcpy(data[1], data[0], count * sizeof(type)); \\
                 return; \\
             } \\
+            if (strides[0] == 0 && strides[1] == sizeof(type)) { \\
+                type item = *(type *)data[0]; \\
+                for (i = 0; i < count; i++) { \\
+                    ((type *)data[1])[i] = item; \\
+                } \\
+                return; \\
+            } \\
             for (i = 0; i < count; i++) { \\
                 *(type *)(data[1] + i * strides[1]) = *(type *)(data[0] + i * strides[0]); \\
             } \\

@@ -34,6 +34,21 @@ def test_results_outlive_later_runs(n):
     assert len({result.id for result in first + second}) == 6
 
 
+def test_repeated_results_are_not_written_out():
+    graph = Graph()
+    x = graph.placeholder("float64", (300,))
+    item = graph.placeholder("float64", ())
+    repeated = ops.broadcast_to(item, (4, 300))
+    plan = plan_of(graph, [x, item], [repeated + x, repeated, repeated, ops.transpose(repeated)])
+    first = plan.run([np.arange(300.0), 5.0])
+    plan.run([np.ones(300), 7.0])
+    np.testing.assert_array_equal(first[0], np.tile(5.0 + np.arange(300.0), (4, 1)))
+    for result, shape in zip(first[1:], [(4, 300), (4, 300), (300, 4)], strict=True):
+        np.testing.assert_array_equal(result, np.full(shape, 5.0))
+        assert not any(result.numpy().strides)
+        assert not result.numpy().flags.writeable
+
+
 def test_unknown_shapes():
     graph = Graph()
     x = graph.placeholder("float64", (None, 3))
