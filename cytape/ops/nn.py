@@ -12,15 +12,16 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import exp, isinf, maximum, where
+from cytape.ops.elementwise import exp, isinf, log, maximum, where
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, wide
 from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.kernels import activations
-from cytape.ops.reductions import sum
+from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes import nn_shapes
-from cytape.ops.shaping import broadcast_to, expand_dims, ndim
+from cytape.ops.shaping import broadcast_to, expand_dims, ndim, squeeze
 from cytape.ops.shared.conform import count, countable, widened
 from cytape.ops.shared.draws import random_in_shape_of
+from cytape.ops.steps import isfinite
 from cytape.tensor.plain_arrays import plain_array
 
 __all__ = [
@@ -90,6 +91,30 @@ def _log_sum_exp(x, *, axis, keepdims):
     return _as_given(total + largest, x)
 
 
+def _largest(x, axis):
+    """Return the largest elements of a tensor along `axis`, 0 where they are infinite."""
+    largest = max_op(x, axis=axis, keepdims=True)
+    return where(isfinite(largest), largest, 0)
+
+
+def _softmax_of_tensor(x, *, axis):
+    powers = exp(x - _largest(x, axis))
+    return powers / sum(powers, axis, keepdims=True)
+
+
+def _log_softmax_of_tensor(x, *, axis):
+    shifted = x - _largest(x, axis)
+    return shifted - log(sum(exp(shifted), axis, keepdims=True))
+
+
+def _log_sum_exp_of_tensor(x, *, axis, keepdims):
+    largest = _largest(x, axis)
+    total = sum(exp(x - largest), axis, keepdims=True)
+    nothing = total == 0  # no probability at all
+    result = where(nothing, -np.inf, log(where(nothing, 1, total)) + largest)
+    return result if keepdims else squeeze(result, axis)
+
+
 def softmax_product(y, t, axis):
     """Multiply `t` by the Jacobian of softmax, diag(y) - y y^T, which is its own transpose."""
     return y * (t - sum(y * t, axis, keepdims=True))
@@ -139,6 +164,7 @@ softmax_op = general(
     saved_outputs=(0,),
     batched=lambda op, t: softmax_product(op.outputs[0], t, _later_axis(op, t)),
     shape_rule=nn_shapes.floating,
+    composition=_softmax_of_tensor,
 )
 
 log_softmax_op = general(
@@ -150,6 +176,7 @@ log_softmax_op = general(
     saved_outputs=(0,),
     batched=lambda op, t: _log_softmax_product(op, t, _later_axis(op, t)),
     shape_rule=nn_shapes.floating,
+    composition=_log_softmax_of_tensor,
 )
 
 log_sum_exp_op = general(
@@ -162,6 +189,7 @@ log_sum_exp_op = general(
         _shares(op) * t, _later_axis(op, t), keepdims=op.attrs["keepdims"]
     ),
     shape_rule=nn_shapes.log_sum_exp,
+    composition=_log_sum_exp_of_tensor,
 )
 
 

@@ -108,6 +108,21 @@ def _std_jvp(op, t):
     return _inner(op, _std_partials(op), t)
 
 
+def _var_of_tensor(x, *, axis, dtype, ddof, keepdims):
+    if dtype is not None:
+        return NotImplemented
+    average = mean(x, axis, keepdims=True)
+    freedom = x.size // average.size - ddof
+    if freedom <= 0:
+        return NotImplemented
+    return sum(_squares(x - average), axis, keepdims=keepdims) / freedom
+
+
+def _std_of_tensor(x, **attrs):
+    variance = _var_of_tensor(x, **attrs)
+    return variance if variance is NotImplemented else sqrt(variance)
+
+
 var_op = general(
     "Var",
     forward=np.var,
@@ -115,6 +130,7 @@ var_op = general(
     jvp=_var_jvp,
     batched=_var_jvp,
     shape_rule=shape_rules.spread,
+    composition=_var_of_tensor,
 )
 
 std_op = general(
@@ -124,6 +140,7 @@ std_op = general(
     jvp=_std_jvp,
     batched=_std_jvp,
     shape_rule=shape_rules.spread,
+    composition=_std_of_tensor,
 )
 
 

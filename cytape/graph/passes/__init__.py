@@ -1,6 +1,7 @@
 """Passes: what makes a subgraph cheaper to run, each a function from subgraphs to subgraphs."""
 
 from cytape.graph.passes.accumulation import accumulated
+from cytape.graph.passes.composites import decomposed
 from cytape.graph.passes.fusion import fused
 from cytape.graph.passes.histories import with_histories_merged
 from cytape.graph.passes.simplify import simplified
@@ -27,4 +28,4 @@ def optimise(subgraph, specs=None):
     ValueError
         If an op cannot be applied to what is fed.
     """
-    return fused(accumulated(simplified(with_histories_merged(subgraph), specs)))
+    return fused(accumulated(decomposed(simplified(with_histories_merged(subgraph), specs))))

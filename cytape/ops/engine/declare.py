@@ -138,6 +138,7 @@ def linear(
     transpose: Callable,
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
+    composition: Callable | None = None,
 ) -> GeneralOp:
     """Declare an op that is linear in its inputs, all together.
 
@@ -158,6 +159,11 @@ def linear(
         Called with the specs of the inputs and the attributes; returns the spec of the output
         (several outputs: a tuple) for a graph in which the inputs have no values yet. Without it
         the forward function is called with ones.
+    composition : callable, optional
+        The one output, made of simpler ops: compiled functions and graphs run these instead, which
+        is faster where they need no Python (elementwise ones, sums, matrix products, views).
+        Called with the inputs, tensors of float32 or float64 and of known shapes, not empty, and
+        the attributes; may return NotImplemented.
 
     Returns
     -------
@@ -179,7 +185,7 @@ def linear(
     """
     return enter(
         GeneralOp(name, forward, transpose, saved_inputs=(), batched=batched, linear=True,
-                  shape_rule=shape_rule)
+                  shape_rule=shape_rule, composition=composition)
     )
 
 
@@ -190,6 +196,7 @@ def multilinear(
     core: Sequence[int] | None = None,
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
+    composition: Callable | None = None,
 ) -> MultilinearOp:
     """Declare a product: an op that is linear in each of its inputs while the others stand still.
 
@@ -215,7 +222,7 @@ def multilinear(
         directions: called with an `OpCall`, the position of that input, and the inputs. Without it
         and `core`, and where it returns NotImplemented, forward mode takes one direction of a batch
         after the other.
-    shape_rule : callable, optional
+    shape_rule, composition : callable, optional
         As for `linear`.
 
     Returns
@@ -239,7 +246,8 @@ def multilinear(
     >>> cytape.grad(lambda x: cross(x, np.array([0.0, 1.0, 0.0]))[2])(np.ones(3))
     array([1., 0., 0.])
     """
-    return enter(MultilinearOp(name, forward, transposes, core, batched, shape_rule))
+    return enter(
+        MultilinearOp(name, forward, transposes, core, batched, shape_rule, composition))
 
 
 def structural(
@@ -320,6 +328,7 @@ def general(
     optional_tangents: Sequence[int] = (),
     batched: Callable | None = None,
     shape_rule: Callable | None = None,
+    composition: Callable | None = None,
 ) -> GeneralOp:
     """Declare an op with a rule for each mode.
 
@@ -348,7 +357,7 @@ def general(
     batched : callable, optional
         A jvp for tangents that have one more leading axis, of directions. Without it, and where it
         returns NotImplemented, forward mode takes one direction of a batch after the other.
-    shape_rule : callable, optional
+    shape_rule, composition : callable, optional
         As for `linear`.
 
     Returns
@@ -374,7 +383,7 @@ def general(
     return enter(
         GeneralOp(
             name, forward, vjp, jvp, saved_inputs, saved_outputs, optional_gradients,
-            optional_tangents, batched, shape_rule=shape_rule,
+            optional_tangents, batched, shape_rule=shape_rule, composition=composition,
         )
     )  # fmt: skip
 

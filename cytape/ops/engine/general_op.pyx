@@ -126,7 +126,7 @@ cdef object plain_attribute(GeneralOp op, str name, x):
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
-                 bint differentiable=True, shape_rule=None):
+                 bint differentiable=True, shape_rule=None, composition=None):
         self.op_type = OpType(name, optional_gradients)
         self.op_type.kind.release = release_objects
         self.op_type.kind.owner = <void*>self
@@ -141,6 +141,7 @@ cdef class GeneralOp(Op):
         self.linear = linear
         self.differentiable = differentiable
         self.shape_rule = shape_rule
+        self.composition = composition
 
     def define(self, vjp=None, jvp=None, batched=None):
         """Give the op a rule that its declaration left out."""

@@ -12,5 +12,6 @@ class MultilinearOp(GeneralOp):
         self, name: str, forward: Callable[..., Any],
         transposes: Sequence[Callable[..., Any] | None], core: Sequence[int] | None = None,
         batched: Callable[..., Any] | None = None, shape_rule: Callable[..., Any] | None = None,
+        composition: Callable[..., Any] | None = None,
     ) -> None: ...  # fmt: skip
     def is_linear_in(self, i: int) -> bool: ...

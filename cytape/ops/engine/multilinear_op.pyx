@@ -14,7 +14,8 @@ cdef str STACKS = ("if operands are stacks that broadcast, declare core=, how ma
 
 
 cdef class MultilinearOp(GeneralOp):
-    def __init__(self, str name, forward, transposes, core=None, batched=None, shape_rule=None):
+    def __init__(self, str name, forward, transposes, core=None, batched=None, shape_rule=None,
+                 composition=None):
         self.transposes = tuple(transposes)
         self.core = None if core is None else tuple(core)
         linear_in = [i for i, transpose in enumerate(self.transposes) if transpose is not None]
@@ -27,7 +28,7 @@ cdef class MultilinearOp(GeneralOp):
         # Nothing reads the only operand that may move.
         saved = range(1, sys.maxsize) if linear_in == [0] else None
         GeneralOp.__init__(self, name, forward, gradients_of_factors, None, saved, batched=batched,
-                           shape_rule=shape_rule)
+                           shape_rule=shape_rule, composition=composition)
 
     cpdef bint is_linear_in(self, Py_ssize_t i):
         return i < len(self.transposes) and self.transposes[i] is not None

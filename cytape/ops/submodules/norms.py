@@ -9,11 +9,11 @@ from numpy.linalg import LinAlgError
 
 from cytape.ops import ordering, reductions, steps
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import absolute, conj, real, sign, where
+from cytape.ops.elementwise import absolute, conj, real, sign, sqrt, where
 from cytape.ops.engine.arguments import is_tensor, joined, values_of, wide
 from cytape.ops.engine.declare import general
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import expand_dims, moveaxis, ndim, squeeze
+from cytape.ops.shaping import expand_dims, moveaxis, ndim, ravel, squeeze
 from cytape.ops.shared.conform import widened
 from cytape.ops.steps import isnan
 from cytape.ops.submodules.matrices import real_dtype, square_shape
@@ -73,6 +73,15 @@ def _vector_norm_jvp(op, t):
         op, real(conj(direction) * t) if t.dtype.kind == "c" else direction * t)
 
 
+def _vector_norm_of_tensor(x, *, ord, axis, keepdims):
+    if ord not in (None, 2):
+        return NotImplemented
+    if axis is None and not keepdims:  # as NumPy has it, to the bit
+        x = ravel(x)
+        return sqrt(x @ x)
+    return sqrt(reductions.sum(x * x, axis, keepdims=keepdims))
+
+
 vector_norm_op = general(
     "VectorNorm",
     forward=_vector_norm,
@@ -81,6 +90,7 @@ vector_norm_op = general(
     saved_outputs=(0,),
     batched=_vector_norm_jvp,
     shape_rule=shape_rules.vector_norm,
+    composition=_vector_norm_of_tensor,
 )
 
 

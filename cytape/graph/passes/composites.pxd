@@ -1,0 +1,14 @@
+# Ops that are declared to be made of simpler ones (`composition`), which plans run without Python:
+#
+#     Softmax(x)    ->    m = Max(x);  e = Exp(x - m);  e / Sum(e)
+#
+# The derivatives of such an op are its own; only what computes the value is another. It is to be
+# the same to the bit, as the first run of a function computes it without this pass.
+
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from libc.stdint cimport int32_t
+
+from .rewriting cimport Rewriting
+
+cdef bint any_composites(SymbolicGraph graph) except -1
+cdef bint decompose(Rewriting rewriting, int32_t node) except -1

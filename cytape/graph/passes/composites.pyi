@@ -1,0 +1,3 @@
+from cytape.graph.model.subgraph import Subgraph
+
+def decomposed(subgraph: Subgraph) -> Subgraph: ...
