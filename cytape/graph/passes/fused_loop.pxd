@@ -36,7 +36,6 @@ cdef class FusedLoop(Op):
     cdef npy_intp* outer_strides      # per operand and axis, bytes
     cdef npy_intp* strides            # per register, within a run
     cdef npy_intp* step_strides       # of the arguments of a step's loop, four each
-    cdef char* may_clear              # per step: its loop may clear floating point flags
     cdef int32_t* free_from           # per operand: the first step that may write over it
     cdef int32_t* written_by          # per result: the step that writes its floats, or -1
     # Compute the results from the operands, all addresses of contiguous data, without the GIL.

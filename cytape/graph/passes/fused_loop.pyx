@@ -93,8 +93,6 @@ cdef int run_blocks(FusedLoop op, char** registers, double* partial_sums,
         length = min(length, left)
         for i in range(op.n_steps):
             step = &op.steps[i]
-            if op.may_clear[i] and trouble():
-                all_met |= fetestexcept(FLAGS)
             if step.output < 0:
                 add_block(op, registers[step.inputs[0]], length, counts[0],
                           partial_sums + (-1 - step.output) * PARTIAL_SUMS)

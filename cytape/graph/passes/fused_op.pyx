@@ -3,8 +3,7 @@ cimport numpy as cnp
 from cytape.core.interrupts cimport raise_failure
 from cytape.core.vspace cimport OpType
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
-from cytape.ops.kernels.loops cimport (
-    WORTH_THE_GIL, Kernel, Loop, kernel_of, loop_t, trouble, warn)
+from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel, Loop, trouble, warn
 from cytape.ops.kernels.program cimport Step
 from cytape.ops.kernels.vector_math cimport vector_loop
 from cytape.ops.kernels.walk cimport MAX_AXES
@@ -361,20 +360,14 @@ cdef class Compiler:
         return 0
 
     cdef int lay_out_steps(self) except -1:
-        """Work out the strides of every step's arguments, and before which to look for trouble."""
+        """Work out the strides of every step's arguments."""
         cdef FusedOp op = self.op
         cdef Step* step
         cdef npy_intp* strides
-        cdef loop_t harmless[4]
-        cdef Kernel kernel
         cdef int32_t i, j
-        for i, ufunc in enumerate((np.add, np.subtract, np.multiply, np.divide)):
-            kernel = kernel_of(ufunc)
-            harmless[i] = kernel.loops[op.shape.type_num].function
-        op.step_strides = <npy_intp*>calloc(5 * op.n_steps + 1, sizeof(npy_intp))
+        op.step_strides = <npy_intp*>calloc(4 * op.n_steps + 1, sizeof(npy_intp))
         if op.step_strides == NULL:
             raise MemoryError()
-        op.may_clear = <char*>(op.step_strides + 4 * op.n_steps)
         for i in range(op.n_steps):
             step = &op.steps[i]
             strides = op.step_strides + 4 * i
@@ -383,10 +376,6 @@ cdef class Compiler:
             strides[step.n_inputs] = op.shape.itemsize
             if step.loops[0].out_type == cnp.NPY_BOOL:
                 strides[step.n_inputs] = 1
-            # Other kernels of NumPy may clear the flags, of those before them, too.
-            op.may_clear[i] = step.loops[0].function != NULL
-            for j in range(4):
-                op.may_clear[i] &= step.loops[0].function != harmless[j]
         return 0
 
     cdef int lay_out(self) except -1:

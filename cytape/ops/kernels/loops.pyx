@@ -1,5 +1,6 @@
 cimport numpy as cnp
 from cpython.ref cimport PyObject
+from libc.string cimport memset
 from numpy cimport PyUFuncGenericFunction
 
 import numpy as np
@@ -17,6 +18,7 @@ cdef extern from "numpy/ufuncobject.h":
 
 cdef extern from "<fenv.h>":
     int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW
+    int feraiseexcept(int excepts) noexcept nogil
     int fetestexcept(int excepts) noexcept nogil
 
 cdef extern from *:
@@ -52,7 +54,19 @@ cdef extern from *:
             memcpy(data[1] + i * strides[1], data[0] + i * strides[0], (size_t)itemsize);
         }
     }
+    typedef void (*cytape_loop)(char **, const npy_intp *, const npy_intp *, void *);
+
+    /* A loop that clears the floating-point flags, as NumPy's of comparisons, negative and others
+       do, without those that were raised before it. */
+    static void cytape_keep_trouble(char **data, const npy_intp *n, const npy_intp *strides,
+                                    void *clearing) {
+        const struct { cytape_loop function; void *data; } *loop = clearing;  /* a Loop begins so */
+        const int before = cytape_trouble();
+        loop->function(data, n, strides, loop->data);
+        if (before) { feraiseexcept(before); }
+    }
     """
+    void cytape_keep_trouble() noexcept
     void cytape_copy_npy_int8() noexcept
     void cytape_copy_npy_int16() noexcept
     void cytape_copy_npy_int32() noexcept
@@ -61,6 +75,7 @@ cdef extern from *:
 
 cdef enum:
     MAX_ITEMSIZE = 32  # of numbers
+    MAX_OPERANDS = 32
 
 cdef dict kernels = {}
 cdef dict long_loops = {}  # itemsize of text -> a Loop, in bytes
@@ -87,6 +102,34 @@ cdef class Kernel:
                     self.loops[<int>types[0]].function = <loop_t><void*>raw.functions[i]
                     self.loops[<int>types[0]].data = raw.data[i]
                     self.loops[<int>types[0]].out_type = types[raw.nin]
+        for i in range(N_TYPES):
+            if self.loops[i].function != NULL and i != cnp.NPY_OBJECT and (
+                    clears_trouble(&self.loops[i], raw.nargs)):
+                self.clearing[i] = self.loops[i]
+                self.loops[i].function = <loop_t><void*>cytape_keep_trouble
+                self.loops[i].data = &self.clearing[i]
+
+
+cdef bint clears_trouble(Loop* loop, int n_operands) except -1:
+    """Whether a loop, of no elements, clears the floating-point flags."""
+    cdef char memory[MAX_OPERANDS * MAX_ITEMSIZE]
+    cdef char* data[MAX_OPERANDS]
+    cdef npy_intp strides[MAX_OPERANDS]
+    cdef npy_intp extents[MAX_OPERANDS]  # more than one: those of a signature
+    cdef bint cleared
+    cdef int i
+    if n_operands > MAX_OPERANDS:
+        return False
+    memset(memory, 0, sizeof(memory))
+    memset(extents, 0, sizeof(extents))
+    for i in range(MAX_OPERANDS):
+        data[i] = memory + i * MAX_ITEMSIZE
+        strides[i] = MAX_ITEMSIZE
+    feraiseexcept(FE_DIVBYZERO)
+    loop.function(data, extents, strides, loop.data)
+    cleared = not trouble()
+    clear_trouble()
+    return cleared
 
 
 cdef Kernel kernel_of(ufunc):

@@ -81,3 +81,15 @@ def test_fused_ops_that_wrote_over_their_operands_say_the_same(start, function, 
     assert others == [first] * 2
     with np.errstate(all="raise"), pytest.raises(FloatingPointError, match=messages[0]):
         runs_of(function, array)
+
+
+@pytest.mark.parametrize("function", [
+    lambda h: -h, cnp.absolute, lambda h: cnp.maximum(h, 0.0), lambda h: h > 0, cnp.isnan,
+    cnp.sign, cnp.rint], ids=str)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_loops_that_clear_the_flags_lose_no_warning(function, dtype):
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder(dtype, (5000,))
+        y = function(cnp.log(x))
+    with pytest.warns(RuntimeWarning, match="divide by zero encountered in log"):
+        cytape.Session(graph).run(y, {x: np.zeros(5000, dtype)})
