@@ -26,7 +26,7 @@ from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
 from .elements cimport add_element, get_element
 from .moved_ops cimport moved
 from .part_ops cimport copy_region, is_updated, update_part
-from .sum_ops cimport add_n, broadcasts, extremum, sum_to, total
+from .sum_ops cimport accumulated, add_n, broadcasts, extremum, multiplied, sum_to, total
 
 cdef Op read_variable_op
 
@@ -39,6 +39,7 @@ from cytape.ops.creation import cast_to_discrete_op, constant_op, identity_op, s
 from cytape.ops.elementwise import where_op
 from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, get_item_op, index_add_op
 from cytape.ops.linalg import matmul_op
+from cytape.ops.products import cumprod_op, cumsum_op, prod_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
 from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
 from cytape.ops.shared.extents import checked_extents_op
@@ -399,6 +400,8 @@ emit_by(broadcast, (broadcast_to_like_op,))
 emit_by(sum_to, (sum_to_op, sum_to_like_op))
 emit_by(total, (sum_op, mean_op))
 emit_by(extremum, (max_op, min_op))
+emit_by(multiplied, (prod_op,))
+emit_by(accumulated, (cumprod_op, cumsum_op))
 emit_by(add_n, (add_n_op,))
 emit_by(product, (matmul_op,))
 emit_by(get_item, (get_item_op,))

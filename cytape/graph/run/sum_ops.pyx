@@ -9,13 +9,17 @@ from numpy cimport npy_intp
 from .instructions cimport LOOP, Instruction, mean_loop
 from .layout cimport DEFERRED, PLACED, UNKNOWN, is_plain_float
 
-cdef Op max_op
+cdef Op cumsum_op, max_op
 
 import numpy as np
 
+from cytape.ops.products import cumsum_op
 from cytape.ops.reductions import max_op
 
-cdef Kernel add_kernel = kernel_of(np.add)
+cdef Kernel add_kernel = kernel_of(np.add), multiply_kernel = kernel_of(np.multiply)
+cdef double ONE_D = 1.0
+cdef float ONE_F = 1.0
+cdef npy_intp[MAX_AXES] NO_STRIDES
 
 
 cdef bint total(Code code, int32_t node, Op op) except -1:
@@ -23,22 +27,26 @@ cdef bint total(Code code, int32_t node, Op op) except -1:
     cdef int32_t out = code.graph.nodes[node].first_output
     cdef Spec spec = code.spec(x), result = code.spec(out)
     cdef npy_intp strides[MAX_AXES]
-    cdef npy_intp stride
     cdef dict attrs = code.graph.attrs[node]
     cdef uint64_t axes
-    cdef int axis
     cdef bint is_mean = (<SumOp?>op).is_mean
     if (not result.known or result.type_num != spec.type_num
             or attrs.get("dtype") is not None or not axes_of(attrs["axis"], spec, &axes)
             or is_mean and (spec.size == 0 or not is_plain_float(spec))):
         return False
-    stride = spec.itemsize
+    strides_without(axes, spec, strides)
+    return add_up(code, node, strides, is_mean) == 0 if can_add_up(code, x) else False
+
+
+cdef void strides_without(uint64_t axes, Spec spec, npy_intp* strides) noexcept:
+    """Those of a result, 0 along the axes that go."""
+    cdef npy_intp stride = spec.itemsize
+    cdef int axis
     for axis in range(spec.ndim - 1, -1, -1):
         strides[axis] = 0
         if not axes >> axis & 1:
             strides[axis] = stride
             stride *= spec.dims[axis]
-    return add_up(code, node, strides, is_mean) == 0 if can_add_up(code, x) else False
 
 
 cdef bint sum_to(Code code, int32_t node, Op op) except -1:
@@ -148,7 +156,6 @@ cdef bint extremum(Code code, int32_t node, Op op) except -1:
     cdef Spec spec = code.spec(x), result = code.spec(out)
     cdef npy_intp strides[MAX_AXES]
     cdef npy_intp own[MAX_AXES]
-    cdef npy_intp stride
     cdef dict attrs = code.graph.attrs[node]
     cdef uint64_t axes
     cdef uint64_t addresses[3]
@@ -159,12 +166,7 @@ cdef bint extremum(Code code, int32_t node, Op op) except -1:
             or len(attrs) > 2 or spec.size == 0 or not axes_of(attrs["axis"], spec, &axes)):
         return False
     code.place_output(out)
-    stride = spec.itemsize
-    for axis in range(spec.ndim - 1, -1, -1):
-        strides[axis] = 0
-        if not axes >> axis & 1:
-            strides[axis] = stride
-            stride *= spec.dims[axis]
+    strides_without(axes, spec, strides)
     plan(&walk, spec)
     for axis in range(spec.ndim):
         if axes >> axis & 1:
@@ -180,4 +182,77 @@ cdef bint extremum(Code code, int32_t node, Op op) except -1:
     code.join_place(&walk, x)
     join_memory(&walk, NULL, strides)
     addresses[0], addresses[1] = addresses[1], addresses[0]
+    return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], addresses) == 0
+
+
+cdef bint multiplied(Code code, int32_t node, Op op) except -1:
+    """Ones, multiplied by all elements along the axes."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef dict attrs = code.graph.attrs[node]
+    cdef uint64_t axes
+    cdef uint64_t addresses[3]
+    cdef Walk walk
+    if (not can_add_up(code, x) or not is_plain_float(spec) or not result.known
+            or result.type_num != spec.type_num or len(attrs) > 3
+            or not axes_of(attrs["axis"], spec, &axes)):
+        return False
+    code.place_output(out)
+    if plan(&walk, result):
+        addresses[0] = <uint64_t>&ONE_D if spec.type_num == cnp.NPY_DOUBLE else <uint64_t>&ONE_F
+        addresses[1] = code.layout.places[out].address
+        strides_without(0, result, strides)
+        join_memory(&walk, NULL, NO_STRIDES)
+        join_memory(&walk, NULL, strides)
+        code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
+    if plan(&walk, spec):
+        addresses[0] = addresses[2] = code.layout.places[out].address
+        addresses[1] = code.layout.places[x].address
+        strides_without(axes, spec, strides)
+        join_memory(&walk, NULL, strides)
+        code.join_place(&walk, x)
+        join_memory(&walk, NULL, strides)
+        code.emit_walk(node, &walk, &multiply_kernel.loops[spec.type_num], addresses)
+    return True
+
+
+cdef bint accumulated(Code code, int32_t node, Op op) except -1:
+    """Each element added to, or multiplied by, what is before it in the output."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x)
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp own[MAX_AXES]
+    cdef dict attrs = code.graph.attrs[node]
+    cdef uint64_t addresses[3]
+    cdef Kernel kernel = add_kernel if op is cumsum_op else multiply_kernel
+    cdef Walk walk
+    cdef int axis
+    if (not can_add_up(code, x) or not is_plain_float(spec) or spec is not code.spec(out)
+            or len(attrs) > 2 or not spec.ndim):
+        return False
+    axis = attrs["axis"]
+    axis += spec.ndim if axis < 0 else 0
+    code.place_output(out)
+    if not plan(&walk, spec):
+        return True
+    strides_without(0, spec, strides)
+    code.strides_of(x, own)
+    addresses[0] = code.layout.places[x].address
+    addresses[1] = code.layout.places[out].address
+    walk.extents[axis] = 1
+    join_memory(&walk, NULL, own)
+    join_memory(&walk, NULL, strides)
+    code.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
+    if spec.dims[axis] == 1:
+        return True
+    plan(&walk, spec)
+    walk.extents[axis] -= 1
+    join_memory(&walk, NULL, strides)
+    join_memory(&walk, NULL, own)
+    join_memory(&walk, NULL, strides)
+    addresses[0], addresses[1] = addresses[1], addresses[0] + <uint64_t>own[axis]
+    addresses[2] = addresses[0] + <uint64_t>strides[axis]
     return code.emit_walk(node, &walk, &kernel.loops[spec.type_num], addresses) == 0

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 from cytape.graph.model.graph import Graph
-from tests.graph.plans import assert_as_reference
+from tests.graph.plans import assert_as_reference, plan_of
 
 ALONG = [
     *[(shape, axis) for shape in [(3, 4), (1, 4), (3, 1), (2, 3, 4)]
@@ -20,12 +20,40 @@ def plan_for(function, array):
     return assert_as_reference(graph, [x], [function(x)], [array])
 
 
-@pytest.mark.parametrize("function", [np.sum, np.mean, np.max, np.min])
+@pytest.mark.parametrize("function", [np.sum, np.mean, np.max, np.min, np.prod])
 @pytest.mark.parametrize("shape, axis", ALONG, ids=str)
 def test_along_axes(function, shape, axis):
     array = np.random.default_rng(0).normal(size=shape)
     assert plan_for(lambda x: function(x, axis=axis), array).n_calls == 0
     assert plan_for(lambda x: function(x.T, axis=axis, keepdims=True), array).n_calls == 0
+
+
+@pytest.mark.parametrize("function", [np.cumsum, np.cumprod])
+@pytest.mark.parametrize("shape, axis", [
+    ((7,), 0), ((1,), -1), ((3, 4), 0), ((3, 4), -1), ((2, 3, 4), 1), ((2, 1, 4), -2), ((0, 3), 1),
+    ((100, 33), 0), ((33, 100), 1)], ids=str)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_accumulations(function, shape, axis, dtype):
+    array = np.random.default_rng(0).uniform(0.5, 1.5, shape).astype(dtype)
+    graph = Graph()
+    x = graph.placeholder(dtype, shape)
+    flipped = x[tuple([slice(None, None, -1)] * array.ndim)]
+    plan = plan_of(graph, [x], [function(x, axis=axis), function(flipped, axis=axis)])
+    assert plan.n_calls == 0
+    for result, of in zip(plan.run([array]), [array, np.flip(array)], strict=True):
+        np.testing.assert_array_equal(result, function(of, axis=axis))  # to the bit
+
+
+@pytest.mark.parametrize("function", [np.prod, np.cumprod, np.cumsum])
+def test_products_and_accumulations_of_other_dtypes_are_left_to_numpy(function):
+    for array in np.arange(1, 5), np.ones(3, complex), np.ones(4, np.float16):
+        assert plan_for(lambda x: function(x, axis=0), array).n_calls == 1
+    assert plan_for(lambda x: function(x, axis=0, dtype="float32"), np.ones(3)).n_calls == 1
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_the_product_of_nothing_is_one(axis):
+    assert plan_for(lambda x: np.prod(x, axis=axis), np.ones((0, 3))).n_calls == 0
 
 
 @pytest.mark.parametrize("shape", [(4,), (1, 4), (3, 1), (1, 1), ()], ids=str)
