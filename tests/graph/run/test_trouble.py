@@ -85,7 +85,7 @@ def test_fused_ops_that_wrote_over_their_operands_say_the_same(start, function, 
 
 @pytest.mark.parametrize("function", [
     lambda h: -h, cnp.absolute, lambda h: cnp.maximum(h, 0.0), lambda h: h > 0, cnp.isnan,
-    cnp.sign, cnp.rint], ids=str)  # fmt: skip
+    cnp.sign, cnp.rint])  # fmt: skip
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_loops_that_clear_the_flags_lose_no_warning(function, dtype):
     with cytape.Graph().as_default() as graph:
