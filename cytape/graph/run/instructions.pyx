@@ -13,6 +13,9 @@ import numpy as np
 
 cnp.import_array()
 
+cdef enum:
+    N_CASTS = 8  # dtypes
+
 cdef extern from "<fenv.h>" nogil:
     int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
     int fetestexcept(int excepts)
@@ -86,38 +89,68 @@ cdef extern from *:
                     *(const from *)(data[0] + i * strides[0]) != 0; \\
             } \\
         }
+    #define CYTAPE_CAST_TO_COMPLEX(name, from, number) \\
+        static void name(char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            npy_intp i, count = *n; \\
+            for (i = 0; i < count; i++) { \\
+                number *to = (number *)(data[1] + i * strides[1]); \\
+                to[0] = (number)*(const from *)(data[0] + i * strides[0]); \\
+                to[1] = 0; \\
+            } \\
+        }
+    #define CYTAPE_CAST_COMPLEX(name, from, number) \\
+        static void name(char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            npy_intp i, count = *n; \\
+            for (i = 0; i < count; i++) { \\
+                const from *x = (const from *)(data[0] + i * strides[0]); \\
+                number *to = (number *)(data[1] + i * strides[1]); \\
+                to[0] = (number)x[0]; \\
+                to[1] = (number)x[1]; \\
+            } \\
+        }
     #define CYTAPE_CASTS(name, from) \\
         CYTAPE_CAST_TO_BOOL(cytape_##name##_bool, from) \\
         CYTAPE_CAST(cytape_##name##_int, from, npy_int) \\
         CYTAPE_CAST(cytape_##name##_long, from, npy_long) \\
         CYTAPE_CAST(cytape_##name##_longlong, from, npy_longlong) \\
         CYTAPE_CAST(cytape_##name##_double, from, double) \\
-        CYTAPE_CAST(cytape_##name##_float, from, float)
+        CYTAPE_CAST(cytape_##name##_float, from, float) \\
+        CYTAPE_CAST_TO_COMPLEX(cytape_##name##_cdouble, from, double) \\
+        CYTAPE_CAST_TO_COMPLEX(cytape_##name##_cfloat, from, float)
     CYTAPE_CASTS(bool, npy_bool)
     CYTAPE_CASTS(int, npy_int)
     CYTAPE_CASTS(long, npy_long)
     CYTAPE_CASTS(longlong, npy_longlong)
     CYTAPE_CASTS(double, double)
     CYTAPE_CASTS(float, float)
+    CYTAPE_CAST_COMPLEX(cytape_cdouble_cdouble, double, double)
+    CYTAPE_CAST_COMPLEX(cytape_cdouble_cfloat, double, float)
+    CYTAPE_CAST_COMPLEX(cytape_cfloat_cdouble, float, double)
+    CYTAPE_CAST_COMPLEX(cytape_cfloat_cfloat, float, float)
     #define CYTAPE_CASTS_OF(name) { \\
         cytape_##name##_bool, cytape_##name##_int, cytape_##name##_long, \\
-        cytape_##name##_longlong, cytape_##name##_double, cytape_##name##_float }
-    static const cytape_loop_t cytape_cast_loops[6][6] = {
+        cytape_##name##_longlong, cytape_##name##_double, cytape_##name##_float, \\
+        cytape_##name##_cdouble, cytape_##name##_cfloat }
+    /* Of complex numbers no real ones are made: NumPy warns of what is lost. */
+    static const cytape_loop_t cytape_cast_loops[8][8] = {
         CYTAPE_CASTS_OF(bool), CYTAPE_CASTS_OF(int), CYTAPE_CASTS_OF(long),
-        CYTAPE_CASTS_OF(longlong), CYTAPE_CASTS_OF(double), CYTAPE_CASTS_OF(float) };
+        CYTAPE_CASTS_OF(longlong), CYTAPE_CASTS_OF(double), CYTAPE_CASTS_OF(float),
+        {0, 0, 0, 0, 0, 0, cytape_cdouble_cdouble, cytape_cdouble_cfloat},
+        {0, 0, 0, 0, 0, 0, cytape_cfloat_cdouble, cytape_cfloat_cfloat} };
     /* Comparisons that raise no flag for a NaN, as NumPy's do not. */
     #define cytape_less(x, y) isless(x, y)
     #define cytape_less_equal(x, y) islessequal(x, y)
     """
     void* cytape_direct_loops[2][7]
-    void* cytape_cast_loops[6][6]
+    void* cytape_cast_loops[N_CASTS][N_CASTS]
     bint less "cytape_less"(double x, double y) noexcept nogil
     bint less_equal "cytape_less_equal"(double x, double y) noexcept nogil
 
 cdef Loop direct_loops[2][N_DIRECT + 1]
-cdef int[6] cast_types = [
-    cnp.NPY_BOOL, cnp.NPY_INT, cnp.NPY_LONG, cnp.NPY_LONGLONG, cnp.NPY_DOUBLE, cnp.NPY_FLOAT]
-cdef Loop cast_loops[6][6]
+cdef int[N_CASTS] cast_types = [
+    cnp.NPY_BOOL, cnp.NPY_INT, cnp.NPY_LONG, cnp.NPY_LONGLONG, cnp.NPY_DOUBLE, cnp.NPY_FLOAT,
+    cnp.NPY_CDOUBLE, cnp.NPY_CFLOAT]
+cdef Loop cast_loops[N_CASTS][N_CASTS]
 cdef Kernel power_kernel = kernel_of(np.power)
 cdef list direct_kernels = [
     kernel_of(ufunc)
@@ -146,8 +179,8 @@ cdef void enter_loops() noexcept:
             direct_loops[i][j].function = <loop_t>cytape_direct_loops[i][j]
             direct_loops[i][j].data = NULL
             direct_loops[i][j].out_type = cnp.NPY_FLOAT if i else cnp.NPY_DOUBLE
-    for i in range(6):
-        for j in range(6):
+    for i in range(N_CASTS):
+        for j in range(N_CASTS):
             cast_loops[i][j].function = <loop_t>cytape_cast_loops[i][j]
             cast_loops[i][j].data = NULL
 
@@ -188,10 +221,10 @@ cdef const Loop* mean_loop(int type_num) noexcept:
 
 cdef const Loop* cast_loop(int from_type, int to_type) noexcept:
     cdef int i, j
-    for i in range(6):
-        for j in range(6):
+    for i in range(N_CASTS):
+        for j in range(N_CASTS):
             if cast_types[i] == from_type and cast_types[j] == to_type:
-                return &cast_loops[i][j]
+                return &cast_loops[i][j] if cast_loops[i][j].function != NULL else NULL
     return NULL
 
 

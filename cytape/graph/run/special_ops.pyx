@@ -28,7 +28,7 @@ from .moved_ops cimport moved
 from .part_ops cimport copy_region, is_updated, update_part
 from .sum_ops cimport accumulated, add_n, broadcasts, extremum, multiplied, sum_to, total
 
-cdef Op read_variable_op
+cdef Op read_variable_op, real
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
 from cytape.ops.creation import cast_to_discrete_op, constant_op, identity_op, stop_gradient_op
-from cytape.ops.elementwise import where_op
+from cytape.ops.elementwise import imag, real, where_op
 from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, get_item_op, index_add_op
 from cytape.ops.linalg import matmul_op
 from cytape.ops.products import cumprod_op, cumsum_op, prod_op
@@ -281,6 +281,23 @@ cdef bint cast(Code code, int32_t node, Op op) except -1:
     return code.apply(node, -1, cast_loop(spec.type_num, result.type_num), x, x) == 0
 
 
+cdef bint part(Code code, int32_t node, Op op) except -1:
+    """The real or the imaginary part; those of complex numbers stand in every other place."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef bint is_complex = spec.itemsize == 2 * result.itemsize
+    if code.layout.places[x].kind != PLACED or not spec.known or code.graph.attrs[node] or (
+            not is_plain_float(result) or not is_complex and spec.type_num != result.type_num):
+        return False
+    if op is not real and not is_complex:
+        code.place_output(out)
+        return code.emit_zero(node, code.layout.places[out].address, result.nbytes) == 0
+    code.strides_of(x, strides)
+    return code.view(out, x, 0 if op is real else result.itemsize, strides) == 0
+
+
 cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     """An op that runs a loop of its own, over contiguous operands."""
     cdef int kind = FUSED if type(op) is FusedOp else ACCUMULATE
@@ -410,4 +427,5 @@ emit_by(get_element, (dynamic_get_item_op,))
 emit_by(add_element, (dynamic_index_add_op,))
 (<Op>dynamic_index_add_op).adds_part = True
 emit_by(cast, (cast_op, cast_to_discrete_op))
+emit_by(part, (imag, real))
 emit_by(select, (where_op,))

@@ -70,7 +70,7 @@ def test_the_gradient_is_the_plain_one(name, dtype, options):
     for n in (0, 1, 2, 11):
         graph, inputs, outputs = built(loop_of(step, n, **options), *arrays)
         plan = plan_of(graph, inputs, outputs)
-        assert bool(plan.n_calls) == (dtype == "complex128")  # whose conjugates Python computes
+        assert plan.n_calls == 0
         _, _, plain = expected = built(loop_of(step, n), *arrays)
         wanted = reference.run(
             expected[0], [expected[0].symbol_of(x) for x in plain],

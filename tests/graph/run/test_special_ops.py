@@ -143,3 +143,36 @@ def test_a_group_takes_no_memory_but_that_of_its_operand():
     subgraph = Subgraph(graph, symbols(graph, [x]), symbols(graph, [cnp.sum(z @ np.ones(1000))]))
     for one in (subgraph, fused(subgraph)):
         assert 800_000 <= Plan(one).peak_bytes < 850_000
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float32", "float64"])
+@pytest.mark.parametrize("turn", [lambda x: x, lambda x: x[::-1, ::2], lambda x: x.T])
+def test_parts_of_numbers_need_no_python(dtype, turn):
+    array = np.linspace(1, 2, 12).reshape(3, 4).astype(dtype)
+    if array.dtype.kind == "c":
+        array *= 1 + 2j
+    graph = Graph()
+    x = graph.placeholder(dtype, (3, 4))
+    y = turn(x)
+    results = [np.real(y), np.imag(y), np.real(y) * np.imag(y)]
+    plan = assert_as_reference(graph, [x], results, [array])
+    assert plan.n_calls == 0
+
+
+@pytest.mark.parametrize("of", ["bool", "int32", "int64", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("to", ["complex64", "complex128"])
+def test_casts_to_complex_numbers_need_no_python(of, to):
+    array = np.array([0, 1, 3, 1]).astype(of)
+    graph = Graph()
+    x = graph.placeholder(of, (4,))
+    z = graph.placeholder(to, (4,))
+    results = [x.astype(to), x * z] if np.result_type(of, to) == to else [x.astype(to)]
+    plan = assert_as_reference(graph, [x, z], results, [array, np.full(4, 2 - 1j, to)])
+    assert plan.n_calls == 0
+
+
+def test_complex_numbers_made_real_are_left_to_numpy():
+    graph = Graph()
+    x = graph.placeholder("complex128", (4,))
+    with pytest.warns(np.exceptions.ComplexWarning):
+        assert assert_as_reference(graph, [x], [x.astype(float)], [np.ones(4, complex)]).n_calls
