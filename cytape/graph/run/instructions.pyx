@@ -273,6 +273,7 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
     cdef const Instruction* last = code + end
     cdef const npy_intp* geometry
     cdef char** data
+    cdef char* factors[3]
     cdef int kind, failed
     while at != last:
         kind = at.kind
@@ -338,7 +339,8 @@ cdef int run_span(const Instruction* code, Py_ssize_t start, Py_ssize_t end,
             walk(data, pool + at.geometry, at.loop)
         elif kind == PRODUCT:
             geometry = pool + at.geometry
-            at.loop.function(data, geometry, geometry + 4, at.loop.data)
+            memcpy(factors, data, sizeof(factors))  # the loop goes on to the next of a stack
+            at.loop.function(factors, geometry, geometry + 4, at.loop.data)
         elif kind == COPY:
             memcpy(data[1], data[0], at.work)
         elif kind == ZERO:

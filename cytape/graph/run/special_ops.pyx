@@ -212,43 +212,50 @@ cdef bint index_add(Code code, int32_t node, Op op) except -1:
 cdef bint product(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, i, symbol, copy
-    cdef Spec spec, left
+    cdef Spec spec = code.spec(out), left
     cdef bint outer
+    cdef npy_intp n_stacked = 1
+    cdef int axis, lead
     cdef npy_intp geometry[13]
     cdef npy_intp strides[MAX_AXES]
     cdef uint64_t addresses[2]
     cdef Instruction* instruction
-    if row.n_inputs != 2 or code.graph.attrs[node] or not code.spec(out).known:
+    if row.n_inputs != 2 or code.graph.attrs[node] or not spec.known:
         return False
+    left = code.spec(code.graph.args[row.inputs])
+    lead = max(left.ndim, code.spec(code.graph.args[row.inputs + 1]).ndim) - 2
+    for axis in range(lead):
+        n_stacked *= spec.dims[axis]
     for i in range(2):
         symbol = code.graph.args[row.inputs + i]
         spec = code.spec(symbol)
         if (code.layout.places[symbol].kind in (UNKNOWN, NOWHERE) or not spec.known
-                or not 1 <= spec.ndim <= 2 or spec.size == 0 or not is_plain_float(spec)
-                or spec.type_num != code.spec(out).type_num):
+                or spec.ndim < 1 or spec.size == 0 or not is_plain_float(spec)
+                or spec.type_num != code.spec(out).type_num
+                or n_matrices(spec) not in (1, n_stacked)):
             return False
-    left = code.spec(code.graph.args[row.inputs])
     # Of the left operand the last axis is summed over; outer products take any strides.
     outer = left.dims[left.ndim - 1] == 1
     code.place_output(out)
-    geometry[0] = 1
-    geometry[4] = geometry[5] = geometry[6] = 0
+    geometry[0] = n_stacked
     for i in range(2):
         symbol = code.graph.args[row.inputs + i]
         spec = code.spec(symbol)
+        lead = max(spec.ndim - 2, 0)
         if code.layout.places[symbol].kind == DEFERRED:
             code.settle(symbol)
         code.strides_of(symbol, strides)
         addresses[i] = code.layout.places[symbol].address
-        if not outer and not suits_products(spec, strides):
+        if not is_one_axis(lead, spec.dims, strides) or not outer and (
+                not suits_products(spec, strides)):
             copy = code.new_temporary(spec)
             addresses[i] = code.layout.places[copy].address
             code.emit_copy(node, &code.layout.places[symbol], spec, addresses[i])
-            strides[spec.ndim - 1] = spec.itemsize
-            strides[0] = spec.nbytes // spec.dims[0]
-        if spec.ndim == 2:
-            geometry[1 + i], geometry[2 + i] = spec.dims[0], spec.dims[1]
-            geometry[7 + 2 * i], geometry[8 + 2 * i] = strides[0], strides[1]
+            code.strides_of(copy, strides)
+        geometry[4 + i] = 0 if n_matrices(spec) == 1 else strides[lead - 1]
+        if spec.ndim >= 2:
+            geometry[1 + i], geometry[2 + i] = spec.dims[lead], spec.dims[lead + 1]
+            geometry[7 + 2 * i], geometry[8 + 2 * i] = strides[lead], strides[lead + 1]
         elif i == 0:
             geometry[1], geometry[2] = 1, spec.dims[0]
             geometry[7], geometry[8] = strides[0] * spec.dims[0], strides[0]
@@ -257,15 +264,34 @@ cdef bint product(Code code, int32_t node, Op op) except -1:
             geometry[9], geometry[10] = strides[0], spec.itemsize
     geometry[11] = geometry[3] * spec.itemsize
     geometry[12] = spec.itemsize
+    geometry[6] = geometry[1] * geometry[11]
     instruction = code.next(node, PRODUCT)
     instruction.data[0] = <char*>addresses[0]
     instruction.data[1] = <char*>addresses[1]
     instruction.data[2] = <char*>code.layout.places[out].address
     instruction.loop = product_loop(spec.type_num, geometry[2])
-    instruction.work = (geometry[1] * geometry[3] + geometry[2] * geometry[3] + (
-        geometry[1] * geometry[2])) * spec.itemsize
+    instruction.work = n_stacked * spec.itemsize * (geometry[1] * geometry[3] + (
+        geometry[2] * geometry[3] + geometry[1] * geometry[2]))
     instruction.geometry = code.push(geometry, 13)
     code.release_temporaries()
+    return True
+
+
+cdef npy_intp n_matrices(Spec spec) noexcept:
+    """How many matrices are stacked, or vectors where there is one axis only."""
+    cdef npy_intp n = 1
+    cdef int axis
+    for axis in range(spec.ndim - 2):
+        n *= spec.dims[axis]
+    return n
+
+
+cdef bint is_one_axis(int n_axes, const npy_intp* dims, const npy_intp* strides) noexcept:
+    """Whether the first axes are gone through with the stride of the last of them."""
+    cdef int axis
+    for axis in range(n_axes - 1):
+        if strides[axis] != strides[axis + 1] * dims[axis + 1]:
+            return False
     return True
 
 
@@ -389,14 +415,14 @@ cdef bint apply_to_three(Code code, int32_t node, const Loop* loop, int first) e
 
 
 cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:
-    """Whether the loop of matmul takes a matrix as it is; not those that BLAS cannot read."""
-    cdef int axis
-    for axis in range(spec.ndim):
+    """Whether the loop of matmul takes matrices as they are; not those that BLAS cannot read."""
+    cdef int axis, first = max(spec.ndim - 2, 0)
+    for axis in range(first, spec.ndim):
         if strides[axis] <= 0 and spec.dims[axis] != 1:
             return False
     if spec.ndim == 1:
         return True
-    return strides[1] == spec.itemsize or strides[0] == spec.itemsize
+    return strides[first + 1] == spec.itemsize or strides[first] == spec.itemsize
 
 
 # ---- which op is emitted by what

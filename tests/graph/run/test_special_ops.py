@@ -13,6 +13,11 @@ from cytape.graph.passes.fusion import fused
 from cytape.graph.run.plan import Plan
 from tests.graph.plans import assert_as_reference, symbols
 
+
+def stack(x):
+    return np.stack([x * i for i in range(1, 6)])
+
+
 IN_C = {
     "stop_gradient": lambda x: cytape.stop_gradient(x.T) * 2.0,
     "reshape": lambda x: x.reshape(4, 3) * 1.0,
@@ -31,6 +36,17 @@ IN_C = {
     "outer product of repeated ones": lambda x: np.broadcast_to(x[:1, :1], (9, 1)) @ x[:1],
     "a column and a number": lambda x: x[:, 2:3] @ x[0, :1],
     "a number and a row": lambda x: x[1, 1:2] @ x[:1],
+    "one matrix in a stack": lambda x: x[None] @ x.T[None],
+    "stacks": lambda x: stack(x) @ stack(x.T),
+    "stacks of stacks": lambda x: stack(stack(x)) @ stack(stack(x.T)),
+    "stacks in another order": lambda x: (
+        np.swapaxes(stack(stack(x)), 0, 1) @ np.swapaxes(stack(stack(x)), -1, -2)),
+    "a stack and a matrix": lambda x: stack(x) @ x.T,
+    "a matrix and a stack": lambda x: x.T @ stack(x)[:, ::-1],
+    "a stack and a vector": lambda x: stack(x) @ x[0],
+    "a vector and a stack": lambda x: x[:, 0] @ stack(x),
+    "a stack of outer products": lambda x: stack(x)[:, :, 1:2] @ stack(x)[:, 1:2],
+    "a repeated stack": lambda x: np.broadcast_to(x, (5, 3, 4)) @ stack(x.T),
     "parts": lambda x: x[1:, ::-2] + x[0, 1],
     "part of a part": lambda x: x[::2][..., 1][::-1] * 1.0,
     "sum": lambda x: np.sum(x.T, axis=0) + np.sum(x),
@@ -53,7 +69,7 @@ BY_CALLS = {
     "index of arrays": lambda x: x[np.array([0, 2])],
     "empty product": lambda x: x[:, :0] @ x[:0],
     "mean in another dtype": lambda x: np.mean(x, dtype="float32"),
-    "stacks of products": lambda x: np.expand_dims(x, 0) @ np.expand_dims(x.T, 0),
+    "stacks that broadcast against each other": lambda x: stack(x)[:, None] @ stack(x.T)[None],
 }
 
 
