@@ -6,6 +6,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from cytape.ops.engine.arguments import only_numpy
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shapes import shape_rules
+from cytape.ops.shaping import expand_dims
 from cytape.tensor.spec import spec_like, symbolic_spec
 
 __all__ = [
@@ -92,7 +93,10 @@ def lexsort(keys, axis=-1):
     >>> np.lexsort((cytape.constant([1.0, 0.0]), cytape.constant([2.0, 2.0]))).numpy()
     array([1, 0])
     """
-    return lexsort_op(*(keys if isinstance(keys, tuple | list) else (keys,)), axis=axis)
+    if isinstance(keys, tuple | list) and len(keys) > 1:
+        return lexsort_op(*keys, axis=axis)
+    rows = expand_dims(keys[0], 0) if isinstance(keys, tuple | list) and keys else keys
+    return lexsort_op(rows, axis=axis)
 
 
 def searchsorted(a, v, side="left", sorter=None):

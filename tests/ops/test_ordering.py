@@ -13,7 +13,9 @@ X = np.array([[3.0, 0.0, 1.0], [0.5, 2.0, 0.0]])
 
 @pytest.mark.parametrize("call", [
     lambda x: np.argsort(x), lambda x: x.argsort(axis=0), lambda x: np.argpartition(x, 1),
-    lambda x: np.lexsort((x[0], x[1])), lambda x: np.searchsorted(x[0, 1:], x[1]),
+    lambda x: np.lexsort((x[0], x[1])), lambda x: cnp.lexsort([x[0]]), lambda x: np.lexsort((x,)),
+    lambda x: np.lexsort((x,), axis=0), lambda x: np.lexsort(x),
+    lambda x: np.searchsorted(x[0, 1:], x[1]),
     lambda x: x[0].searchsorted(1.5), lambda x: np.digitize(x, [1.0, 2.0]),
     lambda x: cnp.argsort(x, stable=True),
 ])
