@@ -24,9 +24,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     array([[2., 1.],
            [5., 3.]])
     """
-    if not is_tensor(arr):
-        return np.apply_along_axis(func1d, axis, arr, *args, **kwargs)
-    arr = convert_to_tensor(arr)
+    arr = convert_to_tensor(arr) if is_tensor(arr) else np.asanyarray(arr)
     axis = normalize_axis_index(axis, ndim(arr))
     lines = moveaxis(arr, axis, -1)
     lead = lines.shape[:-1]
@@ -36,8 +34,11 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
             "the placeholder a shape, or reshape the tensor to a known one")
     if 0 in lead:
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    results = [array(func1d(lines[place], *args, **kwargs)) for place in np.ndindex(lead)]
-    whole = stack(results)
+    results = [func1d(lines[place], *args, **kwargs) for place in np.ndindex(lead)]
+    if not is_tensor([arr, *results]):
+        found = iter(results)
+        return np.apply_along_axis(lambda line: next(found), axis, arr)
+    whole = stack([array(result) for result in results])
     n_axes = ndim(whole) - 1
     whole = reshape(whole, (*lead, *whole.shape[1:]))
     # The axes of the results go where the lines had theirs.

@@ -108,6 +108,14 @@ def choose(a, choices, out=None, mode="raise"):
 # -- pieces ----------------------------------------------------------------------------------------
 
 
+def _noting(function, returned):
+    """Return a function that keeps what another returns, and returns zero for a tensor."""
+    def noting(*args, **kw):
+        returned.append(function(*args, **kw))
+        return 0 if is_tensor(returned[-1]) else returned[-1]
+    return noting
+
+
 def _placed(values, condition, like):
     """Put values where a condition holds, into zeros of the shape of a tensor."""
     if condition.graph is None and like.spec.known:
@@ -128,7 +136,14 @@ def piecewise(x, condlist, funclist, *args, **kw):
     """
     conditions = [condlist] if _is_one(condlist, x) else list(condlist)
     if not any(map(is_tensor, (x, *conditions, *funclist))):
-        return np.piecewise(x, condlist, funclist, *args, **kw)
+        returned = []
+        noting = [_noting(f, returned) if callable(f) else f for f in funclist]
+        result = np.piecewise(x, condlist, noting, *args, **kw)
+        if not is_tensor(returned):
+            return result
+        # The functions use tensors from outside: what they returned is put together below.
+        returned.reverse()
+        funclist = [(lambda *_, **__: returned.pop()) if callable(f) else f for f in funclist]
     x = convert_to_tensor(x)
     conditions = [convert_to_tensor(c).astype(bool) for c in conditions]
     if len(conditions) == len(funclist) - 1:  # the last one is for what is left

@@ -3,6 +3,7 @@
 import numpy as np
 
 import cytape
+import cytape.numpy as cnp
 from tests.cases import each
 from tests.ops.refusals import refuses
 
@@ -27,3 +28,11 @@ def test_further_arguments_are_handed_on():
 def test_results_may_be_constants():
     found = np.apply_along_axis(lambda row: np.ones(2), 0, cytape.constant(X))
     np.testing.assert_array_equal(found, np.ones((2, 3)))
+
+
+def test_lines_of_an_array_may_meet_tensors_from_outside():
+    squares = lambda a: np.sum(cnp.apply_along_axis(lambda row: row * a, 0, X) ** 2)  # noqa: E731
+    np.testing.assert_allclose(cytape.grad(squares)(3.0), 6 * np.sum(X**2))
+    np.testing.assert_allclose(cytape.function(squares)(np.array(3.0)), 9 * np.sum(X**2))
+    found = cnp.apply_along_axis(np.sort, 0, [[3, 1], [2, 5]])
+    assert (type(found), found.tolist()) == (np.ndarray, [[2, 1], [3, 5]])

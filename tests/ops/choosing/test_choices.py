@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from tests.cases import each
 from tests.ops.refusals import refuses
 
@@ -37,6 +38,25 @@ def test_a_function_of_nothing_is_not_called():
         raise AssertionError
 
     assert np.piecewise(cytape.constant(X), [X > 5], [fails, 1.0]).tolist() == [1, 1, 1]
+
+
+def test_pieces_of_an_array_may_depend_on_tensors_from_outside():
+    seen = []
+
+    def ramp(a, b):
+        def below(x):
+            seen.append(x)
+            return a * x
+        return np.sum(cnp.piecewise(X, [X < 0, X > 1], [below, 3.0, lambda x: b * x**2]) ** 2)
+
+    gradient = cytape.grad(ramp, argnums=(0, 1))
+    np.testing.assert_allclose(gradient(2.0, 3.0), [4.0, 2 * 3 * 0.5**4])
+    assert [type(x) for x in seen] == [np.ndarray]  # called once, with what NumPy calls it with
+    assert type(cnp.piecewise(X, [X < 0], [np.abs, 1.0])) is np.ndarray
+    a, b = np.array([2.0, 1.0]), np.array([3.0, 1.0])
+    expected = [[4.0, 2.0], [0.375, 0.125]]
+    np.testing.assert_allclose(cytape.vmap(gradient)(a, b), expected)
+    np.testing.assert_allclose(cytape.function(gradient)(a[0], b[0]), [4.0, 0.375])
 
 
 def test_pieces_in_a_graph():
