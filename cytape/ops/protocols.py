@@ -81,8 +81,11 @@ LATER = {
 # Objects of NumPy's that it asks nobody else for.
 _OBJECTS = dict.fromkeys(("c_", "r_"), "cytape.ops.choosing.index_tricks")
 rooms_to_come.extend([f"cytape.ops.{module}" for module in [*_MODULES, "calculus.ufunc_methods"]])
-# What they return has no derivative to lose: dtypes, whether memory is shared, and text.
+# What they return has no derivative to lose: dtypes, positions that depend on shapes, whether
+# memory is shared, and text.
 _OF_DTYPES = (np.can_cast, np.common_type, np.iscomplexobj, np.isrealobj, np.result_type)
+_OF_SHAPES = (
+    np.diag_indices_from, np.einsum_path, np.tril_indices_from, np.triu_indices_from)
 _OF_DATA = (
     np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.min_scalar_type,
     np.shares_memory)
@@ -153,6 +156,17 @@ def _plain(x, convert=np.asarray):
 
 def _of_its_dtype(tensor):
     return np.empty((), tensor.dtype)
+
+
+def _of_its_shape(tensor):
+    if tensor.shape is None or None in tensor.shape:
+        raise SymbolicTensorError(
+            f"positions depend on the shape of a tensor, and that of {tensor!r} is not known: give "
+            "the placeholder a shape, or reshape the tensor to a known one")
+    return np.broadcast_to(_of_its_dtype(tensor), tensor.shape)
+
+
+_QUESTIONS = ((_OF_DTYPES, _of_its_dtype), (_OF_SHAPES, _of_its_shape), (_OF_DATA, data_of))
 
 
 def _without_gradient(name, function, args, arguments):
@@ -252,9 +266,9 @@ def array_function(function, args, arguments):
             f"{function.__name__} writes to arrays of NumPy's, and was called with a tensor to "
             "write to: say x[index] = values, where the index may be a mask; or take the tensor "
             "that x.at[index].set(values) returns")
-    if function in _OF_DTYPES or function in _OF_DATA:
-        convert = _of_its_dtype if function in _OF_DTYPES else data_of
-        return function(*_plain(args, convert), **_plain(arguments, convert))
+    for functions, convert in _QUESTIONS:
+        if function in functions:
+            return function(*_plain(args, convert), **_plain(arguments, convert))
     if ours is None or arguments.get("out") is not None:
         name = f"{function.__module__}.{function.__name__}"
         return _without_gradient(name, function, args, arguments)

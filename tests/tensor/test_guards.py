@@ -162,6 +162,10 @@ METADATA = {
     "can_cast": lambda s, v: np.can_cast(v, np.float32),
     "common_type": lambda s, v: np.common_type(v, np.float32(1)),
     "isscalar": lambda s, v: np.isscalar(s),
+    "diag_indices_from": lambda s, v: np.diag_indices_from(np.outer(v, v))[0].tolist(),
+    "triu_indices_from": lambda s, v: np.triu_indices_from(np.outer(v, v), k=1)[1].tolist(),
+    "tril_indices_from": lambda s, v: np.tril_indices_from(np.outer(v, v))[0].tolist(),
+    "einsum_path": lambda s, v: np.einsum_path("i,i,j", v, v, np.ones(3)),
     "iterable": lambda s, v: np.iterable(v),
     "finfo": lambda s, v: np.finfo(v.dtype).eps,
 }
@@ -299,6 +303,13 @@ def test_metadata_of_symbolic_tensors_is_that_of_arrays(use):
 
     f(np.array(1.5), V2)
     assert found[0] == use(*constants())
+
+
+def test_positions_that_depend_on_unknown_extents_are_an_error():
+    with cytape.Graph().as_default():
+        x = cytape.placeholder("float64", (None, 3))
+        with pytest.raises(SymbolicTensorError, match="shape .None, 3.*is not known: give"):
+            np.triu_indices_from(x)
 
 
 @each("use", [*TEXT.values(), *METADATA.values(), *METADATA_OF_VALUES.values(),
