@@ -160,8 +160,9 @@ cdef bint is_exclusive(PyObject* x) noexcept:
 
 cdef str no_value(Value value):
     return (f"{value.owner.describe(symbol_of(value))} is symbolic, and was asked for its value "
-            f"{caller()}: it has one only when its graph runs. Use cytape's functions instead of "
-            "NumPy arrays and Python's bool(), int(), float() and range(); &, | and ~ (or "
+            f"{caller()}: it has one only when its graph runs (cytape.function, vmap and others "
+            "build one). Use cytape's functions instead of NumPy arrays and Python's bool() (which "
+            "if, while and assert ask), int(), float(), min(), max() and range(); &, | and ~ (or "
             "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, "
             "also for a < x < b; make one tensor of those in a list with cytape.numpy.stack or "
             "asarray, or fill what cytape.numpy.zeros makes; "

@@ -303,8 +303,9 @@ def at(op, a, indices, *b):
     if is_tensor([a, indices, *b]):
         raise TypeError(
             f"numpy.{name}.at changes an array in place: that cannot hold the derivative of a "
-            "tensor. Write x.at[indices].add(values), or multiply, min or max, which return a new "
-            "tensor; sums of what belongs to the same index are also "
+            "tensor. Write x = x.at[indices].add(values), or multiply, min or max, which return a "
+            "new tensor, of a tensor x, as cytape.numpy.zeros and cytape.constant(array) are; sums "
+            "of what belongs to the same index are also "
             "cytape.IndexedSlices(values, indices, shape).to_tensor(); or pass tensor.numpy() if "
             "the derivative should stop here")
     return ufunc.at(a, indices, *b)
