@@ -30,6 +30,7 @@ __all__ = [
     "broadcast_arrays",
     "broadcast_to",
     "expand_dims",
+    "isscalar",
     "matrix_transpose",
     "moveaxis",
     "ndim",
@@ -74,6 +75,21 @@ def ndim(a):
     1
     """
     return len(shape_of_any(a))
+
+
+def isscalar(element):
+    """Return whether something is a number, as `numpy.isscalar`; a tensor without axes is one.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as cnp
+    >>> cnp.isscalar(cytape.constant(1.0)), cnp.isscalar(cytape.constant([1.0]))
+    (True, False)
+    """
+    if isinstance(element, Tensor):
+        return element.spec.shape == ()
+    return np.isscalar(element)
 
 
 def size(a, axis=None):

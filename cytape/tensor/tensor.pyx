@@ -335,7 +335,9 @@ cdef class Tensor:
     def __hash__(self):
         if is_symbolic(self.held):
             return hash(("cytape.Tensor", self.held.id))
-        raise TypeError(f"unhashable type: {type(self).__name__!r}; tensor.ref() is hashable")
+        raise TypeError(
+            f"unhashable type: {type(self).__name__!r}; tensor.ref() is hashable, and so is the "
+            "number tensor.item(), by which to look something up")
 
     ref = reference_to
 

@@ -49,6 +49,19 @@ def test_matrix_transpose_of_a_vector_raises_numpys_error():
     same_error("matrix_transpose", np.ones(3))
 
 
+def test_tensors_without_axes_are_scalars():
+    scalars = 1.0, np.float64(1.0), "a", cytape.constant(1.0), cytape.Variable(1.0)
+    assert all(map(cnp.isscalar, scalars))
+    for x in (np.array(1.0), [1.0], cytape.constant([1.0]), [cytape.constant(1.0)]):
+        assert not cnp.isscalar(x)
+    graph = Graph()
+    assert cnp.isscalar(graph.placeholder(np.dtype(float), ()))
+    assert not cnp.isscalar(graph.placeholder(np.dtype(float), None))
+    vector = lambda x: cnp.array([x, 2 * x]) if cnp.isscalar(x) else x  # noqa: E731
+    for f in (cytape.grad, lambda f: cytape.function(cytape.grad(f))):
+        assert f(lambda x: cnp.sum(vector(x) ** 2))(np.array(3.0)) == 30
+
+
 @pytest.mark.parametrize("order", ["A", "K"])
 def test_orders_of_memory_are_refused(order):
     x = cytape.constant(np.ones((2, 3)))

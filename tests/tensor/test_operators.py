@@ -203,7 +203,7 @@ def test_a_variable_subtracts_and_divides_as_its_value():
 
 def test_tensors_have_no_hash():
     for tensor in (cytape.constant(1.0), cytape.Variable(1.0)):
-        with pytest.raises(TypeError, match="unhashable"):
+        with pytest.raises(TypeError, match=r"unhashable.*tensor\.ref.*tensor\.item"):
             hash(tensor)
         with pytest.raises(TypeError, match="unhashable"):
             {tensor}  # noqa: B018
