@@ -187,6 +187,11 @@ def _without_gradient(name, function, args, arguments):
             "An array cannot hold the derivative of a tensor: make one filled with a tensor's "
             "value with cytape.numpy.full or full_like"
         )
+    elif function in _WRITERS:
+        advice = (
+            "An array cannot hold the derivative of a tensor: make a tensor with "
+            "cytape.numpy.zeros or cytape.constant(array), and write x[index] = values"
+        )
     for x in nest.flatten((args, arguments)):
         if isinstance(x, np.ndarray):
             plain_array(x)
@@ -198,7 +203,7 @@ def _without_gradient(name, function, args, arguments):
             f"recorded. {advice}; or pass tensor.numpy() if the derivative should stop here"
         ) from error
     except SymbolicTensorError as error:
-        if arguments.get("out") is not None or function is np.copyto:
+        if arguments.get("out") is not None or function in _WRITERS:
             message = f"{name} was called with a symbolic tensor. {advice}"
         else:
             message = (

@@ -338,6 +338,7 @@ def test_integers_and_booleans_are_never_in_the_way():
     (lambda y: np.nextafter.reduce(y), r"numpy\.nextafter\.reduce "),
     (lambda y: np.add(y, 1.0, out=np.zeros(3)), r"numpy\.add with out="),
     (lambda y: np.sum(y, out=np.zeros(())), r"numpy\.sum with out="),
+    (lambda y: np.place(np.zeros(3), V3 > 1, y), r"numpy\.place .*constant\(array\).*x\[index\]"),
 ])
 def test_the_message_says_what_was_called_and_what_to_do(lose, words):
     x = cytape.constant(V3)
