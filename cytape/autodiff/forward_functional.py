@@ -30,7 +30,7 @@ from cytape.autodiff.transformed import (
 from cytape.errors import SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.tensor import nest
-from cytape.tensor.structures import pack_parts, parts_of
+from cytape.tensor.structures import leaves_of_result, pack_parts, parts_of
 from cytape.tensor.tensor import Tensor, another
 
 __all__ = ["followed", "hessian_vector_product", "jvp", "make_ggnvp", "pushed"]
@@ -229,7 +229,7 @@ def followed(
     """Do so where the arguments' tensors have been made."""
     with ForwardAccumulator(sources, directions, use_batch) as accumulator:
         value, aux = call_followed(fun, args, kwargs, has_aux)
-        outputs = [output_of(fun, leaf) for leaf in nest.flatten(value)]
+        outputs = [output_of(fun, leaf) for leaf in leaves_of_result(value)]
     value = nest.pack_sequence_as(value, outputs)
     parts = parts_of(value)
     found = accumulator.jvp(parts)

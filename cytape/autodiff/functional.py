@@ -20,6 +20,7 @@ from cytape.autodiff.transformed import (
     require_result,
 )
 from cytape.tensor import nest
+from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["grad", "value_and_grad", "vjp"]
@@ -167,7 +168,7 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     (array([ 3., 30.]), 21.0)
     """
     run = RecordedCall(fun, primals, {}, tuple(range(len(primals))), has_aux)
-    outputs = [output_of(fun, leaf) for leaf in nest.flatten(run.value)]
+    outputs = [output_of(fun, leaf) for leaf in leaves_of_result(run.value)]
     value = nest.pack_sequence_as(run.value, outputs)
 
     def vjp_fn(output_gradients: Any) -> tuple:

@@ -35,6 +35,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import extents, moveaxis, reshape, size, transpose
 from cytape.ops.shared.batches import unit_directions_op
 from cytape.tensor import nest
+from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.unconnected_gradients import UnconnectedGradients
 
@@ -339,7 +340,7 @@ def _by_rows(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> 
     require_result(fun, call.value)
     refuse_arrays(
         call.value, f"{name_of(fun)} returned what {{}} a TensorArray: return stack() of it")
-    results = [output_of(fun, leaf) for leaf in nest.flatten(call.value)]
+    results = [output_of(fun, leaf) for leaf in leaves_of_result(call.value)]
     targets = [result for result in results if result.spec.trainable]
     if not targets:
         raise TypeError(f"{name_of(fun)} returned no array of a dtype that has a gradient, but of "

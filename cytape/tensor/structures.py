@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.tensor import Tensor
 
-__all__ = ["pack_parts", "parts_of", "register_dataclasses", "register_structure"]
+__all__ = [
+    "leaves_of_result", "pack_parts", "parts_of", "register_dataclasses", "register_structure"]
 
 
 class _Rules(NamedTuple):
@@ -35,7 +37,8 @@ def register_structure(
     cls : type
         Its subclasses are not meant. A dataclass needs no functions: it consists of its fields, but
         for those that are declared by ``dataclasses.field(metadata={"static": True})``. It is
-        registered by itself where it is first differentiated as an argument.
+        registered by itself where it is first differentiated as an argument, or returned with
+        tensors in it.
     flatten : callable, optional
         Called with an object; returns its components, each a tensor, a number or another structure.
     unflatten : callable, optional
@@ -121,6 +124,22 @@ def register_dataclasses(leaves: Sequence[Any]) -> bool:
     for cls in classes - _registered.keys():
         register_structure(cls)
     return bool(classes)
+
+
+def leaves_of_result(value: Any) -> list[Any]:
+    """List the leaves of what a function returned; dataclasses of tensors are structures, too."""
+    leaves = nest.flatten(value)
+    if register_dataclasses([leaf for leaf in leaves if _holds_tensors(leaf)]):
+        return leaves_of_result(value)
+    return leaves
+
+
+def _holds_tensors(leaf: Any, within: tuple = ()) -> bool:
+    if not is_dataclass(type(leaf)) or any(leaf is outer for outer in within):
+        return False
+    parts = nest.flatten([getattr(leaf, name, None) for name in leaf.__dataclass_fields__])
+    within = (*within, leaf)
+    return any(isinstance(part, Tensor) or _holds_tensors(part, within) for part in parts)
 
 
 def is_dataclass(cls: type) -> bool:

@@ -12,6 +12,7 @@ from cytape.tensor import nest
 from cytape.tensor.structures import (
     flatten_structure,
     is_structure,
+    leaves_of_result,
     pack_parts,
     pack_structure,
     parts_of,
@@ -164,6 +165,42 @@ def test_dataclasses_are_registered_when_they_are_needed():
     assert register_dataclasses([late])
     with pytest.raises(ValueError, match="Late is registered as a structure already"):
         register_structure(Late)
+
+
+@pytest.mark.parametrize(("call", "expected"), [
+    (lambda f: cytape.function(f)(np.array(3.0)), 9.0),
+    (lambda f: cytape.vmap(f)(np.array([3.0, 4.0])), [9.0, 16.0]),
+    (lambda f: cytape.vjp(f, 3.0)[0], 9.0),
+    (lambda f: cytape.jvp(f, (3.0,), (1.0,))[1], 6.0),
+    (lambda f: cytape.jacobian(f)(3.0), 6.0),
+    (lambda f: cytape.jacfwd(cytape.function(f))(3.0), 6.0),
+], ids=["function", "vmap", "vjp", "jvp", "jacobian", "jacfwd"])
+def test_dataclasses_of_tensors_that_are_returned_are_structures(call, expected):
+    @dataclass
+    class Inner:
+        x: Any
+
+    @dataclass(frozen=True, slots=True)
+    class Outer:
+        parts: list
+
+    found = call(lambda x: Outer([Inner(x * x)]))
+    assert type(found) is Outer
+    x = found.parts[0].x
+    assert isinstance(x, (np.ndarray, np.generic))
+    np.testing.assert_allclose(x, expected)
+
+
+def test_dataclasses_without_tensors_are_returned_as_they_are():
+    @dataclass
+    class Settings:
+        n: int
+        again: Any = None
+
+    settings = Settings(3)
+    settings.again = settings
+    assert cytape.function(lambda x: [x, settings])(np.array(1.0))[1] is settings
+    assert leaves_of_result([settings]) == [settings]
 
 
 def test_what_does_not_tell_its_parts():

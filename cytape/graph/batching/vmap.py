@@ -29,6 +29,7 @@ from cytape.ops.shared.extents import with_extents
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
+from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable
 
@@ -206,8 +207,7 @@ class Vectorized:
                     f"{self._name} is called by vmap once for all members, with symbols for the "
                     "values of one: choose by cytape.numpy.where or cytape.cond")
                 raise
-            flat = nest.flatten(results)
-            outputs = [in_graph(graph, self._output(x)) for x in flat]
+            outputs = [in_graph(graph, self._output(x)) for x in leaves_of_result(results)]
             structure = nest.pack_sequence_as(results, outputs)
         if graph.assigned:
             names = ", ".join(variable.name for variable in graph.assigned.values())

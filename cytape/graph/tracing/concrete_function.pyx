@@ -35,6 +35,7 @@ from cytape.tensor.state import (
     stop_recording,
     unrecorded,
 )
+from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import another, data_of
 
 cdef tuple tensors_or_numbers = (Tensor, np.ndarray, np.generic, float, complex, int)
@@ -387,7 +388,7 @@ cdef class Results:
         if self.kind is not None:
             tensors = list(structure)
         else:
-            leaves = flatten(structure)
+            leaves = leaves_of_result(structure)
             self.single = len(leaves) == 1 and leaves[0] is structure
             for place, leaf in enumerate(leaves):
                 if isinstance(leaf, tensors_or_numbers) and not isinstance(leaf, bool):
