@@ -331,7 +331,7 @@ def test_integers_and_booleans_are_never_in_the_way():
 
 
 @pytest.mark.parametrize("lose, words", [
-    (np.asarray, r"cytape\.numpy.*tensor\.numpy\(\)"),
+    (np.asarray, r"cytape\.numpy.*not a method of an array.*tensor\.numpy\(\)"),
     (set_slice, r"cytape\.numpy.*tensor\.numpy\(\)"),
     (set_element, r"not an array of NumPy.s \(zeros_like\(array\) and eye.*tensor\.numpy\(\)"),
     (lambda y: np.union1d(y, y), r"numpy\.union1d .*custom_gradient.*tensor\.numpy\(\)"),
