@@ -10,6 +10,7 @@ from cytape.autodiff.gradient_tape import GradientTape
 from cytape.core.vspace import VSpace
 from cytape.tensor import nest
 from cytape.tensor.state import Reads, TangentRecorder, stop_recording
+from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable, holding, holds
 
@@ -52,11 +53,13 @@ class FirstRun:
         streams = repeated_draws.Streams(f, (*args, *kwargs.values()))
         states = streams.states()
         with reading() as reads, streams.finding():
-            self._result = nest.map_structure(_read, f(*args, **kwargs))
+            result = f(*args, **kwargs)
+            leaves = [_read(leaf) for leaf in leaves_of_result(result)]
+            self._result = nest.pack_sequence_as(result, leaves)
         self._states = repeated_draws.moved(states) + streams.of_graphs
         self._values = reads.found_variables
         found = {x.id: x for x in reads.found}
-        for leaf in nest.flatten(self._result):
+        for leaf in leaves:
             if isinstance(leaf, Tensor) and reads.follows(leaf.id):
                 found[leaf.id] = leaf
         self.tensors = list(found.values())

@@ -174,7 +174,9 @@ def test_dataclasses_are_registered_when_they_are_needed():
     (lambda f: cytape.jvp(f, (3.0,), (1.0,))[1], 6.0),
     (lambda f: cytape.jacobian(f)(3.0), 6.0),
     (lambda f: cytape.jacfwd(cytape.function(f))(3.0), 6.0),
-], ids=["function", "vmap", "vjp", "jvp", "jacobian", "jacfwd"])
+    (lambda f: cytape.jacobian(cytape.recompute_grad(f))(3.0), 6.0),
+    (lambda f: cytape.function(cytape.jacobian(cytape.checkpoint(f)))(np.array(3.0)), 6.0),
+], ids=["function", "vmap", "vjp", "jvp", "jacobian", "jacfwd", "recompute_grad", "checkpoint"])
 def test_dataclasses_of_tensors_that_are_returned_are_structures(call, expected):
     @dataclass
     class Inner:

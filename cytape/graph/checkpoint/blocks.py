@@ -16,6 +16,7 @@ from cytape.ops.shared.policy import Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
+from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.variable import Variable
 
@@ -30,7 +31,7 @@ def _recomputed_in_graph(
             args, kwargs = nest.map_structure(functools.partial(_own, body), (args, kwargs))
         with unrecorded(), building_into(body):
             result = call_traced(body, f, args, kwargs)
-            leaves = nest.flatten(result)
+            leaves = leaves_of_result(result)
             outputs = [in_graph(body, convert_to_tensor(x)) for x in leaves if _is_tensor(x)]
         trace = ConcreteFunction(body.name, body, [], outputs, checkpoints=policy)
         inputs = trace.captured_inputs
