@@ -109,6 +109,7 @@ cdef ndarray as_ndarray(x):
         return x
     array = plain_array(x)
     if array.dtype.hasobject or array.dtype.names is not None:
+        of = ", ".join(sorted({type(item).__name__ for item in array.flat[:5]}))
         raise TypeError("a tensor holds numbers (or booleans, strings, dates), "
-                        f"not {array.dtype} data; got {type(x).__name__}")
+                        f"not {array.dtype} data; got {type(x).__name__}" + (of and f" of {of}"))
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -368,3 +368,14 @@ def test_arrays_alone_are_numpys():
     np.testing.assert_array_equal(
         cnp.kron(masked(), ONES).mask, np.kron(masked(), ONES).mask)
     assert isinstance(cnp.cumsum(matrix()), np.matrix)
+
+
+def test_objects_are_refused_by_the_names_of_their_classes():
+    class State:
+        pass
+
+    for make in (cytape.constant, lambda x: cytape.while_loop(lambda x: False, lambda x: x, [x])):
+        with pytest.raises(TypeError, match="not object data; got .* of State$"):
+            make(State())
+    with pytest.raises(TypeError, match="got ndarray of NoneType, int$"):
+        cytape.constant([1, None])
