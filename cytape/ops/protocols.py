@@ -166,7 +166,9 @@ def _of_its_shape(tensor):
     return np.broadcast_to(_of_its_dtype(tensor), tensor.shape)
 
 
-_QUESTIONS = ((_OF_DTYPES, _of_its_dtype), (_OF_SHAPES, _of_its_shape), (_OF_DATA, data_of))
+_QUESTIONS = {
+    **dict.fromkeys(_OF_DTYPES, _of_its_dtype), **dict.fromkeys(_OF_SHAPES, _of_its_shape),
+    **dict.fromkeys(_OF_DATA, data_of)}
 
 
 def _without_gradient(name, function, args, arguments):
@@ -271,9 +273,9 @@ def array_function(function, args, arguments):
             f"{function.__name__} writes to arrays of NumPy's, and was called with a tensor to "
             "write to: say x[index] = values, where the index may be a mask; or take the tensor "
             "that x.at[index].set(values) returns")
-    for functions, convert in _QUESTIONS:
-        if function in functions:
-            return function(*_plain(args, convert), **_plain(arguments, convert))
+    convert = _QUESTIONS.get(function)
+    if convert is not None:
+        return function(*_plain(args, convert), **_plain(arguments, convert))
     if ours is None or arguments.get("out") is not None:
         name = f"{function.__module__}.{function.__name__}"
         return _without_gradient(name, function, args, arguments)
