@@ -128,10 +128,11 @@ def register_dataclasses(leaves: Sequence[Any]) -> bool:
 
 def leaves_of_result(value: Any) -> list[Any]:
     """List the leaves of what a function returned; dataclasses of tensors are structures, too."""
+    if type(value) is Tensor:
+        return [value]
     leaves = nest.flatten(value)
-    if register_dataclasses([leaf for leaf in leaves if _holds_tensors(leaf)]):
-        return leaves_of_result(value)
-    return leaves
+    late = [leaf for leaf in leaves if type(leaf) is not Tensor and _holds_tensors(leaf)]
+    return leaves_of_result(value) if late and register_dataclasses(late) else leaves
 
 
 def _holds_tensors(leaf: Any, within: tuple = ()) -> bool:
