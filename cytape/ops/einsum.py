@@ -9,21 +9,30 @@ operand need more than that:
 - a letter that occurs nowhere else was summed, so that the gradient is constant along its axis;
 - a letter whose axis has length 1 here and is longer elsewhere was broadcast, so that the gradient
   is summed over it.
+
+What is a product of matrices or a view of one operand is computed as that.
 """
 
+import math
 import string
 from functools import lru_cache, partial
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor, only_numpy
+from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
 from cytape.ops.engine.declare import multilinear
+from cytape.ops.linalg import matmul_op, tensordot
+from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, reshape
+from cytape.ops.shaping import broadcast_to, reshape, swapaxes, transpose
 from cytape.ops.shared.conform import fit_like
+from cytape.ops.shared.grouping import together
+from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["einsum"]
+
+WORTH_MOVING = 1 << 14  # products; fewer are summed where they are, not as a product of matrices
 
 
 @lru_cache(1024)
@@ -52,6 +61,115 @@ def _terms(op):
 
 def _unused_letters(text):
     return "".join(c for c in string.ascii_letters if c not in text)
+
+
+# -- products of matrices, and views ---------------------------------------------------------------
+
+
+@lru_cache(1024)
+def _letters(subscripts, ndims):
+    """Return what `_spell_out` does; None for what it is NumPy's to judge."""
+    if subscripts.count(",") + 1 != len(ndims):
+        return None
+    terms, output = _spell_out(subscripts, ndims)
+    text = "".join([*terms, output])
+    if (tuple(map(len, terms)) != ndims or not (text.isascii() and text.isalpha())
+            or len(set(output)) < len(output) or not set(output) <= set("".join(terms))):
+        return None
+    return terms, output
+
+
+@lru_cache(1024)
+def _as_product(subscripts, ndims):
+    """Return how two operands are multiplied as matrices, None if they are not.
+
+    That is how many axes of stacks they begin with, which axes are summed, whether the second
+    operand comes first, and in which order the axes of the product are to be put.
+    """
+    letters = _letters(subscripts, ndims)
+    if letters is None:
+        return None
+    (a, b), output = letters
+    depth = 0
+    while a[depth:depth + 1] == b[depth:depth + 1] == output[depth:depth + 1] != "":
+        depth += 1
+    a, b, output = a[depth:], b[depth:], output[depth:]
+    summed = [letter for letter in a if letter in b and letter not in output]
+    free_a, free_b = ["".join([x for x in term if x not in summed]) for term in (a, b)]
+    if (not summed or len(set(a)) < len(a) or len(set(b)) < len(b)
+            or sorted(free_a + free_b) != sorted(output)
+            or depth and not len(a) == len(b) == 2):
+        return None
+    axes = tuple(map(a.index, summed)), tuple(map(b.index, summed))
+    is_turned = output == free_b + free_a != free_a + free_b
+    found = free_b + free_a if is_turned else free_a + free_b
+    return depth, axes, is_turned, tuple(map(found.index, output))
+
+
+def _product(subscripts, a, b):
+    """Multiply two operands as matrices; None if that is not what the subscripts ask for."""
+    if a.shape is None or b.shape is None or a.dtype != b.dtype or a.dtype.char not in "fdFD":
+        return None
+    plan = _as_product(subscripts, (len(a.shape), len(b.shape)))
+    if plan is None or None in a.shape or None in b.shape:
+        return None
+    depth, axes, is_turned, order = plan
+    if a.shape[:depth] != b.shape[:depth] or any(
+            a.shape[depth + i] != b.shape[depth + j] for i, j in zip(*axes, strict=True)):
+        return None
+    if not depth and max(len(a.shape), len(b.shape)) > 2 and (
+            math.prod(a.shape) * b.shape[-1] < WORTH_MOVING):
+        return None
+    if is_turned:
+        a, b, axes = b, a, axes[::-1]
+    if not depth:
+        product = tensordot(a, b, axes)
+        return product if order == tuple(range(len(order))) else transpose(product, order)
+    a, b = together(a, b)
+    (i,), (j,) = axes
+    return matmul_op(a if i else swapaxes(a, -1, -2), swapaxes(b, -1, -2) if j else b)
+
+
+@lru_cache(1024)
+def _as_view(subscripts, ndim):
+    """Return how a view is made of one operand, None if that is not enough.
+
+    That is which pairs of axes become one, the last, and the order of all axes then, or None.
+    """
+    letters = _letters(subscripts, (ndim,))
+    if letters is None or set(letters[0][0]) != set(letters[1]):
+        return None
+    (term,), output = letters
+    pairs = []
+    while len(term) > len(output):  # a letter is there twice
+        letter = next(letter for letter in term if term.count(letter) > 1)
+        first, again = [i for i, other in enumerate(term) if other == letter][:2]
+        pairs.append((first, again))
+        term = term[:first] + term[first + 1:again] + term[again + 1:] + letter
+    return pairs, None if term == output else tuple(map(term.index, output))
+
+
+def _view(subscripts, x):
+    """Return diagonals, or axes in another order, of one operand; None if there is more to do."""
+    plan = None if x.shape is None else _as_view(subscripts, len(x.shape))
+    if plan is None:
+        return None
+    for i, j in plan[0]:
+        if x.shape[i] is None or x.shape[i] != x.shape[j]:
+            return None
+        x = diagonal(x, 0, i, j)
+    return x if plan[1] is None else transpose(x, plan[1])
+
+
+def _evaluate(subscripts, operands, optimize):
+    result = None
+    if len(operands) <= 2 and isinstance(optimize, bool):
+        result = (_view if len(operands) == 1 else _product)(subscripts, *operands)
+    return einsum_op(*operands, subscripts=subscripts, optimize=optimize) if (
+        result is None) else result
+
+
+# -- the op ----------------------------------------------------------------------------------------
 
 
 def _einsum(*operands, subscripts, optimize):
@@ -96,7 +214,7 @@ def _einsum_transpose(position, op, *factors):
     factor_terms = [output, *terms[:position], *terms[position + 1 :]]
     if not known:
         subscripts = f"{','.join(factor_terms)}->{terms[position]}"
-        return fit_like(einsum_op(*factors, subscripts=subscripts, optimize=_optimize(op)), spec)
+        return fit_like(_evaluate(subscripts, factors, _optimize(op)), spec)
     term = ""
     fresh_letters = iter(_unused_letters(output + "".join(terms)))
     for letter, size in zip(terms[position], shape, strict=True):
@@ -114,9 +232,7 @@ def _einsum_transpose(position, op, *factors):
                 sizes[letter] = size
     kept = [sizes.get(letter) == size for letter, size in zip(term, shape, strict=True)]
     kept_term = "".join(letter for letter, keep in zip(term, kept, strict=True) if keep)
-    gradient = einsum_op(
-        *factors, subscripts=f"{','.join(factor_terms)}->{kept_term}", optimize=_optimize(op)
-    )
+    gradient = _evaluate(f"{','.join(factor_terms)}->{kept_term}", factors, _optimize(op))
     if all(kept):
         return gradient
     axes = tuple(size if keep else 1 for keep, size in zip(kept, shape, strict=True))
@@ -137,7 +253,7 @@ def einsum_in_batch(op, batched, *factors):
     inputs = ",".join([
         letter + term if own else term for term, own in zip(terms, batched, strict=True)])
     subscripts = f"{inputs}->{letter}{output}"
-    return einsum_op(*factors, subscripts=subscripts, optimize=_optimize(op))
+    return _evaluate(subscripts, factors, _optimize(op))
 
 
 def _batched(op, position, *factors):
@@ -159,13 +275,15 @@ def einsum(*operands, out=None, optimize=False, **kwargs):
     >>> np.einsum("ij,j->i", cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
     array([3., 7.])
     """
-    if not any(map(is_tensor, operands)):
+    if type(operands[-1]) is not Tensor and not any(map(is_tensor, operands)):
         return np.einsum(*operands, out=out, optimize=optimize, **kwargs)
-    only_numpy("einsum", operands, out=out, **kwargs)
+    if out is not None or kwargs:
+        only_numpy("einsum", operands, out=out, **kwargs)
     if not isinstance(operands[0], str):
         operands = _from_lists(operands)
     subscripts, *operands = operands
-    return einsum_op(*operands, subscripts=subscripts, optimize=optimize)
+    return _evaluate(
+        subscripts, [x if type(x) is Tensor else operand(x) for x in operands], optimize)
 
 
 def _from_lists(operands):

@@ -26,6 +26,7 @@ from cytape.ops.shaping import (
 )
 from cytape.ops.shared.conform import as_operands
 from cytape.ops.shared.grouping import together
+from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["dot", "inner", "kron", "matmul", "outer", "tensordot", "vdot", "vecdot"]
@@ -171,7 +172,15 @@ def tensordot(a, b, axes=2):
     >>> np.tensordot(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0], axes=1).numpy()
     array([3., 7.])
     """
-    return tensordot_op(a, b, axes=_contracted_axes(ndim(a), ndim(b), axes))
+    axes = _contracted_axes(ndim(a), ndim(b), axes)
+    if max(ndim(a), ndim(b)) <= 2 and len(axes[0]) == len(axes[1]) == 1:
+        (i,), (j,) = axes
+        length = shape(a)[i]
+        if length is not None and length == shape(b)[j]:
+            a, b = together(a, b)
+            return matmul_op(
+                a if i == ndim(a) - 1 else transpose(a), transpose(b) if j else b)
+    return tensordot_op(a, b, axes=axes)
 
 
 def _contracted_axes(a_ndim, b_ndim, axes):
@@ -239,7 +248,12 @@ def outer(a, b, out=None):
     """
     options = only_numpy("outer", [a, b], out=out)
     a, b = together(a, b)
-    return multiply(expand_dims(ravel(a), 1), expand_dims(ravel(b), 0), **options)
+    return multiply(expand_dims(_as_line(a), 1), expand_dims(_as_line(b), 0), **options)
+
+
+def _as_line(x):
+    """Return an array with its elements along one axis."""
+    return x if type(x) is Tensor and x.shape is not None and len(x.shape) == 1 else ravel(x)
 
 
 def vdot(a, b, /):
@@ -252,7 +266,7 @@ def vdot(a, b, /):
     (1+1j)
     """
     a, b = together(a, b)
-    return matmul_op(conj_if_complex(ravel(a)), ravel(b))
+    return matmul_op(conj_if_complex(_as_line(a)), _as_line(b))
 
 
 def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):

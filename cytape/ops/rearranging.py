@@ -367,7 +367,7 @@ def triu(m, k=0):
 
 
 diagonal_op = structural(
-    "Diagonal", np.diagonal, None,
+    "Diagonal", lambda x, **attrs: np.asarray(x).diagonal(**attrs), None,
     batched=lambda x, offset, axis1, axis2: diagonal(
         x, offset, *axis_in_batch((axis1, axis2), x.ndim)
     ),

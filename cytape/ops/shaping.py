@@ -414,7 +414,7 @@ def matrix_transpose(x, /):
     >>> np.matrix_transpose(cytape.constant([[[1.0, 2.0]]])).shape
     (1, 2, 1)
     """
-    return transpose(x, _permutation(np.matrix_transpose, x))
+    return transpose(x, None if ndim(x) == 2 else _permutation(np.matrix_transpose, x))
 
 
 def moveaxis(a, source, destination):

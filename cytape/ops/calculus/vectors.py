@@ -5,6 +5,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.engine.arguments import is_tensor, joined, operand
 from cytape.ops.engine.declare import multilinear
+from cytape.ops.kernels import matrices
 from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, shape, squeeze
@@ -20,8 +21,15 @@ def _cross_spec(a, b):
     return symbolic_spec((*lead, 3), np.result_type(a.dtype, b.dtype))
 
 
+def _cross(a, b):
+    """Return what `numpy.cross` does, of vectors along the last axes."""
+    if a.dtype == b.dtype and a.dtype.char in "fd" and a.shape[-1] == b.shape[-1] == 3:
+        return matrices.cross(a, b)
+    return np.cross(a, b)
+
+
 cross_op = multilinear(
-    "Cross", np.cross, lambda op, g, b: cross_op(b, g), lambda op, a, g: cross_op(g, a),
+    "Cross", _cross, lambda op, g, b: cross_op(b, g), lambda op, a, g: cross_op(g, a),
     core=(1, 1), shape_rule=_cross_spec)
 
 
@@ -87,6 +95,8 @@ def matvec(x1, x2, /, out=None, **kwargs):
     if ndim(x1) < 2:
         raise ValueError(f"matvec: the first operand has shape {shape(x1)}, and is no matrix")
     _mismatch("matvec", x1, x2, -1, -1)
+    if ndim(x1) == 2 and ndim(x2) == 1:
+        return matmul_op(x1, x2)
     return squeeze(matmul_op(x1, expand_dims(x2, -1)), -1)
 
 
@@ -105,4 +115,6 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     if ndim(x2) < 2:
         raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")
     _mismatch("vecmat", x1, x2, -1, -2)
+    if ndim(x1) == 1 and ndim(x2) == 2:
+        return matmul_op(conj_if_complex(x1), x2)
     return squeeze(matmul_op(expand_dims(conj_if_complex(x1), -2), x2), -2)

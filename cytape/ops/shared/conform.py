@@ -173,6 +173,8 @@ def cast(x, dtype):
 
 def as_operands(ufunc, operands, keywords):
     """Return the operands of a ufunc whose result is not written to anything, cast as is said."""
+    if not keywords:
+        return operands
     keywords = without_layout(keywords)
     dtype, casting = keywords.pop("dtype", None), keywords.pop("casting", "same_kind")
     only_numpy(ufunc.__name__, operands, **keywords)

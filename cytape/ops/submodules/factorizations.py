@@ -18,6 +18,7 @@ import numpy as np
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
+from cytape.ops.kernels.matrices import cholesky_gradient
 from cytape.ops.rearranging import tril
 from cytape.ops.shared.deferred import composed
 from cytape.ops.submodules.matrices import (
@@ -54,22 +55,29 @@ def _gradient_of_block(lower, g):
     return adjoint(solve_op(lower_h, adjoint(solve_op(lower_h, inner))))
 
 
+def _gradient_of_small(lower, g):
+    if lower.dtype == g.dtype and g.dtype.char in "fd":
+        return cholesky_gradient(lower, g)
+    return _gradient_of_block(np.tril(lower), g)
+
+
 def _by_blocks(lower, g):
     """Compute the same from the last block of columns to the first, nearly all of it by products.
 
     Murray, "Differentiation of the Cholesky decomposition" (2016): a tenth of the arithmetic.
     """
-    lower = np.tril(lower)
+    if lower.shape[-1] <= BLOCK:
+        return _gradient_of_small(lower, g)
     g = np.tril(g)  # becomes the gradient in the lower triangle, for both triangles
     for stop in range(lower.shape[-1], 0, -BLOCK):
         start = max(stop - BLOCK, 0)
         block = (..., slice(start, stop), slice(start, stop))
         left, below = (..., slice(start, stop), slice(start)), (..., slice(stop, None), block[2])
         corner = (..., slice(stop, None), slice(start))
-        g[below] = _solve_from_right(g[below], lower[block])
+        g[below] = g[below] @ np.linalg.inv(lower[block])
         g[corner] -= g[below] @ lower[left]
         g[block] -= np.tril(adjoint(g[below]) @ lower[below])
-        g[block] = _gradient_of_block(lower[block], g[block])
+        g[block] = _gradient_of_small(lower[block], g[block])
         g[left] -= adjoint(g[below]) @ lower[corner] + 2 * g[block] @ lower[left]
         g[block] = np.tril(g[block]) + np.tril(g[block], -1)
     return hermitian_part(g)
@@ -84,9 +92,10 @@ def _cholesky_vjp(op, g):
     lower = _lower(op)
     if op.attrs["upper"]:
         g = adjoint(g)
-    if op.output_specs[0].known and lower.shape[-1] > BLOCK:
+    if op.output_specs[0].known and (
+            type(g) is np.ndarray or g.graph is not None or lower.shape[-1] > BLOCK):
         return cholesky_back_op(lower, g)
-    return _gradient_of_block(lower, g)
+    return _gradient_of_block(lower, g)  # in ops that know forward mode and batches
 
 
 def _cholesky_jvp(op, t):

@@ -4,24 +4,24 @@ Rules of derivatives are written with the adjoint, the conjugate transpose: the 
 loss in A is what makes its differential Re tr(G^H dA), see docs/conventions.md.
 """
 
+from operator import matmul
+
 import numpy as np
 from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
 from cytape.ops.elementwise import absolute, where
 from cytape.ops.joining import concatenate
-from cytape.ops.linalg import conj_if_complex, matmul_op
+from cytape.ops.linalg import conj_if_complex
 from cytape.ops.rearranging import tril
 from cytape.ops.reductions import max_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import swapaxes
 
-matmul = matmul_op
-
 
 def transposed(x):
     """Return the transpose of matrices."""
-    return swapaxes(x, -1, -2)
+    return x.mT if type(x) is np.ndarray else swapaxes(x, -1, -2)
 
 
 def adjoint(x):

@@ -13,6 +13,7 @@ from cytape.ops import reductions
 from cytape.ops.elementwise import conj, imag, real
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general
+from cytape.ops.kernels import matrices
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, extents, ndim, ravel, reshape, squeeze, transpose
@@ -109,8 +110,17 @@ def solve(a, b):
     return squeeze(solve_op(a, expand_dims(b, 1)), -1)
 
 
-def _inverse(a, *, singular):
+def _quick_inverse(a):
+    """Return inverses for derivatives, whose last bits need not be NumPy's."""
+    is_small = a.dtype.char in "fd" and a.ndim > 1 and a.shape[-2] == a.shape[-1] <= matrices.SMALL
+    inverse = matrices.inverse(a) if is_small else None
+    return np.linalg.inv(a) if inverse is None else inverse
+
+
+def _inverse(a, *, singular, exact=True):
     """Return inverses; `singular` says what becomes of those that there are not: raise or nan."""
+    if not exact:
+        return _quick_inverse(a)
     try:
         return np.linalg.inv(a)
     except LinAlgError:
@@ -158,7 +168,7 @@ def inv(a):
 def _cofactors(a, det):
     """Return the derivatives of determinants in the elements, also of singular matrices."""
     try:
-        inverse = np.linalg.inv(a)
+        inverse = _quick_inverse(a)
     except LinAlgError:
         u, s, vh = np.linalg.svd(a)
         others = np.where(np.eye(s.shape[-1], dtype=bool), 1, columns(s)).prod(-1)
@@ -167,13 +177,17 @@ def _cofactors(a, det):
     return transposed(in_matrix(det) * inverse)
 
 
+def _inverse_in_rule(op):
+    return inv_op(op.inputs[0], singular="raise", exact=False)
+
+
 def _cofactors_vjp(op, g):
-    c, x = conj_if_complex(op.outputs[0]), adjoint(inv_op(op.inputs[0], singular="raise"))
+    c, x = conj_if_complex(op.outputs[0]), adjoint(_inverse_in_rule(op))
     return c * total(x * g) - matmul(matmul(c, transposed(g)), x), None
 
 
 def _cofactors_jvp(op, t, _):
-    c, x = op.outputs[0], transposed(inv_op(op.inputs[0], singular="raise"))
+    c, x = op.outputs[0], transposed(_inverse_in_rule(op))
     return total(c * t) * x - matmul(matmul(x, transposed(t)), c)
 
 
@@ -238,13 +252,12 @@ def _slogdet_vjp(op, g_sign, g_log):
         weight = turn if g_log is None else g_log + turn
     if weight is None:
         return None
-    return in_matrix(weight) * adjoint(inv_op(op.inputs[0], singular="raise"))
+    return in_matrix(weight) * adjoint(_inverse_in_rule(op))
 
 
 def _slogdet_jvp(op, t):
     sign = op.outputs[0]
-    change = reductions.sum(
-        transposed(inv_op(op.inputs[0], singular="raise")) * t, (-2, -1))
+    change = reductions.sum(transposed(_inverse_in_rule(op)) * t, (-2, -1))
     if sign.dtype.kind != "c":
         return None, change
     return sign * (1j * imag(change)), real(change)

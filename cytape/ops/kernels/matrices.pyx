@@ -1,0 +1,248 @@
+cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from libc.stdint cimport int64_t
+from numpy cimport ndarray, npy_intp, PyUFuncGenericFunction
+
+import numpy as np
+
+cnp.import_array()
+cnp.import_ufunc()
+
+cdef extern from *:
+    """
+    #include <math.h>
+
+    /* Products are rounded before they are subtracted, as they are in arrays of their own. */
+    #if defined(__clang__)
+    #define CYTAPE_ROUND _Pragma("STDC FP_CONTRACT OFF")
+    #define CYTAPE_ROUNDED
+    #define CYTAPE_FOR_CPU
+    #define CYTAPE_APART
+    #elif defined(__GNUC__)
+    #define CYTAPE_ROUND
+    #define CYTAPE_APART _Pragma("GCC ivdep")
+    #define CYTAPE_ROUNDED __attribute__((optimize("fp-contract=off")))
+    #if defined(__x86_64__) && defined(__GLIBC__)
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2,fma", "default")))
+    #else
+    #define CYTAPE_FOR_CPU
+    #endif
+    #else
+    #define CYTAPE_ROUND
+    #define CYTAPE_ROUNDED
+    #define CYTAPE_FOR_CPU
+    #define CYTAPE_APART
+    #endif
+
+    #define CYTAPE_CROSS(type) \\
+        CYTAPE_ROUNDED static void cytape_cross_##type( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            CYTAPE_ROUND \\
+            npy_intp i; \\
+            for (i = 0; i < n[0]; i++) { \\
+                const char *x = data[0] + i * strides[0], *y = data[1] + i * strides[1]; \\
+                char *z = data[2] + i * strides[2]; \\
+                const type *x0 = (const type *)x, *x1 = (const type *)(x + strides[3]); \\
+                const type *x2 = (const type *)(x + 2 * strides[3]); \\
+                const type *y0 = (const type *)y, *y1 = (const type *)(y + strides[4]); \\
+                const type *y2 = (const type *)(y + 2 * strides[4]); \\
+                type *z0 = (type *)z, *z1 = (type *)(z + strides[5]); \\
+                type *z2 = (type *)(z + 2 * strides[5]); \\
+                *z0 = *x1 * *y2 - *x2 * *y1; \\
+                *z1 = *x2 * *y0 - *x0 * *y2; \\
+                *z2 = *x0 * *y1 - *x1 * *y0; \\
+            } \\
+        }
+    CYTAPE_CROSS(float)
+    CYTAPE_CROSS(double)
+    static PyUFuncGenericFunction cytape_cross[] = {
+        (PyUFuncGenericFunction)cytape_cross_float, (PyUFuncGenericFunction)cytape_cross_double,
+    };
+    static char cytape_types[] = {
+        NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE,
+    };
+    static void *cytape_no_data[2];
+
+    /* The rows and columns from k on of a symmetric matrix whose diagonal is doubled: with the
+       column k of the factor the entries of the gradient in that row and column become final. */
+    CYTAPE_FOR_CPU static void cytape_cholesky(const double *lower, double *g, npy_intp n) {
+        npy_intp i, j, k;
+        for (k = n - 1; k >= 0; k--) {
+            const double pivot = lower[k * n + k];
+            double *const row = g + k * n, inner = 0;
+            for (i = k + 1; i < n; i++) {
+                const double factor = lower[i * n + k], *const other = g + i * n;
+                CYTAPE_APART
+                for (j = k + 1; j < n; j++) { row[j] -= factor * other[j]; }
+            }
+            for (j = k + 1; j < n; j++) {
+                row[j] /= pivot;
+                inner += lower[j * n + k] * row[j];
+                g[j * n + k] = row[j];
+            }
+            row[k] = (row[k] / 2 - inner) / pivot;
+        }
+        for (i = 0; i < n * n; i++) { g[i] /= 2; }
+    }
+
+    #define CYTAPE_SMALL 64
+
+    /* Gauss and Jordan's elimination in place, with the largest of each column as the pivot:
+       false if that is zero. The rows that were exchanged are columns of the inverse. Rows are
+       filled up with zeros to whole vectors of four. */
+    CYTAPE_FOR_CPU static int cytape_invert(double *matrix, npy_intp n) {
+        double a[CYTAPE_SMALL * CYTAPE_SMALL];
+        npy_intp from[CYTAPE_SMALL];
+        const npy_intp width = (n + 3) / 4 * 4;
+        npy_intp i, j, k;
+        for (i = 0; i < n; i++) {
+            for (j = 0; j < width; j++) { a[i * width + j] = j < n ? matrix[i * n + j] : 0; }
+        }
+        for (k = 0; k < n; k++) {
+            double *const row = a + k * width;
+            double pivot, largest = fabs(row[k]);
+            from[k] = k;
+            for (i = k + 1; i < n; i++) {
+                if (fabs(a[i * width + k]) > largest) {
+                    largest = fabs(a[i * width + k]);
+                    from[k] = i;
+                }
+            }
+            if (largest == 0) { return 0; }
+            for (j = 0; j < n && from[k] != k; j++) {
+                const double x = row[j];
+                row[j] = a[from[k] * width + j];
+                a[from[k] * width + j] = x;
+            }
+            pivot = row[k];
+            row[k] = 1;
+            for (j = 0; j < width; j++) { row[j] /= pivot; }
+            for (i = 0; i < n; i++) {
+                double *const other = a + i * width;
+                const double factor = other[k];
+                if (i != k) {
+                    other[k] = 0;
+                    CYTAPE_APART
+                    for (j = 0; j < width; j++) { other[j] -= factor * row[j]; }
+                }
+            }
+        }
+        for (k = n - 1; k >= 0; k--) {
+            for (i = 0; i < n && from[k] != k; i++) {
+                const double x = a[i * width + k];
+                a[i * width + k] = a[i * width + from[k]];
+                a[i * width + from[k]] = x;
+            }
+        }
+        for (i = 0; i < n; i++) {
+            for (j = 0; j < n; j++) { matrix[i * n + j] = a[i * width + j]; }
+        }
+        return 1;
+    }
+    """
+    int CYTAPE_SMALL
+    bint cytape_invert(double* a, npy_intp n) noexcept nogil
+    PyUFuncGenericFunction* cytape_cross
+    char* cytape_types
+    void** cytape_no_data
+    void cytape_cholesky(const double* lower, double* g, npy_intp n) noexcept nogil
+
+cdef int64_t* effort = effort_so_far()
+
+SMALL = CYTAPE_SMALL
+
+cross = cnp.PyUFunc_FromFuncAndDataAndSignature(
+    cytape_cross, cytape_no_data, cytape_types, 2, 2, 1, cnp.PyUFunc_None, b"cross", NULL, 0,
+    b"(3),(3)->(3)")
+
+
+def cholesky_gradient(lower, g):
+    """Return the gradients of symmetric matrices, given those of their Cholesky factors.
+
+    It is computed in double precision. What stands above the diagonals of the arguments is not read.
+
+    Parameters
+    ----------
+    lower : ndarray
+        The factors; of float32 or float64.
+    g : ndarray
+        Their gradients; of the shape and dtype of `lower`.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    TypeError
+        If they are not square matrices of one such dtype and shape.
+    """
+    if lower.dtype != g.dtype or lower.shape != g.shape or not takes(g):
+        raise TypeError(
+            "expected square matrices and gradients of one shape and one dtype, float32 or "
+            f"float64, not of shapes {lower.shape} and {g.shape} and dtypes {lower.dtype} and "
+            f"{g.dtype}: convert them first")
+    cdef ndarray factors = np.ascontiguousarray(lower, float), result = np.array(g, float, order="C")
+    cdef npy_intp n = result.shape[result.ndim - 1]
+    cdef npy_intp size = n * n
+    cdef npy_intp i
+    cdef double* of_lower = <double*>cnp.PyArray_DATA(factors)
+    cdef double* of_result = <double*>cnp.PyArray_DATA(result)
+    effort[0] += result.size * n
+    with nogil:
+        for i in range(result.size // size if size else 0):
+            mirror(of_result + i * size, n)
+            cytape_cholesky(of_lower + i * size, of_result + i * size, n)
+    return result.astype(g.dtype, copy=False)
+
+
+cdef bint takes(x) except -1:
+    return x.dtype.char in "fd" and x.ndim > 1 and x.shape[x.ndim - 1] == x.shape[x.ndim - 2]
+
+
+cdef void mirror(double* matrix, npy_intp n) noexcept nogil:
+    """Add the transpose of the lower triangle to it."""
+    cdef npy_intp i, j
+    for i in range(n):
+        for j in range(i):
+            matrix[j * n + i] = matrix[i * n + j]
+        matrix[i * n + i] *= 2
+
+
+def inverse(a):
+    """Return the inverses of small matrices, None if one of them is singular.
+
+    They are computed in double precision, as NumPy's, but in fewer steps than LAPACK makes, and may
+    differ in their last bits.
+
+    Parameters
+    ----------
+    a : ndarray
+        Matrices of float32 or float64, of `SMALL` rows at most.
+
+    Returns
+    -------
+    ndarray or None
+
+    Raises
+    ------
+    TypeError
+        If they are no such matrices.
+    """
+    if not takes(a) or a.shape[a.ndim - 1] > SMALL:
+        raise TypeError(
+            f"expected square matrices of {SMALL} rows at most and of float32 or float64, not of "
+            f"shape {a.shape} and dtype {a.dtype}: call numpy.linalg.inv")
+    cdef ndarray result = np.array(a, float, order="C")
+    cdef npy_intp n = result.shape[result.ndim - 1]
+    cdef npy_intp size = n * n
+    cdef npy_intp i
+    cdef bint regular = True
+    cdef double* matrices = <double*>cnp.PyArray_DATA(result)
+    effort[0] += result.size * n
+    with nogil:
+        for i in range(result.size // size if size else 0):
+            regular = cytape_invert(matrices + i * size, n)
+            if not regular:
+                break
+    return result.astype(a.dtype, copy=False) if regular else None
