@@ -1,5 +1,6 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
+from libc.math cimport fabs
 from libc.stdint cimport int64_t
 from numpy cimport ndarray, npy_intp, PyUFuncGenericFunction
 
@@ -87,11 +88,11 @@ cdef extern from *:
 
     #define CYTAPE_SMALL 64
 
-    /* Gauss and Jordan's elimination in place, with the largest of each column as the pivot:
-       false if that is zero. The rows that were exchanged are columns of the inverse. Rows are
-       filled up with zeros to whole vectors of four. */
-    CYTAPE_FOR_CPU static int cytape_invert(double *matrix, npy_intp n) {
-        double a[CYTAPE_SMALL * CYTAPE_SMALL];
+    /* Gauss and Jordan's elimination in place, with the largest of each column as the pivot;
+       returns the determinant, 0 as soon as that is known. The rows that were exchanged are columns
+       of the inverse. Rows are filled up with zeros to whole vectors of four. */
+    CYTAPE_FOR_CPU static double cytape_invert(double *matrix, npy_intp n) {
+        double a[CYTAPE_SMALL * CYTAPE_SMALL], determinant = 1;
         npy_intp from[CYTAPE_SMALL];
         const npy_intp width = (n + 3) / 4 * 4;
         npy_intp i, j, k;
@@ -115,6 +116,7 @@ cdef extern from *:
                 a[from[k] * width + j] = x;
             }
             pivot = row[k];
+            determinant *= from[k] == k ? pivot : -pivot;
             row[k] = 1;
             for (j = 0; j < width; j++) { row[j] /= pivot; }
             for (i = 0; i < n; i++) {
@@ -137,11 +139,11 @@ cdef extern from *:
         for (i = 0; i < n; i++) {
             for (j = 0; j < n; j++) { matrix[i * n + j] = a[i * width + j]; }
         }
-        return 1;
+        return determinant;
     }
     """
     int CYTAPE_SMALL
-    bint cytape_invert(double* a, npy_intp n) noexcept nogil
+    double cytape_invert(double* a, npy_intp n) noexcept nogil
     PyUFuncGenericFunction* cytape_cross
     char* cytape_types
     void** cytape_no_data
@@ -229,20 +231,71 @@ def inverse(a):
     TypeError
         If they are no such matrices.
     """
+    cdef ndarray result = copy_of_small(a)
+    cdef npy_intp n = result.shape[result.ndim - 1]
+    cdef double* matrix = <double*>cnp.PyArray_DATA(result)
+    cdef double* end = matrix + result.size
+    effort[0] += result.size * n
+    with nogil:
+        while matrix != end and cytape_invert(matrix, n) != 0:
+            matrix += n * n
+    return result.astype(a.dtype, copy=False) if matrix == end else None
+
+
+def cofactors(a, determinants):
+    """Return the derivatives of the determinants of small matrices, made of their inverses.
+
+    Close to a singular matrix no two ways to a determinant agree, and none of both ways makes
+    derivatives.
+
+    Parameters
+    ----------
+    a : ndarray
+        Matrices of float32 or float64, of `SMALL` rows at most.
+    determinants : ndarray
+
+    Returns
+    -------
+    ndarray or None
+        None if a matrix is close to a singular one.
+
+    Raises
+    ------
+    TypeError
+        If they are no such matrices.
+    """
+    cdef ndarray result = copy_of_small(a), given = np.ascontiguousarray(determinants, float)
+    cdef npy_intp n = result.shape[result.ndim - 1]
+    cdef double* matrix = <double*>cnp.PyArray_DATA(result)
+    cdef double* end = matrix + result.size
+    cdef double* expected = <double*>cnp.PyArray_DATA(given)
+    cdef double found
+    if given.size * n * n != result.size:
+        raise TypeError("expected a determinant per matrix, not an array of shape "
+                        f"{determinants.shape} for matrices of shape {a.shape}")
+    effort[0] += result.size * n
+    with nogil:
+        while matrix != end:
+            found = cytape_invert(matrix, n)
+            if found == 0 or not fabs(found - expected[0]) <= 1e-6 * fabs(found):
+                break
+            scale(matrix, expected[0], n)
+            matrix += n * n
+            expected += 1
+    if matrix != end:
+        return None
+    return result.astype(a.dtype, copy=False).swapaxes(-1, -2)
+
+
+cdef void scale(double* matrix, double factor, npy_intp n) noexcept nogil:
+    cdef npy_intp i
+    for i in range(n * n):
+        matrix[i] *= factor
+
+
+cdef ndarray copy_of_small(a):
     if not takes(a) or a.shape[a.ndim - 1] > SMALL:
         raise TypeError(
             f"expected square matrices of {SMALL} rows at most and of float32 or float64, not of "
             f"shape {a.shape} and dtype {a.dtype}: call numpy.linalg.inv")
-    cdef ndarray result = np.array(a, float, order="C")
-    cdef npy_intp n = result.shape[result.ndim - 1]
-    cdef npy_intp size = n * n
-    cdef npy_intp i
-    cdef bint regular = True
-    cdef double* matrices = <double*>cnp.PyArray_DATA(result)
-    effort[0] += result.size * n
-    with nogil:
-        for i in range(result.size // size if size else 0):
-            regular = cytape_invert(matrices + i * size, n)
-            if not regular:
-                break
-    return result.astype(a.dtype, copy=False) if regular else None
+    return np.array(a, float, order="C")

@@ -9,7 +9,7 @@ from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
 from cytape.ops.elementwise import real, where
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.engine.declare import general
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
@@ -30,6 +30,7 @@ from cytape.ops.submodules.matrices import (
     sum_of,
     transposed,
 )
+from cytape.ops.submodules.solving import quick_inverse
 from cytape.ops.submodules.spectral import svd
 from cytape.tensor.spec import symbolic_spec
 
@@ -157,11 +158,33 @@ def _lstsq_spec(a, b, **_):
     )
 
 
-def _pinv_for_lstsq(a, rcond):
+def _pinv_of_rank(a, rank, **attrs):
+    """Return the pseudoinverse; of columns that are independent by their QR decomposition."""
+    if a.dtype.char not in "dD" or rank != a.shape[1]:
+        return _pinv(a, hermitian=False, **attrs)
+    q, r = np.linalg.qr(a)
+    return quick_inverse(r) @ adjoint(q)
+
+
+# The rank is handed over lest it is found again: the derivative is that in the matrix.
+pinv_of_rank_op = general(
+    "PseudoInverseOfRank",
+    forward=_pinv_of_rank,
+    vjp=lambda op, g: (_pinv_vjp(op, g), None),
+    jvp=lambda op, t, _: _pinv_jvp(op, t),
+    batched=lambda op, t, _: _pinv_jvp(op, t),
+    saved_outputs=(0,),
+    optional_tangents=(1,),
+    shape_rule=lambda a, rank, **attrs: _pinv_spec(a, hermitian=False, **attrs),
+)
+
+
+def _pinv_for_lstsq(op):
+    a, rcond = op.inputs[0], op.attrs["rcond"]
     by_eps = rcond is None or rcond < 0
     if a.dtype.kind not in "fc":
         a = cast(a, np.dtype(float))
-    return pinv_op(a, rcond=None if by_eps else rcond, by_eps=by_eps, hermitian=False)
+    return pinv_of_rank_op(a, op.outputs[2], rcond=None if by_eps else rcond, by_eps=by_eps)
 
 
 def _lstsq_vjp(op, g_x, g_squares, _, g_s):
@@ -169,12 +192,13 @@ def _lstsq_vjp(op, g_x, g_squares, _, g_s):
     x, parts = op.outputs[0], []
     residuals, xh = b - matmul(a, x), adjoint(x)
     if g_x is not None:
-        p = _pinv_for_lstsq(a, op.attrs["rcond"])
+        p = _pinv_for_lstsq(op)
         ph = adjoint(p)
         gb = matmul(ph, g_x)
-        beyond = g_x - matmul(p, matmul(a, g_x))  # the range of a's adjoint
-        parts.append((matmul(residuals, adjoint(matmul(p, gb))), gb))
-        parts.append((matmul(matmul(ph, x), adjoint(beyond)) - matmul(gb, xh), None))
+        parts.append((matmul(residuals, adjoint(matmul(p, gb))) - matmul(gb, xh), gb))
+        if values_of(op.outputs[2]) != a.shape[1]:
+            beyond = g_x - matmul(p, matmul(a, g_x))  # the range of a's adjoint
+            parts.append((matmul(matmul(ph, x), adjoint(beyond)), None))
     if g_squares is not None:  # none where there are no squares
         if b.shape[1] is None:
             return NotImplemented
@@ -189,7 +213,7 @@ def _lstsq_vjp(op, g_x, g_squares, _, g_s):
 def _lstsq_jvp(op, ta, tb):
     a, b = op.inputs
     x, squares = op.outputs[:2]
-    p = _pinv_for_lstsq(a, op.attrs["rcond"])
+    p = _pinv_for_lstsq(op)
     residuals = b - matmul(a, x)
     change = sum_of([tb, None if ta is None else -matmul(ta, x)])
     t_x, t_s = matmul(p, change), None
@@ -212,7 +236,7 @@ lstsq_op = general(
     vjp=_lstsq_vjp,
     jvp=_lstsq_jvp,
     batched=_lstsq_jvp,
-    saved_outputs=(0, 1),
+    saved_outputs=(0, 1, 2),
     optional_gradients=(0, 1, 2, 3),
     optional_tangents=(0, 1),
     shape_rule=_lstsq_spec,

@@ -110,17 +110,20 @@ def solve(a, b):
     return squeeze(solve_op(a, expand_dims(b, 1)), -1)
 
 
-def _quick_inverse(a):
+def _is_small(a):
+    return a.dtype.char in "fd" and a.ndim > 1 and a.shape[-2] == a.shape[-1] <= matrices.SMALL
+
+
+def quick_inverse(a):
     """Return inverses for derivatives, whose last bits need not be NumPy's."""
-    is_small = a.dtype.char in "fd" and a.ndim > 1 and a.shape[-2] == a.shape[-1] <= matrices.SMALL
-    inverse = matrices.inverse(a) if is_small else None
+    inverse = matrices.inverse(a) if _is_small(a) else None
     return np.linalg.inv(a) if inverse is None else inverse
 
 
 def _inverse(a, *, singular, exact=True):
     """Return inverses; `singular` says what becomes of those that there are not: raise or nan."""
     if not exact:
-        return _quick_inverse(a)
+        return quick_inverse(a)
     try:
         return np.linalg.inv(a)
     except LinAlgError:
@@ -167,8 +170,11 @@ def inv(a):
 
 def _cofactors(a, det):
     """Return the derivatives of determinants in the elements, also of singular matrices."""
+    cofactors = matrices.cofactors(a, det) if _is_small(a) else None
+    if cofactors is not None:
+        return cofactors
     try:
-        inverse = _quick_inverse(a)
+        inverse = np.linalg.inv(a)
     except LinAlgError:
         u, s, vh = np.linalg.svd(a)
         others = np.where(np.eye(s.shape[-1], dtype=bool), 1, columns(s)).prod(-1)
