@@ -288,18 +288,20 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
                 "polyfit: the number of points is not known, on which rcond depends: give it, or "
                 "give the placeholder a shape")
         rcond = lengths[0] * np.finfo(x.dtype).eps
-    scale = sqrt(sum(powers * powers, 0))
-    powers = convert_to_tensor(powers / scale)
-    c, residuals, rank, values_of_scale = np.linalg.lstsq(powers, values, rcond)
-    c = transpose(transpose(c) / scale)
-    found = values_of(rank)
+    still = None if full else values_of(powers)
+    scale, scaled, solution = _solved(powers, powers if still is None else still, values, rcond)
+    found = values_of(solution[2])
     if found is not None and found != n and not full:
+        if still is not None:  # the solution depends on the scale
+            scale, scaled, solution = _solved(powers, powers, values, rcond)
         warnings.warn("Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=2)
+    c, residuals, rank, values_of_scale = solution
+    c = transpose(transpose(c) / scale)
     if full:
         return c, residuals, rank, values_of_scale, rcond
     if not cov:
         return c
-    base = np.linalg.inv(matmul_op(transpose(powers), powers))
+    base = np.linalg.inv(matmul_op(transpose(scaled), scaled))
     base = base / (expand_dims(scale, 1) * expand_dims(scale, 0))
     if is_scaled:
         base = base * residuals[0] / (size(x) - n) if ndim(y) == 1 else (
@@ -307,6 +309,13 @@ def polyfit(x, y, deg, rcond=None, full=False, w=None, cov=False):
     elif ndim(y) == 2:
         base = expand_dims(base, 2)
     return c, base
+
+
+def _solved(powers, columns, values, rcond):
+    """Solve a problem scaled by the lengths of columns; return those and what was solved, too."""
+    scale = sqrt(sum(columns * columns, 0))
+    scaled = convert_to_tensor(powers / scale)
+    return scale, scaled, np.linalg.lstsq(scaled, values, rcond)
 
 
 # -- powers and roots ------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from cytape.ops.steps import isnan
 from cytape.ops.submodules.matrices import real_dtype, square_shape
 from cytape.ops.submodules.solving import inv_op
 from cytape.ops.submodules.spectral import svdvals
+from cytape.tensor import Tensor
 
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
@@ -27,6 +28,9 @@ _EPSILON = 1e-15
 
 def _vector_norm(x, *, ord, axis, keepdims):
     if ord is None:  # of any number of axes; sums in an order of its own
+        if axis is None and not keepdims and x.dtype.kind == "f":
+            x = x.ravel("K")
+            return np.sqrt(x.dot(x))
         return np.linalg.norm(x, None, axis, keepdims)
     if axis is not None and len(axis) == 1:  # NumPy is slow to find out that there is one
         axis, = axis
@@ -60,9 +64,10 @@ def _direction(op):
 def _vector_norm_vjp(op, g):
     x, norm = op.inputs[0], op.outputs[0]
     if op.attrs["ord"] in (None, 2) and wide(x.dtype) == x.dtype:
-        values = values_of(norm)
+        values = norm if type(norm) is np.ndarray else values_of(norm)
         # One pass over x, where neither an overflow nor a zero is near.
-        if values is not None and values.size and _EPSILON < values.min() < 1 / _EPSILON:
+        if values is not None and values.size and (
+                _EPSILON < (values.min() if values.ndim else values.item()) < 1 / _EPSILON):
             return x * reductions.kept(op, g / norm)
     return reductions.kept(op, g) * _direction(op)
 
@@ -103,30 +108,34 @@ def norm(x, ord=None, axis=None, keepdims=False):
     >>> float(np.linalg.norm(cytape.constant([3.0, 4.0])))
     5.0
     """
-    if not is_tensor(x):
+    if type(x) is not Tensor and not is_tensor(x):
         return np.linalg.norm(x, ord, axis, keepdims)
     x = _inexact(x)
+    if ord is None and axis is None:
+        return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
     if axis is None and (
-            ord is None or ord in ("f", "fro") and len(axes) == 2 or ord == 2 and len(axes) == 1):
+            ord in ("f", "fro") and len(axes) == 2 or ord == 2 and len(axes) == 1):
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     if len(axes) == 1:
         return _norm_of_vectors(x, ord, axes, bool(keepdims))
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
+    if ord in (None, "f", "fro"):
+        return vector_norm_op(x, ord=None, axis=axes, keepdims=bool(keepdims))
     result = _norm_of_matrices(x, ord, axes)
     return result if keepdims else squeeze(result, axes)
 
 
 def _inexact(x):
-    x = joined(x)
+    x = x if type(x) is Tensor else joined(x)
     return x if x.dtype.kind in "fc" else astype(x, np.float64, copy=False)
 
 
 def _norm_of_vectors(x, ord, axes, keepdims):
     """Return the norm over some axes."""
     if ord in (np.inf, -np.inf):
-        return _extremum(ord, absolute(x), axes, keepdims)
+        return _extremum(ord, absolute(x), axes if len(axes) < ndim(x) else None, keepdims)
     if ord == 0:
         count = ordering.count_nonzero(x, axes, keepdims=keepdims)
         return astype(count, real_dtype(x.dtype), copy=False)
@@ -138,9 +147,7 @@ def _norm_of_vectors(x, ord, axes, keepdims):
 
 
 def _norm_of_matrices(x, ord, axes):
-    """Return the norm over two axes, which are kept."""
-    if ord in (None, "f", "fro"):
-        return vector_norm_op(x, ord=None, axis=axes, keepdims=True)
+    """Return the norm over two axes, which are kept; not that of Frobenius."""
     if ord in (1, -1, np.inf, -np.inf):
         rows, columns = axes if abs(ord) == 1 else axes[::-1]
         return _extremum(ord, reductions.sum(absolute(x), rows, keepdims=True), columns)
@@ -156,7 +163,7 @@ def _extremum(ord, x, axis, keepdims=True):
         return reductions.min(x, axis, keepdims=keepdims)
     if x.shape is None or 0 in x.shape or None in x.shape:  # the largest of no magnitudes is 0
         return reductions.max_op(x, axis=axis, keepdims=keepdims, initial=0)
-    return reductions.max(x, axis, keepdims=keepdims)
+    return reductions.max_op(x, axis=axis, keepdims=keepdims)
 
 
 def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
