@@ -177,7 +177,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["CholeskyBack", "CumprodBack"], _of_one_shape),
     **dict.fromkeys(["CountsOfLines", "Sort"], _of_last_axis),
     **dict.fromkeys([
-        "Cholesky", "Cofactors", "Determinant", "Eig", "HermitianEig", "IdentityMatrices",
+        "Cholesky", "Cofactors", "Determinant", "Eig", "Gram", "HermitianEig", "IdentityMatrices",
         "MatrixInverse", "PseudoInverse", "QR", "SVD", "SignAndLogDeterminant"], _matrices),
     **dict.fromkeys([
         "RandomIntegers", "RandomStandardExponential", "RandomStandardNormal", "RandomUniform"],

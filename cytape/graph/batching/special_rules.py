@@ -103,6 +103,8 @@ def _weighted_positions(call: Call) -> Any:
 def _convolved(call: Call) -> Any:
     """Multiply the windows of the longer sequence with the shorter."""
     specs, inputs = call.specs, call.inputs
+    if call.op.name == "Correlate":
+        inputs = [inputs[0], flip(inputs[1], -1)]
     if not all(spec.known for spec in specs):
         return NotImplemented
     long, short = (0, 1) if specs[0].size >= specs[1].size else (1, 0)
@@ -245,6 +247,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
     "CheckedExtents": _checked_extents,
     "Conv2DBackpropInput": _of_images(1),
     "Convolve": _convolved,
+    "Correlate": _convolved,
     "FusedBatchNorm": _normalised,
     "LinSpace": _sequences,
     "MaxPool": _max_pool,

@@ -15,7 +15,7 @@ from cytape.tensor.state import building_into, unrecorded
 
 __all__ = ["kept_of", "named_as", "root_of", "symbols_of"]
 
-DOTS = frozenset(["Conv2D", "Convolve", "Einsum", "MatMul", "Tensordot"])
+DOTS = frozenset(["Conv2D", "Convolve", "Correlate", "Einsum", "MatMul", "Tensordot"])
 
 
 def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> KeptSymbols:

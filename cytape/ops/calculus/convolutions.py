@@ -10,10 +10,8 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.elementwise import conj
 from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import multilinear
-from cytape.ops.rearranging import flip
 from cytape.ops.shaping import ndim, reshape, shape
 from cytape.ops.shared.grouping import together
-from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["convolve", "correlate"]
@@ -43,20 +41,22 @@ def _shorter(op):
     return None if op.attrs["mode"] != "valid" or None in (n, m) else int(m <= n)
 
 
-def _left(op, g, v):
+def _back(op, position, product, g, other):
+    """Return the gradient of an operand: a product of that of the result and the other operand."""
     shorter = _shorter(op)
     if shorter is not None:
-        return convolve_op(g, flip(v), mode="full" if shorter else "valid")
+        return product(g, other, mode="valid" if shorter == position else "full")
     g = _all_overlaps(op, g)
-    return NotImplemented if g is None else convolve_op(g, flip(v), mode="valid")
+    return NotImplemented if g is None else product(g, other, mode="valid")
 
 
-def _right(op, a, g):
-    shorter = _shorter(op)
-    if shorter is not None:
-        return convolve_op(g, flip(a), mode="valid" if shorter else "full")
-    g = _all_overlaps(op, g)
-    return NotImplemented if g is None else convolve_op(g, flip(a), mode="valid")
+def _correlate(a, v, mode):
+    """Return what `numpy.correlate` does of the conjugate of `v`."""
+    return np.correlate(a, v.conj() if v.dtype.kind == "c" else v, mode)
+
+
+def _swapped(v, a, mode):
+    return correlate_op(a, v, mode=mode)
 
 
 def _convolve_spec(a, v, *, mode):
@@ -66,7 +66,13 @@ def _convolve_spec(a, v, *, mode):
     return symbolic_spec((extent,), np.result_type(a.dtype, v.dtype))
 
 
-convolve_op = multilinear("Convolve", np.convolve, _left, _right, shape_rule=_convolve_spec)
+convolve_op = multilinear(
+    "Convolve", np.convolve, lambda op, g, v: _back(op, 0, correlate_op, g, v),
+    lambda op, a, g: _back(op, 1, correlate_op, g, a), shape_rule=_convolve_spec)
+# The convolution with v from its end; not with its conjugate, in which nothing would be linear.
+correlate_op = multilinear(
+    "Correlate", _correlate, lambda op, g, v: _back(op, 0, convolve_op, g, v),
+    lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec)
 
 
 def _operands(a, v, name):
@@ -81,6 +87,8 @@ def _operands(a, v, name):
 
 
 def _mode(mode):
+    if mode in ("valid", "same", "full"):
+        return mode
     if mode in (0, 1, 2):
         return ("valid", "same", "full")[mode]
     np.convolve([1.0], [1.0], mode)  # raises NumPy's error
@@ -113,7 +121,7 @@ def correlate(a, v, mode="valid"):
     if not any(map(is_tensor, (a, v))):
         return np.correlate(a, v, mode)
     a, v = _operands(a, v, "correlate")
-    v = flip(convert_to_tensor(conj(v) if v.dtype.kind == "c" else v))
+    v = conj(v) if v.dtype.kind == "c" else v
     mode = _mode(mode)
     (n,), (m,) = shape(a), shape(v)
     if mode == "same" and (n is None or m is None or m > n):
@@ -122,5 +130,5 @@ def correlate(a, v, mode="valid"):
                 "correlate: in mode 'same' the lengths of both operands must be known: give the "
                 "placeholder a shape, or reshape the tensor to a known one")
         start = n + m - 1 - _start(n, m, mode)[0] - m
-        return convolve_op(a, v, mode="full")[start:start + m]
-    return convolve_op(a, v, mode=mode)
+        return correlate_op(a, v, mode="full")[start:start + m]
+    return correlate_op(a, v, mode=mode)

@@ -7,7 +7,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import reductions
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import clip, conj, imag, maximum, real, sqrt
+from cytape.ops.elementwise import clip, imag, maximum, real, sqrt
 from cytape.ops.engine.arguments import (
     is_tensor,
     keeps_axes,
@@ -18,7 +18,7 @@ from cytape.ops.engine.arguments import (
 )
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
-from cytape.ops.linalg import matmul_op
+from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
@@ -30,6 +30,7 @@ from cytape.ops.shaping import (
     shape,
     size,
     squeeze,
+    swapaxes,
     transpose,
 )
 from cytape.ops.shared.batches import batch_outline
@@ -37,7 +38,7 @@ from cytape.ops.shared.extents import with_extents, with_shape_of
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
-from cytape.tensor.spec import spec_like
+from cytape.tensor.spec import spec_like, symbolic_spec
 
 __all__ = ["average", "corrcoef", "cov", "ptp"]
 
@@ -137,6 +138,22 @@ def weights_along(a, axis, weights):
     return broadcast_to(weights, a.shape)
 
 
+def _adjoint(x):
+    return conj_if_complex(swapaxes(x, -1, -2))
+
+
+def _gram_jvp(op, t):
+    half = matmul_op(t, _adjoint(op.inputs[0]))
+    return half + _adjoint(half)
+
+
+# One product, and one for the gradient, where that of two tensors has two.
+gram_op = general(
+    "Gram", lambda x: np.matmul(x, _adjoint(x)),
+    vjp=lambda op, g: matmul_op(g + _adjoint(g), op.inputs[0]), jvp=_gram_jvp, batched=_gram_jvp,
+    shape_rule=lambda x: symbolic_spec((*x.shape[:-1], x.shape[-2]), x.dtype))
+
+
 def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, *,
         dtype=None):
     """Return the covariance matrix, as `numpy.cov`.
@@ -186,10 +203,9 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
     weighted = rows if weights is None else rows * weights
     mean = reductions.sum(weighted, 1, keepdims=True) / count
     rows = rows - mean
-    weighted = rows if weights is None else rows * weights
-    other = conj(weighted) if weighted.dtype.kind == "c" else weighted
     with np.errstate(divide="ignore", invalid="ignore"):
-        c = matmul_op(rows, transpose(other)) / freedom
+        c = (gram_op(rows) if weights is None else
+             matmul_op(rows, _adjoint(rows * weights))) / freedom
     return squeeze(c) if rows.shape[0] == 1 else c
 
 
