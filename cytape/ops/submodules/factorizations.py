@@ -33,13 +33,11 @@ from cytape.ops.submodules.matrices import (
     square_shape,
     stacked_shape,
 )
-from cytape.ops.submodules.solving import solve_op
+from cytape.ops.submodules.solving import BLOCK, opposite, solve_op
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["cholesky", "qr"]
 
-
-BLOCK = 64  # rows of a matrix that are eliminated together
 
 # -- Cholesky --------------------------------------------------------------------------------------
 
@@ -52,7 +50,8 @@ def _lower(op):
 def _gradient_of_block(lower, g):
     lower_h = adjoint(lower)
     inner = hermitian_part(lower_half(matmul(lower_h, g)))
-    return adjoint(solve_op(lower_h, adjoint(solve_op(lower_h, inner))))
+    half = adjoint(solve_op(lower_h, inner, triangle="upper"))
+    return adjoint(solve_op(lower_h, half, triangle="upper"))
 
 
 def _gradient_of_small(lower, g):
@@ -100,7 +99,8 @@ def _cholesky_vjp(op, g):
 
 def _cholesky_jvp(op, t):
     lower = _lower(op)
-    inner = solve_op(lower, adjoint(solve_op(lower, hermitian_part(t))))
+    half = adjoint(solve_op(lower, hermitian_part(t), triangle="lower"))
+    inner = solve_op(lower, half, triangle="lower")
     tangent = matmul(lower, lower_half(inner))
     return adjoint(tangent) if op.attrs["upper"] else tangent
 
@@ -143,9 +143,9 @@ def _qr_spec(a, *, mode):
         symbolic_spec((*stack, m, side), dtype), symbolic_spec((*stack, side, n), dtype))
 
 
-def _solve_from_right(b, a):
-    """Return b a^-1."""
-    return adjoint(solve_op(adjoint(a), adjoint(b)))
+def _solve_from_right(b, a, triangle):
+    """Return b a^-1, where all of `a` lies in a triangle."""
+    return adjoint(solve_op(adjoint(a), adjoint(b), triangle=opposite(triangle)))
 
 
 def _qr_vjp(op, gq, gr):
@@ -175,7 +175,7 @@ def _qr_vjp(op, gq, gr):
         inner = inner - matmul(adjoint(gq), q)
     inner = lower_half(inner)
     first = matmul(q, inner + adjoint(inner))
-    first = _solve_from_right(first if gq is None else gq + first, adjoint(r))
+    first = _solve_from_right(first if gq is None else gq + first, adjoint(r), "lower")
     return first if rest is None else concatenate([first, rest], -1)
 
 
@@ -185,7 +185,7 @@ def _qr_jvp(op, t):
         return NotImplemented
     k = min(m, n)
     q, square = all_q[..., :k], r[..., :k, :k]
-    moved = _solve_from_right(t[..., :k], square)
+    moved = _solve_from_right(t[..., :k], square, "upper")
     inner = matmul(adjoint(q), moved)
     growth = adjoint(lower_half(inner + adjoint(inner)))
     tq, tr = moved - matmul(q, growth), matmul(growth, square)

@@ -39,7 +39,38 @@ __all__ = ["det", "inv", "slogdet", "solve", "tensorinv", "tensorsolve"]
 # -- solve and inv ---------------------------------------------------------------------------------
 
 
-def _solve_spec(a, b):
+BLOCK = 64  # rows of a matrix that are eliminated together
+
+
+def _solve(a, b, triangle=None):
+    """Solve equations; `triangle` tells in which one, "lower" or "upper", all of `a` lies."""
+    if triangle is None or a.shape[-1] <= BLOCK:
+        return np.linalg.solve(a, b)
+    dtype = np.result_type(a, b)
+    a, b = [x.astype(np.result_type(x, float), copy=False) for x in (a, b)]  # as in LAPACK
+    return _by_halves(a, b, triangle == "lower").astype(dtype, copy=False)
+
+
+def _by_halves(a, b, is_lower):
+    """Solve for one half of the unknowns, then for the other, nearly all of it by products."""
+    if a.shape[-1] <= BLOCK:
+        return np.linalg.solve(a, b)
+    middle = a.shape[-1] // 2
+    first, last = slice(middle), slice(middle, None)
+    if not is_lower:
+        first, last = last, first
+    x = _by_halves(a[..., first, first], b[..., first, :], is_lower)
+    y = _by_halves(
+        a[..., last, last], b[..., last, :] - a[..., last, first] @ x, is_lower)
+    return np.concatenate((x, y) if is_lower else (y, x), -2)
+
+
+def opposite(triangle):
+    """Return in which triangle the transposes of matrices lie, None if they lie in both."""
+    return {"lower": "upper", "upper": "lower"}.get(triangle)
+
+
+def _solve_spec(a, b, **_):
     *stack, side, _ = square_shape(a, "solve")
     *other, height, width = stacked_shape(b, "solve")
     if shape_rules.differ(side, height):
@@ -52,7 +83,7 @@ def _solve_spec(a, b):
 
 def _solve_vjp(op, g):
     a, x = op.inputs[0], op.outputs[0]
-    gb = solve_op(adjoint(a), g)
+    gb = solve_op(adjoint(a), g, triangle=opposite(op.attrs.get("triangle")))
     needs_a, needs_b = op.needs
     return (
         sum_to(-matmul(gb, adjoint(x)), op.input_specs[0]) if needs_a else None,
@@ -67,7 +98,7 @@ def _solve_jvp(op, ta, tb):
         change = -matmul(ta, x)
         if tb is not None:
             change = tb + change
-    return solve_op(a, change)
+    return solve_op(a, change, **op.attrs)
 
 
 def _solve_batched(op, *tangents):
@@ -81,7 +112,7 @@ def _solve_batched(op, *tangents):
 
 solve_op = general(
     "Solve",
-    forward=np.linalg.solve,
+    forward=_solve,
     vjp=_solve_vjp,
     jvp=_solve_jvp,
     saved_inputs=(0,),
