@@ -80,3 +80,73 @@ def test_a_complex_product_follows_the_convention_of_the_conjugate():
     np.testing.assert_array_equal(
         gradient(lambda t: np.real(np.einsum("ij,j", a, t)), z), a[0].conj()
     )
+
+
+# -- products of matrices, and views ---------------------------------------------------------------
+
+
+def nodes_of(subscripts, *shapes):
+    graph = cytape.Graph()
+    with graph.as_default():
+        operands = [cytape.placeholder(np.float64, shape) for shape in shapes]
+        cnp.einsum(subscripts, *operands)
+    return [op.type for op in graph.get_operations()][len(shapes):]
+
+
+@pytest.mark.parametrize("subscripts, shapes, expected", [
+    ("ij,jk->ik", [(2, 3), (3, 4)], ["MatMul"]),
+    ("ij,jk", [(2, 3), (3, 4)], ["MatMul"]),
+    ("ij,jk->ki", [(2, 3), (3, 4)], ["Transpose", "Transpose", "MatMul"]),
+    ("ji,jk->ik", [(3, 2), (3, 4)], ["Transpose", "MatMul"]),
+    ("ij,kj->ik", [(2, 3), (4, 3)], ["Transpose", "MatMul"]),
+    ("ij,j->i", [(2, 3), (3,)], ["MatMul"]),
+    ("j,ij->i", [(3,), (2, 3)], ["Transpose", "MatMul"]),
+    ("i,i->", [(3,), (3,)], ["MatMul"]),
+    ("bij,bjk->bik", [(5, 2, 3), (5, 3, 4)], ["MatMul"]),
+    ("...ij,...kj", [(5, 2, 3), (5, 4, 3)], ["SwapAxes", "MatMul"]),
+    ("bij,bjk->bki", [(5, 2, 3), (5, 3, 4)], ["SwapAxes", "SwapAxes", "MatMul"]),
+    ("bij,jk->bik", [(5, 2, 3), (3, 4)], ["Einsum"]),
+    ("bij,jk->bik", [(50, 20, 30), (30, 40)], ["Tensordot"]),
+    ("bij,jk->kib", [(50, 20, 30), (30, 40)], ["Tensordot", "Transpose"]),
+    ("ijk,jkl->il", [(9, 20, 30), (20, 30, 9)], ["Tensordot"]),
+    ("ij,jk->ik", [(2, 1), (3, 4)], ["Einsum"]),
+    ("ij,jk->ik", [(None, 3), (3, 4)], ["Einsum"]),
+    ("ij,jk->i", [(2, 3), (3, 4)], ["Einsum"]),
+    ("ii,ij->j", [(3, 3), (3, 4)], ["Einsum"]),
+    ("i,j->ij", [(2,), (3,)], ["Einsum"]),
+    ("ij,ij->i", [(2, 3), (2, 3)], ["Einsum"]),
+    ("ij->ij", [(2, 3)], []),
+    ("ij->ji", [(2, 3)], ["Transpose"]),
+    ("ii->i", [(3, 3)], ["Diagonal"]),
+    ("...ii->...i", [(2, 3, 3)], ["Diagonal"]),
+    ("iji->ij", [(3, 2, 3)], ["Diagonal", "Transpose"]),
+    ("iii->i", [(3, 3, 3)], ["Diagonal", "Diagonal"]),
+    ("ij->i", [(2, 3)], ["Einsum"]),
+    ("ii", [(3, 3)], ["Einsum"]),
+    ("ii->i", [(None, 3)], ["Einsum"]),
+])
+def test_what_is_computed_as_a_product_of_matrices_or_a_view(subscripts, shapes, expected):
+    assert nodes_of(subscripts, *shapes) == expected
+    if any(None in shape for shape in shapes):
+        return
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape) for shape in shapes]
+    result = cnp.einsum(subscripts, *map(cytape.constant, arrays))
+    np.testing.assert_allclose(result.numpy(), np.einsum(subscripts, *arrays), 1e-12, 1e-12)
+    if max(array.size for array in arrays) < 1000:
+        check_grads(lambda *operands: cnp.einsum(subscripts, *operands), arrays, order=2)
+
+
+def test_the_gradient_of_a_sum_of_products_is_a_product_of_matrices():
+    graph = cytape.Graph()
+    with graph.as_default():
+        x, y = [cytape.placeholder(np.float64, shape) for shape in ((60, 20, 30), (30, 40))]
+        cytape.gradients(cnp.einsum("bij,jk->bik", x, y), [x, y])
+    assert "Einsum" not in [op.type for op in graph.get_operations()]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float16, bool])
+def test_other_dtypes_are_summed_as_numpy_does(dtype):
+    x = np.ones((3, 300)).astype(dtype)
+    result = np.einsum("ij,kj->ik", cytape.constant(x), x)
+    np.testing.assert_array_equal(result.numpy(), np.einsum("ij,kj->ik", x, x), strict=True)
