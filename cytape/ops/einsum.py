@@ -173,6 +173,10 @@ def _evaluate(subscripts, operands, optimize):
 
 
 def _einsum(*operands, subscripts, optimize):
+    if len(operands) == 2 and isinstance(optimize, bool):  # whose extents are known now
+        product = _product(subscripts, *operands)
+        if product is not None:
+            return product
     return np.einsum(subscripts, *operands, optimize=optimize)
 
 

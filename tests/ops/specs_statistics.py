@@ -4,7 +4,7 @@ import numpy as np
 
 import cytape.numpy as cnp
 from cytape.ops.shared import along_axis
-from cytape.ops.statistics import counts, quantiles, sorting
+from cytape.ops.statistics import averages, counts, quantiles, sorting
 from tests.ops.op_specs import (
     FLOATS_AND_COMPLEX,
     SINGLE_AND_DOUBLE,
@@ -166,6 +166,8 @@ SPECS = [
         case((2, 3), (2, 3)), case((2, 3), (3,), axis=1), case((2, 3, 4), (4, 2), axis=(2, 0)),
         case((2, 3), (2, 3), axis=0, keepdims=True), case((3,), (3,), returned=True),
     ], domain=uniform(0.5, 2)),
+    OpSpec("Gram", averages.gram_op, lambda x: x @ np.conj(x).mT,
+           [case((2, 3)), case((3, 1)), case((2, 3, 2)), case((0, 2))], **COMPLEX),
     record("cov", [case((2, 4)), case((4,)), case((2, 4), (2, 4)), case((4, 2), rowvar=False),
                    case((2, 4), bias=True), case((2, 4), ddof=0)],
            dtypes=("float64", "float32", "complex128")),

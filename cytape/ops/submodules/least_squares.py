@@ -55,14 +55,14 @@ def _pinv_vjp(op, g):
         left - matmul(a, matmul(p, left)) + right - matmul(matmul(right, p), a)
         - matmul(matmul(ph, g), ph)
     )
-    if op.attrs["hermitian"]:
+    if op.attrs.get("hermitian"):
         result = hermitian_part(result)
     return sum_to(result, op.input_specs[0])
 
 
 def _pinv_jvp(op, t):
     a, p = op.inputs[0], op.outputs[0]
-    if op.attrs["hermitian"]:
+    if op.attrs.get("hermitian"):
         t = hermitian_part(t)
     th, ph = adjoint(t), adjoint(p)
     left = matmul(matmul(p, ph), th)

@@ -111,7 +111,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if type(x) is not Tensor and not is_tensor(x):
         return np.linalg.norm(x, ord, axis, keepdims)
     x = _inexact(x)
-    if ord is None and axis is None:
+    if ord is None and axis is None and x.shape is not None:
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
     if axis is None and (
