@@ -122,6 +122,8 @@ def _size_unknown(a, axis):
 
 def extents(a):
     """Return the shape of a tensor, with a tensor for each extent that is not known."""
+    if type(a) is Tensor and a.spec.known:
+        return a.shape
     return tuple([size(a, axis) for axis in range(ndim(a))])
 
 

@@ -161,7 +161,7 @@ cross = cnp.PyUFunc_FromFuncAndDataAndSignature(
 def cholesky_gradient(lower, g):
     """Return the gradients of symmetric matrices, given those of their Cholesky factors.
 
-    It is computed in double precision. What stands above the diagonals of the arguments is not read.
+    It is computed in double precision. What stands above the diagonals is not read.
 
     Parameters
     ----------
@@ -184,7 +184,8 @@ def cholesky_gradient(lower, g):
             "expected square matrices and gradients of one shape and one dtype, float32 or "
             f"float64, not of shapes {lower.shape} and {g.shape} and dtypes {lower.dtype} and "
             f"{g.dtype}: convert them first")
-    cdef ndarray factors = np.ascontiguousarray(lower, float), result = np.array(g, float, order="C")
+    cdef ndarray factors = np.ascontiguousarray(lower, float)
+    cdef ndarray result = np.array(g, float, order="C")
     cdef npy_intp n = result.shape[result.ndim - 1]
     cdef npy_intp size = n * n
     cdef npy_intp i
