@@ -241,20 +241,22 @@ def _svd_vjp(op, gu, gs, gvh):
         k = s.shape[-1]
         if k is None:
             return NotImplemented
-        gu, gv = [g if g is None else first_gradient(x, g, k) for x, g in ((u, gu), (v, gv))]
+        gu, gv = [g if g is None or x.shape[-1] == k else first_gradient(x, g, k)
+                  for x, g in ((u, gu), (v, gv))]
         u, v, vh = u[..., :k], v[..., :k], vh[..., :k, :]
+    turning = None if gu is None and gv is None else _turning(s)
     left, right = [], []  # which are multiplied from the right by vh, from the left by u
     if gs is not None:
         left.append(u * columns(where(zero, 0, gs)))
     if gu is not None:
         inner = matmul(adjoint(u), gu)
-        left.append(matmul(u, (_turning(s) * (inner - adjoint(inner))) * columns(s)))
+        left.append(matmul(u, (turning * (inner - adjoint(inner))) * columns(s)))
         left.append((gu - matmul(u, inner)) * columns(per_s))
         if u.dtype.kind == "c":
             left.append(u * (1j * columns(imag(_diagonal(inner)) * per_s)))
     if gv is not None:
         inner = matmul(vh, gv)
-        right.append(matmul(rows(s) * (_turning(s) * (inner - adjoint(inner))), vh))
+        right.append(matmul(rows(s) * (turning * (inner - adjoint(inner))), vh))
         right.append(adjoint((gv - matmul(v, inner)) * columns(per_s)))
     terms = []
     if left:
