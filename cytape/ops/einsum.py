@@ -22,7 +22,7 @@ import numpy as np
 from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.linalg import matmul_op, tensordot
-from cytape.ops.rearranging import diagonal
+from cytape.ops.rearranging import diagonal_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, reshape, swapaxes, transpose
 from cytape.ops.shared.conform import fit_like
@@ -157,14 +157,15 @@ def _view(subscripts, x):
     for i, j in plan[0]:
         if x.shape[i] is None or x.shape[i] != x.shape[j]:
             return None
-        x = diagonal(x, 0, i, j)
+        x = diagonal_op(x, offset=0, axis1=i, axis2=j)
     return x if plan[1] is None else transpose(x, plan[1])
 
 
 def _evaluate(subscripts, operands, optimize):
     result = None
-    if len(operands) <= 2 and isinstance(optimize, bool):
-        result = (_view if len(operands) == 1 else _product)(subscripts, *operands)
+    if isinstance(optimize, bool) and len(operands) <= 2:
+        result = _view(subscripts, operands[0]) if len(operands) == 1 else (
+            _product(subscripts, *operands))
     return einsum_op(*operands, subscripts=subscripts, optimize=optimize) if (
         result is None) else result
 

@@ -15,15 +15,16 @@ IMAGES = RNG.normal(size=(4, 2, 5, 5, 2))
 @each("mode", ["full", "same", "valid"])
 @each("n, m", [(6, 3), (3, 6), (6, 6), (6, 1), (5, 4), (2, 5)])
 @each("axes", [(0, 0), (0, None), (None, 0)])
-def test_convolutions(mode, n, m, axes):
+@each("name", ["convolve", "correlate"])
+def test_convolutions(name, mode, n, m, axes):
     def operand(length, axis):
         return X[:, :length] if axis == 0 else X[1, :length]
 
     a, v = operand(n, axes[0]), operand(m, axes[1])
-    expected = [np.convolve(a[k] if axes[0] == 0 else a, v[k] if axes[1] == 0 else v, mode)
+    expected = [getattr(np, name)(a[k] if axes[0] == 0 else a, v[k] if axes[1] == 0 else v, mode)
                 for k in range(4)]  # fmt: skip
     np.testing.assert_allclose(
-        cytape.vmap(lambda a, v: cnp.convolve(a, v, mode), axes)(a, v), expected, atol=1e-14)
+        cytape.vmap(lambda a, v: getattr(cnp, name)(a, v, mode), axes)(a, v), expected, atol=1e-14)
 
 
 def test_maxima_of_images_lie_in_their_member():

@@ -60,3 +60,19 @@ def test_how_many_coefficients_there_are_must_be_known():
     f = cytape.function(np.polyder, input_signature=[cytape.Spec.of((None,), float)])
     with pytest.raises(SymbolicTensorError, match="polyder: how many coefficients"):
         f(P)
+
+
+@pytest.mark.filterwarnings("ignore:Polyfit may be poorly conditioned")
+@each("x", [np.arange(5.0), np.array([1.0, 1.0, 2.0, 2.0])])
+@each("weights", [None, np.array([1.0, 2.0, 0.5, 1.0, 3.0])])
+def test_fits_have_the_gradients_of_their_traces(x, weights):
+    """Eager, what a fit is scaled by stands still where the rank is full; in a graph it moves."""
+    y, w = np.sin(x), weights if weights is None else weights[:len(x)]
+
+    def loss(x, y):
+        return np.sum(np.polyfit(x, y, 2, w=w) ** 2)
+
+    found = cytape.grad(loss, (0, 1))(x, y)
+    expected = cytape.grad(cytape.function(loss), (0, 1))(x, y)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, 1e-9, 1e-9)

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.ops.submodules.solving import solve_op
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.submodules.numpys import refuses_alike
@@ -150,3 +151,50 @@ def test_third_order():
     for f in (np.linalg.inv, np.linalg.det, lambda a: np.linalg.solve(a, np.ones(2))):
         check_grads(lambda a, f=f: cytape.grad(lambda a: np.sum(f(a) ** 2))(a), [x], order=2,
                     atol=1e-4)
+
+
+@each("n", [64, 65, 150])
+@each("dtype", ["float32", "float64", "complex128"])
+@each("stack", [(), (2,)])
+@each("triangle", ["lower", "upper"])
+def test_triangular_systems_are_solved_by_halves(n, dtype, stack, triangle):
+    rng = np.random.default_rng(n)
+    a = (rng.normal(size=(*stack, n, n)) / n + np.eye(n)).astype(dtype)
+    a = np.tril(a) if triangle == "lower" else np.triu(a)
+    b = rng.normal(size=(*stack, n, 7)).astype(dtype)
+    found = solve_op(a, b, triangle=triangle)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(
+        found, np.linalg.solve(a, b), *[1e-5 if dtype == "float32" else 1e-13] * 2)
+
+
+@each("mode", ["reduced", "r", "complete"])
+def test_large_factors_have_the_gradients_of_small_ones(mode):
+    """Blocks on the diagonal are factored apart from each other."""
+    rng = np.random.default_rng(0)
+    small, weights = rng.normal(size=(2, 3, 35, 35))
+    large, large_weights = np.zeros((2, 105, 105))
+    for k in range(3):
+        block = slice(35 * k, 35 * (k + 1))
+        large[block, block], large_weights[block, block] = small[k], weights[k]
+
+    def loss(a, weights):
+        return np.sum(np.asarray(weights) * (
+            np.linalg.qr(a, mode) if mode == "r" else np.linalg.qr(a, mode)[1]))
+
+    expected = cytape.grad(loss)(small, weights) if mode != "r" else np.stack(
+        [cytape.grad(loss)(a, w) for a, w in zip(small, weights, strict=True)])
+    found = cytape.grad(loss)(large, large_weights)
+    for k in range(3):
+        block = slice(35 * k, 35 * (k + 1))
+        np.testing.assert_allclose(found[block, block], expected[k], 1e-8, 1e-8)
+
+
+def test_small_determinants_have_the_gradient_of_large_ones():
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(60, 60)) / 8
+    large = np.eye(70)
+    large[:60, :60] = a
+    for function in np.linalg.det, lambda a: np.linalg.slogdet(a)[1]:
+        np.testing.assert_allclose(
+            cytape.grad(function)(a), cytape.grad(function)(large)[:60, :60], rtol=1e-9)
