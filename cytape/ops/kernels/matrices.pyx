@@ -24,7 +24,7 @@ cdef extern from *:
     #define CYTAPE_APART _Pragma("GCC ivdep")
     #define CYTAPE_ROUNDED __attribute__((optimize("fp-contract=off")))
     #if defined(__x86_64__) && defined(__GLIBC__)
-    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2,fma", "default")))
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
     #else
     #define CYTAPE_FOR_CPU
     #endif
