@@ -265,7 +265,8 @@ def cofactors(a, determinants):
     TypeError
         If they are no such matrices.
     """
-    cdef ndarray result = copy_of_small(a), given = np.ascontiguousarray(determinants, float)
+    cdef ndarray result = copy_of_small(a.swapaxes(-1, -2) if a.ndim > 1 else a)
+    cdef ndarray given = np.ascontiguousarray(determinants, float)
     cdef npy_intp n = result.shape[result.ndim - 1]
     cdef double* matrix = <double*>cnp.PyArray_DATA(result)
     cdef double* end = matrix + result.size
@@ -285,7 +286,7 @@ def cofactors(a, determinants):
             expected += 1
     if matrix != end:
         return None
-    return result.astype(a.dtype, copy=False).swapaxes(-1, -2)
+    return result.astype(a.dtype, copy=False)
 
 
 cdef void scale(double* matrix, double factor, npy_intp n) noexcept nogil:
