@@ -173,7 +173,8 @@ def tensordot(a, b, axes=2):
     array([3., 7.])
     """
     axes = _contracted_axes(ndim(a), ndim(b), axes)
-    if max(ndim(a), ndim(b)) <= 2 and len(axes[0]) == len(axes[1]) == 1:
+    usual = type(a) in (Tensor, np.ndarray) and type(b) in (Tensor, np.ndarray)
+    if usual and max(ndim(a), ndim(b)) <= 2 and len(axes[0]) == len(axes[1]) == 1:
         (i,), (j,) = axes
         length = shape(a)[i]
         if length is not None and length == shape(b)[j]:

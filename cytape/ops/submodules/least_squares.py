@@ -158,9 +158,12 @@ def _lstsq_spec(a, b, **_):
     )
 
 
+QUICK_QR = 1 << 14  # elements; of larger matrices the singular values are found as soon
+
+
 def _pinv_of_rank(a, rank, **attrs):
     """Return the pseudoinverse; of columns that are independent by their QR decomposition."""
-    if a.dtype.char not in "dD" or (np.asarray(rank) != a.shape[-1]).any():
+    if a.dtype.char not in "dD" or a.size > QUICK_QR or (np.asarray(rank) != a.shape[-1]).any():
         return _pinv(a, hermitian=False, **attrs)
     q, r = np.linalg.qr(a)
     return quick_inverse(r) @ adjoint(q)
