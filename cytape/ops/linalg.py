@@ -173,7 +173,8 @@ def tensordot(a, b, axes=2):
     array([3., 7.])
     """
     axes = _contracted_axes(ndim(a), ndim(b), axes)
-    usual = type(a) in (Tensor, np.ndarray) and type(b) in (Tensor, np.ndarray)
+    types = {type(a), type(b)}
+    usual = Tensor in types and types <= {Tensor, np.ndarray}
     if usual and max(ndim(a), ndim(b)) <= 2 and len(axes[0]) == len(axes[1]) == 1:
         (i,), (j,) = axes
         length = shape(a)[i]
@@ -181,6 +182,10 @@ def tensordot(a, b, axes=2):
             a, b = together(a, b)
             return matmul_op(
                 a if i == ndim(a) - 1 else transpose(a), transpose(b) if j else b)
+    every = tuple(range(ndim(a)))
+    if usual and axes == (every, every) and shape(a) == shape(b) and None not in shape(a):
+        a, b = together(a, b)
+        return matmul_op(_as_line(a), _as_line(b))
     return tensordot_op(a, b, axes=axes)
 
 

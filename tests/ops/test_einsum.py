@@ -102,6 +102,7 @@ def nodes_of(subscripts, *shapes):
     ("ij,j->i", [(2, 3), (3,)], ["MatMul"]),
     ("j,ij->i", [(3,), (2, 3)], ["Transpose", "MatMul"]),
     ("i,i->", [(3,), (3,)], ["MatMul"]),
+    ("ij,ij->", [(2, 3), (2, 3)], ["Reshape", "Reshape", "MatMul"]),
     ("bij,bjk->bik", [(5, 2, 3), (5, 3, 4)], ["MatMul"]),
     ("...ij,...kj", [(5, 2, 3), (5, 4, 3)], ["SwapAxes", "MatMul"]),
     ("bij,bjk->bki", [(5, 2, 3), (5, 3, 4)], ["SwapAxes", "SwapAxes", "MatMul"]),

@@ -100,3 +100,11 @@ def test_complex_products_follow_the_convention_of_the_conjugate():
     a, z = np.array([[1 + 2j, 3 - 1j]]), np.array([1j, 2.0])
     np.testing.assert_array_equal(gradient(lambda t: np.real(a @ t), z), a[0].conj())
     np.testing.assert_array_equal(gradient(lambda t: np.real(np.vdot(a, t)), z), a[0])
+
+
+@pytest.mark.parametrize("axes", [0, 1, ([0], [0])])
+def test_tensordot_of_arrays_is_numpys(axes):
+    x = np.arange(3.0)
+    found, expected = cnp.tensordot(x, x, axes), np.tensordot(x, x, axes)
+    assert type(found) is type(expected)
+    np.testing.assert_array_equal(found, expected, strict=True)
