@@ -17,6 +17,8 @@ from tests.ops.op_specs import (
 
 LINES = np.array([[3, 0, 0], [1, 2, 2]])
 ORDERS = np.array([[2, 0, 3, 1], [0, 1, 3, 2]])
+KEYS = np.array([[0.5, -1.0, 2.0], [3.0, 1.0, -2.0]])
+TIES = np.array([2.0, -1.0, 2.0, -1.0])
 FIRST_ONLY = (True, False)
 NAN = np.nan
 MASK = np.array([[False, True, False, False], [True, False, False, True], [False] * 4])
@@ -35,6 +37,14 @@ def put(values, indices, size, unique):
     for place in np.ndindex(values.shape):
         total[(*place[:-1], indices[place])] += values[place]
     return total
+
+
+def put_in_order(values, x, kind):
+    return put(values, np.argsort(x, -1, kind), values.shape[-1], unique=True)
+
+
+def put_first(values, x, equal_nan):
+    return put(values, np.unique(x, True, equal_nan=equal_nan)[1], x.size, True).reshape(x.shape)
 
 
 def skipping(name, cases, domain=DISTINCT, op=None, **options):
@@ -85,6 +95,15 @@ SPECS = [
     OpSpec("Sort", sorting.sort_op, lambda x, kind: np.sort(x, kind=kind), [
         case((3, 4), kind=None), case((5,), kind="stable"), case((2, 0), kind=None),
     ], domain=distinct(), **COMPLEX),
+    OpSpec("InOrder", sorting.in_order_op,
+           lambda t, x, kind: np.take_along_axis(t, np.argsort(x, -1, kind), -1), [
+        case((2, 3), KEYS, kind=None), case((4,), TIES, kind="stable"), case((0,), (0,), kind=None),
+    ], differentiable=FIRST_ONLY, **COMPLEX),
+    OpSpec("OutOfOrder", sorting.out_of_order_op, put_in_order, [
+        case((2, 3), KEYS, kind=None), case((4,), TIES, kind="stable"), case((0,), (0,), kind=None),
+    ], differentiable=FIRST_ONLY, **COMPLEX),
+    OpSpec("SortComplex", sorting.sort_complex_op, np.sort_complex, [case((4,)), case((2, 3))],
+           domain=distinct(), dtypes=("float64", "float32", "complex128")),
     record("sort", [case((3, 4)), case((3, 4), axis=0), case((2, 3), axis=None), case((0,)),
                     case((4,), kind="stable"), case((4,), stable=True)], **COMPLEX),
     # Each of these leaves one order of the elements.
@@ -93,6 +112,19 @@ SPECS = [
     record("sort_complex", [case((4,))], dtypes=("float64", "float32", "complex128")),
     record("unique", [case((4,)), case((2, 3)),
                       case((3, 2), axis=0)], **COMPLEX),
+    OpSpec("Unique", sorting.unique_op, np.unique, [
+        case((4,), equal_nan=True), case((2, 3), equal_nan=False)], domain=distinct(), **COMPLEX),
+    OpSpec("FromFirst", sorting.from_first_op,
+           lambda t, x, equal_nan, count: t.reshape(-1)[np.unique(x, True, equal_nan=equal_nan)[1]],
+    [
+        case((4,), TIES, equal_nan=True, count=2),
+        case((2, 2), TIES.reshape(2, 2), equal_nan=True, count=None),
+        case((5,), HOLES.reshape(-1)[:5], equal_nan=False, count=5),
+    ], differentiable=FIRST_ONLY, **COMPLEX),
+    OpSpec("ToFirst", sorting.to_first_op, put_first, [
+        case((2,), TIES, equal_nan=True), case((5,), HOLES.reshape(-1)[:5], equal_nan=False),
+        case((6,), HOLES, equal_nan=True),
+    ], differentiable=FIRST_ONLY, **COMPLEX),
     OpSpec("unique_values", cnp.unique_values, lambda x: np.sort(np.unique_values(x)),
            [case((4,)), case((2, 2))], domain=distinct()),
     OpSpec("UniquePositions", sorting.unique_positions_op,

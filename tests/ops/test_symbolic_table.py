@@ -45,9 +45,8 @@ HAS_VALUES_IN_SHAPE = {
 }
 # What has others whatever its inputs are.
 OF_VALUES = {
-    "ARange", "BinCount", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt",
-    "UniquePositions", "WeightedBinCount", "unique",
-    "unique_values",
+    "ARange", "BinCount", "FromFirst", "LeastSquares", "Nonzero", "PlacesOf", "SlicesOfReduceAt",
+    "Unique", "UniquePositions", "WeightedBinCount", "unique", "unique_values",
 }  # fmt: skip
 
 

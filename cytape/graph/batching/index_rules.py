@@ -245,7 +245,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["DynamicClearItem", "DynamicGetItem", "DynamicIndexAdd"], _indexed),
     **dict.fromkeys(["DynamicSetItem", "SetItem"], _written),
     **dict.fromkeys(["ClearItem", "GetItem", "IndexAdd", "TakeItem"], _shared),
-    **dict.fromkeys(["PutAlong", "TakeAlong"], _along),
+    **dict.fromkeys(["InOrder", "OutOfOrder", "PutAlong", "TakeAlong"], _along),
     **dict.fromkeys(OF_ROWS, _of_rows),
     "Gather": _gathered,
     "PositionsAlongAxis": _positions_along_axis,

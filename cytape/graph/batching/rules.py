@@ -175,7 +175,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
         "Prod", "Softmax", "Std", "Var", "VectorNorm"], _reduced),
     **dict.fromkeys(["ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod"], _along_lines),
     **dict.fromkeys(["CholeskyBack", "CumprodBack"], _of_one_shape),
-    **dict.fromkeys(["CountsOfLines", "Sort"], _of_last_axis),
+    **dict.fromkeys(["CountsOfLines", "Sort", "SortComplex"], _of_last_axis),
     **dict.fromkeys([
         "Cholesky", "Cofactors", "Determinant", "Eig", "Gram", "HermitianEig", "IdentityMatrices",
         "MatrixInverse", "PseudoInverse", "QR", "SVD", "SignAndLogDeterminant"], _matrices),

@@ -23,13 +23,25 @@ def added_at(shape, index, values):
     return total.astype(values.dtype, copy=False)
 
 
-def _put(values, indices, *, size, unique):
+def are_alike(lines):
+    """Tell whether each line repeats one number, which no order of it changes."""
+    if lines.ndim and not lines.strides[-1]:
+        return True
+    if not lines.ndim or lines.shape[-1] < 2 or not lines.size or lines.item(0) != lines.item(1):
+        return False
+    first = lines[..., :1]
+    return bool(first.all() and (lines == first).all())  # 0.0 equals -0.0
+
+
+def put_elements(values, indices, *, size, unique):
     shape = values.shape[:-1] + (size,)
     if not size:  # nothing was taken from there
         return np.zeros(shape, values.dtype)
     if indices.shape != values.shape:
         indices = np.broadcast_to(indices, values.shape)
     if unique:
+        if values.shape[-1] == size and are_alike(values):
+            return values
         total = np.zeros(shape, values.dtype)
         if values.ndim == 1:
             total[indices] = values
@@ -43,7 +55,7 @@ def _put(values, indices, *, size, unique):
     return added_at((n_elements,), (lines + indices).reshape(-1), values.reshape(-1)).reshape(shape)
 
 
-def _take(x, indices, *, unique):
+def take_elements(x, indices, *, unique):
     if not x.shape[-1]:  # what a line without elements has is zero
         lead = np.broadcast_shapes(x.shape[:-1], indices.shape[:-1])
         return np.zeros((*lead, indices.shape[-1]), x.dtype)
@@ -63,18 +75,18 @@ def _spec(x, indices, **_):
 
 
 take_along_op = multilinear(
-    "TakeAlong", _take, _take_back,
+    "TakeAlong", take_elements, _take_back,
     batched=lambda op, _, t, indices: take_along_op(t, indices[None], **op.attrs),
     shape_rule=_spec)
 put_along_op = multilinear(
-    "PutAlong", _put,
+    "PutAlong", put_elements,
     lambda op, g, indices: take_along_op(g, indices, unique=op.attrs["unique"]),
     batched=lambda op, _, t, indices: put_along_op(t, indices[None], **op.attrs),
     shape_rule=lambda values, indices, *, size, **_: symbolic_spec(
         (*values.shape[:-1], size), values.dtype))
 put_along_like_op = multilinear(
     "PutAlongLike",
-    lambda values, indices, like, *, unique: _put(
+    lambda values, indices, like, *, unique: put_elements(
         values, indices, size=like.shape[-1], unique=unique),
     lambda op, g, indices, _: take_along_op(g, indices, **op.attrs), None, None,
     batched=lambda op, _, t, indices, like: put_along_like_op(

@@ -11,12 +11,12 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import astype
 from cytape.ops.engine.arguments import is_tensor, plain
-from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.engine.declare import general, multilinear, nondifferentiable
 from cytape.ops.indexing import getitem, take
-from cytape.ops.ordering import argpartition, argsort
+from cytape.ops.ordering import argpartition
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel
-from cytape.ops.shared.along_axis import put_along, take_along
+from cytape.ops.shared.along_axis import are_alike, put_elements, take_along, take_elements
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 
@@ -26,18 +26,50 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _sort_vjp(op, g):
-    order = argsort(op.inputs[0], kind=op.attrs["kind"])
-    return put_along(g, order, op.input_specs[0], unique=True)
+def _in_order(values, x, *, kind):
+    if are_alike(values):
+        return values
+    return take_elements(values, np.argsort(x, kind=kind), unique=True)
 
 
+def _out_of_order(values, x, *, kind):
+    if are_alike(values):  # before the order is looked for
+        return values
+    return put_elements(values, np.argsort(x, kind=kind), size=values.shape[-1], unique=True)
+
+
+def _of_lines(values, x, **_):
+    return symbolic_spec(values.shape, values.dtype)
+
+
+# What moves with the elements of x when they are sorted, and back.
+in_order_op = multilinear(
+    "InOrder", _in_order,
+    lambda op, g, x: out_of_order_op(g, x, **op.attrs), None,
+    batched=lambda op, _, t, x: in_order_op(t, x[None], **op.attrs),
+    shape_rule=_of_lines)
+out_of_order_op = multilinear(
+    "OutOfOrder", _out_of_order,
+    lambda op, g, x: in_order_op(g, x, **op.attrs), None,
+    batched=lambda op, _, t, x: out_of_order_op(t, x[None], **op.attrs),
+    shape_rule=_of_lines)
 sort_op = general(
     "Sort", lambda x, *, kind: np.sort(x, kind=kind),
-    vjp=_sort_vjp,
-    jvp=lambda op, t: take_along(t, argsort(op.inputs[0], kind=op.attrs["kind"]), unique=True),
-    batched=lambda op, t: take_along(
-        t, argsort(op.inputs[0], kind=op.attrs["kind"])[None], unique=True),
+    vjp=lambda op, g: out_of_order_op(g, op.inputs[0], **op.attrs),
+    jvp=lambda op, t: in_order_op(t, op.inputs[0], **op.attrs),
+    batched=lambda op, t: in_order_op(t, op.inputs[0][None], **op.attrs),
     shape_rule=shape_rules.same,
+)  # fmt: skip
+
+
+sort_complex_op = general(
+    "SortComplex", np.sort_complex,
+    vjp=lambda op, g: out_of_order_op(g, op.inputs[0], kind=None),
+    jvp=lambda op, t: astype(
+        in_order_op(t, op.inputs[0], kind=None), op.output_specs[0].dtype, copy=False),
+    batched=lambda op, t: astype(
+        in_order_op(t, op.inputs[0][None], kind=None), op.output_specs[0].dtype, copy=False),
+    shape_rule=lambda a: spec_like(a, np.sort_complex(np.ones(1, a.dtype)).dtype),
 )  # fmt: skip
 
 
@@ -98,11 +130,7 @@ def sort_complex(a):
     >>> np.sort_complex(cytape.constant([2.0, 1.0])).numpy()
     array([1.+0.j, 2.+0.j])
     """
-    if not is_tensor(a):
-        return np.sort_complex(a)
-    a = sort(a)
-    dtype = np.sort_complex(np.ones(1, a.dtype)).dtype
-    return astype(a, dtype, copy=False)
+    return sort_complex_op(convert_to_tensor(a)) if is_tensor(a) else np.sort_complex(a)
 
 
 # -- each element once -----------------------------------------------------------------------------
@@ -122,6 +150,70 @@ unique_positions_op = nondifferentiable(
     lambda ar, *, axis, equal_nan: np.unique(ar, True, True, True, axis, equal_nan=equal_nan)[1:],
     shape_rule=_unique_specs,
 )
+
+
+def _first_places(ar, equal_nan):
+    """Return where each element is first, in the order of the elements, as `numpy.unique` does.
+
+    That sorts by a stable algorithm, to find the first of equals, which takes several times as long
+    as this.
+    """
+    flat = ar.reshape(-1)
+    if flat.dtype.kind != "f":
+        return np.unique(flat, return_index=True, equal_nan=equal_nan)[1]
+    order = np.argsort(flat)
+    line = flat[order]
+    n_numbers = line.size
+    if n_numbers and np.isnan(line[-1]):
+        n_numbers = np.searchsorted(line, line[-1])
+        order[n_numbers:].sort()
+    is_first = np.ones(line.size, bool)
+    np.not_equal(line[1:], line[:-1], out=is_first[1:])
+    if equal_nan:
+        is_first[n_numbers + 1:] = False
+    starts = np.flatnonzero(is_first)
+    return order if starts.size == order.size else np.minimum.reduceat(order, starts)
+
+
+def _from_first(t, ar, *, equal_nan, count):
+    lead = t.shape[: t.ndim - ar.ndim]
+    return t.reshape(*lead, ar.size)[..., _first_places(ar, equal_nan)]
+
+
+def _to_first(values, ar, *, equal_nan):
+    shape = values.shape[:-1] + ar.shape
+    if values.shape[-1] == ar.size and are_alike(values):
+        return values.reshape(shape)
+    total = np.zeros((*values.shape[:-1], ar.size), values.dtype)
+    total[..., _first_places(ar, equal_nan)] = values
+    return total.reshape(shape)
+
+
+# What moves with the elements that stand for their equals, and back.
+from_first_op = multilinear(
+    "FromFirst", _from_first,
+    lambda op, g, ar: to_first_op(g, ar, equal_nan=op.attrs["equal_nan"]), None,
+    batched=lambda op, _, t, ar: from_first_op(t, ar, **op.attrs),
+    shape_rule=lambda t, ar, *, count, **_: symbolic_spec(
+        (*shape_rules.shape_of(t, "unique")[: t.ndim - ar.ndim], count), t.dtype))
+to_first_op = multilinear(
+    "ToFirst", _to_first,
+    lambda op, g, ar: from_first_op(g, ar, **op.attrs, count=op.input_specs[0].shape[-1]), None,
+    batched=lambda op, _, t, ar: to_first_op(t, ar, **op.attrs),
+    shape_rule=lambda values, ar, **_: symbolic_spec(
+        (*values.shape[:-1], *shape_rules.shape_of(ar, "unique")), values.dtype))
+
+
+def _unique_jvp(op, t):
+    return from_first_op(t, op.inputs[0], **op.attrs, count=op.output_specs[0].shape[0])
+
+
+unique_op = general(
+    "Unique", lambda ar, *, equal_nan: np.unique(ar, equal_nan=equal_nan),
+    vjp=lambda op, g: to_first_op(g, op.inputs[0], **op.attrs),
+    jvp=_unique_jvp, batched=_unique_jvp,
+    shape_rule=lambda ar, **_: symbolic_spec((None,), ar.dtype),
+)  # fmt: skip
 
 
 def _unique(ar, axis=None, equal_nan=True):
@@ -146,8 +238,10 @@ def unique(ar, return_index=False, return_inverse=False, return_counts=False, ax
     if not is_tensor(ar):
         return np.unique(ar, return_index, return_inverse, return_counts, axis,
                          equal_nan=equal_nan, sorted=sorted)
-    values, *others = _unique(ar, axis, equal_nan)
     wanted = (return_index, return_inverse, return_counts)
+    if axis is None and not any(wanted):
+        return unique_op(convert_to_tensor(ar), equal_nan=equal_nan)
+    values, *others = _unique(ar, axis, equal_nan)
     found = [other for other, asked in zip(others, wanted, strict=True) if asked]
     return (values, *found) if found else values
 
@@ -160,9 +254,11 @@ def _array_api(name, *places):
     def function(x, /):
         if not is_tensor(x):
             return numpy_function(x)
+        if places == (0,):
+            return unique(x, equal_nan=False)
         results = _unique(x, equal_nan=False)
         found = [results[place] for place in places]
-        return found[0] if len(places) == 1 else result_type(*found)
+        return result_type(*found)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""Return each element once, as `numpy.{name}`.

@@ -26,8 +26,8 @@ from tests.ops.test_symbolic_table import NEEDS_VALUES
 N = 3
 # What results have a shape that depends on values: an error, if it differs from member to member.
 RAGGED = {
-    "ARange", "BinCount", "CompressedPositions", "ExtractedPositions", "Nonzero",
-    "RepeatedPositions", "UniquePositions", "WeightedBinCount", "repeat", "split",
+    "ARange", "BinCount", "CompressedPositions", "ExtractedPositions", "FromFirst", "Nonzero",
+    "RepeatedPositions", "Unique", "UniquePositions", "WeightedBinCount", "repeat", "split",
     "unique", "unique_values",
 }  # fmt: skip
 
@@ -42,6 +42,7 @@ LOOPED = {
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "polyfit": "the same",
     "PutAlongLike": "in graphs of unknown extents only",
+    "ToFirst": "the first of equal elements are looked for in one array at a time",
     "Quantile": "NumPy has one q for all lines: there is a rule where members share it",
     "quantile": "the same",
     "percentile": "the same",

@@ -3,6 +3,7 @@
 import numpy as np
 
 import cytape
+from cytape.ops.statistics import sorting
 from tests.cases import each
 from tests.ops.refusals import refuses
 
@@ -61,3 +62,52 @@ def test_positions_come_along():
         assert found._fields == expected._fields
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs)
+
+
+def with_holes_and_ties(n, dtype):
+    x = np.random.default_rng(0).integers(-9, 9, n).astype(dtype)
+    x[::7] = np.nan
+    x[1::5] = -0.0
+    return x
+
+
+@each("dtype", ["float64", "float32", "float16", "complex128", "int64"])
+@each("equal_nan", [True, False])
+@each("n", [0, 1, 2, 500])
+def test_the_first_of_equal_elements_are_numpys(dtype, equal_nan, n):
+    x = with_holes_and_ties(n, "float64" if dtype == "int64" else dtype)
+    x = np.nan_to_num(x).astype(dtype) if dtype == "int64" else x
+    np.testing.assert_array_equal(
+        sorting._first_places(x, equal_nan), np.unique(x, True, equal_nan=equal_nan)[1])
+
+
+@each("call", [np.sort, np.unique, np.sort_complex, lambda x: np.partition(x, 3)])
+def test_gradients_that_are_alike_need_no_order(call, monkeypatch):
+    monkeypatch.setattr(np, "argsort", None)
+    x = np.random.default_rng(0).normal(size=50)
+    for weights in (1.0, np.full(50, 3.0)):
+        gradient = cytape.grad(lambda x, w=weights: np.sum(np.real(call(x)) * w))
+        for transformed in (gradient, cytape.function(gradient)):
+            np.testing.assert_array_equal(transformed(x), np.broadcast_to(weights, 50))
+
+
+@each("call", [np.sort, np.sort_complex, lambda x: np.partition(x, 1), np.unique])
+def test_gradients_that_are_alike_in_lines_are_not_so_in_all_of_them(call):
+    x, weights = np.array([3.0, 1.0, 2.0, 5.0]), np.array([2.0, 2.0, 2.0, 7.0])
+    found = cytape.grad(lambda x: np.sum(np.real(call(x)) * weights))(x)
+    np.testing.assert_array_equal(np.sort(found), [2, 2, 2, 7])
+    assert found[np.argmax(x)] == 7
+
+
+def test_derivatives_of_gradients_that_are_alike():
+    """What a gradient is with respect to its seed is seen though the seed is of equal numbers."""
+    x = cytape.constant([3.0, 1.0, 2.0])
+    seed = cytape.constant(np.broadcast_to(1.0, 3))
+    with cytape.GradientTape() as outer:
+        outer.watch(seed)
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = np.sort(x)
+        g = tape.gradient(y, x, output_gradients=seed)
+        value = np.sum(g * np.array([1.0, 10.0, 100.0]))
+    np.testing.assert_array_equal(outer.gradient(value, seed), [10, 100, 1])
