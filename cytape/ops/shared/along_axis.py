@@ -34,6 +34,7 @@ def are_alike(lines):
 
 
 def put_elements(values, indices, *, size, unique):
+    """Put, or add, values into zeros of so many elements in a line."""
     shape = values.shape[:-1] + (size,)
     if not size:  # nothing was taken from there
         return np.zeros(shape, values.dtype)
@@ -56,6 +57,7 @@ def put_elements(values, indices, *, size, unique):
 
 
 def take_elements(x, indices, *, unique):
+    """Take the elements at indices of lines."""
     if not x.shape[-1]:  # what a line without elements has is zero
         lead = np.broadcast_shapes(x.shape[:-1], indices.shape[:-1])
         return np.zeros((*lead, indices.shape[-1]), x.dtype)
