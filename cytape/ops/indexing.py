@@ -9,7 +9,16 @@ from cytape.ops.creation import array
 from cytape.ops.engine.arguments import is_tensor, only_numpy, plain
 from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.engine.index_op import IndexOp, holds_symbol, index_in_batch, is_symbol, static
+from cytape.ops.engine.index_op import (
+    IndexOp,
+    get_item,
+    holds_symbol,
+    index_in_batch,
+    is_symbol,
+    static,
+)
+from cytape.ops.kernels.gather import taken
+from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import index_shapes, shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.ops.shared.along_axis import added_at
@@ -27,9 +36,12 @@ __all__ = ["compress", "extract", "take", "take_along_axis"]
 
 
 def _index_add(values, *, index, shape):
+    total = added(tuple(shape), index, values)
+    if total is not None:
+        return total
     parts = index if isinstance(index, tuple) else (index,)
     if any(isinstance(part, np.ndarray) and part.dtype != bool for part in parts):
-        return added_at(shape, index, values)
+        return added_at(tuple(shape), index, values)
     total = np.zeros(shape, values.dtype)
     total[index] = values  # no entry can be named twice
     return total
@@ -60,7 +72,7 @@ def _get_item_vjp(op, g):
 get_item_op = enter(
     IndexOp(
         "GetItem",
-        lambda x, *, index: x[index],
+        get_item,
         vjp=_get_item_vjp,
         saved_inputs=(),
         batched=_get_items,
@@ -204,14 +216,17 @@ def _scatter_add(values, indices, *, axis, mode, size):
     return added_at(shape, (slice(None),) * axis + (indices,), values)
 
 
+def _gather(params, indices, *, axis, mode):
+    found = taken(params, indices, axis, mode)
+    return np.take(params, indices, axis, mode=mode) if found is None else found
+
+
 def _along_later_axis(op):
     return {**op.attrs, "axis": op.attrs["axis"] + 1}
 
 
 gather_op = multilinear(
-    "Gather",
-    lambda params, indices, *, axis, mode: np.take(params, indices, axis=axis, mode=mode),
-    _gather_transpose,
+    "Gather", _gather, _gather_transpose,
     batched=lambda op, _, t, indices: gather_op(t, indices, **_along_later_axis(op)),
     shape_rule=index_shapes.gather)
 scatter_add_op = multilinear(
@@ -292,6 +307,8 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         indices = np.array(indices, np.intp)  # NumPy takes a list of floats, too
     if axis is None:
         a, axis = ravel(a), 0
+        if mode == "raise" and indices.dtype == np.intp and not is_symbol(indices):
+            return getitem(a, indices)
     return gather_op(a, indices, axis=normalize_axis_index(axis, ndim(a)), mode=mode)
 
 
@@ -384,7 +401,10 @@ def compress(condition, a, axis=None, out=None):
     a = convert_to_tensor(a)
     if _must_wait(condition, a):
         return getitem(ravel(a), compressed_positions_op(a, condition, axis=axis))
-    return getitem(ravel(a), np.compress(plain_array(plain(condition)), _positions(a), axis))
+    condition = plain_array(plain(condition))
+    if condition.ndim != 1:
+        np.compress(condition, np.empty(0))  # raises NumPy's error
+    return take(a, condition.nonzero()[0], axis)
 
 
 def extract(condition, arr):
@@ -402,7 +422,7 @@ def extract(condition, arr):
     arr = convert_to_tensor(arr)
     if _must_wait(condition, arr):
         return getitem(ravel(arr), extracted_positions_op(arr, condition))
-    return getitem(ravel(arr), np.extract(plain_array(plain(condition)), _positions(arr)))
+    return getitem(ravel(arr), plain_array(plain(condition)).ravel().nonzero()[0])
 
 
 NUMPY_FUNCTIONS = {

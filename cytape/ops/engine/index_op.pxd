@@ -5,12 +5,14 @@
 from cytape.ops.kernels.moves cimport Region
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
-from numpy cimport npy_intp
+from cytape.tensor.value cimport Value
+from numpy cimport ndarray, npy_intp
 
 from .general_op cimport GeneralOp
 from .symbolic cimport SymbolicGraph
 
 cdef class IndexOp(GeneralOp):
     cdef Tensor build(self, SymbolicGraph graph, x, index)
+    cdef Tensor picked(self, x, Value value, ndarray index)
 
 cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1

@@ -2,20 +2,24 @@ cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
+from cytape.ops.kernels.gather cimport RAISE, are_places, rows_at
 from cytape.ops.kernels.loops cimport copy_loop
+from cytape.ops.kernels.masks cimport chosen, is_mask
 from cytape.ops.kernels.moves cimport COPIED_BYTES, find_view
+from cytape.ops.kernels.scatter cimport sum_at
 from cytape.ops.kernels.sums cimport add_loop_of, zeros
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, begin, join, join_memory, plan, run
 from cytape.tensor.spec cimport Spec, spec_of_dims
 from cytape.tensor.state cimport Counts, building, counts
 from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport (
-    BYTES_OBJECT, Value, is_exclusive, new_value, strided_value, strides_of, symbol_of)
+    BYTES_OBJECT, array_of, is_exclusive, new_value, strided_value, strides_of, symbol_of)
 from cytape.tensor.variable cimport Variable
 from libc.stdint cimport int32_t
-from numpy cimport ndarray, npy_intp
+from numpy cimport npy_intp
 
-from .dispatch cimport attrs_of, conform, dense_value, input_ref, owned, tensor_value
+from .dispatch cimport (
+    attrs_of, conform, dense_value, input_ref, is_followed, owned, tensor_value)
 from .symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
 
 import operator
@@ -23,6 +27,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from cytape.ops.kernels.gather import taken
 from cytape.tensor.plain_arrays import plain_array
 
 cnp.import_array()
@@ -52,8 +57,12 @@ cdef class IndexOp(GeneralOp):
         value = tensor_value(x)
         cdef Region region
         cdef Spec spec
-        if value is None or not find_region(index, own_strides(value), value.spec, &region):
+        if value is None:
             return self(x, index=static(index))
+        if not find_region(index, own_strides(value), value.spec, &region):
+            if type(index) is not ndarray or cnp.PyArray_NDIM(index) == 0 or is_followed((x,)):
+                index = static(index)
+            return self.picked(x, value, index) if type(index) is ndarray else self(x, index=index)
         spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
         if spec.nbytes > BYTES_OBJECT:
             tensor = self(x, index=static(index))
@@ -68,6 +77,28 @@ cdef class IndexOp(GeneralOp):
             if recorders.accumulators.count:
                 self.follow_by_loops([value], out, attrs)
         return tensor
+
+    cdef Tensor picked(self, x, Value value, ndarray index):
+        """What one array of integers or booleans names."""
+        cdef Value out = None
+        cdef npy_intp[MAX_AXES] dims
+        cdef Spec spec = value.spec
+        cdef int i, n = cnp.PyArray_NDIM(index), ndim = n + spec.ndim - 1
+        if are_places(index) and value.contiguous and spec.ndim and ndim <= MAX_AXES:
+            for i in range(ndim):
+                dims[i] = cnp.PyArray_DIMS(index)[i] if i < n else spec.dims[i - n + 1]
+            out = rows_at(
+                spec_of_dims(ndim, dims, spec.dtype), value.data, 1, spec.dims[0], index, RAISE)
+        elif is_mask(index):
+            out = chosen(array_of(value), index)
+        if out is None:
+            return self(x, index=index)
+        if recorders.entered and spec.trainable:
+            attrs = {"index": index}
+            self.record_linear(value, out, attrs)
+            if recorders.accumulators.count:
+                self.follow_by_loops([value], out, attrs)
+        return new_tensor(out)
 
     cdef Tensor build(self, SymbolicGraph graph, x, index):
         """Add a call with integers and slices to a graph; None, with nothing done, for others."""
@@ -132,7 +163,14 @@ cdef class IndexOp(GeneralOp):
         cdef npy_intp own[MAX_AXES]
         cdef npy_intp offset = 0
         cdef void* arrived = call.arrived[0]
-        if (not find_region(attrs_of(call)["index"], NULL, spec, &region)
+        index = attrs_of(call)["index"]
+        if type(index) is ndarray:
+            total = sum_at(spec.shape, index, array_of(gradient))
+            if total is None or total.spec is not spec:
+                return False
+            call.input_gradients[0] = owned(total)
+            return True
+        if (not find_region(index, NULL, spec, &region)
                 or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num):
             return False
         if (arrived != NULL and is_exclusive(<PyObject*>arrived)
@@ -155,6 +193,18 @@ cdef class IndexOp(GeneralOp):
             begin(&walk)
             run(add_loop_of(spec), &walk, gradient.spec.nbytes)
         return True
+
+
+def get_item(x, *, index):
+    """Return ``x[index]``, what is large in memory that is kept for reuse."""
+    cdef Value found = None
+    if type(index) is ndarray and type(x) is ndarray:
+        if is_mask(index):
+            found = chosen(x, index)
+        elif x.nbytes > BYTES_OBJECT:
+            array = taken(x, index, 0, "raise")
+            return x[index] if array is None else array
+    return x[index] if found is None else array_of(found)
 
 
 cpdef bint is_symbol(part) except -1:

@@ -1,13 +1,15 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
 from cytape.tensor.spec cimport Spec, spec_of_dims
-from cytape.tensor.value cimport Value, array_of, new_value
+from cytape.tensor.value cimport array_of, new_value, strided_value, strides_of
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
-from numpy cimport ndarray, npy_intp
+from numpy cimport npy_intp
 
+from .gather cimport are_places, repeats_one_item
 from .loops cimport Loop
+from .masks cimport is_mask, put_back
 from .sums cimport add_loop_of
 from .walk cimport MAX_AXES
 
@@ -23,6 +25,7 @@ cdef int64_t* effort = effort_so_far()
 cdef struct Scatter:
     # Blocks of `extent` rows, to each of which `count` rows of terms are added.
     npy_intp blocks, extent, count, row_size, row_bytes
+    npy_intp step  # bytes from term to term
     const npy_intp* places
     char* total
     char* terms
@@ -30,8 +33,8 @@ cdef struct Scatter:
     int type_num
 
 
-def added(tuple shape not None, index, ndarray terms not None):
-    """Add terms into zeros, at the places that an index with arrays of integers names.
+def added(tuple shape not None, index, terms):
+    """Add terms into zeros, at the places that an index with arrays of integers, or a mask, names.
 
     Any number of them may meet in one place; they are added in their order, as `numpy.add.at` does.
 
@@ -40,26 +43,35 @@ def added(tuple shape not None, index, ndarray terms not None):
     shape : tuple of int
     index : tuple or ndarray
     terms : ndarray
-        Of floats or complex numbers.
 
     Returns
     -------
     ndarray or None
-        None where NumPy has to see to it: the index is of another kind, or out of bounds.
+        None where NumPy has to see to it: the index is of another kind, or out of bounds, or terms
+        are no floats or complex numbers, or halves. Where all terms are one number, by strides of
+        zero, a row is one, too.
     """
+    cdef Value total = sum_at(shape, index, terms) if type(terms) is ndarray else None
+    return None if total is None else array_of(total)
+
+
+cdef Value sum_at(tuple shape, index, ndarray terms):
     cdef tuple parts = index if type(index) is tuple else (index,)
-    cdef int lead = 0, n_arrays = 0, i, ndim = <int>len(shape)
+    cdef int lead = 0, n_arrays = 0, i, ndim = <int>len(shape), n_own = ndim
     cdef npy_intp[MAX_AXES] dims
     cdef ndarray places
     cdef Scatter job
     cdef Value total
     cdef Spec spec
     cdef char* written = NULL
+    cdef bint inside, is_uniform
+    if is_mask(index):
+        return put_back(terms, index)
     while lead < len(parts) and is_whole(parts[lead]):
         lead += 1
     while lead + n_arrays < len(parts) and is_integers(parts[lead + n_arrays]):
         n_arrays += 1
-    if n_arrays == 0 or len(parts) > ndim or ndim > MAX_AXES or terms.dtype.kind not in "fc":
+    if n_arrays == 0 or len(parts) > ndim or ndim > MAX_AXES or not is_summed(terms):
         return None
     for i in range(lead + n_arrays, len(parts)):
         if not is_whole(parts[i]):
@@ -77,18 +89,22 @@ def added(tuple shape not None, index, ndarray terms not None):
               places_of(parts[lead:lead + n_arrays], shape[lead:lead + n_arrays]))
     if places is None:
         return None
-    if cnp.PyArray_TYPE(places) != cnp.NPY_INTP or not cnp.PyArray_ISCARRAY_RO(places):
+    if not are_places(places):
         places = np.ascontiguousarray(places, np.intp)
     job.count = places.size
     job.places = <const npy_intp*>cnp.PyArray_DATA(places)
-    if job.row_size == 0 or not are_inside(&job) or (
-            terms.size != job.blocks * job.count * job.row_size):
+    if job.row_size == 0 or terms.size != job.blocks * job.count * job.row_size:
         return None
-    if not cnp.PyArray_ISCARRAY_RO(terms):
+    is_uniform = repeats_one_item(terms)
+    if is_uniform:  # rows of one number are shown
+        job.row_size = 1
+        n_own = lead + n_arrays
+    if not is_uniform and not cnp.PyArray_ISCARRAY_RO(terms):
         terms = np.ascontiguousarray(terms, terms.dtype.newbyteorder("="))
-    spec = spec_of_dims(ndim, dims, terms.dtype)
+    spec = spec_of_dims(n_own, dims, terms.dtype)
     total = new_value(spec)
     job.row_bytes = job.row_size * spec.itemsize
+    job.step = 0 if is_uniform else job.row_bytes
     job.total, job.terms = total.data, cnp.PyArray_BYTES(terms)
     job.add, job.type_num = add_loop_of(spec), spec.type_num
     if job.row_bytes >= LONG_ROW:
@@ -99,11 +115,29 @@ def added(tuple shape not None, index, ndarray terms not None):
     with nogil:
         if written == NULL:
             memset(total.data, 0, spec.nbytes)
-            add_terms(&job)
+            inside = add_terms(&job)
         else:
-            add_long_rows(&job, written)
+            inside = add_long_rows(&job, written)
     free(written)
-    return array_of(total)
+    if not inside:
+        return None
+    return total if n_own == ndim else in_rows(total, ndim, dims)
+
+
+cdef bint is_summed(ndarray terms) noexcept:
+    """Whether terms are floats or complex numbers; halves are to be widened before."""
+    cdef int type_num = cnp.PyArray_TYPE(terms)
+    return type_num != cnp.NPY_FLOAT16 and (
+        cnp.PyTypeNum_ISFLOAT(type_num) or cnp.PyTypeNum_ISCOMPLEX(type_num))
+
+
+cdef Value in_rows(Value column, int ndim, npy_intp* dims):
+    """The numbers of an array repeated along more axes."""
+    cdef npy_intp[MAX_AXES] strides
+    strides_of(column, strides)
+    memset(&strides[column.spec.ndim], 0, (ndim - column.spec.ndim) * sizeof(npy_intp))
+    return strided_value(
+        spec_of_dims(ndim, dims, column.spec.dtype), column.data, strides, column)
 
 
 cdef bint is_integers(part):
@@ -133,39 +167,38 @@ cdef object places_of(tuple arrays, tuple extents):
     return places
 
 
-cdef bint are_inside(const Scatter* job) noexcept nogil:
-    cdef npy_intp i
-    for i in range(job.count):
-        if not -job.extent <= job.places[i] < job.extent:
-            return False
+cdef inline npy_intp place_of(const Scatter* job, npy_intp i) noexcept nogil:
+    """The place of a term; -1 if it is out of bounds."""
+    cdef npy_intp place = job.places[i]
+    if place < 0:
+        place += job.extent
+    return place if 0 <= place < job.extent else -1
+
+
+cdef bint add_terms(Scatter* job) noexcept nogil:
+    """Add, unless a place is out of bounds: False."""
+    cdef npy_intp _, i, place
+    cdef char* total = job.total
+    cdef char* terms = job.terms
+    cdef bint is_double = job.row_size == 1 and job.type_num == cnp.NPY_DOUBLE
+    cdef bint is_float = job.row_size == 1 and job.type_num == cnp.NPY_FLOAT
+    for _ in range(job.blocks):
+        for i in range(job.count):
+            place = place_of(job, i)
+            if place < 0:
+                return False
+            if is_double:
+                (<double*>total)[place] += (<double*>(terms + i * job.step))[0]
+            elif is_float:
+                (<float*>total)[place] += (<float*>(terms + i * job.step))[0]
+            else:
+                add_row(job, total + place * job.row_bytes, terms + i * job.step, False)
+        total += job.extent * job.row_bytes
+        terms += job.count * job.step
     return True
 
 
-cdef inline npy_intp place_of(const Scatter* job, npy_intp i) noexcept nogil:
-    cdef npy_intp place = job.places[i]
-    return place + job.extent if place < 0 else place
-
-
-cdef void add_terms(Scatter* job) noexcept nogil:
-    cdef npy_intp _, i
-    cdef char* total = job.total
-    cdef char* terms = job.terms
-    for _ in range(job.blocks):
-        if job.row_size == 1 and job.type_num == cnp.NPY_DOUBLE:
-            for i in range(job.count):
-                (<double*>total)[place_of(job, i)] += (<double*>terms)[i]
-        elif job.row_size == 1 and job.type_num == cnp.NPY_FLOAT:
-            for i in range(job.count):
-                (<float*>total)[place_of(job, i)] += (<float*>terms)[i]
-        else:
-            for i in range(job.count):
-                add_row(job, total + place_of(job, i) * job.row_bytes, terms + i * job.row_bytes,
-                        False)
-        total += job.extent * job.row_bytes
-        terms += job.count * job.row_bytes
-
-
-cdef void add_long_rows(Scatter* job, char* written) noexcept nogil:
+cdef bint add_long_rows(Scatter* job, char* written) noexcept nogil:
     """The same without clearing rows that are written anyway."""
     cdef npy_intp _, i, place
     cdef char* total = job.total
@@ -174,6 +207,8 @@ cdef void add_long_rows(Scatter* job, char* written) noexcept nogil:
         memset(written, 0, job.extent)
         for i in range(job.count):
             place = place_of(job, i)
+            if place < 0:
+                return False
             add_row(job, total + place * job.row_bytes, terms + i * job.row_bytes,
                     not written[place])
             written[place] = True
@@ -182,6 +217,7 @@ cdef void add_long_rows(Scatter* job, char* written) noexcept nogil:
                 memset(total + i * job.row_bytes, 0, job.row_bytes)
         total += job.extent * job.row_bytes
         terms += job.count * job.row_bytes
+    return True
 
 
 cdef void add_row(Scatter* job, char* row, char* terms, bint is_first) noexcept nogil:

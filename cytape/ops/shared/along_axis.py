@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from cytape.ops.engine.arguments import wide
 from cytape.ops.engine.declare import multilinear
+from cytape.ops.kernels.gather import taken
 from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import batch_outline
@@ -15,12 +15,15 @@ from cytape.tensor.spec import symbolic_spec
 
 def added_at(shape, index, values):
     """Add into zeros, where any number of values may meet in one place."""
-    terms = np.asarray(values, wide(values.dtype))
-    total = added(tuple(shape), index, terms)
-    if total is None:
-        total = np.zeros(shape, terms.dtype)
-        np.add.at(total, index, terms)
-    return total.astype(values.dtype, copy=False)
+    values = np.asarray(values)
+    total = added(shape, index, values)
+    if total is not None:
+        return total
+    if values.dtype == np.float16:  # of many all beyond the first few would be rounded off
+        return added_at(shape, index, values.astype(np.float32)).astype(values.dtype)
+    total = np.zeros(shape, values.dtype)
+    np.add.at(total, index, values)
+    return total
 
 
 def are_alike(lines):
@@ -61,7 +64,10 @@ def take_elements(x, indices, *, unique):
     if not x.shape[-1]:  # what a line without elements has is zero
         lead = np.broadcast_shapes(x.shape[:-1], indices.shape[:-1])
         return np.zeros((*lead, indices.shape[-1]), x.dtype)
-    return x[indices] if x.ndim == indices.ndim == 1 else np.take_along_axis(x, indices, -1)
+    if x.ndim == indices.ndim == 1:
+        found = taken(x, indices, 0, "raise")
+        return x[indices] if found is None else found
+    return np.take_along_axis(x, indices, -1)
 
 
 def _take_back(op, g, indices):

@@ -12,11 +12,11 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.calculus.differences import diff
 from cytape.ops.calculus.sequences import linspace
-from cytape.ops.creation import ones_like
+from cytape.ops.creation import astype, ones_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
-from cytape.ops.indexing import gather_op
+from cytape.ops.indexing import gather_op, scatter_add_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import atleast_2d, ravel, reshape, shape, transpose
 from cytape.ops.shared.along_axis import added_at, take_along
@@ -54,11 +54,12 @@ def bincount(x, /, weights=None, minlength=0):
     weights = operand(weights)
     if weights.dtype.kind == "c":
         np.bincount(np.zeros(1, int), np.ones(1, weights.dtype))  # raises NumPy's error
-    sums = weighted_bincount_op(weights, x, minlength=minlength)
-    places = values_of(x)
-    if None in sums.shape and places is not None:  # which say how many bins a graph has
-        return reshape(sums, np.bincount(places, minlength=minlength).shape)
-    return sums
+    places = values_of(x) if getattr(weights, "graph", None) is not None else None
+    if places is not None and weights.shape == places.shape:  # they say how many bins there are
+        return scatter_add_op(
+            astype(weights, float, copy=False), places.astype(np.intp, copy=False), axis=0,
+            mode="raise", size=np.bincount(places, minlength=minlength).size)
+    return weighted_bincount_op(weights, x, minlength=minlength)
 
 
 def _bins(a, edges):

@@ -46,7 +46,6 @@ LOOPED = {
     "Quantile": "NumPy has one q for all lines: there is a rule where members share it",
     "quantile": "the same",
     "percentile": "the same",
-    "bincount": "the number of bins depends on values",
     "piecewise": "how many elements a condition selects depends on values",
 }
 IN_GRAPHS = {spec.op for spec in specs_symbolic.SPECS}  # of extents that only a run tells

@@ -1,0 +1,14 @@
+# numpy.take, into memory that is kept for reuse: NumPy would copy indices that are read-only first.
+
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.value cimport Value
+from numpy cimport ndarray, npy_intp
+
+cdef enum Mode:  # what is done with indices out of bounds
+    RAISE, WRAP, CLIP
+
+# Rows at places of each of `blocks` of `extent` rows; None: a place is out of bounds.
+cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent, ndarray places,
+                   Mode mode)
+cdef bint are_places(part)  # an array of NumPy's integers for positions, as it lies in memory
+cdef bint repeats_one_item(ndarray array) noexcept  # by strides of zero

@@ -1,0 +1,3 @@
+import numpy as np
+
+def taken(params: object, indices: object, axis: int, mode: str) -> np.ndarray | None: ...

@@ -1,0 +1,138 @@
+cimport numpy as cnp
+from cytape.core.interrupts cimport effort_so_far
+from cytape.tensor.spec cimport spec_of_dims
+from cytape.tensor.value cimport array_of, new_value, strided_value
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
+
+from .walk cimport MAX_AXES
+
+cnp.import_array()
+
+cdef int64_t* effort = effort_so_far()
+cdef dict MODES = {"raise": RAISE, "wrap": WRAP, "clip": CLIP}
+
+
+def taken(params, indices, int axis, str mode not None):
+    """Take slices along an axis, as `numpy.take`.
+
+    Parameters
+    ----------
+    params, indices : ndarray
+    axis : int
+        Not negative.
+    mode : str
+
+    Returns
+    -------
+    ndarray or None
+        None where NumPy has to see to it: for arrays of another kind than numbers in C order and
+        integers for positions, indices out of bounds, and single numbers. Where all of `params` are one number, by
+        strides of zero, the result is, too.
+    """
+    cdef ndarray x
+    cdef Value found
+    cdef Spec spec
+    cdef npy_intp[MAX_AXES] dims
+    cdef npy_intp[MAX_AXES] no_strides
+    cdef npy_intp blocks = 1
+    cdef int i, n_places
+    cdef bint is_uniform
+    if type(params) is not ndarray or not are_places(indices) or mode not in MODES:
+        return None
+    x = params
+    n_places = cnp.PyArray_NDIM(indices)
+    is_uniform = repeats_one_item(x)
+    if x.dtype.kind not in "biufc" or not x.dtype.isnative or not (
+            is_uniform or cnp.PyArray_ISCARRAY_RO(x)) or (
+            not 0 <= axis < x.ndim or not 0 < x.ndim + n_places - 1 <= MAX_AXES):
+        return None
+    for i in range(axis):
+        dims[i] = x.shape[i]
+        blocks *= dims[i]
+    for i in range(n_places):
+        dims[axis + i] = cnp.PyArray_DIMS(indices)[i]
+    for i in range(axis + 1, x.ndim):
+        dims[n_places + i - 1] = x.shape[i]
+    spec = spec_of_dims(x.ndim + n_places - 1, dims, x.dtype)
+    if is_uniform:
+        memset(no_strides, 0, sizeof(no_strides))
+        return array_of(strided_value(spec, cnp.PyArray_BYTES(x), no_strides, x)) if are_inside(
+            <const npy_intp*>cnp.PyArray_DATA(indices), cnp.PyArray_SIZE(indices), x.shape[axis],
+            MODES[mode]) else None
+    found = rows_at(spec, cnp.PyArray_BYTES(x), blocks, x.shape[axis], indices, MODES[mode])
+    return None if found is None else array_of(found)
+
+
+cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent, ndarray places,
+                   Mode mode):
+    cdef const npy_intp* place = <const npy_intp*>cnp.PyArray_DATA(places)
+    cdef npy_intp count = cnp.PyArray_SIZE(places), row_bytes, _
+    cdef Value out = new_value(spec)
+    cdef char* row = out.data
+    cdef bint inside = True
+    if spec.size == 0:
+        return out if count == 0 or extent > 0 and are_inside(place, count, extent, mode) else None
+    row_bytes = spec.nbytes // (blocks * count)
+    effort[0] += spec.nbytes
+    with nogil:
+        for _ in range(blocks):
+            inside = inside and copy_rows(row, data, place, count, extent, row_bytes, mode)
+            row += count * row_bytes
+            data += extent * row_bytes
+    return out if inside else None
+
+
+cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_intp count,
+                    npy_intp extent, npy_intp row_bytes, Mode mode) noexcept nogil:
+    cdef npy_intp i, place
+    if mode == RAISE and row_bytes == 8:  # the same for most
+        for i in range(count):
+            place = places[i]
+            place += extent if place < 0 else 0
+            if <size_t>place >= <size_t>extent:
+                return False
+            (<int64_t*>out)[i] = (<const int64_t*>data)[place]
+        return True
+    for i in range(count):
+        place = place_within(places[i], extent, mode)
+        if place < 0:
+            return False
+        if row_bytes == 4:
+            (<int32_t*>out)[i] = (<const int32_t*>data)[place]
+        else:
+            memcpy(out + i * row_bytes, data + place * row_bytes, row_bytes)
+    return True
+
+
+cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,
+                     Mode mode) noexcept nogil:
+    cdef npy_intp i
+    for i in range(count):
+        if place_within(places[i], extent, mode) < 0:
+            return False
+    return True
+
+
+cdef inline npy_intp place_within(npy_intp place, npy_intp extent, Mode mode) noexcept nogil:
+    """A place that is not negative; -1: it is out of bounds."""
+    if mode == CLIP:
+        return min(max(place, 0), extent - 1)
+    if place < 0:
+        place += extent
+    if 0 <= place < extent:
+        return place
+    return -1 if mode == RAISE or extent == 0 else (place % extent + extent) % extent
+
+
+cdef bint are_places(part):
+    return type(part) is ndarray and cnp.PyArray_TYPE(part) == cnp.NPY_INTP and (
+        cnp.PyArray_ISCARRAY_RO(part))
+
+
+cdef bint repeats_one_item(ndarray array) noexcept:
+    cdef int i
+    for i in range(cnp.PyArray_NDIM(array)):
+        if cnp.PyArray_STRIDES(array)[i] != 0 and cnp.PyArray_DIMS(array)[i] != 1:
+            return False
+    return cnp.PyArray_SIZE(array) > 0

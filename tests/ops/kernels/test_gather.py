@@ -1,0 +1,47 @@
+"""Slices taken along an axis: against numpy.take."""
+
+import numpy as np
+
+from cytape.ops.kernels.gather import taken
+from tests.cases import each
+
+RNG = np.random.default_rng(0)
+SHAPES = [((7,), 0), ((7, 3), 0), ((4, 5), 1), ((3, 4, 5), 1), ((3, 1), 0), ((3, 0), 0)]
+
+
+@each("dtype", ["float64", "float32", "float16", "complex128", "longdouble", "int8", "bool"])
+@each("mode", ["raise", "wrap", "clip"])
+@each("shape, axis", SHAPES)
+@each("n", [(), (9,), (2, 3), (0,)])
+def test_as_numpy_takes(dtype, mode, shape, axis, n):
+    x = RNG.integers(0, 100, shape).astype(dtype)
+    ends = (-shape[axis], shape[axis]) if mode == "raise" else (-30, 30)
+    places = np.asarray(RNG.integers(*ends, n))
+    found, expected = taken(x, places, axis, mode), np.take(x, places, axis, mode=mode)
+    if expected.ndim == 0:
+        assert found is None
+    else:
+        np.testing.assert_array_equal(found, expected, strict=True)
+
+
+@each("mode", ["raise", "wrap", "clip"])
+def test_of_one_number_one_is_shown(mode):
+    found = taken(np.broadcast_to(2.5, (4, 3)), np.array([[1, 3, 0]]), 0, mode)
+    np.testing.assert_array_equal(found, np.full((1, 3, 3), 2.5), strict=True)
+    assert not any(found.strides)
+
+
+@each("x, places, axis, mode", [
+    (np.ones(4), np.array([0, 4]), 0, "raise"), (np.ones(4), np.array([-5]), 0, "raise"),
+    (np.ones((2, 4)), np.array([1, 4]), 1, "raise"),
+    (np.broadcast_to(1.0, 4), np.array([4]), 0, "raise"),
+    *[(np.ones(shape), np.array([0]), 0, mode)
+      for shape in ((0,), (0, 2)) for mode in ("raise", "wrap", "clip")],
+    (np.ones(8)[::2], np.array([0]), 0, "raise"), (np.ones(4), np.array([0], np.int32), 0, "raise"),
+    (np.ones(4, ">f8"), np.array([0]), 0, "raise"), (np.ones(4, "O"), np.array([0]), 0, "raise"),
+    (np.ones(4), [0], 0, "raise"), ([1.0], np.array([0]), 0, "raise"),
+    (np.ones(4), np.array([0]), 1, "raise"), (np.ones(4), np.array([0]), 0, "bogus"),
+    (np.ones(4), np.array([0, 0, 1])[::2], 0, "raise"),
+])
+def test_what_is_left_to_numpy(x, places, axis, mode):
+    assert taken(x, places, axis, mode) is None
