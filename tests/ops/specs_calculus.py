@@ -122,6 +122,7 @@ SPECS = [
     # Curves.
     OpSpec("Interp", interpolation.interp_op, np.interp, [
         case((5,), XP, FP, np.array(7.0), np.array(-3.0)), case((2, 2), (4,), (4,), (), ()),
+        case((2, 3), (4,), (4,)), case((5,), XP, FP),
     ], domain=(uniform(-2, 2, avoid=[-1.5, -0.2, 0.9, 1.7], margin=0.05), lambda rng, shape: XP + (
         rng.uniform(-0.02, 0.02, shape)), *[uniform(-2, 2)] * 3), dtypes=("float64",)),
     record("interp", [

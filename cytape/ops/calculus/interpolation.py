@@ -18,7 +18,8 @@ from cytape.ops.shaping import ndim, shape, size
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
+from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import spec_like
 
 __all__ = ["interp"]
@@ -39,6 +40,7 @@ class _Pieces:
         self.start = self.stop - 1  # -1 is taken as 0
         self.below, self.above = x < xp[0], x > xp[-1]
         self.outside = self.below | self.above
+        self.has_ends = len(op.input_specs) > 3  # values of their own for what is outside
         # Pieces, of which there are less than x: the slope of a last one, without an end, is 0.
         length = concatenate((xp[1:] - xp[:-1], xp[:1] * 0))
         rise = concatenate((fp[1:] - fp[:-1], fp[:1] * 0))
@@ -49,7 +51,8 @@ class _Pieces:
     def part(self):
         """Return how far each x is along its piece."""
         along = self.x - _at(self.xp, self.start)
-        return where(_at(self.flat, self.start), 0, along / _at(self.length, self.start))
+        part = where(_at(self.flat, self.start), 0, along / _at(self.length, self.start))
+        return part if self.has_ends else where(self.below, 0, where(self.above, 1, part))
 
     def inside(self, g):
         return where(self.outside, 0, g)
@@ -67,26 +70,37 @@ def _real_product(g, slope):
         g * slope)
 
 
+def _slopes(x, xp, fp):
+    """Return the slope at each x, of arrays, where nobody asks for more."""
+    x, xp = np.asarray(x, np.float64), np.asarray(xp, np.float64)
+    fp = np.asarray(fp, np.complex128 if fp.dtype.kind == "c" else np.float64)
+    slopes, length = np.zeros(xp.size + 1, fp.dtype), xp[1:] - xp[:-1]  # the ends: outside
+    np.divide(fp[1:] - fp[:-1], length, out=slopes[1:-1], where=length != 0)
+    stop = np.minimum(xp.searchsorted(x, "right"), xp.size - 1)
+    return slopes[np.where(x > xp[-1], xp.size, stop)]
+
+
 def _interp_vjp(op, g):
+    if isinstance(g, np.ndarray) and not any(op.needs[1:]):
+        return _real_product(g, _slopes(*op.inputs[:3])), *[None] * (len(op.needs) - 1)
     pieces, needs = _Pieces(op), op.needs
     inside = pieces.inside(g)
     gx = _real_product(inside, pieces.slope)
-    gxp = gfp = gleft = gright = None
+    gxp = gfp = None
     part = pieces.part() if needs[1] or needs[2] else None
     if needs[1]:
         gxp = _added(op, 1, gx * (part - 1), pieces.start) + _added(
             op, 1, -gx * part, pieces.stop)
     if needs[2]:
-        gfp = _added(op, 2, inside * (1 - part), pieces.start) + _added(
-            op, 2, inside * part, pieces.stop)
-    if needs[3]:
-        gleft = sum(where(pieces.below, g, 0))
-    if needs[4]:
-        gright = sum(where(pieces.above, g, 0))
-    return gx, gxp, gfp, gleft, gright
+        of_values = inside if pieces.has_ends else g
+        gfp = _added(op, 2, of_values * (1 - part), pieces.start) + _added(
+            op, 2, of_values * part, pieces.stop)
+    ends = [sum(where(side, g, 0)) if needed else None
+            for side, needed in zip((pieces.below, pieces.above), needs[3:], strict=False)]
+    return gx, gxp, gfp, *ends
 
 
-def _interp_jvp(op, tx, txp, tfp, tleft, tright):
+def _interp_jvp(op, tx, txp, tfp, *ends):
     pieces = _Pieces(op)
     part = None if txp is None and tfp is None else pieces.part()
     total = 0
@@ -95,11 +109,11 @@ def _interp_jvp(op, tx, txp, tfp, tleft, tright):
     if txp is not None:
         total = total - pieces.slope * (
             (1 - part) * _at(txp, pieces.start) + part * _at(txp, pieces.stop))
-    if tfp is not None:
-        total = total + (
-            (1 - part) * _at(tfp, pieces.start) + part * _at(tfp, pieces.stop))
-    total = where(pieces.outside, 0, total)
-    for side, t in ((pieces.below, tleft), (pieces.above, tright)):
+    of_values = 0 if tfp is None else (
+        (1 - part) * _at(tfp, pieces.start) + part * _at(tfp, pieces.stop))
+    total = where(pieces.outside, 0, total + of_values if ends else total)
+    total = total if ends else total + of_values
+    for side, t in zip((pieces.below, pieces.above), ends, strict=False):
         if t is not None:
             total = total + where(side, t, 0)
     return total
@@ -107,7 +121,7 @@ def _interp_jvp(op, tx, txp, tfp, tleft, tright):
 
 interp_op = general(
     "Interp",
-    lambda x, xp, fp, left, right: np.interp(x, xp, fp, left.item(), right.item()),
+    lambda x, xp, fp, *ends: np.interp(x, xp, fp, *[end.item() for end in ends]),
     vjp=_interp_vjp, jvp=_interp_jvp, saved_inputs=(0, 1, 2),
     optional_tangents=range(5),
     shape_rule=lambda x, xp, fp, *_: spec_like(
@@ -128,6 +142,9 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     """
     if not any(map(is_tensor, (x, xp, fp, left, right, period))):
         return np.interp(x, xp, fp, left, right, period)
+    if type(x) is Tensor and x.graph is None and not any(
+            map(is_tensor, (xp, fp, left, right, period))) and left is right is period is None:
+        return interp_op(x, plain_array(xp), plain_array(fp))  # NumPy looks at them there
     x, xp, fp, left, right, period = together(*[
         y if y is None else operand(y) for y in (
             x, xp, fp, left, right, period)])
@@ -141,6 +158,8 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     if period is not None:
         x, xp, fp = _wrapped(x, xp, fp, period)
         left = right = None
+    if left is right is None:
+        return interp_op(x, xp, fp)
     fp = convert_to_tensor(fp)
     left = getitem(fp, 0) if left is None else left
     right = getitem(fp, -1) if right is None else right
