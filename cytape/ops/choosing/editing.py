@@ -11,7 +11,6 @@ from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import structural
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate
-from cytape.ops.ordering import nonzero
 from cytape.ops.rearranging import diag
 from cytape.ops.shaping import (
     broadcast_to,
@@ -177,24 +176,37 @@ def trim_zeros(filt, trim="fb", axis=None):
     """
     if not is_tensor(filt):
         return np.trim_zeros(filt, trim, axis)
-    np.trim_zeros(np.zeros(1), trim)  # raises NumPy's error
     trim = trim.lower()
+    if trim not in ("f", "b", "fb", "bf"):
+        np.trim_zeros(np.zeros(1), trim)  # raises NumPy's error
     filt = convert_to_tensor(filt)
     if filt.graph is not None:
         raise SymbolicTensorError(
             "trim_zeros: which elements are zero is not known before a graph runs; call it by "
             "cytape.numpy_function, when it does")
-    places = [data_of(place) for place in nonzero(filt)]
-    axes = range(ndim(filt)) if axis is None else normalize_axis_tuple(axis, ndim(filt))
-    index = [slice(None)] * ndim(filt)
+    values, n_axes = data_of(filt), ndim(filt)
+    axes = range(n_axes) if axis is None else normalize_axis_tuple(axis, n_axes)
+    index = [slice(None)] * n_axes
     for i in axes:
-        if not places[i].size:
-            # NumPy leaves nothing of zeros, whichever end it looks at.
-            index[i] = slice(0, 0)
-            continue
-        index[i] = slice(int(places[i].min()) if "f" in trim else None,
-                         int(places[i].max()) + 1 if "b" in trim else None)
+        line = values if n_axes == 1 else np.any(
+            values, axis=tuple([j for j in range(n_axes) if j != i]))
+        before = _zeros_before(line)
+        # NumPy leaves nothing of zeros, whichever end it looks at.
+        index[i] = slice(0, 0) if before == len(line) else slice(
+            before if "f" in trim else None,
+            len(line) - _zeros_before(line[::-1]) if "b" in trim else None)
     return getitem(filt, tuple(index))
+
+
+def _zeros_before(line):
+    """Return how many zeros a line begins with, without a look at all that follows."""
+    start, count = 0, 64
+    while start < len(line):
+        found = line[start:start + count].nonzero()[0]
+        if found.size:
+            return start + int(found[0])
+        start, count = start + count, 2 * count
+    return len(line)
 
 
 def diagflat(v, k=0):

@@ -67,3 +67,13 @@ def test_of_an_unknown_length_it_is_an_error_whose_advice_helps(shape):
     found = cytape.function(
         lambda x: np.insert(np.reshape(x, (6,)), 1, 5.0, axis=0), input_signature=[spec])(X)
     np.testing.assert_array_equal(found, np.insert(X, 1, 5.0))
+
+
+@each("dtype", ["float64", "int64", "complex64", "bool"])
+@each("before, after", [(0, 0), (63, 64), (64, 65), (1000, 1), (0, 700)])
+def test_zeros_at_far_ends_are_trimmed(dtype, before, after):
+    middle = np.array([1, 0, 0, 1], dtype)
+    x = np.concatenate([np.zeros(before, dtype), middle, np.zeros(after, dtype)])
+    for trim in ("fb", "F", "b"):
+        np.testing.assert_array_equal(
+            np.trim_zeros(cytape.constant(x), trim), np.trim_zeros(x, trim), strict=True)
