@@ -152,7 +152,7 @@ def filled_in(index, values):
 
 
 def _dynamic_get_item(x, *values, index):
-    return x[filled_in(index, values)]
+    return get_item(x, index=filled_in(index, values))
 
 
 def dynamic_spec(x, *specs, index):

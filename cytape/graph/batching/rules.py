@@ -95,8 +95,8 @@ def _along_lines(call: Call) -> Any:
 
 
 def _around_number(call: Call) -> Any:
-    """Find the neighbours of one quantile in the lines of all members, of equally many elements."""
-    alone = list(call.mapped) == [True, False, True] and not call.attrs["skip_nan"]
+    """Find the neighbours of one quantile in the lines of all members."""
+    alone = list(call.mapped) == [True, False, True]
     return call.again(call.inputs) if alone else NotImplemented
 
 

@@ -35,6 +35,8 @@ def _cast(x, dtype):
     x = np.asarray(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         x = x.real
+    if x.size > 1 and not any(x.strides):  # one number: it stays so
+        return np.ndarray(x.shape, dtype, x[(0,) * x.ndim].astype(dtype), strides=(0,) * x.ndim)
     return x.astype(dtype)
 
 

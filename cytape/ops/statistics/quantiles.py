@@ -30,7 +30,7 @@ from cytape.ops.shared.along_axis import put_along, take_along
 from cytape.ops.shared.grouping import together
 from cytape.ops.statistics.averages import weights_along
 from cytape.ops.steps import isnan
-from cytape.tensor import Tensor, convert_to_tensor
+from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
@@ -112,9 +112,14 @@ def _neighbours_of_number(x, q, y, *, method, skip_nan):
 
     That is what `_neighbours` and `_Parts` make, of lines that have as many elements each.
     """
-    if x.shape[-1] == 0:
+    if x.size == 0:
         shape = (*x.shape[:-1], 2)
         return np.zeros(shape, np.intp), np.zeros(shape, wide(np.result_type(x.dtype, y.dtype)))
+    if skip_nan and x.ndim > 1:  # lines of a batch, each with a number of its own
+        found = [_neighbours_of_number(line, q, part, method=method, skip_nan=True)
+                 for line, part in zip(x.reshape(-1, x.shape[-1]), y.reshape(-1), strict=True)]
+        return tuple(np.stack(parts).reshape(*x.shape[:-1], 2)
+                     for parts in zip(*found, strict=True))
     n = x.shape[-1] - (int(np.isnan(x).sum()) if skip_nan else 0)
     rank = _rank(float(q), n, method)
     lower = math.floor(rank)
@@ -209,7 +214,7 @@ def _by_number(op):
     """Return where a result lies, and how much there is of each place, if q is but a number."""
     x, attrs = op.input_specs[0], op.attrs
     if attrs["function"] == "quantile" or attrs["method"] not in _CONTINUOUS or (
-            attrs["skip_nan"] and (x.ndim != 1 or type(op.outputs[0]) is Tensor)):
+            attrs["skip_nan"] and x.ndim != 1):
         return None
     return neighbours_of_number_op(
         *op.inputs, op.outputs[0], method=attrs["method"], skip_nan=attrs["skip_nan"])
