@@ -98,6 +98,11 @@ SPECS = [
            [case((3,)), case((3,), trim="f"), case((2, 2), axis=1), case((2, 2))],
            domain=distinct(1.0, 0.5), **COMPLEX),
     record("diagflat", [case((3,)), case((2, 2), 1), case(())]),
+    OpSpec("Block", editing.block_op, lambda *arrays, arrangement: np.block(
+               [[arrays[i] for i in row] for row in arrangement]), [
+        case((2, 2), (2, 1), (1, 3), arrangement=((0, 1), (2,))),
+        case((3, 2, 2), (3, 1, 2), arrangement=((0,), (1,), (0,))),
+    ], dtypes=FLOATS_AND_COMPLEX),
     both("block", lambda n, x, y, z: n.block(
         [[n.asarray(x), n.asarray(y)], [n.asarray(z), np.ones((1, 1))]]), [
         case((2, 2), (2, 1), (1, 2)), case((2, 2), (2, 1), (2,)),

@@ -12,6 +12,7 @@ from cytape.ops.engine.declare import structural
 from cytape.ops.indexing import getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import diag
+from cytape.ops.shapes import joining_shapes
 from cytape.ops.shaping import (
     broadcast_to,
     expand_dims,
@@ -258,16 +259,63 @@ def block(arrays):
         return np.block(arrays)
     depth, n_axes = _depth(arrays)
     n_axes = max(depth, n_axes)
-    if isinstance(arrays, list):
-        arrays = nest.pack_sequence_as(arrays, list(together(*nest.flatten(arrays))))
-    result = _join(arrays, -depth, n_axes)
-    return result if isinstance(arrays, list) else copy(result)
+    leaves = nest.flatten(arrays) if isinstance(arrays, list) else [arrays]
+    leaves = [_with_axes(x, n_axes) for x in together(*map(operand, leaves))]
+    if depth == 0:
+        return copy(leaves[0])
+    arrangement = _arranged(arrays, iter(range(len(leaves))))
+    if depth > 1 and all(x.spec.known for x in leaves):
+        return block_op(*leaves, arrangement=arrangement)
+    return _joined(arrangement, -depth, leaves, concatenate)
 
 
-def _join(arrays, axis, n_axes):
-    if isinstance(arrays, list):
-        return concatenate([_join(part, axis + 1, n_axes) for part in arrays], axis)
-    arrays = operand(arrays)
-    missing = n_axes - ndim(arrays)
-    return expand_dims(arrays, tuple(range(missing))) if missing > 0 else convert_to_tensor(
-        arrays)
+def _with_axes(x, n_axes):
+    x = convert_to_tensor(x)
+    missing = n_axes - ndim(x)
+    return expand_dims(x, tuple(range(missing))) if missing > 0 else x
+
+
+def _arranged(arrays, places):
+    """Return nested tuples with the place of each array, for nested lists of arrays."""
+    return tuple([_arranged(part, places) for part in arrays]) if isinstance(
+        arrays, list) else next(places)
+
+
+def _joined(arrangement, axis, arrays, join):
+    """Join arrays along an axis, and those of tuples within along the axes behind it before."""
+    return arrays[arrangement] if isinstance(arrangement, int) else join(
+        [_joined(part, axis + 1, arrays, join) for part in arrangement], axis)
+
+
+def _depth_of(arrangement):
+    return 0 if isinstance(arrangement, int) else 1 + _depth_of(arrangement[0])
+
+
+def _in_blocks(results, operands, *, arrangement):
+    """Tell the part of the whole that each array becomes."""
+    def extent(part, axis):
+        while not isinstance(part, int):  # all of it have the same
+            part = part[0]
+        return operands[part].shape[axis]
+
+    def lay(part, whole, axis):
+        if isinstance(part, int):
+            yield whole, operands[part]
+            return
+        stop = 0
+        for inner in part:
+            start, stop = stop, stop + extent(inner, axis)
+            yield from lay(inner, whole[..., start:stop, *[slice(None)] * (-axis - 1)], axis + 1)
+
+    return lay(arrangement, results[0], -_depth_of(arrangement))
+
+
+block_op = structural(
+    "Block",
+    lambda *arrays, arrangement: _joined(
+        arrangement, -_depth_of(arrangement), arrays, np.concatenate),
+    _in_blocks,
+    batched=lambda *batches, arrangement: block_op(*batches, arrangement=arrangement),
+    shape_rule=lambda *specs, arrangement: _joined(
+        arrangement, -_depth_of(arrangement), specs,
+        lambda parts, axis: joining_shapes.concatenate(*parts, axis=axis)))
