@@ -19,8 +19,14 @@ cnp.import_array()
 
 cdef enum:
     LONG_ROW = 256  # bytes above which what is first added to a row is written over it
+    LARGE = 1 << 18  # bytes of a total that a small cache does not hold, but its counts
+    MOST = 255       # that a byte counts
 
 cdef int64_t* effort = effort_so_far()
+
+ctypedef fused number:
+    double
+    float
 
 cdef struct Scatter:
     # Blocks of `extent` rows, to each of which `count` rows of terms are added.
@@ -63,8 +69,8 @@ cdef Value sum_at(tuple shape, index, ndarray terms):
     cdef Scatter job
     cdef Value total
     cdef Spec spec
-    cdef char* written = NULL
-    cdef bint inside, is_uniform
+    cdef unsigned char* marks = NULL
+    cdef bint inside = False, is_uniform, is_counted
     if is_mask(index):
         return put_back(terms, index)
     while lead < len(parts) and is_whole(parts[lead]):
@@ -95,7 +101,7 @@ cdef Value sum_at(tuple shape, index, ndarray terms):
     job.places = <const npy_intp*>cnp.PyArray_DATA(places)
     if job.row_size == 0 or terms.size != job.blocks * job.count * job.row_size:
         return None
-    is_uniform = repeats_one_item(terms)
+    is_uniform = repeats_one_item(terms) and cnp.PyArray_ISBEHAVED_RO(terms)
     if is_uniform:  # rows of one number are shown
         job.row_size = 1
         n_own = lead + n_arrays
@@ -107,18 +113,23 @@ cdef Value sum_at(tuple shape, index, ndarray terms):
     job.step = 0 if is_uniform else job.row_bytes
     job.total, job.terms = total.data, cnp.PyArray_BYTES(terms)
     job.add, job.type_num = add_loop_of(spec), spec.type_num
-    if job.row_bytes >= LONG_ROW:
-        written = <char*>calloc(max(job.extent, 1), 1)
-        if written == NULL:
+    is_counted = is_uniform and spec.nbytes >= LARGE and (
+        job.type_num == cnp.NPY_DOUBLE or job.type_num == cnp.NPY_FLOAT)
+    if job.row_bytes >= LONG_ROW or is_counted:
+        marks = <unsigned char*>calloc(max(job.extent, 1), 1)
+        if marks == NULL:
             raise MemoryError()
     effort[0] += spec.nbytes
     with nogil:
-        if written == NULL:
+        if job.row_bytes >= LONG_ROW:
+            inside = add_long_rows(&job, marks)
+        elif not is_counted or not (
+                add_counted[double](&job, marks, <double>0, &inside)
+                if job.type_num == cnp.NPY_DOUBLE else
+                add_counted[float](&job, marks, <float>0, &inside)):
             memset(total.data, 0, spec.nbytes)
             inside = add_terms(&job)
-        else:
-            inside = add_long_rows(&job, written)
-    free(written)
+    free(marks)
     if not inside:
         return None
     return total if n_own == ndim else in_rows(total, ndim, dims)
@@ -198,7 +209,33 @@ cdef bint add_terms(Scatter* job) noexcept nogil:
     return True
 
 
-cdef bint add_long_rows(Scatter* job, char* written) noexcept nogil:
+cdef bint add_counted(Scatter* job, unsigned char* counts, number zero,
+                      bint* inside) noexcept nogil:
+    """The same of one number: its multiples, by the counts of places. False: there are too many."""
+    cdef npy_intp _, i, place
+    cdef number[MOST + 1] sums
+    cdef number* total = <number*>job.total
+    inside[0] = True
+    sums[0] = zero
+    for i in range(MOST):
+        sums[i + 1] = sums[i] + (<number*>job.terms)[0]
+    for _ in range(job.blocks):
+        memset(counts, 0, job.extent)
+        for i in range(job.count):
+            place = place_of(job, i)
+            if place < 0:
+                inside[0] = False
+                return True
+            if counts[place] == MOST:
+                return False
+            counts[place] += 1
+        for i in range(job.extent):
+            total[i] = sums[counts[i]]
+        total += job.extent
+    return True
+
+
+cdef bint add_long_rows(Scatter* job, unsigned char* written) noexcept nogil:
     """The same without clearing rows that are written anyway."""
     cdef npy_intp _, i, place
     cdef char* total = job.total

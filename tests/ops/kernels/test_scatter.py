@@ -50,6 +50,26 @@ def test_as_numpy_adds(name, dtype):
         np.testing.assert_array_equal(np.signbit(found.real), np.signbit(expected.real))
 
 
+@each("dtype", ["float64", "float32", "complex128"])
+@each("most", [3, 255, 256])
+@each("shape", [(100_000,), (2, 60_000)])
+def test_one_number_at_many_places(dtype, most, shape):
+    """Places are counted first; some come more often than a byte can count."""
+    places = np.concatenate([RNG.integers(-shape[-1], shape[-1], 1000), np.full(most, 7)])
+    index = (ALL,) * (len(shape) - 1) + (places,)
+    terms = np.broadcast_to(np.asarray(0.1, dtype), (*shape[:-1], len(places)))
+    np.testing.assert_array_equal(added(shape, index, terms), by_numpy(shape, index, terms))
+    assert added(shape, (*index[:-1], np.append(places[1:], shape[-1])), terms) is None
+    nothing = added(shape, (*index[:-1], places[:0]), terms[..., :0])
+    np.testing.assert_array_equal(nothing, np.zeros(shape, dtype), strict=True)
+
+
+def test_one_number_in_another_byte_order():
+    terms = np.broadcast_to(np.asarray(3.0, ">f8"), 5)
+    found = added((4,), np.array([0, 1, 1, 3, -1]), terms)
+    np.testing.assert_array_equal(found, [3, 6, 0, 6])
+
+
 @pytest.mark.parametrize("shape, index", [
     ((4,), np.array([0, 4])), ((4,), np.array([-5])), ((4, 2), (np.array([0]), np.array([2]))),
     ((4,), slice(1, 3)), ((4, 4), (slice(1, 3), np.array([0]))),
