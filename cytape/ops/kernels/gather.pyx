@@ -27,8 +27,8 @@ def taken(params, indices, int axis, str mode not None):
     -------
     ndarray or None
         None where NumPy has to see to it: for arrays of another kind than numbers in C order and
-        integers for positions, indices out of bounds, and single numbers. Where all of `params` are one number, by
-        strides of zero, the result is, too.
+        integers for positions, indices out of bounds, and single numbers. Where all of `params` are
+        one number, by strides of zero, the result is, too.
     """
     cdef ndarray x
     cdef Value found

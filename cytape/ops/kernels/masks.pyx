@@ -49,8 +49,8 @@ cdef Value put_back(ndarray terms, ndarray mask):
     cdef const char* items = cnp.PyArray_BYTES(terms)
     cdef int step = 0 if repeats_one_item(terms) else 1
     cdef Value out
-    if cnp.PyArray_NDIM(terms) != 1 or not is_moved(terms) or PyArray_CountNonzero(mask) != count or (
-            step and not cnp.PyArray_ISCARRAY_RO(terms)):
+    if cnp.PyArray_NDIM(terms) != 1 or not is_moved(terms) or (
+            step and not cnp.PyArray_ISCARRAY_RO(terms)) or PyArray_CountNonzero(mask) != count:
         return None
     out = new_value(spec_of_dims(cnp.PyArray_NDIM(mask), cnp.PyArray_DIMS(mask), terms.dtype))
     effort[0] += out.spec.nbytes

@@ -163,8 +163,10 @@ def histogramdd(sample, bins=10, range=None, density=None, weights=None):
         bins = list(bins)
     except TypeError:  # a number
         bins = [bins] * depth
-    # NumPy's opinion of bins and ranges.
-    np.histogramdd(np.empty((0, depth)), [_known_bins(part) for part in bins], range)
+    if range is not None or len(bins) != depth or not all(
+            type(part) is int and part > 0 for part in bins):
+        # NumPy's opinion of bins and ranges.
+        np.histogramdd(np.empty((0, depth)), [_known_bins(part) for part in bins], range)
     cell, outside, edges = 0, False, []
     for i, part in enumerate(bins):
         coordinates = sample[:, i]

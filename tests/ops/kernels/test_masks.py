@@ -31,7 +31,8 @@ def test_terms_are_put_back(dtype, name):
     mask = MASKS[name]
     terms = RNG.normal(size=np.count_nonzero(mask)).astype(dtype)
     terms[:1] = -0.0
-    for given in (terms, np.repeat(terms, 2)[::2], np.broadcast_to(terms.dtype.type(3), terms.shape)):
+    alike = np.broadcast_to(terms.dtype.type(3), terms.shape)
+    for given in (terms, np.repeat(terms, 2)[::2], alike):
         expected = np.zeros(mask.shape, dtype)
         expected[mask] = given
         found = added(mask.shape, mask, given)
