@@ -283,23 +283,23 @@ def _arranged(arrays, places):
 
 def _joined(arrangement, axis, arrays, join):
     """Join arrays along an axis, and those of tuples within along the axes behind it before."""
-    return arrays[arrangement] if isinstance(arrangement, int) else join(
-        [_joined(part, axis + 1, arrays, join) for part in arrangement], axis)
+    return join([_joined(part, axis + 1, arrays, join) for part in arrangement], axis) if (
+        isinstance(arrangement, tuple)) else arrays[arrangement]
 
 
 def _depth_of(arrangement):
-    return 0 if isinstance(arrangement, int) else 1 + _depth_of(arrangement[0])
+    return 1 + _depth_of(arrangement[0]) if isinstance(arrangement, tuple) else 0
 
 
 def _in_blocks(results, operands, *, arrangement):
     """Tell the part of the whole that each array becomes."""
     def extent(part, axis):
-        while not isinstance(part, int):  # all of it have the same
+        while isinstance(part, tuple):  # all of it have the same
             part = part[0]
         return operands[part].shape[axis]
 
     def lay(part, whole, axis):
-        if isinstance(part, int):
+        if not isinstance(part, tuple):
             yield whole, operands[part]
             return
         stop = 0
