@@ -1,7 +1,9 @@
 # IndexOp: x[index]. Integers, slices, None and Ellipsis are worked out here: what they select is a
 # region of strided memory, from which a small result is copied, and into which, in the backward
-# pass, the gradient is added. All else is left to NumPy and the rules declared in indexing.
+# pass, the gradient is added. Rows that one array of integers names, and what a mask chooses, are
+# gathered and scattered. All else is left to NumPy and the rules declared in indexing.
 
+from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.moves cimport Region
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
@@ -14,5 +16,6 @@ from .symbolic cimport SymbolicGraph
 cdef class IndexOp(GeneralOp):
     cdef Tensor build(self, SymbolicGraph graph, x, index)
     cdef Tensor picked(self, x, Value value, ndarray index)
+    cdef bint backward_of_picked(self, BackwardCall* call, Value gradient, Spec spec) except -1
 
 cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1

@@ -1,7 +1,6 @@
 cimport cython
 cimport numpy as cnp
 from cpython.ref cimport PyObject
-from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.gather cimport RAISE, are_places, rows_at
 from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.masks cimport chosen, is_mask
@@ -154,6 +153,16 @@ cdef class IndexOp(GeneralOp):
         return selected(tangent, spec_of_dims(region.ndim, region.dims, tangent.spec.dtype),
                         &region)
 
+    cdef bint backward_of_picked(self, BackwardCall* call, Value gradient, Spec spec) except -1:
+        cdef Value total = None
+        index = attrs_of(call)["index"]
+        if type(index) is ndarray:
+            total = sum_at(spec.shape, index, array_of(gradient))
+        if total is None or total.spec is not spec:
+            return False
+        call.input_gradients[0] = owned(total)
+        return True
+
     cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef Value gradient = dense_value(<object>call.output_gradients[0]), total
         cdef Spec spec = <Spec>input_ref(call, 0)
@@ -163,15 +172,9 @@ cdef class IndexOp(GeneralOp):
         cdef npy_intp own[MAX_AXES]
         cdef npy_intp offset = 0
         cdef void* arrived = call.arrived[0]
-        index = attrs_of(call)["index"]
-        if type(index) is ndarray:
-            total = sum_at(spec.shape, index, array_of(gradient))
-            if total is None or total.spec is not spec:
-                return False
-            call.input_gradients[0] = owned(total)
-            return True
-        if (not find_region(index, NULL, spec, &region)
-                or add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num):
+        if not find_region(attrs_of(call)["index"], NULL, spec, &region):
+            return self.backward_of_picked(call, gradient, spec)
+        if add_loop_of(spec) == NULL or gradient.spec.type_num != spec.type_num:
             return False
         if (arrived != NULL and is_exclusive(<PyObject*>arrived)
                 and (<Value>arrived).spec is spec):
