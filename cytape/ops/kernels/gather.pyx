@@ -3,7 +3,7 @@ from cytape.core.interrupts cimport effort_so_far
 from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.value cimport array_of, new_value, strided_value
 from libc.stdint cimport int32_t, int64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from .walk cimport MAX_AXES
 
@@ -62,6 +62,28 @@ def taken(params, indices, int axis, str mode not None):
             MODES[mode]) else None
     found = rows_at(spec, cnp.PyArray_BYTES(x), blocks, x.shape[axis], indices, MODES[mode])
     return None if found is None else array_of(found)
+
+
+def are_alike(ndarray lines not None) -> bool:
+    """Tell whether each line along the last axis repeats one number, which no order of it changes.
+
+    Parameters
+    ----------
+    lines : ndarray
+    """
+    cdef int last = cnp.PyArray_NDIM(lines) - 1
+    cdef npy_intp itemsize = cnp.PyArray_ITEMSIZE(lines), line_bytes, start
+    cdef const char* data = cnp.PyArray_BYTES(lines)
+    if last < 0 or cnp.PyArray_STRIDES(lines)[last] == 0:
+        return last >= 0
+    if cnp.PyArray_SIZE(lines) == 0 or not cnp.PyArray_ISCARRAY_RO(lines):
+        return False
+    line_bytes = cnp.PyArray_DIMS(lines)[last] * itemsize
+    for start in range(0, cnp.PyArray_NBYTES(lines), line_bytes):
+        # Each is, bit by bit, what is before it.
+        if memcmp(data + start, data + start + itemsize, line_bytes - itemsize) != 0:
+            return False
+    return True
 
 
 cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent, ndarray places,

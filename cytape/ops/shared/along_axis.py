@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from cytape.ops.engine.declare import multilinear
-from cytape.ops.kernels.gather import taken
+from cytape.ops.kernels.gather import are_alike, taken
 from cytape.ops.kernels.scatter import added
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import batch_outline
@@ -24,16 +24,6 @@ def added_at(shape, index, values):
     total = np.zeros(shape, values.dtype)
     np.add.at(total, index, values)
     return total
-
-
-def are_alike(lines):
-    """Tell whether each line repeats one number, which no order of it changes."""
-    if lines.ndim and not lines.strides[-1]:
-        return True
-    if not lines.ndim or lines.shape[-1] < 2 or not lines.size or lines.item(0) != lines.item(1):
-        return False
-    first = lines[..., :1]
-    return bool(first.all() and (lines == first).all())  # 0.0 equals -0.0
 
 
 def put_elements(values, indices, *, size, unique):

@@ -13,10 +13,11 @@ from cytape.ops.creation import astype
 from cytape.ops.engine.arguments import is_tensor, plain
 from cytape.ops.engine.declare import general, multilinear, nondifferentiable
 from cytape.ops.indexing import getitem, take
+from cytape.ops.kernels.gather import are_alike
 from cytape.ops.ordering import argpartition
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel
-from cytape.ops.shared.along_axis import are_alike, put_elements, take_along, take_elements
+from cytape.ops.shared.along_axis import put_elements, take_along, take_elements
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 

@@ -1,8 +1,8 @@
-"""Slices taken along an axis: against numpy.take."""
+"""Slices taken along an axis, against numpy.take, and lines of one number."""
 
 import numpy as np
 
-from cytape.ops.kernels.gather import taken
+from cytape.ops.kernels.gather import are_alike, taken
 from tests.cases import each
 
 RNG = np.random.default_rng(0)
@@ -45,3 +45,16 @@ def test_of_one_number_one_is_shown(mode):
 ])
 def test_what_is_left_to_numpy(x, places, axis, mode):
     assert taken(x, places, axis, mode) is None
+
+
+@each("lines, expected", [
+    (np.ones(5), True), (np.ones((3, 5), np.complex64), True),
+    (np.arange(3.0)[:, None] + [0, 0], True),
+    (np.broadcast_to(np.arange(3.0)[:, None], (3, 4)), True), (np.ones((3, 1)), True),
+    (np.array([2.0, 2.0, 3.0]), False), (np.array([[1.0, 1.0], [1.0, 2.0]]), False),
+    (np.array([0.0, -0.0]), False), (np.broadcast_to(np.arange(4.0), (3, 4)), False),
+    (np.array(1.0), False), (np.ones((3, 0)), True), (np.ones(8)[::2], False),
+    (np.full(3, np.nan), True),
+])
+def test_lines_of_one_number(lines, expected):
+    assert are_alike(lines) is expected
