@@ -1,5 +1,39 @@
 cimport cython
-from cytape.core.memory cimport give_back_block, release_blocks, take_block
+cimport numpy as cnp
+from cpython.pycapsule cimport PyCapsule_New
+from cytape.core.memory cimport (
+    give_back_block, release, release_blocks, resized, take_block)
+from libc.stdlib cimport calloc, malloc
+from libc.string cimport memcpy, memset
+
+cnp.import_array()
+
+cdef extern from *:
+    """
+    #include "numpy/arrayobject.h"
+    #ifndef PyDataMem_SetHandler  /* of NumPy 1.22 and later, where headers are for earlier ones */
+    #define PyDataMem_SetHandler (*(PyObject *(*)(PyObject *))PyArray_API[304])
+    #endif
+    """
+    object PyDataMem_SetHandler(object handler)  # returns the one that was set before
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct PyDataMemAllocator:
+        void* context "ctx"
+        void* (*malloc)(void* context, size_t nbytes) noexcept
+        void* (*calloc)(void* context, size_t count, size_t item_size) noexcept
+        void* (*realloc)(void* context, void* memory, size_t nbytes) noexcept
+        void (*free)(void* context, void* memory, size_t nbytes) noexcept
+
+    ctypedef struct PyDataMem_Handler:
+        char[127] name
+        unsigned char version
+        PyDataMemAllocator allocator
+
+cdef enum:
+    WORTH_KEEPING = 1 << 15  # bytes
+
+cdef PyDataMem_Handler handler
 
 
 @cython.final
@@ -41,3 +75,57 @@ def release_kept() -> int:
     0
     """
     return release_blocks()
+
+
+# ---- arrays of NumPy's
+
+
+cdef void* allocate(void* context, size_t nbytes) noexcept:
+    return take_block(&nbytes) if nbytes >= WORTH_KEEPING else malloc(nbytes)
+
+
+cdef void* allocate_zeros(void* context, size_t count, size_t item_size) noexcept:
+    cdef size_t nbytes = count * item_size, held = nbytes
+    cdef void* memory
+    if nbytes < WORTH_KEEPING or nbytes // item_size != count:
+        return calloc(count, item_size)
+    memory = take_block(&held)
+    if memory != NULL:
+        memset(memory, 0, nbytes)
+    return memory
+
+
+cdef void* reallocate(void* context, void* memory, size_t nbytes) noexcept:
+    return memory if resized(&memory, nbytes, 1) else NULL
+
+
+cdef void give_back(void* context, void* memory, size_t nbytes) noexcept:
+    release(memory)
+
+
+cdef object enter_handler():
+    handler.version = 1
+    handler.allocator.malloc = allocate
+    handler.allocator.calloc = allocate_zeros
+    handler.allocator.realloc = reallocate
+    handler.allocator.free = give_back
+    memcpy(handler.name, b"cytape", 7)
+    return PyCapsule_New(&handler, "mem_handler", NULL)
+
+
+cdef object kept_memory = enter_handler()
+
+
+cdef object with_kept_memory(function, tuple operands, dict attrs):
+    previous = PyDataMem_SetHandler(kept_memory)
+    try:
+        return function(*operands, **attrs)
+    finally:
+        PyDataMem_SetHandler(previous)
+
+
+cdef object call_with_arrays(function, tuple operands, dict attrs):
+    for x in operands:
+        if type(x) is cnp.ndarray and cnp.PyArray_NBYTES(x) >= WORTH_LENDING:
+            return with_kept_memory(function, operands, attrs)
+    return function(*operands, **attrs)

@@ -5,9 +5,11 @@ import threading
 
 import numpy as np
 import pytest
+from numpy._core.multiarray import get_handler_name
 
 import cytape
 import cytape.numpy as cnp
+from cytape.ops.declare import general
 from cytape.tensor.buffer import release_kept
 
 MEBIBYTE = 1 << 20
@@ -165,3 +167,57 @@ def test_threads_do_not_get_each_others_memory():
 def test_an_impossible_size_is_a_memory_error():
     with pytest.raises(MemoryError, match="array"):
         filled(1 << 58)
+
+
+def test_memory_of_numpys_functions_is_kept_too():
+    x = cytape.constant(np.linspace(0.0, 1.0, MEBIBYTE))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cnp.std(x)
+    gradient = tape.gradient(y, x)
+    expected = gradient.numpy().copy()
+    del y, tape
+    release_kept()
+    del gradient
+    assert release_kept() >= expected.nbytes
+    with cytape.GradientTape() as tape:  # in other memory, which was zeros no more
+        tape.watch(x)
+        y = cnp.std(x)
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), expected)
+
+
+def _differences(x):
+    """Work in zeros and in memory that changes its size, and fail if asked to."""
+    result = np.zeros(x.size)
+    assert not result.any()
+    result[:-1] = x[1:] - x[:-1]
+    work = np.full(x.size // 2, 3.0)
+    work.resize(x.size, refcheck=False)
+    assert work[0] == 3.0
+    if x[0] < 0:
+        raise ValueError("negative")
+    work.resize(10, refcheck=False)
+    return result
+
+
+differences = general("DeclaredDifferencesInKeptMemory", _differences, vjp=lambda op, g: g)
+
+
+def test_zeros_and_arrays_that_change_their_size_in_kept_memory():
+    x = np.arange(MEBIBYTE) ** 2.0
+    for _ in range(3):
+        filled(MEBIBYTE, 5.0)  # leaves memory that is not zero
+        found = differences(cytape.constant(x)).numpy()
+        np.testing.assert_array_equal(found, [*np.diff(x), 0.0])
+
+
+def test_an_error_ends_the_loan():
+    before = get_handler_name()
+    with pytest.raises(ValueError, match="negative"):
+        differences(cytape.constant(-1 - np.arange(1.0 * MEBIBYTE)))
+    assert get_handler_name() == before == "default_allocator"
+
+
+def test_arrays_made_outside_are_numpys():
+    differences(cytape.constant(np.ones(MEBIBYTE)))
+    assert get_handler_name(np.ones(MEBIBYTE)) == "default_allocator"

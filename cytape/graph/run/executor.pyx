@@ -9,7 +9,7 @@ from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport Loop, clear_trouble, trouble
-from cytape.tensor.buffer cimport new_buffer
+from cytape.tensor.buffer cimport call_with_arrays, new_buffer
 from cytape.tensor.guards cimport seen
 from cytape.tensor.spec cimport Spec, spec_of
 from cytape.tensor.tensor cimport Tensor, as_ndarray
@@ -295,9 +295,9 @@ cdef class Frame:
         if isinstance(op, ValueOp):
             return (<ValueOp>op).run_values(self.values_for(node), graph.attrs[node])
         copy = op.stateful or not is_trusted(op.forward)
-        results = (<object>op).forward(  # a method of some ops
-            *[self.argument(symbol, copy) for symbol in graph.inputs_of(node)],
-            **graph.attrs[node])
+        operands = tuple([self.argument(symbol, copy) for symbol in graph.inputs_of(node)])
+        results = call_with_arrays(  # the method of some ops
+            (<object>op).forward, operands, graph.attrs[node])
         return results if isinstance(results, (tuple, list)) else (results,)
 
     cdef list values_for(self, int32_t node):

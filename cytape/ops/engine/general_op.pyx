@@ -5,7 +5,8 @@ from cytape.core.op_store cimport Op as StoredOp
 from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport OpType
-from cytape.tensor.spec cimport symbolic_spec
+from cytape.tensor.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
+from cytape.tensor.spec cimport Spec, symbolic_spec
 from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
@@ -16,7 +17,7 @@ from .dispatch cimport (
     ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, value_of,
     with_lists_joined)
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
-from .symbolic cimport SymbolicGraph, build, graph_for
+from .symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
 
 import numpy as np
 
@@ -173,7 +174,8 @@ cdef class GeneralOp(Op):
             graph = graph_for(inputs)
             if graph is not None:
                 return build(graph, self, inputs, attrs)
-        result = self.forward(*[ndarray_of(x) for x in inputs], **attrs)
+        arrays = tuple([ndarray_of(x) for x in inputs])
+        result = call_with_arrays(self.forward, arrays, attrs)
         if isinstance(result, (tuple, list)):
             outputs = [result_tensor(self, array, inputs) for array in result]
             if recorders.entered and self.differentiable and is_followed(inputs):
@@ -387,7 +389,10 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     view.attrs = refs[call.n_refs - 1]
     view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
     seeds = gradients_of_outputs(call, view.plain)
-    gradients = rule(view, *seeds)
+    if view.plain and (any_is_large(view.input_specs) or any_is_large(view.output_specs)):
+        gradients = with_kept_memory(rule, (view, *seeds), NO_ATTRS)
+    else:
+        gradients = rule(view, *seeds)
     if gradients is NotImplemented:
         gradients = (gradients,) * n_in
     elif not isinstance(gradients, (tuple, list)):
@@ -397,6 +402,14 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
             gradients = conform.deferred(view, gradients, seeds)
             break
     return give_all(op, call, gradients)
+
+
+cdef bint any_is_large(tuple specs) except -1:
+    cdef Spec spec
+    for spec in specs:
+        if spec.nbytes >= WORTH_LENDING:
+            return True
+    return False
 
 
 cdef object by_example(GeneralOp op, list inputs, dict attrs):

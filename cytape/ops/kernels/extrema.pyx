@@ -9,6 +9,17 @@ cnp.import_ufunc()
 cdef extern from *:
     """
     #include <fenv.h>
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <xmmintrin.h>
+    static inline int cytape_is_invalid(void) {  /* fetestexcept without the call */
+        unsigned short status;
+        __asm__ __volatile__("fnstsw %0" : "=a"(status));  /* of long doubles */
+        return (status | _mm_getcsr()) & FE_INVALID;
+    }
+    #define CYTAPE_IS_INVALID() cytape_is_invalid()
+    #else
+    #define CYTAPE_IS_INVALID() fetestexcept(FE_INVALID)
+    #endif
     #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
     #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
     #else
@@ -106,11 +117,11 @@ cdef extern from *:
     #define CYTAPE_DEFINE(name, type, loops) \\
         static void cytape_##name##_##type(char **data, const npy_intp *n, \\
                                            const npy_intp *strides, void *extra) { \\
-            const int before = fetestexcept(FE_INVALID); \\
+            const int before = CYTAPE_IS_INVALID(); \\
             const npy_intp count = *n; \\
             npy_intp i; \\
             loops \\
-            if (!before && fetestexcept(FE_INVALID)) { feclearexcept(FE_INVALID); } \\
+            if (!before && CYTAPE_IS_INVALID()) { feclearexcept(FE_INVALID); } \\
         }
     #define CYTAPE_FAST(name, type, act, position, in) \\
         CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES CYTAPE_DEFINE(name, type, \\

@@ -23,6 +23,7 @@ cdef extern from "<fenv.h>":
 
 cdef extern from *:
     """
+    #include <fenv.h>
     #include <string.h>
     #define CYTAPE_COPY(type) \\
         static void cytape_copy_##type(char **data, const npy_intp *n, const npy_intp *strides, \\
@@ -65,8 +66,49 @@ cdef extern from *:
         loop->function(data, n, strides, loop->data);
         if (before) { feraiseexcept(before); }
     }
+
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_WITHOUT_BRANCHES __attribute__((target_clones("avx2", "default"), \\
+                                                   optimize("no-trapping-math")))
+    #else
+    #define CYTAPE_WITHOUT_BRANCHES
+    #endif
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <xmmintrin.h>
+    #define CYTAPE_IS_INVALID() (_mm_getcsr() & 1)  /* fetestexcept without the call */
+    #else
+    #define CYTAPE_IS_INVALID() fetestexcept(FE_INVALID)
+    #endif
+    #define CYTAPE_SIGN(x) ((x) != (x) ? (x) : (x) > 0 ? 1 : (x) < 0 ? -1 : 0)
+    #define CYTAPE_SIGNS(type) \\
+        CYTAPE_WITHOUT_BRANCHES static void cytape_sign_##type( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
+            const int before = CYTAPE_IS_INVALID(); \\
+            const type *x = (const type *)data[0]; \\
+            type *y = (type *)data[1]; \\
+            npy_intp i, count = *n; \\
+            if (strides[0] == sizeof(type) && strides[1] == sizeof(type)) { \\
+                CYTAPE_IN_PLACE_OR_APART \\
+                for (i = 0; i < count; i++) { y[i] = CYTAPE_SIGN(x[i]); } \\
+            } else { \\
+                for (i = 0; i < count; i++) { \\
+                    const type a = *(const type *)(data[0] + i * strides[0]); \\
+                    *(type *)(data[1] + i * strides[1]) = CYTAPE_SIGN(a); \\
+                } \\
+            } \\
+            if (!before && CYTAPE_IS_INVALID()) { feclearexcept(FE_INVALID); } \\
+        }
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_IN_PLACE_OR_APART _Pragma("GCC ivdep")
+    #else
+    #define CYTAPE_IN_PLACE_OR_APART
+    #endif
+    CYTAPE_SIGNS(npy_float)
+    CYTAPE_SIGNS(npy_double)
     """
     void cytape_keep_trouble() noexcept
+    void cytape_sign_npy_float() noexcept
+    void cytape_sign_npy_double() noexcept
     void cytape_copy_npy_int8() noexcept
     void cytape_copy_npy_int16() noexcept
     void cytape_copy_npy_int32() noexcept
@@ -102,6 +144,9 @@ cdef class Kernel:
                     self.loops[<int>types[0]].function = <loop_t><void*>raw.functions[i]
                     self.loops[<int>types[0]].data = raw.data[i]
                     self.loops[<int>types[0]].out_type = types[raw.nin]
+        if ufunc is np.sign:  # the same, without the branches that NumPy's take
+            self.loops[<int>cnp.NPY_FLOAT].function = <loop_t><void*>cytape_sign_npy_float
+            self.loops[<int>cnp.NPY_DOUBLE].function = <loop_t><void*>cytape_sign_npy_double
         for i in range(N_TYPES):
             if self.loops[i].function != NULL and i != cnp.NPY_OBJECT and (
                     clears_trouble(&self.loops[i], raw.nargs)):

@@ -10,6 +10,11 @@ cnp.import_array()
 
 cdef extern from *:
     """
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
+    #else
+    #define CYTAPE_FOR_CPU
+    #endif
     #if defined(__GNUC__) && !defined(__clang__)
     #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
     #else
@@ -22,8 +27,8 @@ cdef extern from *:
             z[i] = b ^ ((a ^ b) & mask); \\
         }
     #define CYTAPE_SELECT(type) \\
-        static void cytape_select_##type(char **data, const npy_intp *n, const npy_intp *strides, \\
-                                         void *extra) { \\
+        CYTAPE_FOR_CPU static void cytape_select_##type( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
             const npy_bool *c = (const npy_bool *)data[0]; \\
             const type *x = (const type *)data[1], *y = (const type *)data[2]; \\
             const npy_intp size = sizeof(type), count = *n; \\
@@ -38,6 +43,9 @@ cdef extern from *:
             } else if (near && strides[1] == 0 && strides[2] == size) { \\
                 const type number = *x; \\
                 CYTAPE_CHOOSE(type, number, y[i]) \\
+            } else if (near && strides[1] == 0 && strides[2] == 0) { \\
+                const type one = *x, other = *y; \\
+                CYTAPE_CHOOSE(type, one, other) \\
             } else { \\
                 for (i = 0; i < count; i++) { \\
                     const type mask = (type)-(type)(data[0][i * strides[0]] != 0); \\
