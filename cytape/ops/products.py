@@ -21,6 +21,7 @@ from cytape.ops.kernels.recurrences import cumprod_gradient
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import (
     from_start,
+    is_large,
     kept,
     loses_imaginary,
     operand,
@@ -84,35 +85,55 @@ def _products_of_others(row):
     return concatenate([pairs * right, pairs * left, odd], axis=-1)
 
 
-def _prod_partials(op):
-    """Return the partial derivative of a product in each element of the input."""
-    shape, reduced = op.input_specs[0].shape, reduced_axes(op)
-    x, product = operand(op), kept(op, op.outputs[0])
+def _prod_partials(x, product, axes):
+    """Return the partial derivative of a product in each of the factors."""
     if _are_normal(x, product):
         return product / x
-    others = tuple(i for i in range(len(shape)) if i not in reduced)
-    order = others + reduced
+    shape = x.shape
+    others = tuple(i for i in range(len(shape)) if i not in axes)
+    order = others + axes
     rows = transpose(x, order)
-    size = math.prod(shape[i] for i in reduced)
+    size = math.prod(shape[i] for i in axes)
     partials = _products_of_others(reshape(rows, (*[shape[i] for i in others], size)))
     return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
+
+
+def _partials_of(op):
+    return _prod_partials(operand(op), kept(op, op.outputs[0]), reduced_axes(op))
+
+
+def _prod_back(g, x, product, *, axes):
+    whole = g * _conj(product)
+    if _are_normal(x, product, whole):
+        return whole / _conj(x)
+    return _prod_back_by_products(g, x, product, axes=axes)
+
+
+def _prod_back_by_products(g, x, product, *, axes):
+    return _times(g, _conj(_prod_partials(x, product, axes)), g == 0)
+
+
+prod_back_op = composed(
+    "ProdBack", _prod_back, _prod_back_by_products, shape_rule=lambda g, x, product, *, axes: x)
 
 
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
-    g = kept(op, g)
+    g, x = kept(op, g), op.inputs[0]
     if type(g) is np.ndarray:
-        x, whole = op.inputs[0], g * _conj(kept(op, op.outputs[0]))
+        whole = g * _conj(kept(op, op.outputs[0]))
         if _are_normal(x, op.outputs[0], whole):
             return whole / _conj(x)
-    return _times(g, _conj(_prod_partials(op)), g == 0)
+    elif is_large(x) and x.dtype == g.dtype == wide(x.dtype):
+        return prod_back_op(g, x, kept(op, op.outputs[0]), axes=reduced_axes(op))
+    return _times(g, _conj(_partials_of(op)), g == 0)
 
 
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
         return NotImplemented
-    return summed(op, _times(t, _prod_partials(op), t == 0))
+    return summed(op, _times(t, _partials_of(op), t == 0))
 
 
 prod_op = general(

@@ -32,7 +32,7 @@ from cytape.ops.engine.sum_op import SumOp
 from cytape.ops.kernels.ties import shared_among_ties
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim, reshape, squeeze
-from cytape.ops.shared.conform import count, countable
+from cytape.ops.shared.conform import count, countable, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 
@@ -235,26 +235,80 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
 # -- extrema ---------------------------------------------------------------------------------------
 
 
-def _shares(op, least):
+_LARGE = 1 << 17  # bytes for which a call of Python is worth a pass over memory
+
+
+def is_large(x):
+    """Tell whether a tensor, or a spec, is known to be so large that passes over it matter most."""
+    return x.nbytes is not None and x.nbytes >= _LARGE
+
+
+def _shares(x, y, axis, least):
     """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
-    x = op.inputs[0]
-    chosen = astype(x == kept(op, op.outputs[0]), wide(x.dtype), copy=False)
-    n = sum(chosen, op.attrs["axis"], keepdims=True)
+    chosen = astype(x == y, wide(x.dtype), copy=False)
+    n = sum(chosen, axis, keepdims=True)
     return chosen / (maximum(n, least) if least else n)
+
+
+def _shared(x, *pairs, axis, least):
+    """Sum what gradients give to the elements that equal extrema, pair by pair of them."""
+    total = None
+    for g, y in zip(pairs[::2], pairs[1::2], strict=True):
+        found = shared_among_ties(np.asarray(g), x, y, axis, least, total)
+        if found is None:
+            found = g * _shares(x, y, axis, least)
+            found = found if total is None else total + found
+        total = found
+    return total
+
+
+def _shared_vjp(op, g):
+    x, *pairs = op.inputs
+    return None, *[
+        None if i % 2 else sum_to(g * _shares(x, pairs[i + 1], **op.attrs), op.input_specs[1 + i])
+        for i in range(len(pairs))
+    ]
+
+
+def _shared_jvp(op, _, *tangents):
+    x, *pairs = op.inputs
+    terms = [t * _shares(x, y, **op.attrs)
+             for t, y in zip(tangents[::2], pairs[1::2], strict=True)]
+    return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+
+shared_op = general(
+    "SharedAmongTies", _shared, _shared_vjp, _shared_jvp,
+    shape_rule=lambda x, *_, axis, least: x,
+)  # fmt: skip
+
+
+def share(op, least, *pairs):
+    """Give the elements that equal an extremum equal shares of its gradient, for each of `pairs`.
+
+    A gradient and an extremum are of the output's shape.
+    """
+    x, axis = op.inputs[0], op.attrs["axis"]
+    pairs = [kept(op, operand) for operand in pairs]
+    if type(x) is np.ndarray or is_large(x) and x.dtype == wide(x.dtype):
+        return (_shared if type(x) is np.ndarray else shared_op)(x, *pairs, axis=axis, least=least)
+    terms = [g * _shares(x, y, axis, least) for g, y in zip(pairs[::2], pairs[1::2], strict=True)]
+    return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
 def extremum(name, forward, least=0):
     """Declare an extremum; `least` is 1 where one that no element equals has no gradient."""
 
     def vjp(op, g):
-        x, g, total = op.inputs[0], kept(op, g), None
+        x, total = op.inputs[0], None
         if type(x) is np.ndarray:
             total = shared_among_ties(
-                np.asarray(g), x, kept(op, op.outputs[0]), op.attrs["axis"], least)
-        return g * _shares(op, least) if total is None else total
+                np.asarray(kept(op, g)), x, kept(op, op.outputs[0]), op.attrs["axis"], least)
+        return share(op, least, g, op.outputs[0]) if total is None else total
 
     def jvp(op, t):
-        return summed(op, t * _shares(op, least))
+        shares = _shares(op.inputs[0], kept(op, op.outputs[0]), op.attrs["axis"], least)
+        return summed(op, t * shares)
 
     return general(
         name,
@@ -292,6 +346,27 @@ def _from_start(op, combine, a, axis, keepdims, initial, where):
 
 max_op = extremum("Max", np.max)
 min_op = extremum("Min", np.min)
+
+
+def _extremes_jvp(op, t):
+    return tuple(
+        summed(op, t * _shares(op.inputs[0], kept(op, y), op.attrs["axis"], 0))
+        for y in op.outputs)
+
+
+def _extremes_shapes(x, **attrs):
+    return (shape_rules.reduction(np.max)(x, **attrs),) * 2
+
+
+extremes_op = general(
+    "Extremes",
+    forward=lambda x, **options: (np.max(x, **options), np.min(x, **options)),
+    vjp=lambda op, of_max, of_min: share(op, 0, of_max, op.outputs[0], of_min, op.outputs[1]),
+    jvp=_extremes_jvp,
+    saved_outputs=(0, 1),
+    batched=_extremes_jvp,
+    shape_rule=_extremes_shapes,
+)
 
 
 def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue):

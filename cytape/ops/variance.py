@@ -71,12 +71,12 @@ def _degrees_of_freedom(op):
 
 
 def _std_partials(op):
-    """Return the partial derivative of `std` in each element: that of a norm of the deviations."""
+    """Return what the deviations are to be divided by, and these: as the derivative of a norm."""
     deviations = _deviations(op)
     square = sum(_squares(deviations), op.attrs["axis"], keepdims=True)
     freedom = _degrees_of_freedom(op)
     # Division by infinity makes derivatives of every order 0, where they would be NaN.
-    return deviations / (sqrt(where_op(square == 0, np.inf, square / freedom)) * freedom)
+    return sqrt(where_op(square == 0, np.inf, square / freedom)) * freedom, deviations
 
 
 def _real_part(g):
@@ -99,13 +99,15 @@ def _var_jvp(op, t):
 def _std_vjp(op, g):
     if op.input_specs[0].ndim < 0:
         return NotImplemented
-    return kept(op, _real_part(g)) * _std_partials(op)
+    divisor, deviations = _std_partials(op)
+    return kept(op, _real_part(g)) / divisor * deviations
 
 
 def _std_jvp(op, t):
     if op.input_specs[0].ndim < 0:
         return NotImplemented
-    return _inner(op, _std_partials(op), t)
+    divisor, deviations = _std_partials(op)
+    return _inner(op, deviations / divisor, t)
 
 
 def _var_of_tensor(x, *, axis, dtype, ddof, keepdims):

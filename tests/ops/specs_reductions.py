@@ -123,3 +123,36 @@ SPECS += [
         dtypes=("float64", "float32", "complex128", "complex64"),
     ),
 ]  # fmt: skip
+
+
+def _extremes(x, **options):
+    return np.max(x, **options), np.min(x, **options)
+
+
+def _shared(n, share, x, g, axis):
+    """Share a gradient among the largest elements."""
+    return share(x, g, n.max(x, axis, keepdims=True), axis)
+
+
+def _is_largest(x, g, largest, axis):
+    return g * (x == largest) / np.sum(x == largest, axis, keepdims=True)
+
+
+# These take large operands, in functions or always.
+SPECS += [
+    OpSpec("Extremes", OPS["Extremes"], _extremes,
+           [case((2, 3, 4), axis=axis, keepdims=axis == 1) for axis in [None, 0, 1, (0, 2)]],
+           domain=distinct()),
+    OpSpec("SharedAmongTies",
+           lambda x, g, *, axis: _shared(ops, lambda x, g, y, axis: OPS["SharedAmongTies"](
+               x, g, y, axis=axis, least=0), x, g, axis),
+           lambda x, g, *, axis: _shared(np, _is_largest, x, g, axis),
+           [case((2, 3), (2, 1), axis=1), case((4,), (1,), axis=None),
+            case((3, 2), (1, 2), axis=0)],
+           domain=(distinct(), uniform(-2, 2)), differentiable=(False, True), dtypes=["float64"]),
+    OpSpec("ProdBack",
+           lambda g, x, *, axes: OPS["ProdBack"](g, x, ops.prod(x, axes, keepdims=True), axes=axes),
+           lambda g, x, *, axes: g * np.prod(x, axes, keepdims=True) / x,
+           [case((1,), (4,), axes=(0,)), case((3, 1, 2), (3, 4, 2), axes=(1,))],
+           domain=uniform(-2, 2, avoid=[0]), dtypes=("float64", "float32")),
+]  # fmt: skip

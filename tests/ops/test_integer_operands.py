@@ -53,7 +53,7 @@ def positions_of(spec, case):
 
 
 # These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
-OF_ONE_DTYPE = {"AddN", "CholeskyBack", "CumprodBack", "DeferredVjp"}
+OF_ONE_DTYPE = {"AddN", "CholeskyBack", "CumprodBack", "DeferredVjp", "ProdBack"}
 
 RECORDS = [
     (spec, case, position)

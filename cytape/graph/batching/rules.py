@@ -171,8 +171,8 @@ RULES: dict[str, Callable[[Call], Any]] = {
         _aligned),
     **dict.fromkeys(["EmptyLike", "FullLike", "OnesLike", "ZerosLike"], _alike),
     **dict.fromkeys([
-        "All", "Any", "CountNonzero", "LogSoftmax", "LogSumExp", "Max", "Min", "NanMax", "NanMin",
-        "Prod", "Softmax", "Std", "Var", "VectorNorm"], _reduced),
+        "All", "Any", "CountNonzero", "Extremes", "LogSoftmax", "LogSumExp", "Max", "Min", "NanMax",
+        "NanMin", "Prod", "Softmax", "Std", "Var", "VectorNorm"], _reduced),
     **dict.fromkeys(["ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod"], _along_lines),
     **dict.fromkeys(["CholeskyBack", "CumprodBack"], _of_one_shape),
     **dict.fromkeys(["CountsOfLines", "Sort", "SortComplex"], _of_last_axis),

@@ -9,6 +9,8 @@ from cytape.tensor import convert_to_tensor
 
 __all__ = ["i0", "kaiser"]
 
+_BLOCK = 1 << 12  # elements
+
 # Chebyshev coefficients of exp(-x) I1(x) / x for x to 8, and of exp(-x) sqrt(x) I1(x) beyond:
 # Moshier, "Methods and programs for mathematical functions" (1989).
 _NEAR = [
@@ -43,13 +45,29 @@ def _chebyshev(x, coefficients):
     return 0.5 * (b0 - b2)
 
 
+def _in_blocks(function, x):
+    """Call a function for some elements at a time, so that caches hold what it makes of them."""
+    x = np.asarray(x)
+    if x.size <= _BLOCK:
+        return function(x)
+    flat = x.ravel()
+    blocks = [function(flat[i:i + _BLOCK]) for i in range(0, x.size, _BLOCK)]
+    return np.concatenate(blocks).reshape(x.shape)
+
+
+def _i0(x):
+    return np.i0(x).astype(x.dtype, copy=False)
+
+
 def _i1(x):
     size = np.abs(np.asarray(x, np.float64))
     near = np.minimum(size, 8.0)
-    far = np.maximum(size, 8.0)
-    value = np.where(
-        size <= 8, _chebyshev(near / 2 - 2, _NEAR) * near * np.exp(near),
-        _chebyshev(32 / far - 2, _FAR) * np.exp(far) / np.sqrt(far))
+    value = _chebyshev(near / 2 - 2, _NEAR) * near * np.exp(near)
+    is_far = size > 8
+    if is_far.any():
+        far = np.maximum(size, 8.0)
+        of_far = _chebyshev(32 / far - 2, _FAR) * np.exp(far) / np.sqrt(far)
+        value = np.where(is_far, of_far, value)
     return np.copysign(value, x).astype(np.result_type(x, np.float16))
 
 
@@ -58,9 +76,8 @@ def _i1_partial(y, x):
     return i0_op(x) - where(at_origin, 0.5, y / where(at_origin, 1, x))
 
 
-i1_op = elementwise("BesselI1", _i1, _i1_partial)
-i0_op = elementwise("BesselI0", lambda x: np.i0(x).astype(np.asarray(x).dtype, copy=False),
-                    lambda y, x: i1_op(x))
+i1_op = elementwise("BesselI1", lambda x: _in_blocks(_i1, x), _i1_partial)
+i0_op = elementwise("BesselI0", lambda x: _in_blocks(_i0, x), lambda y, x: i1_op(x))
 
 
 def i0(x):

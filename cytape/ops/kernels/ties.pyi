@@ -3,4 +3,5 @@ from typing import Any
 import numpy as np
 
 def shared_among_ties(
-    g: Any, x: np.ndarray, y: Any, axis: Any, least: int) -> np.ndarray | None: ...
+    g: Any, x: np.ndarray, y: Any, axis: Any, least: int, into: np.ndarray | None = None
+) -> np.ndarray | None: ...

@@ -1,7 +1,5 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
-from cytape.tensor.spec cimport spec_of_dims
-from cytape.tensor.value cimport Value, array_of, new_value
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from numpy cimport ndarray, npy_intp
@@ -26,11 +24,11 @@ cdef extern from *:
     #define CYTAPE_PART 512  /* elements, of which it is known whether one is the extremum */
 
     /* Of a vector: what lies between the parts with the first and the last of the extrema is
-       looked at once more, all others are written at once. */
+       looked at once more, all others are written at once, or left alone. */
     #define CYTAPE_SHARE(type) \\
         CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_line_##type( \\
                 const type gradient, const type *x, const type y, type *out, npy_intp n, \\
-                int least) { \\
+                int least, int adds) { \\
             npy_intp i, start, ties = 0, first = n, last = 0; \\
             for (start = 0; start < n; start += CYTAPE_PART) { \\
                 const npy_intp stop = n - start < CYTAPE_PART ? n : start + CYTAPE_PART; \\
@@ -39,13 +37,17 @@ cdef extern from *:
                 if (here) { first = ties ? first : start; last = stop; ties += here; } \\
             } \\
             const type one = ties ? gradient / ties : 0, none = ties || least ? 0 : NAN; \\
+            if (adds && none == 0) { \\
+                for (i = first; i < last; i++) { out[i] += x[i] == y ? one : 0; } \\
+                return; \\
+            } \\
             for (i = 0; i < first; i++) { out[i] = none; } \\
             for (i = first; i < last; i++) { out[i] = x[i] == y ? one : none; } \\
             for (i = last > first ? last : first; i < n; i++) { out[i] = none; } \\
         } \\
         CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_columns_##type( \\
                 const type *g, const type *x, const type *y, type *out, type *shares, \\
-                npy_intp n, npy_intp inner, int least) { \\
+                npy_intp n, npy_intp inner, int least, int adds) { \\
             npy_intp i, j; \\
             type *none = shares + inner; \\
             for (j = 0; j < inner; j++) { shares[j] = 0; } \\
@@ -60,19 +62,27 @@ cdef extern from *:
             for (i = 0; i < n; i++) { \\
                 const type *row = x + i * inner; \\
                 type *into = out + i * inner; \\
+                if (adds) { \\
+                    for (j = 0; j < inner; j++) { \\
+                        into[j] += row[j] == y[j] ? shares[j] : none[j]; \\
+                    } \\
+                    continue; \\
+                } \\
                 for (j = 0; j < inner; j++) { into[j] = row[j] == y[j] ? shares[j] : none[j]; } \\
             } \\
         } \\
         static void cytape_share_##type(const type *g, const type *x, const type *y, type *out, \\
                                         type *shares, npy_intp blocks, npy_intp n, \\
-                                        npy_intp inner, int least) { \\
+                                        npy_intp inner, int least, int adds) { \\
             npy_intp k; \\
             for (k = 0; k < blocks; k++) { \\
                 if (inner == 1) { \\
-                    cytape_share_line_##type(g[k], x + k * n, y[k], out + k * n, n, least); \\
+                    cytape_share_line_##type(g[k], x + k * n, y[k], out + k * n, n, least, \\
+                                             adds); \\
                 } else { \\
                     cytape_share_columns_##type(g + k * inner, x + k * n * inner, y + k * inner, \\
-                                                out + k * n * inner, shares, n, inner, least); \\
+                                                out + k * n * inner, shares, n, inner, least, \\
+                                                adds); \\
                 } \\
             } \\
         }
@@ -80,14 +90,14 @@ cdef extern from *:
     CYTAPE_SHARE(double)
     """
     void cytape_share_float(const float*, const float*, const float*, float*, float*, npy_intp,
-                            npy_intp, npy_intp, bint) noexcept nogil
+                            npy_intp, npy_intp, bint, bint) noexcept nogil
     void cytape_share_double(const double*, const double*, const double*, double*, double*,
-                             npy_intp, npy_intp, npy_intp, bint) noexcept nogil
+                             npy_intp, npy_intp, npy_intp, bint, bint) noexcept nogil
 
 cdef int64_t* effort = effort_so_far()
 
 
-def shared_among_ties(g, ndarray x not None, y, axis, int least):
+def shared_among_ties(g, ndarray x not None, y, axis, int least, ndarray into=None):
     """Give each element that equals the extremum of its line an equal share of a gradient.
 
     Parameters
@@ -99,6 +109,8 @@ def shared_among_ties(g, ndarray x not None, y, axis, int least):
         The axes of the lines.
     least : int
         1: where none equals the extremum, there is no gradient; 0: it is NaN.
+    into : ndarray, optional
+        What this function has returned for the same array: the shares are added there.
 
     Returns
     -------
@@ -108,9 +120,9 @@ def shared_among_ties(g, ndarray x not None, y, axis, int least):
     cdef int ndim = x.ndim, first = 0, last = x.ndim, i, type_num = cnp.PyArray_TYPE(x)
     cdef npy_intp blocks = 1, n = 1, inner = 1
     cdef ndarray gradients, extrema
-    cdef Value total
+    cdef bint adds = into is not None
     cdef void* data
-    cdef void* into
+    cdef void* out
     cdef void* of_lines
     cdef void* extremes
     cdef void* shares
@@ -134,19 +146,20 @@ def shared_among_ties(g, ndarray x not None, y, axis, int least):
     gradients, extrema = np.ascontiguousarray(g, x.dtype), np.ascontiguousarray(y, x.dtype)
     if gradients.size != blocks * inner or extrema.size != blocks * inner:
         return None
-    total = new_value(spec_of_dims(ndim, cnp.PyArray_DIMS(x), x.dtype))
-    shares = malloc(2 * inner * total.spec.itemsize + 1)
+    if into is None:
+        into = cnp.PyArray_EMPTY(ndim, cnp.PyArray_DIMS(x), type_num, 0)
+    shares = malloc(2 * inner * x.itemsize + 1)
     if shares == NULL:
         raise MemoryError()
     effort[0] += x.nbytes
-    data, into = cnp.PyArray_DATA(x), total.data
+    data, out = cnp.PyArray_DATA(x), cnp.PyArray_DATA(into)
     of_lines, extremes = cnp.PyArray_DATA(gradients), cnp.PyArray_DATA(extrema)
     with nogil:
         if type_num == cnp.NPY_FLOAT:
-            cytape_share_float(<float*>of_lines, <float*>data, <float*>extremes, <float*>into,
-                               <float*>shares, blocks, n, inner, least)
+            cytape_share_float(<float*>of_lines, <float*>data, <float*>extremes, <float*>out,
+                               <float*>shares, blocks, n, inner, least, adds)
         else:
-            cytape_share_double(<double*>of_lines, <double*>data, <double*>extremes, <double*>into,
-                                <double*>shares, blocks, n, inner, least)
+            cytape_share_double(<double*>of_lines, <double*>data, <double*>extremes, <double*>out,
+                                <double*>shares, blocks, n, inner, least, adds)
     free(shares)
-    return array_of(total)
+    return into

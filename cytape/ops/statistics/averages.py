@@ -60,6 +60,9 @@ def ptp(a, axis=None, out=None, keepdims=_NoValue):
         return np.ptp(a, axis, out, keepdims)
     only_numpy("ptp", [a], out=out)
     keepdims = keeps_axes(keepdims)
+    if reductions.is_large(convert_to_tensor(a)):
+        highest, lowest = reductions.extremes_op(a, axis=axis, keepdims=keepdims)
+        return highest - lowest
     return reductions.max(a, axis, keepdims=keepdims) - reductions.min(a, axis, keepdims=keepdims)
 
 

@@ -14,7 +14,7 @@ import cytape.graph
 from cytape.errors import GraphFileError, InvalidGradientError, NotDifferentiableError
 from cytape.ops.engine.declare import OPS, elementwise, general, linear, nondifferentiable
 from cytape.ops.engine.multilinear_op import MultilinearOp
-from cytape.ops.kernels.program import partials_of
+from cytape.ops.kernels.tracer import partials_of
 from cytape.testing import check_grads
 from tests.ops.forward_mode import followed, tangent_of
 
@@ -343,7 +343,7 @@ def test_an_error_in_a_rule_comes_out_and_leaves_nothing_broken(name):
 # -- the table -------------------------------------------------------------------------------------
 
 
-RUN_OTHERS = {"DeferredVjp", "CholeskyBack", "CumprodBack"}
+RUN_OTHERS = {"DeferredVjp", "CholeskyBack", "CumprodBack", "ProdBack"}
 OF_TESTS = ("Declared", "Doctest", "Walkthrough")  # how names begin that tests and examples declare
 
 
