@@ -30,6 +30,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
 from cytape.ops.shared.conform import as_operands, broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.shared.grouping import together
+from cytape.ops.shared.quotients import over_square, power_in_base
 from cytape.ops.steps import floor_divide, isfinite, isinf, real_sign, rint
 
 # fmt: off
@@ -62,17 +63,12 @@ reciprocal = elementwise("Reciprocal", np.reciprocal, lambda y, x: -y * y)
 square = elementwise("Square", np.square, lambda y, x: 2 * x)
 
 
-def _power_in_base(z, x, y):
-    # At 0 the exponent 0 stays 0, for 0 * 0**-1 is NaN.
-    return y * x ** (y - ((x != 0) | (y != 0)))
-
-
 def _power_in_exponent(z, x, y):
     return z * log(x + (x == 0))
 
 
-power = pow = elementwise("Power", np.power, _power_in_base, _power_in_exponent)
-float_power = elementwise("FloatPower", np.float_power, _power_in_base, _power_in_exponent)
+power = pow = elementwise("Power", np.power, power_in_base, _power_in_exponent)
+float_power = elementwise("FloatPower", np.float_power, power_in_base, _power_in_exponent)
 
 fmod = elementwise("Fmod", np.fmod, lambda z, x, y: 1, lambda z, x, y: -rint((x - z) / y))
 remainder = mod = elementwise(
@@ -156,16 +152,9 @@ hypot = elementwise(
     "Hypot", np.hypot, lambda z, x, y: x / _divisor(z), lambda z, x, y: y / _divisor(z)
 )
 
-def _over_square(a, y, x):
-    """Return a / (x**2 + y**2), which overflows only where the result does; 0 at the origin."""
-    x_is_larger = (x > y) == (x > -y)
-    larger, smaller = _divisor(where(x_is_larger, x, y)), where(x_is_larger, y, x)
-    return a / larger / (larger + smaller * (smaller / larger))
-
-
 arctan2 = atan2 = elementwise(
     "Arctan2", np.arctan2,
-    lambda z, y, x: _over_square(x, y, x), lambda z, y, x: _over_square(-y, y, x),
+    lambda z, y, x: over_square(x, y, x), lambda z, y, x: over_square(-y, y, x),
 )  # fmt: skip
 
 
@@ -478,7 +467,7 @@ _complex_sign_op = general(
 # Conjugated, as partials are conjugated centrally: the gradient of a complex |z| is g * sign(z).
 absolute = abs = elementwise("Absolute", np.absolute, lambda y, x: _conjugate_sign(x))
 fabs = elementwise("Fabs", np.fabs, lambda y, x: sign(x))
-copysign = elementwise("Copysign", np.copysign, lambda z, x, y: sign(x) * copysign(1, y), None)
+copysign = elementwise("Copysign", np.copysign, lambda z, x, y: sign(x) * sign(z), None)
 
 
 def angle(z, deg=False):

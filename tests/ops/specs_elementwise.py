@@ -8,6 +8,7 @@ from cytape.ops import OPS
 from tests.ops.op_specs import (
     FLOATS,
     FLOATS_AND_COMPLEX,
+    SINGLE_AND_DOUBLE,
     OpSpec,
     case,
     distinct,
@@ -198,4 +199,13 @@ SPECS += [
     OpSpec("WhereUnchanged", OPS["WhereUnchanged"],
            lambda g, x, y: g * (x == y), _OF_THREE,
            (REAL, *[lambda rng, shape: rng.integers(0, 2, shape) * 1.0] * 2), **_PART),
+]  # fmt: skip
+
+# Parts of derivatives, with numbers of all sizes in tests/ops/kernels/test_quotients.py.
+SPECS += [
+    OpSpec("OverSquares", OPS["OverSquares"], lambda a, y, x: a / (x * x + y * y),
+           [case((3, 4), (3, 4), (3, 4)), case((), (2,), (2, 1))],
+           (REAL, NONZERO, NONZERO), SINGLE_AND_DOUBLE),
+    OpSpec("PowerLessOne", lambda x, y: OPS["PowerLessOne"](cnp.power(x, y), x, y),
+           lambda x, y: x ** (y - 1), BINARY[:4], (POSITIVE, REAL), SINGLE_AND_DOUBLE),
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.general_op import GeneralOp
 from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.structural_op import StructuralOp
-from cytape.ops.kernels.program import declare_partials
+from cytape.ops.kernels.tracer import declare_partials
 
 # Positions of all outputs, however many: those after the first 64 are taken as these are.
 ANY_OUTPUT = range(64)

@@ -7,7 +7,7 @@ from cytape.core.typedefs cimport NO_ID, NO_INDEX, id_t, index_t
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.kernels.loops cimport (
     WORTH_THE_GIL, Loop, kernel_of, loop_of, suits_loops, trouble, warn)
-from cytape.ops.kernels.program cimport MAX_INPUTS
+from cytape.ops.kernels.tracer cimport MAX_INPUTS
 from cytape.ops.kernels.walk cimport Walk, begin, join, plan, run
 from cytape.tensor.operators cimport functions
 from cytape.tensor.spec cimport boolean_spec, broadcast_spec, spec_like

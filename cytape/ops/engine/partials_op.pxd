@@ -6,7 +6,8 @@
 
 from cpython.ref cimport PyObject
 from cytape.core.vspace cimport BackwardCall
-from cytape.ops.kernels.program cimport MAX_INPUTS, Operands, Program
+from cytape.ops.kernels.program cimport Operands, Program
+from cytape.ops.kernels.tracer cimport MAX_INPUTS
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.value cimport Value
@@ -19,6 +20,7 @@ cdef class PartialsOp(Op):
     cdef readonly int n_inputs
     cdef readonly tuple partials
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
+    cdef list shared_programs    # by whose gradients they compute, one bit each; made at first use
     cdef list tangent_programs   # by which inputs have a tangent, one bit each; made at first use
     cdef list gradient_tangent_programs  # by partial and what has a tangent, one bit per register
     cdef bint[3] has_partial     # MAX_INPUTS
@@ -29,6 +31,8 @@ cdef class PartialsOp(Op):
     cdef bint backward_by_programs(self, BackwardCall* call, Value gradient, bint spare) except -1
     cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
                              bint spare) except -1
+    cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
+                                    unsigned int wanted, bint spare) except? 8
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,

@@ -3,22 +3,25 @@ from cpython.ref cimport PyObject
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.vspace cimport WANTED, OpType
 from cytape.ops.kernels.loops cimport clear_trouble, trouble
-from cytape.ops.kernels.program cimport (
-    FIRST_INPUT, GRADIENT, N_OPERANDS, N_PRIMALS, OUTPUT, add_operand)
+from cytape.ops.kernels.program cimport add_operand
 from cytape.ops.kernels.sums cimport add_sum, sum_to
+from cytape.ops.kernels.tracer cimport FIRST_INPUT, GRADIENT, N_OPERANDS, N_PRIMALS, OUTPUT
 from cytape.tensor.state cimport accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport array_of, is_exclusive, is_symbolic, new_value
+from cytape.tensor.value cimport BYTES_OBJECT, array_of, is_exclusive, is_symbolic, new_value
 
 from .dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
     saved_output_ref, spec_of_ref)
-from .tangents cimport aligned, follow_for, sole_accumulator, spec_of_tangent, tangent_value
+from .tangents cimport (
+    aligned, conjugate, follow_for, sole_accumulator, spec_of_tangent, tangent_value, times,
+    unknown_batch)
 
 import numpy as np
 
 from cytape.errors import TapeStateError
-from cytape.ops.kernels.program import trace, trace_gradient_tangent, trace_tangent
+from cytape.ops.kernels.program import (
+    trace, trace_gradient_tangent, trace_tangent, trace_together)
 
 cdef object NOT_TRACED = object()
 
@@ -117,7 +120,7 @@ cdef class PartialsOp(Op):
         """
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
-        cdef unsigned int reads = 0
+        cdef unsigned int reads = 0, wanted = 0
         cdef Program program
         cdef Operands operands
         cdef int i, last = -1
@@ -131,6 +134,7 @@ cdef class PartialsOp(Op):
                     or spec_of_ref(<object>input_ref(call, i)).type_num != out.type_num):
                 return False
             reads |= program.reads
+            wanted |= 1 << i
             last = i
         operands.shape = <void*>out
         operands.flat = True
@@ -146,12 +150,48 @@ cdef class PartialsOp(Op):
             saved = <object>(input_ref(call, i - 1) if i else saved_output_ref(call))
             if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
                 return False
+        if wanted & (wanted - 1):
+            wanted = self.give_together(call, gradient, &operands, wanted, spare)
         for i in range(last + 1):
-            if call.needed[i] and self.has_partial[i]:
+            if wanted >> i & 1:
                 self.give_by_program(call, gradient, &operands, i, spare and i == last)
                 if (<Program>self.programs[i]).is_one:
                     spare = False  # it was handed on
         return True
+
+    cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
+                                    unsigned int wanted, bint spare) except? 8:
+        """Give several inputs their gradients in one go through memory; return which are left."""
+        cdef Spec out = <Spec>output_ref(call, 0)
+        cdef PyObject* results[MAX_INPUTS]
+        cdef Program program
+        cdef int i, n = 0
+        for i in range(call.n_inputs):
+            if wanted >> i & 1 and (
+                    (<Program>self.programs[i]).is_one or call.arrived[i] != NULL
+                    or spec_of_ref(<object>input_ref(call, i)) is not out
+                    or i and input_ref(call, i) == input_ref(call, i - 1) and (
+                        type(<object>input_ref(call, i)) is Value)):
+                return wanted
+        if self.shared_programs is None:
+            self.shared_programs = [NOT_TRACED] * (1 << MAX_INPUTS)
+        if self.shared_programs[wanted] is NOT_TRACED:
+            self.shared_programs[wanted] = trace_together(self.partials, wanted)
+        program = self.shared_programs[wanted]
+        if program is None:
+            return wanted
+        for i in range(call.n_inputs):
+            if not wanted >> i & 1:
+                continue
+            n += 1
+            if spare and n == program.n_results:
+                call.input_gradients[i] = call.output_gradients[0]
+                call.output_gradients[0] = NULL
+            else:
+                call.input_gradients[i] = owned(new_value(out))
+            results[n - 1] = <PyObject*>call.input_gradients[i]
+        program.run_together(operands, results, False)
+        return 0
 
     cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
                              bint spare) except -1:
@@ -173,6 +213,9 @@ cdef class PartialsOp(Op):
             return 0
         if arrived == NULL and program.is_one:
             call.input_gradients[i] = owned(gradient)
+            return 0
+        if arrived == NULL and out.nbytes > BYTES_OBJECT and program.repeats(operands):
+            call.input_gradients[i] = owned(program.repeated(operands))
             return 0
         if arrived != NULL:
             if program.is_one:
@@ -299,7 +342,7 @@ cdef class PartialsOp(Op):
             if batched:
                 directions = tangent.shape[:1]
                 if not out.spec.known or directions[0] is None:
-                    return unknown_batch(self, output, inputs, out, tangents)
+                    return unknown_batch(self.partials, output, inputs, out, tangents)
                 shape = directions + out.spec.shape
                 tangent = tangent.reshape(
                     directions + (1,) * (len(shape) - tangent.ndim) + tangent.shape[1:])
@@ -435,25 +478,6 @@ def operands(Tensor output not None, list inputs) -> list:
     return [operand((<Tensor>x).held, output.held.spec, False) for x in inputs]
 
 
-cdef object times(gradient, partial):
-    """Multiply by a partial derivative.
-
-    A boolean one selects, for 0 * inf is NaN; a function is called, for the same reason.
-    """
-    if partial is 1:
-        return gradient
-    if callable(partial):
-        return partial(gradient)
-    if getattr(partial, "dtype", None) == bool:
-        return np.where(partial, gradient, 0)
-    return gradient * partial
-
-
-cdef object conjugate(partial):
-    dtype = getattr(partial, "dtype", None)
-    return partial.conj() if dtype is not None and dtype.kind == "c" else partial
-
-
 cdef void* arrived_for(BackwardCall* call, int i) noexcept:
     """What the gradient of input i is to be added to: what one tensor that is two inputs gets from
     this call is summed first, as it is where nothing has arrived yet."""
@@ -463,24 +487,3 @@ cdef void* arrived_for(BackwardCall* call, int i) noexcept:
                 type(<object>input_ref(call, i)) is Value):
             return call.input_gradients[j] if j < i else NULL
     return call.arrived[i]
-
-
-cdef object unknown_batch(PartialsOp op, output, list inputs, Value out, list tangents):
-    """The batch of tangents of a symbolic output, of unknown extents or number."""
-    total = None
-    fits = False  # whether an input that moves is known to have the output's shape
-    for partial, tangent, x in zip(op.partials, tangents, inputs):
-        if tangent is None or partial is None:
-            continue
-        if out.spec.shape is None or tangent.ndim is None:
-            return NotImplemented
-        fits |= x.spec.extents is out.spec.extents or x.spec.known and x.shape == out.spec.shape
-        if tangent.ndim <= out.spec.ndim:
-            aligned_one = conform.broadcast_batch_like(tangent, restored(out, False))
-        else:
-            aligned_one = tangent
-        term = times(aligned_one, partial(output, *inputs))
-        total = term if total is None else total + term
-    if total is None or fits:
-        return total
-    return conform.broadcast_batch_like(total, restored(out, False))

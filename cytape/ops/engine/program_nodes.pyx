@@ -1,6 +1,6 @@
 cimport numpy as cnp
-from cytape.ops.kernels.program cimport (
-    GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT, Program, Step)
+from cytape.ops.kernels.program cimport Program, Step
+from cytape.ops.kernels.tracer cimport GRADIENT, MAX_INPUTS, MAX_REGISTERS, N_OPERANDS, OUTPUT
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.value cimport Value
 

@@ -19,3 +19,9 @@ cdef Value tangent_value(TangentRecorder accumulator, Value value)  # None: it h
 cdef Spec spec_of_tangent(Spec spec, npy_intp n_directions)
 cdef Value aligned(Value tangent, int ndim)  # batched, of a primal that is broadcast to ndim axes
 cdef bint all_none(list tangents) except -1
+
+# A gradient or tangent times a partial derivative, and the tangents of a symbolic output in a batch
+# of unknown extents or number.
+cdef object times(gradient, partial)
+cdef object conjugate(partial)
+cdef object unknown_batch(tuple partials, output, list inputs, Value out, list tangents)

@@ -5,21 +5,15 @@
 # gradient. The backward pass runs that list over blocks that stay in the L1 cache: no Python, and
 # no temporary of the size of the data. So does forward mode: the tangent of an op's output, and of
 # what its backward pass computes, are programs of the same kind, derived from the same partials.
+# One program may compute the gradients of several inputs: what they share is done once.
 
+from cpython.ref cimport PyObject
 from cytape.tensor.value cimport Value
 from numpy cimport npy_intp
 
 from .loops cimport Loop, loop_t
+from .tracer cimport MAX_INPUTS, MAX_REGISTERS, N_OPERANDS
 from .walk cimport Walk
-
-cdef enum:
-    MAX_REGISTERS = 56
-    GRADIENT = 0      # register of the output's gradient
-    OUTPUT = 1        # of the op's output
-    FIRST_INPUT = 2   # of its inputs
-    MAX_INPUTS = 3
-    N_PRIMALS = FIRST_INPUT + MAX_INPUTS
-    N_OPERANDS = 2 * N_PRIMALS  # the tangent of what is in register r is in N_PRIMALS + r
 
 cdef struct Step:
     Loop[2] loops     # for float64 and float32; no function: select (3 inputs), widen (1)
@@ -33,7 +27,7 @@ cdef struct Operands:
     # What programs read, by register.
     void* shape              # the Spec that all are broadcast to
     unsigned int present     # bit per register
-    bint flat                # each is one element, or lies as the result does
+    bint flat                # each is one element, or repeats one, or lies as the result does
     void* values[N_OPERANDS]
     char* data[MAX_REGISTERS]        # a program puts what else it needs behind the operands
     npy_intp strides[MAX_REGISTERS]
@@ -52,6 +46,10 @@ cdef class Program:
     cdef int n_steps
     cdef int n_registers
     cdef int n_operands                     # those from here to N_OPERANDS are not read
+    cdef int n_results
+    cdef int[MAX_INPUTS] results            # registers
+    cdef npy_intp block                     # bytes of a register that are done at a time
+    cdef npy_intp spacing                   # from one register to the next
     cdef double[MAX_REGISTERS] constants    # by register
     cdef float[MAX_REGISTERS] float_constants
     cdef bint[MAX_REGISTERS] is_constant
@@ -62,7 +60,10 @@ cdef class Program:
     cdef int copied
     cdef readonly bint is_one               # the partial is 1: the gradient passes unchanged
     cdef int run_on(self, Operands* operands, Value result, bint accumulate) except -1
+    cdef int run_together(self, Operands* operands, PyObject** results, bint accumulate) except -1
+    cdef bint repeats(self, Operands* operands) noexcept
+    cdef Value repeated(self, Operands* operands)
     cdef void join_operands(self, Operands* operands, Walk* walk) noexcept
     cdef void run_along(self, Walk* walk, int type_num, bint accumulate, char* memory) noexcept
-    cdef void run(self, int type_num, npy_intp n, char** data, npy_intp* strides, char* result,
+    cdef void run(self, int type_num, npy_intp n, char** data, npy_intp* strides, char** results,
                   bint accumulate, char* memory) noexcept

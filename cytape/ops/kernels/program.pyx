@@ -1,173 +1,33 @@
 cimport numpy as cnp
+from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport effort_so_far
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.spec cimport Spec, scalar_spec
+from cytape.tensor.value cimport is_uniform, new_value, strided_value
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 from numpy cimport npy_intp
 
-from .loops cimport WORTH_THE_GIL, Kernel, Loop, kernel_of
+from .loops cimport WORTH_THE_GIL, Kernel, kernel_of
 from .selection cimport select_loop
 from .sums cimport add_to
+from .tracer cimport FIRST_INPUT, GRADIENT, N_PRIMALS, OUTPUT
 from .vector_math cimport vector_loop
-from .walk cimport Walk, begin, join, plan, proceed
+from .walk cimport MAX_AXES, Walk, begin, join, plan, proceed
 
-import operator
-
-import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
+from cytape.ops.kernels.tracer import SELECT, WIDEN, NotAProgram, Tracer
 
 cnp.import_array()
 
 cdef int64_t* effort = effort_so_far()
 
 cdef enum:
-    BLOCK_BYTES = 4096       # per register: a program's registers fit the L1 cache together
+    L1_BYTES = 1 << 15       # what the registers of a block may take together,
+    LEAST_BLOCK = 1 << 12    # in whole pages, though each takes so many bytes at least,
+    MOST_BLOCK = 1 << 14     # and so many at most
+    PAGE = 4096
+    APART = 1600             # bytes past a page: a load must not seem to read what was just stored
     SMALL_BYTES = 256        # data up to this size find all registers on the stack
     WORTH_VECTORS = 64       # elements above which another loop for the same function pays
-
-
-WIDEN = "widen"    # a step that turns booleans into numbers
-SELECT = "select"  # a step that is numpy.where
-
-partials_of = {}   # ufunc -> one partial derivative per input, as ops declare them
-
-
-class NotAProgram(Exception):
-    """A partial derivative does something that kernels cannot do."""
-
-
-class Symbol(NDArrayOperatorsMixin):
-    """Stands for an array while a partial derivative is being traced."""
-
-    def __init__(self, tracer, register, is_bool=False):
-        self.tracer = tracer
-        self.register = register
-        self.is_bool = is_bool
-
-    def __array_ufunc__(self, ufunc, method, *inputs, **arguments):
-        if method != "__call__" or arguments:
-            raise NotAProgram
-        return self.tracer.call(ufunc, inputs)
-
-    def __array_function__(self, function, types, args, arguments):
-        if function is not np.where or len(args) != 3 or arguments:
-            raise NotAProgram
-        return self.tracer.select(*args)
-
-    def __getattr__(self, name):
-        raise NotAProgram
-
-    def __bool__(self):
-        raise NotAProgram  # which branch to take depends on the data
-
-
-class Tracer:
-    """Collects the steps of one program."""
-
-    def __init__(self):
-        self.symbols = [Symbol(self, register) for register in range(N_OPERANDS)]
-        self.steps = []      # (ufunc, SELECT or WIDEN, input symbols, result symbol)
-        self.constants = {}  # register -> value
-
-    def new_symbol(self, is_bool=False):
-        symbol = Symbol(self, len(self.symbols), is_bool)
-        self.symbols.append(symbol)
-        return symbol
-
-    def constant(self, value):
-        if isinstance(value, complex) or np.ndim(value):
-            raise NotAProgram
-        value = float(value)
-        for register, known in self.constants.items():
-            if known.hex() == value.hex():  # 0.0 == -0.0
-                return self.symbols[register]
-        symbol = self.new_symbol()
-        self.constants[symbol.register] = value
-        return symbol
-
-    def number(self, x):
-        """Return the symbol of an operand that is not to be boolean."""
-        symbol = x if isinstance(x, Symbol) else self.constant(x)
-        return self.add_step(WIDEN, [symbol]) if symbol.is_bool else symbol
-
-    def select(self, condition, x, y):
-        if not isinstance(condition, Symbol) or not condition.is_bool:
-            raise NotAProgram
-        return self.add_step(SELECT, [condition, self.number(x), self.number(y)])
-
-    def add_step(self, kind, symbols, is_bool=False):
-        for known_kind, known_symbols, result in self.steps:
-            if known_kind is kind and all(map(operator.is_, known_symbols, symbols)):
-                return result
-        result = self.new_symbol(is_bool)
-        self.steps.append((kind, symbols, result))
-        return result
-
-    def call(self, ufunc, inputs):
-        symbols = [x if isinstance(x, Symbol) else self.constant(x) for x in inputs]
-        if len(symbols) > 3:
-            raise NotAProgram
-        all_bool = all(symbol.is_bool for symbol in symbols)
-        loop_type = cnp.NPY_BOOL if all_bool else cnp.NPY_DOUBLE
-        if has_loop(ufunc, loop_type) is None:
-            if not all_bool:
-                raise NotAProgram
-            all_bool, loop_type = False, cnp.NPY_DOUBLE
-        if not all_bool:
-            symbols = list(map(self.number, symbols))
-        out_type = has_loop(ufunc, loop_type)
-        if out_type != cnp.NPY_BOOL and out_type != cnp.NPY_DOUBLE:
-            raise NotAProgram
-        return self.add_step(ufunc, symbols, is_bool=out_type == cnp.NPY_BOOL)
-
-    # ---- derivatives
-
-    def times(self, symbol, partial):
-        """Multiply by a partial derivative, as `PartialsOp` does on arrays."""
-        if callable(partial):
-            return partial(symbol)
-        if not isinstance(partial, Symbol) and partial == 1:
-            return symbol
-        if isinstance(partial, Symbol) and partial.is_bool:
-            return self.select(partial, symbol, 0)
-        return self.call(np.multiply, (symbol, partial))
-
-    def tangent_of_step(self, kind, inputs, result, tangents):
-        """Return the tangent of a step's result, None for zero; tangents go by register."""
-        of_inputs = [tangents.get(symbol.register) for symbol in inputs]
-        if kind is WIDEN or result.is_bool or all([tangent is None for tangent in of_inputs]):
-            return None
-        if kind is SELECT:
-            _, x, y = [0 if tangent is None else tangent for tangent in of_inputs]
-            return self.select(inputs[0], x, y)
-        if kind not in partials_of:
-            raise NotAProgram
-        return self.tangent(partials_of[kind], result, inputs, of_inputs)
-
-    def tangent(self, partials, output, inputs, tangents):
-        """Sum the tangents (None: zero) of an op's inputs, times the partials."""
-        total = None
-        for partial, tangent in zip(partials, tangents):
-            if partial is not None and tangent is not None:
-                term = self.times(tangent, partial(output, *inputs))
-                total = term if total is None else self.call(np.add, (total, term))
-        return total
-
-
-def has_loop(ufunc, int type_num):
-    """The output type of a ufunc's loop for inputs of a type, None if there is no such loop."""
-    cdef Loop loop = kernel_of(ufunc).loops[type_num]
-    return None if loop.function == NULL or ufunc.nout != 1 else loop.out_type
-
-
-def declare_partials(ufunc, partials, instead_of=None):
-    """Tell how the steps that call a ufunc are differentiated.
-
-    The first to tell is believed, until he tells it anew, `instead_of` what he told.
-    """
-    if instead_of is not None and partials_of.get(ufunc) is instead_of:
-        partials_of[ufunc] = partials
-    partials_of.setdefault(ufunc, partials)
 
 
 def trace(partial, int n_inputs):
@@ -181,9 +41,37 @@ def trace(partial, int n_inputs):
     """
     tracer = Tracer()
     try:
-        return assemble(tracer, product(tracer, partial, n_inputs))
+        return assemble(tracer, [product(tracer, partial, n_inputs)])
     except NotAProgram:
         return None
+
+
+def trace_together(tuple partials, unsigned int wanted):
+    """Return the program of the gradients of several inputs, or None if kernels cannot do it.
+
+    The last step makes the last gradient, so that it may be written over the output's.
+
+    Parameters
+    ----------
+    partials : tuple of callable or None
+        The op's.
+    wanted : int
+        Bit i: the gradient of input i is computed.
+    """
+    cdef Program program
+    cdef int i
+    tracer = Tracer()
+    try:
+        program = assemble(tracer, [product(tracer, partial, len(partials))
+                                    for i, partial in enumerate(partials) if wanted >> i & 1])
+    except NotAProgram:
+        return None
+    for i in range(program.n_results):
+        if program.results[i] < N_OPERANDS or program.results[i] in program.results[:i]:
+            return None
+    if program.results[program.n_results - 1] != program.steps[program.n_steps - 1].output:
+        return None
+    return program
 
 
 def trace_tangent(tuple partials, unsigned int present):
@@ -201,7 +89,8 @@ def trace_tangent(tuple partials, unsigned int present):
     tangents = [tracer.symbols[N_PRIMALS + symbol.register] if present >> i & 1 else None
                 for i, symbol in enumerate(inputs)]
     try:
-        return assemble(tracer, tracer.tangent(partials, tracer.symbols[OUTPUT], inputs, tangents))
+        return assemble(tracer, [tracer.tangent(
+            partials, tracer.symbols[OUTPUT], inputs, tangents)])
     except NotAProgram:
         return None
 
@@ -224,7 +113,7 @@ def trace_gradient_tangent(partial, int n_inputs, unsigned int present):
         result = product(tracer, partial, n_inputs)
         for kind, inputs, output in list(tracer.steps):
             tangents[output.register] = tracer.tangent_of_step(kind, inputs, output, tangents)
-        return assemble(tracer, tangents.get(result.register))
+        return assemble(tracer, [tangents.get(result.register)])
     except NotAProgram:
         return None
 
@@ -234,42 +123,28 @@ cdef object product(tracer, partial, int n_inputs):
     return tracer.times(gradient, partial(output, *inputs))
 
 
-cdef Program assemble(tracer, result):
-    """Keep the steps that lead to the result (None: zero)."""
+cdef Program assemble(tracer, list results):
+    """Keep the steps that lead to the results (one that is None is zero)."""
     cdef Program program = Program()
     cdef Step* step
     cdef Kernel kernel
-    cdef int i, type_num, register
+    cdef int i, type_num
     program.kernels = []
     program.ufuncs = []
     program.copied = -1
     program.runs_on = [True, True]
-    steps, needed = [], set()
-    if result is not None:
-        needed.add(result.register)
+    results = [result for result in results if result is not None]
+    steps, needed = [], {result.register for result in results}
     for kind, inputs, output in reversed(tracer.steps):
         if output.register in needed:
             needed.update([symbol.register for symbol in inputs])
             steps.insert(0, (kind, inputs, output))
-    if result is not None and not steps:
-        program.copied = result.register
+    if len(steps) > MAX_REGISTERS:
+        raise NotAProgram
+    if results and not steps:
+        program.copied = results[0].register
     program.is_one = program.copied == GRADIENT
-    registers = {}  # operands keep theirs, the others move together
-    program.n_registers = N_OPERANDS
-    for traced in sorted(needed):
-        if traced < N_OPERANDS:
-            registers[traced] = register = traced
-            program.operands |= 1 << register
-            program.n_operands = register + 1
-            continue
-        registers[traced] = register = program.n_registers
-        program.n_registers += 1
-        if register == MAX_REGISTERS:
-            raise NotAProgram
-        if traced in tracer.constants:
-            program.is_constant[register] = True
-            program.constants[register] = tracer.constants[traced]
-            program.float_constants[register] = tracer.constants[traced]
+    registers = place_registers(program, tracer.constants, steps, results, needed)
     program.reads = program.operands >> OUTPUT & ((1 << (N_PRIMALS - OUTPUT)) - 1)
     for kind, inputs, output in steps:
         step = &program.steps[program.n_steps]
@@ -291,6 +166,57 @@ cdef Program assemble(tracer, result):
     return program
 
 
+cdef dict place_registers(Program program, dict constants, list steps, list results, set needed):
+    """Choose registers: operands keep theirs, and what steps compute uses few over and over.
+
+    From the last step backwards a register is free before the step that writes to it. That of the
+    last result stays out of it, as the output's gradient may be read from there.
+    """
+    cdef dict registers = {}
+    cdef list free_ones = []
+    cdef int i, register, n_constants, last = -1
+    program.n_registers = N_OPERANDS
+    for traced in sorted(needed):
+        if traced < N_OPERANDS:
+            registers[traced] = register = traced
+            program.operands |= 1 << register
+            program.n_operands = register + 1
+        elif traced in constants:
+            registers[traced] = register = new_register(program)
+            program.is_constant[register] = True
+            program.constants[register] = constants[traced]
+            program.float_constants[register] = constants[traced]
+    n_constants = program.n_registers - N_OPERANDS
+    for i, result in enumerate(results if steps else []):
+        program.n_results = i + 1
+        if result.register not in registers:
+            registers[result.register] = new_register(program)
+        program.results[i] = last = registers[result.register]
+    for kind, inputs, output in reversed(steps):
+        in_place = not (kind is SELECT or kind is WIDEN or output.is_bool
+                        or any([symbol.is_bool for symbol in inputs]) or vector_loop(kind) != NULL)
+        is_free = registers[output.register] != last
+        if in_place and is_free:
+            free_ones.append(registers[output.register])
+        for symbol in inputs:
+            if symbol.register not in registers:
+                registers[symbol.register] = (
+                    free_ones.pop() if free_ones else new_register(program))
+        if is_free and not in_place:
+            free_ones.append(registers[output.register])
+    n_live = program.n_registers - N_OPERANDS - n_constants + bin(program.operands).count("1")
+    program.block = min(max(L1_BYTES // max(n_live, 1) // PAGE * PAGE, LEAST_BLOCK), MOST_BLOCK)
+    program.spacing = (program.block - APART + PAGE - 1) // PAGE * PAGE + APART
+    return registers
+
+
+cdef int new_register(Program program) except -1:
+    if program.n_registers == MAX_REGISTERS:
+        raise NotAProgram
+    program.n_registers += 1
+    return program.n_registers - 1
+
+
 cdef bint add_operand(Operands* operands, int register, Value value) noexcept:
     cdef Spec shape = <Spec>operands.shape
     if value.spec.type_num != shape.type_num:
@@ -298,48 +224,81 @@ cdef bint add_operand(Operands* operands, int register, Value value) noexcept:
     operands.present |= 1 << register
     operands.values[register] = <void*>value
     operands.data[register] = value.data
-    operands.strides[register] = 0 if value.spec.size == 1 else shape.itemsize
-    if value.spec.size != 1 and (value.spec is not shape or not value.contiguous):
+    operands.strides[register] = 0
+    if value.spec.size == 1:
+        return True
+    if value.spec is not shape or not value.contiguous:
+        if is_uniform(value):
+            return True
         operands.flat = False
+    operands.strides[register] = shape.itemsize
     return True
 
 
 cdef class Program:
     cdef int run_on(self, Operands* operands, Value result, bint accumulate) except -1:
-        """Compute the result, contiguous and of the operands' common shape, or add to it.
+        cdef PyObject* results = <PyObject*>result
+        return self.run_together(operands, &results, accumulate)
 
-        It may share the memory of an operand that lies as it does.
+    cdef int run_together(self, Operands* operands, PyObject** results, bint accumulate) except -1:
+        """Compute the results, contiguous and of the operands' common shape, or add to them.
+
+        The last may share the memory of an operand that lies as it does.
         """
         cdef Spec shape = <Spec>operands.shape
         cdef char on_stack[(MAX_REGISTERS - N_OPERANDS) * SMALL_BYTES]
         cdef char* memory = on_stack
+        cdef char* data[MAX_INPUTS]
         cdef Walk walk
         cdef npy_intp n = shape.size
+        cdef int i
         if n == 0:
             return 0
+        for i in range(self.n_results):
+            data[i] = (<Value>results[i]).data
         if operands.flat and shape.nbytes <= SMALL_BYTES:
-            lay_out(self, shape.itemsize, n, operands.data, operands.strides, on_stack)
-            run_steps(self, shape.type_num, n, operands.data, operands.strides, result.data,
-                      accumulate)
+            lay_out(self, shape.itemsize, shape.nbytes, operands.data, operands.strides, on_stack)
+            run_steps(self, shape.type_num, n, operands.data, operands.strides, data, accumulate)
             return 0
         if not operands.flat:
             plan(&walk, shape)
-            join(&walk, result)
+            for i in range(self.n_results):
+                join(&walk, <Value>results[i])
             self.join_operands(operands, &walk)
             begin(&walk)
             n = walk.length
         if n * shape.itemsize > SMALL_BYTES:
-            memory = <char*>malloc((self.n_registers - N_OPERANDS) * BLOCK_BYTES)
+            memory = <char*>malloc((self.n_registers - N_OPERANDS) * self.spacing)
             if memory == NULL:
                 raise MemoryError()
         if operands.flat:
-            self.run(shape.type_num, n, operands.data, operands.strides, result.data, accumulate,
-                     memory)
+            self.run(shape.type_num, n, operands.data, operands.strides, data, accumulate, memory)
         else:
             self.run_along(&walk, shape.type_num, accumulate, memory)
         if memory != on_stack:
             free(memory)
         return 0
+
+    cdef bint repeats(self, Operands* operands) noexcept:
+        """Whether all that is read is one element for all."""
+        cdef int register
+        for register in range(self.n_operands):
+            if self.operands >> register & 1 and operands.strides[register]:
+                return False
+        return operands.flat
+
+    cdef Value repeated(self, Operands* operands):
+        """The result for such operands: one element, which all others show."""
+        cdef Spec shape = <Spec>operands.shape
+        cdef Value one = new_value(scalar_spec(shape))
+        cdef npy_intp strides[MAX_AXES]
+        cdef int axis
+        operands.shape = <void*>one.spec
+        self.run_on(operands, one, False)
+        operands.shape = <void*>shape
+        for axis in range(shape.ndim):
+            strides[axis] = 0
+        return strided_value(shape, one.data, strides, one)
 
     cdef void join_operands(self, Operands* operands, Walk* walk) noexcept:
         cdef int register
@@ -353,17 +312,17 @@ cdef class Program:
         cdef npy_intp strides[MAX_REGISTERS]
         cdef int register, operand
         while True:
-            operand = 0
+            operand = self.n_results - 1
             for register in range(self.n_operands):
                 if self.operands >> register & 1:
                     operand += 1
                     data[register] = walk.data[operand]
                     strides[register] = walk.steps[operand]
-            self.run(type_num, walk.length, data, strides, walk.data[0], accumulate, memory)
+            self.run(type_num, walk.length, data, strides, walk.data, accumulate, memory)
             if not walk.n_axes or not proceed(walk):
                 return
 
-    cdef void run(self, int type_num, npy_intp n, char** data, npy_intp* strides, char* result,
+    cdef void run(self, int type_num, npy_intp n, char** data, npy_intp* strides, char** results,
                   bint accumulate, char* memory) noexcept:
         """Compute n elements into contiguous memory, or add them to it.
 
@@ -373,19 +332,19 @@ cdef class Program:
         """
         cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
         if n * itemsize <= SMALL_BYTES:
-            lay_out(self, itemsize, n, data, strides, memory)
-            run_steps(self, type_num, n, data, strides, result, accumulate)
+            lay_out(self, itemsize, n * itemsize, data, strides, memory)
+            run_steps(self, type_num, n, data, strides, results, accumulate)
         elif n * itemsize < WORTH_THE_GIL:
-            run_blocks(self, type_num, n, data, strides, result, accumulate, memory)
+            run_blocks(self, type_num, n, data, strides, results, accumulate, memory)
         else:
             effort[0] += n * itemsize * self.n_steps
             with nogil:
-                run_blocks(self, type_num, n, data, strides, result, accumulate, memory)
+                run_blocks(self, type_num, n, data, strides, results, accumulate, memory)
 
 
-cdef void lay_out(Program program, npy_intp itemsize, npy_intp length, char** registers,
+cdef void lay_out(Program program, npy_intp itemsize, npy_intp spacing, char** registers,
                   npy_intp* strides, char* memory) noexcept nogil:
-    """Place the registers behind the operands: constants, and memory for so many elements."""
+    """Place the registers behind the operands: constants, and memory for so many bytes."""
     cdef int register
     for register in range(N_OPERANDS, program.n_registers):
         if program.is_constant[register]:
@@ -395,41 +354,46 @@ cdef void lay_out(Program program, npy_intp itemsize, npy_intp length, char** re
         else:
             strides[register] = itemsize
             registers[register] = memory
-            memory += length * itemsize
+            memory += spacing
 
 
 cdef void run_blocks(Program program, int type_num, npy_intp n, char** data,
-                     const npy_intp* strides, char* result, bint accumulate,
+                     const npy_intp* strides, char** results, bint accumulate,
                      char* memory) noexcept nogil:
     cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
     cdef char* registers[MAX_REGISTERS]
     cdef npy_intp register_strides[MAX_REGISTERS]
-    cdef npy_intp length = BLOCK_BYTES // itemsize
-    cdef int register
+    cdef char* blocks[MAX_INPUTS]
+    cdef npy_intp length = program.block // itemsize
+    cdef int register, i
     for register in range(program.n_operands):
         registers[register] = data[register]
         register_strides[register] = strides[register]
-    lay_out(program, itemsize, length, registers, register_strides, memory)
+    for i in range(program.n_results):
+        blocks[i] = results[i]
+    lay_out(program, itemsize, program.spacing, registers, register_strides, memory)
     while n:
         length = min(length, n)
-        run_steps(program, type_num, length, registers, register_strides, result, accumulate)
+        run_steps(program, type_num, length, registers, register_strides, blocks, accumulate)
         n -= length
         for register in range(program.n_operands if n else 0):
             registers[register] += length * register_strides[register]
-        result += length * itemsize
+        for i in range(program.n_results):
+            blocks[i] += length * itemsize
 
 
 cdef void run_steps(Program program, int type_num, npy_intp length, char** registers,
-                    const npy_intp* strides, char* result, bint accumulate) noexcept nogil:
+                    const npy_intp* strides, char** results, bint accumulate) noexcept nogil:
     cdef npy_intp itemsize = 8 if type_num == cnp.NPY_DOUBLE else 4
-    cdef int i, last = program.n_steps - 1
+    cdef int i
     cdef Step* step
+    for i in range(0 if accumulate else program.n_results):
+        registers[program.results[i]] = results[i]
     for i in range(program.n_steps):
         step = &program.steps[i]
-        run_step(step, type_num, length, registers, strides,
-                 result if i == last and not accumulate else registers[step.output])
-    if accumulate:
-        add_to(type_num, itemsize, length, result, registers[program.steps[last].output])
+        run_step(step, type_num, length, registers, strides, registers[step.output])
+    for i in range(program.n_results if accumulate else 0):
+        add_to(type_num, itemsize, length, results[i], registers[program.results[i]])
 
 
 cdef void run_step(const Step* step, int type_num, npy_intp length, char** registers,

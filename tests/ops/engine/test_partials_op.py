@@ -10,6 +10,61 @@ from tests.ops.forward_mode import tangent_of
 V3 = np.array([0.5, -1.0, 2.0])
 
 
+# -- gradients of several inputs, made together, and of one number -------------------------------
+
+
+@pytest.mark.parametrize("size", [3, 40, 700, 20_000])
+@pytest.mark.parametrize("op", [
+    cnp.multiply, cnp.divide, cnp.power, cnp.arctan2, cnp.hypot, cnp.maximum, cnp.fmin,
+    cnp.logaddexp, cnp.fmod, cnp.subtract,
+])
+def test_gradients_made_together_are_those_made_one_by_one(op, size):
+    rng = np.random.default_rng(size)
+    x, y, c = map(cytape.constant, rng.uniform(0.5, 2, (3, size)))
+
+    def gradients(sources):
+        with cytape.GradientTape() as tape:
+            tape.watch(sources)
+            total = cnp.sum(op(x, y) * c)  # the gradient of the op is the tape's own
+        return tape.gradient(total, sources)
+
+    expected = gradients([x]) + gradients([y])
+    for found, alone in zip(gradients([x, y]), expected, strict=True):
+        np.testing.assert_array_equal(found.numpy(), alone.numpy())
+
+
+def test_gradients_made_together_leave_what_a_user_passed_in():
+    x, y, seed = map(cytape.constant, np.random.default_rng(0).uniform(0.5, 2, (3, 1000)))
+    before = seed.numpy().copy()
+    with cytape.GradientTape() as tape:
+        tape.watch([x, y])
+        z = x / y
+    tape.gradient(z, [x, y], output_gradients=seed)
+    np.testing.assert_array_equal(seed.numpy(), before)
+
+
+def test_an_operand_that_is_used_twice_gets_both_gradients():
+    x = cytape.constant(np.linspace(0.5, 2, 3000))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        quotient, product = x / x, x * x + cnp.arctan2(x, 1 / x)
+    np.testing.assert_allclose(tape.gradient(quotient, x).numpy(), 0 * x.numpy(), atol=1e-15)
+    np.testing.assert_allclose(
+        tape.gradient(product, x).numpy(), 2 * x.numpy() + 2 * x.numpy() / (1 + x.numpy() ** 4))
+
+
+@pytest.mark.parametrize("shape", [(5000,), (70, 80), (1, 5000)])
+def test_the_gradient_of_a_sum_times_a_number_is_one_number(shape):
+    x = cytape.constant(np.ones(shape))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        scaled, added_to = cnp.sum(-cnp.radians(x)), cnp.sum(-x) + cnp.sum(x * x) + cnp.sum(-x)
+    gradient = tape.gradient(scaled, x).numpy()
+    assert gradient.strides == tuple(0 for _ in shape)
+    np.testing.assert_array_equal(gradient, np.full(shape, -np.pi / 180))
+    np.testing.assert_array_equal(tape.gradient(added_to, x).numpy(), np.zeros(shape))
+
+
 # -- gradients that fit ----------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import cytape
 from cytape.ops.engine.declare import OPS
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.kernels.loops import Kernel
-from cytape.ops.kernels.program import has_loop
+from cytape.ops.kernels.tracer import has_loop
 from tests.tables import table
 
 UFUNC_OPS = {name: op for name, op in OPS.items()

@@ -1,0 +1,4 @@
+import numpy as np
+
+over_squares: np.ufunc
+power_less_one: np.ufunc

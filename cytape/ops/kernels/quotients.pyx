@@ -1,0 +1,145 @@
+cimport numpy as cnp
+from numpy cimport PyUFuncGenericFunction
+
+cnp.import_array()
+cnp.import_ufunc()
+
+cdef extern from *:
+    """
+    #include <fenv.h>
+    #include <math.h>
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default"), \\
+                                          optimize("no-trapping-math")))
+    #else
+    #define CYTAPE_FOR_CPU
+    #endif
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_SAME_OR_APART _Pragma("GCC ivdep")
+    #else
+    #define CYTAPE_SAME_OR_APART
+    #endif
+    #define CYTAPE_AT_ONCE 256  /* elements that are looked at before a formula is chosen */
+
+    #if defined(__x86_64__) && defined(__GNUC__)
+    #include <xmmintrin.h>
+    #define CYTAPE_IS_INVALID() (_mm_getcsr() & 1)  /* fetestexcept without the call */
+    #else
+    #define CYTAPE_IS_INVALID() fetestexcept(FE_INVALID)
+    #endif
+
+    /* What can be divided by, and keeps its precision. */
+    #define IN_RANGE_npy_double(x) (isgreaterequal(x, 1e-280) & islessequal(x, 1e280))
+    #define IN_RANGE_npy_float(x) (isgreaterequal(x, 1e-30f) & islessequal(x, 1e30f))
+    #define MAGNITUDE_npy_double fabs
+    #define MAGNITUDE_npy_float fabsf
+    #define COUNT_npy_double npy_int64
+    #define COUNT_npy_float npy_int32
+
+    /* a / (b**2 + c**2); the careful one overflows only where the result does. */
+    #define SQUARES_IN_RANGE(type) IN_RANGE_##type(b * b + c * c)
+    #define SQUARES_QUICK(type) (a / (b * b + c * c))
+    #define SQUARES_CAREFUL(type) cytape_over_squares_##type(a, b, c)
+    #define CYTAPE_OVER_SQUARES(type) \\
+        static type cytape_over_squares_##type(type a, type b, type c) { \\
+            const int is_larger = !isgreater(c, b) == !isgreater(c, -b); \\
+            const type found = is_larger ? c : b, smaller = is_larger ? b : c; \\
+            const type larger = found == 0 ? (type)INFINITY : found; \\
+            return a / larger / (larger + smaller * (smaller / larger)); \\
+        }
+    CYTAPE_OVER_SQUARES(npy_float)
+    CYTAPE_OVER_SQUARES(npy_double)
+
+    /* b**(c - 1), where a is b**c; 1 where b and c are 0. */
+    #define POWER_IN_RANGE(type) ( \\
+        IN_RANGE_##type(MAGNITUDE_##type(a)) & IN_RANGE_##type(MAGNITUDE_##type(b)))
+    #define POWER_QUICK(type) (c == 2 ? b : a / b)
+    #define POWER_CAREFUL(type) cytape_power_less_one_##type(a, b, c)
+    #define POWER_npy_double pow
+    #define POWER_npy_float powf
+    #define CYTAPE_POWER_LESS_ONE(type) \\
+        static type cytape_power_less_one_##type(type a, type b, type c) { \\
+            return POWER_IN_RANGE(type) ? POWER_QUICK(type) \\
+                                        : POWER_##type(b, b != 0 || c != 0 ? c - 1 : c); \\
+        }
+    CYTAPE_POWER_LESS_ONE(npy_float)
+    CYTAPE_POWER_LESS_ONE(npy_double)
+
+    /* The next so many elements of an operand, where they lie or copied together. */
+    #define CYTAPE_NEXT(type, k, x, copied) \\
+        if (strides[k] == sizeof(type)) { \\
+            x = (const type *)data[k] + done; \\
+        } else { \\
+            for (i = 0; i < n; i++) { \\
+                copied[i] = *(const type *)(data[k] + (done + i) * strides[k]); \\
+            } \\
+            x = copied; \\
+        }
+    #define CYTAPE_LOOP(name, type, kind) \\
+        CYTAPE_FOR_CPU static void cytape_##name##_##type##_loop( \\
+                char **data, const npy_intp *count, const npy_intp *strides, void *extra) { \\
+            type x_copied[CYTAPE_AT_ONCE], y_copied[CYTAPE_AT_ONCE], z_copied[CYTAPE_AT_ONCE]; \\
+            type results[CYTAPE_AT_ONCE]; \\
+            const int before = CYTAPE_IS_INVALID(); \\
+            npy_intp done, i, n; \\
+            for (done = 0; done < *count; done += n) { \\
+                const type *x, *y, *z; \\
+                const int near = strides[3] == sizeof(type); \\
+                type *out = near ? (type *)data[3] + done : results; \\
+                COUNT_##type in_range = 0; \\
+                n = *count - done < CYTAPE_AT_ONCE ? *count - done : CYTAPE_AT_ONCE; \\
+                CYTAPE_NEXT(type, 0, x, x_copied) \\
+                CYTAPE_NEXT(type, 1, y, y_copied) \\
+                CYTAPE_NEXT(type, 2, z, z_copied) \\
+                for (i = 0; i < n; i++) { \\
+                    const type a = x[i], b = y[i], c = z[i]; \\
+                    (void)a; (void)b; (void)c; \\
+                    in_range += kind##_IN_RANGE(type); \\
+                } \\
+                if (in_range == n) { \\
+                    CYTAPE_SAME_OR_APART \\
+                    for (i = 0; i < n; i++) { \\
+                        const type a = x[i], b = y[i], c = z[i]; \\
+                        out[i] = kind##_QUICK(type); \\
+                    } \\
+                } else { \\
+                    /* A comparison with NaN is not an invalid operation here. */ \\
+                    if (!before && CYTAPE_IS_INVALID()) { feclearexcept(FE_INVALID); } \\
+                    for (i = 0; i < n; i++) { \\
+                        const type a = x[i], b = y[i], c = z[i]; \\
+                        out[i] = kind##_CAREFUL(type); \\
+                    } \\
+                } \\
+                for (i = 0; i < (near ? 0 : n); i++) { \\
+                    *(type *)(data[3] + (done + i) * strides[3]) = out[i]; \\
+                } \\
+            } \\
+        }
+    #define CYTAPE_QUOTIENT(name, kind) \\
+        CYTAPE_LOOP(name, npy_float, kind) \\
+        CYTAPE_LOOP(name, npy_double, kind) \\
+        static PyUFuncGenericFunction cytape_##name[] = { \\
+            (PyUFuncGenericFunction)cytape_##name##_npy_float_loop, \\
+            (PyUFuncGenericFunction)cytape_##name##_npy_double_loop, \\
+        };
+    CYTAPE_QUOTIENT(over_squares, SQUARES)
+    CYTAPE_QUOTIENT(power_less_one, POWER)
+    static char cytape_float_types[4 * 2] = {
+        NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_FLOAT,
+        NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE,
+    };
+    static void *cytape_nothing[2];
+    """
+    PyUFuncGenericFunction* cytape_over_squares
+    PyUFuncGenericFunction* cytape_power_less_one
+    char* cytape_float_types
+    void** cytape_nothing
+
+
+cdef object ufunc(PyUFuncGenericFunction* loops, char* name):
+    return cnp.PyUFunc_FromFuncAndData(
+        loops, cytape_nothing, cytape_float_types, 2, 3, 1, cnp.PyUFunc_None, name, NULL, 0)
+
+
+over_squares = ufunc(cytape_over_squares, b"over_squares")
+power_less_one = ufunc(cytape_power_less_one, b"power_less_one")

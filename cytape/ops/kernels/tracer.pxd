@@ -1,0 +1,10 @@
+# Tracer: what a partial derivative does with symbols, step by step. A program is assembled of that.
+
+cdef enum:
+    MAX_REGISTERS = 56
+    GRADIENT = 0      # register of the output's gradient
+    OUTPUT = 1        # of the op's output
+    FIRST_INPUT = 2   # of its inputs
+    MAX_INPUTS = 3
+    N_PRIMALS = FIRST_INPUT + MAX_INPUTS
+    N_OPERANDS = 2 * N_PRIMALS  # the tangent of what is in register r is in N_PRIMALS + r
