@@ -1,7 +1,8 @@
 """``python -m bench.ops``: what the derivative of every op costs.
 
 The value and gradient of ``sum(f(x))``, less those of ``sum(x)``, as a multiple of NumPy's
-``f(x)``: op by op, through ``cytape.function``, and by autograd where it is installed.
+``f(x)``: op by op, through ``cytape.function``, and by autograd where it is installed. Of a
+function that returns views, less those of ``sum(y)``, where y are the views that NumPy returns.
 """
 
 import os
@@ -26,6 +27,7 @@ from bench.ops.calls import calls
 from bench.ops.report import Price, draw, format_line, write_markdown
 from bench.timing import Effort, Program, best_seconds
 from cytape.errors import SymbolicTensorError
+from cytape.tensor.tensor import tensor_of
 
 SIZES = 10, 1_000, 1_000_000
 EAGER, COMPILED, AUTOGRAD = "cytape", "cytape.function", "autograd"
@@ -43,7 +45,9 @@ def total(n, result):
 
 def cytape_gradient(function, sources, operands, compiled=False):
     """Return a function without arguments that returns a value and its gradients."""
-    tensors = [cytape.constant(operands[i]) for i in sources]
+    tensors = [
+        cytape.constant(x) if compiled or x.flags.c_contiguous  # strided ones a function copies
+        else tensor_of(x) for x in (operands[i] for i in sources)]
 
     def gradient(tensors):
         with cytape.GradientTape() as tape:
@@ -167,21 +171,21 @@ def price(call, size, effort, libraries=tuple(GRADIENTS)):
     def of_result(n, *operands):
         return total(n, call.function(n, *operands))
 
-    def of_operand(n, operand):
-        return total(n, operand)
+    def of_operands(n, *operands):
+        return total(n, operands if len(operands) > 1 else operands[0])
 
-    largest = max(sources, key=lambda i: operands[i].size)
+    result = call.function(np, *operands)
+    results = list(result) if isinstance(result, list | tuple) else [result]
+    is_view = any(np.may_share_memory(x, operands[i]) for x in results for i in sources)
+    summed = results if is_view else [operands[max(sources, key=lambda i: operands[i].size)]]
     gradients = gradients_of(of_result, sources, operands, libraries)
-    sums = gradients_of(of_operand, [0], [operands[largest]], libraries)
+    sums = gradients_of(of_operands, list(range(len(summed))), summed, libraries)
     forward, *seconds = seconds_of(
         [lambda: call.function(np, *operands), *gradients.values(), *sums.values()], effort)
     base = dict(zip(sums, seconds[len(gradients):], strict=True))
     added = {name: max(taken - base[name], 0.0)
              for name, taken in zip(gradients, seconds, strict=False)}
-    result = call.function(np, *operands)
-    return Price(call.name, size, forward, added, is_view=any(
-        np.may_share_memory(x, operands[i])
-        for x in (result if isinstance(result, list | tuple) else [result]) for i in sources))
+    return Price(call.name, size, forward, added, is_view)
 
 
 def main():

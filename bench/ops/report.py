@@ -61,8 +61,10 @@ def write_markdown(path, prices, columns, plot=None):
         "`make bench-ops` writes this page. For every differentiable function of NumPy: the time "
         "of the value and\ngradient of `sum(f(x))`, less that of `sum(x)`, as a multiple of the "
         "time of NumPy's `f(x)`, for operands of\n10, 1,000 and 1,000,000 elements (of matrices: "
-        "as many, in a square). Where NumPy's\nfunction returns a view, which has no "
-        "arithmetic, `+` says what is added, in seconds. `-`: there is no such\nfunction, or no "
+        "as many, in a square). Where NumPy's\nfunction returns views, which have no "
+        "arithmetic, `+` says what is added, in seconds: to the value and gradient\nof their sum "
+        "with respect to the views themselves, as NumPy made them, for a sum takes its time by "
+        "their strides,\nand each of them has one. `-`: there is no such function, or no "
         "derivative of it.",
         "Of 10 elements, nearly all of that is the time that calls take; of a million, arithmetic "
         "and memory.",
