@@ -1,6 +1,6 @@
 """Joining several tensors to one, and splitting one into several."""
 
-from functools import partial
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -14,7 +14,7 @@ from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
 
 __all__ = [
@@ -270,6 +270,39 @@ unstack_op = structural(
 )
 
 
+def _parts(ary, indices_or_sections, axis, uneven=False, n_axes=1):
+    """Split a tensor where that takes no more than arithmetic; else return None."""
+    if type(ary) is not Tensor or type(axis) is not int:
+        return None
+    shape = ary.shape
+    if shape is None or None in shape or (
+            len(shape) < n_axes or not -len(shape) <= axis < len(shape)):
+        return None
+    if type(indices_or_sections) is int:
+        sizes = _even_sizes(shape[axis], indices_or_sections, uneven)
+    elif type(indices_or_sections) in (list, tuple) and all(
+            [type(i) is int for i in indices_or_sections]):
+        sizes = _sizes_between(shape[axis], tuple(indices_or_sections))
+    else:
+        return None
+    return None if sizes is None else list(split_op(ary, sizes=sizes, axis=axis))
+
+
+@lru_cache
+def _even_sizes(extent, sections, uneven):
+    if sections <= 0 or extent % sections and not uneven:
+        return None  # NumPy will say what is wrong
+    return tuple([len(part) for part in np.array_split(range(extent), sections)])
+
+
+@lru_cache
+def _sizes_between(extent, indices):
+    """Return the lengths of parts; None of parts that overlap."""
+    bounds = [0, *indices, extent]
+    sizes = tuple([len(range(extent)[start:stop]) for start, stop in pairwise(bounds)])
+    return sizes if sum(sizes) == extent else None
+
+
 def _split(numpy_split, ary, indices_or_sections, axis, uneven=False):
     indices_or_sections = joined(indices_or_sections)
     if is_tensor(indices_or_sections) and indices_or_sections.graph is not None:
@@ -349,6 +382,9 @@ def split(ary, indices_or_sections, axis=0):
     >>> [part.shape for part in np.split(cytape.constant([1.0, 2.0, 3.0]), [1])]
     [(1,), (2,)]
     """
+    parts = _parts(ary, indices_or_sections, axis)
+    if parts is not None:
+        return parts
     return _split(partial(np.split, axis=axis), ary, indices_or_sections, axis)
 
 
@@ -361,6 +397,9 @@ def array_split(ary, indices_or_sections, axis=0):
     >>> [part.shape for part in np.array_split(cytape.constant([1.0, 2.0, 3.0]), 2)]
     [(2,), (1,)]
     """
+    parts = _parts(ary, indices_or_sections, axis, uneven=True)
+    if parts is not None:
+        return parts
     return _split(
         partial(np.array_split, axis=axis), ary, indices_or_sections, axis, uneven=True)
 
@@ -374,7 +413,9 @@ def hsplit(ary, indices_or_sections):
     >>> [part.shape for part in np.hsplit(cytape.constant([[1.0, 2.0]]), 2)]
     [(1, 1), (1, 1)]
     """
-    return _split(np.hsplit, ary, indices_or_sections, 1 if ndim(ary) > 1 else 0)
+    axis = 1 if ndim(ary) > 1 else 0
+    parts = _parts(ary, indices_or_sections, axis)
+    return _split(np.hsplit, ary, indices_or_sections, axis) if parts is None else parts
 
 
 def vsplit(ary, indices_or_sections):
@@ -386,7 +427,8 @@ def vsplit(ary, indices_or_sections):
     >>> [part.shape for part in np.vsplit(cytape.constant([[1.0], [2.0]]), 2)]
     [(1, 1), (1, 1)]
     """
-    return _split(np.vsplit, ary, indices_or_sections, 0)
+    parts = _parts(ary, indices_or_sections, 0, n_axes=2)
+    return _split(np.vsplit, ary, indices_or_sections, 0) if parts is None else parts
 
 
 def dsplit(ary, indices_or_sections):
@@ -398,7 +440,8 @@ def dsplit(ary, indices_or_sections):
     >>> [part.shape for part in np.dsplit(cytape.constant([[[1.0, 2.0]]]), 2)]
     [(1, 1, 1), (1, 1, 1)]
     """
-    return _split(np.dsplit, ary, indices_or_sections, 2)
+    parts = _parts(ary, indices_or_sections, 2)
+    return _split(np.dsplit, ary, indices_or_sections, 2) if parts is None else parts
 
 
 def unstack(x, /, *, axis=0):

@@ -1,5 +1,7 @@
 """Ops that move elements about: new shapes, axes in another order, repeats, parts left out."""
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
@@ -74,7 +76,8 @@ def ndim(a):
     >>> np.ndim(cytape.constant([1.0, 2.0]))
     1
     """
-    return len(shape_of_any(a))
+    n_axes = a.ndim if type(a) is Tensor else None
+    return len(shape_of_any(a)) if n_axes is None else n_axes
 
 
 def isscalar(element):
@@ -269,9 +272,9 @@ def ravel(a, order="C"):
     >>> np.ravel(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
     array([1., 2., 3., 4.])
     """
-    if not is_tensor(a):
-        return np.ravel(a, order)
-    return reshape(a, (-1,), order)
+    if type(a) is Tensor and order == "C":
+        return reshape_op(a, shape=(-1,), order="C")
+    return reshape(a, (-1,), order) if is_tensor(a) else np.ravel(a, order)
 
 
 def squeeze(a, axis=None):
@@ -299,9 +302,10 @@ def expand_dims(a, axis):
 
 
 def _atleast(op, n, arys):
-    results = tuple(
-        a if isinstance(a, Tensor) and a.shape is not None and len(a.shape) >= n else op(a)
-        for a in tensors_if_any(arys))
+    if len(arys) == 1 and type(arys[0]) is Tensor:
+        return arys[0] if (arys[0].ndim or 0) >= n else op(arys[0])
+    results = tuple([a if isinstance(a, Tensor) and (a.ndim or 0) >= n else op(a)
+                     for a in tensors_if_any(arys)])
     return results[0] if len(results) == 1 else results
 
 
@@ -360,8 +364,6 @@ transpose_op = structural(
     "Transpose", _transpose, None, transpose=_transpose_back, batched=_transpose_batch,
     shape_rule=fast_shapes.transpose,
 )  # fmt: skip
-
-
 install_conform(transpose_op=transpose_op)
 
 
@@ -382,8 +384,15 @@ permute_dims = transpose
 
 def _permutation(numpy_function, a, *arguments):
     """Return the axes by which `transpose` does the same as a function that only moves axes."""
-    numbered = np.empty(tuple(range(ndim(a))), bool)
-    return numpy_function(numbered, *arguments).shape
+    for x in arguments:
+        if type(x) is not int:  # but may be equal to one, and mean something else
+            return _moved_axes.__wrapped__(numpy_function, ndim(a), *arguments)
+    return _moved_axes(numpy_function, ndim(a), *arguments)
+
+
+@lru_cache
+def _moved_axes(numpy_function, n_axes, *arguments):
+    return numpy_function(np.empty(tuple(range(n_axes)), bool), *arguments).shape
 
 
 swap_axes_op = structural(
@@ -416,7 +425,7 @@ def matrix_transpose(x, /):
     >>> np.matrix_transpose(cytape.constant([[[1.0, 2.0]]])).shape
     (1, 2, 1)
     """
-    return transpose(x, None if ndim(x) == 2 else _permutation(np.matrix_transpose, x))
+    return transpose_op(x, axes=_permutation(np.matrix_transpose, x))
 
 
 def moveaxis(a, source, destination):
@@ -428,7 +437,7 @@ def moveaxis(a, source, destination):
     >>> np.moveaxis(cytape.constant([[[1.0, 2.0]]]), -1, 0).shape
     (2, 1, 1)
     """
-    return transpose(a, _permutation(np.moveaxis, a, source, destination))
+    return transpose_op(a, axes=_permutation(np.moveaxis, a, source, destination))
 
 
 def rollaxis(a, axis, start=0):
@@ -440,10 +449,12 @@ def rollaxis(a, axis, start=0):
     >>> np.rollaxis(cytape.constant([[[1.0, 2.0]]]), 2).shape
     (2, 1, 1)
     """
-    return transpose(a, _permutation(np.rollaxis, a, axis, start))
+    return transpose_op(a, axes=_permutation(np.rollaxis, a, axis, start))
 
 
 # -- broadcasting ----------------------------------------------------------------------------------
+
+_common_shape = lru_cache(np.broadcast_shapes)
 
 
 def broadcast_to(array, shape, subok=False):
@@ -474,13 +485,16 @@ def broadcast_arrays(*args, subok=False):
     >>> [a.shape for a in np.broadcast_arrays(cytape.constant([[1.0], [2.0]]), 3.0)]
     [(2, 1), (2, 1)]
     """
-    if not any(map(is_tensor, args)):
-        return np.broadcast_arrays(*args, subok=subok)
-    if any([None in shape_of_any(a) for a in args]):
-        outline = broadcast_outline_op(*tensors_if_any(args))
-        return tuple(broadcast_to_like_op(a, outline) for a in tensors_if_any(args))
-    common = np.broadcast_shapes(*map(shape, args))
-    return tuple(broadcast_to(a, common) for a in tensors_if_any(args))
+    if not all([type(a) is Tensor for a in args]):
+        if not any(map(is_tensor, args)):
+            return np.broadcast_arrays(*args, subok=subok)
+        args = tensors_if_any(args)
+    shapes = [a.shape or shape_of_any(a) for a in args]
+    if any([None in shape for shape in shapes]):
+        outline = broadcast_outline_op(*args)
+        return tuple(broadcast_to_like_op(a, outline) for a in args)
+    common = _common_shape(*shapes)
+    return tuple([broadcast_to_op(a, shape=common) for a in args])
 
 
 NUMPY_FUNCTIONS = {

@@ -46,4 +46,5 @@ cdef ndarray array_of(Value value)          # read-only
 cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference, its data nobody else's
 cdef bint is_uniform(Value value) noexcept  # one item, which zero strides repeat
 cdef void strides_of(Value value, npy_intp* strides) noexcept
+cdef bint in_c_order(Spec spec, const npy_intp* strides) noexcept
 cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner)

@@ -132,7 +132,7 @@ cdef ndarray array_of(Value value):
     cdef int flags = cnp.NPY_ARRAY_CARRAY_RO
     if value.data == NULL:
         raise SymbolicTensorError(no_value(value))
-    if type(value.owner) is ndarray:
+    if not value.contiguous:
         owner = value.owner
         strides = cnp.PyArray_STRIDES(owner)
         flags = cnp.PyArray_FLAGS(owner) & ~(cnp.NPY_ARRAY_WRITEABLE | cnp.NPY_ARRAY_OWNDATA)
@@ -204,6 +204,19 @@ cdef void strides_of(Value value, npy_intp* strides) noexcept:
 cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner):
     """A value that shows part of another's data, or shows it repeatedly."""
     cdef ndarray array
+    cdef Value value
+    while type(owner) is Value and (<Value>owner).owner is not None:  # views of views form no chain
+        owner = (<Value>owner).owner
+    if in_c_order(spec, strides):
+        value = blank(spec)
+        value.contiguous = True
+        if spec.nbytes <= INLINE_BYTES:
+            value.data = <char*>value.inline_data
+            memcpy(value.data, data, spec.nbytes)
+        else:
+            value.data = data
+            value.owner = owner
+        return value
     Py_INCREF(spec.dtype)
     array = PyArray_NewFromDescr(ndarray, <cnp.dtype>spec.dtype, spec.ndim, spec.dims, strides,
                                  data, 0, None)
@@ -211,3 +224,13 @@ cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner)
     Py_INCREF(owner)
     PyArray_SetBaseObject(array, owner)
     return value_of_array(array)
+
+
+cdef bint in_c_order(Spec spec, const npy_intp* strides) noexcept:
+    cdef npy_intp stride = spec.itemsize
+    cdef int axis
+    for axis in range(spec.ndim - 1, -1, -1):
+        if spec.dims[axis] != 1 and strides[axis] != stride:
+            return spec.size == 0
+        stride *= spec.dims[axis]
+    return True

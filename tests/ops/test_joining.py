@@ -141,3 +141,29 @@ def test_bad_splits_raise_numpys_error(name, shape, args):
 def test_unstack_along_an_axis_of_nothing():
     assert ops.unstack(cytape.constant(np.zeros((2, 0))), axis=1) == ()
     assert [part.shape for part in ops.unstack(cytape.constant(np.zeros((2, 0))))] == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("sections", [
+    1, 2, 3, [1], [1, 3], (2, 2, 5), [-1], [-4, 9], [0, 0], [], 2.0, np.int64(3), np.array([2, 4]),
+    [np.int64(1), 2], True,
+])
+@pytest.mark.parametrize("axis", [0, 1, -1, np.int64(1)])
+def test_splits_as_numpys(sections, axis):
+    x = np.arange(36.0).reshape(6, 6)
+    for function in np.split, np.array_split:
+        expected = function(x, sections, axis)
+        for found in function(cytape.constant(x), sections, axis), cytape.function(
+                lambda x, function=function: function(x, sections, axis))(cytape.constant(x)):
+            assert len(found) == len(expected)
+            for part, like in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(part, like, strict=True)
+
+
+@pytest.mark.parametrize("sections, error", [
+    (4, ValueError), (0, (ValueError, ZeroDivisionError)), (-1, ValueError), ([1.0], TypeError),
+    ([True, 1.0], TypeError), ("a", TypeError)])
+def test_numbers_of_parts_that_are_none(sections, error):
+    np.split(cytape.constant(np.zeros(6)), [1, 1])  # which is equal to [True, 1.0]
+    for x in np.zeros(6), cytape.constant(np.zeros(6)):
+        with pytest.raises(error):
+            np.split(x, sections)

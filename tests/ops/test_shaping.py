@@ -160,3 +160,28 @@ def test_what_has_enough_axes_is_no_view(n):
     for f in (doubled, cytape.function(doubled)):
         np.testing.assert_array_equal(f(cytape.constant(x)), 2 * x)
         np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(f(x)))(x), 2 * x)  # noqa: B023
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.moveaxis(x, 0, -1), lambda x: np.moveaxis(x, [0, 1], [-1, 0]),
+    lambda x: np.moveaxis(x, np.int64(2), 0), lambda x: np.rollaxis(x, 2),
+    lambda x: np.rollaxis(x, 1, 3), lambda x: np.moveaxis(x, (1,), (2,)), np.matrix_transpose,
+])
+def test_axes_are_moved_as_numpys(call):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    np.testing.assert_array_equal(call(cytape.constant(x)), call(x), strict=True)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: np.moveaxis(x, 1.0, 0), lambda x: np.moveaxis(x, (1.0,), (0,)),
+    lambda x: np.moveaxis(x, 3, 0), lambda x: np.rollaxis(x, 1.0), lambda x: np.rollaxis(x, 0, 9),
+    lambda x: np.matrix_transpose(x[0, 0]),
+])
+def test_axes_that_are_none_are_numpys_errors(call):
+    x = np.zeros((2, 3, 4))
+    np.moveaxis(cytape.constant(x), 1, 0)  # what is equal is not the same
+    np.moveaxis(cytape.constant(x), (1,), (0,))
+    with pytest.raises((TypeError, ValueError)) as theirs:
+        call(x)
+    with pytest.raises(theirs.type):
+        call(cytape.constant(x))

@@ -161,3 +161,34 @@ def test_a_value_that_dies_while_an_error_is_raised():
 
 def test_an_object_is_of_a_size_that_is_cleared_fast():
     assert Value.__basicsize__ == 128
+
+
+def test_views_of_views_form_no_chain():
+    x = cytape.constant(np.arange(300_000.0))
+    for _ in range(100_000):  # their death would be a recursion as deep
+        x = x[1:]
+    assert x.numpy()[0] == 100_000
+    x = x.reshape(400, 500)
+    for _ in range(100_000):
+        x = x.T
+    assert x.numpy()[1, 0] == 100_500
+    del x
+
+
+def test_a_view_keeps_the_memory_and_not_what_held_it():
+    x = cytape.constant(np.arange(1000.0))
+    row = x.reshape(10, 100)[3]
+    del x
+    others = [cytape.constant(np.zeros(1000)) for _ in range(10)]
+    np.testing.assert_array_equal(row, np.arange(300.0, 400.0))
+    del others
+
+
+@pytest.mark.parametrize("take", [lambda x: x[:600], lambda x: np.split(x, 2)[0],
+                                  lambda x: x.reshape(30, 40)])
+def test_a_tensor_whose_memory_is_shown_is_not_changed_in_place(take):
+    x = cytape.constant(np.zeros(1200)) + 1.0
+    part = take(x)
+    x[...] = 5.0
+    assert np.all(part.numpy() == 1.0)
+    assert np.all(x.numpy() == 5.0)

@@ -6,7 +6,7 @@ from cytape.ops.creation import asarray
 from cytape.ops.elementwise import absolute, imag, real
 from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.shaping import atleast_1d
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
 
 __all__ = [
     "asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "real_if_close",
@@ -23,6 +23,8 @@ def asanyarray(a, dtype=None, order=None, **options):
     >>> np.asanyarray([1.0])
     array([1.])
     """
+    if type(a) is Tensor and dtype is None:
+        return a
     return asarray(a, dtype) if is_tensor(a) else np.asanyarray(a, dtype, order, **options)
 
 
@@ -50,6 +52,8 @@ def _laid_out(name):
     numpy_function = getattr(np, name)
 
     def function(a, dtype=None, **options):
+        if type(a) is Tensor and dtype is None and a.ndim:
+            return a
         if not is_tensor(a):
             return numpy_function(a, dtype, **options)
         return atleast_1d(asarray(a, dtype))

@@ -12,6 +12,7 @@ from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_ar
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
+from numpy cimport ndarray
 
 cdef extern from "Python.h":
     int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
@@ -221,8 +222,14 @@ cdef Value dense_value(gradient):
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     """Hand the gradient of input i to the tape, in the input's shape and dtype."""
     cdef Spec spec = spec_of_ref(<object>input_ref(call, i))
+    cdef Value value
     if gradient is None or not call.needed[i]:
         return 0
+    if type(gradient) is ndarray and not observed():
+        value = value_of_array(as_ndarray(gradient))
+        if value.spec is spec:
+            call.input_gradients[i] = owned(value)
+            return 0
     if isinstance(gradient, IndexedSlices):
         if not shape_may_be(gradient.dense_shape, spec):
             raise InvalidGradientError(

@@ -1,4 +1,5 @@
 cimport cython
+cimport numpy as cnp
 from cpython.ref cimport Py_DECREF
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport Op as StoredOp
@@ -6,11 +7,12 @@ from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot
 from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
 from cytape.core.vspace cimport OpType
 from cytape.tensor.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
-from cytape.tensor.spec cimport Spec, symbolic_spec
+from cytape.tensor.spec cimport Spec, spec_of_array, symbolic_spec
 from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
-from cytape.tensor.value cimport copy_of_array, is_symbolic, value_of_array
+from cytape.tensor.value cimport copy_of_array, is_symbolic, strided_value, value_of_array
+from numpy cimport ndarray
 
 from .dispatch cimport (
     conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
@@ -22,6 +24,8 @@ from .symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
 import numpy as np
 
 from cytape.errors import DetachedError, InvalidGradientError, SymbolicTensorError
+
+cnp.import_array()
 
 cdef Counts* recorders = counts()
 cdef tuple COPIES = (  # what returns its input, for a copy
@@ -470,16 +474,20 @@ cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
 
 cdef Tensor result_tensor(GeneralOp op, result, inputs):
     """What a forward function returned, copied if it is the data of an array that may change."""
-    cdef object array = as_ndarray(result), base
+    cdef ndarray array = as_ndarray(result)
+    cdef object base = (<object>array).base
     cdef Value value
+    while type(base) is ndarray:
+        base = base.base
     for x in inputs:
-        if type(x) is np.ndarray and np.may_share_memory(array, x):
+        if type(x) is ndarray and np.may_share_memory(array, x):
             value = copy_of_array(array)
             break
     else:
-        value = value_of_array(array)
-    base = array.base
-    while type(base) is np.ndarray:
-        base = base.base
+        if type(base) is Value and cnp.PyArray_ISALIGNED(array):
+            value = strided_value(
+                spec_of_array(array), cnp.PyArray_BYTES(array), cnp.PyArray_STRIDES(array), base)
+        else:
+            value = value_of_array(array)
     value.is_part = type(base) is Value and op.op_type.name not in COPIES
     return new_tensor(value)

@@ -24,7 +24,7 @@ cdef class StructuralOp(GeneralOp):
     cdef Value moved(self, Moves moves, int target, list read)
     cdef tuple call_many(self, Moves moves, list read, list values, dict attrs)
     cdef dict attrs_to_keep(self, dict attrs)
-    cdef int record_joined(self, list values, Value out, dict attrs) except -1
+    cdef int record_moved(self, list values, list outputs, dict attrs) except -1
     cdef list moved_tangents(self, list inputs, list tangents, dict attrs, bint batched)
 
 cdef tuple layout_of(list values)  # their specs, then strides where they are not in C order

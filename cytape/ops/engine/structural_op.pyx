@@ -1,5 +1,6 @@
 cimport cython
 cimport numpy as cnp
+from cpython.object cimport Py_EQ, PyObject_RichCompareBool
 from cpython.ref cimport PyObject
 from cytape.core.op_store cimport is_known
 from cytape.core.typedefs cimport id_t
@@ -9,7 +10,9 @@ from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.spec cimport Spec, spec_of
 from cytape.tensor.state cimport Counts, Recorder, accumulating, counts, recording
 from cytape.tensor.tensor cimport as_ndarray, new_tensor
-from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, is_uniform, value_of_array
+from cytape.tensor.value cimport (
+    array_of, copy_of_array, is_exclusive, is_uniform, new_value, value_of_array)
+from libc.stdlib cimport free, malloc
 from numpy cimport npy_intp
 
 from .dispatch cimport (
@@ -67,7 +70,6 @@ cdef class StructuralOp(GeneralOp):
         cdef list values = None, read
         cdef Value out
         cdef Moves moves = None
-        cdef int i
         self.failure = None
         if not (recorders.symbolic and graph_for(inputs) is not None):
             values = read = values_if_any(inputs)
@@ -77,8 +79,8 @@ cdef class StructuralOp(GeneralOp):
                 read = [in_c_order(value) for value in values]
                 moves = self.moves_of_values(read, attrs)
         if moves is not None and moves.are_views:
-            for i in range(moves.n_moves):
-                if tensor_value(inputs[moves.moves[i].source]) is None:  # an array, that may change
+            for x in inputs:
+                if tensor_value(x) is None:  # an array, that may change
                     read = values = [
                         value if tensor_value(x) is not None else copy_of_array(array_of(value))
                         for x, value in zip(inputs, values)]
@@ -100,7 +102,7 @@ cdef class StructuralOp(GeneralOp):
             if len(values) == 1:
                 self.record_linear(values[0], out, attrs)
             else:
-                self.record_joined(values, out, attrs)
+                self.record_moved(values, [out], attrs)
             if recorders.accumulators.count:
                 self.follow_by_loops(values, out, attrs)
         return tensor
@@ -117,11 +119,13 @@ cdef class StructuralOp(GeneralOp):
 
     cdef Value moved(self, Moves moves, int target, list read):
         """A result, which may share memory with an operand only if nothing is written to it."""
-        cdef Value out = moves.target(target, read, -1)
-        if moves.are_views:
-            out.is_part = self.makes_views
-            if not self.makes_views:
-                out = copy_of_array(array_of(out))
+        cdef Value out
+        if moves.are_views and not self.makes_views:
+            out = new_value(<Spec>moves.targets[target])
+            moves.run_into(target, read, out, -1, False)
+            return out
+        out = moves.target(target, read, -1)
+        out.is_part = moves.are_views
         return out
 
     cdef tuple call_many(self, Moves moves, list read, list values, dict attrs):
@@ -129,7 +133,7 @@ cdef class StructuralOp(GeneralOp):
         tensors = tuple([new_tensor(value) for value in outputs])
         if recorders.entered and (<Spec>moves.targets[0]).trainable:
             attrs = self.attrs_to_keep(attrs)
-            self.record_call(values, outputs, attrs)
+            self.record_moved(values, outputs, attrs)
             if accumulating() is not None:
                 follow(self, values, outputs, attrs)
         return tensors
@@ -141,33 +145,45 @@ cdef class StructuralOp(GeneralOp):
                 return {name: frozen(attr) for name, attr in attrs.items()}
         return attrs
 
-    cdef int record_joined(self, list values, Value out, dict attrs) except -1:
-        """Record a call of several inputs and one output, none of which is saved."""
+    cdef int record_moved(self, list values, list outputs, dict attrs) except -1:
+        """Record a call of which no input and no output is saved."""
         cdef Recorder recorder
-        cdef id_t ids[MANY + 1]
-        cdef void* refs[2 * MANY + 3]
+        cdef void* few[4 * MANY]
+        cdef void** refs = few
+        cdef id_t* ids
         cdef Value value
-        cdef int i, n = <int>len(values)
-        if n > MANY:
-            return self.record_call(values, [out], attrs)
-        for recorder in recording() or ():
-            for value in values:
-                if is_known(recorder, value.id):
-                    break
-            else:
-                continue
-            refs[0] = owned(out.spec)
+        cdef int i, n = <int>len(values), n_out = <int>len(outputs), n_refs = 2 * n_out + n + 1
+        if n_refs + n + n_out > 4 * MANY:
+            refs = <void**>malloc((n_refs + n + n_out) * sizeof(void*))
+            if refs == NULL:
+                raise MemoryError()
+        ids = <id_t*>(refs + n_refs)
+        try:
             for i, value in enumerate(values):
                 ids[i] = value.id
-                refs[1 + i] = owned(value.spec)
-            ids[n] = out.id
-            refs[n + 1] = owned(None)
-            refs[n + 2] = owned(attrs)
-            try:
-                recorder.record_op(&self.op_type.kind, ids, n, ids + n, 1, refs, n + 3)
-            except BaseException:
-                self.op_type.kind.release(refs, n + 3, recorder.keeper)
-                raise
+            for i, value in enumerate(outputs, n):
+                ids[i] = value.id
+            for recorder in recording() or ():
+                for i in range(n):
+                    if is_known(recorder, ids[i]):
+                        break
+                else:
+                    continue
+                for i, value in enumerate(outputs):
+                    refs[i] = owned(value.spec)
+                    refs[n_out + n + i] = owned(None)
+                for i, value in enumerate(values, n_out):
+                    refs[i] = owned(value.spec)
+                refs[n_refs - 1] = owned(attrs)
+                try:
+                    recorder.record_op(
+                        &self.op_type.kind, ids, n, ids + n, n_out, refs, n_refs)
+                except BaseException:
+                    self.op_type.kind.release(refs, n_refs, recorder.keeper)
+                    raise
+        finally:
+            if refs != few:
+                free(refs)
         return 0
 
     cdef Moves moves_of_values(self, list values, dict attrs):
@@ -184,7 +200,7 @@ cdef class StructuralOp(GeneralOp):
         return self.moves_of(layout_of(values), attrs)
 
     cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs):
-        """The moves of operands in C order; those of the last calls are found by address."""
+        """The moves of operands in C order; those of the last calls are found again fast."""
         cdef size_t place = (<size_t>specs[0] >> 5) % RECENT
         cdef tuple before = self.recent[place]
         cdef Moves moves
@@ -197,7 +213,7 @@ cdef class StructuralOp(GeneralOp):
                 i += 1
             while i >= n and PyDict_Next(attrs, &at, &name, &attr) and (
                     PyTuple_GET_ITEM(before, 1 + i) == name
-                    and PyTuple_GET_ITEM(before, 2 + i) == attr):
+                    and means_the_same(PyTuple_GET_ITEM(before, 2 + i), attr)):
                 i += 2
             if i == n + 2 * len(attrs):
                 return moves
@@ -415,6 +431,14 @@ cdef Value as_read(Value value):
 cdef Value in_c_order(Value value):
     return value if value.contiguous else value_of_array(
         cnp.PyArray_NewCopy(array_of(value), cnp.NPY_CORDER))
+
+
+cdef inline bint means_the_same(PyObject* plain, PyObject* attr) except -1:
+    """Whether an attribute means the same as a plain one."""
+    if plain == attr:
+        return True
+    return plain.ob_type == attr.ob_type and is_plain(<object>attr) and (
+        PyObject_RichCompareBool(<object>plain, <object>attr, Py_EQ))
 
 
 cdef bint is_plain(attr) except -1:

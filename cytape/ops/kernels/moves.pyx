@@ -1,8 +1,8 @@
 cimport numpy as cnp
-from cytape.tensor.spec cimport spec_of
-from cytape.tensor.value cimport is_uniform, new_value, strided_value
+from cytape.tensor.spec cimport scalar_spec, spec_of
+from cytape.tensor.value cimport in_c_order, is_uniform, new_value, strided_value
 from libc.stdlib cimport calloc, free, llabs
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 from numpy cimport ndarray
 
 from .loops cimport Loop, copy_loop
@@ -112,6 +112,7 @@ cdef class Moves:
                 break
         self.fills = self.are_views
         self.sums = False
+        self.repeats = 0
         if self.are_views:
             return 0
         self.fills = True
@@ -123,6 +124,8 @@ cdef class Moves:
         for each in counts:
             self.fills &= not each.size or each.min() == each.max() == 1
             self.sums |= each.size > 0 and each.max() > 1
+        if self.sums and self.n_moves == len(self.targets) == 1:
+            self.repeats = repeats_of(self.moves, self.targets[0])
         return 0
 
     cdef Moves transpose(self):
@@ -178,10 +181,12 @@ cdef class Moves:
         cdef Move* move
         cdef int lead = n_batch >= 0
         cdef bint is_shown = spec.nbytes > COPIED_BYTES or n_batch > 1
-        if is_shown and (self.are_views or self.fills and len(self.sources) == 1):
-            source = sources[self.moves[target].source if self.are_views else 0]
-            if source is not None and is_uniform(source):
+        if is_shown and self.fills:
+            source = one_of([sources[self.moves[target].source]] if self.are_views else sources)
+            if source is not None:
                 return strided_value(batch_of(spec, n_batch), source.data, ZERO_STRIDES, source)
+        if self.repeats and n_batch < 0 and sources[0] is not None and is_uniform(sources[0]):
+            return repeated(spec, summed(sources[0], self.repeats), is_shown)
         if is_shown and self.are_views:
             move = &self.moves[target]
             source = sources[move.source]
@@ -191,6 +196,14 @@ cdef class Moves:
             memcpy(strides + lead, move.read_strides, move.ndim * sizeof(npy_intp))
             return strided_value(batch_of(spec, n_batch), source.data + move.read_offset, strides,
                                  source)
+        if self.are_views and n_batch < 0:
+            move = &self.moves[target]
+            source = sources[move.source]
+            if source is not None and in_c_order(spec, move.read_strides) and (
+                    not is_uniform(source)):
+                out = new_value(spec)
+                memcpy(out.data, source.data + move.read_offset, spec.nbytes)
+                return out
         if self.fills and None not in sources:
             out = new_value(batch_of(spec, n_batch))
         else:
@@ -218,7 +231,8 @@ cdef class Moves:
                             "complex numbers are summed: convert them first")
         if n_batch == 0:
             return 0
-        for i in range(self.n_moves):
+        for i in range(target if self.are_views else 0,
+                       target + 1 if self.are_views else self.n_moves):
             source = sources[self.moves[i].source]
             if self.moves[i].target != target or source is None:
                 continue
@@ -277,6 +291,66 @@ cdef void sort_axes(Move* move) noexcept:
 
 cdef inline void swap(npy_intp* pair) noexcept:
     pair[0], pair[1] = pair[1], pair[0]
+
+
+cdef npy_intp repeats_of(Move* move, Spec spec) noexcept:
+    """How often a move writes each element of a target; 0 if not all as often."""
+    cdef npy_intp dims[MAX_AXES]
+    cdef npy_intp strides[MAX_AXES]
+    cdef npy_intp of_view[MAX_AXES]
+    cdef npy_intp offset = 0, n = 1
+    cdef int axis, ndim = 0
+    for axis in range(move.ndim):
+        if move.write_strides[axis] == 0:
+            n *= move.dims[axis]
+            continue
+        dims[ndim], strides[ndim] = move.dims[axis], move.write_strides[axis]
+        ndim += 1
+    return n if find_view(
+        spec, ndim, dims, strides, move.write_offset, strides, &offset, of_view) else 0
+
+
+cdef Value one_of(list sources):
+    """A source, if all repeat one item, and all the same; else None."""
+    cdef Value source, first = None
+    for source in sources:
+        if source is not None and source.spec.size == 0:
+            continue
+        if source is None or not is_uniform(source):
+            return None
+        if first is None:
+            first = source
+        elif memcmp(first.data, source.data, first.spec.itemsize):
+            return None
+    return first
+
+
+cdef Value summed(Value uniform, npy_intp n):
+    """The sum of so many of the one item of a value."""
+    cdef Value total = zeros(scalar_spec(uniform.spec))
+    cdef char* data[3]
+    cdef Loop* loop = add_loop_of(total.spec)
+    if total.spec.type_num == cnp.NPY_DOUBLE:  # rounded once, whatever their number
+        (<double*>total.data)[0] = n * (<double*>uniform.data)[0]
+    else:
+        data[0] = data[2] = total.data
+        data[1] = uniform.data
+        loop.function(data, &n, ZERO_STRIDES, loop.data)
+    return total
+
+
+cdef Value repeated(Spec spec, Value item, bint is_shown):
+    cdef Value out
+    cdef char* data[2]
+    cdef npy_intp[2] strides = [0, spec.itemsize]
+    cdef npy_intp n = spec.size
+    cdef Loop* loop = copy_loop(spec.itemsize)
+    if is_shown:
+        return strided_value(spec, item.data, ZERO_STRIDES, item)
+    out = new_value(spec)
+    data[0], data[1] = item.data, out.data
+    loop.function(data, &n, strides, loop.data)
+    return out
 
 
 cdef bint can_sum(Spec spec) noexcept:

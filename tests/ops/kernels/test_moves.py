@@ -1,8 +1,11 @@
 """Moves: which regions are read and written, and what they cover."""
 
+import math
+
 import numpy as np
 import pytest
 
+import cytape
 from cytape.ops.kernels.moves import Moves, outline
 from cytape.tensor.spec import Spec
 
@@ -50,3 +53,49 @@ def test_an_outline_has_the_strides_and_the_room(strides):
     x = outline(Spec.of((2, 3), float), strides)
     assert x.strides == strides and x.shape == (2, 3)
     x[...] = 1.0  # all of it is there
+
+
+def gradient_of(function, *seeds, shape=(40, 30)):
+    x = cytape.constant(np.zeros(shape))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        results = function(x)
+    return tape.gradient(results, x, output_gradients=list(seeds)).numpy()
+
+
+def repeated(number, shape):
+    return np.broadcast_to(cytape.constant(number), shape)
+
+
+def test_parts_that_repeat_one_number_are_one():
+    def halves(x):
+        return np.split(x, 2)
+
+    same = gradient_of(halves, *[repeated(3.0, (20, 30))] * 2)
+    assert same.strides == (0, 0)
+    np.testing.assert_array_equal(same, np.full((40, 30), 3.0))
+    for seeds in ((2.0, 3.0), (0.0, -0.0), (1.0, 1.0 + 2**-52)):
+        other = gradient_of(halves, *[repeated(seed, (20, 30)) for seed in seeds])
+        expected = np.repeat(seeds, 20)[:, None] * np.ones(30)
+        np.testing.assert_array_equal(other, expected)
+        np.testing.assert_array_equal(np.signbit(other), np.signbit(expected))
+    parts = gradient_of(
+        lambda x: np.split(x, [40]), repeated(3.0, (40, 30)), cytape.constant(np.zeros((0, 30))))
+    np.testing.assert_array_equal(parts, same)
+
+
+@pytest.mark.parametrize("shape, wide", [
+    ((1, 30), (40, 30)), ((40, 1), (40, 30)), ((30,), (40, 30)), ((1, 1), (7, 3)), ((), (1000,)),
+    ((100, 1, 3), (2, 100, 5, 3)),
+])
+def test_one_number_is_summed_as_often_as_it_is_repeated(shape, wide):
+    found = gradient_of(lambda x: [np.broadcast_to(x, wide)], repeated(0.5, wide), shape=shape)
+    np.testing.assert_array_equal(found, np.full(shape, 0.5 * math.prod(wide) / math.prod(shape)))
+
+
+def test_not_all_are_repeated_as_often():
+    found = gradient_of(lambda x: [x[np.arange(40) // 2 * 2]], repeated(1.0, (40, 30)))
+    np.testing.assert_array_equal(found[:, 0], [2.0, 0.0] * 20)
+    windows = gradient_of(lambda x: [np.lib.stride_tricks.sliding_window_view(x, 3)],
+                          repeated(1.0, (98, 3)), shape=(100,))
+    np.testing.assert_array_equal(windows, [1, 2, *[3] * 96, 2, 1])
