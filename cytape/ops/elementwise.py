@@ -28,6 +28,7 @@ from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.kernels import extrema
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
+from cytape.ops.shared.complex_parts import imag, real
 from cytape.ops.shared.conform import as_operands, broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.quotients import over_square, power_in_base
@@ -378,19 +379,6 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 # ---- magnitude and sign, complex parts -------------------------------------------------------
 
-# As linear functions over the reals: the gradient g of the real part of z is g + 0j.
-real = linear("Real", np.real, lambda op, g: g, batched=lambda x: real(x),
-              shape_rule=shape_rules.real_part)  # fmt: skip
-
-
-def _imag_back(op, g):
-    if op.input_specs[0].dtype.kind != "c" and type(g) is np.ndarray:
-        return np.broadcast_to(np.zeros((), g.dtype), g.shape)
-    return 1j * g
-
-
-imag = linear("Imag", np.imag, _imag_back, batched=lambda x: imag(x),
-              shape_rule=shape_rules.real_part)  # fmt: skip
 conjugate_op = linear(
     "Conjugate", np.conjugate, lambda op, g: conjugate_op(g), batched=lambda x: conjugate_op(x),
     shape_rule=shape_rules.elementwise(np.conjugate))  # fmt: skip

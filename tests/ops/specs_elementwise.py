@@ -148,6 +148,7 @@ SPECS = [
     OpSpec("NanToNum", cnp.nan_to_num, np.nan_to_num, [case((3,))], dtypes=["complex128"]),
     unary("real", complex=True),
     unary("imag", complex=True),
+    OpSpec("ImagOfReal", cnp.imag, np.imag, UNARY),
     unary("conjugate", complex=True),
     unary("absolute", NONZERO, complex=True),
     unary("fabs", NONZERO),

@@ -28,7 +28,7 @@ from .moved_ops cimport moved
 from .part_ops cimport copy_region, is_updated, update_part
 from .sum_ops cimport accumulated, add_n, broadcasts, extremum, multiplied, sum_to, total
 
-cdef Op read_variable_op, real
+cdef Op read_variable_op, real_op
 
 import numpy as np
 
@@ -36,11 +36,12 @@ from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
 from cytape.ops.creation import cast_to_discrete_op, constant_op, identity_op, stop_gradient_op
-from cytape.ops.elementwise import imag, real, where_op
+from cytape.ops.elementwise import where_op
 from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, get_item_op, index_add_op
 from cytape.ops.linalg import matmul_op
 from cytape.ops.products import cumprod_op, cumsum_op, prod_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
+from cytape.ops.shared.complex_parts import imag_op, real_op
 from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
 from cytape.ops.shared.extents import checked_extents_op
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
@@ -317,11 +318,11 @@ cdef bint part(Code code, int32_t node, Op op) except -1:
     if code.layout.places[x].kind != PLACED or not spec.known or code.graph.attrs[node] or (
             not is_plain_float(result) or not is_complex and spec.type_num != result.type_num):
         return False
-    if op is not real and not is_complex:
+    if op is not real_op and not is_complex:
         code.place_output(out)
         return code.emit_zero(node, code.layout.places[out].address, result.nbytes) == 0
     code.strides_of(x, strides)
-    return code.view(out, x, 0 if op is real else result.itemsize, strides) == 0
+    return code.view(out, x, 0 if op is real_op else result.itemsize, strides) == 0
 
 
 cdef bint own_loop(Code code, int32_t node, Op op) except -1:
@@ -453,5 +454,5 @@ emit_by(get_element, (dynamic_get_item_op,))
 emit_by(add_element, (dynamic_index_add_op,))
 (<Op>dynamic_index_add_op).adds_part = True
 emit_by(cast, (cast_op, cast_to_discrete_op))
-emit_by(part, (imag, real))
+emit_by(part, (imag_op, real_op))
 emit_by(select, (where_op,))

@@ -20,12 +20,12 @@ import numpy as np
 
 from cytape.errors import DetachedError, TapeStateError
 from cytape.ops.creation import astype, identity_op
-from cytape.ops.elementwise import imag, real
 from cytape.ops.elementwise import where as select
 from cytape.ops.engine.arguments import operand, values_of
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
 from cytape.ops.joining import split_evenly_op, split_like_op
+from cytape.ops.shared.complex_parts import imag_op, real_op
 from cytape.ops.shared.conform import broadcast_to_like_op, reshape_like_op
 from cytape.ops.updates.at import At
 from cytape.ops.updates.updates import set_item_op, set_part
@@ -34,7 +34,7 @@ from cytape.tensor.operators import install_updates
 
 # Other ops than structural ones that stand for views of NumPy's.
 cdef frozenset VIEWS = frozenset((
-    broadcast_to_like_op, imag, real, reshape_like_op, split_evenly_op, split_like_op))
+    broadcast_to_like_op, imag_op, real_op, reshape_like_op, split_evenly_op, split_like_op))
 # Where ufuncs and their partials are finite, if that is not at 1.
 cdef dict REGULAR_POINTS = {"arccos": 0, "arccosh": 2, "arcsin": 0, "arctanh": 0}
 

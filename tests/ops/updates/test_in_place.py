@@ -170,7 +170,7 @@ VIEWS = {
     "swapaxes": lambda x: np.swapaxes(x, 0, 1), "split": lambda x: np.split(x, 2)[0],
     "row of a loop": lambda x: next(iter(x)), "flip": lambda x: np.flip(x, 0),
     "diagonal": np.diagonal, "expand_dims": lambda x: np.expand_dims(x, 0),
-    "broadcast": lambda x: np.broadcast_to(x, (2, *x.shape)), "real": lambda x: np.real(x),
+    "broadcast": lambda x: np.broadcast_to(x, (2, *x.shape)), "real": lambda x: np.real(x + 0j),
     "of a large one": lambda x: np.concatenate([x] * 2000)[:4000],
 }
 
