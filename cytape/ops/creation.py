@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from cytape.core import is_trainable
 from cytape.ops.engine.arguments import is_tensor, tensors_if_any
-from cytape.ops.engine.declare import linear, nondifferentiable
+from cytape.ops.engine.declare import linear, nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
-from cytape.ops.joining import stack
-from cytape.ops.shapes import shape_rules
+from cytape.ops.joining import stack_op
+from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shaping import (
     broadcast_arrays,
@@ -19,7 +18,7 @@ from cytape.ops.shaping import (
     shape_of_any,
     size,
 )
-from cytape.ops.shared.conform import cast_op
+from cytape.ops.shared.conform import broadcast_batch_to, cast_op, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.policy import checked_name
 from cytape.tensor import Tensor, convert_to_tensor, nest
@@ -79,12 +78,13 @@ def astype(x, dtype, /, *, copy=True, device=None):
     if not is_tensor(x):
         return np.astype(x, dtype, copy=copy, device=device)
     given, dtype = x, np.dtype(dtype)
-    x = convert_to_tensor(x)
+    x = x if type(x) is Tensor else convert_to_tensor(x)
     if x.dtype == dtype:
         return identity_op(x) if copy and x is given else x  # which may be changed apart
     if x.dtype.kind == "c" and dtype.kind != "c":
         np.empty(0, x.dtype).astype(dtype)  # NumPy's warning, as it is set up
-    return cast_op(x, dtype=dtype) if is_trainable(dtype) else cast_to_discrete_op(x, dtype=dtype)
+    op = cast_op if dtype.kind in "fc" else cast_to_discrete_op
+    return op(x, dtype=dtype)
 
 
 def copy(a, order="K", subok=False):
@@ -177,10 +177,13 @@ def _join(nested):
         return plain_array(nested)
     if not isinstance(nested, (list, tuple)):
         return convert_to_tensor(nested)
-    parts = [_join(part) for part in nested]
+    return _stacked([_join(part) for part in nested])
+
+
+def _stacked(parts):
     if not all([may_fit(part.shape, parts[0].shape) for part in parts]):
         np.array([np.empty(part.shape) for part in parts])  # raises NumPy's error on ragged lists
-    return stack(parts)
+    return stack_op(*parts, axis=0, dtype=None, casting="same_kind")
 
 
 def array(object, dtype=None, *, ndmin=0, **options):
@@ -197,6 +200,9 @@ def array(object, dtype=None, *, ndmin=0, **options):
     array([[1., 0.],
            [0., 2.]])
     """
+    if dtype is None and not ndmin and type(object) in (list, tuple) and object and all(
+            [type(part) is Tensor for part in object]):
+        return _stacked(object)
     if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
     result = _array(object, dtype, ndmin)
@@ -356,6 +362,15 @@ def empty(shape, dtype=float, order="C", *, device=None, like=None):
     return _made(np.empty, shape, dtype)
 
 
+full_op = structural(
+    "Full", lambda x, *, shape: np.broadcast_to(x, shape).copy(),
+    lambda results, operands, *, shape: [(results[0], operands[0])],
+    transpose=lambda op, g: sum_to(g, op.input_specs[0]),
+    batched=lambda x, *, shape: copy(broadcast_batch_to(x, np.atleast_1d(shape))),
+    shape_rule=fast_shapes.broadcast_to,
+)  # fmt: skip
+
+
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     """Return a tensor filled with a number or a tensor, as `numpy.full`; arrays for an array.
 
@@ -372,8 +387,10 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
         return _made(lambda shape: np.full(shape, fill_value, dtype), shape)
     if not is_tensor(fill_value):
         return np.full(shape, fill_value, dtype, order, device=device, like=like)
-    if dtype is not None or type(fill_value) is not Tensor:
+    if type(fill_value) is not Tensor or dtype is not None and fill_value.dtype != dtype:
         fill_value = array(fill_value, dtype)
+    if type(shape) is int or type(shape) is tuple and all([type(n) is int for n in shape]):
+        return full_op(fill_value, shape=shape)
     return copy(broadcast_to(fill_value, shape))
 
 

@@ -26,8 +26,8 @@ COLUMNS = ("reverse", "plain NumPy", "forward", "second order")
 # Functions whose records have another name.
 RECORDS = {
     "array": "asarray", "compress": "Compress", "concatenate": "Concatenate", "einsum": "Einsum",
-    "extract": "Extract", "lstsq": "LeastSquares", "row_stack": "vstack", "stack": "Stack",
-    "take": "Gather",
+    "extract": "Extract", "full": "Full", "lstsq": "LeastSquares", "row_stack": "vstack",
+    "stack": "Stack", "take": "Gather",
 }
 # What cytape does not do, and why: the reason, the column and the names.
 REASONS = [(

@@ -38,7 +38,7 @@ SPECS = [
            lambda x, **kwargs: np.full_like(np.ones((2, 3)), x, **kwargs), [
         case(()), case((3,)), case((2, 1)), case((), shape=4), case((), dtype=np.complex128),
     ]),
-    OpSpec("full", lambda x, **kwargs: ops.full((2, 3), x, **kwargs),
+    OpSpec("Full", lambda x, **kwargs: ops.full((2, 3), x, **kwargs),
            lambda x, **kwargs: np.full((2, 3), x, **kwargs), [
         case(()), case((3,)), case((), dtype=np.complex128),
     ]),

@@ -14,7 +14,7 @@ from cytape.ops.shaping import expand_dims, moveaxis, ndim
 from cytape.ops.shared.conform import sum_to
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import real_sign
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["arange", "geomspace", "linspace", "logspace"]
@@ -27,14 +27,19 @@ def _parts_of_stop(num, endpoint):
     return np.arange(num) / max(num - 1 if endpoint else num, 1)
 
 
+def _real_dtype(dtype):
+    return dtype if dtype.kind == "f" else np.empty(0, dtype).real.dtype
+
+
 def _linspace_back(op, g):
     start, stop = op.input_specs
     num, endpoint = op.attrs["num"], op.attrs["endpoint"]
-    steps = np.arange(num, dtype=wide(np.empty(0, g.dtype).real.dtype))
+    steps = np.arange(num, dtype=wide(_real_dtype(g.dtype)))
     if g.ndim > 1:
         steps = steps.reshape(-1, *(1,) * (g.ndim - 1))
-    of_stop = reductions.sum(g * steps, 0) / max(num - 1 if endpoint else num, 1)
-    return sum_to(reductions.sum(g, 0) - of_stop, start), sum_to(of_stop, stop)
+    total = np.add.reduce if type(g) is np.ndarray else reductions.sum
+    of_stop = total(g * steps, 0) / max(num - 1 if endpoint else num, 1)
+    return sum_to(total(g, 0) - of_stop, start), sum_to(of_stop, stop)
 
 
 def _linspace_spec(start, stop, *, num, endpoint):
@@ -50,6 +55,8 @@ linspace_op = linear(
 
 def _ends(*ends):
     """Return the ends as tensors and arrays. Python's numbers are weak: they have others' dtype."""
+    if all([type(x) is Tensor for x in ends]) and len({x.dtype for x in ends}) == 1:
+        return ends
     ends = [x if type(x) in _NUMBERS else operand(x) for x in ends]
     dtype = np.result_type(*[x if type(x) in _NUMBERS else x.dtype for x in ends])
     return [np.asarray(x, dtype) if type(x) in _NUMBERS else x for x in ends]
@@ -57,6 +64,8 @@ def _ends(*ends):
 
 def _with_axis_at(y, axis):
     """Move the axis of the sequence from the front to where it is asked for."""
+    if type(axis) is int and axis == 0:
+        return y
     axis = normalize_axis_index(axis, ndim(y))
     return moveaxis(y, 0, axis) if axis else y
 
@@ -167,8 +176,8 @@ def _steps(like):
 
 def _arange_vjp(op, g):
     of_start, of_step = op.needs
-    return (reductions.sum(g) if of_start else None,
-            reductions.sum(g * _steps(g)) if of_step else None)
+    total = np.add.reduce if type(g) is np.ndarray else reductions.sum
+    return total(g) if of_start else None, total(g * _steps(g)) if of_step else None
 
 
 def _arange_jvp(op, start, step):
@@ -179,6 +188,8 @@ def _arange_jvp(op, start, step):
 
 
 def _range(start, step, *, stop, dtype):
+    if type(start) is np.ndarray and start.dtype == np.float64 and not start.ndim:
+        start = start.item()  # of Python's numbers NumPy makes ranges faster
     return np.arange(start, stop, step, dtype)
 
 
@@ -202,17 +213,23 @@ def arange(*args, **options):
     >>> arange(cytape.constant(0.5), 3.0).numpy()
     array([0.5, 1.5, 2.5])
     """
-    given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False)) | options
-    if not any(map(is_tensor, given.values())):
-        return np.arange(*args, **options)
+    given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False))
+    if options:
+        given |= options
     if args and given.get("stop") is None:
         given["stop"] = given.pop("start")
-    bounds = {name: values_of(x) if is_tensor(x) else x for name, x in given.items()}
-    if any(is_tensor(x) and bounds[name] is None for name, x in given.items()):
-        raise SymbolicTensorError(
-            "arange: how many numbers there are depends on values, which symbolic tensors do not "
-            "have yet; use linspace, or scale and shift an arange of plain numbers; for as many as "
-            "a tensor x of unknown extent has, cytape.numpy.cumsum(ones(x.shape)) - 1")
+    bounds = given.copy()
+    for name, x in given.items():
+        if is_tensor(x):
+            bounds[name] = values_of(x)
+            if bounds[name] is None:
+                raise SymbolicTensorError(
+                    "arange: how many numbers there are depends on values, which symbolic tensors "
+                    "do not have yet; use linspace, or scale and shift an arange of plain numbers; "
+                    "for as many as a tensor x of unknown extent has, "
+                    "cytape.numpy.cumsum(ones(x.shape)) - 1")
+    if all([bounds[name] is x for name, x in given.items()]):
+        return np.arange(*args, **options)
     start, step = given.get("start", 0), given.get("step")
     if not (is_tensor(start) or is_tensor(step)) or "stop" not in given:
         return convert_to_tensor(np.arange(**bounds))  # or NumPy's error

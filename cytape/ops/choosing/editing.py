@@ -164,8 +164,6 @@ resize_op = structural(
     shape_rule=lambda x, *, new_shape: symbolic_spec(new_shape, x.dtype))
 
 
-
-
 def trim_zeros(filt, trim="fb", axis=None):
     """Leave out zeros at the ends, as `numpy.trim_zeros`.
 

@@ -32,7 +32,7 @@ def _reduced(x, axes):
 
 
 def _cast(x, dtype):
-    x = np.asarray(x)
+    x = x if type(x) is np.ndarray else np.asarray(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         x = x.real
     if x.size > 1 and not any(x.strides):  # one number: it stays so
@@ -170,6 +170,8 @@ def stand_in(spec):
 
 def cast(x, dtype):
     """Convert a tensor to a dtype; a complex one to a real one by its real part."""
+    if type(x) is np.ndarray:
+        return _cast(x, dtype)
     return x if isinstance(x, Tensor) and x.dtype == dtype else cast_op(x, dtype=dtype)
 
 
