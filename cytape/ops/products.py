@@ -17,11 +17,14 @@ from cytape.ops.elementwise import conj, isfinite, multiply, where
 from cytape.ops.engine.arguments import axis_in_batch, is_given, is_tensor, only_numpy, wide
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.joining import concatenate
-from cytape.ops.kernels.recurrences import cumprod_gradient
+from cytape.ops.kernels.recurrences import (
+    cumprod_gradient,
+    cumsum_gradient,
+    prod_gradient,
+)
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import (
     from_start,
-    is_large,
     kept,
     loses_imaginary,
     operand,
@@ -85,55 +88,52 @@ def _products_of_others(row):
     return concatenate([pairs * right, pairs * left, odd], axis=-1)
 
 
-def _prod_partials(x, product, axes):
-    """Return the partial derivative of a product in each of the factors."""
-    if _are_normal(x, product):
-        return product / x
-    shape = x.shape
-    others = tuple(i for i in range(len(shape)) if i not in axes)
+def _prod_partials(x, axes):
+    """Return the partial derivative of a product in each element."""
+    others = tuple(i for i in range(x.ndim) if i not in axes)
     order = others + axes
     rows = transpose(x, order)
-    size = math.prod(shape[i] for i in axes)
-    partials = _products_of_others(reshape(rows, (*[shape[i] for i in others], size)))
+    size = math.prod(x.shape[i] for i in axes)
+    partials = _products_of_others(reshape(rows, (*[x.shape[i] for i in others], size)))
     return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
 
 
-def _partials_of(op):
-    return _prod_partials(operand(op), kept(op, op.outputs[0]), reduced_axes(op))
+def _prod_back(g, x, *, axis):
+    found = prod_gradient(g, x, None, axis)
+    if found is None:
+        product = np.multiply.reduce(x, axis=axis, keepdims=True)
+        whole = g * product
+        found = whole / x if _are_normal(x, product, whole) else (
+            _prod_back_by_pairs(g, x, axis=axis))
+    return found
 
 
-def _prod_back(g, x, product, *, axes):
-    whole = g * _conj(product)
-    if _are_normal(x, product, whole):
-        return whole / _conj(x)
-    return _prod_back_by_products(g, x, product, axes=axes)
-
-
-def _prod_back_by_products(g, x, product, *, axes):
-    return _times(g, _conj(_prod_partials(x, product, axes)), g == 0)
+def _prod_back_by_pairs(g, x, *, axis):
+    return _times(g, _prod_partials(x, axis), g == 0)
 
 
 prod_back_op = composed(
-    "ProdBack", _prod_back, _prod_back_by_products, shape_rule=lambda g, x, product, *, axes: x)
+    "ProdBack", _prod_back, _prod_back_by_pairs, shape_rule=lambda g, x, *, axis: x)
 
 
 def _prod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
-    g, x = kept(op, g), op.inputs[0]
     if type(g) is np.ndarray:
-        whole = g * _conj(kept(op, op.outputs[0]))
-        if _are_normal(x, op.outputs[0], whole):
-            return whole / _conj(x)
-    elif is_large(x) and x.dtype == g.dtype == wide(x.dtype):
-        return prod_back_op(g, x, kept(op, op.outputs[0]), axes=reduced_axes(op))
-    return _times(g, _conj(_partials_of(op)), g == 0)
+        found = prod_gradient(g, op.inputs[0], op.outputs[0], op.attrs["axis"])
+        if found is not None:
+            return found
+    x, axes = operand(op), reduced_axes(op)
+    g = reshape(g, tuple([1 if i in axes else n for i, n in enumerate(op.input_specs[0].shape)]))
+    return prod_back_op(astype(g, x.dtype, copy=False), _conj(x), axis=axes)
 
 
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
         return NotImplemented
-    return summed(op, _times(t, _partials_of(op), t == 0))
+    x, product = operand(op), kept(op, op.outputs[0])
+    partials = product / x if _are_normal(x, product) else _prod_partials(x, reduced_axes(op))
+    return summed(op, _times(t, partials, t == 0))
 
 
 prod_op = general(
@@ -176,7 +176,13 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
 
 def _cumsum_transpose(op, g):
     axis = op.attrs["axis"]
-    return widely(lambda g: flip(cumsum_op(flip(g, axis), axis=axis, dtype=None), axis), g)
+    if type(g) is not np.ndarray:
+        return widely(lambda g: flip(cumsum_op(flip(g, axis), axis=axis, dtype=None), axis), g)
+    lines = g.astype(wide(g.dtype), copy=False)
+    if g.ndim == 1:
+        return cumsum_gradient(lines).astype(g.dtype, copy=False)
+    total = cumsum_gradient(np.moveaxis(lines, axis, -1)).astype(g.dtype, copy=False)
+    return np.moveaxis(total, -1, axis)
 
 
 cumsum_op = linear(
@@ -268,7 +274,9 @@ def _cumulative(op, a, axis, dtype, options):
     """Apply `op` along `axis`, or to the flattened array where `axis` is None."""
     if not is_tensor(a):
         return op.forward(a, axis, dtype, **options)
-    if axis is None or ndim(a) == 0:
+    if axis is None and type(a) is Tensor and a.ndim == 1:
+        axis = 0
+    elif axis is None or ndim(a) == 0:
         a, axis = ravel(a), 0 if axis is None else axis
     return op(a, axis=axis, dtype=dtype, **options)
 
@@ -282,7 +290,8 @@ def cumsum(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.cumsum(x).sum())(np.array([1.0, 2.0, 3.0]))
     array([3., 2., 1.])
     """
-    return _cumulative(cumsum_op, a, axis, dtype, only_numpy("cumsum", [a], out=out))
+    options = {} if out is None else only_numpy("cumsum", [a], out=out)
+    return _cumulative(cumsum_op, a, axis, dtype, options)
 
 
 def cumprod(a, axis=None, dtype=None, out=None):
@@ -294,7 +303,7 @@ def cumprod(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
-    options = only_numpy("cumprod", [a], out=out)
+    options = {} if out is None else only_numpy("cumprod", [a], out=out)
     return _cumulative(cumprod_op, _as_multiplied(a, dtype), axis, dtype, options)
 
 

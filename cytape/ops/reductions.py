@@ -302,8 +302,7 @@ def extremum(name, forward, least=0):
     def vjp(op, g):
         x, total = op.inputs[0], None
         if type(x) is np.ndarray:
-            total = shared_among_ties(
-                np.asarray(kept(op, g)), x, kept(op, op.outputs[0]), op.attrs["axis"], least)
+            total = shared_among_ties(g, x, op.outputs[0], op.attrs["axis"], least)
         return share(op, least, g, op.outputs[0]) if total is None else total
 
     def jvp(op, t):
@@ -344,8 +343,21 @@ def _from_start(op, combine, a, axis, keepdims, initial, where):
         lambda a: op(a, axis=axis, keepdims=keepdims), combine, neutral, a, initial, where)
 
 
-max_op = extremum("Max", np.max)
-min_op = extremum("Min", np.min)
+# What numpy.max and numpy.min do, less the wrappers, as above.
+def _max(x, *, axis=None, keepdims=False, **options):
+    if options or type(x) is not np.ndarray:
+        return np.max(x, axis=axis, keepdims=keepdims, **options)
+    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+def _min(x, *, axis=None, keepdims=False, **options):
+    if options or type(x) is not np.ndarray:
+        return np.min(x, axis=axis, keepdims=keepdims, **options)
+    return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+max_op = extremum("Max", _max)
+min_op = extremum("Min", _min)
 
 
 def _extremes_jvp(op, t):
@@ -378,6 +390,8 @@ def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.max)(np.array([1.0, 3.0, 3.0]))
     array([0. , 0.5, 0.5])
     """
+    if out is None and initial is where is _NoValue:
+        return max_op(a, axis=axis, keepdims=keepdims)
     where = _NoValue if where is True else where
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
         only_numpy("max", [a, initial, where], out=out)
@@ -395,6 +409,8 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.min)(np.array([1.0, 3.0, 1.0]))
     array([0.5, 0. , 0.5])
     """
+    if out is None and initial is where is _NoValue:
+        return min_op(a, axis=axis, keepdims=keepdims)
     where = _NoValue if where is True else where
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
         only_numpy("min", [a, initial, where], out=out)

@@ -115,7 +115,25 @@ def _cumprod_back(g, x, *, axis):
     return np.moveaxis(total, -1, axis)
 
 
+def _prod_back(g, x, *, axis):
+    """Multiply the gradient of each product by all other factors."""
+    total = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        others = x.copy()
+        others[place] = 1
+        total[place] = (g * np.prod(others, axis, keepdims=True))[
+            tuple(0 if i in axis else k for i, k in enumerate(place))]
+    return total
+
+
 SPECS += [
+    OpSpec(
+        "ProdBack", OPS["ProdBack"], _prod_back,
+        [case((1,), (4,), axis=(0,)), case((3, 1, 2), (3, 5, 2), axis=(1,)),
+         case((1, 1, 2), (4, 3, 2), axis=(0, 1)),
+         case((2, 1), ZEROS, axis=(1,)), case((1, 4), ZEROS, axis=(0,))],
+        dtypes=("float64", "float32", "complex128", "complex64"),
+    ),
     OpSpec(
         "CumprodBack", OPS["CumprodBack"], _cumprod_back,
         [case((4,), (4,), axis=0), case((3, 5, 2), (3, 5, 2), axis=1), case((1, 2), (1, 2), axis=1),

@@ -174,7 +174,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
         "All", "Any", "CountNonzero", "Extremes", "LogSoftmax", "LogSumExp", "Max", "Min", "NanMax",
         "NanMin", "Prod", "Softmax", "Std", "Var", "VectorNorm"], _reduced),
     **dict.fromkeys(["ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod"], _along_lines),
-    **dict.fromkeys(["CholeskyBack", "CumprodBack"], _of_one_shape),
+    **dict.fromkeys(["CholeskyBack", "CumprodBack", "ProdBack"], _of_one_shape),
     **dict.fromkeys(["CountsOfLines", "Sort", "SortComplex"], _of_last_axis),
     **dict.fromkeys([
         "Cholesky", "Cofactors", "Determinant", "Eig", "Gram", "HermitianEig", "IdentityMatrices",

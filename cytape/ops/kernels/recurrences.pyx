@@ -1,7 +1,10 @@
 cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
+from libc.math cimport fabs
 from libc.stdint cimport int64_t
 from numpy cimport ndarray, npy_intp
+
+from .ties cimport in_c_order, lines_of
 
 import numpy as np
 
@@ -14,6 +17,14 @@ ctypedef fused number:
     float complex
     double complex
     long double complex
+
+ctypedef fused floating:
+    float
+    double
+
+cdef extern from "<float.h>":
+    const float FLT_MIN, FLT_MAX
+    const double DBL_MIN, DBL_MAX
 
 cdef int64_t* effort = effort_so_far()
 
@@ -93,3 +104,168 @@ cdef void go_through(number* g, number* x, number* result, npy_intp rows,
         g += n
         x += n
         result += n
+
+
+def cumsum_gradient(ndarray g not None):
+    """Return the gradient of a cumulative sum along the last axis.
+
+    Parameters
+    ----------
+    g : ndarray
+        The gradient of the sums.
+
+    Returns
+    -------
+    ndarray
+        Of each element to the last one the sum, added up from the last.
+
+    Raises
+    ------
+    TypeError
+        If it is not of floats or complex numbers, or has no axis.
+    """
+    if g.dtype.char not in "fdgFDG" or not g.dtype.isnative or not g.ndim:
+        raise TypeError(
+            "expected a gradient with an axis at least, of floats or complex numbers of single "
+            f"precision or more, not of shape {(<object>g).shape} and dtype {g.dtype}: convert it "
+            "first")
+    g = g if g.ndim == 1 else in_c_order(g)
+    cdef ndarray result = np.empty((<object>g).shape, g.dtype)
+    cdef npy_intp n = g.shape[g.ndim - 1]
+    cdef npy_intp stride = cnp.PyArray_STRIDES(g)[0] if g.ndim == 1 else g.dtype.itemsize
+    cdef npy_intp rows = result.size // n if result.size else 0
+    cdef int type_num = cnp.PyArray_TYPE(g)
+    cdef char* of_g = cnp.PyArray_BYTES(g)
+    cdef char* of_result = cnp.PyArray_BYTES(result)
+    effort[0] += result.nbytes
+    with nogil:
+        if type_num == cnp.NPY_FLOAT:
+            sum_back(of_g, stride, <float*>of_result, rows, n)
+        elif type_num == cnp.NPY_DOUBLE:
+            sum_back(of_g, stride, <double*>of_result, rows, n)
+        elif type_num == cnp.NPY_LONGDOUBLE:
+            sum_back(of_g, stride, <long double*>of_result, rows, n)
+        elif type_num == cnp.NPY_CFLOAT:
+            sum_back(of_g, stride, <float complex*>of_result, rows, n)
+        elif type_num == cnp.NPY_CDOUBLE:
+            sum_back(of_g, stride, <double complex*>of_result, rows, n)
+        else:
+            sum_back(of_g, stride, <long double complex*>of_result, rows, n)
+    return result
+
+
+cdef void sum_back(char* g, npy_intp stride, number* result, npy_intp rows,
+                   npy_intp n) noexcept nogil:
+    cdef number total
+    cdef npy_intp _, i
+    for _ in range(rows):
+        total = (<number*>(g + (n - 1) * stride))[0]
+        result[n - 1] = total
+        for i in range(n - 2, -1, -1):
+            total = total + (<number*>(g + i * stride))[0]
+            result[i] = total
+        g += n * stride
+        result += n
+
+
+def prod_gradient(g, ndarray x not None, product, axis):
+    """Return the gradient of the product of lines, by division.
+
+    Parameters
+    ----------
+    g : ndarray
+        The gradients, one for each line, in the order of the lines.
+    x : ndarray
+    product : ndarray or None
+        The products, likewise, if they are known.
+    axis : None, int or tuple of int
+        The axes of the lines.
+
+    Returns
+    -------
+    ndarray or None
+        None where it cannot be told so, or is left to NumPy: unless all factors, products and
+        these times their gradients are normal numbers of single or double precision.
+    """
+    cdef npy_intp[3] lines
+    cdef ndarray gradients, products, result
+    cdef int type_num = cnp.PyArray_TYPE(x)
+    cdef bint normal
+    if (type_num not in (cnp.NPY_FLOAT, cnp.NPY_DOUBLE) or not x.dtype.isnative
+            or g.dtype != x.dtype or not lines_of(x, axis, lines)
+            or g.size != lines[0] * lines[2]):
+        return None
+    if product is None and lines[2] == 1:
+        product = np.empty(lines[0], x.dtype)
+        x = in_c_order(x)
+        if type_num == cnp.NPY_FLOAT:
+            multiply_lines(<float*>cnp.PyArray_DATA(x), lines, <float*>cnp.PyArray_DATA(product))
+        else:
+            multiply_lines(<double*>cnp.PyArray_DATA(x), lines, <double*>cnp.PyArray_DATA(product))
+    elif product is None:
+        product = np.multiply.reduce(x, axis)
+    if product.dtype != x.dtype or product.size != g.size:
+        return None
+    x, gradients, products = in_c_order(x), in_c_order(g), in_c_order(product)
+    result = np.empty((<object>x).shape, x.dtype)
+    effort[0] += result.nbytes
+    cdef char* of_x = cnp.PyArray_BYTES(x)
+    cdef char* of_g = cnp.PyArray_BYTES(gradients)
+    cdef char* of_product = cnp.PyArray_BYTES(products)
+    cdef char* of_result = cnp.PyArray_BYTES(result)
+    with nogil:
+        if type_num == cnp.NPY_FLOAT:
+            normal = divide_products(<float*>of_g, <float*>of_x, <float*>of_product,
+                                     <float*>of_result, lines, FLT_MIN, FLT_MAX)
+        else:
+            normal = divide_products(<double*>of_g, <double*>of_x, <double*>of_product,
+                                     <double*>of_result, lines, DBL_MIN, DBL_MAX)
+    return result if normal else None
+
+
+cdef void multiply_lines(floating* x, const npy_intp* lines, floating* product) noexcept nogil:
+    """Multiply in four chains, which a processor goes through at once."""
+    cdef floating[4] chains
+    cdef npy_intp k, i, n = lines[1]
+    for k in range(lines[0]):
+        chains = [1, 1, 1, 1]
+        for i in range(0, n - 3, 4):
+            chains[0] *= x[i]
+            chains[1] *= x[i + 1]
+            chains[2] *= x[i + 2]
+            chains[3] *= x[i + 3]
+        for i in range(n - n % 4, n):
+            chains[0] *= x[i]
+        product[k] = (chains[0] * chains[1]) * (chains[2] * chains[3])
+        x += n
+
+
+cdef bint divide_products(floating* g, floating* x, floating* product, floating* result,
+                          const npy_intp* lines, floating least, floating most) noexcept nogil:
+    """Divide by each factor of a line its product times the gradient; False if one is not normal.
+    """
+    cdef npy_intp _, i, j, n = lines[1], inner = lines[2]
+    cdef int abnormal = 0  # what else a factor might be shows in the product
+    cdef floating whole
+    for _ in range(lines[0]):
+        for j in range(inner):
+            whole = g[j] * product[j]
+            if not (least <= fabs(whole) <= most and least <= fabs(product[j]) <= most):
+                return False
+        if inner == 1:
+            whole = g[0] * product[0]
+            for i in range(n):
+                abnormal |= not fabs(x[i]) >= least
+                result[i] = whole / x[i]
+        else:
+            for i in range(n):
+                for j in range(inner):
+                    abnormal |= not fabs(x[i * inner + j]) >= least
+                    result[i * inner + j] = g[j] * product[j] / x[i * inner + j]
+        if abnormal:
+            return False
+        x += n * inner
+        result += n * inner
+        g += inner
+        product += inner
+    return True

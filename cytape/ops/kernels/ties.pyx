@@ -97,7 +97,7 @@ cdef extern from *:
 cdef int64_t* effort = effort_so_far()
 
 
-def shared_among_ties(g, ndarray x not None, y, axis, int least, ndarray into=None):
+def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarray into=None):
     """Give each element that equals the extremum of its line an equal share of a gradient.
 
     Parameters
@@ -117,8 +117,9 @@ def shared_among_ties(g, ndarray x not None, y, axis, int least, ndarray into=No
     ndarray or None
         None where it is left to NumPy: other dtypes, and axes that are not side by side.
     """
-    cdef int ndim = x.ndim, first = 0, last = x.ndim, i, type_num = cnp.PyArray_TYPE(x)
-    cdef npy_intp blocks = 1, n = 1, inner = 1
+    cdef int type_num = cnp.PyArray_TYPE(x)
+    cdef npy_intp[3] lines
+    cdef npy_intp blocks, n, inner
     cdef ndarray gradients, extrema
     cdef bint adds = into is not None
     cdef void* data
@@ -126,28 +127,15 @@ def shared_among_ties(g, ndarray x not None, y, axis, int least, ndarray into=No
     cdef void* of_lines
     cdef void* extremes
     cdef void* shares
-    if axis is not None:
-        axes = axis if isinstance(axis, tuple) else (axis,)
-        axes = [i + ndim if i < 0 else i for i in axes]
-        if not axes or max(axes) - min(axes) != len(axes) - 1:
-            return None
-        first, last = min(axes), max(axes) + 1
     if (type_num not in (cnp.NPY_FLOAT, cnp.NPY_DOUBLE) or not x.dtype.isnative
-            or g.dtype != x.dtype or first < 0 or last > ndim):
+            or g.dtype != x.dtype or y.dtype != x.dtype or not lines_of(x, axis, lines)):
         return None
-    for i in range(ndim):
-        if i < first:
-            blocks *= x.shape[i]
-        elif i < last:
-            n *= x.shape[i]
-        else:
-            inner *= x.shape[i]
-    x = np.ascontiguousarray(x)
-    gradients, extrema = np.ascontiguousarray(g, x.dtype), np.ascontiguousarray(y, x.dtype)
+    blocks, n, inner = lines[0], lines[1], lines[2]
+    x, gradients, extrema = in_c_order(x), in_c_order(g), in_c_order(y)
     if gradients.size != blocks * inner or extrema.size != blocks * inner:
         return None
     if into is None:
-        into = cnp.PyArray_EMPTY(ndim, cnp.PyArray_DIMS(x), type_num, 0)
+        into = cnp.PyArray_EMPTY(x.ndim, cnp.PyArray_DIMS(x), type_num, 0)
     shares = malloc(2 * inner * x.itemsize + 1)
     if shares == NULL:
         raise MemoryError()
@@ -163,3 +151,25 @@ def shared_among_ties(g, ndarray x not None, y, axis, int least, ndarray into=No
                                 <double*>shares, blocks, n, inner, least, adds)
     free(shares)
     return into
+
+
+cdef bint lines_of(ndarray x, axis, npy_intp* lines) except -1:
+    cdef int ndim = x.ndim, first = 0, last = x.ndim, i
+    if axis is not None:
+        axes = axis if isinstance(axis, tuple) else (axis,)
+        axes = [i + ndim if i < 0 else i for i in axes]
+        if not axes or max(axes) - min(axes) != len(axes) - 1:
+            return False
+        first, last = min(axes), max(axes) + 1
+    if first < 0 or last > ndim:
+        return False
+    lines[0] = lines[1] = lines[2] = 1
+    for i in range(ndim):
+        lines[0 if i < first else 1 if i < last else 2] *= x.shape[i]
+    return True
+
+
+cdef ndarray in_c_order(x):
+    if type(x) is ndarray and cnp.PyArray_ISCARRAY_RO(x):
+        return x
+    return np.ascontiguousarray(x)

@@ -58,7 +58,8 @@ def ptp(a, axis=None, out=None, keepdims=_NoValue):
     """
     if not is_tensor(a):
         return np.ptp(a, axis, out, keepdims)
-    only_numpy("ptp", [a], out=out)
+    if out is not None:
+        only_numpy("ptp", [a], out=out)
     keepdims = keeps_axes(keepdims)
     if reductions.is_large(convert_to_tensor(a)):
         highest, lowest = reductions.extremes_op(a, axis=axis, keepdims=keepdims)
