@@ -168,9 +168,4 @@ SPECS += [
            [case((2, 3), (2, 1), axis=1), case((4,), (1,), axis=None),
             case((3, 2), (1, 2), axis=0)],
            domain=(distinct(), uniform(-2, 2)), differentiable=(False, True), dtypes=["float64"]),
-    OpSpec("ProdBack",
-           lambda g, x, *, axes: OPS["ProdBack"](g, x, ops.prod(x, axes, keepdims=True), axes=axes),
-           lambda g, x, *, axes: g * np.prod(x, axes, keepdims=True) / x,
-           [case((1,), (4,), axes=(0,)), case((3, 1, 2), (3, 4, 2), axes=(1,))],
-           domain=uniform(-2, 2, avoid=[0]), dtypes=("float64", "float32")),
 ]  # fmt: skip

@@ -5,8 +5,10 @@ import numpy as np
 from cytape.ops.elementwise import exp2
 from cytape.ops.engine.arguments import is_tensor, is_written, joined
 from cytape.ops.engine.declare import elementwise, general
+from cytape.ops.kernels.powers_of_two import over_powers_of_two
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.conform import as_operands
+from cytape.tensor import Tensor
 
 __all__ = ["frexp", "ldexp", "modf"]
 
@@ -27,9 +29,15 @@ def ldexp(x1, x2, /, *out, **kwargs):
     return _ldexp(x1, x2, *out, **kwargs)
 
 
+def _frexp_vjp(op, g, _):
+    exponents = op.outputs[1]
+    found = over_powers_of_two(g, exponents) if type(g) is np.ndarray else None
+    return ldexp(g, -exponents) if found is None else found
+
+
 _frexp = general(
     "Frexp", np.frexp,
-    lambda op, g, _: ldexp(g, -op.outputs[1]),
+    _frexp_vjp,
     lambda op, dx: (ldexp(dx, -op.outputs[1]), None),
     saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
     shape_rule=shape_rules.both_parts(np.frexp),
@@ -67,6 +75,8 @@ def modf(x, /, *out, **kwargs):
 
 
 def _parts_of_number(op, x, out, keywords):
+    if not out and not keywords and type(x) is Tensor:
+        return op(x)
     x = joined(x)
     if is_written(out, keywords) or not is_tensor(x):
         return op.forward(x, *out, **keywords)

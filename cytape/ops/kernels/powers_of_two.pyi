@@ -1,0 +1,3 @@
+import numpy as np
+
+def over_powers_of_two(x: np.ndarray, exponents: np.ndarray) -> np.ndarray | None: ...
