@@ -1,5 +1,7 @@
 """Tensors from tensors: dtypes, nested lists, constants shaped like another, coordinate grids."""
 
+import operator
+
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, tensors_if_any
@@ -77,6 +79,8 @@ def astype(x, dtype, /, *, copy=True, device=None):
     """
     if not is_tensor(x):
         return np.astype(x, dtype, copy=copy, device=device)
+    if device is not None:
+        np.astype(np.zeros(1), dtype, device=device)  # raises NumPy's error
     given, dtype = x, np.dtype(dtype)
     x = x if type(x) is Tensor else convert_to_tensor(x)
     if x.dtype == dtype:
@@ -96,7 +100,11 @@ def copy(a, order="K", subok=False):
     >>> np.copy(cytape.constant([1.0, 2.0])).numpy()
     array([1., 2.])
     """
-    return identity_op(a) if is_tensor(a) else np.copy(a, order, subok)
+    if not is_tensor(a):
+        return np.copy(a, order, subok)
+    if order != "K":
+        np.copy(0, order)  # raises NumPy's error
+    return identity_op(a)
 
 
 def own_tensor(tensor):
@@ -186,6 +194,12 @@ def _stacked(parts):
     return stack_op(*parts, axis=0, dtype=None, casting="same_kind")
 
 
+def _refuse_unknown(function, options):
+    """Raise what a function of NumPy's raises of parameters that concern memory."""
+    if options:
+        function(np.zeros(1), **options)
+
+
 def array(object, dtype=None, *, ndmin=0, **options):
     """Make a tensor of a tensor or of nested sequences that hold tensors, as `numpy.array`.
 
@@ -205,6 +219,8 @@ def array(object, dtype=None, *, ndmin=0, **options):
         return _stacked(object)
     if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
+    _refuse_unknown(np.array, options)
+    ndmin = operator.index(ndmin)
     result = _array(object, dtype, ndmin)
     shares = not isinstance(object, (list, tuple)) and (
         result is object or ndim(result) > ndim(object))
@@ -236,6 +252,7 @@ def asarray(a, dtype=None, order=None, **options):
     """
     if not is_tensor(a):
         return np.asarray(a, dtype, order, **options)
+    _refuse_unknown(np.asarray, options if order is None else {"order": order, **options})
     return array(a, dtype) if options.get("copy") else _array(a, dtype)
 
 
@@ -387,6 +404,10 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
         return _made(lambda shape: np.full(shape, fill_value, dtype), shape)
     if not is_tensor(fill_value):
         return np.full(shape, fill_value, dtype, order, device=device, like=like)
+    _refuse_unknown(lambda x, **options: np.full((), x[0], **options), {
+        name: value for name, value, default in (
+            ("order", order, "C"), ("device", device, None), ("like", like, None))
+        if value is not default})
     if type(fill_value) is not Tensor or dtype is not None and fill_value.dtype != dtype:
         fill_value = array(fill_value, dtype)
     if type(shape) is int or type(shape) is tuple and all([type(n) is int for n in shape]):
@@ -421,6 +442,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         return np.meshgrid(*xi, copy=copy, sparse=sparse, indexing=indexing)
     copied = identity_op if copy else lambda x: x
     if any([None in shape_of_any(x) for x in xi]):
+        np.meshgrid(indexing=indexing)  # raises NumPy's error
         grids = _grids(tensors_if_any(xi), swapped=indexing == "xy")
     else:
         outlines = np.meshgrid(*(np.empty(size(x)) for x in xi), sparse=True, indexing=indexing)

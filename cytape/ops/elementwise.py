@@ -315,7 +315,8 @@ def clip(
         raise TypeError("clip() takes both a_min and a_max, or neither; None is no bound")
     elif min is not np._NoValue or max is not np._NoValue:
         raise ValueError("clip() takes a_min and a_max, or min and max, not both")
-    a, a_min, a_max = together(a, a_min, a_max)
+    a, a_min, a_max = [np.asarray(x) if isinstance(x, (list, tuple, str)) else x
+                       for x in together(a, a_min, a_max)]  # fmt: skip
     if not is_tensor(a):
         a = np.asarray(a)  # also a number, which is not weak here
     if a.dtype.kind in "iu":  # numbers that no element can reach may be out of the dtype's bounds
@@ -342,8 +343,7 @@ def _is_interval(low, high):
 
 def _keeps_dtype(a, *bounds):
     """Tell whether the dtype of an array is that of its result: then numbers have it, too."""
-    bounds = [x.dtype if hasattr(x, "dtype") else x for x in bounds]
-    return np.result_type(a.dtype, *bounds) == a.dtype
+    return np.result_type(a.dtype, *[getattr(x, "dtype", x) for x in bounds]) == a.dtype
 
 
 # Not a number, and the infinities, become constants.

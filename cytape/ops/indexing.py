@@ -327,15 +327,19 @@ def _must_wait(index, x):
 def _along_axis_spec(arr, indices, *, axis):
     shape = shape_rules.shape_of(arr, "take_along_axis")
     given = shape_rules.shape_of(indices, "take_along_axis")
+    if indices.dtype.kind not in "iu":
+        raise IndexError(f"take_along_axis: indices must be integers, got {indices.dtype}")
     if axis is None:
         return indices
     axis = normalize_axis_index(axis, len(shape))
     if len(shape) != len(given):
         raise ValueError(f"take_along_axis: indices of shape {given} do not fit shape {shape}")
-    others = shape_rules.broadcast(
-        (*shape[:axis], 1, *shape[axis + 1 :]), (*given[:axis], 1, *given[axis + 1 :]),
-        what="take_along_axis",
-    )  # fmt: skip
+    try:
+        others = shape_rules.broadcast(
+            (*shape[:axis], 1, *shape[axis + 1 :]), (*given[:axis], 1, *given[axis + 1 :]),
+            what="take_along_axis")
+    except ValueError as error:
+        raise IndexError(str(error)) from None
     return symbolic_spec((*others[:axis], given[axis], *others[axis + 1 :]), np.intp)
 
 
@@ -343,7 +347,7 @@ def _compressed_spec(a, condition, *, axis):
     shape = shape_rules.shape_of(a, "compress")
     if axis is None:
         return symbolic_spec((None,), np.intp)
-    axis = normalize_axis_index(axis, len(shape))
+    axis = normalize_axis_index(axis, max(len(shape), 1))  # NumPy lets a 0-d array have an axis 0
     return symbolic_spec((*shape[:axis], None, *shape[axis + 1 :]), np.intp)
 
 

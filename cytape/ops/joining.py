@@ -10,7 +10,16 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy, plain
 from cytape.ops.engine.declare import general, linear, structural
 from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
-from cytape.ops.shaping import atleast_1d, atleast_2d, atleast_3d, ndim, outline, ravel, reshape
+from cytape.ops.shaping import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    moveaxis,
+    ndim,
+    outline,
+    ravel,
+    reshape,
+)
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
@@ -355,19 +364,18 @@ def _split_at_tensor(ary, indices, axis):
 def _split_unknown(numpy_split, ary, indices_or_sections, axis, uneven):
     """Split where NumPy cannot be asked for the sizes: by slices, at given indices."""
     axis = normalize_axis_index(axis, ary.ndim)
-    outline_of_axis = [1 if i != axis and n is None else n for i, n in enumerate(ary.shape)]
+    lengths = [(0 if i == axis else 1) if n is None else n for i, n in enumerate(ary.shape)]
+    outlines = numpy_split(np.empty(lengths, bool), indices_or_sections)  # or NumPy's error
     if ary.shape[axis] is not None:
-        outlines = numpy_split(np.empty(outline_of_axis, bool), indices_or_sections)
         sizes = tuple(part.shape[axis] for part in outlines)
         if sum(sizes) == ary.shape[axis]:
             return list(split_op(ary, sizes=sizes, axis=axis))
     elif np.ndim(indices_or_sections) == 0:
-        sections = int(indices_or_sections)
         if not uneven:
             ary = with_extents(
                 ary, ValueError, "array split does not result in an equal division",
-                multiple=((axis, sections),))
-        return list(split_evenly_op(ary, sections=sections, axis=axis))
+                multiple=((axis, np.asarray(indices_or_sections).item()),))
+        return list(split_evenly_op(ary, sections=len(outlines), axis=axis))
     bounds = [None, *np.asarray(indices_or_sections).tolist(), None]
     before = (slice(None),) * axis
     return [ary[(*before, slice(start, stop))] for start, stop in pairwise(bounds)]
@@ -457,8 +465,8 @@ def unstack(x, /, *, axis=0):
         return np.unstack(x, axis=axis)
     if ndim(x) == 0:
         raise ValueError("Input array must be at least 1-d.")
-    if isinstance(axis, tuple):
-        (axis,) = axis
+    if isinstance(axis, (tuple, list, np.ndarray)):
+        return unstack_op(moveaxis(x, axis, 0), axis=0)
     return unstack_op(x, axis=axis)
 
 

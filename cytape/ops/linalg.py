@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import copy
 from cytape.ops.elementwise import conj, multiply
-from cytape.ops.engine.arguments import is_tensor, joined, only_numpy
+from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, operand
 from cytape.ops.engine.declare import enter, linear, multilinear
 from cytape.ops.engine.matmul_op import MatMulOp
 from cytape.ops.shapes import shape_rules
@@ -286,7 +286,8 @@ def vecdot(x1, x2, /, out=None, *, axis=-1, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.vecdot(joined(x1), joined(x2), out, axis=axis, **kwargs)
-    x1, x2 = together(*as_operands(np.vecdot, (x1, x2), kwargs))
+    x1, x2 = together(*map(operand, as_operands(np.vecdot, (x1, x2), kwargs)))
+    axis = operator.index(axis)
     if ndim(x1) == ndim(x2) == 1 and axis in (0, -1):
         return matmul_op(conj_if_complex(x1), x2)
     rows = expand_dims(conj_if_complex(moveaxis(x1, axis, -1)), -2)

@@ -1,5 +1,7 @@
 """Orders, positions and counts: functions with integer results, which have no gradient to lose."""
 
+import operator
+
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -22,7 +24,9 @@ def _sorted_spec(a, *, axis, **_):
         size = None if a.shape is None else shape_rules.product(a.shape)
         return symbolic_spec((size,), POSITIONS)
     if a.shape is not None:
-        normalize_axis_index(axis, len(a.shape))
+        normalize_axis_index(axis, max(len(a.shape), 1))  # NumPy lets a 0-d array have an axis 0
+    if a.shape == ():
+        return symbolic_spec((1,), POSITIONS)
     return spec_like(a, POSITIONS)
 
 
@@ -30,6 +34,10 @@ def _lexsort_spec(*keys, axis):
     if len(keys) == 1:  # the keys are its rows
         return symbolic_spec(shape_rules.shape_of(keys[0], "lexsort")[1:], POSITIONS)
     return spec_like(keys[0], POSITIONS)
+
+
+def _position_spec(x, *, axis, **attrs):
+    return shape_rules.to_integers(x, None if axis is None else operator.index(axis), **attrs)
 
 
 argsort_op = nondifferentiable("ArgSort", np.argsort, shape_rule=_sorted_spec)
@@ -54,8 +62,8 @@ nonzero_op = nondifferentiable(
     shape_rule=lambda a: (symbolic_spec((None,), POSITIONS),)
     * len(shape_rules.shape_of(a, "nonzero")),
 )
-argmax_op = nondifferentiable("ArgMax", np.argmax, shape_rule=shape_rules.to_integers)
-argmin_op = nondifferentiable("ArgMin", np.argmin, shape_rule=shape_rules.to_integers)
+argmax_op = nondifferentiable("ArgMax", np.argmax, shape_rule=_position_spec)
+argmin_op = nondifferentiable("ArgMin", np.argmin, shape_rule=_position_spec)
 count_nonzero_op = nondifferentiable(
     "CountNonzero", np.count_nonzero, shape_rule=shape_rules.to_integers)
 

@@ -14,6 +14,7 @@ from cytape.ops.indexing import index_add_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import ndim, ravel, reshape
 from cytape.ops.shared.conform import broadcast_to
+from cytape.ops.shared.extents import with_extents
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
@@ -234,8 +235,8 @@ def tile(A, reps):  # noqa: N803 (NumPy's name)
     array([1., 2., 1., 2.])
     """
     reps = plain(reps)
-    if isinstance(reps, (list, np.ndarray)) and np.asarray(reps).dtype.kind in "iu":
-        reps = tuple(np.ravel(reps).tolist())
+    if type(reps) is not int:
+        reps = tuple(map(index, np.ravel(reps).tolist()))
     return tile_op(A, reps=reps)
 
 
@@ -263,7 +264,12 @@ def repeat(a, repeats, axis=None):
         return repeat_op(a, repeats=repeats, axis=axis)
     a = convert_to_tensor(a)
     axis = normalize_axis_index(axis, a.ndim)
-    n = len(repeats) if a.shape[axis] is None else a.shape[axis]
+    n = a.shape[axis]
+    if n is None:
+        n = len(repeats)
+        a = with_extents(
+            a, ValueError, f"the axis {axis} does not have the {n} elements that `repeats` names",
+            like=np.asarray(repeats), same=[(axis, 0)])
     return a[_along(axis, np.repeat(np.arange(n), repeats))]
 
 

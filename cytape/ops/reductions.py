@@ -332,6 +332,8 @@ def _lowest(dtype, sign):
 def _from_start(op, combine, a, axis, keepdims, initial, where):
     """Find the extremum of what `where` leaves and `initial`."""
     a = convert_to_tensor(a)
+    if is_given(where):
+        mask_for(a, where)  # raises if it is none
     if not is_given(initial):
         op.forward(np.zeros(1), where=np.ones(1, bool))  # raises NumPy's error
     if a.shape is not None and 0 in a.shape:  # where nothing is left there is only the start

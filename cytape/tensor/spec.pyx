@@ -146,7 +146,7 @@ cdef Spec new_spec(tuple shape, dtype):
     spec.itemsize = dtype.itemsize
     spec.trainable = is_trainable(dtype)
     spec.known = True
-    spec.ndim = len(shape)
+    spec.ndim = counted_axes(shape)
     spec.dims = <npy_intp*>PyMem_Malloc(max(spec.ndim, 1) * sizeof(npy_intp))
     if spec.dims == NULL:
         raise MemoryError()
@@ -160,6 +160,12 @@ cdef Spec new_spec(tuple shape, dtype):
     if spec.nbytes != math.prod(spec.shape) * dtype.itemsize:
         raise ValueError(f"an array of shape {shape} is too big: its bytes cannot be counted")
     return spec
+
+
+cdef int counted_axes(shape) except -1:
+    if len(shape) > MAX_NDIM:  # of more there are no arrays to run a graph with
+        raise ValueError(f"an array has {MAX_NDIM} axes at most, got {len(shape)}")
+    return len(shape)
 
 
 cpdef Spec symbolic_spec(shape, dtype):
@@ -179,7 +185,7 @@ cpdef Spec symbolic_spec(shape, dtype):
     spec.trainable = is_trainable(dtype)
     spec.ndim = spec.size = spec.nbytes = -1
     if shape is not None:
-        spec.ndim = len(shape)
+        spec.ndim = counted_axes(shape)
         spec.dims = <npy_intp*>PyMem_Malloc(spec.ndim * sizeof(npy_intp))
         if spec.dims == NULL:
             raise MemoryError()

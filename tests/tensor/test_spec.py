@@ -140,3 +140,12 @@ def test_dtypes_whose_specs_meet_in_the_cache_are_told_apart():
     for n in range(500):  # some of these shapes have the same place for both
         for dtype in (np.float32, np.int32):
             assert cytape.constant(np.empty((n, 0), dtype)).dtype == dtype
+
+
+@pytest.mark.parametrize("extent", [1, None])
+def test_there_are_no_more_axes_than_arrays_can_have(extent):
+    assert symbolic_spec((extent,) * 64, np.dtype(float)).ndim == 64
+    with pytest.raises(ValueError, match="64 axes at most, got 65"):
+        symbolic_spec((extent,) * 65, np.dtype(float))
+    with pytest.raises(ValueError, match="64"):
+        cytape.function(lambda x: cytape.numpy.array(x, ndmin=100))(np.ones((2, 3)))

@@ -120,6 +120,8 @@ def correlate(a, v, mode="valid"):
     """
     if not any(map(is_tensor, (a, v))):
         return np.correlate(a, v, mode)
+    if not ndim(a) or not ndim(v):
+        raise ValueError("correlate: both operands must have one axis, and one of them is a number")
     a, v = _operands(a, v, "correlate")
     v = conj(v) if v.dtype.kind == "c" else v
     mode = _mode(mode)

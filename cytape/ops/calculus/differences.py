@@ -270,14 +270,15 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     if not any(map(is_tensor, (y, x, dx))):
         return np.trapezoid(y, x, dx, axis)
     y, x, dx = together(operand(y), x if x is None else operand(x), dx)
-    axis = normalize_axis_index(axis, ndim(y))
+    along = normalize_axis_index(axis, ndim(y))
     if x is None:
         d = dx
     elif ndim(x) == 1:
-        d = reshape(diff(x), (-1,) + (1,) * (ndim(y) - 1 - axis))
+        d = reshape(diff(x), (-1,) + (1,) * (ndim(y) - 1 - along))
     else:
-        d = diff(x, axis=axis - ndim(y))
-    return reductions.sum(d * (_slice(y, axis, 1, None) + _slice(y, axis, None, -1)) / 2.0, axis)
+        d = diff(x, axis=axis)
+    both = _slice(y, along, 1, None) + _slice(y, along, None, -1)
+    return reductions.sum(d * both / 2.0, axis)  # x may have more axes than y
 
 
 def _cumulative(name, accumulate, start):
@@ -296,6 +297,11 @@ def _cumulative(name, accumulate, start):
                 raise ValueError("For arrays which have more than one dimension ``axis`` "
                                  "argument is required.")
             axis = 0
+        if isinstance(axis, tuple):
+            axes = normalize_axis_tuple(axis, ndim(x))
+            if len(axes) != 1:
+                raise ValueError("accumulate does not allow multiple axes")
+            axis, = axes
         result = accumulate(x, axis, dtype)
         if include_initial:
             axis = normalize_axis_index(axis, ndim(x))

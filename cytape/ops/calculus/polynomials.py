@@ -4,6 +4,7 @@ A root moves as its polynomial says: where the polynomial's derivative is 0 too,
 it has no derivative, and that is infinite or NaN.
 """
 
+import operator
 import warnings
 
 import numpy as np
@@ -37,6 +38,13 @@ def _coefficients(x, name):
         x = atleast_1d(x)
     if ndim(x) != 1:
         raise ValueError(f"{name}: coefficients have one axis, got shape {shape(x)}")
+    return _counted(x, name)
+
+
+def _counted(x, name):
+    """Return coefficients, of which each may be an array, after a check that they are counted."""
+    if ndim(x) == 0:
+        raise TypeError(f"{name}: coefficients have at least one axis, got a number")
     if shape(x)[0] is None:
         raise SymbolicTensorError(
             f"{name}: how many coefficients there are is not known: give the placeholder a shape, "
@@ -50,6 +58,8 @@ def _all_coefficients(name, *operands):
 
 def _trimmed(x):
     """Drop leading zeros, where there is a value to see them by."""
+    if shape(x) == (0,):
+        return np.zeros(1, x.dtype)
     values = values_of(x)
     if values is None:
         return x
@@ -61,7 +71,7 @@ def _trimmed(x):
 def _padded(x, n):
     """Return coefficients with zeros for higher powers in front, n of them in all."""
     missing = n - shape(x)[0]
-    return concatenate((np.zeros(missing, x.dtype), x)) if missing else x
+    return concatenate((np.zeros(missing, x.dtype), x)) if missing else x  # or NumPy's error
 
 
 def _sum_or_difference(name, combine):
@@ -70,7 +80,7 @@ def _sum_or_difference(name, combine):
     def function(a1, a2):
         if not any(map(is_tensor, (a1, a2))):
             return numpy_function(a1, a2)
-        a1, a2 = _all_coefficients(name, a1, a2)
+        a1, a2 = [_counted(atleast_1d(x), name) for x in together(operand(a1), operand(a2))]
         n = max(shape(a1)[0], shape(a2)[0])
         return combine(_padded(a1, n), _padded(a2, n))
 
@@ -152,7 +162,7 @@ def polyder(p, m=1):
         return np.polyder(p, m)
     if int(m) < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
-    p = _coefficients(p, "polyder")
+    p = _coefficients(_counted(operand(p), "polyder"), "polyder")
     for _ in range(int(m)):
         p = p[:-1] * np.arange(p.shape[0] - 1, 0, -1)
     return p
@@ -173,7 +183,7 @@ def polyint(p, m=1, k=None):
     if m < 0:
         raise ValueError("Order of integral must be positive (see polyder)")
     p, k = together(operand(p), k if k is None else operand(k))
-    p = _coefficients(p, "polyint")
+    p = _counted(p, "polyint")
     k = np.zeros(m) if k is None else ravel(k)
     if shape(k)[0] == 1 and m > 1:
         k = k * np.ones(m)
@@ -185,7 +195,7 @@ def polyint(p, m=1, k=None):
 
 
 def polyval(p, x):
-    """Evaluate a polynomial, as `numpy.polyval`.
+    """Evaluate a polynomial, as `numpy.polyval`; coefficients may be arrays, along the first axis.
 
     Examples
     --------
@@ -199,7 +209,7 @@ def polyval(p, x):
         raise TypeError("polyval: a poly1d cannot be evaluated with coefficients that are tensors; "
                         "use polymul and polyadd")
     p, x = together(operand(p), operand(x))
-    p = _coefficients(p, "polyval")
+    p = _counted(p, "polyval")
     y = np.zeros(shape(x), x.dtype) if None not in shape(x) else np.zeros_like(x)
     for i in range(shape(p)[0]):
         y = y * x + p[i]
@@ -367,7 +377,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
         raise ValueError("x must be a one-dimensional array or sequence.")
     if N is None:
         N = _coefficients(x, "vander").shape[0]  # noqa: N806
-    powers = powers_op(x, n=int(plain(N)))
+    powers = powers_op(x, n=operator.index(plain(N)))
     return powers if increasing else copy(flip(powers, 1))
 
 

@@ -1,7 +1,6 @@
 """Sequences between two ends, which may be differentiated."""
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops import products, reductions
@@ -64,10 +63,7 @@ def _ends(*ends):
 
 def _with_axis_at(y, axis):
     """Move the axis of the sequence from the front to where it is asked for."""
-    if type(axis) is int and axis == 0:
-        return y
-    axis = normalize_axis_index(axis, ndim(y))
-    return moveaxis(y, 0, axis) if axis else y
+    return moveaxis(y, 0, axis) if axis != 0 else y
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, *,
@@ -82,6 +78,8 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     """
     if not any(map(is_tensor, (start, stop))):
         return np.linspace(start, stop, num, endpoint, retstep, dtype, axis, device=device)
+    if device is not None:
+        np.linspace(0, 1, 1, device=device)  # raises NumPy's error
     start, stop = together(*_ends(start, stop))
     num = _count(num)
     y = _with_axis_at(linspace_op(start, stop, num=num, endpoint=bool(endpoint)), axis)
@@ -216,6 +214,9 @@ def arange(*args, **options):
     given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False))
     if options:
         given |= options
+    others = {name: x for name, x in options.items() if name not in ("start", "stop", "step")}
+    if (others or not 0 < len(args) < 4) and any(map(is_tensor, given.values())):
+        np.arange(*[1.0] * min(max(len(args), 1), 3), *args[3:], **others)  # raises NumPy's error
     if args and given.get("stop") is None:
         given["stop"] = given.pop("start")
     bounds = given.copy()

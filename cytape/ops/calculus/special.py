@@ -111,9 +111,12 @@ def kaiser(M, beta):  # noqa: N803 (NumPy's name)
     """
     if not any(map(is_tensor, (M, beta))):
         return np.kaiser(M, beta)
-    n = np.kaiser(plain(M), 0.0).size
-    if n <= 1:
-        return i0(beta * np.zeros(n)) if n else beta * np.zeros(0)
-    middle = (n - 1) / 2
-    arcs = np.sqrt(1 - ((np.arange(n) - middle) / middle) ** 2)
+    length = np.float64(plain(M))
+    n = np.arange(length)
+    if len(n) == 0:
+        return beta * n
+    if length == 1:
+        return i0(beta * np.zeros(1))
+    middle = (length - 1) / 2
+    arcs = np.sqrt(1 - ((n - middle) / middle) ** 2)
     return i0(beta * arcs) / i0(beta)

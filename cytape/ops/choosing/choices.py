@@ -11,6 +11,7 @@ from cytape.ops.joining import stack
 from cytape.ops.shaping import broadcast_arrays, expand_dims, ndim, squeeze
 from cytape.ops.shared.along_axis import take_along
 from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like
@@ -145,7 +146,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
         returned.reverse()
         funclist = [(lambda *_, **__: returned.pop()) if callable(f) else f for f in funclist]
     x = convert_to_tensor(x)
-    conditions = [convert_to_tensor(c).astype(bool) for c in conditions]
+    conditions = [_of_slices(convert_to_tensor(c).astype(bool), x) for c in conditions]
     if len(conditions) == len(funclist) - 1:  # the last one is for what is left
         taken = conditions[0]
         for condition in conditions[1:]:
@@ -159,17 +160,26 @@ def piecewise(x, condlist, funclist, *args, **kw):
     for condition, function in zip(conditions, funclist, strict=True):
         if not callable(function) or is_tensor(function):
             values = operand(function)
-            result = where(condition, convert_to_tensor(values).astype(x.dtype), result)
-            continue
-        part = getitem(x, condition)
-        if part.shape == (0,):  # which NumPy does not call either
-            continue
-        values = convert_to_tensor(function(part, *args, **kw)).astype(x.dtype)
-        if ndim(values) == 0:
-            result = where(condition, values, result)
         else:
-            result = where(condition, _placed(values, condition, x), result)
+            part = getitem(x, condition)
+            if part.shape is not None and 0 in part.shape:  # which NumPy does not call either
+                continue
+            values = function(part, *args, **kw)
+        values = convert_to_tensor(values).astype(x.dtype)
+        of_elements = expand_dims(condition, tuple(range(ndim(condition), ndim(x))))
+        result = where(
+            of_elements, _placed(values, condition, x) if ndim(values) else values, result)
     return result
+
+
+def _of_slices(condition, x):
+    """Return a condition for the slices along the first axes of `x`, after a check of its shape."""
+    if ndim(condition) > ndim(x):
+        raise IndexError(
+            f"piecewise: a condition of {ndim(condition)} axes for an array of {ndim(x)}")
+    return with_extents(
+        condition, IndexError, "piecewise: a condition does not have the shape of the array",
+        like=x, same=[(i, i) for i in range(ndim(condition))])
 
 
 def _is_one(condlist, x):

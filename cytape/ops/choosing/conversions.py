@@ -23,9 +23,9 @@ def asanyarray(a, dtype=None, order=None, **options):
     >>> np.asanyarray([1.0])
     array([1.])
     """
-    if type(a) is Tensor and dtype is None:
+    if type(a) is Tensor and dtype is None and order is None and not options:
         return a
-    return asarray(a, dtype) if is_tensor(a) else np.asanyarray(a, dtype, order, **options)
+    return (asarray if is_tensor(a) else np.asanyarray)(a, dtype, order, **options)
 
 
 def asarray_chkfinite(a, dtype=None, order=None):
@@ -41,7 +41,7 @@ def asarray_chkfinite(a, dtype=None, order=None):
     """
     if not is_tensor(a):
         return np.asarray_chkfinite(a, dtype, order)
-    a = asarray(a, dtype)
+    a = asarray(a, dtype, order)
     values = values_of(a)
     if values is not None and a.dtype.kind in "fc" and not np.all(np.isfinite(values)):
         raise ValueError("array must not contain infs or NaNs")
@@ -52,10 +52,12 @@ def _laid_out(name):
     numpy_function = getattr(np, name)
 
     def function(a, dtype=None, **options):
-        if type(a) is Tensor and dtype is None and a.ndim:
+        if type(a) is Tensor and dtype is None and a.ndim and not options:
             return a
         if not is_tensor(a):
             return numpy_function(a, dtype, **options)
+        if options:
+            numpy_function(0, **options)  # raises NumPy's error
         return atleast_1d(asarray(a, dtype))
 
     function.__name__ = function.__qualname__ = name
@@ -87,7 +89,7 @@ def require(a, dtype=None, requirements=None, **options):
     """
     if not is_tensor(a):
         return np.require(a, dtype, requirements, **options)
-    np.require(np.zeros(1), None, requirements)  # raises NumPy's error
+    np.require(np.zeros(1), None, requirements, **options)  # raises NumPy's error
     return asarray(a, dtype)
 
 

@@ -1,6 +1,7 @@
 """Arrays with elements put in, left out or repeated, and arrays of blocks."""
 
 import itertools
+import operator
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
@@ -141,7 +142,7 @@ def resize(a, new_shape):
     """
     if not is_tensor(a):
         return np.resize(a, new_shape)
-    new_shape = tuple(int(n) for n in np.atleast_1d(plain(new_shape)))
+    new_shape = tuple(map(operator.index, np.atleast_1d(plain(new_shape)).tolist()))
     if any(n < 0 for n in new_shape):
         raise ValueError("all elements of `new_shape` must be non-negative")
     flat, _, n = _line(a, None, "resize")
@@ -187,6 +188,8 @@ def trim_zeros(filt, trim="fb", axis=None):
             "cytape.numpy_function, when it does")
     values, n_axes = data_of(filt), ndim(filt)
     axes = range(n_axes) if axis is None else normalize_axis_tuple(axis, n_axes)
+    if not axes:
+        return filt
     index = [slice(None)] * n_axes
     for i in axes:
         line = values if n_axes == 1 else np.any(

@@ -109,6 +109,9 @@ def _pad_widths(pad_width, ndim):
         for axis, width in pad_width.items():
             widths[axis] = width
         pad_width = widths
+    pad_width = np.asarray(pad_width)
+    if pad_width.dtype.kind != "i":
+        raise TypeError(f"`pad_width` must be of integral type, got {pad_width.dtype}")
     return tuple(map(tuple, np.broadcast_to(pad_width, (ndim, 2)).tolist()))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cytape.ops.shapes import shape_rules
 from cytape.tensor import Tensor, Variable, convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import data_of
@@ -78,8 +79,8 @@ def is_written(out, keywords):
 
 def without_layout(keywords):
     """Return keywords of a ufunc without those that tensors have nothing to do with."""
-    if "order" in keywords:
-        np.positive(0, order=keywords["order"])  # raises NumPy's error
+    if "order" in keywords or "subok" in keywords:  # of which NumPy raises its errors
+        np.positive(0, **{name: keywords[name] for name in ("order", "subok") if name in keywords})
     return {name: x for name, x in keywords.items() if not (
         name in ("order", "subok") or name == "where" and x is True
         or name == "casting" and x == "same_kind")}
@@ -137,7 +138,7 @@ def values_of(x):
 
 def keeps_axes(keepdims):
     """Return whether a `keepdims` parameter is given and true."""
-    return keepdims is not np._NoValue and bool(keepdims)
+    return keepdims is not np._NoValue and shape_rules.is_set(keepdims)
 
 
 def plain(value):

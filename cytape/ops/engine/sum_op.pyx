@@ -51,9 +51,10 @@ cdef class SumOp(GeneralOp):
         cdef uint64_t axes
         cdef int i, ndim = 0
         if (not spec.known or not spec.trainable or spec.ndim > MAX_AXES or len(attrs) != 3
-                or attrs["dtype"] is not None or not axes_of(attrs["axis"], spec, &axes)):
+                or attrs["dtype"] is not None or type(attrs["keepdims"]) is not bool
+                or not axes_of(attrs["axis"], spec, &axes)):
             return GeneralOp.infer(self, inputs, attrs)
-        keepdims = bool(attrs["keepdims"])
+        keepdims = attrs["keepdims"]
         for i in range(spec.ndim):
             if keepdims or not axes >> i & 1:
                 dims[ndim] = 1 if axes >> i & 1 else spec.dims[i]

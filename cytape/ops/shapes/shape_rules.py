@@ -59,6 +59,16 @@ def axes_of(axis, ndim):
     return normalize_axis_tuple(axis, ndim)
 
 
+def is_set(flag):
+    """Return whether a flag that may be any integer is true; raise for what is no integer."""
+    return bool(flag if isinstance(flag, (bool, np.bool_)) else operator.index(flag))
+
+
+def _no_list(axis):
+    """Return an ``axis`` parameter that may be a tuple, but no other sequence, or raise."""
+    return axis if axis is None or isinstance(axis, (int, tuple)) else operator.index(axis)
+
+
 def shape_of(spec, what):
     """Return the shape of a spec, or raise if not even its rank is known."""
     if spec.shape is None:
@@ -242,7 +252,7 @@ def squeeze(x, axis):
     if axis is None:
         axes = [i for i, n in enumerate(shape) if n == 1]
     else:
-        axes = axes_of(axis, len(shape))
+        axes = axes_of(_no_list(axis), len(shape))
         if any(shape[i] not in (1, None) for i in axes):
             raise ValueError(f"cannot squeeze shape {shape} along {axis}: not of length one")
     return symbolic_spec([n for i, n in enumerate(shape) if i not in axes], x.dtype)
@@ -371,9 +381,11 @@ def diagonal(x, offset, axis1, axis2):
 def reduced_shape(x, axis, keepdims):
     """Return the shape that is left by a reduction; None if the rank is unknown."""
     shape = x.shape
+    if keepdims is not False and keepdims is not True:
+        keepdims = is_set(keepdims)
     if shape is None:
         return () if axis is None and not keepdims else None
-    axes = axes_of(axis, len(shape))
+    axes = axes_of(_no_list(axis), len(shape))
     if keepdims:
         return tuple([1 if i in axes else n for i, n in enumerate(shape)])
     return tuple([n for i, n in enumerate(shape) if i not in axes])

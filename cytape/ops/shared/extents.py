@@ -1,13 +1,15 @@
 """What NumPy demands of extents: checked at once, or where a graph runs that does not know them."""
 
 import numpy as np
+from numpy.linalg import LinAlgError
 
 from cytape.ops.engine.declare import general
 from cytape.tensor.making import convert_to_tensor
 
 __all__ = ["with_extents", "with_shape_of"]
 
-_ERRORS = {error.__name__: error for error in (RuntimeError, TypeError, ValueError)}
+_ERRORS = {error.__name__: error for error in (
+    IndexError, LinAlgError, RuntimeError, TypeError, ValueError)}
 
 
 def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()):
@@ -20,7 +22,7 @@ def with_extents(x, error, message, *, like=None, same=(), least=(), multiple=()
     ----------
     x : Tensor or array_like
     error : type
-        ValueError, TypeError or RuntimeError.
+        ValueError, TypeError, IndexError, RuntimeError or LinAlgError.
     message : str
     like : Tensor or array_like, optional
         Another array.

@@ -10,6 +10,7 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import clip, imag, maximum, real, sqrt
 from cytape.ops.engine.arguments import (
     is_tensor,
+    joined,
     keeps_axes,
     only_numpy,
     operand,
@@ -80,12 +81,15 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=_NoValue):
         return np.average(a, axis, weights, returned, keepdims=keepdims)
     keepdims = keeps_axes(keepdims)
     if weights is None:
+        a = joined(a)
+        axis = reduced_axes(a, axis)
         result = reductions.mean(a, axis, keepdims=keepdims)
         scale = size(a, axis) / 1 if is_tensor(size(a, axis)) else np.asarray(
             size(a, axis), result.dtype)
     else:
         a, weights = together(*map(operand, (a, weights)))
         weights = weights_along(a, axis, weights)
+        axis = reduced_axes(a, axis)
         kinds = (a.dtype, weights.dtype)
         dtype = np.result_type(*kinds, *["f8"] * all(kind.kind in "iub" for kind in kinds[:1]))
         scale = reductions.sum(weights, axis, dtype, keepdims=keepdims)
@@ -117,6 +121,12 @@ axes_in_order_op = general(
     batched=lambda op, t, _: axes_in_order_op(
         t, batch_outline(t, op.inputs[1]), axes=(0, *[axis + 1 for axis in op.attrs["axes"]])),
     shape_rule=lambda weights, a, *, axes: spec_like(a, weights.dtype))
+
+
+def reduced_axes(a, axis):
+    """Return the axes that an ``axis`` parameter means, which may be a list here."""
+    return axis if axis is None or type(axis) is int else normalize_axis_tuple(
+        axis, ndim(a), argname="axis")
 
 
 def weights_along(a, axis, weights):
@@ -188,7 +198,7 @@ def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         single = ndim(y) < 2 or shape(y)[0] == 1  # as NumPy has it of y only
         rows = concatenate((rows, _observations(y, dtype, not rowvar and not single)), 0)
     if ddof is None:
-        ddof = 0 if bias else 1
+        ddof = 1 if bias == 0 else 0
     weights, count = _weights_of_observations(rows, fweights, aweights)
     if weights is None:
         freedom = count - ddof
@@ -239,7 +249,9 @@ def _weights_of_observations(rows, fweights, aweights):
             raise ValueError(f"{name} cannot be negative")
         weights = given if weights is None else weights * given
     if weights is None:
-        return None, size(rows, 1)
+        count = size(rows, 1)
+        dtype = np.empty(0, rows.dtype).real.dtype
+        return None, astype(count, dtype, copy=False) if is_tensor(count) else count
     count = reductions.sum(weights)
     return reshape(weights, (1, -1)), count
 

@@ -18,7 +18,7 @@ from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable
 from cytape.ops.indexing import gather_op, scatter_add_op
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import atleast_2d, ravel, reshape, shape, transpose
+from cytape.ops.shaping import atleast_2d, ndim, ravel, reshape, shape, transpose
 from cytape.ops.shared.along_axis import added_at, take_along
 from cytape.ops.shared.extents import with_shape_of
 from cytape.tensor import convert_to_tensor
@@ -65,6 +65,8 @@ def bincount(x, /, weights=None, minlength=0):
 def _bins(a, edges):
     """Return the bin of each element; one more than there are for those in none."""
     n = len(edges) - 1
+    if np.any(edges[:-1] > edges[1:]):
+        raise ValueError("`bins` must increase monotonically, when an array")
     found = np.searchsorted(edges, a, "right") - 1
     found[a == edges[-1]] = n - 1
     return np.where((found < 0) | (found >= n), n, found)
@@ -131,8 +133,12 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
             a, weights, ValueError, "weights should have the same shape as a."))
     else:
         weights = ones_like(ravel(a), dtype=np.intp)
-    if not is_tensor(edges) and np.any(edges[:-1] > edges[1:]):
-        raise ValueError("`bins` must increase monotonically, when an array")
+    if ndim(edges) != 1:
+        raise ValueError(f"`bins` must be 1d, when an array, got shape {shape(edges)}")
+    if shape(edges)[0] is None:
+        raise SymbolicTensorError(
+            "histogram: how many bins there are is not known: give the placeholder of the edges a "
+            "shape, or reshape it to a known one")
     n = shape(edges)[0] - 1
     bins = bins_op(ravel(convert_to_tensor(a)), edges)
     counts = add_to_bins_op(weights, bins, n=n)

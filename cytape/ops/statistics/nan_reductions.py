@@ -125,6 +125,7 @@ def _nan_extremum(name, reduce, ufunc):
         if is_given(initial):
             return reduce(a, axis, None, keepdims, initial, _there(a, where))
         if is_given(where) and where is not True:
+            mask_for(a, where)  # raises if it is none
             numpy_function(np.zeros(1), where=[True])  # raises NumPy's error
         if a.dtype.kind not in "fc":
             return reduce(a, axis, keepdims=keepdims)

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import astype, zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, keeps_axes, only_numpy, operand, wide
+from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, wide
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
@@ -407,4 +407,5 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValu
     """
     if not is_tensor(a):
         return np.nanmedian(a, axis, out, overwrite_input, keepdims)
-    return _median("nanmedian", a, axis, out, keeps_axes(keepdims), skip_nan=True)
+    return _median("nanmedian", a, axis, out, keepdims is not np._NoValue and bool(keepdims),
+                   skip_nan=True)

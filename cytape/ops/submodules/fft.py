@@ -18,7 +18,7 @@ from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_n
 from cytape.ops.engine.declare import linear
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import ndim
+from cytape.ops.shaping import ndim, shape
 from cytape.ops.submodules.lengths import cut_or_pad_op, with_extent
 from cytape.ops.submodules.matrices import real_dtype
 from cytape.tensor.spec import symbolic_spec
@@ -264,6 +264,7 @@ def ihfft(a, n=None, axis=-1, norm=None, out=None):
 
 def _lengths_and_axes(a, s, axes):
     """Return pairs of a length, None for that of the axis, and an axis."""
+    s_is_given = s is not None
     if axes is None:
         if s is None:
             axes = range(ndim(a))
@@ -277,9 +278,10 @@ def _lengths_and_axes(a, s, axes):
                 stacklevel=4,
             )
             axes = range(-len(s), 0)
-    if s is None:
-        s = (None,) * len(axes)
-    elif None in s:
+    elif s is None:
+        s = [None] * len(list(np.take(np.zeros(ndim(a)), axes)))  # or NumPy's error
+    s = [None] * len(axes) if s is None else list(s)
+    if s_is_given and None in s:
         warnings.warn(
             "Passing an array containing `None` values to `s` is deprecated in NumPy 2.0 and will "
             "raise an error in a future version of NumPy. To use the default behaviour of the "
@@ -292,6 +294,8 @@ def _lengths_and_axes(a, s, axes):
     if len(s) != len(axes):
         raise ValueError("Shape and axes have different lengths.")
     axes = normalize_axis_tuple(axes, ndim(a), allow_duplicate=True)
+    if not s_is_given and len(set(axes)) < len(axes):  # each time the length that it had at first
+        s = [shape(a)[axis] for axis in axes]
     return [(None if n == -1 else n, axis) for n, axis in zip(s, axes, strict=True)]
 
 
@@ -341,9 +345,10 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
     options = only_numpy("rfftn", [a], out=out)
     if not is_tensor(a):
         return np.fft.rfftn(a, s, axes, norm, **options)
-    *others, (n, axis) = _lengths_and_axes(a, s, axes)
+    pairs = _lengths_and_axes(a, s, axes)
+    n, axis = pairs[-1]  # or NumPy's error: there must be one
     a = rfft_op(a, n=n, axis=axis, norm=norm)
-    for n, axis in reversed(others):
+    for n, axis in reversed(pairs[:-1]):
         a = fft_op(a, n=n, axis=axis, norm=norm, inverse=False)
     return a
 
@@ -360,10 +365,13 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
     options = only_numpy("irfftn", [a], out=out)
     if not is_tensor(a):
         return np.fft.irfftn(a, s, axes, norm, **options)
-    *others, (n, axis) = _lengths_and_axes(a, s, axes)
-    if s is not None and s[-1] == -1:
+    pairs = _lengths_and_axes(a, s, axes)
+    n, axis = pairs[-1]  # or NumPy's error: there must be one
+    if s is None:
+        n = None
+    elif s[-1] == -1:
         n = -1
-    for length, other in others:
+    for length, other in pairs[:-1]:
         a = fft_op(a, n=length, axis=other, norm=norm, inverse=True)
     return irfft_op(a, n=n, axis=axis, norm=norm)
 

@@ -11,6 +11,7 @@ from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, operand
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.linalg import matmul_op
 from cytape.ops.shaping import ndim, shape
+from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.ops.submodules import factorizations, least_squares, norms, solving, spectral
 from cytape.ops.submodules.factorizations import *  # noqa: F403
@@ -58,7 +59,9 @@ def matrix_power(a, n):
     if not is_tensor(a):
         return np.linalg.matrix_power(a, n)
     a = joined(a)
-    square_shape(a, "matrix_power")
+    rows = len(square_shape(a, "matrix_power")) - 2
+    a = with_extents(a, np.linalg.LinAlgError, "Last 2 dimensions of the array must be square",
+                     same=[(rows, rows + 1)])
     try:
         n = operator.index(n)
     except TypeError as error:
@@ -151,11 +154,15 @@ def cross(x1, x2, /, *, axis=-1):
     """
     if not any(map(is_tensor, (x1, x2))):
         return np.linalg.cross(x1, x2, axis=axis)
+    x1, x2 = map(operand, (x1, x2))
     lengths = [shape(x)[axis] for x in (x1, x2)]
     if any(n not in (3, None) for n in lengths):
         raise ValueError(
             "Both input arrays must be (arrays of) 3-dimensional vectors, but they are "
             f"{lengths[0]} and {lengths[1]} dimensional instead.")
+    x1, x2 = [with_extents(
+        x, ValueError, "Both input arrays must be (arrays of) 3-dimensional vectors.",
+        like=np.zeros(3), same=[(axis, 0)]) for x in (x1, x2)]
     return vectors.cross(x1, x2, axis=axis)
 
 

@@ -15,6 +15,7 @@ from cytape.ops.engine.declare import general
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, ravel, squeeze
 from cytape.ops.shared.conform import widened
+from cytape.ops.shared.extents import with_extents
 from cytape.ops.steps import isnan
 from cytape.ops.submodules.matrices import real_dtype, square_shape
 from cytape.ops.submodules.solving import inv_op
@@ -113,18 +114,29 @@ def norm(x, ord=None, axis=None, keepdims=False):
     x = _inexact(x)
     if ord is None and axis is None and x.shape is not None:
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
-    axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
+    axes = _axes_of_norm(axis, ndim(x))
     if axis is None and (
             ord in ("f", "fro") and len(axes) == 2 or ord == 2 and len(axes) == 1):
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     if len(axes) == 1:
-        return _norm_of_vectors(x, ord, axes, bool(keepdims))
+        return _norm_of_vectors(x, ord, axes, shape_rules.is_set(keepdims))
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     if ord in (None, "f", "fro"):
         return vector_norm_op(x, ord=None, axis=axes, keepdims=bool(keepdims))
     result = _norm_of_matrices(x, ord, axes)
     return result if keepdims else squeeze(result, axes)
+
+
+def _axes_of_norm(axis, n_axes):
+    if axis is None:
+        return tuple(range(n_axes))
+    if not isinstance(axis, tuple):
+        try:
+            axis = int(axis)
+        except (TypeError, ValueError) as error:
+            raise TypeError("'axis' must be None, an integer or a tuple of integers") from error
+    return normalize_axis_tuple(axis, n_axes)
 
 
 def _inexact(x):
@@ -178,7 +190,7 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     if not is_tensor(x):
         return np.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
     x = _inexact(x)
-    axes = tuple(range(ndim(x))) if axis is None else normalize_axis_tuple(axis, ndim(x))
+    axes = _axes_of_norm(axis, ndim(x))
     return _norm_of_vectors(x, 2 if ord is None else ord, axes, bool(keepdims))
 
 
@@ -207,8 +219,8 @@ def cond(x, p=None):
     if not is_tensor(x):
         return np.linalg.cond(x, p)
     x = joined(x)
-    if x.shape is not None and len(x.shape) >= 2 and 0 in x.shape[-2:]:
-        raise LinAlgError("cond is not defined on empty arrays")
+    x = with_extents(x, LinAlgError, "cond is not defined on empty arrays", least=[
+        (i, 1) for i in range(ndim(x))[-2:]])
     with np.errstate(all="ignore"):
         if p in (None, 2, -2):
             s = svdvals(x)

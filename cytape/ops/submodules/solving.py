@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError
 
 from cytape.ops import reductions
 from cytape.ops.elementwise import conj, imag, real
-from cytape.ops.engine.arguments import is_tensor, joined
+from cytape.ops.engine.arguments import is_tensor, joined, operand
 from cytape.ops.engine.declare import general
 from cytape.ops.kernels import matrices
 from cytape.ops.linalg import conj_if_complex
@@ -367,7 +367,7 @@ def tensorsolve(a, b, axes=None):
     """
     if not any(map(is_tensor, (a, b))):
         return np.linalg.tensorsolve(a, b, axes)
-    a, b = together(a, b)
+    a, b = together(operand(a), operand(b))
     n_axes = ndim(a)
     if axes is not None:
         order = list(range(n_axes))
@@ -382,7 +382,8 @@ def tensorsolve(a, b, axes=None):
             "Input arrays must satisfy the requirement "
             "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
         )
-    return reshape(solve(reshape(a, (side, -1)), ravel(b)), result)
+    columns = -1 if is_tensor(side) else side
+    return reshape(solve(reshape(a, (side, columns)), ravel(b)), result)
 
 
 NUMPY_FUNCTIONS = {

@@ -1,0 +1,149 @@
+"""Calls that NumPy refuses raise errors of NumPy's types, wherever tensors may be passed."""
+
+import functools
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import DetachedError, SymbolicTensorError
+from tests.cases import case
+from tests.ops.ill_formed_calls import ACCEPTED, ARRAYS, REFUSED
+from tests.ops.op_coverage import peers
+
+# Shapes of these depend on values, or rules differ: a graph of unknown extents raises other errors.
+MORE_ERRORS = {"recorded": DetachedError, "of unknown extents": SymbolicTensorError}
+UNTRACED = {"arange", "kaiser", "trim_zeros", "polymul"}
+
+
+def function_of(namespace, name):
+    return functools.reduce(getattr, name.split("."), namespace)
+
+
+def outcome(function):
+    """Return what a function returns, or the exception that it raises."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return function()
+        except Exception as error:
+            return error
+
+
+class Call:
+    """A call of a function by name, with arrays or whatever is made of them."""
+
+    def __init__(self, name, arguments):
+        self.name = name
+        self.code = compile(f"f({arguments})", "<call>", "eval")
+        self.moving = [name for name in ARRAYS if name in self.code.co_names
+                       and ARRAYS[name].dtype.kind in "fc"]
+
+    def of(self, namespace, *values):
+        names = {**ARRAYS, **dict(zip(self.moving, values, strict=True)), "np": np}
+        names["f"] = function_of(namespace, self.name)
+        return eval(self.code, names)
+
+    def by_numpy(self):
+        return outcome(lambda: self.of(np, *[ARRAYS[name].copy() for name in self.moving]))
+
+    def eager(self, namespace):
+        return outcome(lambda: self.of(
+            namespace, *[cytape.constant(ARRAYS[name]) for name in self.moving]))
+
+    def recorded(self, namespace):
+        tensors = [cytape.constant(ARRAYS[name]) for name in self.moving]
+        with cytape.GradientTape() as tape:
+            tape.watch(tensors)
+            return outcome(lambda: self.of(namespace, *tensors))
+
+    def traced(self, namespace, unknown=False):
+        arrays = [ARRAYS[name] for name in self.moving]
+        signature = [cytape.Spec.of((None,) * x.ndim, x.dtype) for x in arrays] if unknown else None
+        traced = cytape.function(functools.partial(self.of, namespace), input_signature=signature)
+        return outcome(lambda: traced(*arrays))
+
+
+def calls(table):
+    for names, rows in table.items():
+        for name in names.split():
+            for arguments in rows:
+                yield name, arguments
+
+
+def routes(name, arguments):
+    """Return what each way to call a function with tensors leads to."""
+    call = Call(name, arguments)
+    namespaces = [cytape.numpy] if name in ("arange", "full", "kaiser") or name.startswith((
+        "array", "as", "require")) and name not in ("asin", "asinh", "astype", "array_split") else [
+        np, cytape.numpy]
+    for namespace in namespaces:
+        yield "eager", call.eager(namespace)
+        yield "recorded", call.recorded(namespace)
+        if name not in UNTRACED:
+            yield "in a function", call.traced(namespace)
+    if name not in UNTRACED:
+        yield "of unknown extents", call.traced(cytape.numpy, unknown=True)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_what_numpy_refuses_is_refused_with_its_type_of_error(part):
+    for name, arguments in list(calls(REFUSED))[part::4]:
+        expected = Call(name, arguments).by_numpy()
+        with case(lambda name=name, arguments=arguments: f"{name}({arguments})"):
+            assert isinstance(expected, Exception)
+            for route, found in routes(name, arguments):
+                allowed = type(expected), MORE_ERRORS.get(route, ())
+                assert isinstance(found, allowed), f"{route}: {found!r}"
+                assert str(found), route
+
+
+def same(found, expected):
+    if isinstance(expected, (tuple, list)):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected, strict=True):
+            same(a, b)
+        return
+    found, expected = values_of(found), np.asarray(expected)
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def values_of(x):
+    return x.numpy() if isinstance(x, cytape.Tensor) else np.asarray(x)
+
+
+def test_what_numpy_takes_is_taken():
+    for name, arguments in calls(ACCEPTED):
+        call = Call(name, arguments)
+        expected = call.by_numpy()
+        with case(lambda name=name, arguments=arguments: f"{name}({arguments})"):
+            assert not isinstance(expected, Exception), expected
+            for route, found in routes(name, arguments):
+                if isinstance(found, SymbolicTensorError):
+                    assert route == "of unknown extents"
+                    continue
+                assert not isinstance(found, Exception), f"{route}: {found!r}"
+                same(found, expected)
+
+
+def test_parameters_that_there_are_not_and_too_many_arguments_are_errors():
+    for name in peers():
+        name = name.removeprefix("numpy.")
+        x = cytape.constant(ARRAYS["M33"])
+        function = function_of(cytape.numpy, name)
+        with case(lambda name=name: name):
+            n = 2 if not isinstance(function_of(np, name), np.ufunc) else (
+                function_of(np, name).nin)
+            try:
+                parameters = inspect.signature(function_of(np, name)).parameters.values()
+                n = sum(p.default is p.empty and p.kind in (
+                    p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+            except ValueError:  # NumPy does not know
+                pass
+            with pytest.raises((TypeError, ValueError)):
+                function(*[x] * max(n, 1), bogus=1)
+            with pytest.raises((TypeError, ValueError, IndexError)):
+                function(*[x] * max(n, 1), *[None] * 12)
