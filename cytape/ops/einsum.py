@@ -19,7 +19,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
+from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, with_out
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.linalg import matmul_op, tensordot
 from cytape.ops.rearranging import diagonal_op
@@ -280,10 +280,12 @@ def einsum(*operands, out=None, optimize=False, **kwargs):
     >>> np.einsum("ij,j->i", cytape.constant([[1.0, 2.0], [3.0, 4.0]]), [1.0, 1.0]).numpy()
     array([3., 7.])
     """
+    if out is not None:
+        return with_out(np.einsum, out, *operands, optimize=optimize, **kwargs)
     if type(operands[-1]) is not Tensor and not any(map(is_tensor, operands)):
-        return np.einsum(*operands, out=out, optimize=optimize, **kwargs)
-    if out is not None or kwargs:
-        only_numpy("einsum", operands, out=out, **kwargs)
+        return np.einsum(*operands, optimize=optimize, **kwargs)
+    if kwargs:
+        only_numpy("einsum", operands, **kwargs)
     if not isinstance(operands[0], str):
         operands = _from_lists(operands)
     subscripts, *operands = operands

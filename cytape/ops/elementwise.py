@@ -22,6 +22,7 @@ import math
 
 import numpy as np
 
+from cytape.ops.engine import arguments
 from cytape.ops.engine.arguments import is_tensor, is_written, joined, only_numpy, values_of
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
@@ -269,13 +270,11 @@ _where_unchanged = _part_of_gradient("WhereUnchanged", extrema.where_unchanged)
 _clip_below = elementwise(
     "ClipBelow", np.maximum,
     lambda z, x, low: lambda g: _where_unchanged(g, x, z),
-    lambda z, x, low: ~((x >= low) | (x != x)),
-)  # fmt: skip
+    lambda z, x, low: ~((x >= low) | (x != x)))  # fmt: skip
 _clip_above = elementwise(
     "ClipAbove", np.minimum,
     lambda z, x, high: lambda g: _where_unchanged(g, x, z),
-    lambda z, x, high: ~((x <= high) | (x != x)),
-)  # fmt: skip
+    lambda z, x, high: ~((x <= high) | (x != x)))  # fmt: skip
 
 
 def _part_of_high(z, x, low, high):
@@ -306,9 +305,11 @@ def clip(
     >>> cytape.grad(lambda x: cytape.numpy.clip(x, 0, 1).sum())(np.array([-1.0, 0.5, 1.0, 2.0]))
     array([0., 1., 1., 0.])
     """
+    if out is not None:
+        return arguments.with_out(np.clip, out, a, a_min, a_max, min=min, max=max, **kwargs)
     if not any(map(is_tensor, (a, a_min, a_max, min, max))):
         return np.clip(a, a_min, a_max, out, min=min, max=max, **kwargs)
-    only_numpy("clip", [a], out=out, **kwargs)
+    only_numpy("clip", [a], **kwargs)
     if a_min is np._NoValue and a_max is np._NoValue:
         a_min, a_max = min, max
     elif a_min is np._NoValue or a_max is np._NoValue:

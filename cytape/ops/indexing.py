@@ -6,7 +6,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import array
-from cytape.ops.engine.arguments import is_tensor, only_numpy, plain
+from cytape.ops.engine.arguments import is_tensor, plain, with_out
 from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.index_op import (
@@ -300,9 +300,10 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     array([[2., 2.],
            [4., 4.]])
     """
+    if out is not None:
+        return with_out(np.take, out, a, indices, axis=axis, mode=mode)
     if not any(map(is_tensor, (a, indices))):
         return np.take(a, indices, axis, out, mode)
-    only_numpy("take", [a, indices], out=out)
     if not hasattr(indices, "dtype"):
         indices = np.array(indices, np.intp)  # NumPy takes a list of floats, too
     if axis is None:
@@ -399,9 +400,10 @@ def compress(condition, a, axis=None, out=None):
     >>> np.compress([True, False], cytape.constant([[1.0, 2.0], [3.0, 4.0]]), axis=0).numpy()
     array([[1., 2.]])
     """
+    if out is not None:
+        return with_out(np.compress, out, condition, a, axis=axis)
     if not any(map(is_tensor, (condition, a))):
         return np.compress(condition, a, axis, out)
-    only_numpy("compress", [condition, a], out=out)
     a = convert_to_tensor(a)
     if _must_wait(condition, a):
         return getitem(ravel(a), compressed_positions_op(a, condition, axis=axis))

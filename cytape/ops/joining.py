@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy, plain
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine.declare import general, linear, structural
 from cytape.ops.shapes import fast_shapes, joining_shapes, shape_rules
 from cytape.ops.shaping import (
@@ -136,9 +136,9 @@ def concatenate(arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind")
     >>> np.concatenate([cytape.constant([1.0]), [2.0, 3.0]]).numpy()
     array([1., 2., 3.])
     """
+    if out is not None:
+        return with_out(np.concatenate, out, arrays, axis=axis, dtype=dtype, casting=casting)
     arrays = tuple(arrays)
-    if out is not None and only_numpy("concatenate", arrays, out=out):
-        return np.concatenate(arrays, axis, out, dtype=dtype, casting=casting)
     return concatenate_op(*arrays, axis=axis, dtype=dtype, casting=casting)
 
 
@@ -155,13 +155,13 @@ def stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     array([[1., 2.],
            [3., 4.]])
     """
+    if out is not None:
+        return with_out(np.stack, out, arrays, axis=axis, dtype=dtype, casting=casting)
     arrays = tuple(arrays)
     for x in arrays:
         if type(x) in _NUMBERS:  # NumPy makes arrays of them first: they are not weak here
             arrays = tuple(map(tensor_or_array, arrays))
             break
-    if out is not None and only_numpy("stack", arrays, out=out):
-        return np.stack(arrays, axis, out, dtype=dtype, casting=casting)
     return stack_op(*arrays, axis=axis, dtype=dtype, casting=casting)
 
 

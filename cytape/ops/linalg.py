@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import copy
 from cytape.ops.elementwise import conj, multiply
-from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, operand
+from cytape.ops.engine.arguments import is_tensor, joined, operand, with_out
 from cytape.ops.engine.declare import enter, linear, multilinear
 from cytape.ops.engine.matmul_op import MatMulOp
 from cytape.ops.shapes import shape_rules
@@ -214,9 +214,10 @@ def dot(a, b, out=None):
     >>> float(np.dot(cytape.constant([1.0, 2.0]), [3.0, 4.0]))
     11.0
     """
+    if out is not None:
+        return with_out(np.dot, out, a, b)
     if not any(map(is_tensor, (a, b))):
         return np.dot(a, b, out)
-    only_numpy("dot", [a, b], out=out)
     if ndim(a) == 0 or ndim(b) == 0:
         return multiply(a, b)
     if ndim(b) <= 2:
@@ -252,9 +253,10 @@ def outer(a, b, out=None):
     array([[3., 4.],
            [6., 8.]])
     """
-    options = only_numpy("outer", [a, b], out=out)
+    if out is not None:
+        return with_out(np.outer, out, a, b)
     a, b = together(a, b)
-    return multiply(expand_dims(_as_line(a), 1), expand_dims(_as_line(b), 0), **options)
+    return multiply(expand_dims(_as_line(a), 1), expand_dims(_as_line(b), 0))
 
 
 def _as_line(x):

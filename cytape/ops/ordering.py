@@ -5,7 +5,7 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.engine.arguments import only_numpy
+from cytape.ops.engine.arguments import with_out
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims
@@ -152,8 +152,9 @@ def argmax(a, axis=None, out=None, *, keepdims=False):
     >>> int(np.argmax(cytape.constant([1.0, 3.0, 2.0])))
     1
     """
-    options = only_numpy("argmax", [a], out=out)
-    return argmax_op(a, axis=axis, keepdims=keepdims, **options)
+    if out is not None:
+        return with_out(np.argmax, out, a, axis=axis, keepdims=keepdims)
+    return argmax_op(a, axis=axis, keepdims=keepdims)
 
 
 def argmin(a, axis=None, out=None, *, keepdims=False):
@@ -165,8 +166,9 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
     >>> int(np.argmin(cytape.constant([2.0, 1.0, 3.0])))
     1
     """
-    options = only_numpy("argmin", [a], out=out)
-    return argmin_op(a, axis=axis, keepdims=keepdims, **options)
+    if out is not None:
+        return with_out(np.argmin, out, a, axis=axis, keepdims=keepdims)
+    return argmin_op(a, axis=axis, keepdims=keepdims)
 
 
 def count_nonzero(a, axis=None, *, keepdims=False):

@@ -14,7 +14,14 @@ import numpy as np
 
 from cytape.ops.creation import astype, ones_like, zeros_like
 from cytape.ops.elementwise import conj, isfinite, multiply, where
-from cytape.ops.engine.arguments import axis_in_batch, is_given, is_tensor, only_numpy, wide
+from cytape.ops.engine.arguments import (
+    axis_in_batch,
+    is_given,
+    is_tensor,
+    only_numpy,
+    wide,
+    with_out,
+)
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.recurrences import (
@@ -161,13 +168,16 @@ def prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, w
     >>> grad(np.prod)(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
+    if out is not None:
+        return with_out(
+            np.prod, out, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
+            where=where)
     a = _as_multiplied(a, dtype)
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
-        only_numpy("prod", [a, initial, where], out=out)
         return from_start(
             partial(prod_op, axis=axis, dtype=dtype, keepdims=keepdims), multiply, 1, a, initial,
             where)
-    options = only_numpy("prod", [a], out=out, initial=initial, where=where)
+    options = only_numpy("prod", [a], initial=initial, where=where)
     return prod_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 
 
@@ -270,15 +280,15 @@ cumprod_op = general(
 )
 
 
-def _cumulative(op, a, axis, dtype, options):
+def _cumulative(op, a, axis, dtype):
     """Apply `op` along `axis`, or to the flattened array where `axis` is None."""
     if not is_tensor(a):
-        return op.forward(a, axis, dtype, **options)
+        return op.forward(a, axis, dtype)
     if axis is None and type(a) is Tensor and a.ndim == 1:
         axis = 0
     elif axis is None or ndim(a) == 0:
         a, axis = ravel(a), 0 if axis is None else axis
-    return op(a, axis=axis, dtype=dtype, **options)
+    return op(a, axis=axis, dtype=dtype)
 
 
 def cumsum(a, axis=None, dtype=None, out=None):
@@ -290,8 +300,9 @@ def cumsum(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.cumsum(x).sum())(np.array([1.0, 2.0, 3.0]))
     array([3., 2., 1.])
     """
-    options = {} if out is None else only_numpy("cumsum", [a], out=out)
-    return _cumulative(cumsum_op, a, axis, dtype, options)
+    if out is not None:
+        return with_out(np.cumsum, out, a, axis=axis, dtype=dtype)
+    return _cumulative(cumsum_op, a, axis, dtype)
 
 
 def cumprod(a, axis=None, dtype=None, out=None):
@@ -303,8 +314,9 @@ def cumprod(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.cumprod(x)[-1])(np.array([0.0, 2.0, 3.0]))
     array([6., 0., 0.])
     """
-    options = {} if out is None else only_numpy("cumprod", [a], out=out)
-    return _cumulative(cumprod_op, _as_multiplied(a, dtype), axis, dtype, options)
+    if out is not None:
+        return with_out(np.cumprod, out, a, axis=axis, dtype=dtype)
+    return _cumulative(cumprod_op, _as_multiplied(a, dtype), axis, dtype)
 
 
 NUMPY_FUNCTIONS = {np.cumprod: cumprod, np.cumsum: cumsum, np.prod: prod}

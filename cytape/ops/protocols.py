@@ -267,7 +267,7 @@ def array_function(function, args, arguments):
         args = args[:place]
     ours = _version_of(function)
     if isinstance(arguments.get("out"), Tensor):
-        return _into(function, args, arguments, broadcast=False)
+        return _into(ours or function, args, arguments, broadcast=False)
     if function in _WRITERS and args and isinstance(args[0], Tensor):
         raise TypeError(
             f"{function.__name__} writes to arrays of NumPy's, and was called with a tensor to "

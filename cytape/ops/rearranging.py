@@ -8,7 +8,7 @@ from operator import index
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy, plain
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, plain, with_out
 from cytape.ops.engine.declare import general, nondifferentiable, structural
 from cytape.ops.indexing import index_add_op
 from cytape.ops.shapes import shape_rules
@@ -429,8 +429,9 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     >>> float(np.trace(cytape.constant([[1.0, 2.0], [3.0, 4.0]])))
     5.0
     """
-    options = only_numpy("trace", [a], out=out)
-    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype, **options)
+    if out is not None:
+        return with_out(np.trace, out, a, offset=offset, axis1=axis1, axis2=axis2, dtype=dtype)
+    return diagonal(a, offset, axis1, axis2).sum(axis=-1, dtype=dtype)
 
 
 NUMPY_FUNCTIONS = {

@@ -25,6 +25,7 @@ from cytape.ops.engine.arguments import (
     mask_for,
     only_numpy,
     wide,
+    with_out,
 )
 from cytape.ops.engine.arguments import operand as as_operand
 from cytape.ops.engine.declare import enter, general
@@ -202,14 +203,16 @@ def sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=_NoValue, wh
     >>> grad(np.sum)(np.array([1.0, 2.0]))
     array([1., 1.])
     """
-    if out is None and initial is _NoValue and where is _NoValue:
+    if out is not None:
+        return with_out(
+            np.sum, out, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+    if initial is _NoValue and where is _NoValue:
         return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
     if is_tensor([a, initial, where]):
-        only_numpy("sum", [a, initial, where], out=out)
         # A lambda would make cells of the arguments, in each call of this function.
         return from_start(
             partial(sum_op, axis=axis, dtype=dtype, keepdims=keepdims), add, 0, a, initial, where)
-    options = only_numpy("sum", [], out=out, initial=initial, where=where)
+    options = only_numpy("sum", [], initial=initial, where=where)
     return sum_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
 
 
@@ -222,14 +225,15 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=_NoValue):
     >>> grad(np.mean)(np.array([1.0, 2.0]))
     array([0.5, 0.5])
     """
-    options = only_numpy("mean", [a, where], out=out)
+    if out is not None:
+        return with_out(np.mean, out, a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     if is_given(where):
         if not is_tensor([a, where]):
             return np.mean(a, axis, dtype, out, keepdims, where=where)
         a = convert_to_tensor(a)
         n = n_there(a, axis, there := mask_for(a, where))
         return as_kept(masked_mean(a, axis, n, there, dtype), axis, keepdims)
-    return mean_op(a, axis=axis, dtype=dtype, keepdims=keepdims, **options)
+    return mean_op(a, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 # -- extrema ---------------------------------------------------------------------------------------
@@ -392,13 +396,14 @@ def max(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.max)(np.array([1.0, 3.0, 3.0]))
     array([0. , 0.5, 0.5])
     """
-    if out is None and initial is where is _NoValue:
+    if out is not None:
+        return with_out(np.max, out, a, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    if initial is where is _NoValue:
         return max_op(a, axis=axis, keepdims=keepdims)
     where = _NoValue if where is True else where
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
-        only_numpy("max", [a, initial, where], out=out)
         return _from_start(max_op, maximum, a, axis, keepdims, initial, where)
-    options = only_numpy("max", [a], out=out, initial=initial, where=where)
+    options = only_numpy("max", [a], initial=initial, where=where)
     return max_op(a, axis=axis, keepdims=keepdims, **options)
 
 
@@ -411,13 +416,14 @@ def min(a, axis=None, out=None, keepdims=False, initial=_NoValue, where=_NoValue
     >>> grad(np.min)(np.array([1.0, 3.0, 1.0]))
     array([0.5, 0. , 0.5])
     """
-    if out is None and initial is where is _NoValue:
+    if out is not None:
+        return with_out(np.min, out, a, axis=axis, keepdims=keepdims, initial=initial, where=where)
+    if initial is where is _NoValue:
         return min_op(a, axis=axis, keepdims=keepdims)
     where = _NoValue if where is True else where
     if (is_given(initial) or is_given(where)) and is_tensor([a, initial, where]):
-        only_numpy("min", [a, initial, where], out=out)
         return _from_start(min_op, minimum, a, axis, keepdims, initial, where)
-    options = only_numpy("min", [a], out=out, initial=initial, where=where)
+    options = only_numpy("min", [a], initial=initial, where=where)
     return min_op(a, axis=axis, keepdims=keepdims, **options)
 
 

@@ -5,7 +5,7 @@ Their gradient is None, not zero. `heaviside` has one in its second operand.
 
 import numpy as np
 
-from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, only_numpy, operand
+from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, only_numpy, operand, with_out
 from cytape.ops.engine.declare import elementwise, nondifferentiable
 from cytape.ops.shapes import shape_rules
 
@@ -38,7 +38,7 @@ real_sign = _step("Sign", np.sign)
 floor = _step("Floor", np.floor)
 ceil = _step("Ceil", np.ceil)
 trunc = _step("Trunc", np.trunc)
-_fix = _plain_step("Fix", lambda x, out=None: np.trunc(x, out))  # numpy.fix itself is deprecated
+_fix = _plain_step("Fix", lambda x: np.trunc(x))  # numpy.fix itself is deprecated
 rint = _step("Rint", np.rint)
 _round = _plain_step("Round", np.round)
 
@@ -52,7 +52,9 @@ def round(a, decimals=0, out=None):
     >>> np.round(1.25, 1)
     np.float64(1.2)
     """
-    return _round(a, decimals=decimals, **only_numpy("round", [a], out=out))
+    if out is not None:
+        return with_out(np.round, out, a, decimals=decimals)
+    return _round(a, decimals=decimals)
 
 
 around = round
@@ -88,7 +90,9 @@ def fix(x, out=None):
     >>> np.fix([-1.7, 1.7])
     array([-1.,  1.])
     """
-    return _fix(x, **only_numpy("fix", [x], out=out))
+    if out is not None:
+        return with_out(np.trunc, out, x)
+    return _fix(x)
 
 
 def isposinf(x, out=None):
@@ -100,7 +104,9 @@ def isposinf(x, out=None):
     >>> np.isposinf([-np.inf, 1.0, np.inf])
     array([False, False,  True])
     """
-    return _isposinf(x, **only_numpy("isposinf", [x], out=out))
+    if out is not None:
+        return with_out(np.isposinf, out, x)
+    return _isposinf(x)
 
 
 def isneginf(x, out=None):
@@ -112,7 +118,9 @@ def isneginf(x, out=None):
     >>> np.isneginf([-np.inf, 1.0, np.inf])
     array([ True, False, False])
     """
-    return _isneginf(x, **only_numpy("isneginf", [x], out=out))
+    if out is not None:
+        return with_out(np.isneginf, out, x)
+    return _isneginf(x)
 
 
 logical_and = _step("LogicalAnd", np.logical_and)
@@ -139,10 +147,12 @@ def all(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
     >>> bool(np.all(cytape.constant([1.0, 0.0])))
     False
     """
+    if out is not None:
+        return with_out(np.all, out, a, axis=axis, keepdims=keepdims, where=where)
     if is_given(where) and is_tensor([a, where]):
         a = operand(a)
         a, where = logical_or(a, logical_not(mask_for(a, where))), None
-    options = only_numpy("all", [a], out=out, where=where)
+    options = only_numpy("all", [a], where=where)
     return all_op(a, axis=axis, keepdims=keepdims, **options)
 
 
@@ -155,10 +165,12 @@ def any(a, axis=None, out=None, keepdims=False, *, where=_NoValue):
     >>> bool(np.any(cytape.constant([1.0, 0.0])))
     True
     """
+    if out is not None:
+        return with_out(np.any, out, a, axis=axis, keepdims=keepdims, where=where)
     if is_given(where) and is_tensor([a, where]):
         a = operand(a)
         a, where = logical_and(a, mask_for(a, where)), None
-    options = only_numpy("any", [a], out=out, where=where)
+    options = only_numpy("any", [a], where=where)
     return any_op(a, axis=axis, keepdims=keepdims, **options)
 
 

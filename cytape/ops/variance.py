@@ -9,7 +9,7 @@ import numpy as np
 
 from cytape.ops.creation import astype, stop_gradient_op
 from cytape.ops.elementwise import conj, maximum, real, sqrt, where_op
-from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, only_numpy, wide
+from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, wide, with_out
 from cytape.ops.engine.arguments import operand as as_operand
 from cytape.ops.engine.declare import general
 from cytape.ops.reductions import (
@@ -196,13 +196,16 @@ def var(
     >>> grad(np.var)(np.array([1.0, 3.0]))
     array([-1.,  1.])
     """
+    if out is not None:
+        return with_out(
+            np.var, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
+            mean=mean, correction=correction)
     ddof = _ddof(ddof, correction)
-    options = only_numpy("var", [a, where, mean], out=out)
     if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
         if not is_tensor([a, where, mean]):
             return np.var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         return _var_of_some(a, axis, dtype, ddof, keepdims, where, mean)
-    return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+    return var_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
 
 def std(
@@ -227,13 +230,16 @@ def std(
     >>> grad(np.std)(np.array([2.0, 2.0]))
     array([0., 0.])
     """
+    if out is not None:
+        return with_out(
+            np.std, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
+            mean=mean, correction=correction)
     ddof = _ddof(ddof, correction)
-    options = only_numpy("std", [a, where, mean], out=out)
     if is_given(where) or is_given(mean) or loses_imaginary(a, dtype):
         if not is_tensor([a, where, mean]):
             return np.std(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
         return root_of_variance(_var_of_some(a, axis, dtype, ddof, keepdims, where, mean))
-    return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, **options)
+    return std_op(a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims)
 
 
 NUMPY_FUNCTIONS = {np.std: std, np.var: var}

@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops import products, reductions
 from cytape.ops.creation import ones_like, zeros_like
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, only_numpy, operand, plain
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, operand, plain, with_out
 from cytape.ops.engine.declare import linear, nondifferentiable
 from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
@@ -285,10 +285,12 @@ def _cumulative(name, accumulate, start):
     numpy_function = getattr(np, name)
 
     def function(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
+        if out is not None:
+            return with_out(
+                numpy_function, out, x, axis=axis, dtype=dtype, include_initial=include_initial)
         if not is_tensor(x):
             return numpy_function(x, axis=axis, dtype=dtype, out=out,
                                   include_initial=include_initial)
-        only_numpy(name, [x], out=out)
         x = convert_to_tensor(x)
         if ndim(x) == 0:
             x = reshape(x, (1,))

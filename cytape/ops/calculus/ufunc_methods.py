@@ -19,9 +19,9 @@ from cytape.ops.engine.arguments import (
     is_tensor,
     keeps_axes,
     mask_for,
-    only_numpy,
     operand,
     values_of,
+    with_out,
 )
 from cytape.ops.engine.declare import find, general, nondifferentiable
 from cytape.ops.indexing import take
@@ -216,7 +216,8 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
     given = {name: value for name, value in given.items() if is_given(value)}
     if not is_tensor([a, initial, where]):
         return ufunc.reduce(a, axis, dtype, out, keepdims, **given)
-    only_numpy(f"{ufunc.__name__}.reduce", [a, initial, where], out=out)
+    if out is not None:
+        return with_out(ufunc.reduce, out, a, axis=axis, dtype=dtype, keepdims=keepdims, **given)
     keepdims = keeps_axes(keepdims)
     takes_start = ufunc not in (np.logical_and, np.logical_or)
     if ufunc in _REDUCTIONS and (takes_start or not is_given(initial)):
@@ -258,7 +259,8 @@ def accumulate(op, array, axis=0, dtype=None, out=None):
     ufunc = op.forward
     if not is_tensor(array):
         return ufunc.accumulate(array, axis, dtype, out)
-    only_numpy(f"{ufunc.__name__}.accumulate", [array], out=out)
+    if out is not None:
+        return with_out(ufunc.accumulate, out, array, axis=axis, dtype=dtype)
     array = convert_to_tensor(array)
     if not ndim(array):
         raise TypeError("cannot accumulate on a scalar")
@@ -273,7 +275,8 @@ def reduceat(op, array, indices, axis=0, dtype=None, out=None):
     ufunc = op.forward
     if not is_tensor([array, indices]):
         return ufunc.reduceat(array, indices, axis, dtype, out)
-    only_numpy(f"{ufunc.__name__}.reduceat", [array, indices], out=out)
+    if out is not None:
+        return with_out(ufunc.reduceat, out, array, indices, axis=axis, dtype=dtype)
     array = _converted(op, array, dtype)
     is_empty = isinstance(indices, (list, tuple)) and not indices  # and of floats as an array
     indices = np.zeros(0, np.intp) if is_empty else operand(indices)

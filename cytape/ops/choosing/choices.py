@@ -4,7 +4,7 @@ import numpy as np
 
 from cytape.ops.creation import copy, zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, only_numpy, operand
+from cytape.ops.engine.arguments import is_tensor, operand, with_out
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.indexing import dynamic_index_add_op, getitem, index_add_op
 from cytape.ops.joining import stack
@@ -87,9 +87,10 @@ def choose(a, choices, out=None, mode="raise"):
     >>> grad(lambda x: np.sum(np.choose([1, 0], [x, x**2])))(np.array([3.0, 4.0]))
     array([6., 1.])
     """
+    if out is not None:
+        return with_out(np.choose, out, a, choices, mode=mode)
     if not is_tensor(choices) and not any(map(is_tensor, (a, *choices))):
         return np.choose(a, choices, out, mode)
-    only_numpy("choose", [a, *choices], out=out)
     a = operand(a)
     if a.dtype.kind not in "biu":
         np.choose(np.ones(1, a.dtype), [[0]])  # raises NumPy's error

@@ -37,7 +37,6 @@ def joined(value):
 
 
 _INSTEAD = {
-    "out": "Use what is returned, or assign it, x[...] = result: arrays hold no derivatives",
     "where": "Select with cytape.numpy.where, or give a tensor as out=",
 }
 
@@ -60,6 +59,21 @@ def only_numpy(function, inputs, **parameters):
             "tensors" + (f". {instead}" if instead else "")
         )
     return given
+
+
+def with_out(theirs, out, *args, **arguments):
+    """Call a function of NumPy's that writes its result to `out`, an array or a tensor."""
+    if not isinstance(out, Tensor) and any(map(is_tensor, (*args, *arguments.values()))):
+        raise no_tensor_to_write_to(theirs.__name__, out)
+    return theirs(*args, out=out, **arguments)
+
+
+def no_tensor_to_write_to(name, out):
+    """Return the error for an `out` that is no tensor, where an operand is one."""
+    return TypeError(
+        f"{name}: out must be a tensor where an operand is one, got {type(out).__name__}: an array "
+        "cannot hold the derivative of a tensor. Make it with cytape.numpy.empty, or use what is "
+        "returned")
 
 
 def dtypes_of_operands(ufunc, operands, dtype=None, casting="same_kind"):

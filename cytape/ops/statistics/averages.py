@@ -12,10 +12,10 @@ from cytape.ops.engine.arguments import (
     is_tensor,
     joined,
     keeps_axes,
-    only_numpy,
     operand,
     plain,
     values_of,
+    with_out,
 )
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
@@ -57,10 +57,10 @@ def ptp(a, axis=None, out=None, keepdims=_NoValue):
     >>> grad(np.ptp)(np.array([1.0, 3.0, 2.0]))
     array([-1.,  1.,  0.])
     """
+    if out is not None:
+        return with_out(np.ptp, out, a, axis=axis, keepdims=keepdims)
     if not is_tensor(a):
         return np.ptp(a, axis, out, keepdims)
-    if out is not None:
-        only_numpy("ptp", [a], out=out)
     keepdims = keeps_axes(keepdims)
     if reductions.is_large(convert_to_tensor(a)):
         highest, lowest = reductions.extremes_op(a, axis=axis, keepdims=keepdims)

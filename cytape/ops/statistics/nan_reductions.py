@@ -17,9 +17,9 @@ from cytape.ops.engine.arguments import (
     is_tensor,
     keeps_axes,
     mask_for,
-    only_numpy,
     values_of,
     wide,
+    with_out,
 )
 from cytape.ops.reductions import (
     as_kept,
@@ -56,10 +56,14 @@ def nansum(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVal
     >>> grad(np.nansum)(np.array([1.0, np.nan]))
     array([1., 0.])
     """
+    if out is not None:
+        return with_out(
+            np.nansum, out, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
+            where=where)
     if not is_tensor([a, initial, where]):
         return np.nansum(a, axis, dtype, out, keepdims, initial, where)
     a = convert_to_tensor(a)
-    return reductions.sum(a, axis, dtype, out, keeps_axes(keepdims), initial, _there(a, where))
+    return reductions.sum(a, axis, dtype, None, keeps_axes(keepdims), initial, _there(a, where))
 
 
 def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoValue,
@@ -72,10 +76,14 @@ def nanprod(a, axis=None, dtype=None, out=None, keepdims=_NoValue, initial=_NoVa
     >>> grad(np.nanprod)(np.array([2.0, np.nan, 3.0]))
     array([3., 0., 2.])
     """
+    if out is not None:
+        return with_out(
+            np.nanprod, out, a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial,
+            where=where)
     if not is_tensor([a, initial, where]):
         return np.nanprod(a, axis, dtype, out, keepdims, initial, where)
     a = convert_to_tensor(a)
-    return products.prod(a, axis, dtype, out, keeps_axes(keepdims), initial, _there(a, where))
+    return products.prod(a, axis, dtype, None, keeps_axes(keepdims), initial, _there(a, where))
 
 
 def nancumsum(a, axis=None, dtype=None, out=None):
@@ -87,9 +95,10 @@ def nancumsum(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.nancumsum(x)[-1])(np.array([1.0, np.nan]))
     array([1., 0.])
     """
+    if out is not None:
+        return with_out(np.nancumsum, out, a, axis=axis, dtype=dtype)
     if not is_tensor(a):
         return np.nancumsum(a, axis, dtype, out)
-    only_numpy("nancumsum", [a], out=out)
     return products.cumsum(filled(a := convert_to_tensor(a), _there(a, None), 0), axis, dtype)
 
 
@@ -102,9 +111,10 @@ def nancumprod(a, axis=None, dtype=None, out=None):
     >>> grad(lambda x: np.nancumprod(x)[-1])(np.array([2.0, np.nan, 3.0]))
     array([3., 0., 2.])
     """
+    if out is not None:
+        return with_out(np.nancumprod, out, a, axis=axis, dtype=dtype)
     if not is_tensor(a):
         return np.nancumprod(a, axis, dtype, out)
-    only_numpy("nancumprod", [a], out=out)
     return products.cumprod(filled(a := convert_to_tensor(a), _there(a, None), 1), axis, dtype)
 
 
@@ -117,9 +127,11 @@ def _nan_extremum(name, reduce, ufunc):
     op = extremum("Nan" + name[3:].capitalize(), forward, least=1)
 
     def function(a, axis=None, out=None, keepdims=_NoValue, initial=_NoValue, where=_NoValue):
+        if out is not None:
+            return with_out(
+                numpy_function, out, a, axis=axis, keepdims=keepdims, initial=initial, where=where)
         if not is_tensor([a, initial, where]):
             return numpy_function(a, axis, out, keepdims, initial, where)
-        only_numpy(name, [a], out=out)
         a = convert_to_tensor(a)
         keepdims = keeps_axes(keepdims)
         if is_given(initial):
@@ -168,9 +180,10 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
     >>> grad(np.nanmean)(np.array([1.0, np.nan, 3.0]))
     array([0.5, 0. , 0.5])
     """
+    if out is not None:
+        return with_out(np.nanmean, out, a, axis=axis, dtype=dtype, keepdims=keepdims, where=where)
     if not is_tensor([a, where]):
         return np.nanmean(a, axis, dtype, out, keepdims, where=where)
-    only_numpy("nanmean", [a], out=out)
     a = convert_to_tensor(a)
     if a.dtype.kind not in "fc":
         return reductions.mean(a, axis, dtype, keepdims=keeps_axes(keepdims), where=where)
@@ -181,9 +194,8 @@ def nanmean(a, axis=None, dtype=None, out=None, keepdims=_NoValue, *, where=_NoV
     return as_kept(mean, axis, keeps_axes(keepdims))
 
 
-def _nan_variance(name, a, axis, dtype, out, ddof, keepdims, given, mean, correction):
+def _nan_variance(a, axis, dtype, ddof, keepdims, given, mean, correction):
     """Return the variance, with the axes kept."""
-    only_numpy(name, [a], out=out)
     _require_inexact(dtype)
     if correction is not _NoValue:
         if ddof != 0:
@@ -218,6 +230,10 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanvar)(np.array([1.0, np.nan, 3.0]))
     array([-1.,  0.,  1.])
     """
+    if out is not None:
+        return with_out(
+            np.nanvar, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
+            mean=mean, correction=correction)
     if not is_tensor([a, where, mean]):
         return np.nanvar(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean,
                          correction=correction)
@@ -225,7 +241,7 @@ def nanvar(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     if a.dtype.kind not in "fc":
         a = astype(a, np.float64, copy=False)
     variance = _nan_variance(
-        "nanvar", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+        a, axis, dtype, ddof, keepdims, where, mean, correction)
     variance = as_kept(variance, axis, keeps_axes(keepdims))
     return astype(variance, _dtype_of_result(a, dtype), copy=False)
 
@@ -242,6 +258,10 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     >>> grad(np.nanstd)(np.array([1.0, np.nan, 3.0]))
     array([-0.5,  0. ,  0.5])
     """
+    if out is not None:
+        return with_out(
+            np.nanstd, out, a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where,
+            mean=mean, correction=correction)
     if not is_tensor([a, where, mean]):
         return np.nanstd(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean,
                          correction=correction)
@@ -249,6 +269,6 @@ def nanstd(a, axis=None, dtype=None, out=None, ddof=0, keepdims=_NoValue, *, whe
     if a.dtype.kind not in "fc":
         a = astype(a, np.float64, copy=False)
     variance = _nan_variance(
-        "nanstd", a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+        a, axis, dtype, ddof, keepdims, where, mean, correction)
     deviation = as_kept(root_of_variance(variance), axis, keeps_axes(keepdims))
     return astype(deviation, _dtype_of_result(a, dtype), copy=False)

@@ -12,7 +12,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import astype, zeros_like
 from cytape.ops.elementwise import where
-from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, wide
+from cytape.ops.engine.arguments import is_tensor, operand, wide, with_out
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
@@ -307,8 +307,7 @@ def _weighted_positions(x, q, weights, skip_nan):
 
 
 def _quantile(
-        name, a, q, weak, axis, out, method, keepdims, weights, interpolation, skip_nan):
-    only_numpy(name, [a, q, weights], out=out)
+        name, a, q, weak, axis, method, keepdims, weights, interpolation, skip_nan):
     if interpolation is not None:
         raise TypeError(f"{name}: interpolation= is deprecated; say method={interpolation!r}")
     a, q = together(convert_to_tensor(a), q)
@@ -344,13 +343,17 @@ def _make(name, skip_nan, percent):
 
     def function(a, q, axis=None, out=None, overwrite_input=False, method="linear",
                  keepdims=False, *, weights=None, interpolation=None):
+        options = {} if interpolation is None else {"interpolation": interpolation}
+        if out is not None:
+            return with_out(
+                numpy_function, out, a, q, axis=axis, overwrite_input=overwrite_input,
+                method=method, keepdims=keepdims, weights=weights, **options)
         if not (is_tensor(a) or is_tensor(q) or is_tensor(weights)):
-            options = {} if interpolation is None else {"interpolation": interpolation}
             return numpy_function(a, q, axis, out, overwrite_input, method, keepdims,
                                   weights=weights, **options)
         weak = type(q) in (int, float)
         q = operand(q)
-        return _quantile(name, a, q / 100 if percent else q, weak, axis, out, method, keepdims,
+        return _quantile(name, a, q / 100 if percent else q, weak, axis, method, keepdims,
                          weights, interpolation, skip_nan)
 
     function.__name__ = function.__qualname__ = name
@@ -374,8 +377,7 @@ nanquantile = _make("nanquantile", skip_nan=True, percent=False)
 nanpercentile = _make("nanpercentile", skip_nan=True, percent=True)
 
 
-def _median(name, a, axis, out, keepdims, skip_nan):
-    only_numpy(name, [a], out=out)
+def _median(a, axis, keepdims, skip_nan):
     rows, axes = _rows(a, axis)
     half = np.asarray(0.5)
     result = quantile_op(rows, half, method="linear", skip_nan=skip_nan, function="median")
@@ -391,9 +393,12 @@ def median(a, axis=None, out=None, overwrite_input=False, keepdims=False):
     >>> grad(np.median)(np.array([3.0, 1.0, 2.0, 7.0]))
     array([0.5, 0. , 0.5, 0. ])
     """
+    if out is not None:
+        return with_out(
+            np.median, out, a, axis=axis, overwrite_input=overwrite_input, keepdims=keepdims)
     if not is_tensor(a):
         return np.median(a, axis, out, overwrite_input, keepdims)
-    return _median("median", a, axis, out, keepdims, skip_nan=False)
+    return _median(a, axis, keepdims, skip_nan=False)
 
 
 def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValue):
@@ -405,7 +410,10 @@ def nanmedian(a, axis=None, out=None, overwrite_input=False, keepdims=np._NoValu
     >>> grad(np.nanmedian)(np.array([3.0, np.nan, 2.0, 7.0]))
     array([1., 0., 0., 0.])
     """
+    if out is not None:
+        return with_out(
+            np.nanmedian, out, a, axis=axis, overwrite_input=overwrite_input, keepdims=keepdims)
     if not is_tensor(a):
         return np.nanmedian(a, axis, out, overwrite_input, keepdims)
-    return _median("nanmedian", a, axis, out, keepdims is not np._NoValue and bool(keepdims),
+    return _median(a, axis, keepdims is not np._NoValue and bool(keepdims),
                    skip_nan=True)

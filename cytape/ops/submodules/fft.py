@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops.elementwise import conj
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, only_numpy
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor, joined, with_out
 from cytape.ops.engine.declare import linear
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
@@ -177,9 +177,10 @@ def fft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.fft(cytape.constant([1.0, 2.0])).numpy()
     array([ 3.+0.j, -1.+0.j])
     """
-    options = only_numpy("fft", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.fft, out, a, n=n, axis=axis, norm=norm)
     if not is_tensor(a):
-        return np.fft.fft(a, n, axis, norm, **options)
+        return np.fft.fft(a, n, axis, norm)
     return fft_op(a, n=n, axis=_transformed_axis(a, axis), norm=norm, inverse=False)
 
 
@@ -192,9 +193,10 @@ def ifft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.ifft(cytape.constant([3.0, -1.0])).numpy()
     array([1.+0.j, 2.+0.j])
     """
-    options = only_numpy("ifft", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.ifft, out, a, n=n, axis=axis, norm=norm)
     if not is_tensor(a):
-        return np.fft.ifft(a, n, axis, norm, **options)
+        return np.fft.ifft(a, n, axis, norm)
     return fft_op(a, n=n, axis=_transformed_axis(a, axis), norm=norm, inverse=True)
 
 
@@ -207,9 +209,10 @@ def rfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.rfft(cytape.constant([1.0, 2.0, 1.0])).shape
     (2,)
     """
-    options = only_numpy("rfft", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.rfft, out, a, n=n, axis=axis, norm=norm)
     if not is_tensor(a):
-        return np.fft.rfft(a, n, axis, norm, **options)
+        return np.fft.rfft(a, n, axis, norm)
     return rfft_op(a, n=n, axis=_transformed_axis(a, axis), norm=norm)
 
 
@@ -222,9 +225,10 @@ def irfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.irfft(cytape.constant([3.0, -1.0])).numpy()
     array([1., 2.])
     """
-    options = only_numpy("irfft", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.irfft, out, a, n=n, axis=axis, norm=norm)
     if not is_tensor(a):
-        return np.fft.irfft(a, n, axis, norm, **options)
+        return np.fft.irfft(a, n, axis, norm)
     return irfft_op(a, n=_positive(n), axis=_transformed_axis(a, axis), norm=norm)
 
 
@@ -237,9 +241,10 @@ def hfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.hfft(cytape.constant([1.0, 2.0])).numpy()
     array([ 3., -1.])
     """
-    options = only_numpy("hfft", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.hfft, out, a, n=n, axis=axis, norm=norm)
     if not is_tensor(a):
-        return np.fft.hfft(a, n, axis, norm, **options)
+        return np.fft.hfft(a, n, axis, norm)
     axis = _transformed_axis(a, axis)
     return irfft_op(conj_if_complex(joined(a)), n=_positive(n), axis=axis, norm=_same_factor(norm))
 
@@ -253,9 +258,10 @@ def ihfft(a, n=None, axis=-1, norm=None, out=None):
     >>> np.fft.ihfft(cytape.constant([3.0, -1.0])).numpy()
     array([1.-0.j, 2.-0.j])
     """
-    options = only_numpy("ihfft", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.ihfft, out, a, n=n, axis=axis, norm=norm)
     if not is_tensor(a):
-        return np.fft.ihfft(a, n, axis, norm, **options)
+        return np.fft.ihfft(a, n, axis, norm)
     return conj(rfft_op(a, n=n, axis=_transformed_axis(a, axis), norm=_same_factor(norm)))
 
 
@@ -308,9 +314,10 @@ def fftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.fftn(cytape.constant([[1.0, 2.0]])).numpy()
     array([[ 3.+0.j, -1.+0.j]])
     """
-    options = only_numpy("fftn", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.fftn, out, a, s=s, axes=axes, norm=norm)
     if not is_tensor(a):
-        return np.fft.fftn(a, s, axes, norm, **options)
+        return np.fft.fftn(a, s, axes, norm)
     for n, axis in reversed(_lengths_and_axes(a, s, axes)):
         a = fft_op(a, n=n, axis=axis, norm=norm, inverse=False)
     return a
@@ -325,9 +332,10 @@ def ifftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.ifftn(cytape.constant([[3.0, -1.0]])).numpy()
     array([[1.+0.j, 2.+0.j]])
     """
-    options = only_numpy("ifftn", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.ifftn, out, a, s=s, axes=axes, norm=norm)
     if not is_tensor(a):
-        return np.fft.ifftn(a, s, axes, norm, **options)
+        return np.fft.ifftn(a, s, axes, norm)
     for n, axis in reversed(_lengths_and_axes(a, s, axes)):
         a = fft_op(a, n=n, axis=axis, norm=norm, inverse=True)
     return a
@@ -342,9 +350,10 @@ def rfftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.rfftn(cytape.constant(np.ones((2, 4)))).shape
     (2, 3)
     """
-    options = only_numpy("rfftn", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.rfftn, out, a, s=s, axes=axes, norm=norm)
     if not is_tensor(a):
-        return np.fft.rfftn(a, s, axes, norm, **options)
+        return np.fft.rfftn(a, s, axes, norm)
     pairs = _lengths_and_axes(a, s, axes)
     n, axis = pairs[-1]  # or NumPy's error: there must be one
     a = rfft_op(a, n=n, axis=axis, norm=norm)
@@ -362,9 +371,10 @@ def irfftn(a, s=None, axes=None, norm=None, out=None):
     >>> np.fft.irfftn(cytape.constant(np.ones((2, 3)))).shape
     (2, 4)
     """
-    options = only_numpy("irfftn", [a], out=out)
+    if out is not None:
+        return with_out(np.fft.irfftn, out, a, s=s, axes=axes, norm=norm)
     if not is_tensor(a):
-        return np.fft.irfftn(a, s, axes, norm, **options)
+        return np.fft.irfftn(a, s, axes, norm)
     pairs = _lengths_and_axes(a, s, axes)
     n, axis = pairs[-1]  # or NumPy's error: there must be one
     if s is None:
@@ -385,6 +395,8 @@ def fft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.fft2(cytape.constant([[1.0, 2.0]])).numpy()
     array([[ 3.+0.j, -1.+0.j]])
     """
+    if out is not None:
+        return with_out(np.fft.fft2, out, a, s=s, axes=axes, norm=norm)
     return fftn(a, s, axes, norm, out)
 
 
@@ -397,6 +409,8 @@ def ifft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.ifft2(cytape.constant([[3.0, -1.0]])).numpy()
     array([[1.+0.j, 2.+0.j]])
     """
+    if out is not None:
+        return with_out(np.fft.ifft2, out, a, s=s, axes=axes, norm=norm)
     return ifftn(a, s, axes, norm, out)
 
 
@@ -409,6 +423,8 @@ def rfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.rfft2(cytape.constant(np.ones((2, 4)))).shape
     (2, 3)
     """
+    if out is not None:
+        return with_out(np.fft.rfft2, out, a, s=s, axes=axes, norm=norm)
     return rfftn(a, s, axes, norm, out)
 
 
@@ -421,6 +437,8 @@ def irfft2(a, s=None, axes=(-2, -1), norm=None, out=None):
     >>> np.fft.irfft2(cytape.constant(np.ones((2, 3)))).shape
     (2, 4)
     """
+    if out is not None:
+        return with_out(np.fft.irfftn, out, a, s=s, axes=axes, norm=norm)  # irfft2 does not heed it
     return irfftn(a, s, axes, norm, out)
 
 

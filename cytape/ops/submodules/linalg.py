@@ -7,7 +7,7 @@ import numpy as np
 from cytape.ops import linalg as products
 from cytape.ops import rearranging, shaping
 from cytape.ops.calculus import vectors
-from cytape.ops.engine.arguments import is_tensor, joined, only_numpy, operand
+from cytape.ops.engine.arguments import is_tensor, joined, operand, with_out
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.linalg import matmul_op
 from cytape.ops.shaping import ndim, shape
@@ -116,9 +116,10 @@ def multi_dot(arrays, *, out=None):
     >>> np.linalg.multi_dot([a, 2 * np.eye(2), np.ones(2)]).numpy()
     array([2., 2.])
     """
+    if out is not None:
+        return with_out(np.linalg.multi_dot, out, arrays)
     if not any(map(is_tensor, (*arrays, out))):
         return np.linalg.multi_dot(arrays, out=out)
-    only_numpy("multi_dot", arrays, out=out)
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
     arrays = together(*map(operand, arrays))

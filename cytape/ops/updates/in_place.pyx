@@ -21,7 +21,7 @@ import numpy as np
 from cytape.errors import DetachedError, TapeStateError
 from cytape.ops.creation import astype, identity_op
 from cytape.ops.elementwise import where as select
-from cytape.ops.engine.arguments import operand, values_of
+from cytape.ops.engine.arguments import no_tensor_to_write_to, operand, values_of
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
 from cytape.ops.joining import split_evenly_op, split_like_op
@@ -94,10 +94,7 @@ def into(op, tuple inputs, dict arguments):
     outs = given if isinstance(given, tuple) else (given,)
     for out in outs:
         if out is not None and (not isinstance(out, Tensor) or isinstance(out, Variable)):
-            raise TypeError(
-                f"{name_of(op)}: out must be a tensor where an operand is one, got "
-                f"{type(out).__name__}: an array cannot hold the derivative of a tensor. Make it "
-                "with cytape.numpy.empty, or use what is returned")
+            raise no_tensor_to_write_to(name_of(op), out)
     if where is not True:
         inputs = with_masked_replaced(inputs, where, op)
     results = op(*inputs, **arguments)

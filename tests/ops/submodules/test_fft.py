@@ -50,11 +50,14 @@ def test_complex_numbers_are_none_that_are_real(name):
 
 
 @each("name", ["fft", "rfftn", "irfft2"])
-def test_out_is_not_for_tensors(name):
+def test_out_of_a_tensor_is_a_tensor(name):
     out = getattr(np.fft, name)(X)
     assert getattr(cnp.fft, name)(X, out=out) is out
     with pytest.raises(TypeError, match="out"):
         getattr(cnp.fft, name)(cytape.constant(X), out=out)
+    tensor = cnp.zeros(out.shape, out.dtype)
+    assert getattr(cnp.fft, name)(cytape.constant(X), out=tensor) is tensor
+    np.testing.assert_allclose(tensor.numpy(), out, atol=1e-12)
 
 
 @each("name", ["fftn", "irfftn"])

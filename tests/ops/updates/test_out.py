@@ -1,5 +1,7 @@
 """out=, a tensor: of NumPy's functions and cytape's, of arrays and tensors."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ import cytape.numpy as cnp
 from cytape.errors import DetachedError
 from cytape.ops.protocols import numpy_functions
 from cytape.testing import numerical_grad
-from tests.cases import each
+from tests.cases import case, each
 
 SMALL = np.array([1.0, 2.0, 3.0])
 ROWS = np.arange(6.0).reshape(2, 3)
@@ -139,6 +141,67 @@ def test_functions_of_numpy_write_to_tensors(function):
 
     direct = cytape.grad(lambda a: cnp.sum(function(a, axis=0, out=None) * SMALL))(ROWS)
     np.testing.assert_allclose(cytape.grad(f)(ROWS), direct)
+
+
+WRITERS = {
+    "sum prod mean max min var std median ptp": "(a, 0, out=out)",
+    "nansum nanmax nanmean nanvar nanmedian": "(a, 0, out=out)",
+    "argmax argmin": "(a, 0, out=out)", "quantile percentile nanquantile": "(a, 0.5, 0, out=out)",
+    "cumsum cumprod nancumsum nancumprod": "(a[0], 0, out=out)",
+    "fft.fft fft.rfft": "(a[0], out=out)",
+    "cumulative_sum": "(a[0], out=out)", "round": "(a[0], 1, out=out)",
+    "concatenate": "([a[0, :2], a[1, :1]], out=out)", "stack": "([a[0], a[1]], out=out)",
+    "clip": "(a[1], 0, 4, out=out)", "take": "(a[0], [2, 0, 0], out=out)",
+    "dot": "(a, a[0], out=out)", "outer": "(a[0], a[1], out=out)", "trace": "(a, out=out)",
+    "einsum": "('ij->j', a, out=out)", "choose": "([0, 1, 0], [a[0], a[1]], out=out)",
+    "compress": "([True, False], a, 0, out=out)", "linalg.multi_dot": "([a, a.T, a], out=out)",
+    "add.reduce logaddexp.reduce": "(a, 0, out=out)", "add.accumulate": "(a[0], out=out)",
+    "multiply.reduceat": "(a[0], [0, 2], out=out)", "fft.fft2": "(a, out=out)",
+}  # fmt: skip
+
+
+def functions_of(namespace):
+    for names, arguments in WRITERS.items():
+        for name in names.split():
+            call = f"m.{name}{arguments}"
+            yield call, eval(f"lambda a, out=None: {call}", {"m": namespace})
+
+
+def test_functions_of_cytape_write_to_tensors_as_numpys_do():
+    for (name, ours), (_, theirs) in zip(functions_of(cnp), functions_of(np), strict=True):
+        with case(lambda name=name: name):
+            expected = np.asarray(theirs(ROWS, None))
+            for a in (ROWS, cytape.constant(ROWS), [cytape.constant(row) for row in ROWS]):
+                out = cnp.zeros(expected.shape, expected.dtype)
+                if not isinstance(a, list):
+                    assert ours(a, out) is out
+                elif name.endswith("(a, 0, out=out)"):
+                    assert ours(a, out) is out
+                else:
+                    continue
+                np.testing.assert_allclose(out.numpy(), expected, rtol=1e-13)
+            array = np.zeros(expected.shape, expected.dtype)
+            assert ours(ROWS, array) is array
+            np.testing.assert_allclose(array, expected, rtol=1e-13)
+            with pytest.raises(TypeError, match="out must be a tensor where an operand is one"):
+                ours(cytape.constant(ROWS), array)
+
+
+def test_what_functions_of_cytape_write_to_tensors_has_gradients():
+    for name, function in functions_of(cnp):
+        def total(a, write, function=function):
+            y = function(a, None)
+            if write:
+                out = cnp.zeros(y.shape, y.dtype)
+                function(a, out)
+                y = out
+            return cnp.sum(cnp.real(y * np.arange(1.0, y.size + 1).reshape(y.shape)))
+
+        with case(lambda name=name: name), warnings.catch_warnings():
+            warnings.simplefilter("ignore", cytape.errors.UnconnectedGradientWarning)
+            expected = cytape.grad(total)(ROWS, False)
+            for differentiate in (cytape.grad(total), cytape.function(cytape.grad(total))):
+                np.testing.assert_allclose(differentiate(ROWS, True), expected)
 
 
 @pytest.mark.parametrize("write", [
