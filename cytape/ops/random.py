@@ -14,7 +14,7 @@ import numpy as np
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.indexing import take
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shapes.shape_rules import as_shape
+from cytape.ops.shapes.shape_rules import known_extents
 from cytape.ops.shared.draws import (
     binomial_op,
     draw,
@@ -394,8 +394,8 @@ def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=
     """
     np.random.default_rng(0).integers(low, high, None, dtype, endpoint)  # raises what is to raise
     return draw(
-        integers_op, size=() if size is None else as_shape(size), low=low, high=high,
-        dtype=np.dtype(dtype), endpoint=endpoint, seed=seed,
+        integers_op, size=() if size is None else known_extents(size, "random numbers of"), low=low,
+        high=high, dtype=np.dtype(dtype), endpoint=endpoint, seed=seed,
     )  # fmt: skip
 
 
@@ -477,7 +477,7 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
     population, x = _population(a, axis)
     likes = () if population is not None else (x,)
     if not _all:
-        size = () if size is None else as_shape(size)
+        size = () if size is None else known_extents(size, "random numbers of")
     positions = draw(
         positions_op, *likes, population=population, axis=axis, size=size, replace=replace,
         p=None if p is None else np.asarray(p), seed=seed,

@@ -4,7 +4,10 @@ import os
 import sys
 import warnings
 
+import numpy as np
+
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+NUMPY = os.path.dirname(np.__file__) + os.sep  # whose functions call those of this package
 
 
 _shown: dict[str, dict] = {}  # by file: what has been said of which line
@@ -33,6 +36,6 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     category : type of Warning, optional
     """
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

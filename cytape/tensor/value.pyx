@@ -15,7 +15,7 @@ from .spec cimport spec_of_array
 import sys
 
 from cytape.errors import SymbolicTensorError
-from cytape.tensor.notices import PACKAGE
+from cytape.tensor.notices import NUMPY, PACKAGE
 
 cnp.import_array()
 
@@ -165,7 +165,9 @@ cdef str no_value(Value value):
             "if, while and assert ask), int(), float(), min(), max() and range(); &, | and ~ (or "
             "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, "
             "also for a < x < b; make one tensor of those in a list with cytape.numpy.stack or "
-            "asarray, or fill what cytape.numpy.zeros makes; "
+            "asarray, or fill what cytape.numpy.zeros makes; for an extent as in eye(n) or size=n "
+            "functions of a tensor x that has it: ones(x.shape), diag(ones(x.shape)), "
+            "random.normal(size=x.shape); "
             "for an array at such an index cytape.gather(array, i) or cytape.constant(array)[i]; "
             "for a branch on it cytape.numpy.where, for more cytape.cond and "
             "cytape.while_loop; to see its value fetch it with Session.run, or return it from the "
@@ -175,7 +177,7 @@ cdef str no_value(Value value):
 cdef str caller():
     """Where in the user's program this is."""
     frame = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
         frame = frame.f_back
     return "" if frame is None else f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
 

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops import random
@@ -356,3 +356,20 @@ def test_gradients_go_through_the_draw_of_the_same_run():
         value, slope, by_standard = run(graph, symbols, feeds)
         np.testing.assert_allclose(slope, 2 * value)
         np.testing.assert_allclose(by_standard, 2 * value * (value - 5) / 2)
+
+
+def test_draws_in_the_shape_of_a_tensor_that_only_a_run_knows():
+    signature = [cytape.Spec.of((None, 2), float)]
+
+    @cytape.function(input_signature=signature)
+    def f(x):
+        return random.normal(x, 2.0, size=x.shape), random.uniform(size=x.shape)
+
+    for n in (3, 5):
+        drawn, uniform = f(np.full((n, 2), 1e6))
+        assert drawn.shape == uniform.shape == (n, 2) and len(set(uniform.ravel())) == 2 * n
+        assert (np.abs(drawn - 1e6) < 100).all()
+    for draw in (random.poisson, random.integers):
+        with pytest.raises(SymbolicTensorError, match=r"zeros\(x\.shape\)"):
+            cytape.function(lambda x, draw=draw: draw(3, size=x.shape), input_signature=signature)(
+                np.ones((3, 2)))

@@ -1,12 +1,14 @@
 """Warnings point at the user's line, however deep in the package they are issued."""
 
 import inspect
+import re
 import warnings
 
 import pytest
 
 import cytape
-from cytape.tensor.notices import warn, warn_of_line
+from cytape.errors import SymbolicTensorError
+from cytape.tensor.notices import NUMPY, warn, warn_of_line
 
 
 class Notice(UserWarning):
@@ -43,3 +45,19 @@ def test_a_line_that_ran_before_is_warned_of_once():
             warn_of_line("model.py", line, "lost", RuntimeWarning)
     assert [(w.filename, w.lineno, w.category) for w in caught] == [
         ("model.py", 7, RuntimeWarning), ("model.py", 8, RuntimeWarning)]
+
+
+def test_the_user_s_line_is_named_where_numpy_is_between():
+    names = {}
+    exec(compile("def call(f, *args): return f(*args)", NUMPY + "lib.py", "exec"), names)
+    with pytest.warns(Notice) as caught:
+        line = inspect.currentframe().f_lineno + 1
+        names["call"](warn, "look here", Notice)
+    assert (caught[0].filename, caught[0].lineno) == (__file__, line)
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", ())
+        line = inspect.currentframe().f_lineno + 1
+        names["call"](cytape.numpy.sin, x)
+        with pytest.raises(SymbolicTensorError, match=f"{re.escape(__file__)}, line {line + 2}"):
+            names["call"](float, x)
+    assert graph.location_of(1)[:2] == (__file__, line)

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import DTypeLike
 
-from cytape.errors import GraphError
+from cytape.errors import GraphError, SymbolicTensorError
 from cytape.graph.model.graph import Graph, placeholder_op
 from cytape.graph.model.variables import ASSIGNMENTS, assigned_variables, read_variable_op
 from cytape.graph.run.reference import needed_nodes, run
@@ -102,6 +102,19 @@ class FunctionGraph(Graph):
             f"{self.name}, the body of a branch, a loop or a function, and is used outside of it: "
             "return it from there, from a loop as a loop variable"
         )
+
+    def note_extents(self, error: TypeError) -> None:
+        """Say what stands for an extent, where NumPy or Python failed to take it for a number."""
+        if isinstance(error, SymbolicTensorError) or not any([
+                word in str(error) for word in ("NoneType", "<Tensor '")]):
+            return
+        if any([op is placeholder_op and not self.spec_of(self.outputs_of(node)[0]).known
+                for node, op in enumerate(self.ops)]):
+            error.add_note(
+                f"while {self.name} was traced with extents that are known only when it runs: they "
+                "are None in x.shape, and cytape.numpy.size(x, axis) is a tensor. For an array of "
+                "as many elements pass all of x.shape to a function of cytape.numpy, as in "
+                "ones(x.shape), diag(ones(x.shape)) or random.normal(size=x.shape)")
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return the placeholder for a tensor from outside, or for a variable's value."""

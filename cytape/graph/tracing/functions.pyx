@@ -383,7 +383,11 @@ cdef class Function:
         with unrecorded(), building_into(graph):
             args = with_tensors(args, symbolic)
             kwargs = with_tensors(kwargs, symbolic) if kwargs else {}
-            outputs = call_traced(graph, self.f, args, kwargs)
+            try:
+                outputs = call_traced(graph, self.f, args, kwargs)
+            except TypeError as error:
+                graph.note_extents(error)
+                raise
             trace = ConcreteFunction(
                 self.name, graph, arguments, outputs, self.grad_func, self.python_grad_func,
                 variables, self.checkpoints)

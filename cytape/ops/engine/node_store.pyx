@@ -11,7 +11,7 @@ import weakref
 
 import numpy as np
 
-from cytape.tensor.notices import PACKAGE
+from cytape.tensor.notices import NUMPY, PACKAGE
 
 cnp.import_array()
 
@@ -29,6 +29,7 @@ cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
 
 cdef str package = PACKAGE
+cdef str numpy_package = NUMPY
 
 cdef enum:
     KNOWN_FILES = 64  # a power of two
@@ -446,7 +447,7 @@ cdef void* grown(void* memory, int64_t count, int64_t more, int32_t* capacity,
 
 
 cdef void find_line(PyObject** place, int32_t* instruction) noexcept:
-    """Find out where the user's program is: in the innermost frame that is not ours."""
+    """Find out where the user's program is: in the innermost frame neither ours nor NumPy's."""
     cdef PyFrameObject* frame = PyEval_GetFrame()
     cdef PyFrameObject* back
     cdef PyCodeObject* code
@@ -469,12 +470,13 @@ cdef void find_line(PyObject** place, int32_t* instruction) noexcept:
 
 
 cdef bint is_ours(PyObject* file) noexcept:
-    """Whether a file is one of this package."""
+    """Whether a file is one of this package, or of NumPy, whose functions call it."""
     cdef size_t place = (<size_t>file >> 4) & (KNOWN_FILES - 1)
     if known_files[place].file != file:
         Py_XDECREF(known_files[place].file)
         Py_XINCREF(file)
         known_files[place].file = file
         known_files[place].ours = PyUnicode_Tailmatch(
-            file, <PyObject*>package, 0, PY_SSIZE_T_MAX, -1) == 1
+            file, <PyObject*>package, 0, PY_SSIZE_T_MAX, -1) == 1 or PyUnicode_Tailmatch(
+            file, <PyObject*>numpy_package, 0, PY_SSIZE_T_MAX, -1) == 1
     return known_files[place].ours

@@ -192,7 +192,7 @@ def no_number(shape):
     return SymbolicTensorError(
         f"shape {shape}: an extent that is known only when the graph runs cannot be given as a "
         "tensor here. Take the whole shape of a tensor x that has it: cytape.numpy.zeros(x.shape), "
-        "ones(x.shape) or full; random.normal(zeros_like(x), 1.0) for random numbers; "
+        "ones(x.shape) or full; random.normal(size=x.shape) for random numbers; "
         "cumsum(ones(x.shape)) - 1 for arange(n); diag(ones(x.shape)) for eye(n)")
 
 

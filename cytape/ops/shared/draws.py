@@ -11,10 +11,10 @@ from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shapes.shape_rules import as_shape, broadcast
+from cytape.ops.shapes.shape_rules import broadcast, known_extents
 from cytape.ops.shared.conform import broadcast_outline_op
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import symbolic_spec
+from cytape.tensor.spec import UnknownShape, symbolic_spec
 from cytape.tensor.state import current_graph, is_recorded
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
@@ -209,7 +209,7 @@ def drawing(name, method, takes_parameters=False, dtype=None, casts=False, deriv
         drawn = np.dtype(options.get("dtype", dtype))
         if size is None and specs:
             return shape_rules.spec_like(shape_rules.broadcast_specs(specs, method), drawn)
-        return symbolic_spec(as_shape(size), drawn)
+        return symbolic_spec(shape_rules.as_shape(size), drawn)
 
     if derivatives is None:
         op = nondifferentiable(name, forward, shape_rule=shape_rule)
@@ -361,8 +361,12 @@ def _extents(a):
 
 def draw_shaped(op, parameters, size, dtype, seed, **default):
     """Draw as many numbers as a size says, or as the parameters have when broadcast."""
+    if type(size) is UnknownShape and size.tensor is not None:
+        outline = broadcast_outline_op(size.tensor())
+        return draw(op, outline, size=None, dtype=dtype, seed=seed, **default)
     if size is not None:
-        return draw(op, size=as_shape(size), dtype=dtype, seed=seed, **default)
+        return draw(op, size=known_extents(size, "random numbers of"), dtype=dtype, seed=seed,
+                    **default)
     shape = broadcast(*map(_extents, parameters), what=op.name)
     if shape is None or None in shape:
         outline = broadcast_outline_op(*map(convert_to_tensor, parameters))
@@ -383,7 +387,7 @@ def is_number(x, value):
 def size_of(size, *parameters):
     """Return the size for what takes parameters itself, None where these decide."""
     if size is not None:
-        return as_shape(size)
+        return known_extents(size, "random numbers of")
     shape = broadcast(*map(_extents, parameters), what="random")
     return None if shape is None or None in shape else shape
 

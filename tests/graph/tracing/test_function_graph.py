@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import GraphError
+import cytape.numpy as cnp
+from cytape.errors import GraphError, SymbolicTensorError
 from cytape.graph.run.reference import run
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.tensor.state import building_into
+from tests.cases import each
 
 
 @pytest.fixture
@@ -91,3 +93,38 @@ def test_variables_that_a_function_with_a_derivative_makes_in_each_trace_are_an_
     f = cytape.custom_gradient(lambda x: (cytape.Variable(2.0, trainable=False) * x, lambda dy: dy))
     with pytest.raises(GraphError, match="made a variable"):
         cytape.function(lambda x: f(x))(cytape.constant(1.0))
+
+
+OPEN = [cytape.Spec.of((None,), float)]
+
+
+@each("make", [
+    lambda x: np.random.normal(size=x.shape), lambda x: np.zeros(x.shape),
+    lambda x: cnp.eye(x.shape[0]), lambda x: np.zeros(cnp.size(x, 0)),
+    lambda x: list(range(x.shape[0]))])
+def test_numbers_that_open_extents_are_not_are_errors_that_say_what_to_write(make):
+    with pytest.raises(TypeError) as raised:
+        cytape.function(make, input_signature=OPEN)(np.ones(3))
+    assert r"random.normal(size=x.shape)" in raised.value.__notes__[0]
+    with pytest.raises(TypeError) as raised:  # of another kind
+        cytape.function(lambda x: len(3) + x, input_signature=OPEN)(np.ones(3))
+    assert not hasattr(raised.value, "__notes__")
+    with pytest.raises(TypeError) as raised:  # where all extents are known
+        cytape.function(lambda x: x + np.zeros((None,)))(np.ones(3))
+    assert not hasattr(raised.value, "__notes__")
+
+
+@each("make", [
+    cnp.eye, cnp.identity, cnp.tri, np.hanning, lambda n: cnp.linspace(0.0, 1.0, num=n),
+    lambda n: cnp.fft.irfft(np.ones(3), n=n), lambda n: cnp.logspace(0.0, 1.0, n),
+    lambda n: cnp.geomspace(1.0, 2.0, n), lambda n: np.random.normal(size=(n, 2)),
+    lambda n: cnp.vander(np.ones(2), n), lambda n: cnp.tile(np.ones(2), n),
+    lambda n: [0, 1, 2, 3, 4][n], lambda n: np.random.default_rng(0).normal(size=n)])
+def test_an_extent_that_is_a_tensor_is_a_number_if_it_has_a_value(make):
+    assert np.shape(make(cytape.constant(3))) == np.shape(make(3))
+    with pytest.raises(TypeError) as raised:
+        cytape.function(lambda x: make(cnp.size(x, 0)), input_signature=OPEN)(np.ones(3))
+    if isinstance(raised.value, SymbolicTensorError):
+        assert r"random.normal(size=x.shape)" in str(raised.value) and __file__ in str(raised.value)
+    else:
+        assert r"random.normal(size=x.shape)" in raised.value.__notes__[0]
