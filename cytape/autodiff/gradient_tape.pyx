@@ -10,8 +10,11 @@ from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport is_symbolic
 from cytape.tensor.variable cimport Variable
 
+from functools import partial
+
 from cytape.autodiff.backward import convert_output_gradients, zeros
-from cytape.autodiff.jacobian_rows import element_seeds, member_seeds, stack_rows
+from cytape.autodiff.jacobian_rows import columns, element_seeds, member_seeds, stack_rows
+from cytape.autodiff.recorded_call import gradients_by
 from cytape.errors import TapeStateError
 from cytape.tensor import state
 from cytape.tensor.indexed_slices import IndexedSlices
@@ -442,8 +445,7 @@ cdef class GradientTape:
     cdef list rows(self, Tensor target, list sources, seeds):
         """For each source, the gradients of the target weighted by each seed."""
         cdef Recorder recorder = self.take_recorder()
-        rows = [gradients_of(recorder, [target], sources, [seed], True) for seed in seeds]
-        return list(zip(*rows, strict=True))
+        return columns(partial(gradients_by, recorder, target, sources), target, sources, seeds)
 
 
 def noting_detached(GradientTape tape not None):

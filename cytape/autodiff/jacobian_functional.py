@@ -14,7 +14,7 @@ import numpy as np
 from cytape.autodiff.backward import zeros
 from cytape.autodiff.forward_functional import followed, pushed
 from cytape.autodiff.functional import grad
-from cytape.autodiff.jacobian_rows import element_seeds, member_seeds, stack_rows
+from cytape.autodiff.jacobian_rows import MOST_AT_A_TIME, element_seeds, member_seeds, stack_rows
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transformed import (
     Transformed,
@@ -44,13 +44,11 @@ __all__ = [
     "jacrev",
 ]
 
-MOST_AT_A_TIME = 1 << 20  # elements of directions that are pushed in one pass
-
-
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes a Jacobian in reverse mode: fast for few results.
 
-    The function runs once, and there is one backward pass for each element of what it returns.
+    The function runs once, and there is one backward pass for each element of what it returns; in
+    traced functions and graphs one pass for all of them, where extents are known.
 
     Parameters
     ----------
@@ -486,7 +484,7 @@ def _stacked(call: RecordedCall, target: Tensor, rows: list, axis: int) -> list:
     """Return rows per source, put together along the target's axes >= axis."""
     return [
         stack_rows(of_source, source, target.shape, axis, UnconnectedGradients.ZERO)
-        for source, of_source in zip(call.sources, zip(*rows, strict=True), strict=True)]
+        for source, of_source in zip(call.sources, rows, strict=True)]
 
 
 def _zeros(call: RecordedCall, result: Tensor) -> Any:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from cytape.autodiff.backward import densify, zeros
-from cytape.errors import SymbolicTensorError
+from cytape.errors import GraphError, SymbolicTensorError
 from cytape.ops.joining import stack
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import extents, reshape
+from cytape.ops.shaping import extents, moveaxis, reshape
 from cytape.ops.shared.conform import broadcast_to
-from cytape.tensor.tensor import Tensor, tensor_of
+from cytape.ops.shared.graph_loops import for_all_members
+from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.unconnected_gradients import (
     UnconnectedGradients,
 )
 
-__all__ = ["element_seeds", "member_seeds", "stack_rows", "stack_unknown_rows"]
+__all__ = [
+    "MOST_AT_A_TIME", "columns", "element_seeds", "member_seeds", "stack_rows",
+    "stack_unknown_rows",
+]  # fmt: skip
+
+FEW = 4  # backward passes, which are not worth a batch of them
+MOST_AT_A_TIME = 1 << 20  # elements of directions, or of gradients of rows, in one pass
 
 
 def element_seeds(target: Tensor) -> Iterable[Tensor]:
@@ -64,10 +71,61 @@ def unit_seeds(target: Tensor, ones: Iterable, n_seeds: int) -> Iterable[Tensor]
         yield tensor_of(seed)
 
 
+def columns(
+    gradients: Callable[[Tensor], list], target: Tensor, sources: list[Tensor],
+    seeds: Iterable[Tensor],
+) -> list[Tensor | tuple]:
+    """Compute the gradients of a target by each of its seeds.
+
+    In a graph that is one backward pass for many seeds, where extents are known.
+
+    Parameters
+    ----------
+    gradients : callable
+        Takes a seed; returns the gradient of each source, None where it is not connected.
+    target : Tensor
+    sources : list of Tensor
+    seeds : iterable of Tensor
+
+    Returns
+    -------
+    list of (Tensor or tuple)
+        For each source its gradients in a tuple, or those in one tensor along the first axis.
+    """
+    if target.graph is None or not all(x.spec.known for x in (target, *sources)):
+        return list(zip(*map(gradients, seeds), strict=True))
+    seeds = list(seeds)
+    largest = max(x.size for x in (target, *sources))
+    at_a_time = MOST_AT_A_TIME // max(largest, 1)
+    if min(len(seeds), at_a_time) > FEW:
+        try:
+            return _in_batches(gradients, np.stack(list(map(data_of, seeds))), at_a_time)
+        except (GraphError, SymbolicTensorError):  # what is not for batches
+            pass
+    return list(zip(*map(gradients, seeds), strict=True))
+
+
+def _in_batches(
+    gradients: Callable[[Tensor], list], seeds: np.ndarray, at_a_time: int
+) -> list[Tensor | tuple]:
+    connected: list[bool] = []
+
+    def of_one(seed: Tensor) -> list[Tensor]:
+        found = gradients(seed)
+        connected[:] = [x is not None for x in found]
+        return [densify(x) for x in found if x is not None]
+
+    found = iter(for_all_members(of_one, tensor_of(seeds), at_a_time))
+    return [next(found) if is_connected else (None,) * len(seeds) for is_connected in connected]
+
+
 def stack_rows(
-    rows: tuple, source: Tensor, target_shape: tuple, axis: int, unconnected: UnconnectedGradients
+    rows: Tensor | tuple, source: Tensor, target_shape: tuple, axis: int,
+    unconnected: UnconnectedGradients,
 ) -> Tensor | None:
     """Put gradients of single elements of the target together, along the target's axes >= axis."""
+    if isinstance(rows, Tensor):
+        return reshape(moveaxis(rows, 0, axis), target_shape + source.shape[axis:])
     if None in target_shape or not source.spec.known:
         return stack_unknown_rows(rows, source, target_shape, axis, unconnected)
     shape = target_shape + source.shape[axis:]

@@ -6,9 +6,25 @@ from cytape.tensor.nest cimport flatten, pack_sequence_as
 from cytape.tensor.recorders cimport enter, leave, new_recorder
 from cytape.tensor.tensor cimport Tensor, another_handle
 
+from functools import partial
+
 from cytape.autodiff.backward import densify, zeros
+from cytape.autodiff.jacobian_rows import columns
 from cytape.autodiff.transformed import report_unconnected
 from cytape.tensor.state import MOST_DETACHED, unrecorded
+
+
+def gradients_by(recorder, target, list sources, seed):
+    """The gradients of a target weighted by a seed; it may be asked for others."""
+    return gradients_of(recorder, [target], sources, [seed], True)
+
+
+cdef bint is_connected(column) except -1:
+    return type(column) is not tuple or any([gradient is not None for gradient in column])
+
+
+cdef bint has_none(column) except -1:
+    return type(column) is tuple and any([gradient is None for gradient in column])
 
 
 cdef class RecordedCall:
@@ -56,17 +72,17 @@ cdef class RecordedCall:
         return pack_sequence_as(self.selected, found)
 
     def rows(self, list targets not None, list seeds not None):
-        """The gradients of each target by each of its seeds: per source, None if unconnected."""
+        """The gradients of each target by each of its seeds: for each source, as of `columns`."""
         cdef list found = [
-            [gradients_of(self.recorder, [target], self.sources, [seed], True) for seed in own]
+            columns(partial(gradients_by, self.recorder, target, self.sources), target,
+                    self.sources, own)
             for target, own in zip(targets, seeds, strict=True)]
-        cdef list all_rows = [row for rows in found for row in rows]
-        connected = [any([row[i] is not None for row in all_rows])
+        connected = [any([is_connected(own[i]) for own in found])
                      for i in range(len(self.sources))]
         if False in connected:
             self.report(connected)
         elif self.recorder.detached and any(
-                [gradient is None for row in all_rows for gradient in row]):
+                [has_none(column) for own in found for column in own]):
             report_unconnected(self.fun, "its arguments", False, True)
         return found
 

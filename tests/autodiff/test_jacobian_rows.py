@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 from cytape.errors import SymbolicTensorError
+from tests.cases import each
 
 
 def test_D_2_22_jacobian_has_the_shapes_of_target_and_source():
@@ -84,3 +85,76 @@ def test_jacobians_of_known_extents_in_arguments_of_unknown_ones():
     x = np.arange(6.0).reshape(3, 2)
     traced = cytape.function(jacobian, input_signature=[cytape.Spec.of((None, None), float)])
     np.testing.assert_allclose(traced(x), jacobian(cytape.constant(x)))
+
+
+A, B = np.random.default_rng(1).normal(size=(2, 6, 6))
+MANY_ROWS = {
+    "product": lambda x: np.tanh(A @ np.exp(-(B @ x) ** 2)),
+    "indices": lambda x: x[[0, 2, 2, 5, 1, 0]] * np.take(x, [1, 1, 0, 3, 3, 2]),
+    "norms": lambda x: np.outer(x, x)[:3] / np.linalg.norm(x) + np.sort(x),
+    "no dependence": lambda x: np.concatenate([x, np.ones(3)]),
+    "two results": lambda x: {"y": np.cumsum(x), "z": (x * np.sum(x), np.floor(x))},
+    "custom gradient": lambda x: halved(x) * x,
+    "branch": lambda x: cytape.cond(x[0] > 0, lambda: x * x, lambda: np.sin(x) * x[1]),
+    "loop": lambda x: cytape.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, np.sin(y) * x), (0, x))[1],
+}
+
+
+@cytape.custom_gradient
+def halved(x):
+    return x * 1.0, lambda g: g / 2
+
+
+@each("name", list(MANY_ROWS))
+def test_rows_in_graphs_are_those_outside(name):
+    f, x = MANY_ROWS[name], np.random.default_rng(0).normal(size=6)
+    leaves = cytape.tensor.nest.flatten
+    for transform in (cytape.jacrev, lambda f: cytape.jacrev(cytape.jacrev(f)),
+                      lambda f: cytape.jacfwd(cytape.jacrev(f))):
+        expected, found = transform(f)(x), cytape.function(transform(f))(x)
+        for a, b in zip(leaves(found), leaves(expected), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+
+    def of_tape(x):
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            y = np.tanh(x) * np.sum(x)
+        return tape.jacobian(y, x)
+
+    tensor = cytape.constant(x)
+    np.testing.assert_allclose(
+        cytape.function(of_tape)(tensor).numpy(), of_tape(tensor).numpy(), atol=1e-14)
+
+
+def test_many_rows_take_no_more_nodes_than_few():
+    def nodes(n):
+        traced = cytape.function(cytape.jacrev(lambda x: np.exp(np.sin(x)) * np.sum(x)))
+        return len(traced.get_concrete_function(np.ones(n)).graph.ops)
+
+    assert nodes(100) == nodes(10) < 40
+
+
+def test_rows_are_taken_in_parts_where_they_are_many(monkeypatch):
+    x = np.arange(1.0, 8.0)
+    monkeypatch.setattr("cytape.autodiff.jacobian_rows.MOST_AT_A_TIME", 35)  # 5 of the 7 rows
+    found = cytape.function(cytape.jacrev(lambda x: x**2 * np.sum(x)))(x)
+    np.testing.assert_allclose(found, np.diag(2 * x * x.sum()) + (x**2)[:, None])
+    batch = np.arange(12.0).reshape(2, 6)
+    expected = cytape.batch_jacobian(lambda x: x * x[:, :1])(batch)
+    np.testing.assert_allclose(
+        cytape.function(cytape.batch_jacobian(lambda x: x * x[:, :1]))(batch), expected)
+
+
+def test_rows_of_what_is_not_for_batches_are_computed_one_by_one():
+    v = cytape.Variable(0.0)
+
+    @cytape.custom_gradient
+    def counted(x):
+        def back(g):
+            v.assign_add(1.0)
+            return g * 3
+
+        return x * 1.0, back
+
+    np.testing.assert_allclose(cytape.function(cytape.jacrev(counted))(np.ones(6)), 3 * np.eye(6))

@@ -26,6 +26,7 @@ from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.joining import concatenate
 from cytape.ops.shared.conform import broadcast_to
 from cytape.ops.shared.extents import with_extents
+from cytape.ops.shared.graph_loops import install_for_all_members
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
@@ -248,6 +249,10 @@ class Vectorized:
                     "are is known only when the graph runs: pass out_axes with None for it")
             x = broadcast_to(x, (like.shape[0], *x.shape))
         return members_moved(x, axis)
+
+
+install_for_all_members(
+    lambda function, members, at_a_time: vmap(function, chunk_size=at_a_time)(members))
 
 
 def _shared(leaf: Any) -> Any:

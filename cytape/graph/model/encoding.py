@@ -189,6 +189,8 @@ class Encoder:
         if isinstance(value, self._body_type):
             return {"function": self.function(value)}
         if type(value) is Tensor and value.graph is None:
+            if value.id < 0:  # a constant that an eager call saved
+                return {"tensor": self.array(value.numpy())}
             if value.id not in self._tensors:
                 self._tensors[value.id] = self.array(value.numpy())
             return {"tensor": self._tensors[value.id]}

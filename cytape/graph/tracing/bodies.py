@@ -84,7 +84,9 @@ class Operands:
         """Return the positions of some tensors among the inputs, as which they are added."""
         positions = []
         for tensor in tensors:
-            position = self._positions.setdefault(tensor.id, len(self.tensors))
+            position = len(self.tensors)
+            if tensor.id >= 0:  # constants that eager calls saved have none
+                position = self._positions.setdefault(tensor.id, position)
             if position == len(self.tensors):
                 self.tensors.append(tensor)
             positions.append(position)

@@ -117,10 +117,13 @@ class FunctionGraph(Graph):
                 "ones(x.shape), diag(ones(x.shape)) or random.normal(size=x.shape)")
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """Return the placeholder for a tensor from outside, or for a variable's value."""
+        """Return the placeholder for a tensor from outside, or for a variable's value.
+
+        Constants that eager calls saved have no ids, and get one whenever they are asked for.
+        """
         if tensor.graph is self:
             return tensor
-        symbol = self._captured.get(tensor.id)
+        symbol = self._captured.get(tensor.id) if tensor.id >= 0 else None
         if symbol is None:
             if isinstance(tensor.graph, FunctionGraph) and not self.is_within(tensor.graph):
                 raise ValueError(f"{tensor!r} belongs to {tensor.graph.seen_from_outside()}")

@@ -1,15 +1,19 @@
-"""What graphs do in ways of their own, for rooms that do not know graphs: loops, and rows."""
+"""What graphs do in ways of their own, for rooms that do not know graphs: loops, rows, batches."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "install_loop_in_graph", "install_row_in_graph", "loop_in_graph", "with_row_in_graph"]
+    "for_all_members", "install_for_all_members", "install_loop_in_graph", "install_row_in_graph",
+    "loop_in_graph", "with_row_in_graph",
+]  # fmt: skip
 
 _loop: Callable[[Callable, Any, int, int], Any] | None = None
 _with_row: Callable[[Any, Any, Any, int], Any] | None = None
+_for_all_members: Callable[[Callable, Any, int], Any] | None = None
 
 
 def install_loop_in_graph(function: Callable[[Callable, Any, int, int], Any]) -> None:
@@ -46,3 +50,23 @@ def with_row_in_graph(x: Any, row: Any, number: Any, axis: int) -> Any:
     """Return an array with another row, of a number that only a run tells, along an axis."""
     assert _with_row is not None, "whoever builds graphs has installed it"
     return _with_row(x, row, number, axis)
+
+
+def install_for_all_members(function: Callable[[Callable, Any, int], Any]) -> None:
+    """Tell how to call a function for all members of a batch.
+
+    Parameters
+    ----------
+    function : callable
+        As `for_all_members`.
+    """
+    global _for_all_members
+    _for_all_members = function
+
+
+def for_all_members(function: Callable, members: Any, at_a_time: int) -> Any:
+    """Call a function for all members of a batch, so many at a time."""
+    if _for_all_members is None:
+        importlib.import_module("cytape.graph.batching.vmap")
+    assert _for_all_members is not None
+    return _for_all_members(function, members, at_a_time)

@@ -128,3 +128,24 @@ def test_an_extent_that_is_a_tensor_is_a_number_if_it_has_a_value(make):
         assert r"random.normal(size=x.shape)" in str(raised.value) and __file__ in str(raised.value)
     else:
         assert r"random.normal(size=x.shape)" in raised.value.__notes__[0]
+
+
+def test_constants_of_calls_outside_are_captured_each_on_its_own(tmp_path):
+    rng = np.random.default_rng(0)
+    a, b, x = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), cytape.constant(rng.normal(size=3))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = b @ (a @ x)
+
+    def back(seed):
+        return tape.gradient(y, x, output_gradients=seed)
+
+    def in_a_loop(seed):
+        return cytape.while_loop(lambda i, g: i < 1, lambda i, g: (i + 1, back(seed)), (0, seed))[1]
+
+    expected, seeds = b @ a, np.eye(3)
+    for rows in (cytape.vmap(back), cytape.function(cytape.vmap(back))):
+        np.testing.assert_allclose(np.asarray(rows(seeds)), expected)
+    for row in (back, cytape.function(back), in_a_loop, cytape.function(in_a_loop)):
+        for i in range(3):
+            np.testing.assert_allclose(np.asarray(row(cytape.constant(seeds[i]))), expected[i])
