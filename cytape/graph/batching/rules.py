@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.batching import index_rules, special_rules
+from cytape.graph.batching import index_rules, sorted_rules, special_rules
 from cytape.graph.batching.calls import Call, is_alone, product, repeated, view_of
 from cytape.ops.einsum import einsum_in_batch
 from cytape.ops.engine.arguments import axis_in_batch, keeps_axes
@@ -165,6 +165,7 @@ def _drawn(call: Call) -> Any:
 RULES: dict[str, Callable[[Call], Any]] = {
     **index_rules.RULES,
     **special_rules.RULES,
+    **sorted_rules.RULES,
     **dict.fromkeys([
         "CastToDiscrete", "ComplexSign", "Fix", "Frexp", "Isclose", "Iscomplex", "Isneginf",
         "Isposinf", "Isreal", "Modf", "NanToNum", "Round", "StopGradient", "Where", "WithoutZero"],
@@ -182,13 +183,12 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys([
         "RandomIntegers", "RandomStandardExponential", "RandomStandardNormal", "RandomUniform"],
         _drawn),
-    **dict.fromkeys(["BinsOfElements", "Digitize", "Interp"], _only(0)),
+    **dict.fromkeys(["BinsOfElements", "Digitize"], _only(0)),
     "Einsum": _products_of(einsum_in_batch),
     "MatMul": _products_of(matmul_in_batch),
     "NeighboursOfNumber": _around_number,
     "PseudoInverseOfRank": lambda call: (
         call.again(call.inputs) if call.mapped[0] else NotImplemented),
-    "SearchSorted": _only(1),
     "Solve": _solved,
     "Tensordot": _products_of(tensordot_in_batch),
 }

@@ -145,11 +145,7 @@ class Vectorized:
         mapped = [i for i, axis in enumerate(axes) if axis is not None]
         tensors = [members_first(leaves[i], axes[i], places[i]) for i in mapped]
         extent = extent_of(tensors, [places[i] for i in mapped])
-        tensors = [
-            with_extents(
-                x, ValueError, "all that is mapped must have as many members, got another number "
-                f"of {places[i]} than of {places[mapped[0]]}", like=tensors[0], same=[(0, 0)])
-            for x, i in zip(tensors, mapped, strict=True)]
+        tensors = _as_many(tensors, [places[i] for i in mapped])
         graph, arguments, structure, outputs = self._trace(args, kwargs, mapped, tensors)
         out_axes = axes_of(structure, self._out_axes, "out_axes", "results")
         values: dict[int, Value] = {
@@ -253,6 +249,20 @@ class Vectorized:
 
 install_for_all_members(
     lambda function, members, at_a_time: vmap(function, chunk_size=at_a_time)(members))
+
+
+def _as_many(tensors: list[Tensor], places: list[str]) -> list[Tensor]:
+    """Return tensors of which each finds out, where a run needs it, that all have as many."""
+    first, *others = tensors
+
+    def like(x: Tensor, other: Tensor, place: str) -> Tensor:
+        return with_extents(
+            x, ValueError, "all that is mapped must have as many members, got another number of "
+            f"{place} than of {places[0]}", like=other, same=[(0, 0)])
+
+    for x, place in zip(others, places[1:], strict=True):
+        first = like(first, x, place)
+    return [first, *[like(x, first, place) for x, place in zip(others, places[1:], strict=True)]]
 
 
 def _shared(leaf: Any) -> Any:

@@ -63,7 +63,7 @@ cdef class Plan:
     cdef Py_ssize_t size(self) except -1:
         cdef Code code = self.code
         cdef Py_ssize_t nbytes = (
-            code.layout.small_bytes + code.layout.large_bytes
+            code.layout.small_bytes + code.layout.large_bytes + code.graph.size_of_nodes()
             + 2 * code.n_code * <Py_ssize_t>sizeof(Instruction)
             + code.n_pool * <Py_ssize_t>sizeof(npy_intp))
         for subprogram in code.subprograms:

@@ -219,7 +219,7 @@ cdef class ConcreteFunction:
 
     @property
     def nbytes(self) -> int:
-        """The size of these: constants, instructions and the memory that plans work in."""
+        """The size of these: nodes, constants, instructions and the memory that plans work in."""
         return self.size()
 
     cdef Py_ssize_t size(self) except -1:

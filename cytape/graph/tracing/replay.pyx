@@ -245,7 +245,7 @@ def context_within(into, int32_t present, inner):
 
 
 def kept_by(SymbolicGraph graph not None, type body not None) -> tuple:
-    """Return what the nodes of a graph keep: the bytes of constants, and bodies.
+    """Return what a graph keeps: the bytes of its nodes and constants, and bodies.
 
     Parameters
     ----------
@@ -258,12 +258,13 @@ def kept_by(SymbolicGraph graph not None, type body not None) -> tuple:
     n_bytes : int
     bodies : list
     """
-    cdef Py_ssize_t n_bytes = 0
+    cdef Py_ssize_t n_bytes = graph.size_of_nodes()
     cdef list bodies = []
     cdef dict attrs
     for attrs in graph.attrs:
         if not attrs:  # most calls have none
             continue
+        n_bytes += attrs.__sizeof__()
         for value in attrs.values():
             if type(value) is Tensor:  # a constant's
                 n_bytes += (<Tensor>value).held.spec.nbytes

@@ -53,6 +53,7 @@ cdef class NodeStore:
     cdef public bint has_overrides       # some contexts have gradient functions for op types
     cdef bint has_new_specs              # symbols may have others than the tensors that are held
     cdef object __weakref__
+    cdef Py_ssize_t size_of_nodes(self) noexcept               # in bytes, without attributes
     cdef int32_t valid_node(self, int32_t node) except -1      # itself, if there is such a node
     cdef int32_t valid_symbol(self, int32_t symbol) except -1
     cdef Tensor new_source(self, Op op, dict attrs, Spec spec)

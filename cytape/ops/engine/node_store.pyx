@@ -77,6 +77,12 @@ cdef class NodeStore:
         free(self.symbols)
         free(self.args)
 
+    cdef Py_ssize_t size_of_nodes(self) noexcept:
+        return (self.nodes_capacity * <Py_ssize_t>sizeof(Node)
+                + self.symbols_capacity * <Py_ssize_t>sizeof(Symbol)
+                + self.args_capacity * <Py_ssize_t>sizeof(int32_t)
+                + 2 * self.n_nodes * <Py_ssize_t>sizeof(PyObject*))
+
     # ---- reading
 
     def control_inputs_of(self, int32_t node) -> list:

@@ -534,3 +534,17 @@ def test_a_tensor_from_elsewhere_is_not_written_to():
 def test_values_that_members_share_can_be_asked_for():
     found = cytape.vmap(lambda x, n: x[: int(n)], (0, None))(X, cytape.constant(2))
     np.testing.assert_array_equal(found, X[:, :2])
+
+
+@each("unused", [0, 1, 2])
+def test_an_argument_that_is_not_used_has_as_many_members_too(unused):
+    def f(*args):
+        return sum(x for i, x in enumerate(args) if i != unused)
+
+    open_rows = [cytape.Spec.of((None, 2), float)] * 3
+    for mapped in (cytape.vmap(f), cytape.function(cytape.vmap(f), input_signature=open_rows)):
+        args = [np.ones((3, 2))] * 3
+        assert mapped(*args).shape == (3, 2)
+        args[unused] = np.ones((4, 2))
+        with pytest.raises(ValueError, match="as many members"):
+            mapped(*args)

@@ -340,3 +340,18 @@ def test_threads_that_trace_and_forget_at_once():
         for thread in threads:
             thread.join()
     assert not wrong and f.cache_info().traces <= 4
+
+
+def test_nodes_count_among_what_a_function_keeps():
+    def steps(n):
+        def f(x):
+            for _ in range(n):
+                x = np.sin(x) * 2.0
+            return x
+
+        traced = cytape.function(f)
+        traced(1.0)
+        return traced.cache_info().nbytes
+
+    few, many = steps(10), steps(1010)
+    assert many - few > 2000 * 100  # nodes, symbols, instructions

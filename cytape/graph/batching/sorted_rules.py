@@ -1,0 +1,67 @@
+"""Rules of ops that look up numbers among sorted ones, of which each member may have its own.
+
+Sorting a member's numbers together with those that are looked up tells how many are below each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cytape.graph.batching.calls import Call, repeated
+from cytape.ops.creation import astype
+from cytape.ops.elementwise import minimum, where
+from cytape.ops.indexing import take_along_axis
+from cytape.ops.joining import concatenate
+from cytape.ops.ordering import argsort
+from cytape.ops.products import cumsum
+from cytape.ops.shaping import reshape
+from cytape.ops.steps import isfinite
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["RULES"]
+
+
+def _places(points: Tensor, x: Tensor, side: str) -> Tensor:
+    """Return where the elements of the rows of `x` belong in the sorted rows of `points`."""
+    n, m = points.shape[1], x.shape[1]
+    is_left = side == "left"
+    order = argsort(concatenate((x, points) if is_left else (points, x), 1), 1, kind="stable")
+    n_points = cumsum(order >= m if is_left else order < n, 1)
+    where_to = argsort(order, 1)
+    return take_along_axis(n_points, where_to[:, :m] if is_left else where_to[:, n:], 1)
+
+
+def _searched(call: Call) -> Any:
+    if call.mapped == [False, True]:
+        return call.again(call.inputs)
+    inputs = repeated(call)
+    if inputs is None or len(inputs) > 2 or call.extent is None:
+        return NotImplemented
+    points, x = inputs
+    found = _places(points, reshape(x, (call.extent, call.specs[1].size)), call.attrs["side"])
+    return reshape(found, x.shape)
+
+
+def _interpolated(call: Call) -> Any:
+    if call.mapped == [True, False, False, False, False]:
+        return call.again(call.inputs)
+    inputs = repeated(call)
+    if inputs is None or call.extent is None:
+        return NotImplemented
+    shape = inputs[0].shape
+    x, points, values, left, right = (reshape(y, (call.extent, -1)) for y in inputs)
+    x, points = (astype(y, float, copy=False) for y in (x, points))
+    values = astype(values, call.output_specs[0].dtype, copy=False)
+    stop = minimum(_places(points, x, "right"), points.shape[1] - 1)
+    start = where(stop > 0, stop - 1, 0)
+    below, above = x < points[:, :1], x > points[:, -1:]
+    p, q, f, g = (take_along_axis(y, at, 1) for y in (points, values) for at in (start, stop))
+    slope = where(p == q, 0, (g - f) / where(p == q, 1, q - p))
+    # At the last point exactly its value, and the slope to the left.
+    inside = where(x == q, g + slope * (x - q), f + slope * (x - p))
+    inside = where(isfinite(inside) | (x != p), inside, f)  # beside infinite values
+    return reshape(where(below, left, where(above, right, inside)), shape)
+
+
+RULES: dict[str, Callable[[Call], Any]] = {"Interp": _interpolated, "SearchSorted": _searched}
