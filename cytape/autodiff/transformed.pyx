@@ -1,6 +1,6 @@
 """What transforms of functions share: callables, arguments as tensors, results as arrays."""
 
-from cytape.tensor.guards cimport converted
+from cytape.tensor.guards cimport examined, is_recorded
 from cytape.tensor.making cimport convert_to_tensor
 from cytape.tensor.nest cimport composition_of, flatten, pack_sequence_as, rules_of
 from cytape.tensor.tensor cimport Tensor, another_handle
@@ -246,11 +246,12 @@ cpdef export(structure, bint arrays_out):
 cpdef as_array(leaf):
     """A tensor as a new array, a scalar as a number; itself if a tape is recording it."""
     cdef cnp.ndarray array
-    if not isinstance(leaf, Tensor) or is_symbolic((<Tensor>leaf).held):
+    if not isinstance(leaf, Tensor) or is_symbolic((<Tensor>leaf).held) or (
+            is_recorded(leaf, (<Tensor>leaf).held)):
         return leaf
     try:
-        array = converted(leaf, (<Tensor>leaf).held)
-    except (DetachedError, SymbolicTensorError):  # the latter of a variable, in a graph
+        array = examined(leaf, (<Tensor>leaf).held)
+    except SymbolicTensorError:  # of a variable, in a graph
         return leaf
     return PyArray_NewCopy(array, cnp.NPY_KEEPORDER) if cnp.PyArray_NDIM(array) else array[()]
 

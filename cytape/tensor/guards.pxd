@@ -20,7 +20,8 @@ cdef inline Value seen(tensor, Value held):
 # they are a tensor's, which is an error if a recorder follows it.
 cdef ndarray detached(tensor, Value held)
 cdef ndarray examined(tensor, Value held)
-cdef ndarray converted(tensor, Value held)
+cdef bint is_recorded(tensor, Value held) except -1  # whether a recorder of this thread follows it
+cdef ndarray converted(tensor, Value held, str cause)  # which the error names
 # Raise a DetachedError if a tensor is being recorded, of which a function is to make something that
 # will not be.
 cdef int require_unrecorded(tensor, Value held, str maker) except -1

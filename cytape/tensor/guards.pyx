@@ -6,6 +6,7 @@ from .value cimport array_of, is_symbolic, symbol_of
 from threading import get_ident
 
 from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.tensor.notices import user_line
 
 cdef Counts* recorders = counts()
 variable_type = None
@@ -73,12 +74,13 @@ cdef bint is_recorded(tensor, Value held) except -1:
         followers_of(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
 
-cdef ndarray converted(tensor, Value held):
+cdef ndarray converted(tensor, Value held, str cause):
     cdef ndarray array = examined(tensor, held)
     if is_recorded(tensor, held):
         raise DetachedError(
-            "a tensor that is being recorded was about to become a plain array or number, which "
-            "would lose its gradient. Make one tensor of those in a list with cytape.numpy.stack "
+            "a tensor that is being recorded was about to become a plain array or number, by "
+            f"{cause} {user_line()}, which would lose its gradient. "
+            "Make one tensor of those in a list with cytape.numpy.stack "
             "or array; fill what cytape.numpy.zeros makes, or cytape.constant(array), not an array "
             "of NumPy's (zeros_like(array) and eye(n) are arrays, too), or write "
             "x.at[index].set(tensor); use cytape.numpy (or a NumPy function that takes tensors, not "

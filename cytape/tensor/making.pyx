@@ -193,11 +193,12 @@ def tolist(Tensor self not None):
 
 
 def __array__(Tensor self not None, dtype=None, copy=None):
-    return np.array(converted(self, self.held), dtype=dtype, copy=copy)
+    array = converted(self, self.held, "NumPy, which asks for an array,")
+    return np.array(array, dtype=dtype, copy=copy)
 
 
 def __dlpack__(Tensor self not None, **arguments):
-    array = converted(self, self.held)
+    array = converted(self, self.held, "__dlpack__")
     # NumPy exports a read-only array only to consumers that can tell; the others get a copy.
     try:
         return array.__dlpack__(**arguments)
@@ -210,7 +211,7 @@ def __dlpack_device__(Tensor self not None):
 
 
 def __reduce__(Tensor self not None):
-    return tensor_of_copy, (converted(self, self.held),)
+    return tensor_of_copy, (converted(self, self.held, "pickle or copy"),)
 
 
 install_methods({method.__name__: method for method in (

@@ -13,6 +13,16 @@ NUMPY = os.path.dirname(np.__file__) + os.sep  # whose functions call those of t
 _shown: dict[str, dict] = {}  # by file: what has been said of which line
 
 
+def user_line() -> str:
+    """Say where in the user's program this is."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
+        if frame.f_back is None:
+            return ""
+        frame = frame.f_back
+    return f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
+
+
 def warn_of_line(file: str, line: int, message: str, category: type[Warning]) -> None:
     """Issue a warning of a line that ran before, which Python shows once for each line.
 

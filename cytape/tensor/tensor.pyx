@@ -196,19 +196,19 @@ cdef class Tensor:
     # ---- conversions that Python makes on its own
 
     def __float__(self):
-        return float(converted(self, self.held))
+        return float(converted(self, self.held, "float(), as to store it in an array,"))
 
     def __int__(self):
-        return int(converted(self, self.held))
+        return int(converted(self, self.held, "int()"))
 
     def __complex__(self):
-        return complex(converted(self, self.held))
+        return complex(converted(self, self.held, "complex()"))
 
     def __bool__(self):
         return bool(examined(self, self.held))
 
     def __index__(self):
-        return converted(self, self.held).__index__()
+        return converted(self, self.held, "what wants an integer").__index__()
 
     def __len__(self):
         if self.held.spec.ndim == 0:

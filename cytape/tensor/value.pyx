@@ -12,10 +12,8 @@ from .buffer cimport Buffer, new_buffer
 from .deaths cimport Counts, counts, value_died
 from .spec cimport spec_of_array
 
-import sys
-
 from cytape.errors import SymbolicTensorError
-from cytape.tensor.notices import NUMPY, PACKAGE
+from cytape.tensor.notices import user_line
 
 cnp.import_array()
 
@@ -160,7 +158,7 @@ cdef bint is_exclusive(PyObject* x) noexcept:
 
 cdef str no_value(Value value):
     return (f"{value.owner.describe(symbol_of(value))} is symbolic, and was asked for its value "
-            f"{caller()}: it has one only when its graph runs (cytape.function, vmap and others "
+            f"{user_line()}: it has one only when its graph runs (cytape.function, vmap and others "
             "build one). Use cytape's functions instead of NumPy arrays and Python's bool() (which "
             "if, while and assert ask), int(), float(), min(), max() and range(); &, | and ~ (or "
             "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, "
@@ -172,14 +170,6 @@ cdef str no_value(Value value):
             "for a branch on it cytape.numpy.where, for more cytape.cond and "
             "cytape.while_loop; to see its value fetch it with Session.run, or return it from the "
             "function that is traced")
-
-
-cdef str caller():
-    """Where in the user's program this is."""
-    frame = sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
-        frame = frame.f_back
-    return "" if frame is None else f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
 cdef bint is_uniform(Value value) noexcept:

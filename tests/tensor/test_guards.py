@@ -7,6 +7,7 @@ import copy
 import math
 import operator
 import pickle
+import re
 import statistics
 import struct
 
@@ -479,3 +480,16 @@ def test_the_present_value_of_a_variable_may_be_asked_for():
 def test_a_list_of_symbolic_tensors_is_told_of_stack():
     with pytest.raises(SymbolicTensorError, match=r"which if, while.*cytape\.numpy\.stack"):
         cytape.function(lambda x: np.tanh([x, x]))(np.ones(1))
+
+
+@each(("convert", "cause"), [
+    (float, r"float\(\)"), (int, r"int\(\)"), (complex, r"complex\(\)"), (math.exp, r"float\(\)"),
+    (np.asarray, "NumPy, which asks for an array"), (pickle.dumps, "pickle or copy"),
+    (lambda x: np.zeros(2).__setitem__(0, x), r"float\(\), as to store it in an array"),
+    (lambda x: np.from_dlpack(x), "__dlpack__")])
+def test_the_error_says_what_would_lose_a_gradient_and_where(convert, cause):
+    x = cytape.constant(1.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match=f"by {cause}.* in {re.escape(__file__)}, line"):
+            convert(x)
