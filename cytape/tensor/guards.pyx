@@ -80,11 +80,11 @@ cdef ndarray converted(tensor, Value held, str cause):
         raise DetachedError(
             "a tensor that is being recorded was about to become a plain array or number, by "
             f"{cause} {user_line()}, which would lose its gradient. "
-            "Make one tensor of those in a list with cytape.numpy.stack "
-            "or array; fill what cytape.numpy.zeros makes, or cytape.constant(array), not an array "
-            "of NumPy's (zeros_like(array) and eye(n) are arrays, too), or write "
-            "x.at[index].set(tensor); use cytape.numpy (or a NumPy function that takes tensors, not "
-            "a method of an array), also for functions of the math module, and cytape.numpy.random "
+            "Make one tensor of those in a list with cytape.numpy.stack or array; fill what "
+            "cytape.numpy.zeros makes, or cytape.constant(array), not an array of NumPy's "
+            "(zeros_like(array) and eye(n) are arrays, too), or write x.at[index].set(tensor); use "
+            "cytape.numpy (or a NumPy function that takes tensors, not a method of an array), also"
+            " for functions of the math module, and cytape.numpy.random "
             "to draw random numbers; cytape.vmap, not numpy.vectorize, and "
             "numpy.lib.stride_tricks.sliding_window_view, not as_strided; print it with "
             "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")

@@ -37,8 +37,6 @@ LOOPED = {
     "Conv2DBackpropFilter": "gradients of filters that all share, for each member: the same",
     "Conv2DBackpropInput": "filters of each member's own",
     "Fold": "slices of each member's own",
-    "Interp": "NumPy interpolates in one table at a time",
-    "interp": "the same",
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "polyfit": "the same",
     "PutAlongLike": "in graphs of unknown extents only",
