@@ -44,17 +44,18 @@ def _searched(call: Call) -> Any:
 
 
 def _interpolated(call: Call) -> Any:
-    if call.mapped == [True, False, False, False, False]:
+    if not any(call.mapped[1:]):
         return call.again(call.inputs)
     inputs = repeated(call)
     if inputs is None or call.extent is None:
         return NotImplemented
     shape = inputs[0].shape
-    x, points, values, left, right = (reshape(y, (call.extent, -1)) for y in inputs)
+    x, points, values, *ends = (reshape(y, (call.extent, -1)) for y in inputs)
     x, points = (astype(y, float, copy=False) for y in (x, points))
     values = astype(values, call.output_specs[0].dtype, copy=False)
     stop = minimum(_places(points, x, "right"), points.shape[1] - 1)
     start = where(stop > 0, stop - 1, 0)
+    left, right = ends or (values[:, :1], values[:, -1:])
     below, above = x < points[:, :1], x > points[:, -1:]
     p, q, f, g = (take_along_axis(y, at, 1) for y in (points, values) for at in (start, stop))
     slope = where(p == q, 0, (g - f) / where(p == q, 1, q - p))
