@@ -150,7 +150,7 @@ cdef class PartialsOp(Op):
             saved = <object>(input_ref(call, i - 1) if i else saved_output_ref(call))
             if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
                 return False
-        if wanted & (wanted - 1):
+        if wanted & (wanted - 1) and out.nbytes > BYTES_OBJECT:
             wanted = self.give_together(call, gradient, &operands, wanted, spare)
         for i in range(last + 1):
             if wanted >> i & 1:
