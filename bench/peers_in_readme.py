@@ -1,0 +1,49 @@
+"""The README's tables of other libraries, written from what ``make bench-peers`` has found.
+
+    python -m bench.peers_in_readme docs/peers.json README.md
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from bench.report import format_number
+
+COMPILED = "cytape.function"
+
+
+def with_measured(readme, report):
+    """Return the text of the README with the numbers of a report in its tables.
+
+    A table's head tells what it is about: a library that compiles, both gradients and what the
+    first call takes of later ones; MyGrad, gradients; else the products of forward mode.
+    """
+    found = {(entry["measure"], entry["name"]): entry for entry in report["results"]}
+    lines, columns = [], None
+    for line in readme.split("\n"):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| program |"):
+            columns = cells[1:]
+        elif not line.startswith("|"):
+            columns = None
+        elif columns and not line.startswith("|---"):
+            line = f"| {' | '.join([cells[0], *numbers(found, cells[0], columns)])} |"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def numbers(found, program, columns):
+    """Return the cells of a program."""
+    if COMPILED in columns:
+        entry = found["gradient", program]
+        return [f"{format_number(entry['ratios'][name])} "
+                f"({format_number(entry['first_call_s'][name] / entry['seconds'][name])})"
+                for name in columns]
+    measures = ("gradient",) if "MyGrad" in columns else ("jvp", "hvp")
+    return [", ".join(format_number(found[measure, program]["ratios"][name])
+                      for measure in measures) for name in columns]
+
+
+if __name__ == "__main__":
+    source, target = map(Path, sys.argv[1:])
+    target.write_text(with_measured(target.read_text(), json.loads(source.read_text())))
