@@ -32,6 +32,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     WORTH_KEEPING = 1 << 15  # bytes
+    CLEARED_HERE = 1 << 26   # ... up to which memory that is kept is cleared: more is mapped, lazily
 
 cdef PyDataMem_Handler handler
 
@@ -87,7 +88,7 @@ cdef void* allocate(void* context, size_t nbytes) noexcept:
 cdef void* allocate_zeros(void* context, size_t count, size_t item_size) noexcept:
     cdef size_t nbytes = count * item_size, held = nbytes
     cdef void* memory
-    if nbytes < WORTH_KEEPING or nbytes // item_size != count:
+    if not WORTH_KEEPING <= nbytes <= CLEARED_HERE or nbytes // item_size != count:
         return calloc(count, item_size)
     memory = take_block(&held)
     if memory != NULL:

@@ -2,8 +2,9 @@
 #
 #     Softmax(x)    ->    m = Max(x);  e = Exp(x - m);  e / Sum(e)
 #
-# The derivatives of such an op are its own; only what computes the value is another. It is to be
-# the same to the bit, as the first run of a function computes it without this pass.
+# The derivatives of such an op are its own; only what computes the value is another. It should be
+# the same, but for the order of sums over several axes, as the first run of a function computes it
+# without this pass.
 
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t

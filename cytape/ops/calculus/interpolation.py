@@ -51,7 +51,9 @@ class _Pieces:
     def part(self):
         """Return how far each x is along its piece."""
         along = self.x - _at(self.xp, self.start)
-        part = where(_at(self.flat, self.start), 0, along / _at(self.length, self.start))
+        # Of several points in one place the last counts.
+        part = where(_at(self.flat, self.start), self.x >= self.xp[-1],
+                     along / _at(self.length, self.start))
         return part if self.has_ends else where(self.below, 0, where(self.above, 1, part))
 
     def inside(self, g):

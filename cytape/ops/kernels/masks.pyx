@@ -73,9 +73,9 @@ cdef bint is_moved(ndarray x):
 cdef void choose(item_t* out, const item_t* items, const cnp.npy_bool* is_chosen,
                  cnp.npy_intp size, cnp.npy_intp count) noexcept nogil:
     cdef cnp.npy_intp i = 0, j = 0
-    while j < count:
+    while j < count and i < size:  # fewer are chosen if somebody clears a mask meanwhile
         out[j] = items[i]
-        j += is_chosen[i]
+        j += is_chosen[i] != 0  # arrays of bytes seen as a mask have other numbers than 1, too
         i += 1
 
 
@@ -84,5 +84,5 @@ cdef void put(item_t* out, const item_t* items, int step, const cnp.npy_bool* is
     cdef cnp.npy_intp i, j = 0
     for i in range(size):
         # Behind the last item there is none to read.
-        out[i] = items[step * min(j, count - 1)] & -<item_t>is_chosen[i]
-        j += is_chosen[i]
+        out[i] = items[step * min(j, count - 1)] & -<item_t>(is_chosen[i] != 0)
+        j += is_chosen[i] != 0

@@ -149,6 +149,7 @@ cdef extern from *:
     void** cytape_no_data
     void cytape_cholesky(const double* lower, double* g, npy_intp n) noexcept nogil
 
+cdef double LEAST = 1e-290, MOST = 1e290  # determinants that are divided by
 cdef int64_t* effort = effort_so_far()
 
 SMALL = CYTAPE_SMALL
@@ -279,7 +280,8 @@ def cofactors(a, determinants):
     with nogil:
         while matrix != end:
             found = cytape_invert(matrix, n)
-            if found == 0 or not fabs(found - expected[0]) <= 1e-6 * fabs(found):
+            if not LEAST <= fabs(found) <= MOST or (
+                    not fabs(found - expected[0]) <= 1e-6 * fabs(found)):
                 break
             scale(matrix, expected[0], n)
             matrix += n * n

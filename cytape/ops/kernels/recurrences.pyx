@@ -199,9 +199,13 @@ def prod_gradient(g, ndarray x not None, product, axis):
         product = np.empty(lines[0], x.dtype)
         x = in_c_order(x)
         if type_num == cnp.NPY_FLOAT:
-            multiply_lines(<float*>cnp.PyArray_DATA(x), lines, <float*>cnp.PyArray_DATA(product))
+            normal = multiply_lines(<float*>cnp.PyArray_DATA(x), lines,
+                                    <float*>cnp.PyArray_DATA(product), FLT_MIN)
         else:
-            multiply_lines(<double*>cnp.PyArray_DATA(x), lines, <double*>cnp.PyArray_DATA(product))
+            normal = multiply_lines(<double*>cnp.PyArray_DATA(x), lines,
+                                    <double*>cnp.PyArray_DATA(product), DBL_MIN)
+        if not normal:
+            return None
     elif product is None:
         product = np.multiply.reduce(x, axis)
     if product.dtype != x.dtype or product.size != g.size:
@@ -223,10 +227,15 @@ def prod_gradient(g, ndarray x not None, product, axis):
     return result if normal else None
 
 
-cdef void multiply_lines(floating* x, const npy_intp* lines, floating* product) noexcept nogil:
-    """Multiply in four chains, which a processor goes through at once."""
+cdef bint multiply_lines(floating* x, const npy_intp* lines, floating* product,
+                         floating least) noexcept nogil:
+    """Multiply in four chains, which a processor goes through at once.
+
+    False if one is not normal on the way: what is multiplied by later factors may hide that.
+    """
     cdef floating[4] chains
     cdef npy_intp k, i, n = lines[1]
+    cdef int abnormal = 0
     for k in range(lines[0]):
         chains = [1, 1, 1, 1]
         for i in range(0, n - 3, 4):
@@ -234,10 +243,17 @@ cdef void multiply_lines(floating* x, const npy_intp* lines, floating* product) 
             chains[1] *= x[i + 1]
             chains[2] *= x[i + 2]
             chains[3] *= x[i + 3]
+            abnormal |= not (fabs(chains[0]) >= least and fabs(chains[1]) >= least
+                             and fabs(chains[2]) >= least and fabs(chains[3]) >= least)
         for i in range(n - n % 4, n):
             chains[0] *= x[i]
-        product[k] = (chains[0] * chains[1]) * (chains[2] * chains[3])
+            abnormal |= not fabs(chains[0]) >= least
+        chains[0] *= chains[1]
+        chains[2] *= chains[3]
+        abnormal |= not (fabs(chains[0]) >= least and fabs(chains[2]) >= least)
+        product[k] = chains[0] * chains[2]
         x += n
+    return not abnormal
 
 
 cdef bint divide_products(floating* g, floating* x, floating* product, floating* result,

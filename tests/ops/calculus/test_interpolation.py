@@ -51,3 +51,10 @@ def test_no_values_at_points_that_only_a_run_knows():
     with pytest.raises(ValueError, match="array of sample points is empty"):
         cytape.function(lambda xp: np.interp(0.5, xp, []),
                         input_signature=[cytape.Spec.of((None,), float)])(XP)
+
+
+def test_of_several_last_points_in_one_place_the_last_counts():
+    xp, x, weights = np.array([0.0, 2.0, 2.0]), np.array([2.0, 3.0, 1.0]), [1.0, 10.0, 100.0]
+    gradient = cytape.grad(lambda fp: np.sum(np.interp(x, xp, fp) * weights))
+    for found in gradient, cytape.function(gradient):
+        np.testing.assert_array_equal(found(np.array([0.0, 1.0, 5.0])), [50.0, 50.0, 11.0])

@@ -66,3 +66,11 @@ def test_masks_and_places_are_what_they_were_when_a_gradient_is_asked_for(transf
         kept[...] = kept[::-1] if kept.dtype == bool else 1
         kept[0] = False
         np.testing.assert_array_equal(tape.gradient(y, x), [1, 0, 1])
+
+
+def test_masks_may_be_bytes():
+    mask = np.array([255, 0, 255, 0, 2], np.uint8).view(bool)
+    x = np.arange(1.0, 6.0)
+    np.testing.assert_array_equal(cytape.constant(x)[mask], [1.0, 3.0, 5.0])
+    np.testing.assert_array_equal(
+        cytape.grad(lambda x: np.sum(x[mask] ** 2))(x), [2.0, 0.0, 6.0, 0.0, 10.0])

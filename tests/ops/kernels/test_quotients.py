@@ -92,3 +92,10 @@ def test_all_strides_and_results_over_operands(name, dtype):
 def test_nothing_is_reported_of_nan(name):
     with np.errstate(all="raise"):
         getattr(quotients, name)(*np.full((3, 600), NAN))
+
+
+def test_to_look_at_what_is_large_is_no_overflow():
+    for dtype, large in ("float64", 1e200), ("float32", 1e30):
+        x = np.full(300, large, dtype)
+        with np.errstate(all="raise", under="ignore"):
+            np.testing.assert_allclose(quotients.over_squares(x, x, x), 0.5 / x, 1e-6)

@@ -117,3 +117,11 @@ def test_products_are_not_divided_by_numbers_that_are_not_normal(place, factor, 
 
 def test_products_without_a_gradient_are_not_divided():
     assert prod_gradient(np.zeros(()), np.ones(3), None, None) is None
+
+
+def test_products_that_vanish_on_the_way_are_left_to_others():
+    # Of four chains one is subnormal, and another makes up for it.
+    x = np.array([1.1e-160, 1e150, 1.0, 1.0, 1.3e-160, 1e150, 1.0, 1.0])
+    assert prod_gradient(np.ones(1), x, None, 0) is None
+    found = cytape.function(cytape.grad(np.prod))(x)
+    np.testing.assert_allclose(found[[0, 2]], [1.3e140, 1.43e-20], 1e-14)
