@@ -32,7 +32,7 @@ cdef extern from "numpy/arrayobject.h":
 
 cdef enum:
     WORTH_KEEPING = 1 << 15  # bytes
-    CLEARED_HERE = 1 << 26   # ... up to which memory that is kept is cleared: more is mapped, lazily
+    CLEARED_HERE = 1 << 26   # ... up to which kept memory is cleared: more is mapped, lazily
 
 cdef PyDataMem_Handler handler
 
