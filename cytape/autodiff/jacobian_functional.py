@@ -44,6 +44,7 @@ __all__ = [
     "jacrev",
 ]
 
+
 def jacrev(fun: Callable, argnums: int | Sequence[int] = 0) -> Callable:
     """Make the function that computes a Jacobian in reverse mode: fast for few results.
 

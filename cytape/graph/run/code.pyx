@@ -7,6 +7,7 @@ from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
 from cytape.ops.kernels.loops cimport copy_loop, kernel_of
 from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
+from cytape.tensor.value cimport in_c_order
 from libc.string cimport memcpy
 
 from .instructions cimport (
@@ -14,7 +15,7 @@ from .instructions cimport (
     converted_spec, direct_op, is_plain_integer, loop_of, scalar_kind, short_loop)
 from .layout cimport (
     CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
-    external_address, external_number, is_contiguous, memory_of)
+    external_address, external_number, memory_of)
 
 import numpy as np
 
@@ -297,7 +298,7 @@ cdef class Code:
         place.root = other.root
         place.address = other.address + <uint64_t>offset
         place.strides = -1
-        if strides != NULL and not is_contiguous(self.spec(symbol), strides):
+        if strides != NULL and not in_c_order(self.spec(symbol), strides):
             place.strides = self.push(strides, self.spec(symbol).ndim)
         place.claims = 1
         self.layout.places[other.root].claims += 1

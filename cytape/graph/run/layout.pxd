@@ -78,7 +78,6 @@ cdef class Layout:
 
 cdef void clear_stacks(Stack* stacks, int32_t n) noexcept nogil
 
-cdef bint is_contiguous(Spec spec, const npy_intp* strides) noexcept
 cdef bint is_uniform(Spec spec, const npy_intp* strides) noexcept  # one item, repeated
 
 cdef inline bint is_plain_float(Spec spec) noexcept:

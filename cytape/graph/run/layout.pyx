@@ -158,18 +158,6 @@ cdef void clear_stacks(Stack* stacks, int32_t n) noexcept nogil:
         stacks[i].count = stacks[i].capacity = 0
 
 
-cdef bint is_contiguous(Spec spec, const npy_intp* strides) noexcept:
-    cdef npy_intp stride = spec.itemsize
-    cdef int axis
-    if spec.size == 0:
-        return True
-    for axis in range(spec.ndim - 1, -1, -1):
-        if spec.dims[axis] != 1 and strides[axis] != stride:
-            return False
-        stride *= spec.dims[axis]
-    return True
-
-
 cdef bint is_uniform(Spec spec, const npy_intp* strides) noexcept:
     cdef int axis
     for axis in range(spec.ndim):
