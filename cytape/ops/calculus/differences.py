@@ -74,6 +74,7 @@ diff_op = linear(
     batched=lambda a, axis: diff_op(a, axis=axis_in_batch(axis, a.ndim)),
     shape_rule=lambda a, axis: _with_extent(
         a, axis, lambda n: None if n is None else max(n - 1, 0)),
+    composition=_differences,
 )  # fmt: skip
 diff_back_op = linear(
     "DiffBack", _differences_back,

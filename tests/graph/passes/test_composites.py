@@ -46,6 +46,14 @@ def test_they_compute_the_same_without_python(name, dtype):
     np.testing.assert_array_equal(result, expected)
 
 
+def test_differences_of_many_elements_need_no_python():
+    x = RNG.normal(size=(60, 50))
+    subgraph = subgraph_of(lambda x: cnp.diff(x, axis=0), x)
+    plan = Plan(optimise(subgraph))
+    assert plan.n_calls == 0 < Plan(subgraph).n_calls
+    np.testing.assert_array_equal(plan.run([x])[0], np.diff(x, axis=0))
+
+
 @pytest.mark.parametrize("name", COMPOSITES)
 @pytest.mark.parametrize("row", [
     [np.inf, 1.0, -np.inf], [-np.inf] * 3, [np.nan, 1.0, 2.0], [np.inf] * 3, [0.0] * 3,
