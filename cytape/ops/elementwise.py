@@ -360,8 +360,6 @@ _nan_to_num = general(
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """Replace NaN and infinities by numbers, as `numpy.nan_to_num`; they get no gradient.
 
-    A tensor is never changed in place, whatever `copy` says.
-
     Examples
     --------
     >>> import numpy as np
@@ -374,8 +372,13 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     x = joined(x)
     replacements = {"nan": nan, "posinf": posinf, "neginf": neginf}
     if x.dtype.kind == "c":
-        return _nan_to_num(real(x), **replacements) + 1j * _nan_to_num(imag(x), **replacements)
-    return _nan_to_num(x, **replacements)
+        result = _nan_to_num(real(x), **replacements) + 1j * _nan_to_num(imag(x), **replacements)
+    else:
+        result = _nan_to_num(x, **replacements)
+    if copy:
+        return result
+    x[...] = result
+    return x
 
 
 # ---- magnitude and sign, complex parts -------------------------------------------------------

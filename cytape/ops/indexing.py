@@ -178,6 +178,7 @@ dynamic_get_item_op = multilinear(
     batched=lambda op, _, t, *values: dynamic_batch(
         op, lambda index: dynamic_get_item_op(t, *values, index=index)),
     shape_rule=dynamic_spec)
+dynamic_get_item_op.makes_views = True
 dynamic_index_add_op = multilinear(
     "DynamicIndexAdd",
     lambda values, like, *others, index: _index_add(

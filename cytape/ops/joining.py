@@ -347,6 +347,8 @@ def _even_parts(a, *, sections, axis):
 split_evenly_op = linear(
     "SplitEvenly", _split_evenly, transpose=lambda op, *gs: _joined_back(op, gs),
     shape_rule=_even_parts)
+for op in (split_like_op, split_evenly_op):
+    op.makes_views = True
 
 
 def _split_at_tensor(ary, indices, axis):

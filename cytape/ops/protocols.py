@@ -286,6 +286,12 @@ def _method(function):
     return lambda tensor, *args, **arguments: function(tensor, *args, **arguments)
 
 
+def _conjugate(tensor, *args, **arguments):
+    if tensor.dtype.kind != "c" and type(tensor) is Tensor and not args and not arguments:
+        return tensor  # unlike the function, which copies
+    return elementwise.conjugate_op(tensor, *args, **arguments)
+
+
 def _functions(names):
     return {
         name: getattr(family, name)
@@ -329,7 +335,7 @@ install_methods(
         "__deepcopy__": lambda tensor, memo: creation.copy(tensor),
         "__round__": lambda tensor, ndigits=None: steps.round(tensor, ndigits or 0),
         # Ops are no functions: nothing would bind a tensor to them.
-        **dict.fromkeys(("conj", "conjugate"), _method(elementwise.conjugate_op)),
+        **dict.fromkeys(("conj", "conjugate"), _conjugate),
         "round": _method(steps.round),
         "flatten": lambda tensor, order="C": creation.copy(shaping.ravel(tensor, order)),
         "choose": lambda x, choices, **options: later("choose")(x, choices, **options),

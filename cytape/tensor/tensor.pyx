@@ -5,6 +5,7 @@ from cpython.ref cimport PyObject
 
 from .deaths cimport Counts, counts, handle_died, handle_revived
 from .guards cimport converted, examined, graph_of, known_extent, seen, variable_type
+from .links cimport forget
 from .operators cimport (
     Operator, functions, op_absolute, op_add, op_divide, op_equal, op_floor_divide, op_getitem,
     op_greater, op_greater_equal, op_less, op_less_equal, op_matmul, op_multiply, op_negative,
@@ -110,6 +111,8 @@ cdef class Tensor:
     def __dealloc__(self):
         global live
         cdef Value value = self.held
+        if self.link != NULL:
+            leave(self)
         if value is not None:
             live -= 1
             value.handles -= 1
@@ -458,6 +461,12 @@ cdef int take_on(Tensor tensor, Value value) except -1:
     return 0
 
 
+cdef void leave(Tensor tensor) noexcept:
+    if tensor.link != NULL:
+        forget(tensor.link)
+        tensor.link = NULL
+
+
 cdef Tensor another_handle(Value value):
     if value.handles == 0 and recorders.tapes.count and not is_symbolic(value):
         handle_revived(value.id)
@@ -487,6 +496,7 @@ def is_part(Tensor tensor not None) -> bool:
 def made_whole(Tensor tensor not None) -> Tensor:
     """Return a tensor that nobody else has, which can be changed in place from now on."""
     tensor.held.is_part = False
+    leave(tensor)
     return tensor
 
 

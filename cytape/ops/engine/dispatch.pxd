@@ -15,6 +15,7 @@ cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
     cdef readonly object forward  # the plain NumPy function
     cdef public bint stateful     # each call counts: results differ, or something is changed
+    cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
     cdef readonly object composition  # the same made of simpler ops, for plans; or None
     # What rooms above know of the op, noted by them for the ops that they import; 0: nothing.
     cdef int folding              # a Rule of graph/passes/folding
@@ -31,6 +32,7 @@ cdef class Op(Operator):
     # and the result may be NotImplemented.
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched)
+    cdef int note_views(self, inputs, result, dict attrs) except -1  # of the first input
     cdef bint has_jvp(self) noexcept
     cdef bint takes_batches(self) noexcept
 

@@ -9,6 +9,7 @@ from cytape.tensor.spec cimport scalar_spec
 from cytape.tensor.state cimport Recorder, TangentRecorder, accumulating, observed, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor, require_plain
 from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
+from cytape.tensor.views cimport note_view
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -160,6 +161,16 @@ cdef class Op(Operator):
 
     cdef object infer(self, list inputs, dict attrs):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
+
+    cdef int note_views(self, inputs, result, dict attrs) except -1:
+        cdef tuple others = tuple(inputs[1:]) if len(inputs) > 1 else None
+        cdef int i
+        if type(inputs[0]) is Tensor:
+            if type(result) is Tensor:
+                return note_view(result, inputs[0], self, attrs, others)
+            for i, output in enumerate(result):
+                note_view(output, inputs[0], self, attrs, others, i)
+        return 0
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")

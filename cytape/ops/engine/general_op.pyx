@@ -16,8 +16,8 @@ from numpy cimport ndarray
 
 from .dispatch cimport (
     conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
-    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, value_of,
-    with_lists_joined)
+    ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, tensor_value,
+    value_of, with_lists_joined)
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
 
@@ -182,11 +182,15 @@ cdef class GeneralOp(Op):
         result = call_with_arrays(self.forward, arrays, attrs)
         if isinstance(result, (tuple, list)):
             outputs = [result_tensor(self, array, inputs) for array in result]
+            if self.makes_views:
+                self.note_views(inputs, outputs, attrs)
             if recorders.entered and self.differentiable and is_followed(inputs):
                 self.tell(inputs, outputs, attrs)
             kind = type(result)
             return kind(*outputs) if hasattr(kind, "_fields") else kind(outputs)
         output = result_tensor(self, result, inputs)
+        if self.makes_views:
+            self.note_views(inputs, output, attrs)
         if recorders.entered and self.differentiable and is_followed(inputs):
             self.tell(inputs, [output], attrs)
         return output
@@ -472,6 +476,15 @@ cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
     return zeros if plain else new_tensor(value_of_array(zeros))
 
 
+cdef bint is_held(base, inputs) except -1:
+    """Whether an array's memory is what one of the operands holds."""
+    if type(base) is Value:
+        for x in inputs:
+            if tensor_value(x) is base:
+                return True
+    return False
+
+
 cdef Tensor result_tensor(GeneralOp op, result, inputs):
     """What a forward function returned, copied if it is the data of an array that may change."""
     cdef ndarray array = as_ndarray(result)
@@ -489,5 +502,5 @@ cdef Tensor result_tensor(GeneralOp op, result, inputs):
                 spec_of_array(array), cnp.PyArray_BYTES(array), cnp.PyArray_STRIDES(array), base)
         else:
             value = value_of_array(array)
-    value.is_part = type(base) is Value and op.op_type.name not in COPIES
+    value.is_part = op.op_type.name not in COPIES and is_held(base, inputs)
     return new_tensor(value)

@@ -8,6 +8,7 @@ from cytape.ops.kernels.moves cimport Region
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
+from libc.stdint cimport int64_t
 from numpy cimport ndarray, npy_intp
 
 from .general_op cimport GeneralOp
@@ -18,4 +19,7 @@ cdef class IndexOp(GeneralOp):
     cdef Tensor picked(self, x, Value value, ndarray index)
     cdef bint backward_of_picked(self, BackwardCall* call, Value gradient, Spec spec) except -1
 
+# Between which bytes of an array in C order lies what an index selects; False: that cannot be told.
+cdef bint find_bytes(index, Spec spec, int64_t* start, int64_t* stop) except -1
+cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) noexcept
 cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1

@@ -14,7 +14,8 @@ from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport (
     BYTES_OBJECT, array_of, is_exclusive, new_value, strided_value, strides_of, symbol_of)
 from cytape.tensor.variable cimport Variable
-from libc.stdint cimport int32_t
+from cytape.tensor.views cimport LAST, note_region, note_view
+from libc.stdint cimport int32_t, int64_t
 from numpy cimport npy_intp
 
 from .dispatch cimport (
@@ -45,8 +46,13 @@ cdef Counts* recorders = counts()
 
 @cython.final
 cdef class IndexOp(GeneralOp):
+    def __init__(self, *args, **rules):
+        GeneralOp.__init__(self, *args, **rules)
+        self.makes_views = True
+
     cdef object call2(self, x, index):
         cdef Value value, out
+        cdef int64_t start, stop
         cdef Tensor tensor
         if recorders.symbolic:
             graph = graph_of(x, None)
@@ -70,12 +76,26 @@ cdef class IndexOp(GeneralOp):
         out = selected(value, spec, &region)
         out.is_part = True
         tensor = new_tensor(out)
+        if type(x) is Tensor and (spec.ndim or type(index) is tuple and Ellipsis in index):
+            if not value.contiguous:  # these strides are not those in C order
+                find_region(index, NULL, value.spec, &region)
+            find_ends(&region, value.spec, &start, &stop)
+            note_region(tensor, x, self, index, start, stop)
         if recorders.entered and spec.trainable:
             attrs = {"index": index}
             self.record_linear(value, out, attrs)
             if recorders.accumulators.count:
                 self.follow_by_loops([value], out, attrs)
         return tensor
+
+    cdef int note_views(self, inputs, result, dict attrs) except -1:
+        cdef int64_t start, stop
+        if type(inputs[0]) is Tensor:
+            index = attrs["index"]
+            if find_bytes(index, (<Tensor>inputs[0]).held.spec, &start, &stop):
+                return note_region(result, inputs[0], self, index, start, stop)
+            return note_view(result, inputs[0], self, index)
+        return 0
 
     cdef Tensor picked(self, x, Value value, ndarray index):
         """What one array of integers or booleans names."""
@@ -102,7 +122,9 @@ cdef class IndexOp(GeneralOp):
     cdef Tensor build(self, SymbolicGraph graph, x, index):
         """Add a call with integers and slices to a graph; None, with nothing done, for others."""
         cdef Value value = own_value(graph, x), out
+        cdef int64_t start, stop
         cdef Region region
+        cdef Tensor tensor
         cdef dict attrs
         if value is None or building() is not graph or not value.spec.known or (
                 recorders.entered and graph.has_overrides) or (
@@ -116,7 +138,11 @@ cdef class IndexOp(GeneralOp):
             self.record_linear(value, out, attrs)
             if recorders.accumulators.count:
                 self.follow_by_loops([value], out, attrs)
-        return new_tensor(out)
+        tensor = new_tensor(out)
+        if region.ndim or type(index) is tuple and Ellipsis in index:
+            find_ends(&region, value.spec, &start, &stop)
+            note_region(tensor, x, self, index, start, stop)
+        return tensor
 
     cdef bint backward_in_graph(self, BackwardCall* call, SymbolicGraph graph) except -1:
         cdef Spec spec = <Spec>input_ref(call, 0)
@@ -336,10 +362,36 @@ cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* reg
     return True
 
 
+cdef bint find_bytes(index, Spec spec, int64_t* start, int64_t* stop) except -1:
+    cdef Region region
+    if spec.known and find_region(index, NULL, spec, &region):
+        find_ends(&region, spec, start, stop)
+        return True
+    start[0], stop[0] = 0, LAST
+    return False
+
+
+cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) noexcept:
+    """Find between which bytes a region lies."""
+    cdef npy_intp extent
+    cdef int axis
+    start[0], stop[0] = region.offset, region.offset + spec.itemsize
+    for axis in range(region.ndim):
+        extent = (region.dims[axis] - 1) * region.strides[axis]
+        if extent > 0:
+            stop[0] += extent
+        else:
+            start[0] += extent
+
+
 cdef bint is_plain_slice(part):
     """Whether a part is a slice that consists of integers."""
-    return isinstance(part, slice) and all([
-        bound is None or type(bound) is int for bound in (part.start, part.stop, part.step)])
+    return type(part) is slice and (
+        is_bound(part.start) and is_bound(part.stop) and is_bound(part.step))
+
+
+cdef inline bint is_bound(x) noexcept:
+    return x is None or type(x) is int
 
 
 cdef Value selected(Value value, Spec spec, Region* region):

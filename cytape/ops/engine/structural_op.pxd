@@ -11,7 +11,6 @@ from .general_op cimport GeneralOp
 cdef class StructuralOp(GeneralOp):
     cdef readonly object pieces
     cdef readonly str key  # by which its transpose finds it
-    cdef readonly bint makes_views  # in NumPy, of its operands; else its results are copies
     cdef bint is_own       # cytape's: where its pieces fail NumPy's function says why
     cdef object failure    # of a user's pieces, until it is known whether the call fails as well
     cdef dict known        # a layout, as a tuple, and attributes -> Moves, None if there are none

@@ -94,9 +94,14 @@ cdef class StructuralOp(GeneralOp):
                                  f"forward function does not: {error}") from error
             return result
         if moves.in_tuple:
-            return self.call_many(moves, read, values, attrs)
+            result = self.call_many(moves, read, values, attrs)
+            if self.makes_views:
+                self.note_views(inputs, result, attrs)
+            return result
         out = self.moved(moves, 0, read)
         tensor = new_tensor(out)
+        if self.makes_views:
+            self.note_views(inputs, tensor, attrs)
         if recorders.entered and out.spec.trainable:
             attrs = self.attrs_to_keep(attrs)
             if len(values) == 1:

@@ -219,10 +219,15 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
         values.append(value)
     result = op.infer(values, attrs)
     if type(result) is not Spec:
-        return build_many(graph, op, values, attrs, result)
+        result = build_many(graph, op, values, attrs, result)
+        if op.makes_views:
+            op.note_views(inputs, result, attrs)
+        return result
     append_values(graph, op, values, attrs, 1)
     output = graph.value_at(graph.append_symbol(result))
     tensor = new_tensor(output)
+    if op.makes_views:
+        op.note_views(inputs, tensor, attrs)
     if recorders.entered:
         tell(graph, op, values, [output], attrs)
     return tensor

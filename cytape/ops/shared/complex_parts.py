@@ -15,6 +15,8 @@ real_op = linear(
 imag_op = linear(
     "Imag", np.imag, lambda op, g: 1j * g, batched=lambda x: imag_op(x),
     shape_rule=shape_rules.real_part)
+for op in (real_op, imag_op):
+    op.makes_views = True
 imag_of_real_op = structural(
     "ImagOfReal", np.imag, lambda results, operands: (),
     transpose=lambda op, g: imag_of_real_op(g), batched=lambda x: imag_of_real_op(x),

@@ -82,6 +82,8 @@ reshape_like_op = multilinear(
     "ReshapeLike", lambda x, like, order: x.reshape(like.shape, order=order),
     lambda op, g, _: reshape_like(g, op.input_specs[0].extents, op.attrs["order"]), None,
     shape_rule=lambda x, like, order: shape_rules.like_second(x, like))
+for op in (broadcast_to_like_op, reshape_like_op):
+    op.makes_views = True
 broadcast_outline_op = nondifferentiable(
     "BroadcastOutline",
     lambda *arrays: np.broadcast_to(False, np.broadcast_shapes(*[a.shape for a in arrays])),

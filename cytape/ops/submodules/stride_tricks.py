@@ -40,6 +40,7 @@ sliding_windows_op = structural(
     stride_tricks.sliding_window_view,
     _windows,
     shape_rule=_windows_spec,
+    views=True,
     batched=lambda x, *, window_shape, axis: sliding_windows_op(
         x, window_shape=window_shape, axis=axis_in_batch(axis, x.ndim)),
 )
@@ -48,7 +49,7 @@ sliding_windows_op = structural(
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
     """Return the windows of a shape that slide over an array, one for each place.
 
-    As `numpy.lib.stride_tricks.sliding_window_view`; of a tensor it is a copy.
+    As `numpy.lib.stride_tricks.sliding_window_view`; those of a tensor have memory of their own.
 
     Examples
     --------

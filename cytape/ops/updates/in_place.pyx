@@ -1,20 +1,21 @@
 """``x[index] = value`` and ``x += value``: tensors that name other values from then on.
 
-NumPy's result for whatever names the tensor, or an error: where NumPy would change other arrays as
-well, of which the tensor is a part; where a tape would not know any more what a gradient is asked
-for; and where a graph is built that the tensor is not a part of.
+NumPy's result for whatever names the tensor, for what it is a view of, and for views of it; or an
+error: where what it is a view of is gone; where a tape would not know any more what a gradient is
+asked for; and where a graph is built that the tensor is not a part of.
 """
 
-from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.ops.engine.structural_op cimport StructuralOp
-from cytape.ops.updates.update_op cimport is_watched, note_change
+from cytape.ops.engine.index_op cimport IndexOp
+from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
+from cytape.ops.updates.views cimport (
+    base_of, is_view, let_go, positions_in_base, remake, views_of)
+from cytape.tensor.links cimport ALONE
 from cytape.tensor.operators cimport Operator
-from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, take_on
-from cytape.tensor.value cimport Value, is_symbolic, symbol_of
+from cytape.tensor.value cimport Value, is_symbolic
 from cytape.tensor.variable cimport Variable
-from libc.stdint cimport int32_t
+from cytape.tensor.views cimport has_views
 
 import numpy as np
 
@@ -23,35 +24,90 @@ from cytape.ops.creation import astype, identity_op
 from cytape.ops.elementwise import where as select
 from cytape.ops.engine.arguments import no_tensor_to_write_to, operand, values_of
 from cytape.ops.engine.symbolic import in_graph
-from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
-from cytape.ops.joining import split_evenly_op, split_like_op
-from cytape.ops.shared.complex_parts import imag_op, real_op
-from cytape.ops.shared.conform import broadcast_to_like_op, reshape_like_op
+from cytape.ops.shaping import ravel, reshape
 from cytape.ops.updates.at import At
 from cytape.ops.updates.updates import set_item_op, set_part
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
 
-# Other ops than structural ones that stand for views of NumPy's.
-cdef frozenset VIEWS = frozenset((
-    broadcast_to_like_op, imag_op, real_op, reshape_like_op, split_evenly_op, split_like_op))
 # Where ufuncs and their partials are finite, if that is not at 1.
 cdef dict REGULAR_POINTS = {"arccos": 0, "arccosh": 2, "arcsin": 0, "arctanh": 0}
 
 
 def assign(Tensor tensor not None, index, value):
     """Do what ``tensor[index] = value`` does."""
-    cdef Tensor result
     if isinstance(tensor, Variable):
         require_unfollowed(tensor, value, "variable[index] = value")
         tensor.assign(set_part(convert_to_tensor(tensor), index, value))
         return
-    if is_part(tensor.held):
-        refuse_part()
+    if is_view(tensor):
+        write_to_base(tensor, set_part(tensor, index, value))
+    elif has_views(tensor):
+        assign_with_views(tensor, index, value)
+    else:
+        require_changeable(tensor)
+        take_result(tensor, set_part(tensor, index, value))
+
+
+cdef int assign_with_views(Tensor tensor, index, value) except -1:
+    """The same where others are views of a tensor; they change with it."""
+    cdef list views = views_of(tensor, index)
+    cdef Tensor view
+    for view, _ in views:
+        require_changeable(view)
     require_changeable(tensor)
-    result = set_part(tensor, index, value)
+    index, value = kept(index), kept(value)
+    let_go(views)
+    try:
+        if not (<UpdateOp>set_item_op).write(tensor, index, value):
+            take_result(tensor, set_part(tensor, index, value))
+    finally:
+        remake(views)
+    return 0
+
+
+cdef object kept(x):
+    """What a value or index is before views change: another tensor for each tensor."""
+    if type(x) is Tensor:
+        return another_handle((<Tensor>x).held)
+    return type(x)([kept(part) for part in x]) if type(x) in (list, tuple) else x
+
+
+cdef int write_to_base(Tensor view, Tensor result) except -1:
+    """Have a view name a result, which is written to what it is a view of."""
+    cdef Tensor base = base_of(view), flat
+    if base is None:
+        if view.link == NULL or has_views(view):
+            refuse_part()
+        view.link.kind = ALONE
+        return take_result(view, result)
+    if view.link.origin == base.link and isinstance(<object>view.link.op, IndexOp):
+        assign(base, <object>view.link.attrs, result)
+        return 0
+    positions = positions_in_base(view)
+    if positions is None:
+        refuse_part()
+    shape = base.shape
+    flat = set_part(ravel(base), positions.ravel(), ravel(result))
+    return take_everywhere(base, reshape(flat, shape))
+
+
+cdef int take_everywhere(Tensor tensor, Tensor result) except -1:
+    """Have a tensor that is no view name a result; views of it see it."""
+    cdef list views = views_of(tensor, None) if has_views(tensor) else []
+    cdef Tensor view
+    for view, _ in views:
+        require_changeable(view)
+    require_changeable(tensor)
+    take_result(tensor, result)
+    remake(views)
+    return 0
+
+
+cdef int take_result(Tensor tensor, Tensor result) except -1:
     note_change(tensor.held.id, result.held.id)
     take_on(tensor, result.held)
+    return 0
 
 
 def in_place(Tensor x not None, op, y, bint temporary):
@@ -79,12 +135,11 @@ def in_place(Tensor x not None, op, y, bint temporary):
 
 def replaced(Tensor x not None, result, op):
     """Have a tensor take on a result, as NumPy writes it to an array; return the tensor."""
-    if is_part(x.held):
-        refuse_part()
-    require_changeable(x)
     cdef Tensor fitted = fitting(x, result, op)
-    note_change(x.held.id, fitted.held.id)
-    take_on(x, fitted.held)
+    if is_view(x):
+        write_to_base(x, fitted)
+    else:
+        take_everywhere(x, fitted)
     return x
 
 
@@ -145,10 +200,12 @@ cdef bint may_broadcast(tuple shape, tuple target) except -1:
 
 
 def refuse_temporary(Tensor x not None):
-    """Raise because something that nobody has is assigned to."""
+    """Raise because something that nobody has is assigned to, unless it is a view of what is."""
+    if base_of(x) is not None:
+        return
     raise ValueError(
-        "assignment to a part of what an expression returns, which is lost: tensors are no views "
-        "of others. Write x[i, j] = value, not x[i][j] = value; or name the tensor first")
+        "assignment to a part of what an expression returns, which is lost: name the tensor first; "
+        "of variables, write x[i, j] = value, not x[i][j] = value")
 
 
 cdef str name_of(op):
@@ -182,42 +239,15 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
     graph = building()
     if graph is not None:  # one of a graph around it cannot be changed there
         tensor = in_graph(graph, tensor)
-    return identity_op(tensor) if is_part(tensor.held) else another_handle(tensor.held)
-
-
-cdef bint is_part(Value held) except -1:
-    cdef SymbolicGraph graph
-    cdef int32_t node
-    if not is_symbolic(held):
-        return held.is_part
-    graph = held.owner
-    node = graph.symbols[symbol_of(held)].node
-    op = graph.ops[node]
-    if isinstance(op, StructuralOp):
-        return (<StructuralOp>op).makes_views
-    if op is get_item_op or op is dynamic_get_item_op:
-        specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
-        return is_basic(filled_in(graph.attrs[node]["index"], specs[1:]))
-    return op in VIEWS
-
-
-cdef bint is_basic(index) except -1:
-    """Whether NumPy makes a view of what an index selects; specs stand for tensors in it."""
-    for part in index if isinstance(index, tuple) else (index,):
-        if isinstance(part, Spec):
-            if part.ndim != 0 or part.dtype.kind == "b":
-                return False
-        elif isinstance(part, (bool, np.bool)) or not (
-                part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice))):
-            return False
-    return True
+    return identity_op(tensor) if is_view(tensor) else another_handle(tensor.held)
 
 
 cdef int refuse_part() except -1:
     raise ValueError(
-        "assignment destination is read-only: NumPy would have made it a view of another array, "
-        "which tensors are not. Write to that array itself, as in x[i] += 1 instead of row = x[i]; "
-        "row += 1; or to a copy, row = x[i].copy(); or name a new tensor, row = row + 1")
+        "assignment destination is read-only: the tensor is a view of what cannot be written to "
+        "through it: of a variable, of a tensor that nothing names any more, or one that NumPy "
+        "lets only read. Write to that itself (x[i] += 1), or to a copy (row = x[i].copy()), or "
+        "name a new tensor (row = row + 1)")
 
 
 cdef int require_changeable(Tensor x) except -1:

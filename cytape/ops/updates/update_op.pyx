@@ -6,7 +6,7 @@ from cytape.core.typedefs cimport NO_ID, NO_INDEX
 from cytape.core.vspace cimport BackwardCall
 from cytape.ops.engine.dispatch cimport (
     attrs_of, dense_value, input_ref, output_ref, owned, tensor_value, weak_scalar)
-from cytape.ops.engine.index_op cimport find_region
+from cytape.ops.engine.index_op cimport find_bytes, find_region
 from cytape.ops.engine.tangents cimport aligned, spec_of_tangent, tangent_value
 from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.sums cimport sum_to, zeros
@@ -17,6 +17,8 @@ from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, recording)
 from cytape.tensor.value cimport (
     array_of, copy_of_array, is_exclusive, is_symbolic, new_id, new_value, value_of_array)
+from cytape.tensor.views cimport has_views, may_share
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray, npy_intp
 
@@ -37,8 +39,16 @@ cdef class UpdateOp(GeneralOp):
         self.kind = {"set": SET, "clear": CLEAR, "take": TAKE}[kind]
 
     cdef int assign(self, x, index, value) except -1:
-        if type(x) is not Tensor or not self.write(x, index, value):
-            self.general(x, index, value)
+        cdef int64_t start, stop
+        if type(x) is Tensor:
+            if has_views(x):
+                find_bytes(index, (<Tensor>x).held.spec, &start, &stop)
+                if may_share(x, start, stop):
+                    self.general(x, index, value)
+                    return 0
+            if self.write(x, index, value):
+                return 0
+        self.general(x, index, value)
         return 0
 
     cdef bint write(self, Tensor tensor, index, value) except -1:

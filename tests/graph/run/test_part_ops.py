@@ -25,7 +25,7 @@ def test_what_is_read_later_is_copied_first():
     def f(x):
         found = cnp.zeros((4, 3))
         found[0] = x
-        before, row, rows = found.copy(), found[0], found[:2]
+        before, row, rows = found.copy(), found[0].copy(), found[:2].copy()
         found[0] = x * 2.0
         found[1] = row
         return before, rows, found, cnp.sum(before * found)

@@ -1,0 +1,13 @@
+# What a write to a tensor does to those that NumPy would have made views of the same memory: they
+# are made anew, of what was written.
+
+from cytape.tensor.tensor cimport Tensor
+
+cdef bint is_view(Tensor tensor) except -1  # NumPy would have made it one
+# The views that a write to their base concerns, ahead of what was made of them, for the next two;
+# the index is where it writes, None: everywhere.
+cdef list views_of(Tensor base, index)
+cdef int let_go(list views) except -1    # of memory, which the write has to itself then
+cdef int remake(list views) except -1
+cdef Tensor base_of(Tensor view)         # None: it is gone
+cdef object positions_in_base(Tensor view)  # of the elements; None: NumPy's would be read-only

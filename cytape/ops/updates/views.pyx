@@ -1,0 +1,162 @@
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.index_op cimport IndexOp, find_bytes
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.ops.kernels.moves cimport COPIED_BYTES
+from cytape.ops.updates.update_op cimport note_change
+from cytape.tensor.links cimport COPY, UNKNOWN, VIEW, Link
+from cytape.tensor.spec cimport Spec
+from cytape.tensor.state cimport building
+from cytape.tensor.tensor cimport take_on
+from cytape.tensor.value cimport Value, is_symbolic, symbol_of, value_of_array
+from cytape.tensor.views cimport LAST
+from libc.stdint cimport int32_t, int64_t
+
+import numpy as np
+
+from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
+
+cdef Value NOTHING = value_of_array(np.empty(0))
+
+
+cdef bint is_view(Tensor tensor) except -1:
+    cdef SymbolicGraph graph
+    cdef int32_t node
+    cdef Op op
+    if tensor.link != NULL:
+        return base_link(tensor.link) != tensor.link
+    if not is_symbolic(tensor.held):
+        return tensor.held.is_part
+    graph = tensor.held.owner
+    node = graph.symbols[symbol_of(tensor.held)].node
+    op = graph.ops[node]
+    if op is get_item_op or op is dynamic_get_item_op:
+        specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
+        return is_basic(filled_in(graph.attrs[node]["index"], specs[1:]))
+    return op.makes_views
+
+
+cdef bint is_basic(index) except -1:
+    """Whether NumPy makes a view of what an index selects; specs stand for tensors in it."""
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, Spec):
+            if part.ndim != 0 or part.dtype.kind == "b":
+                return False
+        elif isinstance(part, (bool, np.bool)) or not (
+                part is None or part is Ellipsis or isinstance(part, (int, np.integer, slice))):
+            return False
+    return True
+
+
+cdef Link* base_link(Link* link) except NULL:
+    """The link of what a write goes to: not of a view, as NumPy makes them."""
+    while link.origin != NULL and shows_origin(link):
+        link = link.origin
+    return link
+
+
+cdef bint shows_origin(Link* link) except -1:
+    """Whether NumPy made a view in the last step; what only a run can tell is taken for one."""
+    if link.kind == UNKNOWN:
+        if <object>link.op is get_item_op:
+            shows = is_basic(<object>link.attrs)
+        elif <object>link.op is dynamic_get_item_op:
+            index = (<dict>link.attrs)["index"]
+            specs = [x.spec if isinstance(x, Tensor) else x for x in <tuple>link.inputs]
+            shows = (<Spec>link.spec).ndim != 0 and is_basic(filled_in(index, specs))
+        else:
+            memory = stand_in(link.origin) if link.inputs == NULL else None
+            shows = memory is None or np.may_share_memory(memory, called(link, memory))
+        link.kind = VIEW if shows else COPY
+    return link.kind == VIEW
+
+
+cdef object stand_in(Link* link):
+    """An array with strides as NumPy's would have them; None: they are not known."""
+    cdef Spec spec = <Spec>link.spec
+    if link.origin == NULL or not shows_origin(link) and link.kind == COPY:
+        return np.empty(spec.shape, spec.dtype) if spec.known else None
+    memory = stand_in(link.origin)
+    return None if memory is None or link.inputs != NULL else called(link, memory)
+
+
+cdef object called(Link* link, x):
+    """What the op that made a view makes of something."""
+    op = <object>link.op
+    if isinstance(op, IndexOp):
+        return (<IndexOp>op).call2(x, <object>link.attrs)
+    result = op(x, *(<tuple>link.inputs if link.inputs != NULL else ()), **<dict>link.attrs)
+    return result if link.output < 0 else result[link.output]
+
+
+cdef list views_of(Tensor base, index):
+    cdef Link* own = base.link
+    cdef Link* link = own.next
+    cdef int64_t start = 0, stop = LAST
+    cdef list near = [], found = []
+    cdef Tensor view
+    graph = building()
+    if graph is None and is_symbolic(base.held):
+        graph = base.held.owner
+    if index is not None and own.origin == NULL:
+        find_bytes(index, base.held.spec, &start, &stop)
+    while link != own:
+        view, link = <Tensor>link.tensor, link.next
+        if view.link.start < stop and start < view.link.stop or shares_memory(view.held):
+            near.append(view)
+    for view in near:  # which live now, whatever code runs here
+        if (not is_symbolic(view.held) or view.held.owner is graph) and (
+                base_link(view.link) == own):
+            found.append((view, view.held.id))
+    return found
+
+
+cdef bint shares_memory(Value held) noexcept:
+    return not is_symbolic(held) and held.spec.nbytes > COPIED_BYTES
+
+
+cdef int let_go(list views) except -1:
+    for view, _ in views:
+        take_on(view, NOTHING)
+    return 0
+
+
+cdef int remake(list views) except -1:
+    cdef dict made = {}  # by link: what views were that are gone, of which others were made
+    cdef Tensor view, anew
+    for view, before in views:
+        anew = called(view.link, tensor_of(view.link.origin, made))
+        note_change(before, anew.held.id)
+        take_on(view, anew.held)
+    return 0
+
+
+cdef Tensor tensor_of(Link* link, dict made):
+    if link.tensor != NULL:
+        return <Tensor>link.tensor
+    if <size_t>link not in made:
+        made[<size_t>link] = called(link, tensor_of(link.origin, made))
+    return made[<size_t>link]
+
+
+cdef Tensor base_of(Tensor view):
+    cdef Link* link
+    if view.link == NULL:
+        return None
+    link = base_link(view.link)
+    return None if link.tensor == NULL else <Tensor>link.tensor
+
+
+cdef object positions_in_base(Tensor view):
+    cdef Spec spec = base_of(view).held.spec
+    if not spec.known:
+        return None
+    positions = made_of(view.link, np.arange(spec.size).reshape(spec.shape))
+    return positions if positions is not None and positions.flags.writeable else None
+
+
+cdef object made_of(Link* link, array):
+    """What NumPy makes of an array as a view was made of its base; None: that takes a run."""
+    if link.origin == NULL or not shows_origin(link):
+        return array
+    array = made_of(link.origin, array)
+    return None if array is None or link.inputs != NULL else called(link, array)

@@ -1,0 +1,14 @@
+# Who is a view of whom, noted where ops make tensors that NumPy would have made views.
+
+from libc.stdint cimport int64_t
+
+from .tensor cimport Tensor
+
+cdef extern from "<stdint.h>":
+    int64_t LAST "INT64_MAX"
+
+# Of known bytes, for sure; or of all that the origin has, and NumPy is to be asked.
+cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64_t stop) except -1
+cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=*, int output=*) except -1
+cdef bint has_views(Tensor tensor) noexcept
+cdef bint may_share(Tensor tensor, int64_t start, int64_t stop) noexcept
