@@ -1,3 +1,4 @@
+from cpython.ref cimport PyObject
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.index_op cimport IndexOp, find_bytes
 from cytape.ops.engine.symbolic cimport SymbolicGraph
@@ -7,7 +8,8 @@ from cytape.tensor.links cimport COPY, UNKNOWN, VIEW, Link
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport building
 from cytape.tensor.tensor cimport take_on
-from cytape.tensor.value cimport Value, is_symbolic, symbol_of, value_of_array
+from cytape.tensor.value cimport (
+    Value, array_of, copy_of_array, is_exclusive, is_symbolic, symbol_of, value_of_array)
 from cytape.tensor.views cimport LAST
 from libc.stdint cimport int32_t, int64_t
 
@@ -101,8 +103,10 @@ cdef list views_of(Tensor base, index):
         find_bytes(index, base.held.spec, &start, &stop)
     while link != own:
         view, link = <Tensor>link.tensor, link.next
-        if view.link.start < stop and start < view.link.stop or shares_memory(view.held):
+        if view.link.start < stop and start < view.link.stop:
             near.append(view)
+        elif shares_memory(<PyObject*>view.held):
+            copy_memory(view)
     for view in near:  # which live now, whatever code runs here
         if (not is_symbolic(view.held) or view.held.owner is graph) and (
                 base_link(view.link) == own):
@@ -110,8 +114,18 @@ cdef list views_of(Tensor base, index):
     return found
 
 
-cdef bint shares_memory(Value held) noexcept:
-    return not is_symbolic(held) and held.spec.nbytes > COPIED_BYTES
+cdef bint shares_memory(PyObject* held) noexcept:
+    """Whether nobody else has the value of a view, but its memory."""
+    return held.ob_refcnt == 1 and not is_exclusive(held) and (
+        (<Value>held).data != NULL and (<Value>held).spec.nbytes > COPIED_BYTES)
+
+
+cdef int copy_memory(Tensor view) except -1:
+    """Have a view show the same in memory of its own; to recorders it is what it was."""
+    cdef Value copied = copy_of_array(array_of(view.held))
+    copied.id, copied.handles, copied.is_part = view.held.id, 1, True
+    view.held = copied
+    return 0
 
 
 cdef int let_go(list views) except -1:
