@@ -45,6 +45,8 @@ cdef Value copy_of_array(ndarray array)     # for arrays that may change
 cdef ndarray array_of(Value value)          # read-only
 cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference, its data nobody else's
 cdef bint is_uniform(Value value) noexcept  # one item, which zero strides repeat
+cdef bint is_one(Value value) noexcept      # a float 1, or nothing but that one, repeated
 cdef void strides_of(Value value, npy_intp* strides) noexcept
 cdef bint in_c_order(Spec spec, const npy_intp* strides) noexcept
 cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner)
+cdef Value shown_again(Value value)         # another one, in the same memory

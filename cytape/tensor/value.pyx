@@ -182,6 +182,14 @@ cdef bint is_uniform(Value value) noexcept:
     return True
 
 
+cdef bint is_one(Value value) noexcept:
+    if value.spec.size == 0 or value.spec.size > 1 and not is_uniform(value):
+        return False
+    if value.spec.type_num == cnp.NPY_DOUBLE:
+        return (<double*>value.data)[0] == 1
+    return value.spec.type_num == cnp.NPY_FLOAT and (<float*>value.data)[0] == 1
+
+
 cdef void strides_of(Value value, npy_intp* strides) noexcept:
     cdef npy_intp stride = value.spec.itemsize
     cdef int axis
@@ -216,6 +224,12 @@ cdef Value strided_value(Spec spec, char* data, npy_intp* strides, object owner)
     Py_INCREF(owner)
     PyArray_SetBaseObject(array, owner)
     return value_of_array(array)
+
+
+cdef Value shown_again(Value value):
+    cdef cnp.npy_intp strides[cnp.NPY_MAXDIMS]
+    strides_of(value, strides)
+    return strided_value(value.spec, value.data, strides, value)
 
 
 cdef bint in_c_order(Spec spec, const npy_intp* strides) noexcept:

@@ -186,7 +186,8 @@ cdef int fetch(Code code) except -1:
         if code.layout.places[symbol].kind == DEFERRED:
             code.settle(symbol)
         place = &code.layout.places[symbol]
-        if place.kind == UNKNOWN or place.kind == STACKED or is_repeated(code, symbol):
+        if place.kind == UNKNOWN or place.kind == STACKED or is_repeated(code, symbol) or (
+                is_fed(code, place)):
             code.late.add(number)
         elif i < code.n_movable and is_moved(code, i, symbol):
             continue
@@ -204,6 +205,12 @@ cdef bint is_repeated(Code code, int32_t symbol) except -1:
         return False
     code.strides_of(symbol, strides)
     return is_uniform(code.spec(symbol), strides)
+
+
+cdef bint is_fed(Code code, Place* place) except -1:
+    """Whether what is fetched lies in what is fed, in C order, and can be shown there."""
+    return (not code.nested and place.strides < 0 and memory_of(place.address) == EXTERNAL
+            and external_number(place.address) < <int32_t>len(code.feeds))
 
 
 cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:

@@ -48,6 +48,7 @@ cdef class Frame:
     cdef int read(self, int32_t node) except -1
     cdef ndarray stacked(self, int32_t symbol)
     cdef Value repeated(self, int32_t symbol)
+    cdef Value shown(self, int32_t symbol, Value fed)
     cdef ndarray argument(self, int32_t symbol, bint copy)
     cdef Value value_argument(self, int32_t symbol)
     cdef int store(self, int32_t symbol, result) except -1

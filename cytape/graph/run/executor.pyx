@@ -3,12 +3,13 @@ cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.ref cimport Py_INCREF, PyObject
 from cytape.core.interrupts cimport raise_failure
-from cytape.core.typedefs cimport index_t
+from cytape.core.typedefs cimport NO_ID, index_t
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport Loop, clear_trouble, trouble
+from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.buffer cimport call_with_arrays, new_buffer
 from cytape.tensor.guards cimport seen
 from cytape.tensor.spec cimport Spec, spec_of
@@ -327,6 +328,16 @@ cdef class Frame:
         memcpy(item.data, self.resolved(place.address), spec.itemsize)
         return strided_value(spec, item.data, self.code.pool + place.strides, item)
 
+    cdef Value shown(self, int32_t symbol, Value fed):
+        """What lies in something fed: there, unless that is an array, which may change."""
+        cdef npy_intp strides[MAX_AXES]
+        if fed.id == NO_ID:
+            return copy_of_array(self.argument(symbol, False))
+        self.code.strides_of(symbol, strides)
+        return strided_value(
+            <Spec>self.code.graph.symbols[symbol].spec,
+            self.resolved(self.code.layout.places[symbol].address), strides, fed)
+
     cdef ndarray argument(self, int32_t symbol, bint copy):
         """What the forward function of an op is called with."""
         cdef Place* place = &self.code.layout.places[symbol]
@@ -432,9 +443,12 @@ cdef class Frame:
                 if place.strides >= 0:
                     outputs.append(self.repeated(symbol))
                     continue
+                number = external_number(place.address)
+                if place.kind != UNKNOWN and number < n_feeds:
+                    outputs.append(self.shown(symbol, self.objects[number]))
+                    continue
                 if place.kind == UNKNOWN:
-                    k = external_number(place.address)
-                    value = self.objects[k]
+                    value = self.objects[number]
                 value = own_copy(value, any([value is fed for fed in self.objects[:n_feeds]]))
             outputs.append(value)
         return outputs

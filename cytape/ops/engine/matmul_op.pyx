@@ -11,7 +11,8 @@ from cytape.ops.kernels.sums cimport add_sum
 from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.state cimport Counts, Recorder, TangentRecorder, counts, recording
 from cytape.tensor.tensor cimport new_tensor
-from cytape.tensor.value cimport array_of, copy_of_array, is_exclusive, new_value
+from cytape.tensor.value cimport (
+    BYTES_OBJECT, array_of, copy_of_array, is_exclusive, is_one, new_value, shown_again)
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport ndarray
 
@@ -251,6 +252,8 @@ cdef Value own_total(BackwardCall* call, int i, Value operand):
 cdef Value left_gradient(Value g, Value a, Value b, Value total=None):
     """The gradient of the left operand; None if it was added to a total, as outer products are."""
     cdef Matrix left, right, upstream
+    if is_factor(b, a, g, total):
+        return shown_again(b)
     describe(g, a, b, &left, &right, &upstream)
     transpose(&right)
     return product_or_sum(&upstream, &right, a.spec, total)
@@ -259,9 +262,17 @@ cdef Value left_gradient(Value g, Value a, Value b, Value total=None):
 cdef Value right_gradient(Value g, Value a, Value b, Value total=None):
     """The same of the right operand."""
     cdef Matrix left, right, upstream
+    if is_factor(a, b, g, total):
+        return shown_again(a)
     describe(g, a, b, &left, &right, &upstream)
     transpose(&left)
     return product_or_sum(&left, &upstream, b.spec, total)
+
+
+cdef bint is_factor(Value x, Value y, Value g, Value total) noexcept:
+    """Whether the gradient of one of two vectors is the other, which is worth not to be copied."""
+    return (x.spec is y.spec and x.spec.ndim == 1 and x.spec.nbytes > BYTES_OBJECT
+            and total is None and is_one(g))
 
 
 cdef Value product_or_sum(Matrix* a, Matrix* b, Spec spec, Value total):

@@ -8,7 +8,8 @@ from cytape.ops.kernels.sums cimport add_sum, sum_to
 from cytape.ops.kernels.tracer cimport FIRST_INPUT, GRADIENT, N_OPERANDS, N_PRIMALS, OUTPUT
 from cytape.tensor.state cimport accumulating, building, observed, recording
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport BYTES_OBJECT, array_of, is_exclusive, is_symbolic, new_value
+from cytape.tensor.value cimport (
+    BYTES_OBJECT, array_of, is_exclusive, is_one, is_symbolic, new_value, shown_again)
 
 from .dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
@@ -169,6 +170,7 @@ cdef class PartialsOp(Op):
         for i in range(call.n_inputs):
             if wanted >> i & 1 and (
                     (<Program>self.programs[i]).is_one or call.arrived[i] != NULL
+                    or is_factor(<Program>self.programs[i], operands)
                     or spec_of_ref(<object>input_ref(call, i)) is not out
                     or i and input_ref(call, i) == input_ref(call, i - 1) and (
                         type(<object>input_ref(call, i)) is Value)):
@@ -213,6 +215,10 @@ cdef class PartialsOp(Op):
             return 0
         if arrived == NULL and program.is_one:
             call.input_gradients[i] = owned(gradient)
+            return 0
+        if arrived == NULL and out.nbytes > BYTES_OBJECT and is_factor(program, operands) and (
+                operands.values[program.factor] != <void*>input_ref(call, i)):  # x * x: summed here
+            call.input_gradients[i] = owned(shown_again(<Value>operands.values[program.factor]))
             return 0
         if arrived == NULL and out.nbytes > BYTES_OBJECT and program.repeats(operands):
             call.input_gradients[i] = owned(program.repeated(operands))
@@ -435,6 +441,12 @@ cdef class PartialsOp(Op):
             tangent = computed(tangents, operands, spec)
             accumulator.store(gradient.id, owned(tangent))
         return 0
+
+
+cdef bint is_factor(Program program, Operands* operands) noexcept:
+    """Whether a program's result is what it multiplies the gradient by, as that is 1."""
+    return program.factor >= 0 and is_one(<Value>operands.values[GRADIENT]) and (
+        (<Value>operands.values[program.factor]).spec is <Spec>operands.shape)
 
 
 cdef Value computed(Program program, Operands* operands, Spec spec):

@@ -14,6 +14,8 @@ from .tracer cimport FIRST_INPUT, GRADIENT, N_PRIMALS, OUTPUT
 from .vector_math cimport vector_loop
 from .walk cimport MAX_AXES, Walk, begin, join, plan, proceed
 
+import numpy as np
+
 from cytape.ops.kernels.tracer import SELECT, WIDEN, NotAProgram, Tracer
 
 cnp.import_array()
@@ -131,7 +133,7 @@ cdef Program assemble(tracer, list results):
     cdef int i, type_num
     program.kernels = []
     program.ufuncs = []
-    program.copied = -1
+    program.copied = program.factor = -1
     program.runs_on = [True, True]
     results = [result for result in results if result is not None]
     steps, needed = [], {result.register for result in results}
@@ -144,6 +146,9 @@ cdef Program assemble(tracer, list results):
     if results and not steps:
         program.copied = results[0].register
     program.is_one = program.copied == GRADIENT
+    if len(steps) == 1 and steps[0][0] is np.multiply and steps[0][1][0].register == GRADIENT and (
+            steps[0][1][1].register < N_OPERANDS):
+        program.factor = steps[0][1][1].register
     registers = place_registers(program, tracer.constants, steps, results, needed)
     program.reads = program.operands >> OUTPUT & ((1 << (N_PRIMALS - OUTPUT)) - 1)
     for kind, inputs, output in steps:
