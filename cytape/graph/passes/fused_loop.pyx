@@ -2,7 +2,7 @@ cimport numpy as cnp
 from cytape.core.interrupts cimport INTERRUPTED, spend_without_gil
 from cytape.ops.kernels.loops cimport trouble
 from cytape.ops.kernels.program cimport run_step
-from cytape.ops.kernels.sums cimport add_to_one
+from cytape.ops.kernels.sums cimport add_to_one, sum_of
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
@@ -129,11 +129,16 @@ cdef int noted(int* met) noexcept nogil:
 
 cdef void add_block(FusedLoop op, char* data, npy_intp length, npy_intp count,
                     double* partial_sums) noexcept nogil:
-    """Add a block to a sum: partial_sums[k] is that of 2**k blocks where bit k of count is set."""
+    """Add a block to a sum: partial_sums[k] is that of 2**k blocks where bit k of count is set.
+
+    That of a single block is NumPy's to the bit.
+    """
     cdef double total = 0
     cdef float total_float = 0
     cdef int k = 0
-    if op.shape.type_num == cnp.NPY_DOUBLE:
+    if length < op.size:
+        total = sum_of(op.shape.type_num, length, data)
+    elif op.shape.type_num == cnp.NPY_DOUBLE:
         add_to_one(cnp.NPY_DOUBLE, 8, length, <char*>&total, data)
     else:
         add_to_one(cnp.NPY_FLOAT, 4, length, <char*>&total_float, data)

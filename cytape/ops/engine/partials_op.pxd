@@ -20,7 +20,9 @@ cdef class PartialsOp(Op):
     cdef readonly int n_inputs
     cdef readonly tuple partials
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
-    cdef list shared_programs    # by whose gradients they compute, one bit each; made at first use
+    cdef list programs_of_ones   # the same where the output's gradient is 1; each made at first use
+    # By whose gradients they compute, one bit each, and one more of ones; made at first use.
+    cdef list shared_programs
     cdef list tangent_programs   # by which inputs have a tangent, one bit each; made at first use
     cdef list gradient_tangent_programs  # by partial and what has a tangent, one bit per register
     cdef bint[3] has_partial     # MAX_INPUTS
@@ -30,9 +32,10 @@ cdef class PartialsOp(Op):
     cdef bint wants(self, BackwardCall* call, int i) except -1
     cdef bint backward_by_programs(self, BackwardCall* call, Value gradient, bint spare) except -1
     cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
-                             bint spare) except -1
+                             bint spare, bint of_ones) except -1
+    cdef Program program_of_ones(self, int i, Operands* operands, void* x)
     cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
-                                    unsigned int wanted, bint spare) except? 8
+                                    unsigned int wanted, bint spare, bint of_ones) except? 8
     cdef bint backward_with_tangents(self, BackwardCall* call,
                                      TangentRecorder accumulator) except -1
     cdef int give_with_tangent(self, BackwardCall* call, TangentRecorder accumulator,

@@ -124,6 +124,7 @@ cdef class PartialsOp(Op):
         cdef unsigned int reads = 0, wanted = 0
         cdef Program program
         cdef Operands operands
+        cdef bint of_ones
         cdef int i, last = -1
         if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
             return False
@@ -151,35 +152,36 @@ cdef class PartialsOp(Op):
             saved = <object>(input_ref(call, i - 1) if i else saved_output_ref(call))
             if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
                 return False
+        of_ones = out.nbytes > BYTES_OBJECT and is_one(gradient)
         if wanted & (wanted - 1) and out.nbytes > BYTES_OBJECT:
-            wanted = self.give_together(call, gradient, &operands, wanted, spare)
+            wanted = self.give_together(call, gradient, &operands, wanted, spare, of_ones)
         for i in range(last + 1):
             if wanted >> i & 1:
-                self.give_by_program(call, gradient, &operands, i, spare and i == last)
+                self.give_by_program(call, gradient, &operands, i, spare and i == last, of_ones)
                 if (<Program>self.programs[i]).is_one:
                     spare = False  # it was handed on
         return True
 
     cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
-                                    unsigned int wanted, bint spare) except? 8:
+                                    unsigned int wanted, bint spare, bint of_ones) except? 8:
         """Give several inputs their gradients in one go through memory; return which are left."""
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef PyObject* results[MAX_INPUTS]
         cdef Program program
+        cdef unsigned int place = wanted | of_ones << MAX_INPUTS
         cdef int i, n = 0
         for i in range(call.n_inputs):
             if wanted >> i & 1 and (
                     (<Program>self.programs[i]).is_one or call.arrived[i] != NULL
-                    or is_factor(<Program>self.programs[i], operands)
                     or spec_of_ref(<object>input_ref(call, i)) is not out
                     or i and input_ref(call, i) == input_ref(call, i - 1) and (
                         type(<object>input_ref(call, i)) is Value)):
                 return wanted
         if self.shared_programs is None:
-            self.shared_programs = [NOT_TRACED] * (1 << MAX_INPUTS)
-        if self.shared_programs[wanted] is NOT_TRACED:
-            self.shared_programs[wanted] = trace_together(self.partials, wanted)
-        program = self.shared_programs[wanted]
+            self.shared_programs = [NOT_TRACED] * (2 << MAX_INPUTS)
+        if self.shared_programs[place] is NOT_TRACED:
+            self.shared_programs[place] = trace_together(self.partials, wanted, of_ones)
+        program = self.shared_programs[place]
         if program is None:
             return wanted
         for i in range(call.n_inputs):
@@ -195,39 +197,51 @@ cdef class PartialsOp(Op):
         program.run_together(operands, results, False)
         return 0
 
+    cdef Program program_of_ones(self, int i, Operands* operands, void* x):
+        """The program of input i, an x, for a gradient of ones; of x * x the usual one, for twice x
+        has to be summed here, and of what has to be repeated."""
+        cdef Program program
+        if self.programs_of_ones is None:
+            self.programs_of_ones = [NOT_TRACED] * MAX_INPUTS
+        if self.programs_of_ones[i] is NOT_TRACED:
+            self.programs_of_ones[i] = trace(self.partials[i], self.n_inputs, True)
+        program = self.programs_of_ones[i]
+        if program is None or program.copied >= 0 and (
+                operands.values[program.copied] == x
+                or (<Value>operands.values[program.copied]).spec is not <Spec>operands.shape):
+            return <Program>self.programs[i]
+        return program
+
     cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
-                             bint spare) except -1:
+                             bint spare, bint of_ones) except -1:
         """Give input i its gradient, in memory that is there already if possible."""
         cdef Program program = <Program>self.programs[i]
         cdef Spec out = <Spec>output_ref(call, 0), spec = spec_of_ref(<object>input_ref(call, i))
         cdef void* arrived = arrived_for(call, i)
-        cdef Value terms
+        cdef Value terms, copied = None
         if arrived != NULL and (not is_exclusive(<PyObject*>arrived)
                                 or (<Value>arrived).spec is not spec):
             arrived = NULL
+        if of_ones and not program.is_one:
+            program = self.program_of_ones(i, operands, input_ref(call, i))
+        if program.copied >= 0:
+            copied = <Value>operands.values[program.copied]
         if spec is not out:
-            terms = gradient
-            if not program.is_one:
+            terms = copied
+            if terms is None:
                 terms = new_value(out)
                 program.run_on(operands, terms, False)
             # Not onto what arrived: that would round otherwise than two sums and their sum.
             call.input_gradients[i] = owned(sum_to(terms, spec))
-            return 0
-        if arrived == NULL and program.is_one:
-            call.input_gradients[i] = owned(gradient)
-            return 0
-        if arrived == NULL and out.nbytes > BYTES_OBJECT and is_factor(program, operands) and (
-                operands.values[program.factor] != <void*>input_ref(call, i)):  # x * x: summed here
-            call.input_gradients[i] = owned(shown_again(<Value>operands.values[program.factor]))
-            return 0
-        if arrived == NULL and out.nbytes > BYTES_OBJECT and program.repeats(operands):
-            call.input_gradients[i] = owned(program.repeated(operands))
-            return 0
-        if arrived != NULL:
-            if program.is_one:
-                add_sum(<Value>arrived, gradient)
+        elif arrived != NULL:
+            if copied is not None:
+                add_sum(<Value>arrived, copied)
             else:
                 program.run_on(operands, <Value>arrived, True)
+        elif copied is not None:
+            call.input_gradients[i] = owned(gradient if program.is_one else shown_again(copied))
+        elif out.nbytes > BYTES_OBJECT and program.repeats(operands):
+            call.input_gradients[i] = owned(program.repeated(operands))
         elif spare:
             program.run_on(operands, gradient, False)
             call.input_gradients[i] = call.output_gradients[0]
@@ -441,12 +455,6 @@ cdef class PartialsOp(Op):
             tangent = computed(tangents, operands, spec)
             accumulator.store(gradient.id, owned(tangent))
         return 0
-
-
-cdef bint is_factor(Program program, Operands* operands) noexcept:
-    """Whether a program's result is what it multiplies the gradient by, as that is 1."""
-    return program.factor >= 0 and is_one(<Value>operands.values[GRADIENT]) and (
-        (<Value>operands.values[program.factor]).spec is <Spec>operands.shape)
 
 
 cdef Value computed(Program program, Operands* operands, Spec spec):

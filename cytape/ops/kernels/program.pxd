@@ -58,7 +58,6 @@ cdef class Program:
     cdef readonly unsigned int reads        # of those the output and inputs, which must be saved
     # The register that the result is a copy of; or -1. If there are no steps either it is zero.
     cdef int copied
-    cdef int factor                         # what the gradient is multiplied by, if that is all; or -1
     cdef readonly bint is_one               # the partial is 1: the gradient passes unchanged
     cdef int run_on(self, Operands* operands, Value result, bint accumulate) except -1
     cdef int run_together(self, Operands* operands, PyObject** results, bint accumulate) except -1

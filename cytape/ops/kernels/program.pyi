@@ -7,9 +7,11 @@ class Program:
     @property
     def is_one(self) -> bool: ...
 
-def trace(partial: Callable[..., Any], n_inputs: int) -> Program | None: ...
+def trace(
+    partial: Callable[..., Any], n_inputs: int, of_ones: bool = False
+) -> Program | None: ...
 def trace_together(
-    partials: tuple[Callable[..., Any] | None, ...], wanted: int
+    partials: tuple[Callable[..., Any] | None, ...], wanted: int, of_ones: bool = False
 ) -> Program | None: ...
 def trace_tangent(
     partials: tuple[Callable[..., Any] | None, ...], present: int

@@ -14,8 +14,6 @@ from .tracer cimport FIRST_INPUT, GRADIENT, N_PRIMALS, OUTPUT
 from .vector_math cimport vector_loop
 from .walk cimport MAX_AXES, Walk, begin, join, plan, proceed
 
-import numpy as np
-
 from cytape.ops.kernels.tracer import SELECT, WIDEN, NotAProgram, Tracer
 
 cnp.import_array()
@@ -32,7 +30,7 @@ cdef enum:
     WORTH_VECTORS = 64       # elements above which another loop for the same function pays
 
 
-def trace(partial, int n_inputs):
+def trace(partial, int n_inputs, bint of_ones=False):
     """Return the program of a partial derivative, or None if kernels cannot do it.
 
     Parameters
@@ -40,15 +38,17 @@ def trace(partial, int n_inputs):
     partial : callable
         Of the op's output and inputs.
     n_inputs : int
+    of_ones : bool, optional
+        The output's gradient is 1 everywhere, and not read.
     """
     tracer = Tracer()
     try:
-        return assemble(tracer, [product(tracer, partial, n_inputs)])
+        return assemble(tracer, [product(tracer, partial, n_inputs, of_ones)])
     except NotAProgram:
         return None
 
 
-def trace_together(tuple partials, unsigned int wanted):
+def trace_together(tuple partials, unsigned int wanted, bint of_ones=False):
     """Return the program of the gradients of several inputs, or None if kernels cannot do it.
 
     The last step makes the last gradient, so that it may be written over the output's.
@@ -59,19 +59,21 @@ def trace_together(tuple partials, unsigned int wanted):
         The op's.
     wanted : int
         Bit i: the gradient of input i is computed.
+    of_ones : bool, optional
+        As for `trace`.
     """
     cdef Program program
     cdef int i
     tracer = Tracer()
     try:
-        program = assemble(tracer, [product(tracer, partial, len(partials))
+        program = assemble(tracer, [product(tracer, partial, len(partials), of_ones)
                                     for i, partial in enumerate(partials) if wanted >> i & 1])
     except NotAProgram:
         return None
     for i in range(program.n_results):
         if program.results[i] < N_OPERANDS or program.results[i] in program.results[:i]:
             return None
-    if program.results[program.n_results - 1] != program.steps[program.n_steps - 1].output:
+    if program.n_steps == 0 or program.results[program.n_results - 1] != program.steps[program.n_steps - 1].output:
         return None
     return program
 
@@ -120,8 +122,10 @@ def trace_gradient_tangent(partial, int n_inputs, unsigned int present):
         return None
 
 
-cdef object product(tracer, partial, int n_inputs):
+cdef object product(tracer, partial, int n_inputs, bint of_ones=False):
     gradient, output, *inputs = tracer.symbols[:FIRST_INPUT + n_inputs]
+    if of_ones:
+        gradient = tracer.constant(1)
     return tracer.times(gradient, partial(output, *inputs))
 
 
@@ -133,7 +137,7 @@ cdef Program assemble(tracer, list results):
     cdef int i, type_num
     program.kernels = []
     program.ufuncs = []
-    program.copied = program.factor = -1
+    program.copied = -1
     program.runs_on = [True, True]
     results = [result for result in results if result is not None]
     steps, needed = [], {result.register for result in results}
@@ -146,9 +150,6 @@ cdef Program assemble(tracer, list results):
     if results and not steps:
         program.copied = results[0].register
     program.is_one = program.copied == GRADIENT
-    if len(steps) == 1 and steps[0][0] is np.multiply and steps[0][1][0].register == GRADIENT and (
-            steps[0][1][1].register < N_OPERANDS):
-        program.factor = steps[0][1][1].register
     registers = place_registers(program, tracer.constants, steps, results, needed)
     program.reads = program.operands >> OUTPUT & ((1 << (N_PRIMALS - OUTPUT)) - 1)
     for kind, inputs, output in steps:

@@ -10,6 +10,7 @@ cdef void add_to(int type_num, npy_intp itemsize, npy_intp n, char* total,
                  char* terms) noexcept nogil  # all contiguous
 cdef void add_to_one(int type_num, npy_intp itemsize, npy_intp n, char* total,
                      char* terms) noexcept nogil  # one number: pairwise
+cdef double sum_of(int type_num, npy_intp n, const char* terms) noexcept nogil  # of floats; faster
 cdef Loop* add_loop_of(Spec spec) noexcept  # NULL: none that is certain to do what NumPy does
 cdef Value zeros(Spec spec)
 # The following return False, or None, and do nothing, where NumPy has to see to it.

@@ -1,10 +1,44 @@
 from cytape.tensor.value cimport new_value
 from libc.string cimport memset
+from numpy cimport NPY_DOUBLE
 
 from .loops cimport N_TYPES, WORTH_THE_GIL, Kernel, Loop, kernel_of
 from .walk cimport Walk, begin, join, plan, run
 
 import numpy as np
+
+cdef extern from *:
+    """
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
+    #else
+    #define CYTAPE_FOR_CPU
+    #endif
+    /* 32 sums of no more than 16 terms each side by side, then pair by pair. */
+    #define CYTAPE_SUM(type) \\
+        CYTAPE_FOR_CPU static double cytape_sum_##type(const type *x, npy_intp n) { \\
+            double total = 0; \\
+            type rest = 0; \\
+            npy_intp i = 0, j, k; \\
+            while (n - i >= 32) { \\
+                const npy_intp end = n - i < 512 ? n - 31 : i + 512; \\
+                type lanes[32] = {0}; \\
+                for (; i < end; i += 32) { \\
+                    for (j = 0; j < 32; j++) { lanes[j] += x[i + j]; } \\
+                } \\
+                for (k = 16; k; k /= 2) { \\
+                    for (j = 0; j < k; j++) { lanes[j] += lanes[j + k]; } \\
+                } \\
+                total += lanes[0]; \\
+            } \\
+            for (; i < n; i++) { rest += x[i]; } \\
+            return total + rest; \\
+        }
+    CYTAPE_SUM(double)
+    CYTAPE_SUM(float)
+    """
+    double cytape_sum_double(const double* x, npy_intp n) noexcept nogil
+    double cytape_sum_float(const float* x, npy_intp n) noexcept nogil
 
 cdef Kernel add_kernel = kernel_of(np.add)
 cdef Loop* add_loops = add_kernel.loops
@@ -35,6 +69,12 @@ cdef void add_to_one(int type_num, npy_intp itemsize, npy_intp n, char* total,
     strides[0] = strides[2] = 0
     strides[1] = itemsize
     add_loops[type_num].function(data, &n, strides, add_loops[type_num].data)
+
+
+cdef double sum_of(int type_num, npy_intp n, const char* terms) noexcept nogil:
+    if type_num == NPY_DOUBLE:
+        return cytape_sum_double(<const double*>terms, n)
+    return cytape_sum_float(<const float*>terms, n)
 
 
 cdef Loop* add_loop_of(Spec spec) noexcept:

@@ -113,6 +113,8 @@ class Tracer:
             return symbol
         if isinstance(partial, Symbol) and partial.is_bool:
             return self.select(partial, symbol, 0)
+        if isinstance(partial, Symbol) and self.constants.get(symbol.register) == 1:
+            return partial
         return self.call(np.multiply, (symbol, partial))
 
     def tangent_of_step(self, kind, inputs, result, tangents):
