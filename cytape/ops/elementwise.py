@@ -383,8 +383,15 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 # ---- magnitude and sign, complex parts -------------------------------------------------------
 
+
+def _conjugate_back(op, g):
+    if type(g) is np.ndarray and g.size and not any(g.strides):  # a sum's
+        return np.broadcast_to(np.conjugate(g.flat[0]), g.shape)
+    return conjugate_op(g)
+
+
 conjugate_op = linear(
-    "Conjugate", np.conjugate, lambda op, g: conjugate_op(g), batched=lambda x: conjugate_op(x),
+    "Conjugate", np.conjugate, _conjugate_back, batched=lambda x: conjugate_op(x),
     shape_rule=shape_rules.elementwise(np.conjugate))  # fmt: skip
 
 

@@ -178,6 +178,15 @@ def _mean_batch(x, *, axis, **options):
     return mean(x, axis_in_batch(axis, x.ndim), **options)
 
 
+def _mean_by_sum(x, *, axis, dtype=None, keepdims=False, **options):
+    """Sum and divide: where a pass over memory matters, the sum may go with what makes its terms.
+    """
+    if options or dtype is not None or not is_large(x):
+        return NotImplemented
+    total = sum_op(x, axis=axis, dtype=None, keepdims=keepdims)
+    return total / (x.size // total.size) if total.size else NotImplemented
+
+
 sum_op = enter(
     SumOp(
         "Sum", _sum, _expand, is_mean=False, batched=_sum_batch,
@@ -189,7 +198,7 @@ sum_op = enter(
 mean_op = enter(
     SumOp(
         "Mean", _mean, lambda op, g: _expand(op, g / n_reduced(op, at_least=1)), is_mean=True,
-        batched=_mean_batch, shape_rule=shape_rules.reduction(np.mean),
+        batched=_mean_batch, shape_rule=shape_rules.reduction(np.mean), composition=_mean_by_sum,
     )
 )  # fmt: skip
 

@@ -18,6 +18,8 @@ import numpy as np
 from cytape.graph.passes.rewriting import without_dead_code
 from cytape.ops.creation import constant_op, identity_op, stop_gradient_op
 from cytape.ops.elementwise import add, divide, multiply, negative, positive, subtract
+from cytape.ops.indexing import get_item_op
+from cytape.ops.joining import split_op
 from cytape.ops.shaping import (
     atleast_1d_op, atleast_2d_op, atleast_3d_op, expand_dims_op, reshape_op, squeeze_op,
     transpose_op)
@@ -48,6 +50,7 @@ follow(MULTIPLY, (multiply,))
 follow(DIVIDE, (divide,))
 follow(NEGATIVE, (negative,))
 follow(CONSTANT, (constant_op,))
+follow(PARTS, (get_item_op, split_op))
 follow(VIEW, (transpose_op,))
 
 
@@ -91,6 +94,29 @@ cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2:
         if symbol == ABSENT:
             symbol = folded(rewriting, node)
     return symbol
+
+
+cdef bint parts_known(Rewriting rewriting, int32_t node) except -1:
+    cdef Node* found = &rewriting.source.nodes[node]
+    cdef int32_t i, number
+    cdef Value value
+    cdef Spec spec
+    if (<Op>rewriting.source.ops[node]).folding != PARTS or found.n_inputs != 1 or (
+            rewriting.pinned[node]):
+        return False
+    value = uniform(rewriting.target, rewriting.mapping[rewriting.source.args[found.inputs]])
+    if value is None or value.spec.ndim:
+        return False
+    for i in range(found.n_outputs):
+        if not spec_at(rewriting.source, found.first_output + i).known:
+            return False
+    number = constant_symbol(rewriting.target, value)
+    for i in range(found.n_outputs):
+        spec = spec_at(rewriting.source, found.first_output + i)
+        rewriting.mapping[found.first_output + i] = (
+            number if spec is value.spec else broadcast_symbol(rewriting.target, number, spec))
+    rewriting.note(node, rewriting.target.symbols[number].node)
+    return True
 
 
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2:
@@ -226,7 +252,7 @@ def with_constants_folded(subgraph):
     cdef int32_t node, symbol
     rewriting.begin(subgraph)
     for node in range(rewriting.source.n_nodes):
-        if rewriting.skip(node):
+        if rewriting.skip(node) or parts_known(rewriting, node):
             continue
         symbol = known_result(rewriting, node)
         if symbol == ABSENT:

@@ -333,8 +333,11 @@ cdef class Compiler:
         op.nbytes = 0
         for value in op.results:
             dtype = bool if self.type_nums[value] == cnp.NPY_BOOL else shape.dtype
-            is_sum = fused_kind(op.calls[value - op.n_operands][0]) == SUM_STEP
-            specs.append(Spec.of(() if is_sum else shape.shape, dtype))
+            call = op.calls[value - op.n_operands]
+            extents = shape.shape
+            if fused_kind(call[0]) == SUM_STEP:
+                extents = (1,) * shape.ndim if call[1].get("keepdims") else ()
+            specs.append(Spec.of(extents, dtype))
         op.result_specs = tuple(specs)
         op.overwritable = sorted(
             [i for i, spec in enumerate(op.operand_specs)

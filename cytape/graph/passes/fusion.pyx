@@ -135,7 +135,8 @@ cdef class Fusion:
         cdef int32_t symbol = self.source.args[self.source.nodes[node].inputs]
         cdef int32_t summed = self.producer(symbol)
         cdef dict attrs = <dict>self.source.attrs[node]
-        if (not out.known or out.ndim or summed == ABSENT or self.is_sum[summed]
+        if (not out.known or out.ndim and not (out.size == 1 and attrs.get("keepdims"))
+                or summed == ABSENT or self.is_sum[summed]
                 or self.kinds[summed] == NULL or attrs.get("dtype") is not None
                 or "where" in attrs or "initial" in attrs
                 or spec_at(self.source, symbol).type_num != out.type_num):
@@ -374,7 +375,8 @@ cdef class Fusion:
             inputs = tuple([self.number(self.input_of(node, i), len(operands))
                             for i in range(found.n_inputs)])
             calls.append((source.ops[node], source.attrs[node], inputs, bool(self.fast[node])))
-            rows.append((source.ops[node], inputs, self.fast[node]))
+            rows.append((source.ops[node], inputs, self.fast[node],
+                         self.is_sum[node] and spec_at(source, found.first_output)))
             if self.escapes[found.first_output] or self.is_sum[node]:
                 results.append(found.first_output)
         specs = [spec_at(source, symbol) for symbol in operands]

@@ -3,7 +3,7 @@ from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.tensor.spec cimport Spec
 
-from .folding cimport known_result, neutral
+from .folding cimport known_result, neutral, parts_known
 from .merging cimport NodeTable, copy_or_merge
 from .rewriting cimport ABSENT, set_spec, spec_at
 
@@ -34,7 +34,7 @@ def simplified(subgraph, specs=None):
     rewriting.begin(subgraph)
     table = NodeTable(rewriting.target, rewriting.source.n_nodes)
     for node in range(rewriting.source.n_nodes):
-        if rewriting.skip(node):
+        if rewriting.skip(node) or parts_known(rewriting, node):
             continue
         symbol = known_result(rewriting, node)
         if symbol == ABSENT:

@@ -46,10 +46,16 @@ def _differences_back(g, *, axis, extent):
     """Return what `_differences` has as its transpose: less what is before, and plus after."""
     shape, before = list(g.shape), (slice(None),) * axis
     shape[axis] = extent
-    result = np.zeros(shape, g.dtype)
-    if g.shape[axis]:
-        result[(*before, slice(1, None))] = g
-        result[(*before, slice(None, -1))] -= g
+    if not g.shape[axis]:
+        return np.zeros(shape, g.dtype)
+    result = np.empty(shape, g.dtype)
+    first, middle, last = ((*before, slice(*bounds)) for bounds in ((1,), (1, -1), (-1, None)))
+    np.subtract(0, g[first], out=result[first])
+    result[last] = g[last]
+    if g.size and not any(g.strides):  # a sum's
+        result[middle] = np.subtract(g.flat[0], g.flat[0])
+    else:
+        np.subtract(g[(*before, slice(-1))], g[(*before, slice(1, None))], out=result[middle])
     return result
 
 

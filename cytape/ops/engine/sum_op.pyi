@@ -13,4 +13,5 @@ class SumOp(GeneralOp):
         is_mean: bool,
         batched: Callable[..., Any],
         shape_rule: Callable[..., Any] | None = None,
+        composition: Callable[..., Any] | None = None,
     ) -> None: ...

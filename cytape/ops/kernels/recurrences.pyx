@@ -22,6 +22,65 @@ ctypedef fused floating:
     float
     double
 
+cdef extern from *:
+    """
+    #include <math.h>
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default"), \\
+                                          optimize("no-trapping-math")))
+    #else
+    #define CYTAPE_FOR_CPU
+    #endif
+    #define CYTAPE_CHAINS 16
+    /* A line multiplied in chains, which a processor goes through at once. 0 if one is not normal
+       on the way: what is multiplied by later factors may hide that. */
+    #define CYTAPE_LINES(type, count_type, magnitude) \\
+        CYTAPE_FOR_CPU static int cytape_multiply_##type( \\
+                const type *x, npy_intp n, type *product, type least) { \\
+            type chains[CYTAPE_CHAINS]; \\
+            count_type normal[CYTAPE_CHAINS] = {0}; \\
+            npy_intp i, j; \\
+            int all_normal = 1; \\
+            for (j = 0; j < CYTAPE_CHAINS; j++) { chains[j] = 1; } \\
+            for (i = 0; i + CYTAPE_CHAINS <= n; i += CYTAPE_CHAINS) { \\
+                for (j = 0; j < CYTAPE_CHAINS; j++) { \\
+                    chains[j] *= x[i + j]; \\
+                    normal[j] += magnitude(chains[j]) >= least; \\
+                } \\
+            } \\
+            for (j = 0; j < CYTAPE_CHAINS; j++) { all_normal &= normal[j] == n / CYTAPE_CHAINS; } \\
+            for (; i < n; i++) { \\
+                chains[0] *= x[i]; \\
+                all_normal &= magnitude(chains[0]) >= least; \\
+            } \\
+            for (i = CYTAPE_CHAINS / 2; i; i /= 2) { \\
+                for (j = 0; j < i; j++) { \\
+                    chains[j] *= chains[j + i]; \\
+                    all_normal &= magnitude(chains[j]) >= least; \\
+                } \\
+            } \\
+            *product = chains[0]; \\
+            return all_normal; \\
+        } \\
+        CYTAPE_FOR_CPU static int cytape_divide_##type( \\
+                const type whole, const type *x, npy_intp n, type *result, type least) { \\
+            count_type normal = 0; \\
+            npy_intp i; \\
+            for (i = 0; i < n; i++) { \\
+                const type factor = x[i]; \\
+                normal += magnitude(factor) >= least; \\
+                result[i] = whole / factor; \\
+            } \\
+            return normal == (count_type)n; \\
+        }
+    CYTAPE_LINES(float, npy_int32, fabsf)
+    CYTAPE_LINES(double, npy_int64, fabs)
+    """
+    bint cytape_multiply_float(const float*, npy_intp, float*, float) noexcept nogil
+    bint cytape_multiply_double(const double*, npy_intp, double*, double) noexcept nogil
+    bint cytape_divide_float(float, const float*, npy_intp, float*, float) noexcept nogil
+    bint cytape_divide_double(double, const double*, npy_intp, double*, double) noexcept nogil
+
 cdef extern from "<float.h>":
     const float FLT_MIN, FLT_MAX
     const double DBL_MIN, DBL_MAX
@@ -229,31 +288,16 @@ def prod_gradient(g, ndarray x not None, product, axis):
 
 cdef bint multiply_lines(floating* x, const npy_intp* lines, floating* product,
                          floating least) noexcept nogil:
-    """Multiply in four chains, which a processor goes through at once.
-
-    False if one is not normal on the way: what is multiplied by later factors may hide that.
-    """
-    cdef floating[4] chains
-    cdef npy_intp k, i, n = lines[1]
-    cdef int abnormal = 0
+    """Multiply the factors of each line; False if a product is not normal on the way."""
+    cdef npy_intp k
     for k in range(lines[0]):
-        chains = [1, 1, 1, 1]
-        for i in range(0, n - 3, 4):
-            chains[0] *= x[i]
-            chains[1] *= x[i + 1]
-            chains[2] *= x[i + 2]
-            chains[3] *= x[i + 3]
-            abnormal |= not (fabs(chains[0]) >= least and fabs(chains[1]) >= least
-                             and fabs(chains[2]) >= least and fabs(chains[3]) >= least)
-        for i in range(n - n % 4, n):
-            chains[0] *= x[i]
-            abnormal |= not fabs(chains[0]) >= least
-        chains[0] *= chains[1]
-        chains[2] *= chains[3]
-        abnormal |= not (fabs(chains[0]) >= least and fabs(chains[2]) >= least)
-        product[k] = chains[0] * chains[2]
-        x += n
-    return not abnormal
+        if floating is float:
+            if not cytape_multiply_float(x, lines[1], product + k, least):
+                return False
+        elif not cytape_multiply_double(x, lines[1], product + k, least):
+            return False
+        x += lines[1]
+    return True
 
 
 cdef bint divide_products(floating* g, floating* x, floating* product, floating* result,
@@ -270,9 +314,10 @@ cdef bint divide_products(floating* g, floating* x, floating* product, floating*
                 return False
         if inner == 1:
             whole = g[0] * product[0]
-            for i in range(n):
-                abnormal |= not fabs(x[i]) >= least
-                result[i] = whole / x[i]
+            if floating is float:
+                abnormal = not cytape_divide_float(whole, x, n, result, least)
+            else:
+                abnormal = not cytape_divide_double(whole, x, n, result, least)
         else:
             for i in range(n):
                 for j in range(inner):

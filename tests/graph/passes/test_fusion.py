@@ -178,10 +178,11 @@ def test_integers_and_other_dtypes_are_not_fused():
 def test_a_sum_over_everything_ends_a_group():
     assert groups(lambda x: cnp.sum(x * x), X, rtol=1e-15) == ({}, [2])
     assert groups(lambda x: cnp.sum(x * x), ROWS, rtol=1e-15) == ({}, [2])
+    assert groups(lambda x: cnp.sum(x * x, keepdims=True), ROWS, rtol=1e-15) == ({}, [2])
 
 
 @pytest.mark.parametrize(
-    "options", [{"axis": 0}, {"keepdims": True}, {"dtype": "float32"}], ids=str
+    "options", [{"axis": 0}, {"axis": 0, "keepdims": True}, {"dtype": "float32"}], ids=str
 )
 def test_other_sums_are_left_alone(options):
     found, sizes = groups(lambda x: cnp.sum(cnp.exp(-x), **options), ROWS)
