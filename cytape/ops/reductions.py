@@ -179,8 +179,7 @@ def _mean_batch(x, *, axis, **options):
 
 
 def _mean_by_sum(x, *, axis, dtype=None, keepdims=False, **options):
-    """Sum and divide: where a pass over memory matters, the sum may go with what makes its terms.
-    """
+    """Sum and divide: where passes over memory matter, the sum may go with what makes its terms."""
     if options or dtype is not None or not is_large(x):
         return NotImplemented
     total = sum_op(x, axis=axis, dtype=None, keepdims=keepdims)

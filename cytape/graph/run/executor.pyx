@@ -443,12 +443,10 @@ cdef class Frame:
                 if place.strides >= 0:
                     outputs.append(self.repeated(symbol))
                     continue
-                number = external_number(place.address)
-                if place.kind != UNKNOWN and number < n_feeds:
-                    outputs.append(self.shown(symbol, self.objects[number]))
+                value = self.objects[external_number(place.address)]
+                if place.kind != UNKNOWN and external_number(place.address) < n_feeds:
+                    outputs.append(self.shown(symbol, value))
                     continue
-                if place.kind == UNKNOWN:
-                    value = self.objects[number]
                 value = own_copy(value, any([value is fed for fed in self.objects[:n_feeds]]))
             outputs.append(value)
         return outputs

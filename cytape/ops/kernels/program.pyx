@@ -73,7 +73,8 @@ def trace_together(tuple partials, unsigned int wanted, bint of_ones=False):
     for i in range(program.n_results):
         if program.results[i] < N_OPERANDS or program.results[i] in program.results[:i]:
             return None
-    if program.n_steps == 0 or program.results[program.n_results - 1] != program.steps[program.n_steps - 1].output:
+    if program.n_steps == 0 or (
+            program.results[program.n_results - 1] != program.steps[program.n_steps - 1].output):
         return None
     return program
 

@@ -152,3 +152,13 @@ def test_nodes_that_others_wait_for_stay():
     subgraph = subgraph_of(function, np.arange(3.0), graph=graph)
     assert names(decomposed(subgraph))["Softmax"] == 2
     check_same(subgraph, decomposed(subgraph), [np.arange(3.0)])
+
+
+def test_large_means_are_sums_of_what_is_fused():
+    x = np.random.default_rng(0).normal(size=20_000)
+    mean = cytape.function(lambda x: np.mean(np.exp(x)))
+    for _ in range(2):
+        found = mean(x)
+    np.testing.assert_allclose(found, np.mean(np.exp(x)), 1e-14)
+    counts = names(optimise(mean.get_concrete_function(x).executable.subgraph))
+    assert counts["Fused"] == 1 and "Mean" not in counts and "Sum" not in counts

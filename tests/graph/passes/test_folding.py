@@ -53,6 +53,16 @@ def test_what_depends_on_constants_alone_is_computed_once():
     assert found == {"Multiply": 1}
 
 
+def test_parts_of_a_repeated_number_are_that_number_repeated():
+    def parts(x):
+        ones = cnp.broadcast_to(cytape.constant(1.0), (4, 6))
+        first, rest = cnp.split(ones, [2], axis=1)
+        return [first * x[:, :2], rest[1:] * x[1:, 2:], ones[0, 0] * x, first, ones[::2, 3]]
+
+    found = folded(parts, np.arange(24.0).reshape(4, 6))
+    assert "Multiply" not in found and "Split" not in found and found["GetItem"] == 2
+
+
 def test_the_forward_function_runs_once_and_not_again():
     subgraph = subgraph_of(lambda x: x * counted(cytape.constant(2.0)), np.array(1.0))
     CALLS.clear()

@@ -49,6 +49,36 @@ def test_repeated_results_are_not_written_out():
         assert not result.numpy().flags.writeable
 
 
+def test_what_is_fed_is_shown_unless_it_is_an_array_that_may_change():
+    graph = Graph()
+    x = graph.placeholder("float64", (300, 2))
+    fetched = [x, x.reshape((600,)), x[100:], ops.transpose(x)]
+    plan = plan_of(graph, [x], [*fetched, np.sin(x)])
+    array = np.arange(600.0).reshape(300, 2)
+    expected = [array.copy(), array.reshape(600).copy(), array[100:].copy(), array.T.copy()]
+    tensor = cytape.constant(array)
+    for fed, is_shown in ((tensor, True), (array, False)):
+        for _ in range(2):
+            results = plan.run([fed])[:4]
+            for result, values in zip(results, expected, strict=True):
+                np.testing.assert_array_equal(result, values)
+                assert not result.numpy().flags.writeable
+            data = fed.numpy() if is_shown else fed
+            assert [np.shares_memory(y.numpy(), data) for y in results] == [is_shown] * 3 + [False]
+            assert len({y.id for y in (*results, tensor)}) == 5
+    array += 1.0
+    np.testing.assert_array_equal(results[0], expected[0])
+
+
+def test_what_was_fed_keeps_its_value_when_a_variable_gets_another():
+    variable = cytape.Variable(np.arange(300.0))
+    call = cytape.function(lambda x: (x, np.sum(x)))
+    for _ in range(3):
+        x, _ = call(variable)
+    variable.assign_add(np.ones(300))
+    np.testing.assert_array_equal(x, np.arange(300.0))
+
+
 def test_unknown_shapes():
     graph = Graph()
     x = graph.placeholder("float64", (None, 3))

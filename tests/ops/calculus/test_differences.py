@@ -31,6 +31,24 @@ def test_a_difference_of_no_order_is_the_operand():
     assert np.diff(x, 0) is x
 
 
+@each("axis", [0, 1])
+@each("gradient", [1.0, -0.0, np.inf, np.nan, None])
+def test_gradients_of_large_differences(gradient, axis):
+    x = cytape.constant(np.random.default_rng(0).normal(size=(60, 70)))
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = np.diff(x, axis=axis)
+    g = np.random.default_rng(1).normal(size=y.shape) if gradient is None else (
+        np.broadcast_to(gradient, y.shape))
+    lines, expected = np.moveaxis(g, axis, 0), np.zeros((60, 70))
+    np.moveaxis(expected, axis, 0)[1:] = lines
+    with np.errstate(invalid="ignore"):
+        found = tape.gradient(y, x, output_gradients=g)
+        np.moveaxis(expected, axis, 0)[:-1] -= lines
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+
+
 @each("n", [0, 1, 3])
 def test_differences_of_as_many_as_a_run_tells(n):
     f = cytape.function(cytape.grad(lambda x: np.sum(np.diff(x) ** 2)),

@@ -285,3 +285,16 @@ def test_zeros_of_outer_products_have_numpys_signs(dtype):
     x, y = np.array([[0.0], [-2.0]], dtype), np.array([[-2.0, 0.0, -0.0]], dtype)
     result = (cytape.constant(x) @ cytape.constant(y)).numpy()
     np.testing.assert_array_equal(np.signbit(result), np.signbit(x @ y))
+
+
+def test_the_gradient_of_a_product_of_vectors_shows_the_other_one():
+    x, y = map(cytape.constant, np.random.default_rng(0).normal(size=(2, 5000)))
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch([x, y])
+        product, square = x @ y, x @ x
+    for found, other in zip(tape.gradient(product, [x, y]), (y, x), strict=True):
+        np.testing.assert_array_equal(found, other)
+        assert np.shares_memory(found.numpy(), other.numpy()) and found.id != other.id
+    np.testing.assert_array_equal(tape.gradient(square, x), 2 * x.numpy())
+    (scaled,) = tape.gradient(product, [x], output_gradients=2.0)
+    np.testing.assert_array_equal(scaled, 2 * y.numpy())

@@ -33,6 +33,52 @@ def test_gradients_made_together_are_those_made_one_by_one(op, size):
         np.testing.assert_array_equal(found.numpy(), alone.numpy())
 
 
+@pytest.mark.parametrize("layout", [
+    lambda x: x, lambda x: x[:1], lambda x: x[::2].repeat(2, 0), lambda x: x[:, :1],
+])
+@pytest.mark.parametrize("op", [
+    cnp.multiply, cnp.divide, cnp.power, cnp.arctan2, cnp.maximum, cnp.fmin, cnp.logaddexp,
+    cnp.subtract, cnp.hypot,
+])
+def test_gradients_of_a_sum_are_those_of_ones_to_the_bit(op, layout):
+    rng = np.random.default_rng(0)
+    x, y = cytape.constant(rng.uniform(0.5, 2, (80, 60))), cytape.constant(
+        layout(rng.uniform(0.5, 2, (80, 60))))
+    for sources in [x], [y], [x, y], [x, x]:
+        with cytape.GradientTape(persistent=True) as tape:
+            tape.watch(sources)
+            result = op(x, sources[-1] if sources[-1] is x and len(sources) == 2 else y)
+            total = cnp.sum(result)
+        expected = tape.gradient(result, sources, output_gradients=np.ones((80, 60)))
+        for found, gradient in zip(tape.gradient(total, sources), expected, strict=True):
+            np.testing.assert_allclose(found, gradient, 1e-13)
+            if gradient.shape == (80, 60):
+                np.testing.assert_array_equal(found, gradient)
+
+
+def test_a_factor_is_shown_as_the_gradient_of_the_other_and_does_not_change():
+    x, y = cytape.constant(np.arange(5000.0)), cytape.Variable(np.arange(5000.0) + 1)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        total = cnp.sum(x * y)
+    of_x, of_y = tape.gradient(total, [x, y])
+    assert np.shares_memory(of_x.numpy(), y.numpy()) and np.shares_memory(of_y.numpy(), x.numpy())
+    assert len({x.id, y.id, of_x.id, of_y.id}) == 4
+    y.assign_add(np.ones(5000))
+    np.testing.assert_array_equal(of_x, np.arange(5000.0) + 1)
+
+
+def test_a_factor_shown_as_a_gradient_is_not_added_to():
+    x, y = map(cytape.constant, np.random.default_rng(0).uniform(0.5, 2, (2, 5000)))
+    before = y.numpy().copy()
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        total = cnp.sum(cnp.sin(x)) + cnp.sum(x * y) + cnp.sum(x * y) + cnp.sum(x * x)
+    found = tape.gradient(total, x)
+    np.testing.assert_allclose(found, np.cos(x.numpy()) + 2 * before + 2 * x.numpy(), 1e-13)
+    np.testing.assert_array_equal(y, before)
+
+
 def test_gradients_made_together_leave_what_a_user_passed_in():
     x, y, seed = map(cytape.constant, np.random.default_rng(0).uniform(0.5, 2, (3, 1000)))
     before = seed.numpy().copy()
