@@ -23,7 +23,7 @@ cdef enum Rule:
 
 # The symbol of the target that stands for what a node of the source computes, ABSENT if none does.
 cdef int32_t known_result(Rewriting rewriting, int32_t node) except -2
-# Put what parts of a repeated number are in a node's place; False: it is another node.
+# Put what parts and views of a repeated number are in a node's place; False: it is another node.
 cdef bint parts_known(Rewriting rewriting, int32_t node) except -1
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2  # spec: the output's
 cdef int32_t folded(Rewriting rewriting, int32_t node) except -2

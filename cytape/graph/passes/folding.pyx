@@ -2,6 +2,7 @@ cimport numpy as cnp
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.elementwise_op cimport ElementwiseOp
 from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.tensor.spec cimport scalar_spec
 from cytape.tensor.tensor cimport Tensor, as_ndarray, new_tensor
 from cytape.tensor.value cimport array_of, copy_of_array
@@ -101,8 +102,10 @@ cdef bint parts_known(Rewriting rewriting, int32_t node) except -1:
     cdef int32_t i, number
     cdef Value value
     cdef Spec spec
-    if (<Op>rewriting.source.ops[node]).folding != PARTS or found.n_inputs != 1 or (
-            rewriting.pinned[node]):
+    cdef Op op = <Op>rewriting.source.ops[node]
+    if op.folding != PARTS and op.folding != VIEW and (
+            op.folding != KEEPS_ELEMENTS or type(op) is not StructuralOp) or (
+            found.n_inputs != 1 or rewriting.pinned[node]):
         return False
     value = uniform(rewriting.target, rewriting.mapping[rewriting.source.args[found.inputs]])
     if value is None or value.spec.ndim:
@@ -122,7 +125,7 @@ cdef bint parts_known(Rewriting rewriting, int32_t node) except -1:
 cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2:
     cdef int rule = (<Op>rewriting.source.ops[node]).folding
     cdef Node* found = &rewriting.source.nodes[node]
-    cdef SymbolicGraph target = rewriting.target
+    cdef RewrittenGraph target = rewriting.target
     cdef int32_t x, y, inner
     if rule == NO_RULE or rule >= CONSTANT or rewriting.pinned[node]:
         return ABSENT
@@ -135,12 +138,21 @@ cdef int32_t neutral(Rewriting rewriting, int32_t node, Spec spec) except -2:
             return target.args[target.nodes[inner].inputs]
         return ABSENT
     y = rewriting.mapping[rewriting.source.args[found.inputs + 1]]
-    if spec_at(target, x) is spec and is_neutral(target, y, rule):
-        return x
-    if spec_at(target, y) is spec and (rule == ADD or rule == MULTIPLY) and (
-            is_neutral(target, x, rule)):
-        return y
+    if is_neutral(target, y, rule):
+        return repeated(target, x, spec)
+    if (rule == ADD or rule == MULTIPLY) and is_neutral(target, x, rule):
+        return repeated(target, y, spec)
     return ABSENT
+
+
+cdef int32_t repeated(RewrittenGraph target, int32_t symbol, Spec spec) except -2:
+    """What a symbol is if it is broadcast to a result, ABSENT where that is not known."""
+    cdef Spec own = spec_at(target, symbol)
+    if own is spec:
+        return symbol
+    if own.type_num != spec.type_num or not own.known or not spec.known:
+        return ABSENT
+    return broadcast_symbol(target, symbol, spec)
 
 
 cdef bint is_neutral(SymbolicGraph target, int32_t symbol, int rule) except -1:

@@ -57,10 +57,19 @@ def test_parts_of_a_repeated_number_are_that_number_repeated():
     def parts(x):
         ones = cnp.broadcast_to(cytape.constant(1.0), (4, 6))
         first, rest = cnp.split(ones, [2], axis=1)
-        return [first * x[:, :2], rest[1:] * x[1:, 2:], ones[0, 0] * x, first, ones[::2, 3]]
+        return [first * x[:, :2], rest[1:] * x[1:, 2:], ones[0, 0] * x, first, ones[::2, 3],
+                cnp.transpose(ones).reshape((4, 6)) * x]
 
     found = folded(parts, np.arange(24.0).reshape(4, 6))
-    assert "Multiply" not in found and "Split" not in found and found["GetItem"] == 2
+    assert {*found} == {"GetItem", "BroadcastTo"} and found["GetItem"] == 2
+
+
+def test_what_is_broadcast_by_a_neutral_element_is_broadcast():
+    def products(x):
+        ones, zeros = (cnp.broadcast_to(cytape.constant(y), (5, 8)) for y in (1.0, 0.0))
+        return [x * ones, ones * x[:1], x / ones, x - zeros, x + -zeros, x[:, None] * ones[:, None]]
+
+    assert {*folded(products, SPECIAL)} == {"BroadcastTo", "GetItem"}
 
 
 def test_the_forward_function_runs_once_and_not_again():
