@@ -175,7 +175,7 @@ cdef class MatMulOp(MultilinearOp):
 
     cdef bint backward_by_loops(self, BackwardCall* call) except -1:
         cdef Value g = dense_value(<object>call.output_gradients[0])
-        cdef Value a = <Value>input_ref(call, 0), b = <Value>input_ref(call, 1), gradient
+        cdef Value a = <Value>input_ref(call, 0), b = <Value>input_ref(call, 1), gradient, arrived
         cdef int i, first, position
         if not g.contiguous:
             g = copy_of_array(array_of(g))  # BLAS cannot read what a sum repeats
@@ -187,10 +187,13 @@ cdef class MatMulOp(MultilinearOp):
             i = first ^ position
             if not call.needed[i]:
                 continue
-            if i == 0:
-                gradient = left_gradient(g, a, b, own_total(call, 0, a))
+            arrived = own_total(call, i, b if i else a)
+            if arrived is None and is_factor(a, b, g):
+                gradient = shown_again(a if i else b)
+            elif i == 0:
+                gradient = left_gradient(g, a, b, arrived)
             else:
-                gradient = right_gradient(g, a, b, own_total(call, 1, b))
+                gradient = right_gradient(g, a, b, arrived)
             if gradient is not None:
                 call.input_gradients[i] = owned(gradient)
         return True
@@ -252,8 +255,6 @@ cdef Value own_total(BackwardCall* call, int i, Value operand):
 cdef Value left_gradient(Value g, Value a, Value b, Value total=None):
     """The gradient of the left operand; None if it was added to a total, as outer products are."""
     cdef Matrix left, right, upstream
-    if is_factor(b, a, g, total):
-        return shown_again(b)
     describe(g, a, b, &left, &right, &upstream)
     transpose(&right)
     return product_or_sum(&upstream, &right, a.spec, total)
@@ -262,17 +263,14 @@ cdef Value left_gradient(Value g, Value a, Value b, Value total=None):
 cdef Value right_gradient(Value g, Value a, Value b, Value total=None):
     """The same of the right operand."""
     cdef Matrix left, right, upstream
-    if is_factor(a, b, g, total):
-        return shown_again(a)
     describe(g, a, b, &left, &right, &upstream)
     transpose(&left)
     return product_or_sum(&left, &upstream, b.spec, total)
 
 
-cdef bint is_factor(Value x, Value y, Value g, Value total) noexcept:
+cdef bint is_factor(Value a, Value b, Value g) noexcept:
     """Whether the gradient of one of two vectors is the other, which is worth not to be copied."""
-    return (x.spec is y.spec and x.spec.ndim == 1 and x.spec.nbytes > BYTES_OBJECT
-            and total is None and is_one(g))
+    return a.spec is b.spec and a.spec.ndim == 1 and a.spec.nbytes > BYTES_OBJECT and is_one(g)
 
 
 cdef Value product_or_sum(Matrix* a, Matrix* b, Spec spec, Value total):

@@ -298,3 +298,17 @@ def test_the_gradient_of_a_product_of_vectors_shows_the_other_one():
     np.testing.assert_array_equal(tape.gradient(square, x), 2 * x.numpy())
     (scaled,) = tape.gradient(product, [x], output_gradients=2.0)
     np.testing.assert_array_equal(scaled, 2 * y.numpy())
+
+
+def test_tangents_of_gradients_are_not_added_to_what_is_shown():
+    x, y, tangent = map(cytape.constant, np.random.default_rng(0).normal(size=(3, 5000)))
+    scale, before = cytape.constant(1.0), y.numpy().copy()
+    ones = cytape.constant(1.0)
+    with cytape.ForwardAccumulator([scale, y], [ones, tangent]) as accumulator:
+        with cytape.GradientTape() as tape:
+            tape.watch(x)
+            product = (x @ y) * scale
+        found = tape.gradient(product, x)
+    np.testing.assert_array_equal(found, before)
+    np.testing.assert_allclose(accumulator.jvp(found), before + tangent.numpy(), 1e-14)
+    np.testing.assert_array_equal(y, before)
