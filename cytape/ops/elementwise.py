@@ -33,7 +33,7 @@ from cytape.ops.shared.complex_parts import imag, real
 from cytape.ops.shared.conform import as_operands, broadcast_batch_to, broadcast_to, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.quotients import over_square, power_in_base
-from cytape.ops.steps import floor_divide, isfinite, isinf, real_sign, rint
+from cytape.ops.steps import floor, floor_divide, isfinite, isinf, real_sign, rint
 
 # fmt: off
 __all__ = [
@@ -72,9 +72,16 @@ def _power_in_exponent(z, x, y):
 power = pow = elementwise("Power", np.power, power_in_base, _power_in_exponent)
 float_power = elementwise("FloatPower", np.float_power, power_in_base, _power_in_exponent)
 
+
+def _floored_quotient(z, x, y):
+    """Compute floor_divide(x, y) of the remainder, which takes less time than anew."""
+    quotient = rint((x - z) / y)  # but where z is y, which may be infinite, it is -1
+    return where(y == 0, floor(x / y), where(z == y, -1, quotient))
+
+
 fmod = elementwise("Fmod", np.fmod, lambda z, x, y: 1, lambda z, x, y: -rint((x - z) / y))
 remainder = mod = elementwise(
-    "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -floor_divide(x, y))  # fmt: skip
+    "Remainder", np.remainder, lambda z, x, y: 1, lambda z, x, y: -_floored_quotient(z, x, y))
 
 
 def divmod(x1, x2, /, *out, **kwargs):
