@@ -33,7 +33,7 @@ cdef class Frame:
     cdef list runners            # of subprograms
     cdef Stack* stacks
     cdef int32_t n_stacks
-    cdef dict errors             # np.geterr(), in a careful run
+    cdef dict errors             # np.geterr(), once a careful run needs it
 
     cdef int link(self) except -1
     cdef char* resolved(self, uint64_t address) except NULL

@@ -201,7 +201,7 @@ cdef class Frame:
         cdef Span* span
         cdef index_t i
         cdef int failed = 0
-        self.errors = np.geterr() if careful else None
+        self.errors = None
         for runner in self.runners:
             (<Runner>runner).careful = careful
         for i in range(code.n_spans):
@@ -410,6 +410,8 @@ cdef class Frame:
         cdef Py_ssize_t i
         op = self.code.graph.ops[node]
         clear_trouble()
+        if self.errors is None:
+            self.errors = np.geterr()
         try:
             if met is not None:
                 for i, step_op in enumerate((<FusedOp>op).step_ops):
