@@ -117,7 +117,7 @@ def _share(power, x, y):
 
     Not from the logarithm of the sum, which large operands round to something else.
     """
-    difference = where(isinf(x) & (x == y), where(x > 0, 0, math.inf), x - y)
+    difference = where(isinf(x) & (x == y), maximum(-x, 0), x - y)
     is_larger = difference > 0
     ratio = power(where(is_larger, -difference, difference))  # of the smaller to the larger
     return where(is_larger, 1, ratio) / (1 + ratio)
