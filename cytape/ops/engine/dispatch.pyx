@@ -238,6 +238,8 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
         return 0
     if type(gradient) is ndarray and not observed():
         value = value_of_array(as_ndarray(gradient))
+        if value.spec is not spec and value.spec.trainable and value.spec.shape == spec.shape:
+            value = value_of_array(conform.cast(gradient, spec.dtype))
         if value.spec is spec:
             call.input_gradients[i] = owned(value)
             return 0

@@ -1,6 +1,7 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport Op as StoredOp
 from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
@@ -128,6 +129,13 @@ cdef object plain_attribute(GeneralOp op, str name, x):
         ) from error
 
 
+cdef object grouped_as(kind, list parts):
+    """Parts in a sequence of a kind; a named tuple takes them one by one."""
+    if kind is tuple:
+        return tuple(parts)
+    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
+
+
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
@@ -162,10 +170,11 @@ cdef class GeneralOp(Op):
         return documentation(self)
 
     def __call__(self, *inputs, **attrs):
-        for x in attrs.values():
-            if isinstance(x, Tensor):
-                attrs = {name: plain_attribute(self, name, x) for name, x in attrs.items()}
-                break
+        if attrs:
+            for x in attrs.values():
+                if isinstance(x, Tensor):
+                    attrs = {name: plain_attribute(self, name, x) for name, x in attrs.items()}
+                    break
         joined = with_lists_joined(inputs)
         if joined is not None:
             return self(*joined, **attrs)
@@ -186,8 +195,7 @@ cdef class GeneralOp(Op):
                 self.note_views(inputs, outputs, attrs)
             if recorders.entered and self.differentiable and is_followed(inputs):
                 self.tell(inputs, outputs, attrs)
-            kind = type(result)
-            return kind(*outputs) if hasattr(kind, "_fields") else kind(outputs)
+            return grouped_as(type(result), outputs)
         output = result_tensor(self, result, inputs)
         if self.makes_views:
             self.note_views(inputs, output, attrs)
@@ -204,7 +212,8 @@ cdef class GeneralOp(Op):
         """Tell the recorders of a call."""
         cdef list in_values = [], out_values = [(<Tensor>output).held for output in outputs]
         cdef Py_ssize_t i
-        attrs = {name: frozen(attr) for name, attr in attrs.items()}
+        if attrs:
+            attrs = {name: frozen(attr) for name, attr in attrs.items()}
         for i, x in enumerate(inputs):
             in_values.append(value_of(x, self.saved_inputs is None or i in self.saved_inputs))
         self.record_call(in_values, out_values, attrs)
@@ -385,16 +394,15 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     """The backward pass by a function of an OpCall; the refs are laid out as a GeneralOp's."""
     cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
     cdef OpCall view = OpCall.__new__(OpCall)
-    refs = [<object>call.refs[i] for i in range(call.n_refs)]
     view.op = op
     view.graph = graph
     view.node = node
     view.plain = not observed()
-    view.output_specs = tuple(refs[:n_out])
-    view.input_refs = tuple(refs[n_out:n_out + n_in])
+    view.output_specs = objects_at(call.refs, n_out)
+    view.input_refs = objects_at(call.refs + n_out, n_in)
     view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
-    view.output_refs = tuple(refs[n_out + n_in:n_out + n_in + n_out])
-    view.attrs = refs[call.n_refs - 1]
+    view.output_refs = objects_at(call.refs + n_out + n_in, n_out)
+    view.attrs = <object>call.refs[call.n_refs - 1]
     view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
     seeds = gradients_of_outputs(call, view.plain)
     if view.plain and (any_is_large(view.input_specs) or any_is_large(view.output_specs)):
@@ -410,6 +418,15 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
             gradients = conform.deferred(view, gradients, seeds)
             break
     return give_all(op, call, gradients)
+
+
+cdef tuple objects_at(void** refs, Py_ssize_t n):
+    cdef tuple objects = PyTuple_New(n)
+    cdef Py_ssize_t i
+    for i in range(n):
+        Py_INCREF(<object>refs[i])
+        PyTuple_SET_ITEM(objects, i, <object>refs[i])
+    return objects
 
 
 cdef bint any_is_large(tuple specs) except -1:
@@ -456,8 +473,7 @@ cdef object by_example(GeneralOp op, list inputs, dict attrs):
         specs.append(symbolic_spec(tuple(shape), arrays[0].dtype))
     if not many:
         return specs[0]
-    kind = type(examples[0])
-    return kind(*specs) if hasattr(kind, "_fields") else kind(specs)
+    return grouped_as(type(examples[0]), specs)
 
 
 cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
