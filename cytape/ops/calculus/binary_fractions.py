@@ -4,7 +4,7 @@ import numpy as np
 
 from cytape.ops.elementwise import exp2
 from cytape.ops.engine.arguments import is_tensor, is_written, joined
-from cytape.ops.engine.declare import elementwise, general
+from cytape.ops.engine.declare import elementwise, general, multilinear
 from cytape.ops.kernels.powers_of_two import over_powers_of_two
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.conform import as_operands
@@ -29,16 +29,26 @@ def ldexp(x1, x2, /, *out, **kwargs):
     return _ldexp(x1, x2, *out, **kwargs)
 
 
+def _quotients(x, exponents):
+    found = None
+    if type(x) is type(exponents) is np.ndarray:
+        found = over_powers_of_two(x, exponents)
+    return np.ldexp(x, -exponents) if found is None else found
+
+
+over_powers_of_two_op = multilinear(
+    "OverPowersOfTwo", _quotients, lambda op, g, n: over_powers_of_two_op(g, n), None,
+    core=(0, 0), shape_rule=shape_rules.elementwise(np.ldexp))
+
+
 def _frexp_vjp(op, g, _):
-    exponents = op.outputs[1]
-    found = over_powers_of_two(g, exponents) if type(g) is np.ndarray else None
-    return ldexp(g, -exponents) if found is None else found
+    divide = _quotients if type(g) is np.ndarray else over_powers_of_two_op
+    return divide(g, op.outputs[1])
 
 
 _frexp = general(
-    "Frexp", np.frexp,
-    _frexp_vjp,
-    lambda op, dx: (ldexp(dx, -op.outputs[1]), None),
+    "Frexp", np.frexp, _frexp_vjp,
+    lambda op, dx: (over_powers_of_two_op(dx, op.outputs[1]), None),
     saved_inputs=(), saved_outputs=(1,), optional_gradients=(1,),
     shape_rule=shape_rules.both_parts(np.frexp),
 )  # fmt: skip
@@ -59,6 +69,8 @@ def frexp(x, /, *out, **kwargs):
     >>> np.frexp(6.0)
     (np.float64(0.75), np.int32(3))
     """
+    if type(x) is Tensor and not out and not kwargs:
+        return _frexp(x)
     return _parts_of_number(_frexp, x, out, kwargs)
 
 
@@ -71,12 +83,12 @@ def modf(x, /, *out, **kwargs):
     >>> np.modf(6.5)
     (np.float64(0.5), np.float64(6.0))
     """
+    if type(x) is Tensor and not out and not kwargs:
+        return _modf(x)
     return _parts_of_number(_modf, x, out, kwargs)
 
 
 def _parts_of_number(op, x, out, keywords):
-    if not out and not keywords and type(x) is Tensor:
-        return op(x)
     x = joined(x)
     if is_written(out, keywords) or not is_tensor(x):
         return op.forward(x, *out, **keywords)
