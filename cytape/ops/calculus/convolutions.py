@@ -12,6 +12,7 @@ from cytape.ops.engine.arguments import is_tensor, operand
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.shaping import ndim, reshape, shape
 from cytape.ops.shared.grouping import together
+from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["convolve", "correlate"]
@@ -28,6 +29,8 @@ def _start(n, m, mode):
 
 def _all_overlaps(op, g):
     """Put zeros where the gradients of the overlaps that were left out would be."""
+    if op.attrs["mode"] == "full":
+        return g
     (n,), (m,) = op.input_specs[0].shape, op.input_specs[1].shape
     if n is None or m is None:
         return None
@@ -43,6 +46,8 @@ def _shorter(op):
 
 def _back(op, position, product, g, other):
     """Return the gradient of an operand: a product of that of the result and the other operand."""
+    if type(g) is np.ndarray:
+        product = ARRAY_PRODUCTS[product]
     shorter = _shorter(op)
     if shorter is not None:
         return product(g, other, mode="valid" if shorter == position else "full")
@@ -59,6 +64,11 @@ def _swapped(v, a, mode):
     return correlate_op(a, v, mode=mode)
 
 
+def _convolve_all(a, v, mode):
+    """Return what `numpy.convolve` does in another mode than "same", and looks at first."""
+    return _correlate(a, v[::-1], mode)
+
+
 def _convolve_spec(a, v, *, mode):
     (n,), (m,) = a.shape, v.shape
     known = n is not None and m is not None
@@ -73,9 +83,15 @@ convolve_op = multilinear(
 correlate_op = multilinear(
     "Correlate", _correlate, lambda op, g, v: _back(op, 0, convolve_op, g, v),
     lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec)
+ARRAY_PRODUCTS = {  # without a look at what is differentiated
+    convolve_op: _convolve_all, correlate_op: _correlate,
+    _swapped: lambda v, a, mode: _correlate(a, v, mode)}
 
 
 def _operands(a, v, name):
+    if type(a) is type(v) is Tensor and a.graph is v.graph is None and a.ndim == v.ndim == 1 and (
+            a.shape[0] and v.shape[0]):
+        return a, v
     a, v = together(*map(operand, (a, v)))
     a, v = (reshape(x, (1,)) if ndim(x) == 0 else x for x in (a, v))
     for x, which in ((a, "first"), (v, "second")):

@@ -76,10 +76,10 @@ def _slopes(x, xp, fp):
     """Return the slope at each x, of arrays, where nobody asks for more."""
     x, xp = np.asarray(x, np.float64), np.asarray(xp, np.float64)
     fp = np.asarray(fp, np.complex128 if fp.dtype.kind == "c" else np.float64)
-    slopes, length = np.zeros(xp.size + 1, fp.dtype), xp[1:] - xp[:-1]  # the ends: outside
+    slopes, length = np.zeros(xp.size + 1, fp.dtype), xp[1:] - xp[:-1]  # the first: outside
     np.divide(fp[1:] - fp[:-1], length, out=slopes[1:-1], where=length != 0)
-    stop = np.minimum(xp.searchsorted(x, "right"), xp.size - 1)
-    return slopes[np.where(x > xp[-1], xp.size, stop)]
+    slopes[-1] = slopes[-2]  # at the last point
+    return np.where(x > xp[-1], 0, slopes[xp.searchsorted(x, "right")])
 
 
 def _interp_vjp(op, g):
@@ -142,11 +142,11 @@ def interp(x, xp, fp, left=None, right=None, period=None):
     >>> grad(lambda x: np.interp(x, [0.0, 1.0, 2.0], [0.0, 5.0, 7.0]))(0.5)
     np.float64(5.0)
     """
+    if type(x) is Tensor and left is right is period is None and x.graph is None and not (
+            is_tensor(xp) or is_tensor(fp)):
+        return interp_op(x, plain_array(xp), plain_array(fp))  # NumPy looks at them there
     if not any(map(is_tensor, (x, xp, fp, left, right, period))):
         return np.interp(x, xp, fp, left, right, period)
-    if type(x) is Tensor and x.graph is None and not any(
-            map(is_tensor, (xp, fp, left, right, period))) and left is right is period is None:
-        return interp_op(x, plain_array(xp), plain_array(fp))  # NumPy looks at them there
     x, xp, fp, left, right, period = together(*[
         y if y is None else operand(y) for y in (
             x, xp, fp, left, right, period)])

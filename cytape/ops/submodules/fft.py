@@ -102,12 +102,13 @@ fft_op = linear(
 
 def _weights(op, n, of_pairs, dtype):
     """Return the weights of the half of n frequencies; all but one or two of them are of pairs."""
-    weights = np.full(n // 2 + 1, of_pairs, dtype)
+    weights = np.empty(n // 2 + 1, dtype)
+    weights.fill(of_pairs)
     weights[0] = 1
     if n % 2 == 0:
         weights[-1] = 1
-    axis, spec = op.attrs["axis"], op.input_specs[0]
-    return weights.reshape([-1 if i == axis else 1 for i in range(spec.ndim)])
+    behind = op.input_specs[0].ndim - 1 - op.attrs["axis"]
+    return weights.reshape(-1, *[1] * behind) if behind else weights
 
 
 def _rfft_transpose(op, g):
