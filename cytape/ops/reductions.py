@@ -359,15 +359,15 @@ def _from_start(op, combine, a, axis, keepdims, initial, where):
 
 # What numpy.max and numpy.min do, less the wrappers, as above.
 def _max(x, *, axis=None, keepdims=False, **options):
-    if options or type(x) is not np.ndarray:
+    if type(x) is not np.ndarray:
         return np.max(x, axis=axis, keepdims=keepdims, **options)
-    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+    return np.maximum.reduce(x, axis=axis, keepdims=keepdims, **options)
 
 
 def _min(x, *, axis=None, keepdims=False, **options):
-    if options or type(x) is not np.ndarray:
+    if type(x) is not np.ndarray:
         return np.min(x, axis=axis, keepdims=keepdims, **options)
-    return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
+    return np.minimum.reduce(x, axis=axis, keepdims=keepdims, **options)
 
 
 max_op = extremum("Max", _max)

@@ -75,6 +75,8 @@ def is_negligible(x, w):
 
 def reciprocal(x, negligible):
     """Return 1/x, and 0 with derivatives of 0 where x is negligible."""
+    if type(x) is np.ndarray:
+        return np.divide(1, x, out=np.zeros(x.shape, x.dtype), where=~negligible)
     return where(negligible, 0, 1 / where(negligible, 1, x))
 
 
