@@ -160,7 +160,12 @@ def near_identity(rng, shape):
     return np.eye(*shape) + REAL(rng, shape) / (10 * shape[0])
 
 
+def near_zero(rng, shape):  # the sum of a hundred roots' coefficients is that of their product
+    return REAL(rng, shape) / 100
+
+
 DOMAINS = {
+    near_zero: "poly",
     with_holes: "nancumsum nanmax nanmean nanmedian nanmin nanstd nansum nanvar",
     products_with_holes: "nancumprod nanprod",
     NEAR_ONE: "cumprod cumulative_prod prod",

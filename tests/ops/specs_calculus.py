@@ -4,6 +4,7 @@ import numpy as np
 
 import cytape.numpy as cnp
 from cytape.ops.calculus import (
+    binary_fractions,
     convolutions,
     differences,
     interpolation,
@@ -148,8 +149,9 @@ SPECS = [
     OpSpec("kaiser", lambda beta: cnp.kaiser(5, beta), lambda beta: np.kaiser(5, beta),
            [case(())], domain=uniform(1, 4), dtypes=("float64",)),
     # Polynomials.
-    OpSpec("Powers", polynomials.powers_op, lambda x, n: np.vander(x, n, increasing=True),
-           [case((3,), n=4), case((3,), n=1), case((2,), n=2)], **COMPLEX),
+    OpSpec("Powers", polynomials.powers_op, lambda x, n, increasing: np.vander(x, n, increasing),
+           [case((3,), n=n, increasing=up) for n in (4, 1, 2, 0) for up in (True, False)],
+           **COMPLEX),
     record("vander", [case((3,)), case((3,), 5), case((3,), 2, increasing=True)], **COMPLEX),
     record("polyadd", [case((3,), (3,)), case((2,), (4,)), case((4,), (2,))], **COMPLEX),
     record("polysub", [case((3,), (3,)), case((2,), (4,)), case((4,), (2,))], **COMPLEX),
@@ -161,6 +163,10 @@ SPECS = [
            dtypes=("float64", "complex128"), differentiable=(True, True, False)),
     record("polyval", [case((3,), (4,)), case((3,), (2, 2)), case((1,), ())], **COMPLEX),
     record("poly", [case((3,)), case((1,))], **SINGLE_DOUBLE_COMPLEX),
+    OpSpec("Poly", polynomials.poly_op, np.poly, [case((3,)), case((1,))], **SINGLE_DOUBLE_COMPLEX),
+    OpSpec("OverPowersOfTwo", binary_fractions.over_powers_of_two_op, lambda x, n: np.ldexp(x, -n),
+           [case((4,), np.array([0, 3, -2, 1100], np.int32)), case((2, 2), np.array([[5], [-1]]))],
+           dtypes=SINGLE_AND_DOUBLE, differentiable=(True, False)),
     record("polyfit", [
         case((6,), (6,), deg=2), case((5,), (5, 2), deg=1), case((5,), (5,), deg=1, cov=True),
         case((5,), (5,), deg=1, cov="unscaled"), case((5,), (5, 2), deg=1, cov=True),

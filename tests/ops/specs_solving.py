@@ -25,6 +25,12 @@ def square(rng, shape):
     return regular(rng, (6, 6)).reshape(shape)
 
 
+def lstsq_back(a, b, x, rank, g, rcond):
+    pinv = np.linalg.pinv(a)
+    gb = pinv.conj().T @ g
+    return (b - a @ x) @ (pinv @ gb).conj().T - gb @ x.conj().T, gb
+
+
 def without_rank(function):
     def call(a, b, **options):
         x, squares, rank, s = function(a, b, **options)
@@ -89,6 +95,10 @@ SPECS = [
            lambda a, rank: np.linalg.pinv(a),
            [case(shape, np.array(min(shape))) for shape in ((4, 3), (3, 4), (2, 2), (3, 0))],
            domain=regular, dtypes=DTYPES, differentiable=(True, False)),
+    OpSpec("LeastSquaresBack", least_squares.lstsq_back_op, lstsq_back,
+           [case(a, b, x, np.array(x[0]), x, rcond=None)
+            for a, b, x in (((4, 3), (4, 2), (3, 2)), ((3, 3), (3, 1), (3, 1)))],
+           domain=regular, dtypes=DTYPES, differentiable=(True, True, True, False, True)),
     OpSpec("pinv", of_hermitian(least_squares.pinv), of_hermitian(np.linalg.pinv),
            [case((3, 3)), case((2, 2, 2))], domain=regular, dtypes=DTYPES),
     OpSpec("pinv", of_product(least_squares.pinv), of_product(np.linalg.pinv),

@@ -53,7 +53,9 @@ def positions_of(spec, case):
 
 
 # These take operands of one dtype: `add_n` checks it, and nobody else calls the other one.
-OF_ONE_DTYPE = {"AddN", "CholeskyBack", "CumprodBack", "DeferredVjp", "ProdBack"}
+OF_ONE_DTYPE = {
+    "AddN", "CholeskyBack", "CumprodBack", "DeferredVjp", "LeastSquaresBack", "ProdBack",
+}  # fmt: skip
 
 RECORDS = [
     (spec, case, position)

@@ -11,15 +11,14 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.calculus.convolutions import convolve
-from cytape.ops.creation import copy
 from cytape.ops.elementwise import conj, real, sqrt
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
-from cytape.ops.rearranging import flip
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, reshape, shape, size, transpose
+from cytape.ops.shared.deferred import composed
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
@@ -216,6 +215,58 @@ def polyval(p, x):
     return convert_to_tensor(y)
 
 
+def _times_factor(a, zero):
+    """Return the coefficients a times (x - zero)."""
+    none = np.zeros(1, a.dtype)
+    return concatenate((a, none)) - concatenate((none, a * zero))
+
+
+def _by_factors(zeros):
+    a = convert_to_tensor(np.ones(1, zeros.dtype))
+    for i in range(zeros.shape[0]):
+        a = _times_factor(a, zeros[i])
+    return a
+
+
+def _poly(zeros):
+    a = np.zeros(zeros.size + 1, zeros.dtype)
+    a[0] = 1
+    for n, zero in enumerate(zeros, 1):
+        a[1:n + 1] -= zero * a[:n]
+    return a
+
+
+def _poly_vjp(op, g):
+    zeros = conj(op.inputs[0]) if g.dtype.kind == "c" else op.inputs[0]
+    n = zeros.size
+    products, gradients = np.zeros((2, n, n), zeros.dtype)  # of the first factors: rows
+    products[:1, :1] = 1
+    for i in range(1, n):
+        products[i, :i] = products[i - 1, :i]
+        products[i, 1:i + 1] -= zeros[i - 1] * products[i - 1, :i]
+    for i in range(n - 1, -1, -1):
+        gradients[i, :i + 1] = g[1:]
+        g = g[:-1] - zeros[i] * g[1:]
+    return [-sum(products * gradients, 1)]
+
+
+def _poly_jvp(op, t):
+    if not op.input_specs[0].known:
+        return NotImplemented
+    zeros = op.inputs[0]
+    a, moved = convert_to_tensor(np.ones(1, zeros.dtype)), np.zeros(1, zeros.dtype)
+    for i in range(zeros.shape[0]):
+        moved = _times_factor(moved, zeros[i]) - concatenate((np.zeros(1, a.dtype), a * t[i]))
+        a = _times_factor(a, zeros[i])
+    return moved
+
+
+poly_op = composed(
+    "Poly", _poly, _by_factors, vjp_of_arrays=_poly_vjp, jvp=_poly_jvp,
+    shape_rule=lambda zeros: symbolic_spec(
+        (None if zeros.shape[0] is None else zeros.shape[0] + 1,), zeros.dtype))
+
+
 def poly(seq_of_zeros):
     """Return the polynomial with given roots, as `numpy.poly`.
 
@@ -236,11 +287,7 @@ def poly(seq_of_zeros):
     if zeros.shape == (0,):
         return convert_to_tensor(1.0)
     zeros = zeros.astype(np.mintypecode(zeros.dtype.char))
-    one = np.ones(1, zeros.dtype)
-    a = convert_to_tensor(one)
-    for i in range(zeros.shape[0]):
-        a = concatenate((a, np.zeros(1, zeros.dtype))) - concatenate(
-            (np.zeros(1, zeros.dtype), a * zeros[i]))
+    a = _by_factors(zeros) if zeros.graph is not None else poly_op(zeros)
     if a.dtype.kind == "c" and a.graph is None:
         values = values_of(zeros)
         if np.all(np.sort(values) == np.sort(values.conj())):
@@ -331,32 +378,35 @@ def _solved(powers, columns, values, rcond):
 # -- powers and roots ------------------------------------------------------------------------------
 
 
-def _factors(op, g):
-    return np.arange(1, op.attrs["n"]).astype(np.empty(0, g.dtype).real.dtype)
+def _slopes(op, dtype):
+    """Return the derivatives of all powers but the one that is constant."""
+    n, increasing = op.attrs["n"], op.attrs["increasing"]
+    lower = powers_op(op.inputs[0], n=n - 1, increasing=increasing)
+    factors = range(1, n) if increasing else range(n - 1, 0, -1)
+    return lower * np.array(factors, np.empty(0, dtype).real.dtype)
 
 
 def _powers_vjp(op, g):
     if op.attrs["n"] < 2:
         return 0 * op.inputs[0]
-    lower = powers_op(op.inputs[0], n=op.attrs["n"] - 1)
-    lower = conj(lower) if lower.dtype.kind == "c" else lower
-    return sum(g[:, 1:] * (lower * _factors(op, g)), 1)
+    slopes = _slopes(op, g.dtype)
+    g = g[:, 1:] if op.attrs["increasing"] else g[:, :-1]
+    return sum(g * (conj(slopes) if slopes.dtype.kind == "c" else slopes), 1)
 
 
 def _powers_jvp(op, t):
-    none = np.zeros_like(t)
-    if op.attrs["n"] == 0:
-        return expand_dims(none, 1)[:, :0]
-    if op.attrs["n"] == 1:
-        return expand_dims(none, 1)
-    lower = powers_op(op.inputs[0], n=op.attrs["n"] - 1)
-    return concatenate((
-        expand_dims(none, 1), expand_dims(t, 1) * (lower * _factors(op, t))), 1)
+    none = expand_dims(np.zeros_like(t), 1)
+    if op.attrs["n"] < 2:
+        return none[:, :op.attrs["n"]]
+    moved = expand_dims(t, 1) * _slopes(op, t.dtype)
+    return concatenate((none, moved) if op.attrs["increasing"] else (moved, none), 1)
 
 
 powers_op = general(
-    "Powers", lambda x, *, n: np.vander(x, n, increasing=True), vjp=_powers_vjp, jvp=_powers_jvp,
-    shape_rule=lambda x, *, n: symbolic_spec((*x.shape, n), np.vander(np.ones(1, x.dtype)).dtype),
+    "Powers", lambda x, *, n, increasing: np.vander(x, n, increasing),
+    vjp=_powers_vjp, jvp=_powers_jvp,
+    shape_rule=lambda x, *, n, **_: symbolic_spec(
+        (*x.shape, n), np.vander(np.ones(1, x.dtype)).dtype),
 )  # fmt: skip
 
 
@@ -377,8 +427,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 (NumPy's name)
         raise ValueError("x must be a one-dimensional array or sequence.")
     if N is None:
         N = _coefficients(x, "vander").shape[0]  # noqa: N806
-    powers = powers_op(x, n=operator.index(plain(N)))
-    return powers if increasing else copy(flip(powers, 1))
+    return powers_op(x, n=operator.index(plain(N)), increasing=bool(increasing))
 
 
 def _root_factors(op):
@@ -386,7 +435,7 @@ def _root_factors(op):
     p, found = op.inputs[0], op.outputs[0]
     n = op.input_specs[0].shape[0]
     slopes = polyval(polyder(p), found)
-    return -powers_op(found, n=n)[:, ::-1] / expand_dims(slopes, 1)
+    return -powers_op(found, n=n, increasing=False) / expand_dims(slopes, 1)
 
 
 def _roots_vjp(op, g):

@@ -14,7 +14,7 @@ from functools import partial
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine import gradients
 from cytape.ops.engine.arguments import wide
-from cytape.ops.engine.declare import OPS, enter, general
+from cytape.ops.engine.declare import ANY_OUTPUT, OPS, enter, general
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.structural_op import StructuralOp, structural_op
@@ -110,26 +110,32 @@ deferred_vjp_op = general(
 )
 
 
-def composed(name, forward, composition, shape_rule):
+def composed(name, forward, composition, shape_rule, vjp_of_arrays=None, jvp=None):
     """Declare an algorithm for arrays, differentiated as a composition of ops that does the same.
 
-    The composition is called where somebody wants the derivative of the algorithm only.
+    The composition is called where somebody wants the derivative of the algorithm only; of second
+    order only, where there is a vjp of arrays.
     """
 
-    def vjp(op, g):
+    def vjp(op, *seeds):
         if not all(spec.known for spec in op.input_specs):
             return NotImplemented
         function = partial(composition, **op.attrs)
-        if any(isinstance(x, Tensor) for x in (*op.inputs, g)):
-            found = iter(_gradients_of(function, op.inputs, op.needs, [g]))
+        seeded, gradients = [g is not None for g in seeds], [g for g in seeds if g is not None]
+        if any(isinstance(x, Tensor) for x in (*op.inputs, *gradients)):
+            found = iter(_gradients_of(function, op.inputs, op.needs, gradients, seeded))
+        elif vjp_of_arrays is not None:
+            return vjp_of_arrays(op, *seeds)
         else:
             with building_into(None), unrecorded():
-                inputs = list(map(tensor_of, op.inputs))
-                results = _gradients_of(function, inputs, op.needs, [tensor_of(g)])
+                inputs, gradients = (list(map(tensor_of, arrays)) for arrays in (
+                    op.inputs, gradients))
+                results = _gradients_of(function, inputs, op.needs, gradients, seeded)
             found = iter([x.numpy() for x in results])
         return [next(found) if needed else None for needed in op.needs]
 
-    return general(name, forward, vjp=vjp, shape_rule=shape_rule)
+    return general(name, forward, vjp=vjp, jvp=jvp, optional_gradients=ANY_OUTPUT,
+                   shape_rule=shape_rule)
 
 
 def _moved_back(*arrays, **attrs):

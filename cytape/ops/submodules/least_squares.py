@@ -15,6 +15,7 @@ from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, shape, size, squeeze
 from cytape.ops.shared.conform import cast, sum_to
+from cytape.ops.shared.deferred import composed
 from cytape.ops.shared.grouping import together
 from cytape.ops.submodules.lengths import cut_or_pad_op
 from cytape.ops.submodules.matrices import (
@@ -182,31 +183,60 @@ pinv_of_rank_op = general(
 )
 
 
-def _pinv_for_lstsq(op):
-    a, rcond = op.inputs[0], op.attrs["rcond"]
+def _pinv_for_lstsq(a, rank, rcond):
     by_eps = rcond is None or rcond < 0
     if a.dtype.kind not in "fc":
         a = cast(a, np.dtype(float))
-    return pinv_of_rank_op(a, op.outputs[2], rcond=None if by_eps else rcond, by_eps=by_eps)
+    return pinv_of_rank_op(a, rank, rcond=None if by_eps else rcond, by_eps=by_eps)
+
+
+def _by_pinv(a, b, x, rank, g, *, rcond):
+    p = _pinv_for_lstsq(a, rank, rcond)
+    ph = adjoint(p)
+    gb = matmul(ph, g)
+    ga = matmul(b - matmul(a, x), adjoint(matmul(p, gb))) - matmul(gb, adjoint(x))
+    if values_of(rank) != a.shape[1]:
+        beyond = g - matmul(p, matmul(a, g))  # the range of a's adjoint
+        ga = ga + matmul(matmul(ph, x), adjoint(beyond))
+    return ga, gb
+
+
+def _lstsq_back(a, b, x, rank, g, *, rcond):
+    """Return the gradients of the operands, given that of the solution.
+
+    Of columns that are independent, all there is to know is the factor R of their QR decomposition;
+    where rows are, nothing is left of b.
+    """
+    if a.dtype.char not in "dD" or rank != min(a.shape):
+        return _by_pinv(a, b, x, rank, g, rcond=rcond)
+    if rank == a.shape[1]:
+        inverse = quick_inverse(np.linalg.qr(a, "r"))
+        gx = inverse @ (adjoint(inverse) @ g)
+        gb = a @ gx
+        return np.concatenate([b - a @ x, gb], 1) @ adjoint(np.concatenate([gx, -x], 1)), gb
+    q, r = np.linalg.qr(adjoint(a))
+    inverse, qh = quick_inverse(r), adjoint(q)
+    along = qh @ g
+    gb = inverse @ along
+    return (inverse @ (qh @ x)) @ adjoint(g - q @ along) - gb @ adjoint(x), gb
+
+
+lstsq_back_op = composed(
+    "LeastSquaresBack", _lstsq_back, _by_pinv,
+    shape_rule=lambda a, b, x, rank, g, **_: tuple(
+        symbolic_spec(spec.shape, dtype_of(a, b)) for spec in (a, b)))
 
 
 def _lstsq_vjp(op, g_x, g_squares, _, g_s):
     a, b = op.inputs
     x, parts = op.outputs[0], []
-    residuals, xh = b - matmul(a, x), adjoint(x)
     if g_x is not None:
-        p = _pinv_for_lstsq(op)
-        ph = adjoint(p)
-        gb = matmul(ph, g_x)
-        parts.append((matmul(residuals, adjoint(matmul(p, gb))) - matmul(gb, xh), gb))
-        if values_of(op.outputs[2]) != a.shape[1]:
-            beyond = g_x - matmul(p, matmul(a, g_x))  # the range of a's adjoint
-            parts.append((matmul(matmul(ph, x), adjoint(beyond)), None))
+        parts.append(lstsq_back_op(a, b, x, op.outputs[2], g_x, rcond=op.attrs["rcond"]))
     if g_squares is not None:  # none where there are no squares
         if b.shape[1] is None:
             return NotImplemented
-        gb = 2 * cut_or_pad_op(g_squares, axis=0, n=b.shape[1]) * residuals
-        parts.append((-matmul(gb, xh), gb))
+        gb = 2 * cut_or_pad_op(g_squares, axis=0, n=b.shape[1]) * (b - matmul(a, x))
+        parts.append((-matmul(gb, adjoint(x)), gb))
     if g_s is not None:
         u, _, vh = svd(a, full_matrices=False)
         parts.append((matmul(u * columns(g_s), vh), None))
@@ -216,7 +246,7 @@ def _lstsq_vjp(op, g_x, g_squares, _, g_s):
 def _lstsq_jvp(op, ta, tb):
     a, b = op.inputs
     x, squares = op.outputs[:2]
-    p = _pinv_for_lstsq(op)
+    p = _pinv_for_lstsq(a, op.outputs[2], op.attrs["rcond"])
     residuals = b - matmul(a, x)
     change = sum_of([tb, None if ta is None else -matmul(ta, x)])
     t_x, t_s = matmul(p, change), None
