@@ -392,6 +392,8 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 
 
 def _conjugate_back(op, g):
+    if g.dtype.kind != "c":
+        return g
     if type(g) is np.ndarray and g.size and not any(g.strides):  # a sum's
         return np.broadcast_to(np.conjugate(g.flat[0]), g.shape)
     return conjugate_op(g)

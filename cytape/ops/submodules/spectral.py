@@ -232,6 +232,11 @@ def _turning(s):
     return reciprocal(squares, is_negligible(differences, s))
 
 
+def _spans_all(x):
+    """Whether columns are known to span the whole space: nothing is perpendicular to them."""
+    return x.shape[-1] == x.shape[-2] is not None
+
+
 def _svd_vjp(op, gu, gs, gvh):
     u, s, vh = op.outputs
     zero = is_negligible(s, s)
@@ -244,25 +249,25 @@ def _svd_vjp(op, gu, gs, gvh):
         gu, gv = [g if g is None or x.shape[-1] == k else first_gradient(x, g, k)
                   for x, g in ((u, gu), (v, gv))]
         u, v, vh = u[..., :k], v[..., :k], vh[..., :k, :]
-    turning = None if gu is None and gv is None else _turning(s)
-    left, right = [], []  # which are multiplied from the right by vh, from the left by u
+    turned, left, terms = [], [], []  # what is multiplied by u and vh, by vh from the right
     if gs is not None:
         left.append(u * columns(where(zero, 0, gs)))
     if gu is not None:
         inner = matmul(adjoint(u), gu)
-        left.append(matmul(u, (turning * (inner - adjoint(inner))) * columns(s)))
-        left.append((gu - matmul(u, inner)) * columns(per_s))
+        turned.append((inner - adjoint(inner)) * columns(s))
+        if not _spans_all(u):
+            left.append((gu - matmul(u, inner)) * columns(per_s))
         if u.dtype.kind == "c":
             left.append(u * (1j * columns(imag(_diagonal(inner)) * per_s)))
     if gv is not None:
         inner = matmul(vh, gv)
-        right.append(matmul(rows(s) * (turning * (inner - adjoint(inner))), vh))
-        right.append(adjoint((gv - matmul(v, inner)) * columns(per_s)))
-    terms = []
+        turned.append(rows(s) * (inner - adjoint(inner)))
+        if not _spans_all(v):
+            terms.append(matmul(u, adjoint((gv - matmul(v, inner)) * columns(per_s))))
+    if turned:
+        left.append(matmul(u, _turning(s) * sum_of(turned)))
     if left:
         terms.append(matmul(sum_of(left), vh))
-    if right:
-        terms.append(matmul(u, sum_of(right)))
     return sum_of(terms)
 
 
