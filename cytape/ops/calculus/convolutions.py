@@ -60,13 +60,17 @@ def _correlate(a, v, mode):
     return np.correlate(a, v.conj() if v.dtype.kind == "c" else v, mode)
 
 
+def _convolve(a, v, mode):
+    """Return what `numpy.convolve` does, without its looks at what are arrays."""
+    if mode == "same" or not (a.size and v.size):
+        return np.convolve(a, v, mode)  # or its error
+    if v.size > a.size:
+        a, v = v, a
+    return _correlate(a, v[::-1], mode)
+
+
 def _swapped(v, a, mode):
     return correlate_op(a, v, mode=mode)
-
-
-def _convolve_all(a, v, mode):
-    """Return what `numpy.convolve` does in another mode than "same", and looks at first."""
-    return _correlate(a, v[::-1], mode)
 
 
 def _convolve_spec(a, v, *, mode):
@@ -77,14 +81,14 @@ def _convolve_spec(a, v, *, mode):
 
 
 convolve_op = multilinear(
-    "Convolve", np.convolve, lambda op, g, v: _back(op, 0, correlate_op, g, v),
+    "Convolve", _convolve, lambda op, g, v: _back(op, 0, correlate_op, g, v),
     lambda op, a, g: _back(op, 1, correlate_op, g, a), shape_rule=_convolve_spec)
 # The convolution with v from its end; not with its conjugate, in which nothing would be linear.
 correlate_op = multilinear(
     "Correlate", _correlate, lambda op, g, v: _back(op, 0, convolve_op, g, v),
     lambda op, a, g: _back(op, 1, _swapped, g, a), shape_rule=_convolve_spec)
 ARRAY_PRODUCTS = {  # without a look at what is differentiated
-    convolve_op: _convolve_all, correlate_op: _correlate,
+    convolve_op: _convolve, correlate_op: _correlate,
     _swapped: lambda v, a, mode: _correlate(a, v, mode)}
 
 

@@ -86,6 +86,60 @@ def are_alike(ndarray lines not None) -> bool:
     return True
 
 
+def slopes_at(x not None, ndarray xp not None, ndarray fp not None):
+    """Return the slopes of the line through points, at each x; outside of them it is 0.
+
+    Parameters
+    ----------
+    x : ndarray
+    xp, fp : ndarray
+        Of one axis and one length, of which `xp` is sorted.
+
+    Returns
+    -------
+    ndarray or None
+        None where that is left to NumPy: for other than numbers of double precision in C order.
+    """
+    cdef ndarray array, found
+    cdef npy_intp i, n, n_points = cnp.PyArray_SIZE(xp)
+    cdef const double* place
+    cdef double* slope
+    if type(x) is not ndarray or not (are_doubles(x) and are_doubles(xp) and are_doubles(fp)):
+        return None
+    array = x
+    found = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), cnp.NPY_DOUBLE, 0)
+    n, place = cnp.PyArray_SIZE(array), <const double*>cnp.PyArray_DATA(array)
+    slope = <double*>cnp.PyArray_DATA(found)
+    effort[0] += cnp.PyArray_NBYTES(found)
+    with nogil:
+        for i in range(n):
+            slope[i] = slope_at(place[i], <const double*>cnp.PyArray_DATA(xp),
+                                <const double*>cnp.PyArray_DATA(fp), n_points)
+    return found
+
+
+cdef inline double slope_at(double x, const double* xp, const double* fp,
+                            npy_intp n) noexcept nogil:
+    cdef npy_intp stop = 0, left = n, half  # where the first point beyond x is looked for
+    cdef double length
+    while left > 0:  # without a branch, which would be mispredicted every other time
+        half = (left + 1) >> 1
+        stop += 0 if xp[stop + half - 1] > x else half
+        left -= half
+    if stop == n:
+        if n < 2 or x > xp[n - 1]:
+            return 0
+        stop = n - 1
+    if stop == 0:
+        return 0
+    length = xp[stop] - xp[stop - 1]
+    return 0 if length == 0 else (fp[stop] - fp[stop - 1]) / length
+
+
+cdef bint are_doubles(ndarray array) noexcept:
+    return cnp.PyArray_TYPE(array) == cnp.NPY_DOUBLE and cnp.PyArray_ISCARRAY_RO(array)
+
+
 cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent, ndarray places,
                    Mode mode):
     cdef const npy_intp* place = <const npy_intp*>cnp.PyArray_DATA(places)

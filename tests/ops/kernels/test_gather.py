@@ -1,8 +1,8 @@
-"""Slices taken along an axis, against numpy.take, and lines of one number."""
+"""Slices taken along an axis, against numpy.take, lines of one number, slopes between points."""
 
 import numpy as np
 
-from cytape.ops.kernels.gather import are_alike, taken
+from cytape.ops.kernels.gather import are_alike, slopes_at, taken
 from tests.cases import each
 
 RNG = np.random.default_rng(0)
@@ -58,3 +58,19 @@ def test_what_is_left_to_numpy(x, places, axis, mode):
 ])
 def test_lines_of_one_number(lines, expected):
     assert are_alike(lines) is expected
+
+
+@each("xp, fp", [
+    ([0.0, 1.0, 3.0], [2.0, 4.0, 1.0]), ([0.0, 1.0, 1.0, 2.0, 2.0], [0.0, 1.0, 5.0, 6.0, 8.0]),
+    ([0.5], [3.0]), ([-np.inf, 0.0, np.inf], [1.0, 2.0, 4.0]),
+])
+def test_slopes_are_those_of_the_pieces_right_of_points(xp, fp):
+    xp, fp = np.array(xp), np.array(fp)
+    x = np.array([[-1.0, 0.0, 0.5, 1.0], [1.5, 2.0, 3.0, 3.5], [np.inf, -np.inf, np.nan, 0.25]])
+    with np.errstate(all="ignore"):
+        pieces = np.where(np.diff(xp) == 0, 0, np.diff(fp) / np.diff(xp))
+    padded = np.array([0.0, *pieces, pieces[-1] if len(pieces) else 0])  # and behind the last
+    expected = np.where(x > xp[-1], 0, padded[xp.searchsorted(x, "right")])
+    np.testing.assert_array_equal(slopes_at(x, xp, fp), expected, strict=True)
+    assert slopes_at(x[:, ::2], xp, fp) is None
+    assert slopes_at(x, xp, fp.astype(complex)) is None
