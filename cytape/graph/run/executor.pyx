@@ -6,6 +6,7 @@ from cytape.core.interrupts cimport raise_failure
 from cytape.core.typedefs cimport NO_ID, index_t
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
 from cytape.graph.passes.fused_op cimport FusedOp
+from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport Loop, clear_trouble, trouble
@@ -45,6 +46,8 @@ cdef extern from "numpy/arrayobject.h":
     int PyArray_SetBaseObject(ndarray array, object base) except -1  # steals the base
     ndarray PyArray_NewFromDescr(type subtype, cnp.dtype descr, int ndim, npy_intp* dims,
                                  npy_intp* strides, void* data, int flags, object base)
+
+cdef object ufunc = np.ufunc
 
 cdef enum:
     LINE = 64  # bytes
@@ -291,14 +294,17 @@ cdef class Frame:
 
     cdef object run_op(self, int32_t node):
         cdef SymbolicGraph graph = self.code.graph
-        cdef object op = graph.ops[node]
+        cdef Node* row = &graph.nodes[node]
+        cdef Op op = graph.ops[node]
         cdef bint copy
+        cdef int32_t i
         if isinstance(op, ValueOp):
             return (<ValueOp>op).run_values(self.values_for(node), graph.attrs[node])
-        copy = op.stateful or not is_trusted(op.forward)
-        operands = tuple([self.argument(symbol, copy) for symbol in graph.inputs_of(node)])
-        results = call_with_arrays(  # the method of some ops
-            (<object>op).forward, operands, graph.attrs[node])
+        forward = (<object>op).forward  # the method of some ops
+        copy = op.stateful or not is_trusted(forward)
+        operands = tuple([self.argument(graph.args[i], copy)
+                          for i in range(row.inputs, row.inputs + row.n_inputs)])
+        results = call_with_arrays(forward, operands, graph.attrs[node])
         return results if isinstance(results, (tuple, list)) else (results,)
 
     cdef list values_for(self, int32_t node):
@@ -479,9 +485,11 @@ cdef bint is_borrowed(ndarray array) except -1:
 
 cdef bint is_trusted(forward):
     """Whether a function keeps none of its arguments."""
+    if isinstance(forward, ufunc):
+        return True
     module = getattr(forward, "__module__", None)
-    return isinstance(forward, np.ufunc) or isinstance(module, str) and (
-        module.partition(".")[0] in ("numpy", "cytape"))
+    return isinstance(module, str) and (
+        module in ("numpy", "cytape") or module.startswith(("numpy.", "cytape.")))
 
 
 cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1:
