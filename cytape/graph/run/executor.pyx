@@ -22,7 +22,7 @@ from libc.string cimport memcpy
 
 from .code cimport Span
 from .instructions cimport (
-    CONTROL, FUSED, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters,
+    CONTROL, FUSED, N_OPERANDS, OPERANDS, Runner, Subprogram, found_trouble, matters, numbered,
     run_looped, run_span)
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
@@ -38,9 +38,6 @@ from cytape.graph.model.failures import note_operation, where_built
 from cytape.graph.run.trouble import say
 
 cnp.import_array()
-
-cdef extern from "<fenv.h>" nogil:
-    int FE_DIVBYZERO, FE_INVALID, FE_OVERFLOW, FE_UNDERFLOW
 
 cdef extern from "numpy/arrayobject.h":
     int PyArray_SetBaseObject(ndarray array, object base) except -1  # steals the base
@@ -460,12 +457,6 @@ cdef class Frame:
         return outputs
 
 
-cdef int numbered(int found) noexcept:
-    """The numbers that NumPy has for floating point flags."""
-    return ((1 if found & FE_DIVBYZERO else 0) | (2 if found & FE_OVERFLOW else 0)
-            | (4 if found & FE_UNDERFLOW else 0) | (8 if found & FE_INVALID else 0))
-
-
 cdef Value own_copy(Value value, bint fed):
     """A new value of the same data, which nobody can change."""
     cdef bint shared = type(value.owner) is ndarray and not cnp.PyArray_CHKFLAGS(
@@ -485,11 +476,9 @@ cdef bint is_borrowed(ndarray array) except -1:
 
 cdef bint is_trusted(forward):
     """Whether a function keeps none of its arguments."""
-    if isinstance(forward, ufunc):
-        return True
     module = getattr(forward, "__module__", None)
-    return isinstance(module, str) and (
-        module in ("numpy", "cytape") or module.startswith(("numpy.", "cytape.")))
+    return isinstance(forward, ufunc) or isinstance(module, str) and (
+        module + ".").startswith(("numpy.", "cytape."))
 
 
 cdef int check_fed(SymbolicGraph graph, tuple feeds, list values) except -1:

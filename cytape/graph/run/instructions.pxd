@@ -66,8 +66,10 @@ cdef int run_looped(const Instruction* at, int* met) noexcept nogil
 cdef int direct_op(Kernel kernel) except -2       # its position among the direct ones, or -1
 cdef int scalar_kind(int op, int type_num) noexcept         # of a direct op, or -1
 cdef const Loop* short_loop(int op, int type_num) noexcept  # of a direct op, or NULL
-# Floating-point flags that are raised; whether NumPy is set up to say something about that.
+# Floating-point flags that are raised; the same as NumPy numbers them; whether NumPy is set up to
+# say something about that.
 cdef int found_trouble() noexcept
+cdef int numbered(int found) noexcept
 cdef bint matters(int found, dict errors)
 
 cdef Spec converted_spec(Spec spec, int type_num)

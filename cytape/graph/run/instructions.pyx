@@ -259,6 +259,11 @@ cdef int found_trouble() noexcept:
     return fetestexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW)
 
 
+cdef int numbered(int found) noexcept:
+    return ((1 if found & FE_DIVBYZERO else 0) | (2 if found & FE_OVERFLOW else 0)
+            | (4 if found & FE_UNDERFLOW else 0) | (8 if found & FE_INVALID else 0))
+
+
 cdef bint matters(int found, dict errors):
     """Whether NumPy is set up to say something about what has happened."""
     return (found & FE_DIVBYZERO and errors["divide"] != "ignore"

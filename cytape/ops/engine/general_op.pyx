@@ -1,7 +1,6 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF, Py_INCREF
-from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+from cpython.ref cimport Py_DECREF
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport Op as StoredOp
 from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
@@ -129,13 +128,6 @@ cdef object plain_attribute(GeneralOp op, str name, x):
         ) from error
 
 
-cdef object grouped_as(kind, list parts):
-    """Parts in a sequence of a kind; a named tuple takes them one by one."""
-    if kind is tuple:
-        return tuple(parts)
-    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
-
-
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
@@ -195,7 +187,10 @@ cdef class GeneralOp(Op):
                 self.note_views(inputs, outputs, attrs)
             if recorders.entered and self.differentiable and is_followed(inputs):
                 self.tell(inputs, outputs, attrs)
-            return grouped_as(type(result), outputs)
+            kind = type(result)
+            if kind is tuple:
+                return tuple(outputs)
+            return kind(*outputs) if hasattr(kind, "_fields") else kind(outputs)
         output = result_tensor(self, result, inputs)
         if self.makes_views:
             self.note_views(inputs, output, attrs)
@@ -398,10 +393,10 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     view.graph = graph
     view.node = node
     view.plain = not observed()
-    view.output_specs = objects_at(call.refs, n_out)
-    view.input_refs = objects_at(call.refs + n_out, n_in)
+    view.output_specs = tuple([<object>call.refs[i] for i in range(n_out)])
+    view.input_refs = tuple([<object>call.refs[n_out + i] for i in range(n_in)])
     view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
-    view.output_refs = objects_at(call.refs + n_out + n_in, n_out)
+    view.output_refs = tuple([<object>call.refs[n_out + n_in + i] for i in range(n_out)])
     view.attrs = <object>call.refs[call.n_refs - 1]
     view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
     seeds = gradients_of_outputs(call, view.plain)
@@ -418,15 +413,6 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
             gradients = conform.deferred(view, gradients, seeds)
             break
     return give_all(op, call, gradients)
-
-
-cdef tuple objects_at(void** refs, Py_ssize_t n):
-    cdef tuple objects = PyTuple_New(n)
-    cdef Py_ssize_t i
-    for i in range(n):
-        Py_INCREF(<object>refs[i])
-        PyTuple_SET_ITEM(objects, i, <object>refs[i])
-    return objects
 
 
 cdef bint any_is_large(tuple specs) except -1:
@@ -473,7 +459,8 @@ cdef object by_example(GeneralOp op, list inputs, dict attrs):
         specs.append(symbolic_spec(tuple(shape), arrays[0].dtype))
     if not many:
         return specs[0]
-    return grouped_as(type(examples[0]), specs)
+    kind = type(examples[0])
+    return kind(*specs) if hasattr(kind, "_fields") else kind(specs)
 
 
 cdef object zeros_like(Value value, list tangents, bint plain, bint batched):
