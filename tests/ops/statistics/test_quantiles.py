@@ -36,6 +36,28 @@ def test_of_equal_elements_any_have_the_gradient():
     assert sorted(gradient) == [0, 0, 0.5, 0.5]
 
 
+@each("function, parts", [
+    (lambda x: np.quantile(x, 0.3), {2999: 0.6, 3000: 0.4}), (np.median, {4999: 1}),
+    (lambda x: np.quantile(x, 1), {9998: 1}),
+    (lambda x: np.nanquantile(np.insert(x, [5, 70], np.nan), 0.3), {2999: 0.6, 3000: 0.4}),
+])
+def test_among_many_elements_the_neighbours_have_the_gradient(function, parts):
+    x = np.random.default_rng(0).permutation(9_999).astype(float)
+    expected = np.zeros(x.size)
+    expected[list(parts)] = list(parts.values())
+    np.testing.assert_allclose(cytape.grad(function)(x)[x.argsort()], expected, atol=1e-9)
+
+
+def test_of_many_elements_in_lines_and_of_equal_ones():
+    x = np.random.default_rng(0).permutation(9_999).astype(float)
+    lines = np.stack([x, x[::-1]])
+    found = cytape.grad(lambda x: np.sum(np.quantile(x, 0.3, axis=1)))(lines)
+    one = cytape.grad(lambda x: np.quantile(x, 0.3))(x)
+    np.testing.assert_array_equal(found, np.stack([one, one[::-1]]))
+    tied = cytape.grad(lambda x: np.quantile(x, 0.3))(np.where(x == 2999, 3000, x))
+    np.testing.assert_allclose(sorted(tied[(x == 2999) | (x == 3000)]), [0.4, 0.6])
+
+
 @each("function", [np.median, lambda x: np.quantile(x, 0.3)])
 def test_nan_has_no_gradient(function):
     np.testing.assert_array_equal(cytape.grad(function)(np.array([1.0, np.nan, 2.0])), np.zeros(3))
