@@ -294,7 +294,6 @@ cdef class Frame:
         cdef Node* row = &graph.nodes[node]
         cdef Op op = graph.ops[node]
         cdef bint copy
-        cdef int32_t i
         if isinstance(op, ValueOp):
             return (<ValueOp>op).run_values(self.values_for(node), graph.attrs[node])
         forward = (<object>op).forward  # the method of some ops
