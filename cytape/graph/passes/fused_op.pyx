@@ -319,6 +319,9 @@ cdef class Compiler:
 
     cdef int take_sum(self, Step* step) except -1:
         cdef FusedOp op = self.op
+        if step.inputs[0] < op.n_operands and (
+                (<Spec>op.operand_specs[step.inputs[0]]).size != op.shape.size):
+            raise ValueError("an operand that is summed has to have the full shape")
         op.sum_results[op.n_sums] = op.results.index(self.n_values)
         op.n_sums += 1
         step.output = -op.n_sums

@@ -11,7 +11,7 @@ cimport cython
 from cytape.core.typedefs cimport index_t
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.symbolic cimport SymbolicGraph
-from cytape.ops.kernels.loops cimport Kernel, Loop
+from cytape.ops.kernels.loops cimport Loop
 from cytape.ops.kernels.walk cimport Walk
 from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t, uint64_t
@@ -61,13 +61,9 @@ cdef class Code:
     cdef list unneeded           # those of the next call
     cdef readonly npy_intp peak_bytes
 
-    cdef bint elementwise(self, int32_t node, Kernel kernel) except -1
-    cdef bint elementwise_mixed(self, int32_t node, Kernel kernel, int32_t x, int32_t y) except -1
-    cdef int apply(self, int32_t node, int op, const Loop* loop, int32_t x, int32_t y) except -1
-    cdef int apply_by_walk(self, int32_t node, const Loop* loop, int32_t x, int32_t y) except -1
-    cdef int32_t converted(self, int32_t node, int32_t symbol, int type_num) except -1
     cdef int32_t contiguous(self, int32_t node, int32_t symbol) except -1
-    cdef int32_t new_temporary(self, Spec spec) except -1
+    cdef int32_t new_temporary(self, Spec spec) except -1  # with memory
+    cdef int32_t new_symbol(self, Spec spec) except -1
     cdef int release_temporaries(self) except -1
     cdef int accumulate(self, int32_t node, Loop* loop, int32_t deferred, int32_t other) except -1
     cdef int settle(self, int32_t symbol) except -1
@@ -82,6 +78,8 @@ cdef class Code:
     cdef int strides_of(self, int32_t symbol, npy_intp* strides) except -1
     cdef int reserve(self, int32_t n) except -1
     cdef int place_output(self, int32_t symbol) except -1
+    cdef int place_item(self, int32_t symbol) except -1
+    cdef bint shows_item(self, int32_t symbol) except -1
     cdef int place_external(self, int32_t symbol, int32_t number) except -1
     cdef int32_t new_external(self) except -1
     cdef int view(self, int32_t symbol, int32_t of, npy_intp offset,

@@ -2,29 +2,20 @@
 # piece of memory how many symbols lie in it. What has no more uses is free for what comes next; an
 # elementwise op may write over an operand that it is the last to read.
 
-cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.core.memory cimport grow, release, resize
-from cytape.ops.kernels.loops cimport copy_loop, kernel_of
+from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.walk cimport MAX_AXES, begin, join_memory, plan
 from cytape.tensor.value cimport in_c_order
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
-from .instructions cimport (
-    CONTROL, COPY, LOOP, N_OPERANDS, OPERANDS, SHORT, WALK, ZERO, cast_loop, compared_type,
-    converted_spec, direct_op, is_plain_integer, loop_of, scalar_kind, short_loop)
+from .instructions cimport CONTROL, COPY, LOOP, N_OPERANDS, OPERANDS, WALK, ZERO
 from .layout cimport (
-    CONSTANT, DEFERRED, EXTERNAL, LARGE, NOWHERE, PLACED, SMALL, SMALL_BYTES, UNKNOWN,
-    external_address, external_number, memory_of)
-
-import numpy as np
-
-cnp.import_array()
+    CONSTANT, DEFERRED, EXTERNAL, LARGE, PLACED, SMALL, SMALL_BYTES, UNKNOWN, external_address,
+    external_number, is_uniform, memory_of)
 
 cdef enum:
     MAX_EXTERNALS = 1 << 20
-
-cdef Kernel add_kernel = kernel_of(np.add)
 
 
 cdef class Code:
@@ -47,133 +38,11 @@ cdef class Code:
         release(self.pool)
         release(self.spans)
 
-    cdef bint elementwise(self, int32_t node, Kernel kernel) except -1:
-        """Write what a ufunc of one or two operands does; False if that is left to Python."""
-        cdef Node* row = &self.graph.nodes[node]
-        cdef int32_t out = row.first_output, x, y
-        cdef Place* of_x
-        cdef Place* of_y
-        cdef Spec spec_x, spec_y, spec = self.spec(out)
-        cdef Loop* loop
-        cdef int n_inputs = row.n_inputs
-        if not 1 <= n_inputs <= 2 or not spec.known:
-            return False
-        if self.layout.places[out].kind != NOWHERE:
-            return True  # it is fed
-        x, y = self.graph.args[row.inputs], self.graph.args[row.inputs + n_inputs - 1]
-        of_x, of_y = &self.layout.places[x], &self.layout.places[y]
-        spec_x, spec_y = self.spec(x), self.spec(y)
-        if not spec_x.known or not spec_y.known:
-            return False
-        if spec_x.type_num != spec_y.type_num:
-            return self.elementwise_mixed(node, kernel, x, y)
-        loop = loop_of(kernel, spec_x.type_num, spec)
-        if loop == NULL or not spec_x.trainable and not is_plain_integer(kernel, spec_x.type_num):
-            return False
-        if of_x.kind == DEFERRED or of_y.kind == DEFERRED:
-            if kernel is add_kernel and spec_x is spec_y:
-                return self.accumulate(node, loop, x if of_x.kind == DEFERRED else y,
-                                       y if of_x.kind == DEFERRED else x) == 0
-            self.settle_both(x, y)
-        return self.apply(node, direct_op(kernel), loop, x, y) == 0
-
-    cdef bint elementwise_mixed(self, int32_t node, Kernel kernel, int32_t x, int32_t y) except -1:
-        """The same for operands of two dtypes, one of which is made the other first."""
-        cdef Spec spec = self.spec(self.graph.nodes[node].first_output)
-        cdef int type_x = self.spec(x).type_num, type_y = self.spec(y).type_num
-        cdef int type_num = spec.type_num
-        cdef Loop* loop
-        if type_num == cnp.NPY_BOOL:  # a comparison
-            type_num = compared_type(self.spec(x), self.spec(y))
-        loop = loop_of(kernel, type_num, spec)
-        if loop == NULL or type_x != type_num and cast_loop(type_x, type_num) == NULL or (
-                type_y != type_num and cast_loop(type_y, type_num) == NULL) or (
-                type_num < cnp.NPY_FLOAT and not is_plain_integer(kernel, type_num)):
-            return False
-        self.settle_both(x, y)
-        if type_x != type_num:
-            x = self.converted(node, x, type_num)
-        if type_y != type_num:
-            y = self.converted(node, y, type_num)
-        self.apply(node, direct_op(kernel), loop, x, y)
-        self.release_temporaries()
-        return True
-
     cdef int settle_both(self, int32_t x, int32_t y) except -1:
         for symbol in (x, y):
             if self.layout.places[<int32_t>symbol].kind == DEFERRED:
                 self.settle(symbol)
         return 0
-
-    cdef int apply(self, int32_t node, int op, const Loop* loop, int32_t x, int32_t y) except -1:
-        """Write a loop over one or two operands; op: among the direct ones, or -1."""
-        cdef int32_t out = self.graph.nodes[node].first_output
-        cdef int n_inputs = self.graph.nodes[node].n_inputs
-        cdef Place* of_x = &self.layout.places[x]
-        cdef Place* of_y = &self.layout.places[y]
-        cdef Place* place = &self.layout.places[out]
-        cdef Spec spec_x = self.spec(x), spec_y = self.spec(y), spec = self.spec(out)
-        cdef Instruction* instruction
-        cdef npy_intp step_x, step_y
-        cdef int count
-        if not (of_x.strides < 0 and (spec_x.size == spec.size or spec_x.size == 1)
-                and of_y.strides < 0 and (spec_y.size == spec.size or spec_y.size == 1)):
-            return self.apply_by_walk(node, loop, x, y)
-        step_x = spec_x.itemsize if spec_x.size == spec.size else 0
-        step_y = spec_y.itemsize if spec_y.size == spec.size else 0
-        count = 2 if x == y and n_inputs == 2 else 1
-        if not (spec.itemsize == spec_x.itemsize
-                and (step_x and self.take_over(out, x, count)
-                     or n_inputs == 2 and step_y and self.take_over(out, y, count))):
-            self.place_output(out)
-        if spec.size == 0:
-            return 0
-        instruction = self.next(node, LOOP)
-        instruction.data[0] = <char*>of_x.address
-        instruction.data[1] = <char*>of_y.address
-        instruction.data[n_inputs] = <char*>place.address
-        instruction.loop = loop
-        if op >= 0 and spec.size == 1 and scalar_kind(op, spec_x.type_num) >= 0:
-            instruction.kind = scalar_kind(op, spec_x.type_num)
-            return 0
-        if op >= 0 and spec.size <= SHORT and short_loop(op, spec_x.type_num) != NULL:
-            instruction.loop = short_loop(op, spec_x.type_num)
-        instruction.work = spec_x.nbytes + spec_y.nbytes + spec.nbytes
-        if n_inputs == 1:
-            instruction.geometry = self.linear(spec.size, step_x, spec.itemsize, 0)
-        else:
-            instruction.geometry = self.linear(spec.size, step_x, step_y, spec.itemsize)
-        return 0
-
-    cdef int apply_by_walk(self, int32_t node, const Loop* loop, int32_t x, int32_t y) except -1:
-        cdef int32_t out = self.graph.nodes[node].first_output
-        cdef uint64_t addresses[3]
-        cdef Walk walk
-        self.place_output(out)
-        if not plan(&walk, self.spec(out)):
-            return 0
-        addresses[0] = self.layout.places[x].address
-        addresses[1] = self.layout.places[y].address
-        self.join_place(&walk, x)
-        if self.graph.nodes[node].n_inputs == 2:
-            self.join_place(&walk, y)
-        addresses[walk.n_operands] = self.layout.places[out].address
-        self.join_place(&walk, out)
-        return self.emit_walk(node, &walk, loop, addresses)
-
-    cdef int32_t converted(self, int32_t node, int32_t symbol, int type_num) except -1:
-        """Write the conversion of an operand; return the temporary symbol that is its result."""
-        cdef Spec spec = self.spec(symbol)
-        cdef int32_t temporary = self.new_temporary(converted_spec(spec, type_num))
-        cdef uint64_t addresses[2]
-        cdef Walk walk
-        if plan(&walk, spec):
-            addresses[0] = self.layout.places[symbol].address
-            addresses[1] = self.layout.places[temporary].address
-            self.join_place(&walk, symbol)
-            self.join_place(&walk, temporary)
-            self.emit_walk(node, &walk, cast_loop(spec.type_num, type_num), addresses)
-        return temporary
 
     cdef int32_t contiguous(self, int32_t node, int32_t symbol) except -1:
         """Return a symbol of the same value in C order: itself, or a temporary one."""
@@ -188,13 +57,16 @@ cdef class Code:
         return temporary
 
     cdef int32_t new_temporary(self, Spec spec) except -1:
+        cdef int32_t symbol = self.new_symbol(spec)
+        self.layout.take(symbol, spec.nbytes)
+        return symbol
+
+    cdef int32_t new_symbol(self, Spec spec) except -1:
         """A symbol beyond those of the graph, for the node at hand."""
-        cdef int32_t symbol = self.n_symbols + <int32_t>len(self.temporary_specs)
         if len(self.temporary_specs) == N_TEMPORARIES:
             raise OverflowError("an op has too many operands")
         self.temporary_specs.append(spec)
-        self.layout.take(symbol, spec.nbytes)
-        return symbol
+        return self.n_symbols + <int32_t>len(self.temporary_specs) - 1
 
     cdef int release_temporaries(self) except -1:
         cdef Py_ssize_t i
@@ -269,6 +141,24 @@ cdef class Code:
             if number is not None:
                 return self.place_external(symbol, number)
         return self.layout.take(symbol, nbytes)
+
+    cdef int place_item(self, int32_t symbol) except -1:
+        """Take memory for one item, which the symbol shows everywhere."""
+        cdef npy_intp no_strides[MAX_AXES]
+        cdef Spec spec = self.spec(symbol)
+        memset(no_strides, 0, sizeof(no_strides))
+        self.layout.take(symbol, spec.itemsize)
+        self.layout.places[symbol].strides = self.push(no_strides, spec.ndim)
+        return 0
+
+    cdef bint shows_item(self, int32_t symbol) except -1:
+        """Whether all elements are one in memory."""
+        cdef Place* place = &self.layout.places[symbol]
+        cdef Spec spec = self.spec(symbol)
+        if place.kind != PLACED or not spec.known:
+            return False
+        return spec.size == 1 or place.strides >= 0 and is_uniform(
+            spec, self.pool + place.strides)
 
     cdef int place_external(self, int32_t symbol, int32_t number) except -1:
         cdef Place* place = &self.layout.places[symbol]

@@ -9,16 +9,16 @@ from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.loops cimport WORTH_THE_GIL, Kernel
-from cytape.ops.kernels.walk cimport MAX_AXES
 from libc.stdlib cimport calloc, free
 from numpy cimport npy_intp
 
 from .code cimport Span
+from .elementwise_ops cimport elementwise, elementwise_of_three
 from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .layout cimport (
     DEFERRED, EXTERNAL, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address,
-    external_number, is_uniform, memory_of)
-from .special_ops cimport elementwise_of_three, emit_special, is_read
+    external_number, memory_of)
+from .special_ops cimport emit_special, is_read
 
 from cytape.errors import GraphError
 
@@ -124,7 +124,7 @@ cdef int emit_node(Code code, int32_t node) except -1:
     if type(<object>op) is ElementwiseOp:
         kernel = (<ElementwiseOp>op).kernel
         done = kernel is not None and (
-            code.elementwise(node, kernel) or elementwise_of_three(code, node, kernel))
+            elementwise(code, node, kernel) or elementwise_of_three(code, node, kernel))
     elif code.graph.nodes[node].n_outputs == 1 or type(<object>op) is FusedOp or (
             type(<object>op) is StructuralOp or (<Op>op).emitter != NULL):
         done = emit_special(code, node, <Op>op)
@@ -199,12 +199,7 @@ cdef int fetch(Code code) except -1:
 
 cdef bint is_repeated(Code code, int32_t symbol) except -1:
     """Whether what is fetched shows one item everywhere, and is handed out as such."""
-    cdef npy_intp strides[MAX_AXES]
-    if code.nested or code.layout.places[symbol].strides < 0 or (
-            code.spec(symbol).nbytes <= SMALL_BYTES):
-        return False
-    code.strides_of(symbol, strides)
-    return is_uniform(code.spec(symbol), strides)
+    return not code.nested and code.spec(symbol).nbytes > SMALL_BYTES and code.shows_item(symbol)
 
 
 cdef bint is_fed(Code code, Place* place) except -1:

@@ -1,3 +1,4 @@
+cimport numpy as cnp
 from cpython.ref cimport PyObject
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
@@ -5,13 +6,15 @@ from cytape.ops.kernels.loops cimport copy_loop
 from cytape.ops.kernels.moves cimport Moves, can_sum
 from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.spec cimport Spec, scalar_spec
+from cytape.tensor.value cimport Value, new_value
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 from numpy cimport npy_intp
 
 from .code cimport N_TEMPORARIES
-from .layout cimport NOWHERE, PLACED, is_uniform
+from .instructions cimport LOOP, MULTIPLY_D, Instruction
+from .layout cimport NOWHERE, PLACED
 
 cdef enum:
     FEW = 16  # operands of an op
@@ -24,11 +27,11 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
     cdef list operands = None
     cdef dict attrs = code.graph.attrs[node]
     cdef PyObject* specs[FEW]
-    cdef npy_intp strides[MAX_AXES]
     cdef Spec spec
     cdef StructuralOp moving = op
     cdef Moves moves
     cdef int32_t symbol, i, n_strided = 0
+    cdef bint is_in_order
     for i in range(row.n_inputs):
         if code.layout.places[inputs[i]].kind != PLACED or not code.spec(inputs[i]).known:
             return False
@@ -44,23 +47,20 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
             spec = code.spec(inputs[i])  # which the graph keeps
             specs[i] = <PyObject*>spec
         moves = moving.moves_in_order(specs, row.n_inputs, attrs)
-    if moves is None and 0 < n_strided <= N_TEMPORARIES:
+    is_in_order = moves is None and 0 < n_strided <= N_TEMPORARIES
+    if is_in_order:
         moves = moving.moves_of(tuple([code.spec(symbol) for symbol in operands]), attrs)
-        code.strides_of(inputs[0], strides)
-        if moves is not None and moves.fills and row.n_inputs == 1 and (
-                is_uniform(code.spec(inputs[0]), strides)):
-            memset(strides, 0, sizeof(strides))
-            for symbol in range(row.first_output, row.first_output + row.n_outputs):
-                code.view(symbol, inputs[0], 0, strides)
-            return True
-        if moves is not None:
-            operands = [code.contiguous(node, symbol) for symbol in operands]
-    elif moves is not None and moves.are_views:
+    if moves is None or n_strided and row.n_inputs == 1 and show_item(code, node, moves):
+        return moves is not None
+    if is_in_order:
+        operands = [symbol if code.shows_item(symbol) else code.contiguous(node, symbol)
+                    for symbol in operands]
+    elif moves.are_views:
         for i in range(moves.n_moves):
             code.view(row.first_output + i, inputs[moves.moves[i].source],
                       moves.moves[i].read_offset, moves.moves[i].read_strides)
         return True
-    if moves is None or moves.sums and not can_sum(moves.targets[0]):
+    if moves.sums and not can_sum(moves.targets[0]):
         code.release_temporaries()
         return False
     for i in range(row.n_outputs):
@@ -73,6 +73,49 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
         emit_move(code, node, moves, i, inputs[symbol] if operands is None else operands[symbol])
     code.release_temporaries()
     return True
+
+
+cdef bint show_item(Code code, int32_t node, Moves moves) except -1:
+    """Show one item in what an operand that does so is moved to, if that is alike everywhere."""
+    cdef Node* row = &code.graph.nodes[node]
+    cdef int32_t x = code.graph.args[row.inputs], symbol
+    cdef npy_intp no_strides[MAX_AXES]
+    if not code.shows_item(x):
+        return False
+    if moves.fills:
+        memset(no_strides, 0, sizeof(no_strides))
+        for symbol in range(row.first_output, row.first_output + row.n_outputs):
+            code.view(symbol, x, 0, no_strides)
+        return True
+    if moves.repeats == 0 or not can_sum(moves.targets[0]):
+        return False
+    return emit_multiple(code, node, x, moves.repeats) == 0
+
+
+cdef int emit_multiple(Code code, int32_t node, int32_t x, npy_intp n) except -1:
+    """The sum of so many of the one item that an operand shows, shown everywhere, too."""
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(out)
+    cdef Instruction* instruction
+    cdef uint64_t address
+    cdef Value factor
+    code.place_item(out)
+    address = code.layout.places[out].address
+    if spec.type_num == cnp.NPY_DOUBLE:  # rounded once, whatever their number
+        factor = new_value(scalar_spec(spec))
+        (<double*>factor.data)[0] = n
+        code.constants.append(factor)
+        instruction = code.next(node, MULTIPLY_D)
+        instruction.data[0] = factor.data
+    else:
+        code.emit_zero(node, address, spec.itemsize)
+        instruction = code.next(node, LOOP)
+        instruction.loop = add_loop_of(spec)
+        instruction.geometry = code.linear(n, 0, 0, 0)
+        instruction.data[0] = <char*>address
+    instruction.data[1] = <char*>code.layout.places[x].address
+    instruction.data[2] = <char*>address
+    return 0
 
 
 cdef tuple layout_of_places(Code code, list operands, bint strided):
@@ -95,11 +138,14 @@ cdef tuple layout_of_places(Code code, list operands, bint strided):
 
 cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t operand) except -1:
     cdef int32_t out = code.graph.nodes[node].first_output + moves.moves[move].target
-    cdef uint64_t read = code.layout.places[operand].address + moves.moves[move].read_offset
+    cdef bint is_item = code.layout.places[operand].strides >= 0 and code.shows_item(operand)
+    cdef uint64_t read = code.layout.places[operand].address
     cdef uint64_t write = code.layout.places[out].address + moves.moves[move].write_offset
     cdef uint64_t[3] addresses
     cdef Walk walk
-    moves.join(&walk, move, NULL, NULL, moves.sums)
+    if not is_item:
+        read += moves.moves[move].read_offset
+    moves.join(&walk, move, NULL, NULL, moves.sums, is_item)
     if moves.sums:
         addresses[0], addresses[1], addresses[2] = write, read, write
         return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), addresses)

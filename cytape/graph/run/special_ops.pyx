@@ -9,20 +9,23 @@ from cytape.ops.engine.index_op cimport find_region
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.structural_op cimport StructuralOp
 from cytape.ops.updates.update_op cimport UpdateOp
-from cytape.ops.kernels.loops cimport Kernel, Loop, kernel_of
+from cytape.ops.kernels.loops cimport kernel_of
 from cytape.ops.kernels.moves cimport Region
 from cytape.ops.kernels.products cimport product_loop
 from cytape.ops.kernels.selection cimport select_loop
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, plan
-from cytape.tensor.spec cimport Spec
+from cytape.tensor.spec cimport Spec, scalar_spec
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport Value
+from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
-from .instructions cimport ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop, loop_of
-from .layout cimport DEFERRED, NOWHERE, PLACED, UNKNOWN, Place, is_plain_float
+from .elementwise_ops cimport apply, apply_to_three, elementwise
+from .instructions cimport ACCUMULATE, FUSED, PRODUCT, Instruction, cast_loop
+from .layout cimport (
+    DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, is_plain_float)
 from .elements cimport add_element, get_element
 from .moved_ops cimport moved
 from .part_ops cimport copy_region, is_updated, update_part
@@ -91,7 +94,7 @@ cdef bint by_loop(Code code, int32_t node, Op op) except -1:
     if code.graph.attrs[node] or op.forward.nin != code.graph.nodes[node].n_inputs or (
             op.forward.nout != 1):
         return False
-    return code.elementwise(node, kernel_of(op.forward))
+    return elementwise(code, node, kernel_of(op.forward))
 
 
 cdef bint no_value(Code code, int32_t node, Op op) except -1:
@@ -305,7 +308,7 @@ cdef bint cast(Code code, int32_t node, Op op) except -1:
         return identity(code, node, op)
     if cast_loop(spec.type_num, result.type_num) == NULL:
         return False
-    return code.apply(node, -1, cast_loop(spec.type_num, result.type_num), x, x) == 0
+    return apply(code, node, -1, cast_loop(spec.type_num, result.type_num), x, x) == 0
 
 
 cdef bint part(Code code, int32_t node, Op op) except -1:
@@ -343,7 +346,14 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     for symbol in range(row.first_output, row.first_output + row.n_outputs):
         if code.layout.places[symbol].kind != NOWHERE or not code.spec(symbol).known:
             return False
-    symbols = [code.contiguous(node, symbol) for symbol in symbols]
+    items = [i for i, symbol in enumerate(symbols)
+             if code.spec(symbol).nbytes > SMALL_BYTES and code.shows_item(symbol)
+             and code.spec(symbol).type_num != cnp.NPY_BOOL]
+    if items:
+        op = of_items(op, items)
+        code.constants.append(op)
+    symbols = [symbol if i in items else code.contiguous(node, symbol)
+               for i, symbol in enumerate(symbols)]
     if kind == FUSED:
         overwritable = [i for i in (<FusedOp>op).overwritable if code.may_take_over(symbols[i], 1)]
     for i, symbol in enumerate(range(row.first_output, row.first_output + row.n_outputs)):
@@ -364,6 +374,14 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
     return True
 
 
+cdef object of_items(op, list items):
+    """The same op of operands some of which are one item each."""
+    specs = [scalar_spec(spec) if i in items else spec for i, spec in enumerate(op.operand_specs)]
+    if type(op) is FusedOp:
+        return FusedOp(op.shape, specs, op.calls, op.results)
+    return AccumulateOp(op.spec, specs, op.indices)
+
+
 cdef bint select(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef Spec spec = code.spec(row.first_output)
@@ -371,48 +389,6 @@ cdef bint select(Code code, int32_t node, Op op) except -1:
             code.spec(code.graph.args[row.inputs]).type_num != cnp.NPY_BOOL):
         return False
     return apply_to_three(code, node, select_loop(spec.itemsize), 1)
-
-
-cdef bint elementwise_of_three(Code code, int32_t node, Kernel kernel) except -1:
-    """Write what a ufunc of three operands does; False if that is left to Python."""
-    cdef Node* row = &code.graph.nodes[node]
-    cdef Spec spec = code.spec(row.first_output)
-    cdef Loop* loop = loop_of(kernel, spec.type_num, spec)
-    cdef int32_t i
-    if row.n_inputs != 3 or not spec.trainable or loop == NULL:
-        return False
-    if code.layout.places[row.first_output].kind != NOWHERE:
-        return True  # it is fed
-    for i in range(row.inputs, row.inputs + 3):
-        if code.layout.places[code.graph.args[i]].kind == DEFERRED:
-            code.settle(code.graph.args[i])
-    return apply_to_three(code, node, loop, 0)
-
-
-cdef bint apply_to_three(Code code, int32_t node, const Loop* loop, int first) except -1:
-    """Write a loop over three operands, which from the first on have the result's dtype."""
-    cdef Node* row = &code.graph.nodes[node]
-    cdef int32_t out = row.first_output, x, i
-    cdef Spec spec = code.spec(out)
-    cdef uint64_t addresses[4]
-    cdef Walk walk
-    if not spec.known:
-        return False
-    for i in range(3):
-        x = code.graph.args[row.inputs + i]
-        if code.layout.places[x].kind != PLACED or not code.spec(x).known or (
-                i >= first and code.spec(x).dtype != spec.dtype):
-            return False
-    code.place_output(out)
-    if not plan(&walk, spec):
-        return True
-    for i in range(3):
-        x = code.graph.args[row.inputs + i]
-        code.join_place(&walk, x)
-        addresses[i] = code.layout.places[x].address
-    code.join_place(&walk, out)
-    addresses[3] = code.layout.places[out].address
-    return code.emit_walk(node, &walk, loop, addresses) == 0
 
 
 cdef bint suits_products(Spec spec, npy_intp* strides) noexcept:

@@ -6,6 +6,7 @@ from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
 from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 
+from .elementwise_ops cimport place_result, plan_result
 from .instructions cimport LOOP, Instruction, mean_loop
 from .layout cimport DEFERRED, PLACED, UNKNOWN, is_plain_float
 
@@ -123,6 +124,7 @@ cdef bint add_n(Code code, int32_t node, Op op) except -1:
     cdef Node* row = &code.graph.nodes[node]
     cdef int32_t out = row.first_output, symbol, i
     cdef Spec spec = code.spec(out)
+    cdef bint of_items = True
     cdef uint64_t[3] addresses
     cdef Walk walk
     if row.n_inputs < 2 or not spec.known or spec.type_num >= N_TYPES or (
@@ -132,12 +134,12 @@ cdef bint add_n(Code code, int32_t node, Op op) except -1:
         symbol = code.graph.args[i]
         if code.layout.places[symbol].kind != PLACED or code.spec(symbol) is not spec:
             return False
-    code.place_output(out)
-    if spec.size == 0:
-        return True
+        of_items &= code.shows_item(symbol)
+    place_result(code, out, of_items)
     symbol = code.graph.args[row.inputs]
     for i in range(row.inputs + 1, row.inputs + row.n_inputs):
-        plan(&walk, spec)
+        if not plan_result(code, out, &walk):
+            return True
         code.join_place(&walk, symbol)
         code.join_place(&walk, code.graph.args[i])
         code.join_place(&walk, out)

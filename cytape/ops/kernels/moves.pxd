@@ -36,7 +36,7 @@ cdef class Moves:
     cdef int n_moves
     cdef bint fills               # each element of each target is written once
     cdef readonly bint sums       # an element of a target is written more often
-    cdef npy_intp repeats         # the only move writes each element so often; 0: or it does not
+    cdef npy_intp repeats         # the moves write each element of the only target so often; or 0
     cdef readonly bint are_views  # each target is one region of a source, in its order
     cdef bint in_tuple            # the targets are handed out in one
     cdef Moves transposed         # once somebody asked for it

@@ -124,8 +124,9 @@ cdef class Moves:
         for each in counts:
             self.fills &= not each.size or each.min() == each.max() == 1
             self.sums |= each.size > 0 and each.max() > 1
-        if self.sums and self.n_moves == len(self.targets) == 1:
-            self.repeats = repeats_of(self.moves, self.targets[0])
+        if self.sums and len(self.targets) == len(self.sources) == 1:
+            often = [repeats_of(&self.moves[i], self.targets[0]) for i in range(self.n_moves)]
+            self.repeats = sum(often) if all(often) else 0
         return 0
 
     cdef Moves transpose(self):

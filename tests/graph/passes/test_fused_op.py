@@ -110,6 +110,8 @@ def test_what_cannot_be_fused_is_refused():
         made(spec_of(x), [x, np.ones(4)], [call("Add", 0, 1)], [2])
     with pytest.raises(ValueError, match="boolean operand"):
         made(spec_of(x), [x, np.array(True)], [call("Where", 1, 0, 0)], [2])
+    with pytest.raises(ValueError, match="an operand that is summed"):
+        made(spec_of(x), [x[:1]], [call("Sum", 0)], [1])
 
 
 def test_numbers_of_values_are_checked():

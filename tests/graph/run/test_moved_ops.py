@@ -51,3 +51,39 @@ def test_what_only_moves_numbers(function, dtype):
     array = np.random.default_rng(0).normal(size=(3, 4)).astype(dtype)
     plan = assert_as_reference(graph, [x], [y * 1, gradient], [array])
     assert plan.n_calls == 0
+
+
+REPEATED = {
+    "tile": (lambda x: np.tile(x, (2, 3)), 6.0),
+    "repeat": (lambda x: np.repeat(x, 5, axis=1), 5.0),
+    "resize": (lambda x: np.resize(x, (3, *x.shape)), 3.0),
+    "stack": (lambda x: np.stack([x, x, x]), 3.0),
+}
+
+
+@pytest.mark.parametrize("function, times", REPEATED.values(), ids=REPEATED)
+@each("dtype", ["float64", "float32", "complex128"])
+def test_a_gradient_that_is_repeated_alike_is_one_item(function, times, dtype):
+    graph = Graph()
+    x = graph.placeholder(dtype, (30, 40))
+    with graph.as_default():
+        y = np.sum(function(x)) * 0.1
+        gradient = cytape.gradients(y, x, np.ones((), dtype))[0]
+    array = np.random.default_rng(0).normal(size=(30, 40)).astype(dtype)
+    plan = assert_as_reference(graph, [x], [gradient], [array])
+    for _ in range(2):
+        (result,) = plan.run([array])
+        assert result.numpy().strides == (0, 0)
+        np.testing.assert_allclose(result, np.full((30, 40), times * 0.1), rtol=1e-6)
+
+
+@each("function", [
+    lambda x: np.pad(x, 1, mode="reflect"), lambda x: np.concatenate([x, x[:, :3]], axis=1),
+    lambda x: np.pad(x.T, ((0, 3), (1, 1)), mode="edge")])
+def test_a_gradient_that_is_one_item_is_moved_without_being_written_out(function):
+    graph = Graph()
+    x = graph.placeholder("float64", (30, 40))
+    with graph.as_default():
+        gradient = cytape.gradients(np.sum(function(x)), x)[0]
+    plan = assert_as_reference(graph, [x], [gradient], [np.ones((30, 40))])
+    assert plan.peak_bytes < 3 * 30 * 40 * 8
