@@ -29,6 +29,7 @@ cdef enum:
     SPAN_INSTRUCTIONS = 4096     # after so many, or so much data, signals are looked at
     SPAN_BYTES = 1 << 23
     INSTRUCTION_EFFORT = 256     # what the least of them counts for, in bytes gone through
+    FEW = 8                      # times as large as its memory is what is not written out
 
 
 cdef int compile(Code code, tuple keep) except -1:
@@ -198,8 +199,12 @@ cdef int fetch(Code code) except -1:
 
 
 cdef bint is_repeated(Code code, int32_t symbol) except -1:
-    """Whether what is fetched shows one item everywhere, and is handed out as such."""
-    return not code.nested and code.spec(symbol).nbytes > SMALL_BYTES and code.shows_item(symbol)
+    """Whether what is fetched shows little memory again and again, and is handed out as such."""
+    cdef Place* place = &code.layout.places[symbol]
+    cdef npy_intp nbytes = code.spec(symbol).nbytes
+    if code.nested or place.strides < 0 or nbytes <= SMALL_BYTES:
+        return False
+    return code.shows_item(symbol) or FEW * code.layout.places[place.root].nbytes <= nbytes
 
 
 cdef bint is_fed(Code code, Place* place) except -1:

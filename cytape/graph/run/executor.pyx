@@ -323,12 +323,16 @@ cdef class Frame:
         return array
 
     cdef Value repeated(self, int32_t symbol):
-        """One item, copied, as often as the shape wants it."""
-        cdef Place* place = &self.code.layout.places[symbol]
+        """The memory that a value shows again and again, copied; or one item of it."""
+        cdef Place* places = self.code.layout.places
+        cdef Place place = places[symbol], root = places[place.root]
         cdef Spec spec = <Spec>self.code.graph.symbols[symbol].spec
-        cdef Value item = new_value(spec_of((), spec.dtype))
-        memcpy(item.data, self.resolved(place.address), spec.itemsize)
-        return strided_value(spec, item.data, self.code.pool + place.strides, item)
+        if self.code.shows_item(symbol):
+            root.address, root.nbytes = place.address, spec.itemsize
+        memory = new_value(spec_of((root.nbytes,), np.dtype(np.uint8)))
+        memcpy(memory.data, self.resolved(root.address), root.nbytes)
+        return strided_value(spec, memory.data + <npy_intp>(place.address - root.address),
+                             self.code.pool + place.strides, memory)
 
     cdef Value shown(self, int32_t symbol, Value fed):
         """What lies in something fed: there, unless that is an array, which may change."""
@@ -460,9 +464,8 @@ cdef Value own_copy(Value value, bint fed):
     """A new value of the same data, which nobody can change."""
     cdef bint shared = type(value.owner) is ndarray and not cnp.PyArray_CHKFLAGS(
         <ndarray>value.owner, cnp.NPY_ARRAY_OWNDATA)
-    if fed or shared:
-        return copy_of_array(array_of(value))
-    return value_of_array(array_of(value))
+    array = array_of(value)
+    return copy_of_array(array) if fed or shared else value_of_array(array)
 
 
 cdef bint is_borrowed(ndarray array) except -1:

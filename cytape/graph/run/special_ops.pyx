@@ -1,6 +1,6 @@
 # The kinds of ops, besides the elementwise ones, that are run without Python. Each function here
 # writes the instructions of a node and returns True, or does nothing and returns False where the op
-# has to be called: for dtypes without a loop, indices of arrays, errors of any kind.
+# has to be called: for dtypes without a loop, indices that only a run tells, errors of any kind.
 
 cimport numpy as cnp
 from cytape.graph.passes.accumulate_op cimport AccumulateOp
@@ -28,6 +28,7 @@ from .layout cimport (
     DEFERRED, NOWHERE, PLACED, SMALL_BYTES, UNKNOWN, Place, is_plain_float)
 from .elements cimport add_element, get_element
 from .moved_ops cimport moved
+from .picked_ops cimport add_picked, gather, pick, scatter_add
 from .part_ops cimport copy_region, is_updated, update_part
 from .sum_ops cimport accumulated, add_n, broadcasts, extremum, multiplied, sum_to, total
 
@@ -40,7 +41,9 @@ from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
 from cytape.ops.creation import cast_to_discrete_op, constant_op, identity_op, stop_gradient_op
 from cytape.ops.elementwise import where_op
-from cytape.ops.indexing import dynamic_get_item_op, dynamic_index_add_op, get_item_op, index_add_op
+from cytape.ops.indexing import (
+    dynamic_get_item_op, dynamic_index_add_op, gather_op, get_item_op, index_add_op,
+    scatter_add_op)
 from cytape.ops.linalg import matmul_op
 from cytape.ops.products import cumprod_op, cumsum_op, prod_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
@@ -180,11 +183,12 @@ cdef bint get_item(Code code, int32_t node, Op op) except -1:
     if (code.layout.places[x].kind != PLACED or not code.spec(x).known
             or not code.spec(out).known or code.graph.nodes[node].n_inputs != 1):
         return False
+    index = code.graph.attrs[node]["index"]
     if is_updated(code, x):
-        return copy_region(code, node, code.graph.attrs[node]["index"])
+        return copy_region(code, node, index) or pick(code, node, index)
     code.strides_of(x, strides)
-    if not find_region(code.graph.attrs[node]["index"], strides, code.spec(x), &region):
-        return False
+    if not find_region(index, strides, code.spec(x), &region):
+        return pick(code, node, index)
     return code.view(out, x, region.offset, region.strides) == 0
 
 
@@ -196,10 +200,12 @@ cdef bint index_add(Code code, int32_t node, Op op) except -1:
     cdef Region region
     if (code.layout.places[x].kind != PLACED or not spec.known or not code.spec(out).known
             or code.graph.nodes[node].n_inputs != 1
-            or spec.type_num != code.spec(out).type_num
-            or not find_region(code.graph.attrs[node]["index"], NULL, code.spec(out), &region)
-            or region.ndim != spec.ndim
-            or memcmp(region.dims, spec.dims, spec.ndim * sizeof(npy_intp))):
+            or spec.type_num != code.spec(out).type_num):
+        return False
+    if not find_region(code.graph.attrs[node]["index"], NULL, code.spec(out), &region):
+        return add_picked(code, node, code.graph.attrs[node]["index"])
+    if region.ndim != spec.ndim or memcmp(
+            region.dims, spec.dims, spec.ndim * sizeof(npy_intp)):
         return False
     place.kind = DEFERRED
     place.source = x
@@ -426,6 +432,8 @@ emit_by(add_n, (add_n_op,))
 emit_by(product, (matmul_op,))
 emit_by(get_item, (get_item_op,))
 emit_by(index_add, (index_add_op,))
+emit_by(gather, (gather_op,))
+emit_by(scatter_add, (scatter_add_op,))
 emit_by(get_element, (dynamic_get_item_op,))
 emit_by(add_element, (dynamic_index_add_op,))
 (<Op>dynamic_index_add_op).adds_part = True

@@ -12,3 +12,8 @@ cdef Value rows_at(Spec spec, const char* data, npy_intp blocks, npy_intp extent
                    Mode mode)
 cdef bint are_places(part)  # an array of NumPy's integers for positions, as it lies in memory
 cdef bint repeats_one_item(ndarray array) noexcept  # by strides of zero
+# The same of memory, of one block; False: a place is out of bounds.
+cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_intp count,
+                    npy_intp extent, npy_intp row_bytes, Mode mode) noexcept nogil
+cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,
+                     Mode mode) noexcept nogil

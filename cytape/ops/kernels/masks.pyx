@@ -29,18 +29,24 @@ cdef Value chosen(ndarray x, ndarray mask):
     cdef const cnp.npy_bool* is_chosen = <const cnp.npy_bool*>cnp.PyArray_DATA(mask)
     cdef const char* items = cnp.PyArray_BYTES(x)
     cdef Value out
-    if (<object>x).shape != (<object>mask).shape or not is_moved(x) or (
+    if (<object>x).shape != (<object>mask).shape or not is_moved(x.dtype) or (
             not cnp.PyArray_ISCARRAY_RO(x)):
         return None
     count = PyArray_CountNonzero(mask)
     out = new_value(spec_of_dims(1, &count, x.dtype))
     effort[0] += cnp.PyArray_NBYTES(x)
     with nogil:
-        if out.spec.itemsize == sizeof(int64_t):
-            choose(<int64_t*>out.data, <const int64_t*>items, is_chosen, size, count)
-        else:
-            choose(<int32_t*>out.data, <const int32_t*>items, is_chosen, size, count)
+        choose_items(out.data, items, out.spec.itemsize, is_chosen, size, count)
     return out
+
+
+cdef void choose_items(char* out, const char* items, cnp.npy_intp itemsize,
+                       const cnp.npy_bool* is_chosen, cnp.npy_intp size,
+                       cnp.npy_intp count) noexcept nogil:
+    if itemsize == sizeof(int64_t):
+        choose(<int64_t*>out, <const int64_t*>items, is_chosen, size, count)
+    else:
+        choose(<int32_t*>out, <const int32_t*>items, is_chosen, size, count)
 
 
 cdef Value put_back(ndarray terms, ndarray mask):
@@ -49,25 +55,30 @@ cdef Value put_back(ndarray terms, ndarray mask):
     cdef const char* items = cnp.PyArray_BYTES(terms)
     cdef int step = 0 if repeats_one_item(terms) else 1
     cdef Value out
-    if cnp.PyArray_NDIM(terms) != 1 or not is_moved(terms) or (
+    if cnp.PyArray_NDIM(terms) != 1 or not is_moved(terms.dtype) or (
             step and not cnp.PyArray_ISCARRAY_RO(terms)) or PyArray_CountNonzero(mask) != count:
         return None
     out = new_value(spec_of_dims(cnp.PyArray_NDIM(mask), cnp.PyArray_DIMS(mask), terms.dtype))
     effort[0] += out.spec.nbytes
     with nogil:
-        if count == 0:
-            memset(out.data, 0, out.spec.nbytes)
-        elif out.spec.itemsize == sizeof(int64_t):
-            put(<int64_t*>out.data, <const int64_t*>items, step, is_chosen, size, count)
-        else:
-            put(<int32_t*>out.data, <const int32_t*>items, step, is_chosen, size, count)
+        put_items(out.data, items, out.spec.itemsize, step, is_chosen, size, count)
     return out
 
 
-cdef bint is_moved(ndarray x):
-    """Whether items are numbers as the loops move them."""
-    return (cnp.PyArray_ITEMSIZE(x) in (sizeof(int32_t), sizeof(int64_t))
-            and x.dtype.kind in "fciu" and x.dtype.isnative)
+cdef void put_items(char* out, const char* items, cnp.npy_intp itemsize, int step,
+                    const cnp.npy_bool* is_chosen, cnp.npy_intp size,
+                    cnp.npy_intp count) noexcept nogil:
+    if count == 0:
+        memset(out, 0, size * itemsize)
+    elif itemsize == sizeof(int64_t):
+        put(<int64_t*>out, <const int64_t*>items, step, is_chosen, size, count)
+    else:
+        put(<int32_t*>out, <const int32_t*>items, step, is_chosen, size, count)
+
+
+cdef bint is_moved(dtype):
+    return (dtype.itemsize in (sizeof(int32_t), sizeof(int64_t))
+            and dtype.kind in "fciu" and dtype.isnative)
 
 
 cdef void choose(item_t* out, const item_t* items, const cnp.npy_bool* is_chosen,

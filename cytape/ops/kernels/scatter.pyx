@@ -1,14 +1,12 @@
 cimport numpy as cnp
-from cytape.core.interrupts cimport effort_so_far
-from cytape.tensor.spec cimport Spec, spec_of_dims
+from cytape.core.interrupts cimport NO_MEMORY, effort_so_far
+from cytape.tensor.spec cimport spec_of_dims
 from cytape.tensor.value cimport array_of, new_value, strided_value, strides_of
 from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
-from numpy cimport npy_intp
 
 from .gather cimport are_places, repeats_one_item
-from .loops cimport Loop
 from .masks cimport is_mask, put_back
 from .sums cimport add_loop_of
 from .walk cimport MAX_AXES
@@ -27,16 +25,6 @@ cdef int64_t* effort = effort_so_far()
 ctypedef fused number:
     double
     float
-
-cdef struct Scatter:
-    # Blocks of `extent` rows, to each of which `count` rows of terms are added.
-    npy_intp blocks, extent, count, row_size, row_bytes
-    npy_intp step  # bytes from term to term
-    const npy_intp* places
-    char* total
-    char* terms
-    Loop* add
-    int type_num
 
 
 def added(tuple shape not None, index, terms):
@@ -62,35 +50,65 @@ def added(tuple shape not None, index, terms):
 
 
 cdef Value sum_at(tuple shape, index, ndarray terms):
-    cdef tuple parts = index if type(index) is tuple else (index,)
-    cdef int lead = 0, n_arrays = 0, i, ndim = <int>len(shape), n_own = ndim
+    cdef int ndim = <int>len(shape), n_own = ndim, i
     cdef npy_intp[MAX_AXES] dims
     cdef ndarray places
     cdef Scatter job
     cdef Value total
     cdef Spec spec
-    cdef unsigned char* marks = NULL
-    cdef bint inside = False, is_uniform, is_counted
+    cdef int found
+    cdef bint is_uniform
     if is_mask(index):
         return put_back(terms, index)
+    if not is_summed(terms):
+        return None
+    places = find_places(shape, index, &job)
+    if places is None or (
+            job.row_size == 0 or terms.size != job.blocks * job.count * job.row_size):
+        return None
+    is_uniform = repeats_one_item(terms) and cnp.PyArray_ISBEHAVED_RO(terms)
+    if is_uniform:  # rows of one number are shown
+        job.row_size = 1
+        n_own = job.n_leading
+    if not is_uniform and not cnp.PyArray_ISCARRAY_RO(terms):
+        terms = np.ascontiguousarray(terms, terms.dtype.newbyteorder("="))
+    for i in range(ndim):
+        dims[i] = shape[i]
+    spec = spec_of_dims(n_own, dims, terms.dtype)
+    total = new_value(spec)
+    prepare(&job, spec, is_uniform)
+    job.total, job.terms = total.data, cnp.PyArray_BYTES(terms)
+    effort[0] += spec.nbytes
+    with nogil:
+        found = add_all(&job)
+    if found == NO_MEMORY:
+        raise MemoryError()
+    if not found:
+        return None
+    return total if n_own == ndim else in_rows(total, ndim, dims)
+
+
+cdef ndarray find_places(tuple shape, index, Scatter* job):
+    cdef tuple parts = index if type(index) is tuple else (index,)
+    cdef int lead = 0, n_arrays = 0, i, ndim = <int>len(shape)
     while lead < len(parts) and is_whole(parts[lead]):
         lead += 1
     while lead + n_arrays < len(parts) and is_integers(parts[lead + n_arrays]):
         n_arrays += 1
-    if n_arrays == 0 or len(parts) > ndim or ndim > MAX_AXES or not is_summed(terms):
+    if n_arrays == 0 or len(parts) > ndim or ndim > MAX_AXES:
         return None
     for i in range(lead + n_arrays, len(parts)):
         if not is_whole(parts[i]):
             return None
     job.blocks = job.extent = job.row_size = 1
+    job.n_leading = lead + n_arrays
     for i in range(ndim):
-        dims[i] = shape[i]
         if i < lead:
-            job.blocks *= dims[i]
+            job.blocks *= shape[i]
         elif i < lead + n_arrays:
-            job.extent *= dims[i]
+            job.extent *= shape[i]
         else:
-            job.row_size *= dims[i]
+            job.row_size *= shape[i]
     places = (parts[lead] if n_arrays == 1 else
               places_of(parts[lead:lead + n_arrays], shape[lead:lead + n_arrays]))
     if places is None:
@@ -99,40 +117,35 @@ cdef Value sum_at(tuple shape, index, ndarray terms):
         places = np.ascontiguousarray(places, np.intp)
     job.count = places.size
     job.places = <const npy_intp*>cnp.PyArray_DATA(places)
-    if job.row_size == 0 or terms.size != job.blocks * job.count * job.row_size:
-        return None
-    is_uniform = repeats_one_item(terms) and cnp.PyArray_ISBEHAVED_RO(terms)
-    if is_uniform:  # rows of one number are shown
-        job.row_size = 1
-        n_own = lead + n_arrays
-    if not is_uniform and not cnp.PyArray_ISCARRAY_RO(terms):
-        terms = np.ascontiguousarray(terms, terms.dtype.newbyteorder("="))
-    spec = spec_of_dims(n_own, dims, terms.dtype)
-    total = new_value(spec)
+    return places
+
+
+cdef void prepare(Scatter* job, Spec spec, bint is_uniform) noexcept:
     job.row_bytes = job.row_size * spec.itemsize
     job.step = 0 if is_uniform else job.row_bytes
-    job.total, job.terms = total.data, cnp.PyArray_BYTES(terms)
     job.add, job.type_num = add_loop_of(spec), spec.type_num
-    is_counted = is_uniform and spec.nbytes >= LARGE and (
+
+
+cdef int add_all(Scatter* job) noexcept nogil:
+    cdef npy_intp nbytes = job.blocks * job.extent * job.row_bytes
+    cdef unsigned char* marks = NULL
+    cdef bint inside = False
+    cdef bint is_counted = job.step == 0 and nbytes >= LARGE and (
         job.type_num == cnp.NPY_DOUBLE or job.type_num == cnp.NPY_FLOAT)
     if job.row_bytes >= LONG_ROW or is_counted:
         marks = <unsigned char*>calloc(max(job.extent, 1), 1)
         if marks == NULL:
-            raise MemoryError()
-    effort[0] += spec.nbytes
-    with nogil:
-        if job.row_bytes >= LONG_ROW:
-            inside = add_long_rows(&job, marks)
-        elif not is_counted or not (
-                add_counted[double](&job, marks, <double>0, &inside)
-                if job.type_num == cnp.NPY_DOUBLE else
-                add_counted[float](&job, marks, <float>0, &inside)):
-            memset(total.data, 0, spec.nbytes)
-            inside = add_terms(&job)
+            return NO_MEMORY
+    if job.row_bytes >= LONG_ROW:
+        inside = add_long_rows(job, marks)
+    elif not is_counted or not (
+            add_counted[double](job, marks, <double>0, &inside)
+            if job.type_num == cnp.NPY_DOUBLE else
+            add_counted[float](job, marks, <float>0, &inside)):
+        memset(job.total, 0, nbytes)
+        inside = add_terms(job)
     free(marks)
-    if not inside:
-        return None
-    return total if n_own == ndim else in_rows(total, ndim, dims)
+    return inside
 
 
 cdef bint is_summed(ndarray terms) noexcept:

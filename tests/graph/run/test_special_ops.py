@@ -66,7 +66,7 @@ IN_C = {
 }
 BY_CALLS = {
     "sum of integers": lambda x: np.sum(x > 0),
-    "index of arrays": lambda x: x[np.array([0, 2])],
+    "arrays apart in an index": lambda x: x[np.array([0, 2]), None, np.array([1, 1])],
     "empty product": lambda x: x[:, :0] @ x[:0],
     "mean in another dtype": lambda x: np.mean(x, dtype="float32"),
     "stacks that broadcast against each other": lambda x: stack(x)[:, None] @ stack(x.T)[None],

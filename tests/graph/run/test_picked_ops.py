@@ -1,0 +1,158 @@
+"""x[rows] and x[mask] in plans, forward and backward, where the index is known."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.model.graph import Graph
+from tests.cases import each
+from tests.graph.plans import assert_as_reference, plan_of
+
+RNG = np.random.default_rng(0)
+SHAPE = 30, 20, 4
+INDICES = {
+    "rows": RNG.integers(-30, 30, 50),
+    "rows of int16": np.array([3, -1, 3], np.int16),
+    "a matrix of rows": RNG.integers(0, 30, (7, 9)),
+    "no rows": np.zeros(0, int),
+    "one row many times": np.zeros(1000, int),
+    "columns": (slice(None), RNG.integers(-20, 20, 33)),
+    "elements": (RNG.integers(-30, 30, 40), RNG.integers(0, 20, 40), RNG.integers(0, 4, 40)),
+    "of two axes": (RNG.integers(0, 30, (6, 1)), RNG.integers(0, 20, 5)),
+    "the last axis": (slice(None), slice(None), np.array([2, 0, 2, 1, 3])),
+    "a mask": RNG.uniform(size=SHAPE) < 0.3,
+    "a mask of none": np.zeros(SHAPE, bool),
+}
+ADDED = "float64", "float32", "complex128", "longdouble"
+
+
+def read_and_put_back(index, dtype, weigh):
+    """The part that an index names, and the gradient of a weighted sum of it."""
+    graph = Graph()
+    x = graph.placeholder(dtype, SHAPE)
+    with graph.as_default():
+        part = x[index]
+        weights = graph.placeholder(dtype, part.shape)
+        seed = weights * 2 if weigh else np.broadcast_to(cnp.ravel(x)[5], part.shape)
+        (gradient,) = cytape.gradients(part, x, seed)
+    arrays = [RNG.integers(-9, 9, of.shape).astype(dtype) for of in (x, weights)]
+    if np.dtype(dtype).kind == "c":
+        arrays = [array * (1 - 2j) for array in arrays]
+    return graph, [x, weights], [part, part.T[..., None] * 2, gradient, gradient * 2], arrays
+
+
+@pytest.mark.parametrize("index", INDICES.values(), ids=INDICES)
+@each("dtype", ADDED)
+@each("weigh", [True, False])
+def test_parts_and_their_gradients(index, dtype, weigh):
+    graph, feeds, fetches, arrays = read_and_put_back(index, dtype, weigh)
+    plan = assert_as_reference(graph, feeds, fetches, arrays)
+    if dtype.startswith("float") and np.size(arrays[1]):
+        assert plan.n_calls == 0
+    for result, expected in zip(
+            plan.run(arrays)[::2], [arrays[0][index], gradient_of(index, arrays, weigh)],
+            strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+def gradient_of(index, arrays, weigh):
+    x, weights = arrays
+    total = np.zeros_like(x)
+    np.add.at(total, index, weights * 2 if weigh else np.full_like(weights, x.ravel()[5]))
+    return total
+
+
+@each("dtype", ["int64", "bool", "int8", "float16", "uint32"])
+def test_parts_of_any_numbers(dtype):
+    array = RNG.integers(0, 2, SHAPE).astype(dtype)
+    for index in INDICES.values():
+        graph = Graph()
+        x = graph.placeholder(dtype, SHAPE)
+        assert_as_reference(graph, [x], [x[index]], [array])
+
+
+def test_strided_operands():
+    array = RNG.normal(size=(20, 30, 4))
+    graph = Graph()
+    x = graph.placeholder("float64", array.shape)
+    turned = cnp.swapaxes(x, 0, 1)[:, :, ::-1]
+    parts = [turned[index] for index in INDICES.values()]
+    assert_as_reference(graph, [x], parts, [array])
+
+
+def test_many_terms_of_one_number_are_as_if_added_one_by_one():
+    """Where they meet more often than is counted, and where counts tell what that comes to."""
+    for many in (255, 256, 300):
+        places = np.repeat([7, 300, 511], [many, 3, 1])
+        graph = Graph()
+        x, s = graph.placeholder("float64", (512,)), graph.placeholder("float64", ())
+        with graph.as_default():
+            part = x[np.concatenate([places, np.arange(128)])]
+            (gradient,) = cytape.gradients(part, x, np.broadcast_to(s, part.shape))
+        array = RNG.normal(size=512)
+        expected = np.zeros(512)
+        np.add.at(expected, np.concatenate([places, np.arange(128)]), 0.1)
+        for result in plan_of(graph, [x, s], [gradient]).run([array, np.array(0.1)]):
+            np.testing.assert_array_equal(result, expected)
+
+
+def test_rows_of_one_number_are_shown():
+    """A gradient that is alike along its rows takes the memory of a column."""
+    graph = Graph()
+    x = graph.placeholder("float64", (40, 50))
+    with graph.as_default():
+        gradient = cytape.gradients(cnp.sum(x[np.array([3, 3, -1] * 10)]), x)[0]
+    plan = assert_as_reference(graph, [x], [gradient, gradient.T + 1.0], [np.ones((40, 50))])
+    for _ in range(2):
+        gradient = plan.run([np.ones((40, 50))])[0].numpy()
+        assert gradient.strides == (8, 0)
+        np.testing.assert_array_equal(gradient[:, 7], 20.0 * (np.arange(40) == 3)
+                                      + 10.0 * (np.arange(40) == 39))
+
+
+@each("place", [5, -6])
+def test_a_place_that_is_out_of_bounds_is_an_error_when_it_runs(place):
+    graph = Graph()
+    x = graph.placeholder("float64", (5, 3))
+    plan = plan_of(graph, [x], [cnp.take(x, np.array([0, place]), axis=0) * 2.0])
+    with pytest.raises(IndexError, match=f"index {place} is out of bounds for axis 0"):
+        plan.run([np.ones((5, 3))])
+
+
+@each("axis", [0, 1, 2])
+@each("mode", ["raise", "wrap", "clip"])
+def test_slices_along_an_axis(axis, mode):
+    array = RNG.normal(size=SHAPE)
+    places = RNG.integers(-3 if mode != "raise" else 0, 4, (3, 5))
+    graph = Graph()
+    x = graph.placeholder("float64", SHAPE)
+    with graph.as_default():
+        part = cnp.take(x, places, axis=axis, mode=mode)
+        weighted = cytape.gradients(part, x, part * 2.0)[0]
+        alike = cytape.gradients(cnp.sum(part), x)[0]
+    fetches = [part, *(cytape.convert_to_tensor(each) * 1.0 for each in (weighted, alike))]
+    plan = assert_as_reference(graph, [x], fetches, [array])
+    assert mode != "raise" or plan.n_calls <= 2 * (axis == 0)  # where gradients are slices
+    np.testing.assert_array_equal(
+        plan.run([array])[0], np.take(array, places, axis=axis, mode=mode))
+
+
+def test_counts_with_weights():
+    places = RNG.integers(0, 300, 900)
+    graph = Graph()
+    x = graph.placeholder("float64", (900,))
+    with graph.as_default():
+        y = cnp.bincount(places, x)
+        gradients = [cytape.gradients(y, x)[0], cytape.gradients(y, x, y * 2.0)[0]]
+    plan = assert_as_reference(graph, [x], [y, *gradients], [RNG.normal(size=900)])
+    assert plan.n_calls == 0
+
+
+def test_what_is_being_filled_is_read_at_rows():
+    graph = Graph()
+    x = graph.placeholder("float64", (6, 3))
+    with graph.as_default():
+        y = x.at[2].set(np.ones(3))
+        parts = [y[np.array([2, 0, 2])], y.at[0].set(np.zeros(3))[np.array([0, 5])]]
+    assert_as_reference(graph, [x], parts, [RNG.normal(size=(6, 3))])
