@@ -40,8 +40,14 @@ def _position_spec(x, *, axis, **attrs):
     return shape_rules.to_integers(x, None if axis is None else operator.index(axis), **attrs)
 
 
+def _argpartition(a, *, kth, axis, kind, order):
+    if type(a) is np.ndarray:  # of small ones the method takes half as long
+        return a.argpartition(kth, axis, kind, order)
+    return np.argpartition(a, kth, axis, kind, order)
+
+
 argsort_op = nondifferentiable("ArgSort", np.argsort, shape_rule=_sorted_spec)
-argpartition_op = nondifferentiable("ArgPartition", np.argpartition, shape_rule=_sorted_spec)
+argpartition_op = nondifferentiable("ArgPartition", _argpartition, shape_rule=_sorted_spec)
 lexsort_op = nondifferentiable(
     "LexSort",
     lambda *keys, axis: np.lexsort(keys[0] if len(keys) == 1 else keys, axis),

@@ -16,9 +16,9 @@ from cytape.ops.kernels.selection cimport select_loop
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk, plan
 from cytape.tensor.spec cimport Spec, scalar_spec
 from cytape.tensor.tensor cimport Tensor
-from cytape.tensor.value cimport Value
+from cytape.tensor.value cimport Value, value_of_array
 from libc.stdint cimport uint64_t
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 from numpy cimport ndarray, npy_intp
 
 from .code cimport N_TEMPORARIES
@@ -32,14 +32,15 @@ from .picked_ops cimport add_picked, gather, pick, scatter_add
 from .part_ops cimport copy_region, is_updated, update_part
 from .sum_ops cimport accumulated, add_n, broadcasts, extremum, multiplied, sum_to, total
 
-cdef Op read_variable_op, real_op
+cdef Op ones_like_op, read_variable_op, real_op
 
 import numpy as np
 
 from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
-from cytape.ops.creation import cast_to_discrete_op, constant_op, identity_op, stop_gradient_op
+from cytape.ops.creation import (
+    cast_to_discrete_op, constant_op, identity_op, ones_like_op, stop_gradient_op, zeros_like_op)
 from cytape.ops.elementwise import where_op
 from cytape.ops.indexing import (
     dynamic_get_item_op, dynamic_index_add_op, gather_op, get_item_op, index_add_op,
@@ -109,6 +110,25 @@ cdef bint no_value(Code code, int32_t node, Op op) except -1:
 cdef bint constant(Code code, int32_t node, Op op) except -1:
     cdef int32_t symbol = code.graph.nodes[node].first_output
     cdef Value held = (<Tensor?>code.graph.attrs[node]["value"]).held
+    place_constant(code, symbol, held)
+    if not held.contiguous:
+        code.layout.places[symbol].strides = code.push(
+            cnp.PyArray_STRIDES(<ndarray>held.owner), held.spec.ndim)
+    return True
+
+
+cdef bint filled(Code code, int32_t node, Op op) except -1:
+    """Zeros or ones, one of which is shown everywhere."""
+    cdef int32_t symbol = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(symbol)
+    cdef npy_intp no_strides[MAX_AXES]
+    memset(no_strides, 0, sizeof(no_strides))
+    place_constant(code, symbol, value_of_array(np.full((), op is ones_like_op, spec.dtype)))
+    code.layout.places[symbol].strides = code.push(no_strides, spec.ndim)
+    return True
+
+
+cdef int place_constant(Code code, int32_t symbol, Value held) except -1:
     cdef Place* place = &code.layout.places[symbol]
     code.constants.append(held)
     place.kind = PLACED
@@ -117,9 +137,7 @@ cdef bint constant(Code code, int32_t node, Op op) except -1:
     place.nbytes = held.spec.nbytes
     place.address = <uint64_t>held.data
     place.strides = -1
-    if not held.contiguous:
-        place.strides = code.push(cnp.PyArray_STRIDES(<ndarray>held.owner), held.spec.ndim)
-    return True
+    return 0
 
 
 cdef bint identity(Code code, int32_t node, Op op) except -1:
@@ -419,6 +437,7 @@ cdef int emit_by(Emitter emitter, tuple ops) except -1:
 
 emit_by(no_value, (placeholder_op,))
 emit_by(constant, (constant_op,))
+emit_by(filled, (ones_like_op, zeros_like_op))
 emit_by(identity, (identity_op, stop_gradient_op))
 emit_by(known_results, (checkpointed_call_op, given_results_op))
 emit_by(checked, (checked_extents_op,))

@@ -13,6 +13,9 @@ from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
 from cytape.tensor.tensor import Tensor
 
 
+WORTH_SHOWING = 2048  # elements above which one number is not written out
+
+
 def _sum_to(x, shape):
     lead = x.ndim - len(shape)
     axes = (*range(lead), *(lead + axis for axis, extent in enumerate(shape)
@@ -35,7 +38,7 @@ def _cast(x, dtype):
     x = x if type(x) is np.ndarray else np.asarray(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         x = x.real
-    if x.size > 1 and not any(x.strides):  # one number: it stays so
+    if x.size > WORTH_SHOWING and not any(x.strides):  # one number: it stays so
         return np.ndarray(x.shape, dtype, x[(0,) * x.ndim].astype(dtype), strides=(0,) * x.ndim)
     return x.astype(dtype)
 

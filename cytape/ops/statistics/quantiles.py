@@ -107,7 +107,7 @@ def _neighbours(x, q, y, *, method, skip_nan):
 
 def _order(x, ranks):
     """Return positions of the elements of lines by rank, right for the given ranks at least."""
-    return np.argpartition(x, ranks) if 0 < len(ranks) < 16 else np.argsort(x, -1)
+    return x.argpartition(ranks) if 0 < len(ranks) < 16 else x.argsort(-1)
 
 
 def _places(x, low, high):

@@ -192,3 +192,13 @@ def test_complex_numbers_made_real_are_left_to_numpy():
     x = graph.placeholder("complex128", (4,))
     with pytest.warns(np.exceptions.ComplexWarning):
         assert assert_as_reference(graph, [x], [x.astype(float)], [np.ones(4, complex)]).n_calls
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int32", "float16", "float64", "complex128"])
+@pytest.mark.parametrize("shape", [(), (3, 4), (40, 50), (0, 3)])
+def test_zeros_and_ones_like_something(dtype, shape):
+    graph = Graph()
+    x = graph.placeholder(dtype, shape)
+    results = [np.zeros_like(x), np.ones_like(x), np.ones_like(x, "float32").T[..., None] + 1.0]
+    plan = assert_as_reference(graph, [x], results, [np.ones(shape, dtype)])
+    assert plan.n_calls == 0
