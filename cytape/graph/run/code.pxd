@@ -94,6 +94,10 @@ cdef class Code:
     cdef int join_place(self, Walk* walk, int32_t symbol) except -1
     cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop,
                        uint64_t* addresses) except -1
+    cdef int emit_tiled(self, int32_t node, Walk* walk, const Loop* loop,
+                        uint64_t* addresses) except -1
+    cdef int emit_begun(self, int32_t node, Walk* walk, const Loop* loop,
+                        uint64_t* addresses) except -1
     cdef int emit_copy(self, int32_t node, Place* place, Spec spec, uint64_t target) except -1
     cdef int emit_operands(self, int32_t node, int kind, op, list symbols, npy_intp work) except -1
     cdef int emit_zero(self, int32_t node, uint64_t target, npy_intp nbytes) except -1

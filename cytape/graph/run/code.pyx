@@ -16,6 +16,8 @@ from .layout cimport (
 
 cdef enum:
     MAX_EXTERNALS = 1 << 20
+    FEW_STEPS = 16  # of a run, below which calls of a loop take longer than what it does
+    TILE = 256      # steps that are made instead
 
 
 cdef class Code:
@@ -310,13 +312,40 @@ cdef class Code:
 
     cdef int emit_walk(self, int32_t node, Walk* walk, const Loop* loop,
                        uint64_t* addresses) except -1:
+        begin(walk)
+        return self.emit_begun(node, walk, loop, addresses)
+
+    cdef int emit_tiled(self, int32_t node, Walk* walk, const Loop* loop,
+                        uint64_t* addresses) except -1:
+        """The same in any order: of short runs many are made long ones, a tile at a time."""
+        cdef uint64_t after[N_OPERANDS]
+        cdef npy_intp extent, step
+        cdef int i, last
+        begin(walk)
+        last = walk.n_axes - 1
+        if last < 0 or walk.length >= FEW_STEPS or walk.extents[last] <= TILE or (
+                last + 1 == MAX_AXES):
+            return self.emit_begun(node, walk, loop, addresses)
+        extent, walk.extents[last] = walk.extents[last], walk.extents[last] // TILE
+        walk.extents[last + 1], walk.length = walk.length, TILE
+        walk.n_axes += 1
+        for i in range(walk.n_operands):
+            step = walk.strides[i][last]
+            after[i] = addresses[i] + <uint64_t>(walk.extents[last] * TILE * step)
+            walk.strides[i][last] = TILE * step
+            walk.strides[i][last + 1], walk.steps[i] = walk.steps[i], step
+        self.emit_begun(node, walk, loop, addresses)
+        walk.extents[last], walk.length = 1, extent % TILE
+        return self.emit_begun(node, walk, loop, after) if walk.length else 0
+
+    cdef int emit_begun(self, int32_t node, Walk* walk, const Loop* loop,
+                        uint64_t* addresses) except -1:
         cdef Instruction* instruction
         cdef npy_intp numbers[3 + N_OPERANDS]
-        cdef npy_intp n = 1
+        cdef npy_intp n = walk.length
         cdef int i, axis, n_operands = walk.n_operands
         for axis in range(walk.n_axes):
             n *= walk.extents[axis]
-        begin(walk)
         instruction = self.next(node, WALK)
         for i in range(n_operands):
             instruction.data[i] = <char*>addresses[i]
@@ -360,7 +389,7 @@ cdef class Code:
             stride *= spec.dims[axis]
         join_memory(&walk, NULL, strides)
         addresses[0], addresses[1] = place.address, target
-        return self.emit_walk(node, &walk, copy_loop(spec.itemsize), addresses)
+        return self.emit_tiled(node, &walk, copy_loop(spec.itemsize), addresses)
 
     cdef int emit_operands(self, int32_t node, int kind, op, list symbols, npy_intp work) except -1:
         """Write an instruction that an object runs, with any number of operands."""

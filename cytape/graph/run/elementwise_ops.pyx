@@ -127,7 +127,7 @@ cdef int apply_by_walk(Code code, int32_t node, const Loop* loop, int32_t x, int
         code.join_place(&walk, y)
     addresses[walk.n_operands] = code.layout.places[out].address
     code.join_place(&walk, out)
-    return code.emit_walk(node, &walk, loop, addresses)
+    return code.emit_tiled(node, &walk, loop, addresses)
 
 
 cdef int32_t converted(Code code, int32_t node, int32_t symbol, int type_num) except -1:
@@ -187,7 +187,7 @@ cdef bint apply_to_three(Code code, int32_t node, const Loop* loop, int first) e
         addresses[i] = code.layout.places[x].address
     code.join_place(&walk, out)
     addresses[3] = code.layout.places[out].address
-    return code.emit_walk(node, &walk, loop, addresses) == 0
+    return code.emit_tiled(node, &walk, loop, addresses) == 0
 
 
 cdef int place_result(Code code, int32_t out, bint of_items) except -1:

@@ -150,4 +150,4 @@ cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t opera
         addresses[0], addresses[1], addresses[2] = write, read, write
         return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), addresses)
     addresses[0], addresses[1] = read, write
-    return code.emit_walk(node, &walk, copy_loop(code.spec(out).itemsize), addresses)
+    return code.emit_tiled(node, &walk, copy_loop(code.spec(out).itemsize), addresses)
