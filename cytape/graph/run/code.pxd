@@ -56,6 +56,7 @@ cdef class Code:
     cdef list temporary_specs    # of symbols beyond those of the graph, for the node at hand
     cdef list constants          # kept alive
     cdef dict direct             # symbol -> the external that it is computed into, to be fetched
+    cdef set filled              # ... those into which something is computed
     cdef set late                # fetches whose memory Python brings along
     cdef dict releases           # call -> externals that nobody needs from then on
     cdef list unneeded           # those of the next call

@@ -28,7 +28,7 @@ cdef class Code:
         self.direct, self.releases, self.elements, self.alone = {}, {}, {}, {}
         self.nested, self.n_fresh, self.n_movable = nested, n_fresh, n_movable
         self.owned, self.moves = frozenset(owned), [-1] * len(subgraph.fetches)
-        self.subprograms, self.late = [], set()
+        self.subprograms, self.late, self.filled = [], set(), set()
         self.repeatable, self.last_geometry = True, -1
         self.n_symbols = self.graph.n_symbols
         self.layout = Layout(self.n_symbols + N_TEMPORARIES)
@@ -140,7 +140,8 @@ cdef class Code:
         cdef npy_intp nbytes = self.spec(symbol).nbytes
         if nbytes > SMALL_BYTES and self.direct:
             number = self.direct.get(symbol)
-            if number is not None:
+            if number is not None and number not in self.filled:
+                self.filled.add(number)
                 return self.place_external(symbol, number)
         return self.layout.take(symbol, nbytes)
 

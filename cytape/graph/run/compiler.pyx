@@ -74,6 +74,8 @@ cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
             top = max(top, node + 1)
             if code.spec(symbol).known and code.spec(symbol).nbytes > SMALL_BYTES:
                 code.direct.setdefault(symbol, <int32_t>len(code.feeds) + i)
+    if not code.nested:
+        compute_in_place(code)
     for node in keep:
         needed[node] = True
         top = max(top, node + 1)
@@ -96,6 +98,24 @@ cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
                 needed[graph.symbols[symbol].node] = True
     code.reserve(n_needed + n_needed // 8 + <int32_t>len(code.fetches) + 16)
     return top
+
+
+cdef int compute_in_place(Code code) except -1:
+    """Have what is fetched as another view of a value be computed where it is fetched, too."""
+    cdef int32_t symbol
+    for symbol, number in list(code.direct.items()):
+        while True:
+            node = code.graph.symbols[symbol].node
+            if type(code.graph.ops[node]) is not StructuralOp or (
+                    code.graph.nodes[node].n_inputs != 1 or code.graph.nodes[node].n_outputs != 1):
+                break
+            symbol = code.graph.args[code.graph.nodes[node].inputs]
+            fetched = code.fetches[number - len(code.feeds)]
+            if symbol in code.direct or code.layout.places[symbol].kind != NOWHERE or (
+                    code.spec(symbol).nbytes != code.spec(fetched).nbytes):
+                break
+            code.direct[symbol] = number
+    return 0
 
 
 cdef int place_feeds(Code code) except -1:
@@ -169,8 +189,10 @@ cdef int call(Code code, int32_t node) except -1:
                 code.place_external(i, code.new_external())
             elif code.spec(i).nbytes <= SMALL_BYTES:
                 code.layout.take(i, code.spec(i).nbytes)
-            elif i in code.direct:
+            elif i in code.direct and code.direct[i] not in code.filled and (
+                    code.fetches[code.direct[i] - len(code.feeds)] == i):
                 code.late.add(code.direct[i])
+                code.filled.add(code.direct[i])
                 code.place_external(i, code.direct[i])
             else:
                 code.place_external(i, code.new_external())
@@ -192,7 +214,7 @@ cdef int fetch(Code code) except -1:
             code.late.add(number)
         elif i < code.n_movable and is_moved(code, i, symbol):
             continue
-        elif place.address != external_address(number):
+        elif not is_in_place(code, symbol, number):
             code.emit_copy(code.graph.symbols[symbol].node, place, code.spec(symbol),
                            external_address(number))
     return 0
@@ -211,6 +233,15 @@ cdef bint is_fed(Code code, Place* place) except -1:
     """Whether what is fetched lies in what is fed, in C order, and can be shown there."""
     return (not code.nested and place.strides < 0 and memory_of(place.address) == EXTERNAL
             and external_number(place.address) < <int32_t>len(code.feeds))
+
+
+cdef bint is_in_place(Code code, int32_t symbol, int32_t number) except -1:
+    """Whether what is fetched lies in its own memory, if as a view of what fills that."""
+    cdef Place* place = &code.layout.places[symbol]
+    if code.nested:
+        return place.address == external_address(number)
+    return (memory_of(place.address) == EXTERNAL and external_number(place.address) == number
+            and code.layout.places[place.root].nbytes == code.spec(symbol).nbytes)
 
 
 cdef bint is_moved(Code code, int32_t fetch, int32_t symbol) except -1:

@@ -456,6 +456,10 @@ cdef class Frame:
                     outputs.append(self.shown(symbol, value))
                     continue
                 value = own_copy(value, any([value is fed for fed in self.objects[:n_feeds]]))
+            elif place.strides >= 0 and memory_of(place.address) == EXTERNAL and (
+                    external_number(place.address) == k):
+                value = strided_value(value.spec, value.data + offset_of(place.address),
+                                      code.pool + place.strides, value)
             outputs.append(value)
         return outputs
 

@@ -125,3 +125,56 @@ def test_there_is_a_value_for_each_feed(values):
     x, y = graph.placeholder("float64", ()), graph.placeholder("float64", ())
     with pytest.raises(GraphError, match=f"2 values have to be fed, got {len(values)}"):
         plan_of(graph, [x, y], [x + y]).run(values)
+
+
+# ---- what is fetched as a view of what is computed
+
+VIEWS = {
+    "transposed": lambda z: z.T,
+    "turned": lambda z: np.rot90(z, 1),
+    "flipped": lambda z: np.flip(z, 1).T,
+    "reshaped": lambda z: np.reshape(z, (4, -1)),
+    "moved again": lambda z: np.reshape(z.T, (4, -1)),  # which takes a copy
+    "a part": lambda z: z[1:].T,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_views_are_fetched_where_they_were_computed(view):
+    array = np.random.default_rng(0).normal(size=(30, 40))
+    graph = Graph()
+    x = graph.placeholder("float64", (30, 40))
+    z = np.exp(x)
+    for fetches in ([view(z)], [view(z), z], [z, view(z), view(z)], [view(z), view(z) + 1.0],
+                    [view(x)], [view(z), np.sum(z * 2.0)]):
+        plan = assert_as_reference(graph, [x], fetches, [array])
+        first = plan.run([array])[0].numpy()
+        expected = first.copy()
+        plan.run([array + 1.0])
+        np.testing.assert_array_equal(first, expected)
+    plan = plan_of(graph, [x], [z.T])
+    assert plan.run([array])[0].numpy().strides == (8, 320)
+    assert plan.peak_bytes <= 2 * array.nbytes
+
+
+def test_views_of_what_python_computes_are_fetched():
+    array = np.random.default_rng(0).normal(size=(30, 40))
+    graph = Graph()
+    x = graph.placeholder("float64", (30, 40))
+    z = np.sort(x)
+    for view in VIEWS.values():
+        plan = assert_as_reference(graph, [x], [view(z), view(z) * 2.0, z], [array])
+        assert plan.n_calls == 1
+        assert_as_reference(graph, [x], [view(z)], [array])
+
+
+def test_what_is_handed_out_is_small_where_it_repeats_itself():
+    graph = Graph()
+    x = graph.placeholder("float64", (40,))
+    column = np.exp(x)[:, None]
+    fetches = [np.broadcast_to(column, (40, 50)), np.broadcast_to(column[::-1].T, (50, 40))]
+    plan = assert_as_reference(graph, [x], fetches, [np.linspace(0, 1, 40)])
+    for _ in range(2):
+        column, row = plan.run([np.linspace(0, 1, 40)])
+        assert column.numpy().strides == (8, 0)
+        assert row.numpy().strides == (0, -8)
