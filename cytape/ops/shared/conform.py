@@ -12,7 +12,6 @@ from cytape.tensor.making import constant
 from cytape.tensor.spec import UnknownShape, spec_like, symbolic_spec
 from cytape.tensor.tensor import Tensor
 
-
 WORTH_SHOWING = 2048  # elements above which one number is not written out
 
 
