@@ -84,6 +84,8 @@ if TYPE_CHECKING:
         while_loop,
     )
 
+    __version__: str
+
 __all__ = [
     "AggregationMethod",
     "ConcreteFunction",
@@ -173,14 +175,21 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import graphs and checks of gradients when first asked for: most programs do without."""
-    if name not in __all__:
-        raise AttributeError(f"module 'cytape' has no attribute {name!r}")
+    """Import graphs and checks of gradients when first asked for: most programs do without.
+
+    And read the version, which the package's metadata have.
+    """
     if name in ("graph", "testing"):
         return importlib.import_module(f"cytape.{name}")
-    value = globals()[name] = getattr(importlib.import_module("cytape.graph"), name)
+    if name == "__version__":
+        value = importlib.import_module("importlib.metadata").version("cytape")
+    elif name in __all__:
+        value = getattr(importlib.import_module("cytape.graph"), name)
+    else:
+        raise AttributeError(f"module 'cytape' has no attribute {name!r}")
+    globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING", "importlib"})
+    return sorted({*globals(), *__all__, "__version__"} - {"Any", "TYPE_CHECKING", "importlib"})

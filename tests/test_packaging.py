@@ -135,6 +135,17 @@ def test_dir_lists_what_the_package_offers():
     assert set(cytape.__all__) <= listed <= set(cytape.__all__) | rooms
 
 
+def test_the_version_is_that_of_the_metadata_read_when_it_is_asked_for():
+    script = (
+        "import sys, numpy; numpys = {*sys.modules}; import cytape\n"
+        "assert 'importlib.metadata' not in {*sys.modules} - numpys\n"
+        "assert '__version__' in dir(cytape) and '__version__' not in vars(cytape)\n"
+        "import importlib.metadata\n"
+        "assert cytape.__version__ == importlib.metadata.version('cytape') == vars(cytape)['__version__']"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
 def test_what_most_programs_do_without_is_imported_when_it_is_asked_for():
     script = (
         "import sys, numpy; numpys = {*sys.modules}; import cytape\n"

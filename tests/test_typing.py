@@ -48,6 +48,10 @@ def test_tensors() -> None:
     assert float(x.sum()) == 3.0
 
 
+def test_the_version() -> None:
+    assert_type(cytape.__version__, str)
+
+
 def test_variables() -> None:
     v = Variable(lambda: np.ones(2), trainable=False, name="bias")
     assert_type(v.value(), Tensor)
