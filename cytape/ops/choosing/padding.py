@@ -1,8 +1,8 @@
-"""Padding, in all modes that `numpy.pad` has a name for: one axis after the other.
+"""Padding, in all modes of `numpy.pad`: one axis after the other.
 
 Padded elements are copies of elements ("edge", "reflect", "symmetric", "wrap"), linear in them (odd
-reflections, "linear_ramp", "mean"), or extrema and medians, with the ties of those functions. What
-the mode "empty" leaves undefined is 0.
+reflections, "linear_ramp", "mean"), or extrema and medians, with the ties of those functions; or
+what a function of the user's writes into each line. What the mode "empty" leaves undefined is 0.
 """
 
 import numpy as np
@@ -10,16 +10,16 @@ import numpy as np
 from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.calculus.sequences import linspace
-from cytape.ops.creation import astype, zeros_like
+from cytape.ops.creation import astype, copy, zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import nondifferentiable, structural
 from cytape.ops.indexing import take_along_axis
-from cytape.ops.joining import concatenate
+from cytape.ops.joining import concatenate, stack
 from cytape.ops.ordering import argsort
 from cytape.ops.rearranging import flip, pad_op, pad_with_op, repeat
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, ndim, shape, squeeze
+from cytape.ops.shaping import broadcast_to, moveaxis, ndim, reshape, shape, squeeze
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import any as any_true
 from cytape.ops.steps import floor, isnan, rint
@@ -47,7 +47,7 @@ padded_positions_op = nondifferentiable(
 
 
 def pad(array, pad_width, mode="constant", **kwargs):
-    """Add elements at the ends of the axes, as `numpy.pad`; the mode may not be a function.
+    """Add elements at the ends of the axes, as `numpy.pad`.
 
     Examples
     --------
@@ -59,12 +59,10 @@ def pad(array, pad_width, mode="constant", **kwargs):
     """
     if not is_tensor([array, *kwargs.values()]):
         return np.pad(array, pad_width, mode, **kwargs)
-    if callable(mode):
-        raise TypeError(
-            "pad: a function as the mode fills an array in place, which a tensor does not allow. "
-            "Make the parts, and join them with cytape.numpy.concatenate")
     array = convert_to_tensor(array)
     widths = _pad_widths(pad_width, ndim(array))
+    if callable(mode):
+        return _filled(array, widths, mode, kwargs)
     _check(array, widths, mode, kwargs)
     if ndim(array) == 0:
         return array
@@ -79,7 +77,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
     if mode == "linear_ramp":
         array, values = together(array, kwargs.get("end_values", 0))
         return _by_parts(array, widths, _Ramps(values, array))
-    if mode in _COPYING_MODES and kwargs.get("reflect_type", "even") == "even":
+    if mode in _COPYING_MODES and kwargs.get("reflect_type") != "odd":
         return _copied(array, widths, mode, kwargs)
     if mode in _COPYING_MODES:
         return _by_parts(array, widths, lambda x, axis, width: _odd_parts(x, axis, width, mode))
@@ -121,6 +119,24 @@ def _by_parts(array, widths, make):
         if any(width):
             before, after = make(array, axis, width)
             array = concatenate([before, array, after], axis=axis)
+    return array
+
+
+def _filled(array, widths, fill, options):
+    """Have a function write the ends of each line, axis by axis, as NumPy has it."""
+    array = pad_op(array, pad_width=widths)
+    for axis, width in enumerate(widths):
+        rows = moveaxis(array, axis, -1)
+        lead = rows.shape[:-1]
+        if None in lead:
+            raise SymbolicTensorError(
+                "pad: a function as the mode is called for each line, and how many there are is "
+                "not known while a graph is built: give the placeholder or the signature extents")
+        lines = [copy(rows[index]) for index in np.ndindex(*lead)]
+        for line in lines:
+            fill(line, width, axis, options)
+        if lines:
+            array = moveaxis(reshape(stack(lines), (*lead, -1)), -1, axis)
     return array
 
 
