@@ -10,12 +10,14 @@ parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative: none ma
 """
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.indexing import take
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import known_extents
 from cytape.ops.shared.draws import (
+    as_parameters,
     binomial_op,
     draw,
     draw_shaped,
@@ -103,6 +105,7 @@ def uniform(low=0.0, high=1.0, size=None, *, seed=None):
     """
     if is_numpys(seed, low, high):
         return np.random.uniform(low, high, size)  # noqa: NPY002
+    low, high = as_parameters(low, high)
     drawn = draw_shaped(uniform_op, (low, high), size, dtype_of(low, high), seed)
     if is_number(low, 0) and is_number(high, 1):
         return drawn
@@ -164,6 +167,7 @@ def normal(loc=0.0, scale=1.0, size=None, *, seed=None):
     """
     if is_numpys(seed, loc, scale):
         return np.random.normal(loc, scale, size)  # noqa: NPY002
+    loc, scale = as_parameters(loc, scale=scale)
     drawn = draw_shaped(normal_op, (loc, scale), size, dtype_of(loc, scale), seed)
     if is_number(loc, 0) and is_number(scale, 1):
         return drawn
@@ -219,6 +223,7 @@ def exponential(scale=1.0, size=None, *, seed=None):
     """
     if is_numpys(seed, scale):
         return np.random.exponential(scale, size)  # noqa: NPY002
+    (scale,) = as_parameters(scale=scale)
     drawn = draw_shaped(exponential_op, (scale,), size, dtype_of(scale), seed)
     return drawn if is_number(scale, 1) else scale * drawn
 
@@ -251,6 +256,7 @@ def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
     if dtype is np.float64 and is_numpys(seed, shape):
         return np.random.standard_gamma(shape, size)  # noqa: NPY002
     refuse_recorded("standard_gamma", shape=shape)
+    (shape,) = as_parameters(shape=shape)
     return draw(gamma_op, shape, size=size_of(size, shape), dtype=np.dtype(dtype), seed=seed)
 
 
@@ -286,6 +292,7 @@ def gamma(shape, scale=1.0, size=None, *, seed=None):
     if is_numpys(seed, shape, scale):
         return np.random.gamma(shape, scale, size)  # noqa: NPY002
     refuse_recorded("gamma", shape=shape)
+    shape, scale = as_parameters(shape=shape, scale=scale)
     size = size_of(size, shape, scale)
     drawn = draw(gamma_op, shape, size=size, dtype=dtype_of(shape, scale), seed=seed)
     return drawn if is_number(scale, 1) else scale * drawn
@@ -322,6 +329,7 @@ def poisson(lam=1.0, size=None, *, seed=None):
     if is_numpys(seed, lam):
         return np.random.poisson(lam, size)  # noqa: NPY002
     refuse_recorded("poisson", lam=lam)
+    (lam,) = as_parameters(lam=lam)
     return draw(poisson_op, lam, size=size_of(size, lam), seed=seed)
 
 
@@ -358,6 +366,7 @@ def binomial(n, p, size=None, *, seed=None):
     if is_numpys(seed, n, p):
         return np.random.binomial(n, p, size)  # noqa: NPY002
     refuse_recorded("binomial", n=n, p=p)
+    n, p = as_parameters(n=n, p=p)
     n = n if is_tensor(n) else np.asarray(n)  # not a number that takes the other's dtype
     return draw(binomial_op, n, p, size=size_of(size, n, p), seed=seed)
 
@@ -404,8 +413,8 @@ def _population(x, axis):
     if isinstance(x, int | np.integer):
         return int(x), None
     x = convert_to_tensor(x)
-    extent = shape_rules.shape_of(x.spec, "a random choice")[axis]
-    return extent, x
+    extents = shape_rules.shape_of(x.spec, "a random choice")
+    return extents[normalize_axis_index(axis, len(extents))], x
 
 
 def permutation(x, axis=0, *, seed=None):

@@ -373,3 +373,45 @@ def test_draws_in_the_shape_of_a_tensor_that_only_a_run_knows():
         with pytest.raises(SymbolicTensorError, match=r"zeros\(x\.shape\)"):
             cytape.function(lambda x, draw=draw: draw(3, size=x.shape), input_signature=signature)(
                 np.ones((3, 2)))
+
+
+# Distributions with two parameters, of which none may be negative.
+POSITIVE = {
+    "normal": 2, "exponential": 1, "gamma": 2, "standard_gamma": 1, "poisson": 1, "binomial": 2,
+    "gumbel": 2, "laplace": 2, "logistic": 2, "rayleigh": 1, "lognormal": 2, "pareto": 1,
+    "power": 1, "weibull": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_lists_of_tensors_are_parameters(name):
+    draw = getattr(cnp.random, name)
+    before = [np.array([3, 5])] * (POSITIVE[name] - 1)
+    cnp.random.seed(3)
+    expected = draw(*before, np.array([0.25, 0.5]))
+    parts = [cytape.constant(0.25), 0.5]
+    for call in (draw, cytape.function(lambda *args: draw(*args))):
+        found = call(*before, parts)
+        assert isinstance(found, cytape.Tensor) and found.shape == (2,)
+        assert found.dtype == expected.dtype
+    cnp.random.seed(3)
+    np.testing.assert_array_equal(draw(*before, parts), expected)
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_parameters_that_are_known_to_be_out_of_range_are_numpys_error(name):
+    draw, n = getattr(cnp.random, name), POSITIVE[name]
+    with pytest.raises(ValueError) as expected:  # noqa: PT011
+        getattr(np.random, name)(*[2] * (n - 1), [0.5, -1.0])
+    parameter = str(expected.value).partition(" ")[0]
+    for last in (cytape.constant([0.5, -1.0]), [cytape.constant(0.5), -1.0]):
+        with pytest.raises(ValueError, match=f"^{parameter} <"):
+            draw(*[2] * (n - 1), last)
+
+
+def test_a_choice_needs_an_axis():
+    for x in (cytape.constant(1.5), cytape.constant([1.0])[0]):
+        with pytest.raises(ValueError, match="out of bounds"):
+            random.choice(x)
+    with pytest.raises(ValueError, match="out of bounds"):
+        random.permutation(cytape.constant([1.0, 2.0]), axis=1)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, operand, values_of
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import broadcast, known_extents
@@ -353,6 +353,16 @@ def draw(op, *inputs, seed, default=_numpys_stream, **attrs):
     arrays = [data_of(x) if is_tensor(x) else x for x in inputs]
     drawn = op.forward(*arrays, stream=stream, **attrs)
     return tensor_of(np.asarray(drawn)) if any(map(is_tensor, inputs)) else drawn
+
+
+def as_parameters(*free, **not_negative):
+    """Return parameters of a distribution, lists as arrays; raise NumPy's error for negative ones."""
+    for name, x in not_negative.items():
+        values = values_of(x)
+        if values is not None and (values < 0).any():
+            raise ValueError(f"{name} < 0")
+    return [operand(x) if isinstance(x, (list, tuple)) else x
+            for x in (*free, *not_negative.values())]
 
 
 def _extents(a):

@@ -8,12 +8,13 @@ import numpy as np
 
 from cytape.ops.elementwise import exp, expm1
 from cytape.ops.elementwise import power as power_of
-from cytape.ops.engine.arguments import is_tensor, operand
+from cytape.ops.engine.arguments import is_tensor, operand, values_of
 from cytape.ops.linalg import matmul
 from cytape.ops.random import integers, normal, random, standard_normal
 from cytape.ops.shapes.shape_rules import as_shape
 from cytape.ops.shaping import matrix_transpose, ndim, shape
 from cytape.ops.shared.draws import (
+    as_parameters,
     draw_shaped,
     drawing,
     drawing_functions,
@@ -35,6 +36,7 @@ def _by_location_and_scale(name):
     def function(loc=0.0, scale=1.0, size=None, *, seed=None):
         if is_numpys(seed, loc, scale):
             return getattr(np.random, name)(loc, scale, size)
+        loc, scale = as_parameters(loc, scale=scale)
         return loc + scale * draw_shaped(op, (loc, scale), size, dtype_of(loc, scale), seed)
 
     function.__name__ = function.__qualname__ = name
@@ -67,6 +69,7 @@ def rayleigh(scale=1.0, size=None, *, seed=None):
     """
     if is_numpys(seed, scale):
         return np.random.rayleigh(scale, size)  # noqa: NPY002
+    (scale,) = as_parameters(scale=scale)
     return scale * draw_shaped(rayleigh_op, (scale,), size, dtype_of(scale), seed)
 
 
@@ -81,6 +84,7 @@ def lognormal(mean=0.0, sigma=1.0, size=None, *, seed=None):
     """
     if is_numpys(seed, mean, sigma):
         return np.random.lognormal(mean, sigma, size)  # noqa: NPY002
+    mean, sigma = as_parameters(mean, sigma=sigma)
     return exp(normal(mean, sigma, size, seed=seed))
 
 
@@ -88,8 +92,9 @@ def _of_exponential(name, transform, formula):
     def function(a, size=None, *, seed=None):
         if is_numpys(seed, a):
             return getattr(np.random, name)(a, size)
-        if not is_tensor(a):
-            getattr(np.random.RandomState(0), name)(a)  # raises what is to raise  # noqa: NPY002
+        (a,), values = as_parameters(a), values_of(a)
+        if values is not None:
+            getattr(np.random.RandomState(0), name)(values)  # raises what is to raise  # noqa: NPY002
         return transform(draw_shaped(exponential_op, (a,), size, dtype_of(a), seed), a)
 
     function.__name__ = function.__qualname__ = name
