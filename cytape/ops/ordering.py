@@ -5,15 +5,16 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.engine.arguments import with_out
+from cytape.ops.engine.arguments import is_tensor, operand, plain, with_out
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import expand_dims
+from cytape.ops.shaping import expand_dims, ndim, ravel, transpose
 from cytape.tensor.spec import spec_like, symbolic_spec
 
 __all__ = [
-    "argmax", "argmin", "argpartition", "argsort", "count_nonzero", "digitize", "lexsort",
-    "nonzero", "searchsorted",
+    "argmax", "argmin", "argpartition", "argsort", "argwhere", "count_nonzero", "digitize",
+    "flatnonzero", "ix_", "lexsort", "nanargmax", "nanargmin", "nonzero", "ravel_multi_index",
+    "searchsorted", "unravel_index",
 ]  # fmt: skip
 
 POSITIONS = np.dtype(np.intp)
@@ -46,6 +47,12 @@ def _argpartition(a, *, kth, axis, kind, order):
     return np.argpartition(a, kth, axis, kind, order)
 
 
+def _of_integers(indices):
+    if indices.dtype.kind not in "iu":
+        raise TypeError(f"only int indices permitted, got {indices.dtype}")
+    return spec_like(indices, POSITIONS)
+
+
 argsort_op = nondifferentiable("ArgSort", np.argsort, shape_rule=_sorted_spec)
 argpartition_op = nondifferentiable("ArgPartition", _argpartition, shape_rule=_sorted_spec)
 lexsort_op = nondifferentiable(
@@ -70,6 +77,17 @@ nonzero_op = nondifferentiable(
 )
 argmax_op = nondifferentiable("ArgMax", np.argmax, shape_rule=_position_spec)
 argmin_op = nondifferentiable("ArgMin", np.argmin, shape_rule=_position_spec)
+nanargmax_op = nondifferentiable("NanArgMax", np.nanargmax, shape_rule=_position_spec)
+nanargmin_op = nondifferentiable("NanArgMin", np.nanargmin, shape_rule=_position_spec)
+unravel_index_op = nondifferentiable(
+    "UnravelIndex",
+    lambda indices, *, shape, order: tuple(np.unravel_index(indices, shape, order)),
+    shape_rule=lambda indices, *, shape, **_: (_of_integers(indices),) * len(shape))
+ravel_multi_index_op = nondifferentiable(
+    "RavelMultiIndex",
+    lambda *indices, dims, mode, order: np.ravel_multi_index(indices, dims, mode, order),
+    shape_rule=lambda *indices, **_: spec_like(
+        shape_rules.broadcast_specs([_of_integers(x) for x in indices], "indices"), POSITIONS))
 count_nonzero_op = nondifferentiable(
     "CountNonzero", np.count_nonzero, shape_rule=shape_rules.to_integers)
 
@@ -149,6 +167,93 @@ def nonzero(a):
     return nonzero_op(a)
 
 
+def flatnonzero(a):
+    """Return the positions in the flattened array that are not zero, as `numpy.flatnonzero`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.flatnonzero(cytape.constant([[0.0, 2.0], [3.0, 0.0]])).numpy()
+    array([1, 2])
+    """
+    return nonzero(ravel(a))[0]
+
+
+def argwhere(a):
+    """Return a row of indices for each element that is not zero, as `numpy.argwhere`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.argwhere(cytape.constant([[0.0, 2.0], [3.0, 0.0]])).numpy()
+    array([[0, 1],
+           [1, 0]])
+    """
+    if not is_tensor(a):
+        return np.argwhere(a)
+    return transpose(nonzero(a)) if ndim(a) else argwhere(ravel(a))[:, :0]
+
+
+def unravel_index(indices, shape, order="C"):
+    """Turn positions in the flattened array into indices for each axis, as `numpy.unravel_index`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant([[1.0, 3.0], [2.0, 0.0]])
+    >>> x[np.unravel_index(np.argmax(x), x.shape)]
+    Tensor(3.)
+    """
+    shape = shape_rules.known_extents(shape, "indices for the")
+    if not is_tensor(indices) or not shape:
+        return np.unravel_index(plain(indices), shape, order)
+    return unravel_index_op(indices, shape=shape, order=order)
+
+
+def ravel_multi_index(multi_index, dims, mode="raise", order="C"):
+    """Turn indices for each axis into positions in the flattened array.
+
+    See `numpy.ravel_multi_index`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.ravel_multi_index((cytape.constant([0, 1]), 1), (2, 3)).numpy()
+    array([1, 4])
+    """
+    if not is_tensor(multi_index):
+        return np.ravel_multi_index(multi_index, dims, mode, order)
+    dims = shape_rules.known_extents(dims, "positions in the")
+    if len(multi_index) != len(dims):
+        raise ValueError(
+            f"parameter multi_index must be a sequence of length {len(dims)}, got "
+            f"{len(multi_index)} arrays")
+    return ravel_multi_index_op(*multi_index, dims=dims, mode=mode, order=order)
+
+
+def ix_(*args):
+    """Make an index of the rows and columns that sequences name, as `numpy.ix_`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x = cytape.constant([[1.0, 2.0], [3.0, 4.0]])
+    >>> x[np.ix_(np.argsort(-x[:, 0]), [0])].numpy()
+    array([[3.],
+           [1.]])
+    """
+    if not is_tensor(args):
+        return np.ix_(*args)
+    parts = []
+    for axis, x in enumerate(map(operand, args)):
+        if ndim(x) != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        x = nonzero(x)[0] if x.dtype == bool else x
+        others = [i for i in range(len(args)) if i != axis]
+        parts.append(expand_dims(x, others))
+    return tuple(parts)
+
+
 def argmax(a, axis=None, out=None, *, keepdims=False):
     """Return the index of the first maximum, as `numpy.argmax`.
 
@@ -177,6 +282,34 @@ def argmin(a, axis=None, out=None, *, keepdims=False):
     return argmin_op(a, axis=axis, keepdims=keepdims)
 
 
+def nanargmax(a, axis=None, out=None, *, keepdims=False):
+    """Return the index of the first maximum that is not NaN, as `numpy.nanargmax`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.nanargmax(cytape.constant([1.0, np.nan, 2.0])))
+    2
+    """
+    if out is not None:
+        return with_out(np.nanargmax, out, a, axis=axis, keepdims=keepdims)
+    return nanargmax_op(a, axis=axis, keepdims=keepdims)
+
+
+def nanargmin(a, axis=None, out=None, *, keepdims=False):
+    """Return the index of the first minimum that is not NaN, as `numpy.nanargmin`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> int(np.nanargmin(cytape.constant([np.nan, 3.0, 2.0])))
+    2
+    """
+    if out is not None:
+        return with_out(np.nanargmin, out, a, axis=axis, keepdims=keepdims)
+    return nanargmin_op(a, axis=axis, keepdims=keepdims)
+
+
 def count_nonzero(a, axis=None, *, keepdims=False):
     """Count the elements that are not zero, as `numpy.count_nonzero`.
 
@@ -189,14 +322,4 @@ def count_nonzero(a, axis=None, *, keepdims=False):
     return count_nonzero_op(a, axis=axis, keepdims=keepdims)
 
 
-NUMPY_FUNCTIONS = {
-    np.argmax: argmax,
-    np.argmin: argmin,
-    np.argpartition: argpartition,
-    np.argsort: argsort,
-    np.count_nonzero: count_nonzero,
-    np.digitize: digitize,
-    np.lexsort: lexsort,
-    np.nonzero: nonzero,
-    np.searchsorted: searchsorted,
-}
+NUMPY_FUNCTIONS = {getattr(np, name): globals()[name] for name in __all__}

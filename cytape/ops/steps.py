@@ -8,14 +8,15 @@ import numpy as np
 from cytape.ops.engine.arguments import is_given, is_tensor, mask_for, only_numpy, operand, with_out
 from cytape.ops.engine.declare import elementwise, nondifferentiable
 from cytape.ops.shapes import shape_rules
+from cytape.tensor.spec import spec_like
 
 # fmt: off
 __all__ = [
-    "all", "allclose", "any", "around", "array_equal", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "ceil", "equal", "fix", "floor", "floor_divide", "greater", "greater_equal",
-    "heaviside", "invert", "isclose", "iscomplex", "isfinite", "isinf", "isnan", "isneginf",
-    "isposinf", "isreal", "left_shift", "less", "less_equal", "logical_and", "logical_not",
+    "all", "allclose", "any", "around", "array_equal", "array_equiv", "bitwise_and",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "ceil", "equal", "fix", "floor", "floor_divide", "gcd", "greater", "greater_equal",
+    "heaviside", "invert", "isclose", "iscomplex", "isfinite", "isin", "isinf", "isnan",
+    "isneginf", "isposinf", "isreal", "lcm", "left_shift", "less", "less_equal", "logical_and", "logical_not",
     "logical_or", "logical_xor", "not_equal", "right_shift", "rint", "round", "signbit",
     "trunc",
 ]
@@ -78,6 +79,22 @@ iscomplex = _plain_step("Iscomplex", np.iscomplex)
 isclose = _plain_step("Isclose", np.isclose)
 allclose = nondifferentiable("Allclose", np.allclose, shape_rule=shape_rules.truth)
 array_equal = nondifferentiable("ArrayEqual", np.array_equal, shape_rule=shape_rules.truth)
+array_equiv = nondifferentiable("ArrayEquiv", np.array_equiv, shape_rule=shape_rules.truth)
+isin_op = nondifferentiable(
+    "Isin", np.isin, shape_rule=lambda x, *_, **__: spec_like(x, np.dtype(bool)))
+
+
+def isin(element, test_elements, assume_unique=False, invert=False, *, kind=None):
+    """Return which elements are among others, as `numpy.isin`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.isin(cytape.constant([1.0, 2.0]), [2.0, 3.0]).numpy()
+    array([False,  True])
+    """
+    return isin_op(
+        element, test_elements, assume_unique=assume_unique, invert=invert, kind=kind)
 
 
 
@@ -133,6 +150,9 @@ bitwise_xor = _step("BitwiseXor", np.bitwise_xor)
 invert = bitwise_not = bitwise_invert = _step("Invert", np.invert)
 left_shift = bitwise_left_shift = _step("LeftShift", np.left_shift)
 right_shift = bitwise_right_shift = _step("RightShift", np.right_shift)
+bitwise_count = _step("BitwiseCount", np.bitwise_count)
+gcd = _step("Gcd", np.gcd)
+lcm = _step("Lcm", np.lcm)
 
 all_op = nondifferentiable("All", np.all, shape_rule=shape_rules.to_truth)
 any_op = nondifferentiable("Any", np.any, shape_rule=shape_rules.to_truth)

@@ -172,15 +172,16 @@ SPECS += [
     for name in (
         "floor_divide", "equal", "not_equal", "less", "less_equal", "greater",
         "greater_equal", "logical_and", "logical_or", "logical_xor", "isclose", "allclose",
-        "array_equal",
+        "array_equal", "array_equiv",
     )
 ]  # fmt: skip
 SPECS += [step("round", [*UNARY, case((3, 4), decimals=1)])]
 SPECS += [
     step(name, BINARY[:4], integers(0, 9))
-    for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
+    for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "gcd", "isin", "lcm", "left_shift",
+                 "right_shift")
 ]
-SPECS += [step("invert", UNARY, integers(0, 9))]
+SPECS += [step(name, UNARY, integers(0, 9)) for name in ("bitwise_count", "invert")]
 SPECS += [OpSpec("StopGradient", cytape.stop_gradient, lambda x: x, UNARY, differentiable=False)]
 
 # What operands of extrema get of a gradient, the first operand here; they have no kinks in it.

@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.ops import ordering as ops
-from tests.ops.op_specs import OpSpec, case, distinct
+from tests.ops.op_specs import OpSpec, case, distinct, integers
 
 
 def record(name, function, cases, wrap=lambda function: function):
@@ -30,4 +30,14 @@ SPECS = [
         case(np.array([1.0, 0.0]), (2,), sorter=np.array([1, 0])),
     ]),
     record("Nonzero", "nonzero", [case((4,)), case((3, 4)), case((0, 2))]),
+    *[record(name, function, [case((2, 3)), case((2, 3), axis=1, keepdims=True), case((4,))])
+      for name, function in [("NanArgMax", "nanargmax"), ("NanArgMin", "nanargmin")]],
+    OpSpec("UnravelIndex", ops.unravel_index, np.unravel_index, [
+        case((3, 4), shape=(4, 3)), case((), shape=(2, 3, 2), order="F"),
+        case((0,), shape=12)],
+        integers(0, 12), ("float64",), differentiable=False),
+    OpSpec("RavelMultiIndex", lambda x, y, **options: ops.ravel_multi_index((x, y), **options),
+           lambda x, y, **options: np.ravel_multi_index((x, y), **options), [
+        case((3, 1), (2,), dims=(4, 5)), case((), 2, dims=(4, 3), mode="wrap", order="F")],
+        integers(0, 4), ("float64",), differentiable=False),
 ]  # fmt: skip

@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 
@@ -56,3 +57,74 @@ def test_the_elements_there_have_gradients():
     lowest = np.zeros_like(X)
     lowest[0, 1] = lowest[1, 2] = 1
     np.testing.assert_array_equal(found, 2 * X + lowest)
+
+
+POSITIONS = {
+    "flatnonzero": lambda n, x: n.flatnonzero(x),
+    "argwhere": lambda n, x: n.argwhere(x),
+    "argwhere of a number": lambda n, x: n.argwhere(x[0, 0]),
+    "nanargmax": lambda n, x: n.nanargmax(x, axis=1, keepdims=True),
+    "nanargmin": lambda n, x: n.nanargmin(x),
+    "unravel_index": lambda n, x: n.unravel_index(n.argmax(x), x.shape),
+    "unravel_index of many": lambda n, x: n.unravel_index(n.argsort(x, axis=None), (2, 3), "F"),
+    "ravel_multi_index": lambda n, x: n.ravel_multi_index((n.argmax(x, 0), [0, 1, 2]), (2, 3)),
+    "ix_": lambda n, x: n.ix_(n.argsort(x[:, 0]), [2, 0], x[0] > 0.5),
+    "isin": lambda n, x: n.isin(x, [0.0, 2.0], invert=True),
+    "isin of a tensor": lambda n, x: n.isin([0.5, 4.0], x),
+    "array_equiv": lambda n, x: n.array_equiv(x, x[:1]),
+    "gcd": lambda n, x: n.gcd(n.argmax(x, 0) + 4, 6),
+    "lcm": lambda n, x: n.lcm.reduce(n.argmax(x, 1) + 1),
+    "bitwise_count": lambda n, x: n.bitwise_count(n.argsort(x)),
+}
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("namespace", [np, cnp])
+def test_integers_and_truth_values_are_no_loss(name, namespace):
+    def f(x):
+        found = POSITIONS[name](namespace, x)
+        return list(found) if isinstance(found, tuple) else [found]
+
+    expected = POSITIONS[name](np, X)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    with cytape.GradientTape() as tape:
+        x = cytape.constant(X)
+        tape.watch(x)
+        eager = f(x)
+    traced = cytape.function(f)(x)
+    in_branch = cytape.function(lambda x: cytape.cond(x[0, 0] > 0, lambda: f(x), lambda: f(x)))(x)
+    for found in (eager, traced, in_branch):
+        for one, other in zip(found, expected, strict=True):
+            one = np.asarray(one)
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_what_is_found_there_has_a_gradient():
+    def f(x):
+        return x[np.unravel_index(np.nanargmax(x), x.shape)] ** 2 + np.sum(x[np.ix_([1], [0, 1])])
+
+    expected = [[6.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+    np.testing.assert_array_equal(cytape.grad(f)(X), expected)
+    np.testing.assert_array_equal(cytape.function(cytape.grad(f))(X), expected)
+
+
+@pytest.mark.parametrize("call", [
+    lambda n, x: n.unravel_index(x, (2, 3)), lambda n, x: n.ravel_multi_index((x, x), (5, 5)),
+    lambda n, x: n.ravel_multi_index((n.argmax(x), 1, 1), (2, 3)),
+    lambda n, x: n.unravel_index(n.argmax(x) + 7, (2, 3)), lambda n, x: n.ix_(x > 0),
+    lambda n, x: n.nanargmax(x * np.nan), lambda n, x: n.nanargmax(x, axis=2),
+    lambda n, x: n.gcd(x, 2), lambda n, x: n.bitwise_count(x),
+])
+def test_what_numpy_refuses_is_its_error(call):
+    with pytest.raises(Exception) as expected:  # noqa: B017 (of which type it is, NumPy knows)
+        call(np, X)
+    for f in (lambda x: call(np, x), cytape.function(lambda x: call(cnp, x))):
+        with pytest.raises(expected.type):
+            f(cytape.constant(X))
+
+
+def test_an_extent_that_only_a_run_tells_is_asked_for():
+    f = cytape.function(lambda x: cnp.unravel_index(cnp.argmax(x), x.shape),
+                        input_signature=[cytape.Spec.of((None, 3), float)])
+    with pytest.raises(SymbolicTensorError, match="known only when the graph runs"):
+        f(X)

@@ -168,13 +168,15 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **sorted_rules.RULES,
     **dict.fromkeys([
         "CastToDiscrete", "ComplexSign", "Fix", "Frexp", "Isclose", "Iscomplex", "Isneginf",
-        "Isposinf", "Isreal", "Modf", "NanToNum", "Round", "StopGradient", "Where", "WithoutZero"],
-        _aligned),
+        "Isposinf", "Isreal", "Modf", "NanToNum", "RavelMultiIndex", "Round", "StopGradient",
+        "UnravelIndex", "Where", "WithoutZero"], _aligned),
     **dict.fromkeys(["EmptyLike", "FullLike", "OnesLike", "ZerosLike"], _alike),
     **dict.fromkeys([
         "All", "Any", "CountNonzero", "Extremes", "LogSoftmax", "LogSumExp", "Max", "Min", "NanMax",
         "NanMin", "Prod", "Softmax", "Std", "Var", "VectorNorm"], _reduced),
-    **dict.fromkeys(["ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod"], _along_lines),
+    **dict.fromkeys([
+        "ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod", "NanArgMax", "NanArgMin"],
+        _along_lines),
     **dict.fromkeys(["CholeskyBack", "CumprodBack", "ProdBack"], _of_one_shape),
     **dict.fromkeys(["CountsOfLines", "Sort", "SortComplex"], _of_last_axis),
     **dict.fromkeys([
@@ -183,7 +185,7 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys([
         "RandomIntegers", "RandomStandardExponential", "RandomStandardNormal", "RandomUniform"],
         _drawn),
-    **dict.fromkeys(["BinsOfElements", "Digitize"], _only(0)),
+    **dict.fromkeys(["BinsOfElements", "Digitize", "Isin"], _only(0)),
     "Einsum": _products_of(einsum_in_batch),
     "MatMul": _products_of(matmul_in_batch),
     "NeighboursOfNumber": _around_number,
