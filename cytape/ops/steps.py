@@ -13,12 +13,12 @@ from cytape.tensor.spec import spec_like
 # fmt: off
 __all__ = [
     "all", "allclose", "any", "around", "array_equal", "array_equiv", "bitwise_and",
-    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "ceil", "equal", "fix", "floor", "floor_divide", "gcd", "greater", "greater_equal",
-    "heaviside", "invert", "isclose", "iscomplex", "isfinite", "isin", "isinf", "isnan",
-    "isneginf", "isposinf", "isreal", "lcm", "left_shift", "less", "less_equal", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "not_equal", "right_shift", "rint", "round", "signbit",
-    "trunc",
+    "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not", "bitwise_or",
+    "bitwise_right_shift", "bitwise_xor", "ceil", "equal", "fix", "floor", "floor_divide",
+    "gcd", "greater", "greater_equal", "heaviside", "invert", "isclose", "iscomplex",
+    "isfinite", "isin", "isinf", "isnan", "isneginf", "isposinf", "isreal", "lcm", "left_shift",
+    "less", "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "not_equal", "right_shift", "rint", "round", "signbit", "trunc",
 ]
 # fmt: on
 

@@ -356,7 +356,7 @@ def draw(op, *inputs, seed, default=_numpys_stream, **attrs):
 
 
 def as_parameters(*free, **not_negative):
-    """Return parameters of a distribution, lists as arrays; raise NumPy's error for negative ones."""
+    """Return parameters of a distribution, lists as arrays; negative ones are NumPy's error."""
     for name, x in not_negative.items():
         values = values_of(x)
         if values is not None and (values < 0).any():
