@@ -67,6 +67,7 @@ _MODULES = {
         "asanyarray asarray_chkfinite ascontiguousarray asfortranarray real_if_close require",
     "choosing.editing": "block delete diagflat insert resize trim_zeros",
     "choosing.padding": "pad",
+    "choosing.writers": "copyto fill_diagonal place put put_along_axis putmask",
     "statistics.averages": "average corrcoef cov ptp",
     "statistics.counts": "bincount histogram histogram2d histogramdd",
     "statistics.nan_reductions":
@@ -268,11 +269,8 @@ def array_function(function, args, arguments):
     ours = _version_of(function)
     if isinstance(arguments.get("out"), Tensor):
         return _into(ours or function, args, arguments, broadcast=False)
-    if function in _WRITERS and args and isinstance(args[0], Tensor):
-        raise TypeError(
-            f"{function.__name__} writes to arrays of NumPy's, and was called with a tensor to "
-            "write to: say x[index] = values, where the index may be a mask; or take the tensor "
-            "that x.at[index].set(values) returns")
+    if function in _WRITERS and not isinstance([*args, *arguments.values()][0], Tensor):
+        ours = None  # NumPy's array cannot hold a tensor
     convert = _QUESTIONS.get(function)
     if convert is not None:
         return function(*_plain(args, convert), **_plain(arguments, convert))

@@ -159,15 +159,12 @@ def test_outer_is_differentiated():
                                   np.full((2, 3), V3.sum()))
 
 
-def test_at_is_refused_for_tensors():
+def test_at_is_refused_for_arrays_that_tensors_are_added_to():
     x, array = cytape.constant(V3), V3.copy()
-    with pytest.raises(TypeError, match="add.at"):
-        np.add.at(x, [0], 1.0)
     with cytape.GradientTape() as tape:
         tape.watch(x)
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="add.at"):
             np.add.at(array, [0, 1, 2], x * x)
-    np.testing.assert_array_equal(x.numpy(), V3)
     np.testing.assert_array_equal(array, V3)
 
 

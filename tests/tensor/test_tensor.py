@@ -95,9 +95,6 @@ CHANGES = {
     "fill": lambda t: t.numpy().fill(1.0),
     "asarray": lambda t: operator.setitem(np.asarray(t), 0, 1.0),
     "dlpack": lambda t: operator.setitem(np.from_dlpack(t), 0, 1.0),
-    "copyto": lambda t: np.copyto(t, 1.0),
-    "put": lambda t: np.put(t, [0], 1.0),
-    "at": lambda t: np.add.at(t, [0], 1.0),
 }
 
 
@@ -114,6 +111,9 @@ ASSIGNMENTS = {
     "setitem": lambda t: operator.setitem(t, ..., 1.0),
     "iadd": lambda t: operator.iadd(t, 1.0),
     "out": lambda t: np.add(t, 1.0, out=t),
+    "copyto": lambda t: np.copyto(t, 1.0),
+    "put": lambda t: np.put(t, [0], 1.0),
+    "at": lambda t: np.add.at(t, [0], 1.0),
 }
 
 

@@ -1,4 +1,4 @@
-"""The methods of ufuncs: `reduce`, `accumulate`, `reduceat`, `outer`; `at` would change an array.
+"""The methods of ufuncs: `reduce`, `accumulate`, `reduceat`, `outer`, and `at`, which assigns.
 
 Sums, products and extrema are `numpy.sum` and its kin. The others fold: each result is the ufunc of
 the one before it and the next element, y[k] = f(y[k-1], x[k]). So tangents follow a linear
@@ -6,6 +6,7 @@ recurrence, and gradients the same one backwards. Where operands tie at a kink o
 `maximum.accumulate`, each fold has the ufunc's own derivative: half of it to each.
 """
 
+import importlib
 import math
 
 import numpy as np
@@ -30,7 +31,7 @@ from cytape.ops.rearranging import flip
 from cytape.ops.reductions import filled, start
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, shape
 from cytape.ops.shared.grouping import together
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 
 __all__ = ["METHODS"]
@@ -300,15 +301,16 @@ def outer(op, A, B, /, **arguments):
 
 
 def at(op, a, indices, *b):
-    """Apply the ufunc to elements of an array, in place, as `numpy.ufunc.at`; not to tensors."""
+    """Apply the ufunc to elements of an array or tensor, in place, as `numpy.ufunc.at`."""
     ufunc = getattr(op, "forward", op)
-    name = ufunc.__name__
+    if isinstance(a, Tensor) and ufunc is not op:
+        return importlib.import_module("cytape.ops.choosing.writers").at(op, a, indices, *b)
     if is_tensor([a, indices, *b]):
         raise TypeError(
-            f"numpy.{name}.at changes an array in place: that cannot hold the derivative of a "
-            "tensor. Write x = x.at[indices].add(values), or multiply, min or max, which return a "
-            "new tensor, of a tensor x, as cytape.numpy.zeros and cytape.constant(array) are; sums "
-            "of what belongs to the same index are also "
+            f"numpy.{ufunc.__name__}.at changes an array in place: one of NumPy's cannot hold the "
+            "derivative of a tensor. Make it with cytape.numpy.zeros or cytape.constant(array), "
+            "which are tensors; or write x.at[indices].add(values), or multiply, min or max, which "
+            "return a new one; sums of what belongs to the same index are also "
             "cytape.IndexedSlices(values, indices, shape).to_tensor(); or pass tensor.numpy() if "
             "the derivative should stop here")
     return ufunc.at(a, indices, *b)

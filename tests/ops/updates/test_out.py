@@ -204,15 +204,6 @@ def test_what_functions_of_cytape_write_to_tensors_has_gradients():
                 np.testing.assert_allclose(differentiate(ROWS, True), expected)
 
 
-@pytest.mark.parametrize("write", [
-    lambda x: np.copyto(x, 1.0), lambda x: np.put(x, [0], 1.0),
-    lambda x: np.fill_diagonal(x, 1.0), lambda x: np.place(x, ROWS > 1, 1.0),
-    lambda x: np.putmask(x, ROWS > 1, 1.0)])
-def test_functions_that_write_to_arrays_only_say_what_to_do(write):
-    with pytest.raises(TypeError, match="x\\[index\\] = values"):
-        write(cytape.constant(ROWS))
-
-
 SQUARE = np.array([[1.0, 2.0], [3.0, 5.0]])
 # By position: what comes before it. Functions of one operand have no more.
 BEFORE_OUT = {

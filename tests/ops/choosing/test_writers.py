@@ -1,0 +1,155 @@
+"""Functions that write to their first argument: NumPy's result, and a derivative."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError, SymbolicTensorError, TapeStateError
+from cytape.testing import check_grads
+
+RNG = np.random.default_rng(5)
+X, SQUARE, TALL = RNG.uniform(0.3, 1.7, (3, 4)), RNG.uniform(size=(3, 3)), RNG.uniform(size=(7, 3))
+V, PLACES = RNG.uniform(0.4, 1.6, 4), np.array([[0, 2], [1, 3], [2, 0]])
+WRITES = {
+    "fill_diagonal": (lambda n, y, v: n.fill_diagonal(y, v), SQUARE, np.array(2.0)),
+    "fill_diagonal, cut off": (lambda n, y, v: n.fill_diagonal(y, v), SQUARE, V),
+    "fill_diagonal, wrapped": (lambda n, y, v: n.fill_diagonal(y, v, wrap=True), TALL, V[:2]),
+    "put": (lambda n, y, v: n.put(y, [0, 5, 0, 2, -1], v), X, V[:3]),
+    "put, a row": (lambda n, y, v: n.put(y, [[0, 1], [2, 3]], v), X, V),
+    "put, wrapped": (lambda n, y, v: n.put(y, [0, 15, -20], v, mode="wrap"), X, V),
+    "put, clipped": (lambda n, y, v: n.put(y, [0, 15, -20], v, "clip"), X, V[:1]),
+    "place": (lambda n, y, v: n.place(y, X > 0.8, v), X, V),
+    "place, by values": (lambda n, y, v: n.place(y, y > 0.8, v), X, V[:1]),
+    "putmask": (lambda n, y, v: n.putmask(y, X > 0.8, v), X, X**2),
+    "putmask, repeated": (lambda n, y, v: n.putmask(y, y > 0.8, v), X, V[:3]),
+    "copyto": (lambda n, y, v: n.copyto(y, v), X, V),
+    "copyto, masked": (lambda n, y, v: n.copyto(y, v, where=[True, False, True, True]), X, V),
+    "put_along_axis": (lambda n, y, v: n.put_along_axis(y, PLACES, v, 1), X, V[:2]),
+    "put_along_axis, flat": (
+        lambda n, y, v: n.put_along_axis(y, np.array([0, 7, 7]), v, None), X, V[:3]),
+    "put_along_axis, by values": (
+        lambda n, y, v: n.put_along_axis(y, n.argmax(y, 0, keepdims=True), v, 0), X, V),
+    "add.at": (lambda n, y, v: n.add.at(y, ([0, 2, 0], [1, 1, 1]), v), X, V[:3]),
+    "divide.at": (lambda n, y, v: n.divide.at(y, [0, 2, 0], v), X, V),
+    "minimum.at": (lambda n, y, v: n.minimum.at(y, (slice(None), [0, 0]), v), X, V[:2]),
+    "arctan2.at": (lambda n, y, v: n.arctan2.at(y, [0, 2, 0], v), X, V),
+    "exp.at": (lambda n, y, v: n.exp.at(y, (0, [1, 3, 1])), X, V),
+}
+
+
+def after(name, namespace):
+    """Return the function of what is written to, and with, that returns the former."""
+    def f(x, v):
+        y = namespace.array(x) if isinstance(x, np.ndarray) and namespace is np else x * 1
+        WRITES[name][0](namespace, y, v)
+        return y
+    return f
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_they_write_to_tensors(name):
+    _, x, v = WRITES[name]
+    expected = after(name, np)(x, v)
+    for namespace in np, cnp:
+        tensors = cytape.constant(x), cytape.constant(v)
+        assert WRITES[name][0](namespace, target := tensors[0] * 1, tensors[1]) is None
+        np.testing.assert_allclose(target, expected, rtol=1e-14)
+        np.testing.assert_array_equal(tensors[0], x)
+        traced = cytape.function(after(name, namespace))
+        np.testing.assert_allclose(traced(*tensors), expected, rtol=1e-14)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cytape.errors.UnconnectedGradientWarning)
+        for f in after(name, cnp), cytape.function(after(name, cnp)):
+            check_grads(lambda x, v, f=f: f(cytape.convert_to_tensor(x), v), [x, v], order=2)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_of_arrays_they_are_numpys(name):
+    write, x, v = WRITES[name]
+    array = x.copy()
+    assert write(cnp, array, v) is None
+    np.testing.assert_array_equal(array, after(name, np)(x, v))
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_an_array_holds_no_derivative(name):
+    write, x, v = WRITES[name]
+    if name in ("exp.at", "place, by values", "putmask, repeated"):
+        return
+    for namespace in np, cnp:
+        array = x.copy()
+        with cytape.GradientTape() as tape:
+            tape.watch(tensor := cytape.constant(v))
+            with pytest.raises((DetachedError, TypeError), match=r"cytape\.numpy\.zeros|full"):
+                write(namespace, array, tensor)
+        np.testing.assert_array_equal(array, x)
+
+
+def test_they_follow_the_rules_of_assignments():
+    x, variable = cytape.constant(SQUARE), cytape.Variable(SQUARE)
+    same = x
+    np.fill_diagonal(x, 0.0)
+    assert not np.diagonal(same.numpy()).any()
+    with pytest.raises(ValueError, match="read-only"):
+        np.copyto(x[0], 1.0)
+    with pytest.raises(ValueError, match="read-only"):
+        np.add.at(x.T, [0], 1.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        for write in (lambda: np.put(x, [0], 1.0), lambda: np.add.at(x, [0], 1.0)):
+            with pytest.raises(TapeStateError, match="watches"):
+                write()
+    np.add.at(variable, [0, 0], 1.0)
+    np.fill_diagonal(variable, 5.0)
+    expected = SQUARE.copy()
+    expected[0] += 2
+    np.fill_diagonal(expected, 5.0)
+    np.testing.assert_allclose(variable.numpy(), expected)
+
+
+def test_dtypes_stay():
+    x = cytape.constant(np.ones(3, np.float32))
+    np.copyto(x, 2.5)
+    np.add.at(x, [0], 1.0)
+    np.hypot.at(x, [1], 2.0)
+    assert x.dtype == np.float32
+    np.testing.assert_allclose(x, [3.5, np.hypot(2.5, 2), 2.5], rtol=1e-6)
+
+
+@pytest.mark.parametrize("write", [
+    lambda n, y: n.fill_diagonal(y[0] * 1, 1.0), lambda n, y: n.put(y, [99], 1.0),
+    lambda n, y: n.place(y, [True], 1.0), lambda n, y: n.place(y, X > 0, []),
+    lambda n, y: n.putmask(y, [True], 1.0),
+    lambda n, y: n.copyto(y, np.ones(3)), lambda n, y: n.copyto(y, 1j),
+    lambda n, y: n.copyto(y, np.ones(4, np.float32), casting="no"),
+    lambda n, y: n.put_along_axis(y, np.array([0]), 1.0, 1),
+    lambda n, y: n.put_along_axis(y, np.array([[0.5]]), 1.0, 1),
+    lambda n, y: n.put_along_axis(y, np.array([[0]]), 1.0, 3),
+    lambda n, y: n.add.at(y, [0]), lambda n, y: n.add.at(y, [9], 1.0),
+    lambda n, y: n.exp.at(y, [0], 1.0), lambda n, y: n.hypot.at(y, [0], 1j),
+    lambda n, y: n.add.at(y, [0, 1], np.ones(7)),
+])
+def test_what_numpy_refuses_is_its_error(write):
+    with pytest.raises(Exception) as expected:  # noqa: B017 (of which type it is, NumPy knows)
+        write(np, X.copy())
+    def written(x):
+        write(cnp, y := x * 1)
+        return y
+
+    for f in written, cytape.function(written):
+        with pytest.raises(expected.type):
+            f(cytape.constant(X))
+
+
+def test_extents_have_to_be_known():
+    signature = [cytape.Spec.of((None, 3), float)]
+    for write in (lambda y: np.fill_diagonal(y, 0.0), lambda y: np.put(y, [0], 1.0)):
+        def f(x, write=write):
+            write(y := x * 1)
+            return y
+
+        with pytest.raises(SymbolicTensorError, match="has to know the shape"):
+            cytape.function(f, input_signature=signature)(SQUARE)
