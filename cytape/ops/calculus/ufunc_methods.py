@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
+from cytape.errors import SymbolicTensorError
 from cytape.ops import products, reductions, steps
 from cytape.ops.creation import astype, ones_like, zeros_like
 from cytape.ops.elementwise import conj, fmax, fmin, maximum, minimum, where
@@ -29,7 +30,7 @@ from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import filled, start
-from cytape.ops.shaping import expand_dims, moveaxis, ndim, shape
+from cytape.ops.shaping import broadcast_to, expand_dims, moveaxis, ndim, shape, squeeze
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
@@ -234,14 +235,13 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
     one = _NoValue if begin is None else 1
     ufunc.reduce(np.ones((1,) * n_axes, a.dtype), axis, initial=one, where=mask)
     axes = tuple(range(n_axes)) if axis is None else normalize_axis_tuple(axis, n_axes or 1)
-    if is_given(where):
-        if ufunc not in _NEUTRAL:
-            raise TypeError(
-                f"{ufunc.__name__}.reduce of a tensor does not take where=: nothing can stand in "
-                "the place of what is left out. Take the elements first, by x[mask]")
-        a = filled(a, mask_for(a, where), _NEUTRAL[ufunc])
     if begin is not None:
         begin = start(begin, a.dtype)
+    if is_given(where):
+        mask = mask_for(a, where)
+        if ufunc not in _NEUTRAL:
+            return _step_by_step(op, a, mask, axes, begin, keepdims)
+        a = filled(a, mask, _NEUTRAL[ufunc])
     if not n_axes or not axes:
         return a if begin is None else op(begin, a)
     for axis in sorted(axes, reverse=True):
@@ -253,6 +253,23 @@ def reduce(op, a, axis=0, dtype=None, out=None, keepdims=False, initial=_NoValue
         last = slice(-1, None) if keepdims else -1
         a = _folded(op, a, axis)[(slice(None),) * axis + (last,)]
     return a
+
+
+def _step_by_step(op, a, mask, axes, y, keepdims):
+    """Fold along an axis with a mask, where nothing can stand for what it leaves out."""
+    a = filled(a, mask, 1)
+    if not axes:
+        return where(mask, op(y, a), y)
+    axis, n = axes[0], shape(a)[axes[0]]
+    if n is None:
+        raise SymbolicTensorError(
+            f"{op.forward.__name__}.reduce with where= has to know how many elements there are "
+            "along the axis while a graph is built: give the placeholder or the signature extents")
+    y, mask = y + _nothing(a, axis), broadcast_to(mask, shape(a))
+    for i in range(n):
+        element = (slice(None),) * axis + (slice(i, i + 1),)
+        y = where(mask[element], op(y, a[element]), y)
+    return y if keepdims else squeeze(y, axis)
 
 
 def accumulate(op, array, axis=0, dtype=None, out=None):

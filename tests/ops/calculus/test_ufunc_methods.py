@@ -8,7 +8,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.testing import check_grads
 from tests.cases import each
 from tests.ops.refusals import refuses
@@ -147,9 +147,31 @@ def test_at_of_an_array_names_what_is_a_tensor():
             call(cytape.constant(X))
 
 
-def test_a_mask_beside_a_ufunc_without_a_neutral_number():
-    with pytest.raises(TypeError, match=r"arctan2\.reduce .* where=.*x\[mask\]"):
-        cnp.arctan2.reduce(cytape.constant(X), where=X > 1, initial=1.0)
+@each("name", ["arctan2", "copysign", "floor_divide", "fmod", "heaviside", "remainder"])
+@each("axis", [0, 1, ()])
+def test_a_mask_beside_a_ufunc_without_a_neutral_number(name, axis):
+    options = {"axis": axis, "where": X[:1] != 0.8, "keepdims": axis == 1}
+    ufunc, ours = getattr(np, name), getattr(cnp, name)
+
+    def f(x, initial):
+        return ours.reduce(cytape.convert_to_tensor(x), initial=initial, **options)
+
+    start = np.array(5.3)
+    # NumPy's own arctan2.reduce along adjacent elements takes them in a wrong order.
+    expected = ufunc.reduce(X.copy("F" if axis == 1 else "C"), initial=start, **options)
+    for found in f(cytape.constant(X), start), cytape.function(f)(X, cytape.constant(start)):
+        np.testing.assert_allclose(found, expected)
+    if name not in ("floor_divide", "heaviside"):
+        check_grads(f, [X, start], order=2)
+
+
+def test_a_mask_needs_to_know_how_many_elements_it_chooses_from():
+    f = cytape.function(lambda x: cnp.fmod.reduce(x, initial=5.0, where=x > 1),
+                        input_signature=[cytape.Spec.of((None, 4), float)])
+    with pytest.raises(SymbolicTensorError, match="how many elements there are"):
+        f(X)
+    with pytest.raises(ValueError, match="where mask"):  # NumPy's error
+        cnp.fmod.reduce(cytape.constant(X), where=X > 1)
 
 
 def test_arrays_of_numpys_are_no_out_for_tensors():
