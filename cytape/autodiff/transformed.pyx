@@ -72,11 +72,17 @@ cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
 cdef int note_lists(error, fun, args) except -1:
     """Say of lists of numbers that they are no arrays, where a function failed."""
     for i, x in enumerate(args):
-        if isinstance(x, list) and len(x) and all([
-                isinstance(item, Tensor) and (<Tensor>item).held.spec.ndim == 0 for item in x]):
-            error.add_note(
-                f"argument {i} of {name_of(fun)} is a list of {len(x)} numbers, which is a "
-                "structure of as many scalars, not an array: pass numpy.array(...) if one is meant")
+        if type(x) not in (list, tuple) or not all([
+                isinstance(item, Tensor) or type(item) in (list, tuple) for item in x]):
+            continue
+        leaves = flatten(x)
+        note = (f"argument {i} of {name_of(fun)} is a {type(x).__name__} of {len(leaves)} numbers, "
+                "which is a structure of as many scalars, not an array: pass numpy.array(...) if "
+                "one is meant")
+        if len(leaves) and note not in getattr(error, "__notes__", ()) and all([
+                isinstance(leaf, Tensor) and (<Tensor>leaf).held.spec.ndim == 0
+                for leaf in leaves]):
+            error.add_note(note)
     return 0
 
 

@@ -277,3 +277,12 @@ def test_a_list_is_no_array(g, transform):
     assert any("argument 0 of" in note and "is a list of 2 numbers" in note
                for note in caught.value.__notes__)
     assert cytape.grad(lambda x: x[0] * x[1])([0.1, 0.2]) == [0.2, 0.1]
+
+
+@pytest.mark.parametrize("numbers, words", [
+    ([[1.0, 2.0], [3.0, 4.0]], "a list of 4 numbers"), ((1.0, 2.0), "a tuple of 2 numbers")])
+def test_nor_are_nested_lists_and_tuples_which_is_said_once(numbers, words):
+    for transform in cytape.grad, cytape.hessian:
+        with pytest.raises(cytape.errors.DetachedError) as caught:
+            transform(lambda x: np.sum(x))(numbers)
+        assert [words in note for note in caught.value.__notes__] == [True]
