@@ -77,6 +77,8 @@ def astype(x, dtype, /, *, copy=True, device=None):
     >>> np.astype(cytape.constant([1.5, 2.5]), np.float32).dtype
     dtype('float32')
     """
+    if is_tensor(dtype):
+        raise TypeError("astype: a tensor is no dtype, pass its `dtype`")
     if not is_tensor(x):
         return np.astype(x, dtype, copy=copy, device=device)
     if device is not None:

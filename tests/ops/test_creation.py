@@ -241,3 +241,9 @@ def test_shapes_with_open_extents_are_taken_as_a_whole():
     numbers, twos, identity, noise = f(np.zeros(3))
     assert numbers.tolist() == [0.0, 1.0, 2.0] and twos.tolist() == [2.0] * 3
     assert identity.tolist() == np.eye(3).tolist() and len(set(noise)) == 3
+
+
+def test_a_tensor_is_no_dtype():
+    for x in np.arange(3), cytape.constant([1.0]):
+        with pytest.raises(TypeError, match="a tensor is no dtype"):
+            np.astype(x, cytape.constant(1.0))
