@@ -259,7 +259,9 @@ def _shares(x, y, axis, least):
     """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
     chosen = astype(x == y, wide(x.dtype), copy=False)
     n = sum(chosen, axis, keepdims=True)
-    return chosen / (maximum(n, least) if least else n)
+    if least:
+        return chosen / maximum(n, least)
+    return chosen / np.where(n > 0, n, np.nan)  # NaN without a warning where the extremum is NaN
 
 
 def _shared(x, *pairs, axis, least):

@@ -208,6 +208,8 @@ SPECS += [
     OpSpec("OverSquares", OPS["OverSquares"], lambda a, y, x: a / (x * x + y * y),
            [case((3, 4), (3, 4), (3, 4)), case((), (2,), (2, 1))],
            (REAL, NONZERO, NONZERO), SINGLE_AND_DOUBLE),
+    OpSpec("OverPowersOfTwo", OPS["OverPowersOfTwo"], lambda x, n: np.ldexp(x, -n),
+           [case((3, 4), (3, 4)), case((), ())], (REAL, integers(-2, 3))),
     OpSpec("PowerLessOne", lambda x, y: OPS["PowerLessOne"](cnp.power(x, y), x, y),
            lambda x, y: x ** (y - 1), BINARY[:4], (POSITIVE, REAL), SINGLE_AND_DOUBLE),
 ]  # fmt: skip

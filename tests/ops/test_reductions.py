@@ -1,5 +1,7 @@
 """Special cases of the reductions: ties, nothing to reduce, bad arguments."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -51,7 +53,6 @@ def test_max_of_float32_keeps_its_dtype_and_share():
     assert gradient(ops.max, np.ones(3, np.float32)).dtype == np.float32
 
 
-@pytest.mark.filterwarnings("ignore:invalid value")
 def test_nan_passes_through_max():
     assert np.isnan(gradient(ops.max, [1.0, np.nan])).all()
 
@@ -294,3 +295,15 @@ def test_where_may_be_true_without_a_start(name):
 def test_what_is_not_exact_is_averaged_in_no_integers(name):
     with pytest.raises(TypeError, match="If a is inexact, then dtype must be inexact"):
         getattr(ops, name)(cytape.constant([1.5, 2.0]), dtype=int)
+
+
+@each("name", ["max", "min", "ptp"])
+@each("dtype", ["float16", "float32", "float64"])
+def test_slopes_where_the_extremum_is_nan_are_nan_without_a_warning(name, dtype):
+    x = np.array([[1.0, np.nan, 3.0], [1.0, 3.0, 3.0]], dtype)
+    slope = cytape.elementwise_grad(lambda x: getattr(np, name)(x, axis=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = slope(x)
+        np.testing.assert_array_equal(cytape.function(slope)(x), expected, strict=True)
+    assert np.isnan(expected[0]).all() and not np.isnan(expected[1]).any()

@@ -168,7 +168,8 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **sorted_rules.RULES,
     **dict.fromkeys([
         "CastToDiscrete", "ComplexSign", "Fix", "Frexp", "Isclose", "Iscomplex", "Isneginf",
-        "Isposinf", "Isreal", "Modf", "NanToNum", "RavelMultiIndex", "Round", "StopGradient",
+        "Isposinf", "Isreal", "Modf", "NanToNum", "OverPowersOfTwo",
+        "RavelMultiIndex", "Round", "StopGradient",
         "UnravelIndex", "Where", "WithoutZero"], _aligned),
     **dict.fromkeys(["EmptyLike", "FullLike", "OnesLike", "ZerosLike"], _alike),
     **dict.fromkeys([

@@ -33,7 +33,10 @@ def _quotients(x, exponents):
     found = None
     if type(x) is type(exponents) is np.ndarray:
         found = over_powers_of_two(x, exponents)
-    return np.ldexp(x, -exponents) if found is None else found
+    if found is None:
+        with np.errstate(over="ignore"):  # as the kernel is quiet
+            found = np.ldexp(x, -exponents)
+    return found
 
 
 over_powers_of_two_op = multilinear(
