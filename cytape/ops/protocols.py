@@ -27,6 +27,7 @@ from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
+from cytape.tensor.notices import user_line
 from cytape.tensor.operators import install
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import (
@@ -202,8 +203,8 @@ def _without_gradient(name, function, args, arguments):
         return function(*_plain(args), **_plain(arguments))
     except DetachedError as error:
         raise DetachedError(
-            f"{name} has no derivative in cytape, but was called with a tensor that is being "
-            f"recorded. {advice}; or pass tensor.numpy() if the derivative should stop here"
+            f"{name} has no derivative in cytape, but was called {user_line()} with a tensor that is "
+            f"being recorded. {advice}; or pass tensor.numpy() if the derivative should stop here"
         ) from error
     except SymbolicTensorError as error:
         if arguments.get("out") is not None or function in _WRITERS:

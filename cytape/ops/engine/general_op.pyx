@@ -23,7 +23,13 @@ from .symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
 
 import numpy as np
 
-from cytape.errors import DetachedError, InvalidGradientError, SymbolicTensorError
+from cytape.errors import (
+    DetachedError,
+    InvalidGradientError,
+    NotDifferentiableError,
+    SymbolicTensorError,
+)
+from cytape.tensor.notices import user_line
 
 cnp.import_array()
 
@@ -244,6 +250,8 @@ cdef class GeneralOp(Op):
             refs.append(value if saved else value.spec)
         for i, value in enumerate(outputs):
             refs.append(value if i in self.saved_outputs else None)
+        if self.vjp is None:  # what an error will say; of a trace, where the function was called
+            refs.append(user_line())
         refs.append(attrs)
         return refs
 
@@ -344,8 +352,13 @@ cdef class GeneralOp(Op):
         return False
 
     cdef int backward_by_vjp(self, BackwardCall* call) except -1:
-        return Op.backward(self, call) if self.vjp is None else (
-            backward_by_rule(self, call, self.vjp, None, -1))
+        if self.vjp is not None:
+            return backward_by_rule(self, call, self.vjp, None, -1)
+        has_place = call.n_refs > call.n_inputs + 2 * call.n_outputs + 1
+        place = f", and was recorded {<object>call.refs[call.n_refs - 2]}" if has_place else ""
+        raise NotDifferentiableError(
+            f"op {self.op_type.name!r} has no gradient{place}: register one with "
+            "cytape.register_gradient, or stop the gradient with cytape.stop_gradient")
 
     cdef object tangents(self, list inputs, list outputs, dict attrs, list tangents, bint plain,
                          bint batched):

@@ -365,3 +365,22 @@ def test_every_op_of_the_package_has_the_rules_of_its_kind():
 def test_names_are_written_in_camel_case():
     for name in OPS:
         assert name[0].isupper() and name.isalnum(), name
+
+
+def test_an_op_without_a_gradient_says_where_it_was_recorded(name):
+    op = general(name, np.square, shape_rule=lambda x: x)
+    line = sys._getframe().f_lineno + 3
+
+    def f(x):
+        return op(x) * 2
+
+    def tangent(x):
+        return cytape.jvp(f, (x,), (x,))
+
+    words = f"op '{name}' has no gradient, and was recorded in .*test_declare.py, line "
+    for differentiated in cytape.grad(f), cytape.function(cytape.grad(f)), tangent:
+        with pytest.raises(NotDifferentiableError, match=f"{words}{line}: register one"):
+            differentiated(2.0)
+    line = sys._getframe().f_lineno + 2
+    with pytest.raises(NotDifferentiableError, match=f"{words}{line}: register one"):
+        cytape.grad(cytape.function(f))(2.0)
