@@ -10,8 +10,8 @@ from .symbolic cimport SymbolicGraph
 cdef class OpCall
 
 cdef class GeneralOp(Op):
-    # refs of an entry: output specs; per input its value or spec; per output its value or None; of an
-    # op without a vjp the user's line; the attributes.
+    # refs of an entry: output specs; per input its value or spec; per output its value or None; the
+    # user's line, of an op without a vjp; the attributes.
     cdef readonly object vjp, jvp
     cdef readonly object saved_inputs   # positions, None: all
     cdef readonly object saved_outputs
