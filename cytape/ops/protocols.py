@@ -204,7 +204,8 @@ def _without_gradient(name, function, args, arguments):
     except DetachedError as error:
         raise DetachedError(
             f"{name} has no derivative in cytape, but was called {user_line()} with a tensor that "
-            f"is being recorded. {advice}; or pass tensor.numpy() if the derivative should stop here"
+            f"is being recorded. {advice}; or pass tensor.numpy() if the derivative should stop "
+            "here"
         ) from error
     except SymbolicTensorError as error:
         if arguments.get("out") is not None or function in _WRITERS:
