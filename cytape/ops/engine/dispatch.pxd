@@ -60,6 +60,7 @@ cdef object restored(x, bint plain)
 cdef Tensor dense(gradient)
 cdef Value dense_value(gradient)
 cdef object frozen(value)
+cdef dict frozen_attrs(dict attrs)
 cdef bint may_be(found, Spec spec) except -1
 cdef bint shape_may_be(shape, Spec spec) except -1
 cdef list gradients_of_outputs(BackwardCall* call, bint plain)

@@ -163,9 +163,13 @@ cdef class Op(Operator):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
 
     cdef int note_views(self, inputs, result, dict attrs) except -1:
-        cdef tuple others = tuple(inputs[1:]) if len(inputs) > 1 else None
+        cdef tuple others = None
         cdef int i
         if type(inputs[0]) is Tensor:
+            attrs = frozen_attrs(attrs)
+            if len(inputs) > 1:  # a handle of one that is written to would name another value
+                others = tuple([another_handle((<Tensor>x).held) if type(x) is Tensor else x
+                                for x in inputs[1:]])
             if type(result) is Tensor:
                 return note_view(result, inputs[0], self, attrs, others)
             for i, output in enumerate(result):
@@ -302,6 +306,14 @@ cdef object frozen(value):
         finally:
             Py_LeaveRecursiveCall()
     return value.copy() if type(value) is np.ndarray else value
+
+
+cdef dict frozen_attrs(dict attrs):
+    """Attributes that nobody can change, of a call that has a dict of its own."""
+    for attr in attrs.values():
+        if type(attr) is list or type(attr) is ndarray:
+            return {name: frozen(attr) for name, attr in attrs.items()}
+    return attrs
 
 
 cdef list gradients_of_outputs(BackwardCall* call, bint plain):

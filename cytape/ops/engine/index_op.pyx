@@ -76,7 +76,7 @@ cdef class IndexOp(GeneralOp):
         out = selected(value, spec, &region)
         out.is_part = True
         tensor = new_tensor(out)
-        if type(x) is Tensor and (spec.ndim or type(index) is tuple and Ellipsis in index):
+        if type(x) is Tensor and not is_number(index, spec):
             if not value.contiguous:  # these strides are not those in C order
                 find_region(index, NULL, value.spec, &region)
             find_ends(&region, value.spec, &start, &stop)
@@ -90,8 +90,8 @@ cdef class IndexOp(GeneralOp):
 
     cdef int note_views(self, inputs, result, dict attrs) except -1:
         cdef int64_t start, stop
-        if type(inputs[0]) is Tensor:
-            index = attrs["index"]
+        index = attrs["index"]
+        if type(inputs[0]) is Tensor and not is_number(index, (<Tensor>result).held.spec):
             if find_bytes(index, (<Tensor>inputs[0]).held.spec, &start, &stop):
                 return note_region(result, inputs[0], self, index, start, stop)
             return note_view(result, inputs[0], self, index)
@@ -139,7 +139,7 @@ cdef class IndexOp(GeneralOp):
             if recorders.accumulators.count:
                 self.follow_by_loops([value], out, attrs)
         tensor = new_tensor(out)
-        if region.ndim or type(index) is tuple and Ellipsis in index:
+        if not is_number(index, out.spec):
             find_ends(&region, value.spec, &start, &stop)
             note_region(tensor, x, self, index, start, stop)
         return tensor
@@ -359,6 +359,16 @@ cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* reg
             axis += 1
             n_axes -= 1
         region.ndim += 1
+    return True
+
+
+cdef bint is_number(index, Spec spec) except -1:
+    """Whether an index names one element, which NumPy copies; `...` makes a view of it."""
+    if spec.ndim:
+        return False
+    for part in index if type(index) is tuple else (index,):
+        if part is Ellipsis:
+            return False
     return True
 
 

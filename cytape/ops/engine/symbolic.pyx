@@ -9,7 +9,7 @@ from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from .dispatch cimport conform, frozen
+from .dispatch cimport conform, frozen_attrs
 from .tangents cimport follow
 
 import numpy as np
@@ -202,14 +202,7 @@ cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs):
             thread.graph = before
             thread.release_hold()
             recorders.symbolic -= 1
-    if attrs:
-        for name, attr in attrs.items():
-            kind = type(attr)
-            if kind is list or kind is np.ndarray:
-                attrs = {name: frozen(attr) for name, attr in attrs.items()}
-                break
-    else:
-        attrs = NO_ATTRS
+    attrs = frozen_attrs(attrs) if attrs else NO_ATTRS
     for x in inputs:
         value = own_value(graph, x)
         if value is None:

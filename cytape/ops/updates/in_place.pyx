@@ -56,7 +56,11 @@ cdef int assign_with_views(Tensor tensor, index, value) except -1:
     for view, _ in views:
         require_changeable(view)
     require_changeable(tensor)
-    index, value = kept(index), kept(value)
+    if type(value) is Tensor:
+        value = another_handle((<Tensor>value).held)  # it may be one of the views
+    elif type(value) not in (float, int, np.ndarray):
+        take_result(tensor, set_part(tensor, index, value))  # which may read the views
+        return remake(views)
     let_go(views)
     try:
         if not (<UpdateOp>set_item_op).write(tensor, index, value):
@@ -64,13 +68,6 @@ cdef int assign_with_views(Tensor tensor, index, value) except -1:
     finally:
         remake(views)
     return 0
-
-
-cdef object kept(x):
-    """What a value or index is before views change: another tensor for each tensor."""
-    if type(x) is Tensor:
-        return another_handle((<Tensor>x).held)
-    return type(x)([kept(part) for part in x]) if type(x) in (list, tuple) else x
 
 
 cdef int write_to_base(Tensor view, Tensor result) except -1:
@@ -231,7 +228,7 @@ cdef Tensor fitting(Tensor x, result, op):
         raise ValueError(
             f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
             f"shape {result.shape}")
-    return result
+    return identity_op(result) if is_view(result) else result
 
 
 def own_in_graph(Tensor tensor not None) -> Tensor:
@@ -245,8 +242,8 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
 cdef int refuse_part() except -1:
     raise ValueError(
         "assignment destination is read-only: the tensor is a view of what cannot be written to "
-        "through it: of a variable, of a tensor that nothing names any more, or one that NumPy "
-        "lets only read. Write to that itself (x[i] += 1), or to a copy (row = x[i].copy()), or "
+        "through it: of a variable, of a tensor that nothing names any more, parts of complex "
+        "numbers, or one that NumPy lets only read. Write to that itself (x[i] += 1), or to a copy (row = x[i].copy()), or "
         "name a new tensor (row = row + 1)")
 
 

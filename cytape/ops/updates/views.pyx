@@ -122,9 +122,8 @@ cdef bint shares_memory(PyObject* held) noexcept:
 
 cdef int copy_memory(Tensor view) except -1:
     """Have a view show the same in memory of its own; to recorders it is what it was."""
-    cdef Value copied = copy_of_array(array_of(view.held))
-    copied.id, copied.handles, copied.is_part = view.held.id, 1, True
-    view.held = copied
+    cdef Value held = view.held, copied = copy_of_array(array_of(held))
+    held.data, held.owner, held.contiguous = copied.data, copied.owner, True
     return 0
 
 
@@ -162,7 +161,7 @@ cdef Tensor base_of(Tensor view):
 
 cdef object positions_in_base(Tensor view):
     cdef Spec spec = base_of(view).held.spec
-    if not spec.known:
+    if not spec.known or view.held.spec.dtype != spec.dtype:
         return None
     positions = made_of(view.link, np.arange(spec.size).reshape(spec.shape))
     return positions if positions is not None and positions.flags.writeable else None

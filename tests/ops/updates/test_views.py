@@ -40,7 +40,8 @@ COPIES = {
     "compress": lambda x: np.compress([True, True], x, 0), "roll": lambda x: np.roll(x, 1),
     "reshape of columns": lambda x: x.T.reshape(-1),
     "ravel of columns": lambda x: x[:, 1:].ravel(),
-    "number": lambda x: x[1, 1], "tile": lambda x: np.tile(x, 1), "triu": np.triu,
+    "number": lambda x: x[1, 1], "number by NumPy's integers": lambda x: x[np.int64(1), 1],
+    "tile": lambda x: np.tile(x, 1), "triu": np.triu,
 }
 WRITES = {
     "elements": lambda x: operator.setitem(x, (1, 1), 70.0),
@@ -287,6 +288,71 @@ def test_functions_get_arrays_of_their_own():
     row = x[0]
     assert float(cytape.function(f)(x, row)) == X[0].sum()
     np.testing.assert_array_equal(row, X[0])
+
+
+@each("traced", [False, True])
+def test_what_views_were_made_by_may_change(traced):
+    def f(x):
+        axes, shape, at = [1, 0], [2, 8], np.array([1, 3])
+        which = x[0, 0, ...].astype(int)
+        row = x[int(which)] if isinstance(x, np.ndarray) else x[which]
+        shown = [np.transpose(x, axes), np.reshape(x, shape), np.split(x, at)[1], row]
+        axes[:], shape[:], at[:] = [0, 1], [8, 2], [2, 3]
+        which[...] = 0
+        x[...] = x * 2.0
+        return shown
+
+    for found, array in zip((cytape.function(f) if traced else f)(cytape.constant(X)), f(X.copy()),
+                            strict=True):
+        np.testing.assert_array_equal(found, array)
+
+
+def test_a_value_that_looks_at_views_while_it_is_written():
+    x = cytape.constant(X)
+    row, seen = x[0], []
+
+    class Ones:
+        def __array__(self, dtype=None, copy=None):
+            seen.append(row.numpy())
+            return np.ones(4, dtype)
+
+    x[0] = Ones()
+    np.testing.assert_array_equal(seen[0], X[0])
+    np.testing.assert_array_equal(row, np.ones(4))
+
+
+def test_tangents_of_rows_apart():
+    x = cytape.constant(np.ones((50, 100)))
+    with cytape.ForwardAccumulator(x, np.ones((50, 100))) as accumulator:
+        y = x * 2.0
+        rows = y[10:]
+        y[1] = 3.0
+        z = np.sum(rows)
+    assert float(accumulator.jvp(z)) == 8000.0
+
+
+@each("traced", [False, True])
+def test_results_that_are_views_make_no_views_of_what_takes_them_on(traced):
+    def f(x):
+        y = x * 0.0
+        np.einsum("ij->ji", x, out=y)
+        y += 1.0
+        y[0] = 5.0
+        return y
+
+    found = (cytape.function(f) if traced else f)(cytape.constant(X))
+    np.testing.assert_array_equal(found, f(X.copy()))
+
+
+@each("part", [np.real, np.imag, lambda z: z[1:].T.real])
+def test_parts_of_complex_numbers_are_not_written_to(part):
+    z = cytape.constant(X + 1j)
+    shown = part(z)
+    with pytest.raises(ValueError, match="parts of complex"):
+        shown[0] = 5.0
+    np.testing.assert_array_equal(z, X + 1j)
+    z[...] = 2.0 + 3.0j
+    np.testing.assert_array_equal(shown, part(z.numpy()))
 
 
 def test_a_failed_write_leaves_views():
