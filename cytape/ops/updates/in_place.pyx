@@ -23,6 +23,7 @@ from cytape.errors import DetachedError, TapeStateError
 from cytape.ops.creation import astype, identity_op
 from cytape.ops.elementwise import where as select
 from cytape.ops.engine.arguments import no_tensor_to_write_to, operand, values_of
+from cytape.ops.engine.index_op import holds_symbol, static
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shaping import ravel, reshape
 from cytape.ops.updates.at import At
@@ -41,7 +42,7 @@ def assign(Tensor tensor not None, index, value):
         tensor.assign(set_part(convert_to_tensor(tensor), index, value))
         return
     if is_view(tensor):
-        write_to_base(tensor, set_part(tensor, index, value))
+        write_to_base(tensor, index, value)
     elif has_views(tensor):
         assign_with_views(tensor, index, value)
     else:
@@ -70,23 +71,31 @@ cdef int assign_with_views(Tensor tensor, index, value) except -1:
     return 0
 
 
-cdef int write_to_base(Tensor view, Tensor result) except -1:
-    """Have a view name a result, which is written to what it is a view of."""
+cdef int write_to_base(Tensor view, index, value) except -1:
+    """Write to a part of a view, by writing to what it is a view of."""
     cdef Tensor base = base_of(view), flat
+    cdef bint fits
     if base is None:
         if view.link == NULL or has_views(view):
             refuse_part()
+        require_changeable(view)
+        result = set_part(view, index, value)
         view.link.kind = ALONE
         return take_result(view, result)
+    fits = index is Ellipsis and type(value) is Tensor and value.spec is view.held.spec
     if view.link.origin == base.link and isinstance(<object>view.link.op, IndexOp):
-        assign(base, <object>view.link.attrs, result)
+        assign(base, <object>view.link.attrs, value if fits else set_part(view, index, value))
         return 0
     positions = positions_in_base(view)
     if positions is None:
         refuse_part()
-    shape = base.shape
-    flat = set_part(ravel(base), positions.ravel(), ravel(result))
-    return take_everywhere(base, reshape(flat, shape))
+    if holds_symbol(index):
+        index, value, fits = Ellipsis, set_part(view, index, value), True
+    if fits:  # all positions differ, which `set_part` would have to find out
+        flat = set_item_op(ravel(base), ravel(value), index=positions.ravel())
+    else:
+        flat = set_part(ravel(base), positions[static(index)], value)
+    return take_everywhere(base, reshape(flat, base.shape))
 
 
 cdef int take_everywhere(Tensor tensor, Tensor result) except -1:
@@ -134,7 +143,7 @@ def replaced(Tensor x not None, result, op):
     """Have a tensor take on a result, as NumPy writes it to an array; return the tensor."""
     cdef Tensor fitted = fitting(x, result, op)
     if is_view(x):
-        write_to_base(x, fitted)
+        write_to_base(x, Ellipsis, fitted)
     else:
         take_everywhere(x, fitted)
     return x

@@ -380,6 +380,40 @@ def test_functions_that_return_or_change_what_they_got():
     np.testing.assert_array_equal(x, [1.0, 0.0])
 
 
+@each("traced", [False, True])
+@each("index", [0, (1, 2), slice(1, None, 2), ([0, 2, 0], [1, 1, 1]), np.eye(4) > 0, ...])
+def test_parts_of_views_are_written_to(index, traced):
+    def f(x):
+        x = x * 1.0
+        turned, flat = x.T, x[1:].ravel()
+        turned[index] = 5.0
+        turned[index] = turned[index] * np.arange(np.size(turned[index])).reshape(
+            np.shape(turned[index]))
+        flat[1:3] = x[0, :2]
+        return x, turned, flat
+
+    for found, array in zip((cytape.function(f) if traced else f)(cytape.constant(X)), f(X),
+                            strict=True):
+        np.testing.assert_array_equal(found, array)
+
+
+def test_a_view_whose_base_is_gone_is_watched_or_from_outside():
+    row = (cytape.constant(X) * 2.0)[0]
+    with cytape.GradientTape() as tape:
+        tape.watch(row)
+        with pytest.raises(TapeStateError, match="watches"):
+            row += 1.0
+
+    @cytape.function
+    def f(x):
+        row[0] = x[0]
+        return x
+
+    with pytest.raises(TapeStateError, match="outside"):
+        f(X)
+    np.testing.assert_array_equal(row, X[0] * 2.0)
+
+
 def test_what_cannot_be_told_is_refused():
     v = cytape.Variable(X)
     row = v[0]
