@@ -22,4 +22,5 @@ cdef class IndexOp(GeneralOp):
 # Between which bytes of an array in C order lies what an index selects; False: that cannot be told.
 cdef bint find_bytes(index, Spec spec, int64_t* start, int64_t* stop) except -1
 cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) noexcept
+cdef bint is_plain_slice(part) except -1  # of integers
 cdef bint find_region(index, const npy_intp* own_strides, Spec spec, Region* region) except -1

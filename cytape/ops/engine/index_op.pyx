@@ -394,7 +394,7 @@ cdef void find_ends(Region* region, Spec spec, int64_t* start, int64_t* stop) no
             start[0] += extent
 
 
-cdef bint is_plain_slice(part):
+cdef bint is_plain_slice(part) except -1:
     """Whether a part is a slice that consists of integers."""
     return type(part) is slice and (
         is_bound(part.start) and is_bound(part.stop) and is_bound(part.step))

@@ -8,7 +8,7 @@ asked for; and where a graph is built that the tensor is not a part of.
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
 from cytape.ops.updates.views cimport (
-    base_of, is_view, let_go, positions_in_base, remake, views_of)
+    base_of, index_in_base, is_view, let_go, positions_in_base, remake, views_of)
 from cytape.tensor.links cimport ALONE
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
@@ -82,6 +82,10 @@ cdef int write_to_base(Tensor view, index, value) except -1:
         result = set_part(view, index, value)
         view.link.kind = ALONE
         return take_result(view, result)
+    inside = index_in_base(view, index)
+    if inside is not None:
+        assign(base, inside, value)
+        return 0
     fits = index is Ellipsis and type(value) is Tensor and value.spec is view.held.spec
     if view.link.origin == base.link and isinstance(<object>view.link.op, IndexOp):
         assign(base, <object>view.link.attrs, value if fits else set_part(view, index, value))
@@ -252,8 +256,8 @@ cdef int refuse_part() except -1:
     raise ValueError(
         "assignment destination is read-only: the tensor is a view of what cannot be written to "
         "through it: of a variable, of a tensor that nothing names any more, parts of complex "
-        "numbers, or one that NumPy lets only read. Write to that itself (x[i] += 1), or to a copy (row = x[i].copy()), or "
-        "name a new tensor (row = row + 1)")
+        "numbers, or one that NumPy lets only read. Write to that itself (x[i] += 1), or to a copy "
+        "(row = x[i].copy()), or name a new tensor (row = row + 1)")
 
 
 cdef int require_changeable(Tensor x) except -1:

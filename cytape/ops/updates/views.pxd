@@ -10,4 +10,5 @@ cdef list views_of(Tensor base, index)
 cdef int let_go(list views) except -1    # of memory, which the write has to itself then
 cdef int remake(list views) except -1
 cdef Tensor base_of(Tensor view)         # None: it is gone
+cdef object index_in_base(Tensor view, index)  # of the same; None: that takes more than slices
 cdef object positions_in_base(Tensor view)  # of the elements; None: it cannot be written to

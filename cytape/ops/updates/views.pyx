@@ -1,6 +1,6 @@
 from cpython.ref cimport PyObject
 from cytape.ops.engine.dispatch cimport Op
-from cytape.ops.engine.index_op cimport IndexOp, find_bytes
+from cytape.ops.engine.index_op cimport IndexOp, find_bytes, is_plain_slice
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.moves cimport COPIED_BYTES
 from cytape.ops.updates.update_op cimport note_change
@@ -157,6 +157,56 @@ cdef Tensor base_of(Tensor view):
         return None
     link = base_link(view.link)
     return None if link.tensor == NULL else <Tensor>link.tensor
+
+
+cdef object index_in_base(Tensor view, index):
+    cdef Link* link = view.link
+    cdef Link* base = base_link(link)
+    while link != base and index is not None:
+        if not isinstance(<object>link.op, IndexOp) or not (<Spec>link.origin.spec).known:
+            return None
+        index = composed(<object>link.attrs, index, (<Spec>link.origin.spec).shape)
+        link = link.origin
+    return index
+
+
+cdef object composed(first, second, tuple shape):
+    """The index that does what two do, one after the other; None if they are not that simple."""
+    cdef list parts = part_of_each_axis(first, len(shape)), axes
+    if parts is None:
+        return None
+    parts = [range(extent)[part] for extent, part in zip(shape, parts)]
+    axes = [axis for axis, part in enumerate(parts) if type(part) is range]
+    rest = part_of_each_axis(second, len(axes))
+    if rest is None:
+        return None
+    try:
+        for axis, part in zip(axes, rest):
+            parts[axis] = parts[axis][part]
+    except IndexError:  # NumPy's says more
+        return None
+    return tuple([part if type(part) is int else slice_of(part) for part in parts])
+
+
+cdef list part_of_each_axis(index, Py_ssize_t ndim):
+    """Integers and slices that an index consists of; None if it does not."""
+    cdef list parts = list(index) if type(index) is tuple else [index]
+    cdef Py_ssize_t i, place = len(parts)
+    for i, part in enumerate(parts):
+        if part is Ellipsis and place == len(parts):
+            place = i
+        elif type(part) is not int and not is_plain_slice(part):
+            return None
+    if len(parts) - (place < len(parts)) > ndim:
+        return None
+    rest = parts[place + 1:]
+    return parts[:place] + [slice(None)] * (ndim - place - len(rest)) + rest
+
+
+cdef object slice_of(places):
+    if not places:
+        return slice(0, 0)
+    return slice(places.start, places.stop if places.stop >= 0 else None, places.step)
 
 
 cdef object positions_in_base(Tensor view):

@@ -397,6 +397,41 @@ def test_parts_of_views_are_written_to(index, traced):
         np.testing.assert_array_equal(found, array)
 
 
+PARTS = st.one_of(st.integers(-3, 2), st.just(...), st.builds(
+    slice, *[st.none() | st.integers(-4, 4)] * 2, st.sampled_from([None, -2, -1, 1, 2])))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(PARTS, max_size=3).map(tuple), min_size=2, max_size=4))
+def test_indices_of_indices(indices):
+    array = np.arange(36.0).reshape(3, 4, 3)
+    tensor = cytape.constant(array)
+    arrays, tensors = [array], [tensor]
+    try:
+        for index in indices[:-1]:
+            arrays.append(arrays[-1][index])
+            tensors.append(tensors[-1][index])
+        values = np.cos(np.arange(arrays[-1][indices[-1]].size)).reshape(
+            arrays[-1][indices[-1]].shape)
+        arrays[-1][indices[-1]] = values
+    except (IndexError, TypeError):  # of a number there are no parts
+        return
+    tensors[-1][indices[-1]] = values
+    for expected, found in zip(arrays, tensors, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_elements_of_a_view_are_written_in_place():
+    x = cytape.constant(np.zeros((100, 100))) + 0.0
+    inner = x[1:-1][:, ::-2]
+    inner[0] = 1.0
+    place = x.numpy().__array_interface__["data"]
+    for i in range(1, 98):
+        inner[i, i // 2] = float(i)
+    assert x.numpy().__array_interface__["data"] == place
+    assert float(x[98, 99 - 2 * (97 // 2)]) == 97.0
+
+
 def test_a_view_whose_base_is_gone_is_watched_or_from_outside():
     row = (cytape.constant(X) * 2.0)[0]
     with cytape.GradientTape() as tape:
