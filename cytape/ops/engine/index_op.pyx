@@ -366,7 +366,9 @@ cdef bint is_number(index, Spec spec) except -1:
     """Whether an index names one element, which NumPy copies; `...` makes a view of it."""
     if spec.ndim:
         return False
-    for part in index if type(index) is tuple else (index,):
+    if type(index) is not tuple:
+        return index is not Ellipsis
+    for part in <tuple>index:
         if part is Ellipsis:
             return False
     return True
