@@ -10,14 +10,11 @@ c. Where somebody records the gradient, or a tangent moves with it, all states a
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import os
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index
-from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +53,7 @@ def checkpointed_scan(
     n: int,
     snapshots: int,
     *,
-    storage: str | PathLike[str] | None = None,
+    storage: str | os.PathLike[str] | None = None,
 ) -> Any:
     """Take many steps from a state to the next one, and keep few of the states for the gradient.
 
@@ -131,7 +128,7 @@ def checkpointed_scan(
         raise ValueError(f"the number of steps must not be negative, got n={n}")
     if snapshots < 1:
         raise ValueError(f"at least one state must be kept, the first, got snapshots={snapshots}")
-    if storage is not None and not Path(storage).is_dir():
+    if storage is not None and not os.path.isdir(storage):
         raise FileNotFoundError(f"storage must be an existing directory, got {str(storage)!r}")
     if graph_around(nest.flatten(state)) is not None or current_graph() is not None:
         if storage is not None:
@@ -310,12 +307,15 @@ class _Snapshots:
         None: not in files.
     """
 
-    def __init__(self, streams: Any, storage: str | PathLike[str] | None) -> None:
+    def __init__(self, streams: Any, storage: str | os.PathLike[str] | None) -> None:
         self.streams = streams
         self.states: dict[int, tuple[Any, Callable[[], None]]] = {}
-        self.folder: Path | None = None
+        self.folder: str | None = None
         if storage is not None:
-            self.folder = Path(tempfile.mkdtemp(prefix="snapshots_", dir=storage))
+            import shutil  # seldom needed, and takes its time
+            import tempfile
+
+            self.folder = tempfile.mkdtemp(prefix="snapshots_", dir=storage)
             self._remove = weakref.finalize(
                 self, shutil.rmtree, self.folder, ignore_errors=True)
 
@@ -324,7 +324,7 @@ class _Snapshots:
         state = kept(state)
         if self.folder is not None and i > 0:
             state = with_tensors(state, [
-                _InFile(self.folder / f"state_{i}_{k}.npy", x)
+                _InFile(os.path.join(self.folder, f"state_{i}_{k}.npy"), x)
                 for k, x in enumerate(tensors_in(state))])
         self.states[i] = state, self.streams.saved()
 
@@ -340,7 +340,7 @@ class _Snapshots:
         state, _ = self.states.pop(i)
         for leaf in nest.flatten(state):
             if isinstance(leaf, _InFile):
-                leaf.path.unlink()
+                os.unlink(leaf.path)
         if not self.states and self.folder is not None:
             self._remove()
 
@@ -348,7 +348,7 @@ class _Snapshots:
 class _InFile:
     """A tensor of a state, in a file."""
 
-    def __init__(self, path: Path, x: Tensor) -> None:
+    def __init__(self, path: str, x: Tensor) -> None:
         self.path = path
         np.save(path, x.numpy())
 
