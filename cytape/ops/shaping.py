@@ -214,6 +214,8 @@ def reshape(a, /, shape, order="C", *, copy=None):
         return reshape_unknown(a, shape, order)
     if _holds_symbol(shape):
         return _reshape_dynamically(a, shape, order)
+    if type(shape) is tuple and len(shape) == 1:
+        shape = shape[0]
     if order == "F" and is_tensor(a):
         return transpose(reshape(transpose(a), shape if np.ndim(shape) == 0 else shape[::-1]))
     return reshape_op(a, shape=shape, order=order)
@@ -273,7 +275,7 @@ def ravel(a, order="C"):
     array([1., 2., 3., 4.])
     """
     if type(a) is Tensor and order == "C":
-        return reshape_op(a, shape=(-1,), order="C")
+        return reshape_op(a, shape=(-1,), order="C")  # in a tuple: NumPy's copies what has gaps
     return reshape(a, (-1,), order) if is_tensor(a) else np.ravel(a, order)
 
 
@@ -302,7 +304,7 @@ def expand_dims(a, axis):
 
 
 def _atleast(op, n, arys):
-    if len(arys) == 1 and type(arys[0]) is Tensor:
+    if len(arys) == 1 and isinstance(arys[0], Tensor):
         return arys[0] if (arys[0].ndim or 0) >= n else op(arys[0])
     results = tuple([a if isinstance(a, Tensor) and (a.ndim or 0) >= n else op(a)
                      for a in tensors_if_any(arys)])

@@ -14,7 +14,8 @@ cdef enum Kind:
     UNKNOWN              # NumPy is to be asked
     VIEW
     COPY                 # in NumPy, as `reshape` makes some
-    ALONE                # a view of what nobody else has; it is written to itself
+    ALONE                # a view of what nobody else sees; it is written to itself
+    FOREIGN              # a view, without an origin here, of what no write can go to: of a variable
 
 cdef struct Link:
     Py_ssize_t uses      # by the tensor, and by links whose origin it is

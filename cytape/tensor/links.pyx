@@ -17,6 +17,7 @@ cdef Link* new_link(PyObject* tensor, PyObject* spec) except NULL:
     link.uses, link.tensor, link.spec = 1, tensor, spec
     link.origin, link.op, link.attrs, link.inputs = NULL, NULL, NULL, NULL
     link.previous = link.next = link
+    link.kind = UNKNOWN
     return link
 
 

@@ -439,7 +439,7 @@ cdef void hold(Tensor tensor, Value value) noexcept:
 
 cdef object in_place(Tensor x, op, y):
     """What ``x op= y`` names: of numbers, which nothing changes, another one."""
-    if x.held.spec.ndim == 0 and type(x) is Tensor and isinstance(op, Operator):
+    if x.held.spec.ndim == 0 and x.link == NULL and type(x) is Tensor and isinstance(op, Operator):
         return (<Operator>op).call2(x, y)
     import_updates()
     return functions["in_place"](x, op, y, is_temporary(<PyObject*>x))

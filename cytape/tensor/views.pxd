@@ -10,5 +10,6 @@ cdef extern from "<stdint.h>":
 # Of known bytes, for sure; or of all that the origin has, and NumPy is to be asked.
 cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64_t stop) except -1
 cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=*, int output=*) except -1
+cdef int note_foreign(Tensor view) except -1
 cdef bint has_views(Tensor tensor) noexcept
 cdef bint may_share(Tensor tensor, int64_t start, int64_t stop) noexcept

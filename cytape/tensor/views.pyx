@@ -1,6 +1,6 @@
 from cpython.ref cimport Py_INCREF, PyObject
 
-from .links cimport UNKNOWN, VIEW, Link, new_link
+from .links cimport FOREIGN, VIEW, Link, new_link
 
 
 cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64_t stop) except -1:
@@ -17,12 +17,18 @@ cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=None,
                    int output=-1) except -1:
     cdef Link* link = noted(view, origin, op, attrs)
     cdef Link* of = link.origin
-    link.output, link.kind = output, UNKNOWN
+    link.output = output
     if inputs is not None:
         link.inputs = owned(inputs)
     if of.origin == NULL:
         link.start = of.start = 0
         link.stop = of.stop = LAST
+    return 0
+
+
+cdef int note_foreign(Tensor view) except -1:
+    view.link = new_link(<PyObject*>view, <PyObject*>view.held.spec)
+    view.link.kind = FOREIGN
     return 0
 
 
@@ -32,6 +38,8 @@ cdef Link* noted(Tensor view, Tensor origin, op, attrs) except NULL:
     cdef Link* link
     if of == NULL:
         of = origin.link = new_link(<PyObject*>origin, <PyObject*>origin.held.spec)
+        if origin.held.is_part:
+            of.kind = FOREIGN
     if of.next == of and of.origin == NULL:  # views that it had are gone
         of.start, of.stop = LAST, 0
     link = view.link = new_link(<PyObject*>view, <PyObject*>view.held.spec)

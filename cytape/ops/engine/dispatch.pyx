@@ -9,7 +9,7 @@ from cytape.tensor.spec cimport scalar_spec
 from cytape.tensor.state cimport Recorder, TangentRecorder, accumulating, observed, recording
 from cytape.tensor.tensor cimport another_handle, as_ndarray, new_tensor, require_plain
 from cytape.tensor.value cimport array_of, copy_of_array, new_value, value_of_array
-from cytape.tensor.views cimport note_view
+from cytape.tensor.views cimport note_foreign, note_view
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -174,6 +174,9 @@ cdef class Op(Operator):
                 return note_view(result, inputs[0], self, attrs, others)
             for i, output in enumerate(result):
                 note_view(output, inputs[0], self, attrs, others, i)
+        elif isinstance(inputs[0], Variable):
+            for output in (result,) if type(result) is Tensor else result:
+                note_foreign(output)
         return 0
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):

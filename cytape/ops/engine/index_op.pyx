@@ -14,7 +14,7 @@ from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport (
     BYTES_OBJECT, array_of, is_exclusive, new_value, strided_value, strides_of, symbol_of)
 from cytape.tensor.variable cimport Variable
-from cytape.tensor.views cimport LAST, note_region, note_view
+from cytape.tensor.views cimport LAST, note_foreign, note_region, note_view
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport npy_intp
 
@@ -81,6 +81,8 @@ cdef class IndexOp(GeneralOp):
                 find_region(index, NULL, value.spec, &region)
             find_ends(&region, value.spec, &start, &stop)
             note_region(tensor, x, self, index, start, stop)
+        elif isinstance(x, Variable) and not is_number(index, spec):
+            note_foreign(tensor)
         if recorders.entered and spec.trainable:
             attrs = {"index": index}
             self.record_linear(value, out, attrs)
@@ -91,7 +93,9 @@ cdef class IndexOp(GeneralOp):
     cdef int note_views(self, inputs, result, dict attrs) except -1:
         cdef int64_t start, stop
         index = attrs["index"]
-        if type(inputs[0]) is Tensor and not is_number(index, (<Tensor>result).held.spec):
+        if type(inputs[0]) is not Tensor:
+            return GeneralOp.note_views(self, inputs, result, attrs)
+        if not is_number(index, (<Tensor>result).held.spec):
             if find_bytes(index, (<Tensor>inputs[0]).held.spec, &start, &stop):
                 return note_region(result, inputs[0], self, index, start, stop)
             return note_view(result, inputs[0], self, index)

@@ -8,8 +8,9 @@ asked for; and where a graph is built that the tensor is not a part of.
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
 from cytape.ops.updates.views cimport (
-    base_of, index_in_base, is_view, let_go, positions_in_base, remake, views_of)
-from cytape.tensor.links cimport ALONE
+    base_link, base_of, index_in_base, is_view, let_go, others_see, positions_in_base, remake,
+    stand_alone, views_of)
+from cytape.tensor.links cimport FOREIGN
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
 from cytape.tensor.tensor cimport Tensor, another_handle, take_on
@@ -76,12 +77,12 @@ cdef int write_to_base(Tensor view, index, value) except -1:
     cdef Tensor base = base_of(view), flat
     cdef bint fits
     if base is None:
-        if view.link == NULL or has_views(view):
+        if view.link == NULL or base_link(view.link).kind == FOREIGN or others_see(view):
             refuse_part()
         require_changeable(view)
-        result = set_part(view, index, value)
-        view.link.kind = ALONE
-        return take_result(view, result)
+        take_result(view, set_part(view, index, value))
+        stand_alone(view)
+        return 0
     inside = index_in_base(view, index)
     if inside is not None:
         assign(base, inside, value)
@@ -135,7 +136,7 @@ def in_place(Tensor x not None, op, y, bint temporary):
         require_unfollowed(x, y, "variable += value")
         x.assign(fitting(x, op(convert_to_tensor(x), y), op))
         return x
-    if x.held.spec.ndim == 0:  # a number, to NumPy
+    if x.held.spec.ndim == 0 and not is_view(x):  # a number, to NumPy
         return op(x, y)
     result = (<Operator>op).call2(x, y) if isinstance(op, Operator) else op(x, y)
     if result is NotImplemented:
@@ -255,9 +256,10 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
 cdef int refuse_part() except -1:
     raise ValueError(
         "assignment destination is read-only: the tensor is a view of what cannot be written to "
-        "through it: of a variable, of a tensor that nothing names any more, parts of complex "
-        "numbers, or one that NumPy lets only read. Write to that itself (x[i] += 1), or to a copy "
-        "(row = x[i].copy()), or name a new tensor (row = row + 1)")
+        "through it: of a variable, of a tensor that nothing names any more but views that show "
+        "the same (name it first), a part of complex numbers, a diagonal, or what repeats. Write "
+        "to that itself (x[i] += 1), or to a copy (row = x[i].copy()), or name a new tensor "
+        "(row = row + 1)")
 
 
 cdef int require_changeable(Tensor x) except -1:

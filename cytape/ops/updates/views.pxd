@@ -1,6 +1,7 @@
 # What a write to a tensor does to those that NumPy would have made views of the same memory: they
 # are made anew, of what was written.
 
+from cytape.tensor.links cimport Link
 from cytape.tensor.tensor cimport Tensor
 
 cdef bint is_view(Tensor tensor) except -1  # NumPy would have made it one
@@ -9,6 +10,9 @@ cdef bint is_view(Tensor tensor) except -1  # NumPy would have made it one
 cdef list views_of(Tensor base, index)
 cdef int let_go(list views) except -1    # of memory, which the write has to itself then
 cdef int remake(list views) except -1
+cdef Link* base_link(Link* link) except NULL  # of what a write goes to
+cdef bint others_see(Tensor view) except -1
+cdef int stand_alone(Tensor view) except -1
 cdef Tensor base_of(Tensor view)         # None: it is gone
 cdef object index_in_base(Tensor view, index)  # of the same; None: that takes more than slices
 cdef object positions_in_base(Tensor view)  # of the elements; None: it cannot be written to

@@ -4,10 +4,10 @@ from cytape.ops.engine.index_op cimport IndexOp, find_bytes, is_plain_slice
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.moves cimport COPIED_BYTES
 from cytape.ops.updates.update_op cimport note_change
-from cytape.tensor.links cimport COPY, UNKNOWN, VIEW, Link
+from cytape.tensor.links cimport ALONE, COPY, FOREIGN, UNKNOWN, VIEW, Link
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport building
-from cytape.tensor.tensor cimport take_on
+from cytape.tensor.tensor cimport leave, take_on
 from cytape.tensor.value cimport (
     Value, array_of, copy_of_array, is_exclusive, is_symbolic, symbol_of, value_of_array)
 from cytape.tensor.views cimport LAST
@@ -17,7 +17,13 @@ import numpy as np
 
 from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
 
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    void Py_LeaveRecursiveCall()
+
 cdef Value NOTHING = value_of_array(np.empty(0))
+cdef enum:
+    MOST_STEPS = 8  # by which the strides are known of what stands alone
 
 
 cdef bint is_view(Tensor tensor) except -1:
@@ -25,7 +31,7 @@ cdef bint is_view(Tensor tensor) except -1:
     cdef int32_t node
     cdef Op op
     if tensor.link != NULL:
-        return base_link(tensor.link) != tensor.link
+        return base_link(tensor.link) != tensor.link or tensor.link.kind == FOREIGN
     if not is_symbolic(tensor.held):
         return tensor.held.is_part
     graph = tensor.held.owner
@@ -67,7 +73,9 @@ cdef bint shows_origin(Link* link) except -1:
             shows = (<Spec>link.spec).ndim != 0 and is_basic(filled_in(index, specs))
         else:
             memory = stand_in(link.origin) if link.inputs == NULL else None
-            shows = memory is None or np.may_share_memory(memory, called(link, memory))
+            # A shape in a tuple is what `ravel` asks for, which copies what has gaps.
+            shows = memory is None or np.may_share_memory(memory, called(link, memory)) and (
+                (<dict>link.attrs).get("shape") != (-1,) or memory.flags.c_contiguous)
         link.kind = VIEW if shows else COPY
     return link.kind == VIEW
 
@@ -77,7 +85,11 @@ cdef object stand_in(Link* link):
     cdef Spec spec = <Spec>link.spec
     if link.origin == NULL or not shows_origin(link) and link.kind == COPY:
         return np.empty(spec.shape, spec.dtype) if spec.known else None
-    memory = stand_in(link.origin)
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        memory = stand_in(link.origin)
+    finally:
+        Py_LeaveRecursiveCall()
     return None if memory is None or link.inputs != NULL else called(link, memory)
 
 
@@ -147,7 +159,11 @@ cdef Tensor tensor_of(Link* link, dict made):
     if link.tensor != NULL:
         return <Tensor>link.tensor
     if <size_t>link not in made:
-        made[<size_t>link] = called(link, tensor_of(link.origin, made))
+        Py_EnterRecursiveCall(b" for views of views")
+        try:
+            made[<size_t>link] = called(link, tensor_of(link.origin, made))
+        finally:
+            Py_LeaveRecursiveCall()
     return made[<size_t>link]
 
 
@@ -156,7 +172,50 @@ cdef Tensor base_of(Tensor view):
     if view.link == NULL:
         return None
     link = base_link(view.link)
-    return None if link.tensor == NULL else <Tensor>link.tensor
+    return None if link.tensor == NULL or link.kind == FOREIGN else <Tensor>link.tensor
+
+
+cdef bint others_see(Tensor view) except -1:
+    """Whether other views of a base that is gone show elements of this one."""
+    cdef Link* base = base_link(view.link)
+    cdef Link* link = view.link.next
+    cdef list others = []
+    cdef Tensor other
+    while link != view.link:
+        others.append(<Tensor>link.tensor)
+        link = link.next
+    others = [other for other in others if base_link(other.link) == base]
+    if not others or not (<Spec>base.spec).known:
+        return bool(others)
+    memory = np.empty((<Spec>base.spec).shape, (<Spec>base.spec).dtype)
+    shown = made_of(view.link, memory)
+    for other in others:
+        of_other = made_of(other.link, memory)
+        if shown is None or of_other is None or share(shown, of_other):
+            return True
+    return False
+
+
+cdef bint share(x, y) except -1:
+    """Whether arrays have memory in common, as far as can be told soon."""
+    try:
+        return np.shares_memory(x, y, max_work=1000)
+    except np.exceptions.TooHardError:
+        return True
+
+
+cdef int stand_alone(Tensor view) except -1:
+    """Have a view be written to itself from now on; long histories are forgotten."""
+    cdef Link* link = view.link
+    cdef int steps = 0
+    while link.origin != NULL:
+        link = link.origin
+        steps += 1
+    if steps > MOST_STEPS:
+        leave(view)
+    else:
+        view.link.kind = ALONE
+    return 0
 
 
 cdef object index_in_base(Tensor view, index):
@@ -221,5 +280,9 @@ cdef object made_of(Link* link, array):
     """What NumPy makes of an array as a view was made of its base; None: that takes a run."""
     if link.origin == NULL or not shows_origin(link):
         return array
-    array = made_of(link.origin, array)
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        array = made_of(link.origin, array)
+    finally:
+        Py_LeaveRecursiveCall()
     return None if array is None or link.inputs != NULL else called(link, array)
