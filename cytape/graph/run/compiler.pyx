@@ -18,6 +18,7 @@ from .instructions cimport CALL, FUSED, PRODUCT, Instruction
 from .layout cimport (
     DEFERRED, EXTERNAL, NOWHERE, PLACED, SMALL_BYTES, STACKED, UNKNOWN, Place, external_address,
     external_number, memory_of)
+from .moved_ops cimport are_views
 from .special_ops cimport emit_special, is_read
 
 from cytape.errors import GraphError
@@ -102,17 +103,20 @@ cdef int32_t mark(Code code, char* needed, tuple keep) except -1:
 
 cdef int compute_in_place(Code code) except -1:
     """Have what is fetched as another view of a value be computed where it is fetched, too."""
-    cdef int32_t symbol
-    for symbol, number in list(code.direct.items()):
+    cdef int32_t symbol, node
+    cdef list nodes
+    for fetched, number in list(code.direct.items()):
+        symbol, nodes = fetched, []
         while True:
             node = code.graph.symbols[symbol].node
             if type(code.graph.ops[node]) is not StructuralOp or (
                     code.graph.nodes[node].n_inputs != 1 or code.graph.nodes[node].n_outputs != 1):
                 break
             symbol = code.graph.args[code.graph.nodes[node].inputs]
-            fetched = code.fetches[number - len(code.feeds)]
+            nodes.insert(0, node)
             if symbol in code.direct or code.layout.places[symbol].kind != NOWHERE or (
-                    code.spec(symbol).nbytes != code.spec(fetched).nbytes):
+                    code.spec(symbol).nbytes != code.spec(fetched).nbytes
+                    or not are_views(code, nodes)):
                 break
             code.direct[symbol] = number
     return 0

@@ -6,3 +6,5 @@ from libc.stdint cimport int32_t
 from .code cimport Code
 
 cdef bint moved(Code code, int32_t node, Op op) except -1
+# Whether ops of one operand, each of the result of the one before, show all that lies in C order.
+cdef bint are_views(Code code, list nodes) except -1

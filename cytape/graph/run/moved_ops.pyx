@@ -7,7 +7,7 @@ from cytape.ops.kernels.moves cimport Moves, can_sum
 from cytape.ops.kernels.sums cimport add_loop_of
 from cytape.ops.kernels.walk cimport MAX_AXES, Walk
 from cytape.tensor.spec cimport Spec, scalar_spec
-from cytape.tensor.value cimport Value, new_value
+from cytape.tensor.value cimport Value, in_c_order, new_value
 from libc.stdint cimport int32_t, uint64_t
 from libc.string cimport memset
 from numpy cimport npy_intp
@@ -72,6 +72,24 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
         symbol = moves.moves[i].source
         emit_move(code, node, moves, i, inputs[symbol] if operands is None else operands[symbol])
     code.release_temporaries()
+    return True
+
+
+cdef bint are_views(Code code, list nodes) except -1:
+    cdef int32_t node
+    cdef int axis
+    cdef Moves moves
+    cdef Spec spec
+    cdef const npy_intp* strides
+    layout = (code.spec(code.graph.args[code.graph.nodes[<int32_t>nodes[0]].inputs]),)
+    for node in nodes:
+        moves = (<StructuralOp>code.graph.ops[node]).moves_of(layout, code.graph.attrs[node])
+        if moves is None or not moves.are_views:
+            return False
+        spec, strides = <Spec>moves.targets[0], moves.moves[0].read_strides
+        layout = (spec,)
+        if not in_c_order(spec, strides):
+            layout = (spec, None, tuple([strides[axis] for axis in range(spec.ndim)]))
     return True
 
 

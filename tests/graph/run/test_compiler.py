@@ -178,3 +178,16 @@ def test_what_is_handed_out_is_small_where_it_repeats_itself():
         column, row = plan.run([np.linspace(0, 1, 40)])
         assert column.numpy().strides == (8, 0)
         assert row.numpy().strides == (0, -8)
+
+
+def test_fetches_that_are_views_of_a_value_and_copies_of_it():
+    array = np.random.default_rng(0).normal(size=(30, 40))
+    graph = Graph()
+    x = graph.placeholder("float64", (30, 40))
+    z = np.exp(x)
+    copied = np.reshape(z.T, (30, 40))  # what is fetched first lies in memory of its own
+    rolled = np.roll(z, 1, 0)
+    fetches = copied, rolled, np.reshape(z, (40, 30)).T, z[::-1], np.broadcast_to(z, (9, 30, 40))
+    for first in range(len(fetches)):
+        assert_as_reference(graph, [x], [*fetches[first:], *fetches[:first]], [array])
+        assert_as_reference(graph, [x], [fetches[first], fetches[first - 1]], [array])
