@@ -35,6 +35,7 @@ cdef struct Picking:
     Kind kind
     Scatter job
     const unsigned char* marks   # counts, or the mask
+    int most                     # the largest count
     npy_intp size                # ... of so many elements
     npy_intp itemsize
 
@@ -146,7 +147,8 @@ cdef bint count_places(PickProgram program, npy_intp nbytes) except -1:
         return False
     places = np.asarray(program.kept).reshape(-1)
     found = np.bincount(np.where(places < 0, places + job.extent, places), minlength=job.extent)
-    if found.max() > MOST:
+    program.it.most = min(found.max(), MOST + 1)
+    if program.it.most > MOST:
         return False
     counts = program.kept = found.astype(np.uint8)
     program.it.marks = <const unsigned char*>cnp.PyArray_DATA(counts)
@@ -213,9 +215,9 @@ cdef class PickRunner(Runner):
                       <const cnp.npy_bool*>self.it.marks, self.it.size, job.count)
         elif self.it.kind == COUNT:
             if self.it.itemsize == sizeof(double):
-                write_multiples[double](&job, self.it.marks, <double>0)
+                write_multiples[double](&self.it, &job, <double>0)
             else:
-                write_multiples[float](&job, self.it.marks, <float>0)
+                write_multiples[float](&self.it, &job, <float>0)
         else:
             found = add_all(&job)
             return found if found < 0 else 0
@@ -227,15 +229,15 @@ ctypedef fused number:
     float
 
 
-cdef void write_multiples(Scatter* job, const unsigned char* counts, number zero) noexcept nogil:
+cdef void write_multiples(const Picking* it, Scatter* job, number zero) noexcept nogil:
     """So many times the one term for each place, as they come from adding one by one."""
     cdef npy_intp i, _
     cdef number[MOST + 1] sums
     cdef number* total = <number*>job.total
     sums[0] = zero
-    for i in range(MOST):
+    for i in range(it.most):
         sums[i + 1] = sums[i] + (<number*>job.terms)[0]
     for _ in range(job.blocks):
         for i in range(job.extent):
-            total[i] = sums[counts[i]]
+            total[i] = sums[it.marks[i]]
         total += job.extent

@@ -97,6 +97,17 @@ def test_many_terms_of_one_number_are_as_if_added_one_by_one():
             np.testing.assert_array_equal(result, expected)
 
 
+def test_multiples_that_no_place_has_are_not_computed():
+    graph = Graph()
+    x, s = graph.placeholder("float64", (512,)), graph.placeholder("float64", ())
+    with graph.as_default():
+        part = x[np.arange(512)]
+        (gradient,) = cytape.gradients(part, x, np.broadcast_to(s, part.shape))
+    with np.errstate(all="raise"):
+        (result,) = plan_of(graph, [x, s], [gradient]).run([np.ones(512), np.array(1e308)])
+    np.testing.assert_array_equal(result, np.full(512, 1e308))
+
+
 def test_rows_of_one_number_are_shown():
     """A gradient that is alike along its rows takes the memory of a column."""
     graph = Graph()
