@@ -58,7 +58,7 @@ add = elementwise("Add", np.add, lambda z, x, y: 1, lambda z, x, y: 1)
 subtract = elementwise("Subtract", np.subtract, lambda z, x, y: 1, lambda z, x, y: -1)
 multiply = elementwise("Multiply", np.multiply, lambda z, x, y: y, lambda z, x, y: x)
 divide = true_divide = elementwise(
-    "Divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z * (1 / y))  # fmt: skip
+    "Divide", np.divide, lambda z, x, y: 1 / y, lambda z, x, y: -z / y)  # fmt: skip
 negative = elementwise("Negative", np.negative, lambda y, x: -1)
 positive = elementwise("Positive", np.positive, lambda y, x: 1)
 reciprocal = elementwise("Reciprocal", np.reciprocal, lambda y, x: -y * y)

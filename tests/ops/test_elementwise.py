@@ -312,3 +312,10 @@ def test_bounds_of_clip_have_the_dtype_of_the_result(x, low, high):
         found = f(cytape.constant(x)).numpy()
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+def test_a_quotient_by_a_number_whose_reciprocal_overflows():
+    for dtype in (np.float64, np.float32):
+        y = np.full(9, np.finfo(dtype).smallest_subnormal)
+        for gradient in gradients(lambda y: np.sum(0 / y), y):
+            np.testing.assert_array_equal(gradient, np.zeros(9, dtype))
