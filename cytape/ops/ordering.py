@@ -248,6 +248,8 @@ def ix_(*args):
     for axis, x in enumerate(map(operand, args)):
         if ndim(x) != 1:
             raise ValueError("Cross index must be 1 dimensional")
+        if x.shape == (0,):
+            x = np.zeros(0, POSITIONS)  # not the floats of an empty list
         x = nonzero(x)[0] if x.dtype == bool else x
         others = [i for i in range(len(args)) if i != axis]
         parts.append(expand_dims(x, others))

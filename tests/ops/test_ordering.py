@@ -128,3 +128,10 @@ def test_an_extent_that_only_a_run_tells_is_asked_for():
                         input_signature=[cytape.Spec.of((None, 3), float)])
     with pytest.raises(SymbolicTensorError, match="known only when the graph runs"):
         f(X)
+
+
+def test_an_empty_list_names_no_rows():
+    x = cytape.constant(X)
+    rows, columns = np.ix_(cytape.constant([0, 1]), [])
+    assert columns.dtype == np.intp
+    assert x[rows, columns].shape == (2, 0)

@@ -145,7 +145,7 @@ def put_along_axis(arr, indices, values, axis):
     others = np.broadcast_to(np.zeros((), indices.dtype), [n or 0 for n in shape(indices)])
     np.take_along_axis(outline, others, axis)  # raises NumPy's error
     if axis is None:
-        arr[unravel_index(indices, extents)] = values
+        arr[unravel_index(take(np.arange(arr.size), indices), extents)] = values
         return None
     index = list(np.ogrid[tuple([slice(n) for n in extents])])
     index[axis] = indices

@@ -156,3 +156,10 @@ def test_extents_have_to_be_known():
 
         with pytest.raises(SymbolicTensorError, match="has to know the shape"):
             cytape.function(f, input_signature=signature)(SQUARE)
+
+
+def test_positions_from_the_end_of_the_flattened_array():
+    expected, x = X.copy(), cytape.constant(X)
+    np.put_along_axis(expected, np.array([0, -1]), 9.0, None)
+    np.put_along_axis(x, np.array([0, -1]), 9.0, None)
+    np.testing.assert_array_equal(x, expected)
