@@ -4,8 +4,12 @@ from .links cimport FOREIGN, VIEW, Link, new_link
 
 
 cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64_t stop) except -1:
-    cdef Link* link = noted(view, origin, op, index)
-    cdef Link* of = link.origin
+    cdef Link* link
+    cdef Link* of
+    if is_copied(view, origin):
+        return 0
+    link = noted(view, origin, op, index)
+    of = link.origin
     link.output, link.kind = -1, VIEW
     if of.origin == NULL:
         link.start, link.stop = start, stop
@@ -15,8 +19,12 @@ cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64
 
 cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=None,
                    int output=-1) except -1:
-    cdef Link* link = noted(view, origin, op, attrs)
-    cdef Link* of = link.origin
+    cdef Link* link
+    cdef Link* of
+    if is_copied(view, origin):
+        return 0
+    link = noted(view, origin, op, attrs)
+    of = link.origin
     link.output = output
     if inputs is not None:
         link.inputs = owned(inputs)
@@ -24,6 +32,14 @@ cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=None,
         link.start = of.start = 0
         link.stop = of.stop = LAST
     return 0
+
+
+cdef bint is_copied(Tensor view, Tensor origin) noexcept:
+    """Whether the origin is a number, as NumPy's scalars are, which views cannot show."""
+    if origin.link != NULL or origin.held.spec.ndim != 0:
+        return False
+    view.held.is_part = False
+    return True
 
 
 cdef int note_foreign(Tensor view) except -1:

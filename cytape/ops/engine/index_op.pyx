@@ -74,14 +74,14 @@ cdef class IndexOp(GeneralOp):
             tensor.held.is_part = True
             return tensor
         out = selected(value, spec, &region)
-        out.is_part = True
+        out.is_part = not is_number(index, spec)
         tensor = new_tensor(out)
-        if type(x) is Tensor and not is_number(index, spec):
+        if out.is_part and type(x) is Tensor:
             if not value.contiguous:  # these strides are not those in C order
                 find_region(index, NULL, value.spec, &region)
             find_ends(&region, value.spec, &start, &stop)
             note_region(tensor, x, self, index, start, stop)
-        elif isinstance(x, Variable) and not is_number(index, spec):
+        elif out.is_part and isinstance(x, Variable):
             note_foreign(tensor)
         if recorders.entered and spec.trainable:
             attrs = {"index": index}

@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import cytape
@@ -403,6 +403,7 @@ PARTS = st.one_of(st.integers(-3, 2), st.just(...), st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.lists(PARTS, max_size=3).map(tuple), min_size=2, max_size=4))
+@example([(0, 0, 0), (...,), ()])
 def test_indices_of_indices(indices):
     array = np.arange(36.0).reshape(3, 4, 3)
     tensor = cytape.constant(array)
