@@ -64,17 +64,19 @@ def results(subgraph, arrays):
         )
 
 
-def check_same(before, after, arrays, rtol=0.0):
+def check_same(before, after, arrays, rtol=0.0, any_condition=False):
     """Check that two subgraphs compute the same from the same.
 
-    Where that is not to be to the bit, what another rounding of the arrays changes is allowed.
+    Of programs of any condition, what another rounding of the arrays changes is allowed.
     """
     expected = results(before, arrays)
-    rounded = results(before, [nudged(x) for x in arrays]) if rtol else expected
+    rounded = results(before, [nudged(x) for x in arrays]) if any_condition else expected
     for x, y, z in zip(expected, results(after, arrays), rounded, strict=True):
         assert x.dtype == y.dtype
         assert x.shape == y.shape
-        spread = np.max(np.abs(z - x), initial=0.0, where=np.isfinite(z - x)) if rtol else 0.0
+        spread = 0.0
+        if any_condition:
+            spread = np.max(np.abs(z - x), initial=0.0, where=np.isfinite(z - x))
         np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol + 8 * float(spread))
 
 

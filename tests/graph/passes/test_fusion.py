@@ -454,5 +454,5 @@ def test_random_programs_compute_the_same(program):
     before = subgraph_of(function, *arrays)
     for least in (1, 65):
         after = fused(before, least)
-        check_same(before, after, arrays, rtol)
-        check_same(before, fused(after, least), arrays, rtol)
+        check_same(before, after, arrays, rtol, any_condition=True)
+        check_same(before, fused(after, least), arrays, rtol, any_condition=True)

@@ -56,4 +56,4 @@ def test_random_programs_compute_the_same(program):
     function, arrays = program
     before = subgraph_of(function, *arrays)
     rtol = 1e-12 if arrays[0].dtype == np.float64 else 1e-4
-    check_same(before, optimise(before), arrays, rtol)
+    check_same(before, optimise(before), arrays, rtol, any_condition=True)
