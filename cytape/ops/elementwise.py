@@ -30,7 +30,8 @@ from cytape.ops.kernels import extrema
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
 from cytape.ops.shared.complex_parts import imag, real
-from cytape.ops.shared.conform import as_operands, broadcast_batch_to, broadcast_to, sum_to
+from cytape.ops.shared.conform import (
+    as_operands, broadcast_batch_to, broadcast_to, is_one_number, sum_to)
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.quotients import over_square, power_in_base
 from cytape.ops.steps import floor, floor_divide, isfinite, isinf, real_sign, rint
@@ -394,7 +395,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 def _conjugate_back(op, g):
     if g.dtype.kind != "c":
         return g
-    if type(g) is np.ndarray and g.size and not any(g.strides):  # a sum's
+    if type(g) is np.ndarray and is_one_number(g):
         return np.broadcast_to(np.conjugate(g.flat[0]), g.shape)
     return conjugate_op(g)
 

@@ -14,7 +14,7 @@ from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, ndim, ravel, reshape, shape
-from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.conform import is_one_number, stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import not_equal
@@ -52,7 +52,7 @@ def _differences_back(g, *, axis, extent):
     first, middle, last = ((*before, slice(*bounds)) for bounds in ((1,), (1, -1), (-1, None)))
     np.subtract(0, g[first], out=result[first])
     result[last] = g[last]
-    if g.size and not any(g.strides):  # a sum's
+    if is_one_number(g):
         result[middle] = np.subtract(g.flat[0], g.flat[0])
     else:
         np.subtract(g[(*before, slice(-1))], g[(*before, slice(1, None))], out=result[middle])

@@ -33,11 +33,16 @@ def _reduced(x, axes):
     return total.astype(x.dtype, copy=False)
 
 
+def is_one_number(x):
+    """Return whether an array shows one number everywhere, as gradients of sums do."""
+    return x.size > 0 and not any(x.strides)
+
+
 def _cast(x, dtype):
     x = x if type(x) is np.ndarray else np.asarray(x)
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         x = x.real
-    if x.size > WORTH_SHOWING and not any(x.strides):  # one number: it stays so
+    if x.size > WORTH_SHOWING and is_one_number(x):  # it stays so
         return np.ndarray(x.shape, dtype, x[(0,) * x.ndim].astype(dtype), strides=(0,) * x.ndim)
     return x.astype(dtype)
 
