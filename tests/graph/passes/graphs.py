@@ -10,6 +10,7 @@ import cytape.numpy as cnp
 from cytape.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.run.reference import run
+from tests.graph.plans import nudged, spread
 
 
 class GraphWithControls(Graph):
@@ -74,16 +75,8 @@ def check_same(before, after, arrays, rtol=0.0, any_condition=False):
     for x, y, z in zip(expected, results(after, arrays), rounded, strict=True):
         assert x.dtype == y.dtype
         assert x.shape == y.shape
-        spread = 0.0
-        if any_condition:
-            spread = np.max(np.abs(z - x), initial=0.0, where=np.isfinite(z - x))
-        np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol + 8 * float(spread))
-
-
-def nudged(x):
-    """Return an array of the next numbers above, if it is one of real numbers."""
-    x = np.asarray(x)
-    return np.nextafter(x, x.dtype.type(np.inf)) if x.dtype.kind == "f" else x
+        allowed = 8 * spread(x, z) if any_condition else 0.0
+        np.testing.assert_allclose(x, y, rtol=rtol, atol=rtol + allowed)
 
 
 UNARY = [

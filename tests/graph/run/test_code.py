@@ -75,7 +75,7 @@ def test_random_programs(program):
             {graph.symbol_of(x): array for x, array in zip(fed, arrays, strict=True)})
         finite = [x for x in computed if x.size and np.isfinite(x).all()]
         scale = max([1.0, *[np.max(np.abs(x)) for x in finite]])
-        assert_as_reference(graph, fed, fetched, arrays, scale=scale)
+        assert_as_reference(graph, fed, fetched, arrays, scale=scale, any_condition=True)
 
 
 def test_an_operand_that_dies_is_written_over():
