@@ -31,7 +31,12 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shared.batches import broadcast_batch_like, is_known
 from cytape.ops.shared.complex_parts import imag, real
 from cytape.ops.shared.conform import (
-    as_operands, broadcast_batch_to, broadcast_to, is_one_number, sum_to)
+    as_operands,
+    broadcast_batch_to,
+    broadcast_to,
+    is_one_number,
+    sum_to,
+)
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.quotients import over_square, power_in_base
 from cytape.ops.steps import floor, floor_divide, isfinite, isinf, real_sign, rint
