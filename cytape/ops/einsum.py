@@ -10,7 +10,9 @@ operand need more than that:
 - a letter whose axis has length 1 here and is longer elsewhere was broadcast, so that the gradient
   is summed over it.
 
-What is a product of matrices or a view of one operand is computed as that.
+Where all extents are known and equal, other ops compute it, two operands at a time: views, sums,
+products of each element with its own, and of matrices, as the letters tell. That is what a plan
+does fast, and what BLAS does.
 """
 
 import math
@@ -19,20 +21,20 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+import cytape.ops.reductions as reductions
+from cytape.ops.elementwise import multiply
 from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, with_out
 from cytape.ops.engine.declare import multilinear
-from cytape.ops.linalg import matmul_op, tensordot
-from cytape.ops.rearranging import diagonal_op
+from cytape.ops.linalg import matmul
+from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, reshape, swapaxes, transpose
+from cytape.ops.shaping import broadcast_to, reshape, transpose
 from cytape.ops.shared.conform import fit_like
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["einsum"]
-
-WORTH_MOVING = 1 << 14  # products; fewer are summed where they are, not as a product of matrices
 
 
 @lru_cache(1024)
@@ -63,109 +65,158 @@ def _unused_letters(text):
     return "".join(c for c in string.ascii_letters if c not in text)
 
 
-# -- products of matrices, and views ---------------------------------------------------------------
+# -- other ops that do the same --------------------------------------------------------------------
 
 
-@lru_cache(1024)
-def _letters(subscripts, ndims):
-    """Return what `_spell_out` does; None for what it is NumPy's to judge."""
-    if subscripts.count(",") + 1 != len(ndims):
+class _Contraction:
+    """The ops that compute a sum of products, two operands at a time.
+
+    They are `steps` of a function, the numbers of the values that it takes, and its other
+    arguments; every step adds a value to the operands. The axes of a value are told by the letters
+    that each of them stands for, none or several: matrices are made of values so.
+    """
+
+    def __init__(self, terms, sizes):
+        self.steps = []
+        self.axes = [tuple(term) for term in terms]
+        self.sizes = sizes
+
+    def step(self, function, values, axes, *arguments):
+        self.steps.append((function, values, arguments))
+        self.axes.append(tuple(axes))
+        return len(self.axes) - 1
+
+    def reduced(self, value, kept):
+        """Take the diagonals of letters that are there twice, and sum over those not kept."""
+        axes = self.axes[value]
+        while len(set(axes)) < len(axes):
+            letter = next(letter for letter in axes if axes.count(letter) > 1)
+            first, again = [i for i, other in enumerate(axes) if other == letter][:2]
+            axes = (*axes[:first], *axes[first + 1:again], *axes[again + 1:], letter)
+            value = self.step(diagonal, [value], axes, 0, first, again)
+        summed = tuple(i for i, letter in enumerate(axes) if letter not in kept)
+        if summed:
+            value = self.step(reductions.sum, [value], [x for x in axes if x in kept], summed)
+        return value
+
+    def arranged(self, value, axes):
+        """Put axes in an order, where some may become one, or stand for no letter."""
+        letters = "".join(axes)
+        order = tuple(map(self.axes[value].index, letters))
+        if order != tuple(range(len(order))):
+            value = self.step(transpose, [value], letters, order)
+        return self.shaped(value, axes)
+
+    def shaped(self, value, axes):
+        if self.axes[value] == axes:
+            return value
+        shape = tuple(math.prod(map(self.sizes.get, letters)) for letters in axes)
+        return self.step(reshape, [value], axes, shape)
+
+    def product(self, a, b, kept):
+        """Multiply two values and sum over the letters that are not kept."""
+        a, b = (self.reduced(x, {*kept, *self.axes[y]}) for x, y in [(a, b), (b, a)])
+        in_a, in_b = self.axes[a], self.axes[b]
+        if {*in_a, *in_b} == {*kept}:  # nothing is summed: each element with its own
+            return self.step(multiply, [self.spread(a, kept), self.spread(b, kept)], kept)
+        free_a = "".join(x for x in in_a if x in kept and x not in in_b)
+        free_b = "".join(x for x in in_b if x in kept and x not in in_a)
+        if [x for x in kept if x in free_a + free_b] == [*free_b, *free_a] != [*free_a, *free_b]:
+            a, b, in_a, in_b, free_a, free_b = b, a, in_b, in_a, free_b, free_a
+        stack = tuple(x for x in kept if x in in_a and x in in_b)
+        if stack and not free_a + free_b:  # rows times rows
+            product = self.step(multiply, [a, self.arranged(b, in_a)], in_a)
+            return self.arranged(self.reduced(product, kept), kept)
+        summed = "".join(x for x in in_a if x not in kept)
+        rows, columns = [(free,) if free or stack else () for free in (free_a, free_b)]
+        a = self.arranged(a, (*stack, *rows, summed))
+        b = self.arranged(b, (*stack, summed, *columns))
+        product = self.step(matmul, [a, b], (*stack, *rows, *columns))
+        return self.arranged(self.shaped(product, (*stack, *free_a, *free_b)), kept)
+
+    def spread(self, value, kept):
+        """Give a value all axes that are kept but those before its own first."""
+        axes = self.axes[value]
+        first = next((i for i, letter in enumerate(kept) if letter in axes), len(kept))
+        return self.arranged(value, tuple(x if x in axes else "" for x in kept[first:]))
+
+
+def _sizes(subscripts, shapes):
+    """Return the terms, the output, and the size of each letter; None for what is NumPy's to judge.
+
+    That is what is no such notation, and letters that stand for several sizes.
+    """
+    inputs, arrow, output = subscripts.partition("->")
+    if inputs.count(",") + 1 != len(shapes) or arrow and "..." in inputs and "..." not in output:
         return None
-    terms, output = _spell_out(subscripts, ndims)
+    terms, output = _spell_out(subscripts, tuple(map(len, shapes)))
     text = "".join([*terms, output])
-    if (tuple(map(len, terms)) != ndims or not (text.isascii() and text.isalpha())
+    if ([*map(len, terms)] != [*map(len, shapes)] or not (text.isascii() and text.isalpha())
             or len(set(output)) < len(output) or not set(output) <= set("".join(terms))):
         return None
-    return terms, output
+    sizes = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for letter, size in zip(term, shape, strict=True):
+            if sizes.setdefault(letter, size) != size:
+                return None
+    return terms, output, sizes
 
 
 @lru_cache(1024)
-def _as_product(subscripts, ndims):
-    """Return how two operands are multiplied as matrices, None if they are not.
+def _steps(subscripts, shapes, optimize):
+    """Return the steps of a contraction; None for what is NumPy's to judge."""
+    found = _sizes(subscripts, shapes)
+    if found is None:
+        return None
+    terms, output, sizes = found
+    contraction = _Contraction(terms, sizes)
+    path = [tuple(range(len(terms)))] if len(terms) <= 2 else _path(subscripts, shapes, optimize)
+    values = list(range(len(terms)))
+    for positions in path:
+        product, *others = [values.pop(i) for i in sorted(positions, reverse=True)][::-1]
+        while others:
+            factor = others.pop(0)
+            own = {*contraction.axes[product], *contraction.axes[factor]}
+            left = {x for value in [*others, *values] for x in contraction.axes[value]}
+            kept = [x for x in dict.fromkeys([*output, *left]) if x in own]
+            product = contraction.product(product, factor, tuple(kept))
+        values.append(product)
+    contraction.arranged(contraction.reduced(*values, output), tuple(output))
+    return contraction.steps
 
-    That is how many axes of stacks they begin with, which axes are summed, whether the second
-    operand comes first, and in which order the axes of the product are to be put.
+
+def _path(subscripts, shapes, optimize):
+    """Return which operands NumPy would multiply at a time."""
+    operands = [np.broadcast_to(0.0, shape) for shape in shapes]
+    return np.einsum_path(subscripts, *operands, optimize=optimize or True)[0][1:]
+
+
+def _by_other_ops(subscripts, operands, optimize):
+    """Sum products by other ops; None where an extent is not known, or NumPy is to see to it.
+
+    That sums integers, booleans and float16 in its own way, and goes the paths that it is given.
     """
-    letters = _letters(subscripts, ndims)
-    if letters is None:
+    shapes = tuple([x.shape for x in operands])
+    if None in shapes or any([None in shape for shape in shapes]) or (
+            not isinstance(optimize, bool | str)):
         return None
-    (a, b), output = letters
-    depth = 0
-    while a[depth:depth + 1] == b[depth:depth + 1] == output[depth:depth + 1] != "":
-        depth += 1
-    a, b, output = a[depth:], b[depth:], output[depth:]
-    summed = [letter for letter in a if letter in b and letter not in output]
-    free_a, free_b = ["".join([x for x in term if x not in summed]) for term in (a, b)]
-    if (not summed or len(set(a)) < len(a) or len(set(b)) < len(b)
-            or sorted(free_a + free_b) != sorted(output)
-            or depth and not len(a) == len(b) == 2):
+    steps = _steps(subscripts, shapes, optimize)
+    dtype = operands[0].dtype
+    if any([x.dtype != dtype for x in operands]):
+        dtype = np.result_type(*[x.dtype for x in operands])
+    if steps is None or dtype.char not in "fdFD" and any(
+            [function not in (diagonal, transpose) for function, *_ in steps]):
         return None
-    axes = tuple(map(a.index, summed)), tuple(map(b.index, summed))
-    is_turned = output == free_b + free_a != free_a + free_b
-    found = free_b + free_a if is_turned else free_a + free_b
-    return depth, axes, is_turned, tuple(map(found.index, output))
-
-
-def _product(subscripts, a, b):
-    """Multiply two operands as matrices; None if that is not what the subscripts ask for."""
-    if a.shape is None or b.shape is None or a.dtype != b.dtype or a.dtype.char not in "fdFD":
-        return None
-    plan = _as_product(subscripts, (len(a.shape), len(b.shape)))
-    if plan is None or None in a.shape or None in b.shape:
-        return None
-    depth, axes, is_turned, order = plan
-    if a.shape[:depth] != b.shape[:depth] or any(
-            a.shape[depth + i] != b.shape[depth + j] for i, j in zip(*axes, strict=True)):
-        return None
-    if not depth and max(len(a.shape), len(b.shape)) > 2 and (
-            math.prod(a.shape) * b.shape[-1] < WORTH_MOVING):
-        return None
-    if is_turned:
-        a, b, axes = b, a, axes[::-1]
-    if not depth:
-        product = tensordot(a, b, axes)
-        return product if order == tuple(range(len(order))) else transpose(product, order)
-    a, b = together(a, b)
-    (i,), (j,) = axes
-    return matmul_op(a if i else swapaxes(a, -1, -2), swapaxes(b, -1, -2) if j else b)
-
-
-@lru_cache(1024)
-def _as_view(subscripts, ndim):
-    """Return how a view is made of one operand, None if that is not enough.
-
-    That is which pairs of axes become one, the last, and the order of all axes then, or None.
-    """
-    letters = _letters(subscripts, (ndim,))
-    if letters is None or set(letters[0][0]) != set(letters[1]):
-        return None
-    (term,), output = letters
-    pairs = []
-    while len(term) > len(output):  # a letter is there twice
-        letter = next(letter for letter in term if term.count(letter) > 1)
-        first, again = [i for i, other in enumerate(term) if other == letter][:2]
-        pairs.append((first, again))
-        term = term[:first] + term[first + 1:again] + term[again + 1:] + letter
-    return pairs, None if term == output else tuple(map(term.index, output))
-
-
-def _view(subscripts, x):
-    """Return diagonals, or axes in another order, of one operand; None if there is more to do."""
-    plan = None if x.shape is None else _as_view(subscripts, len(x.shape))
-    if plan is None:
-        return None
-    for i, j in plan[0]:
-        if x.shape[i] is None or x.shape[i] != x.shape[j]:
-            return None
-        x = diagonal_op(x, offset=0, axis1=i, axis2=j)
-    return x if plan[1] is None else transpose(x, plan[1])
+    values = [
+        x if x.dtype == dtype else x.astype(dtype)
+        for x in (together(*operands) if len(operands) > 1 else operands)]
+    for function, positions, arguments in steps:
+        values.append(function(*[values[i] for i in positions], *arguments))
+    return values[-1]
 
 
 def _evaluate(subscripts, operands, optimize):
-    result = None
-    if isinstance(optimize, bool) and len(operands) <= 2:
-        result = _view(subscripts, operands[0]) if len(operands) == 1 else (
-            _product(subscripts, *operands))
+    result = _by_other_ops(subscripts, operands, optimize)
     return einsum_op(*operands, subscripts=subscripts, optimize=optimize) if (
         result is None) else result
 
@@ -174,10 +225,10 @@ def _evaluate(subscripts, operands, optimize):
 
 
 def _einsum(*operands, subscripts, optimize):
-    if len(operands) == 2 and isinstance(optimize, bool):  # whose extents are known now
-        product = _product(subscripts, *operands)
-        if product is not None:
-            return product
+    if len(operands) > 1:  # whose extents are known now
+        result = _by_other_ops(subscripts, operands, optimize)
+        if result is not None:
+            return result
     return np.einsum(subscripts, *operands, optimize=optimize)
 
 

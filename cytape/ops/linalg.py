@@ -50,7 +50,8 @@ def _matmul_left(op, g, b):
         return b * (g if a_spec.ndim == 1 else expand_dims(g, -1))
     if a_spec.ndim == 1 and b_spec.ndim > 2:
         g = expand_dims(g, -2)
-    return matmul_op(g, _matrix_transpose(b))
+    b = _matrix_transpose(b)
+    return g * b if _is_outer(g, b) else matmul_op(g, b)
 
 
 def _matmul_right(op, a, g):
@@ -64,7 +65,13 @@ def _matmul_right(op, a, g):
         rows = math.prod(a_spec.shape[:-1])
         a = reshape(a, (rows, a_spec.shape[-1]))
         g = reshape(g, (rows, *b_spec.shape[1:]))
-    return matmul_op(_matrix_transpose(a), g)
+    a = _matrix_transpose(a)
+    return a * g if _is_outer(a, g) else matmul_op(a, g)
+
+
+def _is_outer(columns, rows):
+    """Whether stacks of matrices have one column and one row: BLAS is slow at each of them."""
+    return max(columns.ndim, rows.ndim) > 2 and columns.shape[-1] == rows.shape[-2] == 1
 
 
 def matmul_in_batch(op, batched, *factors):

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import cytape
 import cytape.numpy as cnp
@@ -67,8 +69,8 @@ def test_the_same_operand_several_times():
 @pytest.mark.parametrize("subscripts, shapes", [
     ("ii->i", [(3, 3)]), ("ii", [(3, 3)]), ("iij->j", [(2, 2, 3)]), ("ij->", [(2, 3)]),
     ("...i,i...->...", [(2, 3), (3, 2)]), ("ij,jk", [(1, 3), (1, 2)]), ("i,i->i", [(1,), (3,)]),
-    ("...,...", [(2, 3), (3,)]), ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 2)]),
-    (" ij , jk -> ik ", [(2, 3), (3, 2)]),
+    ("...,...", [(2, 3), (3,)]), ("iij,jk->k", [(2, 2, 1), (3, 2)]),
+    ("ab,bc,cd->ad", [(2, 3), (3, 4), (4, 2)]), (" ij , jk -> ik ", [(2, 3), (3, 2)]),
 ])
 def test_letters_that_repeat_vanish_or_are_broadcast(subscripts, shapes):
     rng = np.random.default_rng(0)
@@ -104,26 +106,25 @@ def nodes_of(subscripts, *shapes):
     ("i,i->", [(3,), (3,)], ["MatMul"]),
     ("ij,ij->", [(2, 3), (2, 3)], ["Reshape", "Reshape", "MatMul"]),
     ("bij,bjk->bik", [(5, 2, 3), (5, 3, 4)], ["MatMul"]),
-    ("...ij,...kj", [(5, 2, 3), (5, 4, 3)], ["SwapAxes", "MatMul"]),
-    ("bij,bjk->bki", [(5, 2, 3), (5, 3, 4)], ["SwapAxes", "SwapAxes", "MatMul"]),
-    ("bij,jk->bik", [(5, 2, 3), (3, 4)], ["Einsum"]),
-    ("bij,jk->bik", [(50, 20, 30), (30, 40)], ["Tensordot"]),
-    ("bij,jk->kib", [(50, 20, 30), (30, 40)], ["Tensordot", "Transpose"]),
-    ("ijk,jkl->il", [(9, 20, 30), (20, 30, 9)], ["Tensordot"]),
+    ("...ij,...kj", [(5, 2, 3), (5, 4, 3)], ["Transpose", "MatMul"]),
+    ("bij,bjk->bki", [(5, 2, 3), (5, 3, 4)], ["Transpose", "Transpose", "MatMul"]),
+    ("bij,jk->bik", [(5, 2, 3), (3, 4)], ["Reshape", "MatMul", "Reshape"]),
+    ("bij,jk->kib", [(50, 20, 30), (30, 40)], ["Reshape", "MatMul", "Reshape", "Transpose"]),
+    ("ijk,jkl->il", [(9, 20, 30), (20, 30, 9)], ["Reshape", "Reshape", "MatMul"]),
     ("ij,jk->ik", [(2, 1), (3, 4)], ["Einsum"]),
     ("ij,jk->ik", [(None, 3), (3, 4)], ["Einsum"]),
-    ("ij,jk->i", [(2, 3), (3, 4)], ["Einsum"]),
-    ("ii,ij->j", [(3, 3), (3, 4)], ["Einsum"]),
-    ("i,j->ij", [(2,), (3,)], ["Einsum"]),
-    ("ij,ij->i", [(2, 3), (2, 3)], ["Einsum"]),
+    ("ij,jk->i", [(2, 3), (3, 4)], ["Sum", "MatMul"]),
+    ("ii,ij->j", [(3, 3), (3, 4)], ["Diagonal", "MatMul"]),
+    ("i,j->ij", [(2,), (3,)], ["Reshape", "Multiply"]),
+    ("ij,ij->i", [(2, 3), (2, 3)], ["Multiply", "Sum"]),
     ("ij->ij", [(2, 3)], []),
     ("ij->ji", [(2, 3)], ["Transpose"]),
     ("ii->i", [(3, 3)], ["Diagonal"]),
     ("...ii->...i", [(2, 3, 3)], ["Diagonal"]),
     ("iji->ij", [(3, 2, 3)], ["Diagonal", "Transpose"]),
     ("iii->i", [(3, 3, 3)], ["Diagonal", "Diagonal"]),
-    ("ij->i", [(2, 3)], ["Einsum"]),
-    ("ii", [(3, 3)], ["Einsum"]),
+    ("ij->i", [(2, 3)], ["Sum"]),
+    ("ii", [(3, 3)], ["Diagonal", "Sum"]),
     ("ii->i", [(None, 3)], ["Einsum"]),
 ])
 def test_what_is_computed_as_a_product_of_matrices_or_a_view(subscripts, shapes, expected):
@@ -144,6 +145,60 @@ def test_the_gradient_of_a_sum_of_products_is_a_product_of_matrices():
         x, y = [cytape.placeholder(np.float64, shape) for shape in ((60, 20, 30), (30, 40))]
         cytape.gradients(cnp.einsum("bij,jk->bik", x, y), [x, y])
     assert "Einsum" not in [op.type for op in graph.get_operations()]
+
+
+@given(st.data())
+@settings(max_examples=80, deadline=None)
+def test_random_sums_of_products_are_numpys(data):
+    terms = data.draw(st.lists(st.text("abcd", max_size=3), min_size=1, max_size=3))
+    letters = sorted(set("".join(terms)))
+    output = data.draw(st.permutations(letters))[:data.draw(st.integers(0, len(letters)))]
+    sizes = {letter: data.draw(st.integers(1, 3)) for letter in letters}
+    subscripts = f"{','.join(terms)}->{''.join(output)}"
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=[sizes[letter] for letter in term]) for term in terms]
+    operands = [cytape.constant(array) for array in arrays]
+    assume("".join(terms))  # NumPy takes no term without a letter alone
+    expected = np.einsum(subscripts, *arrays)
+    np.testing.assert_allclose(cnp.einsum(subscripts, *operands).numpy(), expected, 1e-9, 1e-12)
+    traced = cytape.function(lambda *xs: cnp.einsum(subscripts, *xs))
+    np.testing.assert_allclose(traced(*operands).numpy(), expected, 1e-9, 1e-12)
+    check_grads(lambda *xs: cnp.einsum(subscripts, *xs), arrays)
+
+
+def test_several_axes_of_stacks_may_be_summed():  # bij,bij->b is the gradient of b,bij->bij
+    rng = np.random.default_rng(0)
+    scales, matrices = rng.normal(size=5), rng.normal(size=(5, 2, 3))
+    np.testing.assert_array_equal(
+        gradient(lambda x: cnp.sum(cnp.einsum("b,bij->bij", x, matrices)), scales),
+        matrices.sum((1, 2)))
+
+
+def test_extents_that_are_known_in_a_run_are_multiplied_as_matrices():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(4, 3)), rng.normal(size=(3, 5))
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder(np.float64, (None, 3))
+        y = cnp.einsum("ij,jk->ik", x, b)
+    np.testing.assert_array_equal(cytape.Session(graph).run(y, {x: a}), a @ b)
+
+
+@pytest.mark.parametrize("optimize", [False, True, "greedy", "optimal",
+                                      ["einsum_path", (1, 2), (0, 1)]])
+def test_three_operands_are_multiplied_in_pairs_in_the_order_that_is_asked_for(optimize):
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape) for shape in ((2, 3), (3, 4), (4, 5))]
+    result = cnp.einsum("ij,jk,kl->il", *map(cytape.constant, arrays), optimize=optimize)
+    np.testing.assert_allclose(result.numpy(), np.linalg.multi_dot(arrays), 1e-12)
+
+
+@pytest.mark.parametrize("dtypes", [(np.float32, np.float64), (np.int32, np.float64),
+                                    (np.float64, np.complex64), (bool, np.float32)])
+def test_operands_of_several_dtypes_meet_as_numpys(dtypes):
+    a, b = (np.arange(4.0).reshape(2, 2).astype(dtype) for dtype in dtypes)
+    result = cnp.einsum("ij,kj->ik", cytape.constant(a), b)
+    np.testing.assert_array_equal(result.numpy(), np.einsum("ij,kj->ik", a, b), strict=True)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float16, bool])
