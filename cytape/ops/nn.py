@@ -12,8 +12,8 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import exp, isinf, log, maximum, where
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, wide
+from cytape.ops.elementwise import exp, log, maximum, where
+from cytape.ops.engine.arguments import axis_in_batch, is_tensor
 from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.kernels import activations
 from cytape.ops.reductions import max_op, sum
@@ -21,7 +21,7 @@ from cytape.ops.shapes import nn_shapes
 from cytape.ops.shaping import broadcast_to, expand_dims, ndim, squeeze
 from cytape.ops.shared.conform import count, countable, widened
 from cytape.ops.shared.draws import random_in_shape_of
-from cytape.ops.steps import isfinite
+from cytape.ops.steps import isfinite, isnan
 from cytape.tensor.plain_arrays import plain_array
 
 __all__ = [
@@ -107,11 +107,19 @@ def _log_softmax_of_tensor(x, *, axis):
     return shifted - log(sum(exp(shifted), axis, keepdims=True))
 
 
+def _powers(x, axis):
+    """Return exponentials beside the largest ones along `axis`, those, and where they are finite.
+
+    Where they are not, the exponentials are 1.
+    """
+    largest = max_op(x, axis=axis, keepdims=True)
+    finite = isfinite(largest)
+    return exp(where(finite, x, 0) - where(finite, largest, 0)), largest, finite
+
+
 def _log_sum_exp_of_tensor(x, *, axis, keepdims):
-    largest = _largest(x, axis)
-    total = sum(exp(x - largest), axis, keepdims=True)
-    nothing = total == 0  # no probability at all
-    result = where(nothing, -np.inf, log(where(nothing, 1, total)) + largest)
+    powers, largest, _ = _powers(x, axis)
+    result = log(sum(powers, axis, keepdims=True)) + largest
     return result if keepdims else squeeze(result, axis)
 
 
@@ -145,14 +153,14 @@ def _shares(op):
     """Return the softmax that is the derivative of logsumexp.
 
     0 where there is no probability; elements that are inf share what there is. Not exp(x - y): the
-    output y is rounded, coarsely where it is large.
+    output y is rounded, coarsely where it is large. Plans compute the powers once, for y, too.
     """
-    x, y = op.inputs[0], _with_axes(op, op.outputs[0])
-    infinite = y == np.inf
-    shares = softmax_op(where(isinf(y), 0, x), axis=op.attrs["axis"])
-    chosen = astype(x == y, wide(y.dtype), copy=False)
-    n_chosen = sum(where(infinite, chosen, 1), op.attrs["axis"], keepdims=True)
-    return where(infinite, chosen / n_chosen, where(y == -np.inf, 0, shares))
+    x, axis = widened(op.inputs[0]), op.attrs["axis"]
+    powers, largest, finite = _powers(x, axis)
+    infinite = astype(x == np.inf, x.dtype, copy=False)
+    n_infinite = maximum(sum(infinite, axis, keepdims=True), 1)
+    return where(finite, powers, infinite) / where(
+        finite, sum(powers, axis, keepdims=True), where(isnan(largest), largest, n_infinite))
 
 
 softmax_op = general(
