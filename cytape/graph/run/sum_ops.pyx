@@ -2,7 +2,7 @@ cimport numpy as cnp
 from cytape.ops.engine.node_store cimport Node
 from cytape.ops.engine.sum_op cimport SumOp, axes_of
 from cytape.ops.kernels.loops cimport N_TYPES, Kernel, copy_loop, kernel_of
-from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, plan
+from cytape.ops.kernels.walk cimport MAX_AXES, Walk, join_memory, order_axes, plan
 from libc.stdint cimport uint64_t
 from numpy cimport npy_intp
 
@@ -108,6 +108,7 @@ cdef int add_up(Code code, int32_t node, npy_intp* strides, bint is_mean) except
     join_memory(&walk, NULL, strides)
     code.join_place(&walk, x)
     join_memory(&walk, NULL, strides)
+    order_axes(&walk, 1)  # as NumPy does
     code.emit_walk(node, &walk, &add_kernel.loops[spec.type_num], addresses)
     if is_mean:
         instruction = code.next(node, LOOP)

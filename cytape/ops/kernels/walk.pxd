@@ -26,6 +26,7 @@ cdef struct Walk:
 cdef bint plan(Walk* walk, Spec shape) noexcept
 cdef bint join(Walk* walk, Value value) noexcept
 cdef void join_memory(Walk* walk, char* data, const npy_intp* strides) noexcept
+cdef void order_axes(Walk* walk, int operand) noexcept
 cdef void begin(Walk* walk) noexcept
 cdef void run(Loop* loop, Walk* walk, Py_ssize_t nbytes) noexcept  # the result is the last operand
 cdef bint proceed(Walk* walk) noexcept nogil

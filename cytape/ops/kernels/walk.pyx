@@ -53,6 +53,26 @@ cdef void join_memory(Walk* walk, char* data, const npy_intp* strides) noexcept:
     walk.n_operands += 1
 
 
+cdef void order_axes(Walk* walk, int operand) noexcept:
+    """Go through the memory of an operand from end to end, unless it repeats elements."""
+    cdef npy_intp* by = walk.strides[operand]
+    cdef int axis, place, i
+    for axis in range(walk.n_axes):
+        if by[axis] == 0:
+            return
+    for axis in range(1, walk.n_axes):
+        for place in range(axis, 0, -1):
+            if abs(by[place - 1]) >= abs(by[place]):
+                break
+            swap(&walk.extents[place - 1])
+            for i in range(walk.n_operands):
+                swap(&walk.strides[i][place - 1])
+
+
+cdef inline void swap(npy_intp* pair) noexcept:
+    pair[0], pair[1] = pair[1], pair[0]
+
+
 cdef void begin(Walk* walk) noexcept:
     """Make one axis of those that can be one; the last becomes the run."""
     cdef int axis, operand, n_kept = 0

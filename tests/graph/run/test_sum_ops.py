@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.graph.model.graph import Graph
 from tests.graph.plans import assert_as_reference, plan_of
 
@@ -64,6 +65,15 @@ def test_what_was_broadcast_is_summed(shape):
         gradient = cytape.gradients(np.sin(x) + np.ones((3, 4)), x)
     array = np.random.default_rng(0).normal(size=shape)
     assert assert_as_reference(graph, [x], gradient, [array]).n_calls == 0
+
+
+@pytest.mark.parametrize("axes", [(2, 1, 0), (1, 0, 2), (0, 2, 1)])
+@pytest.mark.parametrize("axis", [None, 0, (0, 2)])
+def test_axes_in_another_order_are_summed_as_they_lie_in_memory(axes, axis):
+    x = np.random.default_rng(0).normal(size=(30, 20, 10))
+    expected = np.sum(np.transpose(x, axes), axis)
+    summed = cytape.function(lambda x: cnp.sum(cnp.transpose(x, axes), axis))
+    np.testing.assert_array_equal(summed(cytape.constant(x)).numpy(), expected)
 
 
 def test_terms_of_one_shape_are_added_and_others_left_to_numpy():
