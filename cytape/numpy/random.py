@@ -12,17 +12,23 @@ import numpy as _numpy
 from cytape.ops.random import *  # noqa: F403
 from cytape.ops.random import __all__ as _ours
 
-_LATER = (
-    "gumbel", "laplace", "logistic", "lognormal", "multivariate_normal", "pareto", "power", "rand",
-    "randint", "randn", "random_sample", "ranf", "rayleigh", "sample", "weibull",
-)  # fmt: skip
+_LATER = {
+    **dict.fromkeys([
+        "bytes", "gumbel", "laplace", "logistic", "lognormal", "multivariate_normal", "pareto",
+        "power", "rand", "randint", "randn", "random_integers", "random_sample", "ranf", "rayleigh",
+        "sample", "shuffle", "standard_cauchy", "triangular", "weibull"], "distributions"),
+    **dict.fromkeys([
+        "beta", "chisquare", "dirichlet", "f", "geometric", "hypergeometric", "logseries",
+        "multinomial", "negative_binomial", "noncentral_chisquare", "noncentral_f", "standard_t",
+        "vonmises", "wald", "zipf"], "undifferentiated_draws"),
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:
     if name not in _LATER:
         return getattr(_numpy.random, name)
-    ours = getattr(_importlib.import_module("cytape.ops.submodules.distributions"), name)
-    globals()[name] = ours
+    room = _importlib.import_module(f"cytape.ops.submodules.{_LATER[name]}")
+    ours = globals()[name] = getattr(room, name)
     return ours
 
 

@@ -1,9 +1,8 @@
 """Random numbers as ops, which draw anew whenever they run.
 
-Outside a graph they are NumPy's: drawn from its global generator, which `seed` sets back, arrays of
-arrays. In a graph each call is a node of its own with a stream of its own (`Stream`): it draws once
-in a run, and goes on in the next one. A stream begins where the graph's seed and that of the call
-say; if the graph has none, `seed` decides for it, too.
+They are NumPy's: drawn from its global generator, which `seed` sets back, arrays of arrays. In a
+graph each call is a node of its own, which draws once in a run, in the order of the calls. If the
+graph or the call has a seed, it has a stream of its own (`Stream`), which begins where they say.
 
 Location and scale may be tensors and are differentiated, the draw being held fixed. In other
 parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative: none may be recorded.
@@ -12,14 +11,15 @@ parameters (of `gamma`, `poisson`, `binomial`) a draw has no derivative: none ma
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.indexing import take
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shapes.shape_rules import known_extents
 from cytape.ops.shared.draws import (
+    MAX_SEED,
     as_parameters,
     binomial_op,
     draw,
+    draw_of,
     draw_shaped,
     drawing_functions,
     dtype_of,
@@ -29,12 +29,14 @@ from cytape.ops.shared.draws import (
     is_number,
     is_numpys,
     normal_op,
+    numpys_stream,
+    outline_and_size,
     poisson_op,
     positions_op,
     refuse_recorded,
     seed,
-    size_of,
     uniform_op,
+    weighted_positions_op,
 )
 from cytape.tensor.making import convert_to_tensor
 
@@ -257,7 +259,7 @@ def standard_gamma(shape, size=None, dtype=np.float64, *, seed=None):
         return np.random.standard_gamma(shape, size)  # noqa: NPY002
     refuse_recorded("standard_gamma", shape=shape)
     (shape,) = as_parameters(shape=shape)
-    return draw(gamma_op, shape, size=size_of(size, shape), dtype=np.dtype(dtype), seed=seed)
+    return draw_of(gamma_op, shape, size=size, dtype=np.dtype(dtype), seed=seed)
 
 
 def gamma(shape, scale=1.0, size=None, *, seed=None):
@@ -293,8 +295,8 @@ def gamma(shape, scale=1.0, size=None, *, seed=None):
         return np.random.gamma(shape, scale, size)  # noqa: NPY002
     refuse_recorded("gamma", shape=shape)
     shape, scale = as_parameters(shape=shape, scale=scale)
-    size = size_of(size, shape, scale)
-    drawn = draw(gamma_op, shape, size=size, dtype=dtype_of(shape, scale), seed=seed)
+    dtype = dtype_of(shape, scale)
+    drawn = draw_of(gamma_op, shape, beside=(scale,), size=size, dtype=dtype, seed=seed)
     return drawn if is_number(scale, 1) else scale * drawn
 
 
@@ -315,11 +317,6 @@ def poisson(lam=1.0, size=None, *, seed=None):
     ndarray or Tensor
         Of integers.
 
-    Raises
-    ------
-    ValueError
-        If the mean is negative, or the seed is negative or no integer.
-
     Examples
     --------
     >>> from cytape.numpy import random
@@ -330,7 +327,7 @@ def poisson(lam=1.0, size=None, *, seed=None):
         return np.random.poisson(lam, size)  # noqa: NPY002
     refuse_recorded("poisson", lam=lam)
     (lam,) = as_parameters(lam=lam)
-    return draw(poisson_op, lam, size=size_of(size, lam), seed=seed)
+    return draw_of(poisson_op, lam, size=size, seed=seed)
 
 
 def binomial(n, p, size=None, *, seed=None):
@@ -367,8 +364,7 @@ def binomial(n, p, size=None, *, seed=None):
         return np.random.binomial(n, p, size)  # noqa: NPY002
     refuse_recorded("binomial", n=n, p=p)
     n, p = as_parameters(n=n, p=p)
-    n = n if is_tensor(n) else np.asarray(n)  # not a number that takes the other's dtype
-    return draw(binomial_op, n, p, size=size_of(size, n, p), seed=seed)
+    return draw_of(binomial_op, n, p, size=size, seed=seed)
 
 
 def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=None):
@@ -376,10 +372,10 @@ def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=
 
     Parameters
     ----------
-    low, high : int
+    low, high : int or array of int or Tensor
         From `low` up to `high`, or from 0 up to `low` if it is the only one.
     size : int or tuple of int, optional
-        The shape; by default a single number.
+        The shape; by default that of the bounds when broadcast.
     dtype : dtype, optional
     endpoint : bool, optional
         Whether `high` may be drawn, too.
@@ -401,11 +397,15 @@ def integers(low, high=None, size=None, dtype=np.int64, endpoint=False, *, seed=
     >>> bool(np.all(random.integers(3, size=10) < 3))
     True
     """
-    np.random.default_rng(0).integers(low, high, None, dtype, endpoint)  # raises what is to raise
-    return draw(
-        integers_op, size=() if size is None else known_extents(size, "random numbers of"), low=low,
-        high=high, dtype=np.dtype(dtype), endpoint=endpoint, seed=seed,
-    )  # fmt: skip
+    low, high = as_parameters(*((0, low) if high is None else (low, high)))
+    if is_numpys(seed, low, high):
+        return numpys_stream.integers(low, high, size, dtype, endpoint)
+    if values_of(low) is not None and values_of(high) is not None:  # raises what is to raise
+        np.random.default_rng(0).integers(values_of(low), values_of(high), None, dtype, endpoint)
+    if isinstance(high, int) and high > MAX_SEED:
+        high, endpoint = np.uint64(high - 1 + endpoint), True
+    given = {"dtype": np.dtype(dtype), "endpoint": endpoint}
+    return draw_of(integers_op, low, high, size=size, seed=seed, **given)
 
 
 def _population(x, axis):
@@ -432,11 +432,6 @@ def permutation(x, axis=0, *, seed=None):
     -------
     ndarray or Tensor
 
-    Raises
-    ------
-    ValueError
-        If the seed is negative or no integer.
-
     Examples
     --------
     >>> from cytape.numpy import random
@@ -459,8 +454,8 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
         How many; by default a single one.
     replace : bool, optional
         Whether one may be chosen several times.
-    p : array_like, optional
-        The probabilities.
+    p : array_like or Tensor, optional
+        The probabilities, which must not be recorded.
     axis : int, optional
     seed : int, optional
         As for `random`.
@@ -483,12 +478,17 @@ def choice(a, size=None, replace=True, p=None, axis=0, *, seed=None, _all=False)
     if not _all and axis == 0 and is_numpys(seed, a, p) and np.ndim(a) < 2:
         return np.random.choice(a, size, replace, p)  # noqa: NPY002
     refuse_recorded("choice", p=p)
+    (p,) = as_parameters(p)
     population, x = _population(a, axis)
-    likes = () if population is not None else (x,)
+    inputs = () if population is not None else (x,)
     if not _all:
-        size = () if size is None else known_extents(size, "random numbers of")
+        outline, size = ((), ()) if size is None else outline_and_size(size)
+        inputs = (*inputs, *outline)
+    op = positions_op
+    if is_tensor(p):
+        op, inputs, p = weighted_positions_op, (p, *inputs), None
     positions = draw(
-        positions_op, *likes, population=population, axis=axis, size=size, replace=replace,
+        op, *inputs, population=population, axis=axis, size=size, replace=replace,
         p=None if p is None else np.asarray(p), seed=seed,
     )  # fmt: skip
     if x is None or is_tensor(a) or is_tensor(positions):

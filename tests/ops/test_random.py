@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError, SymbolicTensorError
+from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops import random
@@ -65,75 +65,6 @@ def test_the_spec_is_known_while_the_graph_is_built(name):
         y = DISTRIBUTIONS[name][0](size=(2, 3))
     (value,) = run(graph, [graph.symbol_of(y)], {})
     assert (y.shape, y.dtype) == (value.shape, value.dtype) == ((2, 3), value.dtype)
-
-
-NUMPYS = {
-    "random": (3,), "uniform": (1.0, 2.0, 3), "normal": (1.0, 2.0, (2, 3)), "standard_normal": (3,),
-    "exponential": (2.0, 3), "standard_exponential": (3,), "gamma": ([1.0, 2.0], 2.0),
-    "standard_gamma": (2.0, 3), "poisson": (3.0, 3), "binomial": (9, 0.2, 3), "permutation": (5,),
-    "choice": (5, 3), "laplace": (1.0, 2.0, 3), "logistic": (1.0, 2.0, 3), "gumbel": (1.0, 2.0, 3),
-    "rayleigh": (2.0, 3), "lognormal": (1.0, 0.5, 3), "pareto": (2.0, 3), "power": (2.0, 3),
-    "weibull": (2.0, 3), "rand": (2, 3), "randn": (2, 3), "random_sample": (3,), "ranf": (),
-    "sample": (3,), "randint": (2, 9, 3), "beta": (1.0, 2.0, 3), "standard_cauchy": (3,),
-    "multivariate_normal": (np.ones(2), np.array([[2.0, 0.5], [0.5, 1.0]]), 3),
-}  # fmt: skip
-
-
-@each("name", NUMPYS)
-def test_they_draw_numpys_own_numbers(name):
-    arguments = NUMPYS[name]
-    np.random.seed(5)
-    expected = [getattr(np.random, name)(*arguments) for _ in range(2)]
-    cnp.random.seed(5)
-    for e in expected:
-        found = getattr(cnp.random, name)(*arguments)
-        assert type(found) is type(e)
-        np.testing.assert_array_equal(found, e)
-
-
-@pytest.mark.parametrize("name", [
-    name for name, arguments in NUMPYS.items()
-    if name not in ("beta", "choice", "permutation", "standard_cauchy")
-    and any(isinstance(x, float | np.ndarray) for x in arguments)])
-def test_of_parameters_that_are_tensors_they_are_tensors_of_the_same_numbers(name):
-    first, *rest = NUMPYS[name]
-    if name == "binomial":
-        first, rest = cytape.constant(9), rest
-    random.seed(5)
-    expected = getattr(np.random, name)(first if name != "binomial" else 9, *rest)
-    random.seed(5)
-    found = getattr(cnp.random, name)(cytape.constant(np.asarray(first)), *rest)
-    assert isinstance(found, cytape.Tensor)
-    np.testing.assert_allclose(found, expected, rtol=1e-14)
-
-
-@each("name", [name for name in NUMPYS if name not in (
-    "beta", "standard_cauchy", "binomial", "poisson", "choice", "permutation", "randint")])
-def test_in_a_trace_they_draw_anew_and_from_where_the_seed_says(name):
-    def drawn():
-        random.seed(7)
-        f = cytape.function(lambda: getattr(cnp.random, name)(*NUMPYS[name]))
-        return np.stack([f(), f()])
-
-    first, second = drawn()
-    assert not np.array_equal(first, second)
-    np.testing.assert_array_equal(drawn(), [first, second])
-
-
-@each("name", NUMPYS)
-def test_seeding_has_a_trace_draw_again(name):
-    if name in ("beta", "standard_cauchy"):
-        pytest.skip("NumPy's own, which a trace does not draw anew")
-    f = cytape.function(lambda: (getattr(cnp.random, name)(*NUMPYS[name]), random.random(2)))
-    sequences = []
-    for _ in range(3):
-        random.seed(7)
-        sequences.append([[np.asarray(x) for x in f()] for _ in range(2)])
-    for one, other in zip(sequences[0], sequences[1], strict=True):
-        for first, second in zip(one, other, strict=True):
-            np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(sequences[0][0][1], sequences[2][0][1])
-    assert not np.array_equal(sequences[0][0][1], sequences[0][1][1])
 
 
 def test_seeding_does_not_reach_draws_with_seeds_of_their_own():
@@ -317,7 +248,7 @@ def test_one_seed_decides_too():
     np.testing.assert_array_equal(sequence(None, 2), sequence(None, 2))
 
 
-def test_a_graph_without_a_seed_gets_one_from_the_default_generator():
+def test_a_graph_without_a_seed_draws_from_numpys_generator():
     random.seed(8)
     first = sequence(None, None)
     assert not np.array_equal(first, sequence(None, None))
@@ -369,10 +300,19 @@ def test_draws_in_the_shape_of_a_tensor_that_only_a_run_knows():
         drawn, uniform = f(np.full((n, 2), 1e6))
         assert drawn.shape == uniform.shape == (n, 2) and len(set(uniform.ravel())) == 2 * n
         assert (np.abs(drawn - 1e6) < 100).all()
-    for draw in (random.poisson, random.integers):
+    for draw in (random.poisson, random.integers, random.choice):
+        drawn = cytape.function(lambda x, draw=draw: draw(3, size=x.shape),
+                                input_signature=signature)
+        assert drawn(np.ones((3, 2))).shape == (3, 2)
         with pytest.raises(SymbolicTensorError, match=r"zeros\(x\.shape\)"):
-            cytape.function(lambda x, draw=draw: draw(3, size=x.shape), input_signature=signature)(
-                np.ones((3, 2)))
+            cytape.function(lambda x, draw=draw: draw(3, size=(x.shape[0], 5)),
+                            input_signature=signature)(np.ones((3, 2)))
+
+
+def test_a_scale_of_a_shape_that_only_a_run_knows():
+    signature = [cytape.Spec.of((None,), float)]
+    f = cytape.function(lambda x: random.gamma(2.0, x), input_signature=signature)
+    assert len(set(f(np.ones(5)))) == 5
 
 
 # Distributions with two parameters, of which none may be negative.
@@ -407,6 +347,38 @@ def test_parameters_that_are_known_to_be_out_of_range_are_numpys_error(name):
     for last in (cytape.constant([0.5, -1.0]), [cytape.constant(0.5), -1.0]):
         with pytest.raises(ValueError, match=f"^{parameter} <"):
             draw(*[2] * (n - 1), last)
+
+
+def test_bounds_of_integers_may_be_arrays_and_tensors():
+    low, high = np.array([1, 20]), np.array([[25], [50]])
+    np.random.seed(3)
+    expected = np.random.randint(low, high)
+    for convert in (np.asarray, cytape.constant):
+        for call in (random.integers, cytape.function(random.integers)):
+            np.random.seed(3)
+            np.testing.assert_array_equal(call(convert(low), convert(high)), expected)
+    assert type(random.integers(5)) is np.int64
+    for f in (random.integers, cytape.function(random.integers)):
+        drawn = f(2**63, 2**64, 9, np.uint64)
+        assert drawn.dtype == np.uint64 and (drawn >= 2**63).all() and len(set(drawn)) == 9
+    with pytest.raises(ValueError, match="low >= high"):
+        cytape.function(lambda: random.integers(3, 3))()
+
+
+def test_probabilities_may_be_tensors():
+    p = np.array([0.25, 0.5, 0.25])
+    np.random.seed(3)
+    expected = [np.random.choice(3, 4, True, p) for _ in range(2)]
+    traced = cytape.function(lambda p: random.choice(3, 4, True, p))
+    for call in (lambda p: random.choice(3, 4, True, p), traced):
+        for convert in (np.asarray, cytape.constant, lambda p: [cytape.constant(p[0]), *p[1:]]):
+            np.random.seed(3)
+            for e in expected:
+                np.testing.assert_array_equal(call(convert(p)), e)
+    f = cytape.function(lambda p, x: cnp.sum(p * random.choice(x, x.shape, True, p)),
+                        input_signature=[cytape.Spec.of((n,), float) for n in (3, None)])
+    with pytest.warns(UnconnectedGradientWarning, match="choice, called in .* derivative in p"):
+        np.testing.assert_array_equal(cytape.grad(f)(p, np.ones(3)), np.ones(3))
 
 
 def test_a_choice_needs_an_axis():

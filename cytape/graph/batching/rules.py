@@ -155,11 +155,13 @@ def _only(place: int) -> Callable[[Call], Any]:
 
 def _drawn(call: Call) -> Any:
     """Draw for all members in one call; what is seeded itself goes on with its stream."""
-    if call.inputs or call.extent is None or call.attrs["stream"].given:
+    stream, (drawn,) = call.attrs["stream"], call.output_specs
+    if any(call.mapped) or call.extent is None or stream.given or not drawn.known:
         return NotImplemented
     attrs = {name: x for name, x in call.attrs.items() if name != "stream"}
-    attrs["size"] = (call.extent, *call.output_specs[0].shape)
-    return convert_to_tensor(draw(call.op, seed=None, **attrs))
+    attrs["size"] = (call.extent, *drawn.shape)
+    return convert_to_tensor(
+        draw(call.op, *call.inputs, seed=None, unseeded=stream.unseeded, **attrs))
 
 
 RULES: dict[str, Callable[[Call], Any]] = {

@@ -9,7 +9,8 @@ object with one key, which says what it is:
 - ``{"dtype": "<f8"}``, ``{"scalar type": "numpy.float64"}`` (or ``"builtins.float"``)
 - ``{"array": 3}``, ``{"scalar": 3}``, ``{"tensor": 3}``: the array of that number
 - ``{"variable": 3}``, ``{"function": 3}``: the variable, or the body, of that number
-- ``{"stream": [1, 2]}``: random numbers from these seeds, from the beginning
+- ``{"stream": [1, 2]}``: random numbers from these seeds, from the beginning; instead of them
+  ``"numpy"`` (from its generator) or ``"default"`` (from that of `cytape.nn.dropout`)
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from cytape.errors import GraphFileError
 from cytape.graph.model.bodies import MOST_NESTED, body_type
 from cytape.ops.convolution import Window
-from cytape.ops.shared.draws import Stream
+from cytape.ops.shared.draws import Stream, default_stream, numpys_stream
 from cytape.tensor.making import tensor_of_copy
 from cytape.tensor.spec import UnknownShape
 from cytape.tensor.tensor import Tensor
@@ -37,6 +38,8 @@ _SCALAR_TYPES: dict[str, type] = {
     if kind not in (np.object_, np.void)
 }
 _SCALAR_TYPE_NAMES = {kind: name for name, kind in _SCALAR_TYPES.items()}
+_STREAMS = {"numpy": numpys_stream, "default": default_stream}  # of ops without a seed
+_STREAM_NAMES = {type(stream): name for name, stream in _STREAMS.items()}
 # Inferring the dtype of a result takes an array of one element: no program has longer strings.
 _LARGEST_ITEM = 1 << 16
 _DTYPE = re.compile(r"[<>|=][biufcSUmM]\d{0,9}(\[\d{0,9}\w{1,2}\])?")
@@ -184,6 +187,8 @@ class Encoder:
             return self.encode(tuple(value))
         if type(value) is Stream:
             return {"stream": [int(value.graph_seed), int(value.op_seed)]}
+        if type(value) in _STREAM_NAMES:
+            return {"stream": _STREAM_NAMES[type(value)]}
         if isinstance(value, Variable):
             return {"variable": self.variable(value)}
         if isinstance(value, self._body_type):
@@ -282,7 +287,9 @@ class Decoder:
             raise GraphFileError(f"{brief(code)} is no real number")
         return float(value)
 
-    def _stream(self, seeds: Any) -> Stream:
+    def _stream(self, seeds: Any) -> Any:
+        if isinstance(seeds, str) and seeds in _STREAMS:
+            return _STREAMS[seeds]
         graph_seed, op_seed = map(self._seed, listed(seeds, 2))
         return Stream(graph_seed, op_seed)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cytape.graph.model.variables import ASSIGNMENTS, read_variable_op
+from cytape.ops.shared.draws import Stream
 
 __all__ = ["order_within"]
 
@@ -115,4 +116,7 @@ def _touched(op: Any, attrs: dict[str, Any]) -> int | None:
     """Return the id of what a stateful op looks at or changes; None: there may be more."""
     if op is read_variable_op or op in ASSIGNMENTS.values():
         return attrs["variable"].id
-    return -id(attrs["stream"]) if "stream" in attrs else None
+    if "stream" not in attrs:
+        return None
+    stream = attrs["stream"]
+    return -id(stream if type(stream) is Stream else attrs)  # without a seed they may change places

@@ -43,11 +43,11 @@ def warn_of_counts(graph: Any, targets: Iterable[int], sources: Iterable[int]) -
     if stateful.isdisjoint(COUNTS) and stateful.isdisjoint(RUNS):
         return
     flow = _Flow()
-    for place, node in flow.between(graph, frozenset(targets), frozenset(sources)):
+    for place, node, parameter in flow.between(graph, frozenset(targets), frozenset(sources)):
         location = place.location_of(node)
         if location is None:
             continue
-        function, parameter = COUNTS[place.ops[node]]
+        function, _ = COUNTS[place.ops[node]]
         file, line, _ = location
         warn_of_line(
             file, line,
@@ -65,8 +65,8 @@ class _Flow:
 
     def between(
         self, graph: Any, targets: frozenset[int], sources: frozenset[int]
-    ) -> list[tuple[Any, int]]:
-        """List the draws that depend on sources and on which targets depend, with their graphs."""
+    ) -> list[tuple[Any, int, str]]:
+        """List the draws between sources and targets: graph, node, and the parameter reached."""
         reached, needed = self._reached(graph, sources), self._needed(graph, targets)
         found = []
         for node in graph.stateful:
@@ -74,9 +74,11 @@ class _Flow:
                 found += self.between(
                     run.body.graph, self._targets(graph, node, run, needed),
                     self._sources(graph, node, run, reached))
-            if graph.ops[node] in COUNTS and not needed.isdisjoint(graph.outputs_of(node)) and (
-                    not reached.isdisjoint(graph.inputs_of(node))):
-                found.append((graph, node))
+            if graph.ops[node] in COUNTS and not needed.isdisjoint(graph.outputs_of(node)):
+                _, parameters = COUNTS[graph.ops[node]]
+                found += [
+                    (graph, node, parameter) for parameter, symbol
+                    in zip(parameters, graph.inputs_of(node), strict=False) if symbol in reached]
         return found
 
     def _runs(self, graph: Any, node: int) -> list[Run]:

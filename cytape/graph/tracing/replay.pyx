@@ -216,8 +216,9 @@ cdef object built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGra
     cdef int32_t differentiating = into.differentiating
     cdef Node node = graph.nodes[graph.valid_node(n)]
     op, attrs = graph.ops[n], graph.attrs[n]
-    if "stream" in attrs and not attrs["stream"].given:
-        attrs = {**attrs, "stream": new_stream(into)}
+    stream = attrs.get("stream")
+    if stream is not None and not stream.given:
+        attrs = {**attrs, "stream": new_stream(into, None, stream.unseeded)}
     if node.code != NULL:
         into.code, into.instruction = node.code, node.instruction
     into.context = context

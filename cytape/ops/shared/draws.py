@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,11 +19,11 @@ from cytape.tensor.spec import UnknownShape, symbolic_spec
 from cytape.tensor.state import current_graph, is_recorded
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
-__all__ = ["Stream", "draw", "draw_shaped", "seed"]
+__all__ = ["Stream", "default_stream", "draw", "draw_of", "draw_shaped", "numpys_stream", "seed"]
 
 MAX_SEED = 2**63 - 1
 
-# Made when first asked: numpy.random is slow to import. Chooses seeds of graphs, and for dropout.
+# Of `cytape.nn.dropout`. Made when first asked: numpy.random is slow to import.
 _default: np.random.Generator | None = None
 _n_seedings = 0
 drawing_functions: list = []  # of cytape.numpy.random: what calls them draws from NumPy's generator
@@ -32,10 +33,16 @@ class _Watchers(threading.local):
     """What this thread tells which streams it is about to draw from, each time."""
 
     def __init__(self) -> None:
-        self.notes: tuple[Callable[[Stream], None], ...] = ()
+        self.notes: tuple[Callable[[Any], None], ...] = ()
 
 
 watchers = _Watchers()
+
+
+def note(stream: Any) -> None:
+    """Tell the watchers where a stream stands, before it goes on or is set back."""
+    for watcher in watchers.notes:
+        watcher(stream)
 
 
 class Stream:
@@ -43,9 +50,8 @@ class Stream:
 
     Parameters
     ----------
-    graph_seed : int or None
-        None where the graph has none: the default generator chooses one then when the stream is
-        first asked, and again after each call of `seed`, with which the stream begins anew.
+    graph_seed : int
+        Of the graph, 0 where it has none.
     op_seed : int
     given : bool, optional
         Whether the user chose the op's seed: calls of the op share the stream then.
@@ -56,48 +62,32 @@ class Stream:
     True
     """
 
-    def __init__(self, graph_seed: int | None, op_seed: int, given: bool = True):
-        self.op_seed, self.given = op_seed, given
-        self._graph_seed, self._is_chosen = graph_seed, graph_seed is None
-        self._chosen_at = -1  # how often `seed` had been called
+    def __init__(self, graph_seed: int, op_seed: int, given: bool = True):
+        self.graph_seed, self.op_seed, self.given = graph_seed, op_seed, given
         self._generator: np.random.Generator | None = None
-
-    @property
-    def graph_seed(self) -> int:
-        """The seed of the graph, or the one that stands for it."""
-        if self._graph_seed is None or (
-                self._is_chosen and self._chosen_at != _n_seedings):
-            self._chosen_at, self._generator = _n_seedings, None
-            self._graph_seed = int(default_generator().integers(MAX_SEED))
-        return self._graph_seed
 
     @property
     def generator(self) -> np.random.Generator:
         """The generator, which goes on with each draw."""
-        self.note()
-        graph_seed = self.graph_seed
+        note(self)
         if self._generator is None:
-            self._generator = np.random.default_rng([graph_seed, self.op_seed])
+            self._generator = np.random.default_rng([self.graph_seed, self.op_seed])
         return self._generator
 
-    def note(self) -> None:
-        """Tell the watchers where the stream stands, before it goes on."""
-        for note in watchers.notes:
-            note(self)
+    @property
+    def unseeded(self):
+        """The stream of the op in a graph that has no seed."""
+        return numpys_stream
 
     def restorer(self) -> Callable[[], None]:
-        """Return a function that has the stream continue from where it is now.
-
-        It begins anew with a call of `seed` if it would do so now.
-        """
-        before, n_before = (self._graph_seed, self._generator), self._chosen_at - _n_seedings
-        state = None if self._generator is None else self._generator.bit_generator.state
+        """Return a function that has the stream continue from where it is now."""
+        generator = self._generator
+        state = None if generator is None else generator.bit_generator.state
 
         def restore() -> None:
-            self._graph_seed, self._generator = before
-            self._chosen_at = n_before + _n_seedings
-            if self._generator is not None and state is not None:
-                self._generator.bit_generator.state = state
+            self._generator = generator
+            if generator is not None and state is not None:
+                generator.bit_generator.state = state
 
         return restore
 
@@ -105,18 +95,69 @@ class Stream:
         return Stream, (self.graph_seed, self.op_seed, self.given)
 
     def __repr__(self):
-        return f"Stream({self._graph_seed}, {self.op_seed})"
+        return f"Stream({self.graph_seed}, {self.op_seed})"
 
 
-def seed(value: int | None = None) -> None:
-    """Set NumPy's generator back, as `numpy.random.seed`, and what graphs without a seed draw.
+class _DefaultStream:
+    """The default generator as a stream of all ops that have no seed."""
 
-    Functions that are traced draw the same again, then; their draws with a `seed=` of their own
-    and graphs with a seed go on. In a function that is traced it seeds once, while it is traced.
+    given = False
+    unseeded = property(lambda self: self)
+    generator = property(lambda self: default_generator())
+
+    def __reduce__(self):
+        return "default_stream"
+
+
+class _NumpysStream:
+    """NumPy's global generator as a stream, with the methods of newer generators."""
+
+    given = False
+    unseeded = property(lambda self: self)
+
+    @property
+    def generator(self):
+        note(np.random.mtrand._rand)
+        return self
+
+    def __reduce__(self):
+        return "numpys_stream"
+
+    def __getattr__(self, name):
+        bound = getattr(np.random.mtrand._rand, name)
+        setattr(self, name, bound)  # found without this method from now on
+        return bound
+
+    def random(self, size, dtype):
+        return np.asarray(np.random.random_sample(size), dtype)  # noqa: NPY002
+
+    def standard_normal(self, size, dtype):
+        return np.asarray(np.random.standard_normal(size), dtype)  # noqa: NPY002
+
+    def standard_exponential(self, size, dtype):
+        return np.asarray(np.random.standard_exponential(size), dtype)  # noqa: NPY002
+
+    def standard_gamma(self, shape, size, dtype):
+        return np.asarray(np.random.standard_gamma(shape, size), dtype)  # noqa: NPY002
+
+    def integers(self, low, high, size, dtype, endpoint):
+        if endpoint:
+            high = np.add(high, 1, dtype=object)  # the largest integer's successor, too
+        return np.random.randint(low, high, size, dtype)  # noqa: NPY002
+
+
+default_stream, numpys_stream = _DefaultStream(), _NumpysStream()
+
+
+def seed(seed: int | None = None) -> None:
+    """Set NumPy's generator back, as `numpy.random.seed`: traces and graphs draw from it, too.
+
+    Their draws with a `seed=` of their own, and graphs with a seed, go on. `cytape.nn.dropout`
+    begins anew. In a function that is traced it seeds once, while it is traced.
 
     Parameters
     ----------
-    value : int or array_like, optional
+    seed : int or array_like, optional
         Without it the operating system chooses.
 
     Examples
@@ -129,10 +170,10 @@ def seed(value: int | None = None) -> None:
     True
     """
     global _n_seedings
-    np.random.seed(value)  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
     _n_seedings += 1
     # In place: whoever draws something once more has set the generator back, and will again.
-    default_generator().bit_generator.state = np.random.default_rng(value).bit_generator.state
+    default_generator().bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
 def times_seeded() -> int:
@@ -141,7 +182,7 @@ def times_seeded() -> int:
 
 
 def default_generator() -> np.random.Generator:
-    """Return the generator of what has no seed and is not NumPy's."""
+    """Return the generator of what has no seed and is none of NumPy's functions."""
     global _default
     if _default is None:
         _default = np.random.default_rng()
@@ -156,7 +197,7 @@ def _checked_seed(value):
     return int(value)
 
 
-def new_stream(graph, op_seed=None):
+def new_stream(graph, op_seed=None, unseeded=numpys_stream):
     """Return the stream of an op that is about to be added to a graph.
 
     Parameters
@@ -164,10 +205,12 @@ def new_stream(graph, op_seed=None):
     graph : SymbolicGraph
     op_seed : int, optional
         Which the user chose.
+    unseeded : optional
+        The stream if neither the user nor a graph chose a seed, NumPy's or the default one.
 
     Returns
     -------
-    Stream
+    Stream or `unseeded`
     """
     graph_seed, place, around = None, 0, graph
     while around is not None:  # a function, branch or loop is seeded by what it stands in
@@ -175,40 +218,47 @@ def new_stream(graph, op_seed=None):
             graph_seed = _checked_seed(getattr(around, "seed", None))
         place = place * 1_000_003 + around.n_nodes
         around = getattr(around, "outer_graph", None)
-    if graph_seed is None and op_seed is not None:
-        graph_seed = 0
-    if op_seed is None:
-        op_seed = place  # each call has another one, the same whenever it is built
-        return Stream(graph_seed, op_seed, given=False)
-    return Stream(graph_seed, op_seed)
+    if op_seed is not None:
+        return Stream(graph_seed or 0, op_seed)
+    if graph_seed is None:
+        return unseeded
+    # Each call has another seed, the same whenever it is built.
+    return Stream(graph_seed, place, given=False)
 
 
 # -- the draws -------------------------------------------------------------------------------------
 #
-# What an input is: for some the parameters of the distribution, for all others a tensor that has
-# the shape of the result, where it is not known before.
+# What an input is: the parameters of the distribution first; then a tensor that has the shape of
+# the result, where it is not known before.
 
 
-def drawing(name, method, takes_parameters=False, dtype=None, casts=False, derivatives=None):
+def drawing(
+    name, method, n_parameters=0, dtype=None, casts=False, derivatives=None, is_vector=False
+):
     """Declare the op that calls a method of a generator, which may not take a dtype (`casts`).
 
-    Gradients end at its draws, unless there are `derivatives`: what `general` takes.
+    Gradients end at its draws, unless there are `derivatives`: what `general` takes. Each draw may
+    be a vector, as long as the last parameter.
     """
 
     def forward(*inputs, stream, size, **options):
         generator = stream.generator
+        if len(inputs) > n_parameters:
+            size = inputs[-1].shape
+            inputs = inputs[:-1]
+        drawn = getattr(generator, method)
         if casts:
-            size = inputs[0].shape if inputs else size
-            return np.asarray(getattr(generator, method)(size=size), options["dtype"])
-        if takes_parameters:
-            return getattr(generator, method)(*inputs, size=size, **options)
-        size = inputs[0].shape if inputs else size
-        return getattr(generator, method)(size=size, **options)
+            return np.asarray(drawn(*inputs, size=size), options["dtype"])
+        return drawn(*inputs, size=size, **options)
 
     def shape_rule(*specs, stream, size, **options):
         drawn = np.dtype(options.get("dtype", dtype))
+        parameters, outline = specs[:n_parameters], specs[n_parameters:]
+        if is_vector:
+            return _vectors(parameters[-1], outline, size, drawn)
         if size is None and specs:
-            return shape_rules.spec_like(shape_rules.broadcast_specs(specs, method), drawn)
+            return shape_rules.spec_like(
+                shape_rules.broadcast_specs(outline or parameters, method), drawn)
         return symbolic_spec(shape_rules.as_shape(size), drawn)
 
     if derivatives is None:
@@ -219,6 +269,14 @@ def drawing(name, method, takes_parameters=False, dtype=None, casts=False, deriv
     return op
 
 
+def _vectors(parameter, outline, size, dtype):
+    """Infer the spec of vectors as long as a parameter, of which a size says how many."""
+    before = outline[0].shape if outline else () if size is None else shape_rules.as_shape(size)
+    if before is None or parameter.shape is None:
+        return symbolic_spec(None, dtype)
+    return symbolic_spec((*before, *parameter.shape[-1:]), dtype)
+
+
 def _lost(function, parameter):
     return DetachedError(
         f"cytape.numpy.random.{function} has no derivative in {parameter}, a tensor that is being "
@@ -226,12 +284,32 @@ def _lost(function, parameter):
         "should stop here, or draw from a distribution that has one (docs/functions.md)")
 
 
-def _no_derivative(_):
-    raise _lost("gamma", "shape")
+def _no_derivative(_, function="gamma", parameter="shape"):
+    raise _lost(function, parameter)
 
 
 # Raises when it runs, and not when it is built into a derivative of which this part is not needed.
-no_derivative_op = nondifferentiable("NoDerivative", _no_derivative, shape_rule=lambda x: x)
+no_derivative_op = nondifferentiable(
+    "NoDerivative", _no_derivative, shape_rule=lambda x, **_: x)
+
+
+def without_derivative(function, *parameters):
+    """Return the rules of an op that has no derivative in its parameters: an error in each."""
+
+    def vjp(op, g):
+        gradients = [no_derivative_op(x, function=function, parameter=parameter)
+                     for x, parameter in zip(op.inputs, parameters, strict=False)]
+        gradients += [None] * (len(op.inputs) - len(gradients))  # the shape
+        return gradients[0] if len(gradients) == 1 else tuple(gradients)
+
+    def jvp(op, *tangents):
+        moving = next(parameter for parameter, tangent in zip(parameters, tangents, strict=False)
+                      if tangent is not None)
+        return no_derivative_op(op.outputs[0], function=function, parameter=moving)
+
+    places = tuple(range(len(parameters)))
+    return {"vjp": vjp, "jvp": jvp, "saved_inputs": places, "saved_outputs": (0,),
+            "optional_tangents": places}
 
 
 def _is_recorded(x):
@@ -256,77 +334,58 @@ def refuse_recorded(function, **parameters):
 uniform_op = drawing("RandomUniform", "random")
 normal_op = drawing("RandomStandardNormal", "standard_normal")
 exponential_op = drawing("RandomStandardExponential", "standard_exponential")
-gamma_op = drawing(
-    "RandomStandardGamma", "standard_gamma", takes_parameters=True,
-    derivatives={
-        "vjp": lambda op, g: no_derivative_op(op.inputs[0]),
-        "jvp": lambda op, t: no_derivative_op(op.outputs[0]),
-        "saved_inputs": (0,), "saved_outputs": (0,),
-    })
-poisson_op = drawing("RandomPoisson", "poisson", takes_parameters=True, dtype=np.int64)
-binomial_op = drawing("RandomBinomial", "binomial", takes_parameters=True, dtype=np.int64)
-integers_op = drawing("RandomIntegers", "integers")
-COUNTS = {poisson_op: ("poisson", "lam"), binomial_op: ("binomial", "p")}  # without a derivative
+gamma_op = drawing("RandomStandardGamma", "standard_gamma", 1,
+                   derivatives=without_derivative("gamma", "shape"))
+COUNTS = {}  # ops without a derivative -> their function and its parameters
 
 
-def _positions(*likes, stream, population, axis, size, replace, p):
-    if likes:
-        population = likes[0].shape[axis]
-    if size is None and p is None and not replace:
-        return stream.generator.permutation(population)
-    return np.asarray(stream.generator.choice(population, size, replace, p))
+def drawing_counts(name, method, *parameters, is_vector=False):
+    """Declare the op that draws integers, of which derivatives say nothing."""
+    op = drawing(name, method, len(parameters), np.int64, is_vector=is_vector)
+    COUNTS[op] = method, parameters
+    return op
 
 
-positions_op = nondifferentiable(
-    "RandomPositions",
-    _positions,
-    shape_rule=lambda *likes, population, size, **_: symbolic_spec(
-        (population,) if size is None else size, np.int64
-    ),
-)
-positions_op.stateful = True
+poisson_op = drawing_counts("RandomPoisson", "poisson", "lam")
+binomial_op = drawing_counts("RandomBinomial", "binomial", "n", "p")
+integers_op = drawing("RandomIntegers", "integers", 2)
 
 
-class _Default:
-    """The default generator as a stream."""
+def _drawing_positions(name, n_probabilities):
+    """Declare the op that chooses positions, with probabilities as its first input or without.
 
-    given = True
+    Then may come what is chosen from, where the `population` is not known, and what has the shape
+    of the result, where that is not.
+    """
 
-    @property
-    def generator(self):
-        return default_generator()
+    def forward(*inputs, stream, population, axis, size, replace, p):
+        p = inputs[0] if n_probabilities else p
+        others = list(inputs[n_probabilities:])
+        if population is None:
+            population = others.pop(0).shape[axis]
+        size = others[0].shape if others else size
+        if size is None and p is None and not replace:
+            return stream.generator.permutation(population)
+        return np.asarray(stream.generator.choice(population, size, replace, p))
+
+    def shape_rule(*specs, population, size, **_):
+        others = specs[n_probabilities + (population is None):]
+        if others:
+            return shape_rules.spec_like(others[0], np.dtype(np.int64))
+        return symbolic_spec((population,) if size is None else size, np.int64)
+
+    op = nondifferentiable(name, forward, shape_rule=shape_rule)
+    op.stateful = True
+    return op
 
 
-class _Numpys:
-    """NumPy's global generator as a stream, with the methods of newer generators."""
-
-    given = True
-    generator = property(lambda self: self)
-
-    def __getattr__(self, name):
-        return getattr(np.random.mtrand._rand, name)
-
-    def random(self, size, dtype):
-        return np.asarray(np.random.random_sample(size), dtype)  # noqa: NPY002
-
-    def standard_normal(self, size, dtype):
-        return np.asarray(np.random.standard_normal(size), dtype)  # noqa: NPY002
-
-    def standard_exponential(self, size, dtype):
-        return np.asarray(np.random.standard_exponential(size), dtype)  # noqa: NPY002
-
-    def standard_gamma(self, shape, size, dtype):
-        return np.asarray(np.random.standard_gamma(shape, size), dtype)  # noqa: NPY002
-
-    def integers(self, low, high, size, dtype, endpoint):
-        low, high = (0, low) if high is None else (low, high)
-        return np.random.randint(low, high + endpoint, size, dtype)  # noqa: NPY002
+positions_op = _drawing_positions("RandomPositions", 0)
+weighted_positions_op = _drawing_positions("RandomWeightedPositions", 1)
+COUNTS[weighted_positions_op] = "choice", ("p",)
 
 
 class _Seeded:
     """A stream for a single draw, from a seed."""
-
-    given = True
 
     def __init__(self, value):
         self.generator = np.random.default_rng(value)
@@ -337,17 +396,16 @@ def is_numpys(seed, *parameters):
     return seed is None and current_graph() is None and not any(map(is_tensor, parameters))
 
 
-_default_stream, _numpys_stream = _Default(), _Numpys()  # nodes that share one run in order
-
-
-def draw(op, *inputs, seed, default=_numpys_stream, **attrs):
+def draw(op, *inputs, seed, unseeded=numpys_stream, **attrs):
     """Draw now, or build a node where a graph is being built or an input belongs to one."""
     seed = _checked_seed(seed)
     graph = current_graph()
     if graph is None:
         graph = next((x.graph for x in inputs if is_tensor(x) and x.graph is not None), None)
-    at_once = graph is None or getattr(graph, "runs_once", False)
-    stream = new_stream(graph, seed) if not at_once else default if seed is None else _Seeded(seed)
+    if graph is not None and not getattr(graph, "runs_once", False):
+        stream = new_stream(graph, seed, unseeded)
+    else:
+        stream = unseeded if seed is None else _Seeded(seed)
     if graph is not None:
         return graph.build(op, *inputs, stream=stream, **attrs)
     arrays = [data_of(x) if is_tensor(x) else x for x in inputs]
@@ -365,23 +423,53 @@ def as_parameters(*free, **not_negative):
             for x in (*free, *not_negative.values())]
 
 
+def require_valid(function, *parameters):
+    """Raise NumPy's error for parameters that it refuses, if their values are known."""
+    values = [values_of(x) for x in parameters]
+    if all(x is not None for x in values):
+        getattr(np.random.RandomState(0), function)(*values)  # noqa: NPY002
+
+
 def _extents(a):
     return a.shape if is_tensor(a) else np.shape(a)
 
 
-def draw_shaped(op, parameters, size, dtype, seed, **default):
+def draw_shaped(op, parameters, size, dtype, seed, **unseeded):
     """Draw as many numbers as a size says, or as the parameters have when broadcast."""
-    if type(size) is UnknownShape and size.tensor is not None:
-        outline = broadcast_outline_op(size.tensor())
-        return draw(op, outline, size=None, dtype=dtype, seed=seed, **default)
+    if size is None:
+        shape = broadcast(*map(_extents, parameters), what=op.name)
+        if shape is None or None in shape:
+            outline = broadcast_outline_op(*map(convert_to_tensor, parameters))
+            return draw(op, outline, size=None, dtype=dtype, seed=seed, **unseeded)
+        return draw(op, size=shape, dtype=dtype, seed=seed, **unseeded)
+    outline, size = outline_and_size(size)
+    return draw(op, *outline, size=size, dtype=dtype, seed=seed, **unseeded)
+
+
+def draw_of(op, *parameters, beside=(), size, seed, is_vector=False, **attrs):
+    """Draw from a distribution whose parameters the generator takes.
+
+    The shape is by default that of them and those that stand `beside` them, when broadcast.
+    """
+    outline = ()
     if size is not None:
-        return draw(op, size=known_extents(size, "random numbers of"), dtype=dtype, seed=seed,
-                    **default)
-    shape = broadcast(*map(_extents, parameters), what=op.name)
-    if shape is None or None in shape:
-        outline = broadcast_outline_op(*map(convert_to_tensor, parameters))
-        return draw(op, outline, size=None, dtype=dtype, seed=seed, **default)
-    return draw(op, size=shape, dtype=dtype, seed=seed, **default)
+        outline, size = outline_and_size(size)
+    elif not is_vector:
+        size = broadcast(*map(_extents, (*parameters, *beside)), what=op.name)
+        if size is not None and None in size:
+            size = None
+        if size is None and beside:
+            outline = (broadcast_outline_op(*map(convert_to_tensor, (*parameters, *beside))),)
+    # As arrays: a number would take the dtype of another parameter.
+    parameters = [x if is_tensor(x) else np.asarray(x) for x in parameters]
+    return draw(op, *parameters, *outline, size=size, seed=seed, **attrs)
+
+
+def outline_and_size(size):
+    """Return the input that has the shape that was asked for, if it is not known, and the size."""
+    if type(size) is UnknownShape and size.tensor is not None:
+        return (broadcast_outline_op(size.tensor()),), None
+    return (), known_extents(size, "random numbers of")
 
 
 def dtype_of(*parameters):
@@ -394,14 +482,6 @@ def is_number(x, value):
     return isinstance(x, int | float) and x == value
 
 
-def size_of(size, *parameters):
-    """Return the size for what takes parameters itself, None where these decide."""
-    if size is not None:
-        return known_extents(size, "random numbers of")
-    shape = broadcast(*map(_extents, parameters), what="random")
-    return None if shape is None or None in shape else shape
-
-
 def random_in_shape_of(x, dtype, seed):
     """Draw uniformly from [0, 1), one number for each element of an array or tensor."""
-    return draw_shaped(uniform_op, (x,), None, dtype, seed, default=_default_stream)
+    return draw_shaped(uniform_op, (x,), None, dtype, seed, unseeded=default_stream)

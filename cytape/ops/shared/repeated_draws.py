@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.shared.draws import Stream, default_generator, drawing_functions, watchers
+from cytape.ops.shared.draws import (
+    Stream,
+    default_generator,
+    drawing_functions,
+    note,
+    watchers,
+)
 from cytape.ops.shared.reachable import Reachable, numpy_global, python_global, state_of
 
 __all__ = ["Streams", "continuing", "moved", "repeating", "restorer"]
@@ -64,13 +70,14 @@ class Streams:
     @contextmanager
     def finding(self) -> Iterator[None]:
         """Find the streams of graphs that this thread draws from in a block."""
+        known = set(map(id, self.generators))
 
-        def note(stream: Stream) -> None:
-            if id(stream) not in self._of_graphs:
-                self._of_graphs[id(stream)] = stream, stream.restorer()
+        def found(stream: Any) -> None:
+            if id(stream) not in self._of_graphs and id(stream) not in known:
+                self._of_graphs[id(stream)] = stream, restorer(stream)
 
         before = watchers.notes
-        watchers.notes = (*before, note)
+        watchers.notes = (*before, found)
         try:
             yield
         finally:
@@ -112,8 +119,8 @@ def repeating(states: Sequence[State]) -> Iterator[None]:
 def continuing(generators: Sequence[Any]) -> Iterator[None]:
     """Have streams go on, after the block, as if nothing had been drawn in it."""
     for x in generators:
-        if isinstance(x, Stream):
-            x.note()  # where it stands before it is set back
+        if isinstance(x, Stream) or x is numpy_global:
+            note(x)
     present = [restorer(x) for x in generators]
     try:
         yield

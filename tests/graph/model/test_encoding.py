@@ -10,7 +10,7 @@ import cytape
 from cytape.errors import GraphFileError
 from cytape.graph.model.encoding import Decoder, Encoder, brief
 from cytape.ops.convolution import Window
-from cytape.ops.shared.draws import Stream
+from cytape.ops.shared.draws import Stream, default_stream, numpys_stream
 from tests.cases import each
 
 
@@ -67,6 +67,8 @@ def test_random_numbers_begin_anew():
     stream = Stream(1, 2)
     first = stream.generator.random()
     assert round_trip(stream).generator.random() == first
+    for unseeded in (numpys_stream, default_stream):
+        assert round_trip(unseeded) is unseeded
 
 
 def test_a_variable_is_the_same_wherever_it_occurs():
@@ -104,7 +106,7 @@ def test_other_values_are_refused(value):
         {"scalar type": ["int"]}, {"array": 1}, {"array": -1}, {"array": True}, {"array": 0.0},
         {"array": "0"}, {"scalar": 0}, {"tensor": 7}, {"variable": 0},
         {"stream": [1]}, {"stream": [1, -1]},
-        {"stream": [1, 2.0]}, {"stream": [True, 1]}, math.nan, math.inf,
+        {"stream": [1, 2.0]}, {"stream": [True, 1]}, {"stream": "mine"}, math.nan, math.inf,
     ],
 )  # fmt: skip
 def test_other_codes_are_refused(code):

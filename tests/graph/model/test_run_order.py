@@ -4,6 +4,7 @@ import pytest
 
 import cytape
 from cytape.graph.model.run_order import order_within
+from cytape.ops.shared.draws import Stream
 
 
 def chain(n):
@@ -74,14 +75,14 @@ def test_calls_of_python_keep_their_place_among_all_effects():
         order_within(graph, 0, graph.n_nodes, {}, {called: [read]})
 
 
-def test_draws_from_one_stream_keep_their_order():
+def test_draws_from_one_seed_keep_their_order():
     graph = cytape.Graph()
     with graph.as_default():
         first = cytape.numpy.random.normal(size=(2,))
         second = cytape.numpy.random.normal(size=(2,))
     pair = nodes(graph, first.op.type)
     assert order_within(graph, 0, graph.n_nodes, {}, {pair[0]: [pair[1]]}).index(pair[1]) == 0
-    graph.attrs[pair[1]]["stream"] = graph.attrs[pair[0]]["stream"]
+    graph.attrs[pair[0]]["stream"] = graph.attrs[pair[1]]["stream"] = Stream(1, 2)
     with pytest.raises(ValueError, match="before itself"):
         order_within(graph, 0, graph.n_nodes, {}, {pair[0]: [pair[1]]})
     assert second.op.node == pair[1]

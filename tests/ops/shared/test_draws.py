@@ -25,17 +25,24 @@ def test_streams_begin_again_from_their_seeds():
     assert not np.array_equal(stream.generator.random(2), first)
 
 
-def test_a_stream_of_a_graph_without_a_seed_begins_anew_with_each_seed():
-    stream = draws.Stream(None, 4)
-    assert repr(stream) == "Stream(None, 4)"  # and nothing is drawn to say so
-    draws.seed(3)
-    first, n = stream.generator.random(2), draws.times_seeded()
-    assert not np.array_equal(stream.generator.random(2), first)
-    draws.seed(3)
-    assert draws.times_seeded() == n + 1
-    np.testing.assert_array_equal(stream.generator.random(2), first)
-    draws.seed(4)
-    assert not np.array_equal(stream.generator.random(2), first)
+def test_without_seeds_a_graph_draws_from_what_eager_calls_draw_from():
+    graph, seeded = Graph(), Graph()
+    seeded.seed = 3
+    for default in (draws.numpys_stream, draws.default_stream):
+        assert draws.new_stream(graph, None, default) is default
+        assert draws.new_stream(None, None, default.unseeded) is default
+        assert pickle.loads(pickle.dumps(default)) is default and not default.given
+    assert draws.new_stream(seeded).unseeded is draws.numpys_stream
+    assert not draws.new_stream(seeded).given and draws.new_stream(seeded, 4).given
+    assert repr(draws.new_stream(graph, 4)) == "Stream(0, 4)"
+
+
+def test_seeds_are_for_numpys_generator_and_that_of_dropout():
+    numbers, n = [], draws.times_seeded()
+    for _ in range(2):
+        draws.seed(seed=3)
+        numbers.append((np.random.random(), draws.default_generator().random()))  # noqa: NPY002
+    assert numbers[0] == numbers[1] and draws.times_seeded() == n + 2
 
 
 @pytest.mark.parametrize("seed", [-3, 2.5])
