@@ -126,6 +126,19 @@ def test_a_graph_draws_them_in_each_run(name):
 
 
 @each("name", CALLS)
+def test_a_graph_from_a_file_draws_them(name, tmp_path_factory):
+    with Graph().as_default() as graph:
+        cytape.identity(getattr(np.random, name)(*CALLS[name]), name="y")
+    path = tmp_path_factory.mktemp("graphs") / "graph"
+    graph.save(path)
+    session = Session(Graph.load(path))
+    expected = drawn_by(numpy.random, name, 2)
+    numpy.random.seed(5)
+    for e in expected:
+        assert_same(session.run("y:0"), e)
+
+
+@each("name", CALLS)
 def test_bodies_draw_them_in_each_iteration(name):
     a, b, c = drawn_by(numpy.random, name, 3)
 

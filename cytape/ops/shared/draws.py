@@ -387,6 +387,8 @@ COUNTS[weighted_positions_op] = "choice", ("p",)
 class _Seeded:
     """A stream for a single draw, from a seed."""
 
+    given = True
+
     def __init__(self, value):
         self.generator = np.random.default_rng(value)
 

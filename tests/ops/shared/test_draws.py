@@ -61,3 +61,16 @@ def test_an_input_in_a_graph_decides_where_to_draw():
     assert (y.shape, y.dtype) == (None, np.float32)
     (value,) = run(graph, [graph.symbol_of(y)], {graph.symbol_of(x): np.ones((2, 3), np.float32)})
     assert (value.shape, value.dtype) == ((2, 3), np.float32)
+
+
+def test_dropout_in_a_trace_is_that_of_eager_calls():
+    def f(x):
+        return cytape.nn.dropout(x, 0.5)
+
+    x, traced = np.arange(1.0, 40.0), cytape.function(f)
+    draws.seed(3)
+    expected = [f(x) for _ in range(2)]
+    draws.seed(3)
+    for e in expected:
+        np.testing.assert_array_equal(traced(x), e)
+    assert not np.array_equal(*expected)
