@@ -120,7 +120,7 @@ def continuing(generators: Sequence[Any]) -> Iterator[None]:
     """Have streams go on, after the block, as if nothing had been drawn in it."""
     for x in generators:
         if isinstance(x, Stream) or x is numpy_global:
-            note(x)
+            note(x)  # where it stands before it is set back
     present = [restorer(x) for x in generators]
     try:
         yield
