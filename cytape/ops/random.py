@@ -55,8 +55,8 @@ def random(size=None, dtype=np.float64, *, seed=None):
         The shape; by default a single number.
     dtype : {numpy.float64, numpy.float32}
     seed : int, optional
-        Of this call; by default the default generator goes on, or, in a graph, the stream begins
-        where the graph's seed says.
+        Of this call; by default NumPy's generator goes on, or, in a graph with a seed, a stream
+        that begins where that says.
 
     Returns
     -------
