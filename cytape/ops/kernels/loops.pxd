@@ -40,7 +40,9 @@ cdef struct Loop:
 cdef class Kernel:
     cdef readonly object ufunc
     cdef Loop[N_TYPES] loops         # by the type number that all inputs share
-    cdef Loop[N_TYPES] clearing      # of these NumPy's own that clear the floating-point flags
+    cdef Loop[N_TYPES] numpys        # NumPy's own, where `loops` has another one that may call it
+    cdef Loop[N_TYPES] clearing      # those that clear the floating-point flags
+    cdef void widen(self, int type_num, void* function) noexcept
 
 cdef Kernel kernel_of(ufunc)
 cdef Loop* copy_loop(Py_ssize_t itemsize) except NULL  # of any dtype without references

@@ -24,6 +24,7 @@ cdef extern from "<fenv.h>":
 cdef extern from *:
     """
     #include <fenv.h>
+    #include <math.h>
     #include <string.h>
     #define CYTAPE_COPY(type) \\
         static void cytape_copy_##type(char **data, const npy_intp *n, const npy_intp *strides, \\
@@ -105,7 +106,97 @@ cdef extern from *:
     #endif
     CYTAPE_SIGNS(npy_float)
     CYTAPE_SIGNS(npy_double)
+
+    /* Quotients and square roots, 512 bits at a time. They are rounded as NumPy's, which take 256
+       and 128. Operands that do not lie close together are left to its loop, `numpys`. */
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #include <immintrin.h>
+    #define CYTAPE_HAS_WIDE_LOOPS __builtin_cpu_supports("avx512f")
+    #define CYTAPE_WIDE __attribute__((target("avx512f,prefer-vector-width=512")))
+    #define CYTAPE_QUOTIENTS(first, second) \\
+        CYTAPE_IN_PLACE_OR_APART \\
+        for (i = 0; i < count; i++) { z[i] = first / second; }
+    #define CYTAPE_DIVIDE(type) \\
+        CYTAPE_WIDE static void cytape_divide_##type( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *numpys) { \\
+            const struct { cytape_loop function; void *data; } *loop = numpys; \\
+            const npy_intp near = sizeof(type), count = strides[2] == near ? *n : 0; \\
+            const type *x = (const type *)data[0], *y = (const type *)data[1]; \\
+            type *z = (type *)data[2]; \\
+            npy_intp i; \\
+            if (count && strides[0] == near && strides[1] == near) { \\
+                CYTAPE_QUOTIENTS(x[i], y[i]) \\
+            } else if (count && strides[0] == 0 && strides[1] == near) { \\
+                const type number = *x; \\
+                CYTAPE_QUOTIENTS(number, y[i]) \\
+            } else if (count && strides[0] == near && strides[1] == 0) { \\
+                const type number = *y; \\
+                CYTAPE_QUOTIENTS(x[i], number) \\
+            } else { \\
+                loop->function(data, n, strides, loop->data); \\
+            } \\
+        }
+    /* From an estimate of 1 / sqrt(a) Newton's steps make g, sqrt(a), and h, half of 1 / sqrt(a).
+       The last one, by the remainder a - g * g, which is exact, rounds correctly (P. Markstein,
+       IA-64 and Elementary Functions). Below `least` a remainder could be subnormal. The
+       processor's own root takes ten times as long. */
+    #define CYTAPE_NEWTON_STEP(p) \\
+        rest = _mm512_fnmadd_##p(g, h, half); \\
+        g = _mm512_fmadd_##p(g, rest, g); \\
+        h = _mm512_fmadd_##p(h, rest, h);
+    #define CYTAPE_SQRT(type, p, vector, mask, least, more_steps) \\
+        CYTAPE_WIDE static void cytape_sqrt_##type( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *numpys) { \\
+            const struct { cytape_loop function; void *data; } *loop = numpys; \\
+            const npy_intp near = sizeof(type), count = *n, at_once = 64 / sizeof(type); \\
+            const vector half = _mm512_set1_##p(0.5), end = _mm512_set1_##p(INFINITY); \\
+            const vector first = _mm512_set1_##p(least); \\
+            const mask all = -1; \\
+            npy_intp i; \\
+            if (strides[0] != near || strides[1] != near) { \\
+                loop->function(data, n, strides, loop->data); \\
+                return; \\
+            } \\
+            for (i = 0; i + at_once <= count; i += at_once) { \\
+                const vector a = _mm512_loadu_##p((const type *)data[0] + i); \\
+                vector g, h, rest; \\
+                if ((_mm512_cmp_##p##_mask(a, first, _CMP_GE_OQ) \\
+                     & _mm512_cmp_##p##_mask(a, end, _CMP_LT_OQ)) == all) { \\
+                    g = _mm512_rsqrt14_##p(a); \\
+                    h = _mm512_mul_##p(g, half); \\
+                    g = _mm512_mul_##p(g, a); \\
+                    CYTAPE_NEWTON_STEP(p) \\
+                    more_steps \\
+                    rest = _mm512_fnmadd_##p(g, g, a); \\
+                    g = _mm512_fmadd_##p(rest, h, g); \\
+                } else { \\
+                    g = _mm512_sqrt_##p(a); \\
+                } \\
+                _mm512_storeu_##p((type *)data[1] + i, g); \\
+            } \\
+            if (i < count) { \\
+                const mask rest = (1 << (count - i)) - 1; \\
+                _mm512_mask_storeu_##p((type *)data[1] + i, rest, _mm512_sqrt_##p( \\
+                    _mm512_maskz_loadu_##p(rest, (const type *)data[0] + i))); \\
+            } \\
+        }
+    CYTAPE_DIVIDE(npy_float)
+    CYTAPE_DIVIDE(npy_double)
+    CYTAPE_SQRT(npy_float, ps, __m512, __mmask16, 0x1p-96, )
+    CYTAPE_SQRT(npy_double, pd, __m512d, __mmask8, 0x1p-960, CYTAPE_NEWTON_STEP(pd))
+    #else
+    #define CYTAPE_HAS_WIDE_LOOPS 0
+    #define cytape_divide_npy_float NULL
+    #define cytape_divide_npy_double NULL
+    #define cytape_sqrt_npy_float NULL
+    #define cytape_sqrt_npy_double NULL
+    #endif
     """
+    bint CYTAPE_HAS_WIDE_LOOPS
+    void* cytape_divide_npy_float
+    void* cytape_divide_npy_double
+    void* cytape_sqrt_npy_float
+    void* cytape_sqrt_npy_double
     void cytape_keep_trouble() noexcept
     void cytape_sign_npy_float() noexcept
     void cytape_sign_npy_double() noexcept
@@ -147,12 +238,24 @@ cdef class Kernel:
         if ufunc is np.sign:  # the same, without the branches that NumPy's take
             self.loops[<int>cnp.NPY_FLOAT].function = <loop_t><void*>cytape_sign_npy_float
             self.loops[<int>cnp.NPY_DOUBLE].function = <loop_t><void*>cytape_sign_npy_double
+        if CYTAPE_HAS_WIDE_LOOPS and ufunc is np.divide:
+            self.widen(cnp.NPY_FLOAT, cytape_divide_npy_float)
+            self.widen(cnp.NPY_DOUBLE, cytape_divide_npy_double)
+        if CYTAPE_HAS_WIDE_LOOPS and ufunc is np.sqrt:
+            self.widen(cnp.NPY_FLOAT, cytape_sqrt_npy_float)
+            self.widen(cnp.NPY_DOUBLE, cytape_sqrt_npy_double)
         for i in range(N_TYPES):
             if self.loops[i].function != NULL and i != cnp.NPY_OBJECT and (
                     clears_trouble(&self.loops[i], raw.nargs)):
                 self.clearing[i] = self.loops[i]
                 self.loops[i].function = <loop_t><void*>cytape_keep_trouble
                 self.loops[i].data = &self.clearing[i]
+
+    cdef void widen(self, int type_num, void* function) noexcept:
+        """Put a loop before NumPy's, which is left what that one does not do."""
+        self.numpys[type_num] = self.loops[type_num]
+        self.loops[type_num].function = <loop_t>function
+        self.loops[type_num].data = &self.numpys[type_num]
 
 
 cdef bint clears_trouble(Loop* loop, int n_operands) except -1:

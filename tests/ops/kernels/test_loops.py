@@ -162,3 +162,49 @@ def test_text_longer_than_any_number_is_copied():
     reversed_twice = cytape.function(lambda x: (x[::-1], x[::-2][:1]))
     for found, expected in zip(reversed_twice(x), (text[::-1], text[:-2:-1]), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def roots_near_a_midpoint():
+    """Doubles whose square root is as near as any to the middle between two doubles.
+
+    The middle is an odd number m of 54 bits, scaled, and m * m modulo 2**k is small. So m is a root
+    of a small number modulo 2**k; these roots are found bit by bit.
+    """
+    found = set()
+    for remainder in range(1, 1024, 8):
+        for small in (remainder, remainder - 1024):
+            roots = {1, 3, 5, 7}  # modulo 8, where the square of an odd number is 1
+            for k in range(4, 56):
+                roots = {y for x in roots for y in (x, x + 2 ** (k - 1))
+                         if (y * y - small) % 2**k == 0}
+                if k >= 54:  # the number is (m * m - small) / 2**k
+                    squares = [(m * m - small) // 2**k for m in roots if m > 2**53]
+                    found |= {x << k - 54 for x in squares if x < 2**53}
+    return np.array(sorted(found), float)
+
+
+@pytest.mark.parametrize("scale", [1, 2, 2.0**-1008, 2.0**-1013, 2.0**-1064, 2.0**970])
+def test_square_roots_near_the_middle_between_two_numbers_are_rounded_correctly(scale):
+    x = roots_near_a_midpoint()
+    assert len(x) > 300
+    np.testing.assert_array_equal(np.sqrt(cytape.constant(x * scale)), np.sqrt(x * scale))
+
+
+@pytest.mark.parametrize("exponent", table([0, -96, -97], [1, 126, 127, -1, -95, -125, -126]))
+def test_square_roots_of_all_fractions_of_32_bits_are_numpys(exponent):
+    bits = np.arange(2**23, dtype=np.uint32) + np.uint32(exponent + 127 << 23)
+    x = bits.view(np.float32)
+    np.testing.assert_array_equal(np.sqrt(cytape.constant(x)), np.sqrt(x))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("special", [0.0, -0.0, np.inf, np.nan, -1.0, 5e-324, 1e-42, 1e-310])
+def test_square_roots_beside_special_numbers_are_numpys(special, dtype):
+    for size in (1, 7, 8, 9, 16, 17, 40):
+        for at in {0, size // 2, size - 1}:
+            x = np.random.default_rng(size).uniform(0.1, 1e3, size).astype(dtype)
+            x[at] = special
+            how = {"all": "warn"}
+            assert complaints(np.sqrt, cytape.constant(x), **how) == complaints(np.sqrt, x, **how)
+            with np.errstate(all="ignore"):
+                assert_same_bits(np.sqrt(cytape.constant(x)).numpy(), np.sqrt(x))
