@@ -26,8 +26,8 @@ from cytape.ops.shared.conform import cast_op, sum_to_op
 cnp.import_array()
 
 cdef enum:
-    L1_BYTES = 1 << 15         # what the registers of a block may take together,
-    LEAST_BLOCK = 128          # though a block has so many elements at least,
+    L1_BYTES = 5 << 12         # what the registers of a block may take together,
+    LEAST_BLOCK = 512          # though a block has so many elements at least,
     MOST_BLOCK = 2048          # and so many at most
     PAGE = 4096
     APART = 1600               # bytes
