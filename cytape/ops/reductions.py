@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops.creation import astype, ones_like
-from cytape.ops.elementwise import add, maximum, minimum, where_op
+from cytape.ops.elementwise import absolute, add, maximum, minimum, sign, where_op
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_given,
@@ -255,8 +255,13 @@ def is_large(x):
     return x.nbytes is not None and x.nbytes >= _LARGE
 
 
-def _shares(x, y, axis, least):
-    """Return 1/k at each of the k elements that equal the extremum, 0 at all others."""
+def shares(x, y, axis, least=0, signed=False):
+    """Return 1/k at each of the k elements that equal the extremum, 0 at all others.
+
+    Signed: the sign times that, at each of those whose magnitudes equal the extremum.
+    """
+    if signed:
+        return sign(x) * shares(absolute(x), y, axis, least)
     chosen = astype(x == y, wide(x.dtype), copy=False)
     n = sum(chosen, axis, keepdims=True)
     if least:
@@ -264,13 +269,13 @@ def _shares(x, y, axis, least):
     return chosen / np.where(n > 0, n, np.nan)  # NaN without a warning where the extremum is NaN
 
 
-def _shared(x, *pairs, axis, least):
+def _shared(x, *pairs, axis, least, signed=False):
     """Sum what gradients give to the elements that equal extrema, pair by pair of them."""
     total = None
     for g, y in zip(pairs[::2], pairs[1::2], strict=True):
-        found = shared_among_ties(np.asarray(g), x, y, axis, least, total)
+        found = shared_among_ties(np.asarray(g), x, y, axis, least, total, signed)
         if found is None:
-            found = g * _shares(x, y, axis, least)
+            found = g * shares(x, y, axis, least, signed)
             found = found if total is None else total + found
         total = found
     return total
@@ -279,49 +284,55 @@ def _shared(x, *pairs, axis, least):
 def _shared_vjp(op, g):
     x, *pairs = op.inputs
     return None, *[
-        None if i % 2 else sum_to(g * _shares(x, pairs[i + 1], **op.attrs), op.input_specs[1 + i])
+        None if i % 2 else sum_to(g * shares(x, pairs[i + 1], **op.attrs), op.input_specs[1 + i])
         for i in range(len(pairs))
     ]
 
 
 def _shared_jvp(op, _, *tangents):
     x, *pairs = op.inputs
-    terms = [t * _shares(x, y, **op.attrs)
+    terms = [t * shares(x, y, **op.attrs)
              for t, y in zip(tangents[::2], pairs[1::2], strict=True)]
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
 shared_op = general(
     "SharedAmongTies", _shared, _shared_vjp, _shared_jvp,
-    shape_rule=lambda x, *_, axis, least: x,
+    shape_rule=lambda x, *_, **_attrs: x,
 )  # fmt: skip
 
 
-def share(op, least, *pairs):
+def share(op, least, *pairs, signed=False):
     """Give the elements that equal an extremum equal shares of its gradient, for each of `pairs`.
 
-    A gradient and an extremum are of the output's shape.
+    A gradient and an extremum are of the output's shape; signed: as of `shares`.
     """
-    x, axis = op.inputs[0], op.attrs["axis"]
+    x, options = op.inputs[0], {"axis": op.attrs["axis"], "least": least, "signed": signed}
     pairs = [kept(op, operand) for operand in pairs]
-    if type(x) is np.ndarray or is_large(x) and x.dtype == wide(x.dtype):
-        return (_shared if type(x) is np.ndarray else shared_op)(x, *pairs, axis=axis, least=least)
-    terms = [g * _shares(x, y, axis, least) for g, y in zip(pairs[::2], pairs[1::2], strict=True)]
+    if type(x) is np.ndarray or is_large(x) and x.dtype == wide(x.dtype) and not (
+            signed and x.dtype.kind == "c"):
+        return (_shared if type(x) is np.ndarray else shared_op)(x, *pairs, **options)
+    terms = [g * shares(x, y, **options) for g, y in zip(pairs[::2], pairs[1::2], strict=True)]
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+
+def share_one(op, least, g, signed=False):
+    """Give the elements that equal the output equal shares of its gradient."""
+    x, y, shared = op.inputs[0], op.outputs[0], None
+    if type(x) is np.ndarray:
+        shared = shared_among_ties(g, x, y, op.attrs["axis"], least, None, signed)
+    return share(op, least, g, y, signed=signed) if shared is None else shared
 
 
 def extremum(name, forward, least=0):
     """Declare an extremum; `least` is 1 where one that no element equals has no gradient."""
 
     def vjp(op, g):
-        x, total = op.inputs[0], None
-        if type(x) is np.ndarray:
-            total = shared_among_ties(g, x, op.outputs[0], op.attrs["axis"], least)
-        return share(op, least, g, op.outputs[0]) if total is None else total
+        return share_one(op, least, g)
 
     def jvp(op, t):
-        shares = _shares(op.inputs[0], kept(op, op.outputs[0]), op.attrs["axis"], least)
-        return summed(op, t * shares)
+        return summed(
+            op, t * shares(op.inputs[0], kept(op, op.outputs[0]), op.attrs["axis"], least))
 
     return general(
         name,
@@ -378,7 +389,7 @@ min_op = extremum("Min", _min)
 
 def _extremes_jvp(op, t):
     return tuple(
-        summed(op, t * _shares(op.inputs[0], kept(op, y), op.attrs["axis"], 0))
+        summed(op, t * shares(op.inputs[0], kept(op, y), op.attrs["axis"]))
         for y in op.outputs)
 
 

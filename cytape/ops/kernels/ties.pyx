@@ -8,6 +8,13 @@ import numpy as np
 
 cnp.import_array()
 
+ctypedef void (*share_float_t)(
+    const float*, const float*, const float*, float*, float*, npy_intp, npy_intp, npy_intp, bint,
+    bint) noexcept nogil
+ctypedef void (*share_double_t)(
+    const double*, const double*, const double*, double*, double*, npy_intp, npy_intp, npy_intp,
+    bint, bint) noexcept nogil
+
 cdef extern from *:
     """
     #include <math.h>
@@ -25,27 +32,31 @@ cdef extern from *:
 
     /* Of a vector: what lies between the parts with the first and the last of the extrema is
        looked at once more, all others are written at once, or left alone. */
-    #define CYTAPE_SHARE(type) \\
-        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_line_##type( \\
+    #define CYTAPE_SHARE(type, kind, OF, SIGNED, AT) \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_line_##kind( \\
                 const type gradient, const type *x, const type y, type *out, npy_intp n, \\
                 int least, int adds) { \\
             npy_intp i, start, ties = 0, first = n, last = 0; \\
             for (start = 0; start < n; start += CYTAPE_PART) { \\
                 const npy_intp stop = n - start < CYTAPE_PART ? n : start + CYTAPE_PART; \\
                 npy_intp here = 0; \\
-                for (i = start; i < stop; i++) { here += x[i] == y; } \\
+                for (i = start; i < stop; i++) { here += OF(x[i]) == y; } \\
                 if (here) { first = ties ? first : start; last = stop; ties += here; } \\
             } \\
-            const type one = ties ? gradient / ties : 0, none = ties || least ? 0 : NAN; \\
+            const type one = ties ? AT(y, gradient) / ties : 0, none = ties || least ? 0 : NAN; \\
             if (adds && none == 0) { \\
-                for (i = first; i < last; i++) { out[i] += x[i] == y ? one : 0; } \\
+                for (i = first; i < last; i++) { \\
+                    out[i] += OF(x[i]) == y ? SIGNED(one, x[i]) : 0; \\
+                } \\
                 return; \\
             } \\
             for (i = 0; i < first; i++) { out[i] = none; } \\
-            for (i = first; i < last; i++) { out[i] = x[i] == y ? one : none; } \\
+            for (i = first; i < last; i++) { \\
+                out[i] = OF(x[i]) == y ? SIGNED(one, x[i]) : none; \\
+            } \\
             for (i = last > first ? last : first; i < n; i++) { out[i] = none; } \\
         } \\
-        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_columns_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_columns_##kind( \\
                 const type *g, const type *x, const type *y, type *out, type *shares, \\
                 npy_intp n, npy_intp inner, int least, int adds) { \\
             npy_intp i, j; \\
@@ -53,51 +64,61 @@ cdef extern from *:
             for (j = 0; j < inner; j++) { shares[j] = 0; } \\
             for (i = 0; i < n; i++) { \\
                 const type *row = x + i * inner; \\
-                for (j = 0; j < inner; j++) { shares[j] += row[j] == y[j] ? 1 : 0; } \\
+                for (j = 0; j < inner; j++) { shares[j] += OF(row[j]) == y[j] ? 1 : 0; } \\
             } \\
             for (j = 0; j < inner; j++) { \\
                 none[j] = shares[j] || least ? 0 : NAN; \\
-                shares[j] = shares[j] ? g[j] / shares[j] : 0; \\
+                shares[j] = shares[j] ? AT(y[j], g[j]) / shares[j] : 0; \\
             } \\
             for (i = 0; i < n; i++) { \\
                 const type *row = x + i * inner; \\
                 type *into = out + i * inner; \\
                 if (adds) { \\
                     for (j = 0; j < inner; j++) { \\
-                        into[j] += row[j] == y[j] ? shares[j] : none[j]; \\
+                        into[j] += OF(row[j]) == y[j] ? SIGNED(shares[j], row[j]) : none[j]; \\
                     } \\
                     continue; \\
                 } \\
-                for (j = 0; j < inner; j++) { into[j] = row[j] == y[j] ? shares[j] : none[j]; } \\
+                for (j = 0; j < inner; j++) { \\
+                    into[j] = OF(row[j]) == y[j] ? SIGNED(shares[j], row[j]) : none[j]; \\
+                } \\
             } \\
         } \\
-        static void cytape_share_##type(const type *g, const type *x, const type *y, type *out, \\
+        static void cytape_share_##kind(const type *g, const type *x, const type *y, type *out, \\
                                         type *shares, npy_intp blocks, npy_intp n, \\
                                         npy_intp inner, int least, int adds) { \\
             npy_intp k; \\
             for (k = 0; k < blocks; k++) { \\
                 if (inner == 1) { \\
-                    cytape_share_line_##type(g[k], x + k * n, y[k], out + k * n, n, least, \\
+                    cytape_share_line_##kind(g[k], x + k * n, y[k], out + k * n, n, least, \\
                                              adds); \\
                 } else { \\
-                    cytape_share_columns_##type(g + k * inner, x + k * n * inner, y + k * inner, \\
+                    cytape_share_columns_##kind(g + k * inner, x + k * n * inner, y + k * inner, \\
                                                 out + k * n * inner, shares, n, inner, least, \\
                                                 adds); \\
                 } \\
             } \\
         }
-    CYTAPE_SHARE(float)
-    CYTAPE_SHARE(double)
+    #define CYTAPE_ITSELF(x) (x)
+    #define CYTAPE_AS_IT_IS(share, x) (share)
+    #define CYTAPE_ANYWHERE(y, gradient) (gradient)
+    CYTAPE_SHARE(float, float, CYTAPE_ITSELF, CYTAPE_AS_IT_IS, CYTAPE_ANYWHERE)
+    CYTAPE_SHARE(double, double, CYTAPE_ITSELF, CYTAPE_AS_IT_IS, CYTAPE_ANYWHERE)
+    /* Of magnitudes: with the element's sign, and none at 0. */
+    #define CYTAPE_SIGNED(share, x) ((share) * copysign(1, x))
+    #define CYTAPE_SIGNED_F(share, x) ((share) * copysignf(1, x))
+    #define CYTAPE_BUT_AT_ZERO(y, gradient) ((y) == 0 ? 0 : (gradient))
+    CYTAPE_SHARE(float, float_size, fabsf, CYTAPE_SIGNED_F, CYTAPE_BUT_AT_ZERO)
+    CYTAPE_SHARE(double, double_size, fabs, CYTAPE_SIGNED, CYTAPE_BUT_AT_ZERO)
     """
-    void cytape_share_float(const float*, const float*, const float*, float*, float*, npy_intp,
-                            npy_intp, npy_intp, bint, bint) noexcept nogil
-    void cytape_share_double(const double*, const double*, const double*, double*, double*,
-                             npy_intp, npy_intp, npy_intp, bint, bint) noexcept nogil
+    share_float_t cytape_share_float, cytape_share_float_size
+    share_double_t cytape_share_double, cytape_share_double_size
 
 cdef int64_t* effort = effort_so_far()
 
 
-def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarray into=None):
+def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarray into=None,
+                      bint signed=False):
     """Give each element that equals the extremum of its line an equal share of a gradient.
 
     Parameters
@@ -111,6 +132,8 @@ def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarra
         1: where none equals the extremum, there is no gradient; 0: it is NaN.
     into : ndarray, optional
         What this function has returned for the same array: the shares are added there.
+    signed : bool, optional
+        The extrema are those of magnitudes: a share has the element's sign, and is 0 at 0.
 
     Returns
     -------
@@ -144,11 +167,13 @@ def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarra
     of_lines, extremes = cnp.PyArray_DATA(gradients), cnp.PyArray_DATA(extrema)
     with nogil:
         if type_num == cnp.NPY_FLOAT:
-            cytape_share_float(<float*>of_lines, <float*>data, <float*>extremes, <float*>out,
-                               <float*>shares, blocks, n, inner, least, adds)
+            (cytape_share_float_size if signed else cytape_share_float)(
+                <float*>of_lines, <float*>data, <float*>extremes, <float*>out, <float*>shares,
+                blocks, n, inner, least, adds)
         else:
-            cytape_share_double(<double*>of_lines, <double*>data, <double*>extremes, <double*>out,
-                                <double*>shares, blocks, n, inner, least, adds)
+            (cytape_share_double_size if signed else cytape_share_double)(
+                <double*>of_lines, <double*>data, <double*>extremes, <double*>out,
+                <double*>shares, blocks, n, inner, least, adds)
     free(shares)
     return into
 

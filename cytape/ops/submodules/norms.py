@@ -25,6 +25,7 @@ from cytape.tensor import Tensor
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
 _EPSILON = 1e-15
+_EXTREMES = (np.inf, -np.inf)  # orders of norms that are extrema of magnitudes
 
 
 def _vector_norm(x, *, ord, axis, keepdims):
@@ -33,6 +34,10 @@ def _vector_norm(x, *, ord, axis, keepdims):
             x = x.ravel("K")
             return np.sqrt(x.dot(x))
         return np.linalg.norm(x, None, axis, keepdims)
+    if ord == np.inf:  # NumPy's own, less its wrappers
+        return np.maximum.reduce(np.abs(x), axis=axis, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return np.minimum.reduce(np.abs(x), axis=axis, keepdims=keepdims)
     if axis is not None and len(axis) == 1:  # NumPy is slow to find out that there is one
         axis, = axis
     return np.linalg.vector_norm(x, ord=ord, axis=axis, keepdims=keepdims)
@@ -47,6 +52,8 @@ def _direction(op):
     x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
     if ord == 1:
         return sign(x)
+    if ord in _EXTREMES:
+        return reductions.shares(x, reductions.kept(op, norm), op.attrs["axis"], signed=True)
     if wide(x.dtype) != x.dtype:  # the norm's own sum of powers may be inf
         x = widened(x)
         norm = vector_norm_op(x, **op.attrs)
@@ -64,6 +71,8 @@ def _direction(op):
 
 def _vector_norm_vjp(op, g):
     x, norm = op.inputs[0], op.outputs[0]
+    if op.attrs["ord"] in _EXTREMES:
+        return reductions.share_one(op, 0, g, signed=True)
     if op.attrs["ord"] in (None, 2) and wide(x.dtype) == x.dtype:
         values = norm if type(norm) is np.ndarray else values_of(norm)
         # One pass over x, where neither an overflow nor a zero is near.
@@ -80,6 +89,8 @@ def _vector_norm_jvp(op, t):
 
 
 def _vector_norm_of_tensor(x, *, ord, axis, keepdims):
+    if ord in _EXTREMES and not reductions.is_large(x):
+        return _extremum(ord, absolute(x), axis, keepdims)
     if ord not in (None, 2):
         return NotImplemented
     if axis is None and not keepdims:  # as NumPy has it, to the bit
@@ -146,8 +157,6 @@ def _inexact(x):
 
 def _norm_of_vectors(x, ord, axes, keepdims):
     """Return the norm over some axes."""
-    if ord in (np.inf, -np.inf):
-        return _extremum(ord, absolute(x), axes if len(axes) < ndim(x) else None, keepdims)
     if ord == 0:
         count = ordering.count_nonzero(x, axes, keepdims=keepdims)
         return astype(count, real_dtype(x.dtype), copy=False)

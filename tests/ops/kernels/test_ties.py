@@ -34,6 +34,22 @@ def test_every_shape(shape, axis, dtype):
     np.testing.assert_array_equal(found, by_definition(2, x, y, axis))
 
 
+@each("dtype", ["float32", "float64"])
+@each("axis", [None, 0, 1])
+def test_shares_of_magnitudes_have_the_sign_of_the_elements(axis, dtype):
+    x = RNG.integers(-3, 4, (3, 1500)).astype(dtype)
+    x[:, 0] = -0.0  # a column of zeros
+    y = np.abs(x).max(axis, keepdims=True)
+    g = RNG.normal(size=y.shape).astype(dtype)
+    expected = np.sign(x) * by_definition(g, np.abs(x), y, axis)
+    np.testing.assert_array_equal(shared_among_ties(g, x, y, axis, 0, signed=True), expected)
+    x[1, 1] = np.nan
+    y = np.abs(x).max(axis, keepdims=True)
+    with np.errstate(all="raise"):
+        found = shared_among_ties(g, x, y, axis, 0, signed=True)
+    np.testing.assert_array_equal(np.isnan(found), np.broadcast_to(np.isnan(y), x.shape))
+
+
 @each("place", [0, 511, 512, 1023, 1024, 1999])
 def test_one_extremum_wherever_it_is(place):
     x = np.zeros(2000)

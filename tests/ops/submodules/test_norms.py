@@ -99,6 +99,30 @@ def test_the_condition_number_is_real(dtype):
         np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+@each("ord, extremum", [(np.inf, np.max), (-np.inf, np.min)])
+@each("axis", [None, 1, (0, 2)])
+@each("dtype", ["float16", "float32", "float64", "complex128"])
+@each("size", [4, 40])  # small arrays and large ones go different ways in functions
+def test_extreme_norms_are_extrema_of_magnitudes(ord, extremum, axis, dtype, size):
+    rng = np.random.default_rng(0)
+    for x in (rng.integers(-3, 4, (size,) * 3), -np.zeros((size,) * 3),
+              np.where(rng.random((size,) * 3) < 0.02, np.nan, 1), rng.normal(size=(size,) * 3)):
+        x = (x * (1 - 0.5j) if dtype == "complex128" else x).astype(dtype)
+
+        def weighted(y):
+            return np.sum(y * np.cos(np.arange(np.size(y))).reshape(np.shape(y)))
+
+        def norm(x):
+            return weighted(np.linalg.vector_norm(x, axis=axis, ord=ord))
+
+        expected = gradient(lambda x: weighted(extremum(abs(x), axis)), x)
+        for function in (norm, cytape.function(norm)):
+            with np.errstate(invalid="ignore"):  # of complex NaN
+                found = gradient(function, x)
+            assert found.dtype == dtype
+            np.testing.assert_allclose(found, expected, 1e-3 if dtype == "float16" else 1e-6)
+
+
 def test_the_norm_of_zero_has_gradient_zero():
     for ord in (None, 1, 2, 3, np.inf):
         np.testing.assert_array_equal(
