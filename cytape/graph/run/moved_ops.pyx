@@ -65,7 +65,7 @@ cdef bint moved(Code code, int32_t node, Op op) except -1:
         return False
     for i in range(row.n_outputs):
         code.place_output(row.first_output + i)
-        if not moves.fills:
+        if not (moves.fills or moves.begins_whole):
             code.emit_zero(node, code.layout.places[row.first_output + i].address,
                            code.spec(row.first_output + i).nbytes)
     for i in range(moves.n_moves):
@@ -160,11 +160,12 @@ cdef int emit_move(Code code, int32_t node, Moves moves, int move, int32_t opera
     cdef uint64_t read = code.layout.places[operand].address
     cdef uint64_t write = code.layout.places[out].address + moves.moves[move].write_offset
     cdef uint64_t[3] addresses
+    cdef bint adds = moves.sums and not (moves.begins_whole and move == 0)
     cdef Walk walk
     if not is_item:
         read += moves.moves[move].read_offset
-    moves.join(&walk, move, NULL, NULL, moves.sums, is_item)
-    if moves.sums:
+    moves.join(&walk, move, NULL, NULL, adds, is_item)
+    if adds:
         addresses[0], addresses[1], addresses[2] = write, read, write
         return code.emit_walk(node, &walk, add_loop_of(code.spec(out)), addresses)
     addresses[0], addresses[1] = read, write

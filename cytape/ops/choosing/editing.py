@@ -11,7 +11,7 @@ from cytape.ops.creation import copy
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import structural
 from cytape.ops.indexing import getitem
-from cytape.ops.joining import concatenate
+from cytape.ops.joining import concatenate, split_op
 from cytape.ops.rearranging import diag
 from cytape.ops.shapes import joining_shapes
 from cytape.ops.shaping import (
@@ -56,11 +56,6 @@ def _place(obj, n):
     return int(obj) % n
 
 
-def _cut(arr, axis, stop, start):
-    """Return what is before one place of an axis, and what begins at another."""
-    return [getitem(arr, _index_along(axis, part)) for part in (slice(stop), slice(start, None))]
-
-
 def delete(arr, obj, axis=None):
     """Leave out slices along an axis, as `numpy.delete`.
 
@@ -76,7 +71,8 @@ def delete(arr, obj, axis=None):
     arr, axis, n = _line(arr, axis, "delete")
     place = _place(obj, n)
     if place is not None:
-        return concatenate(_cut(arr, axis, place, place + 1), axis)
+        before, _, after = split_op(arr, sizes=(place, 1, n - place - 1), axis=axis)
+        return concatenate((before, after), axis)
     left = np.zeros(n, bool)
     left[np.delete(np.arange(n), obj)] = True
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False))
@@ -110,7 +106,7 @@ def insert(arr, obj, values, axis=None):
         values, _, count = _line(values, axis, "insert")
     values = broadcast_to(values, (*arr.shape[:axis], count, *arr.shape[axis + 1 :]))
     if place is not None:
-        before, after = _cut(arr, axis, place, place)
+        before, after = split_op(arr, sizes=(place, n - place), axis=axis)
         return concatenate((before, values, after), axis)
     # Values go where NumPy puts them: in the order of obj, which need not be sorted.
     order = np.insert(np.arange(n), obj, np.arange(n, n + count))

@@ -127,7 +127,7 @@ cdef class StructuralOp(GeneralOp):
         cdef Value out
         if moves.are_views and not self.makes_views:
             out = new_value(<Spec>moves.targets[target])
-            moves.run_into(target, read, out, -1, False)
+            moves.run_into(target, read, out, -1, False, False)
             return out
         out = moves.target(target, read, -1)
         out.is_part = moves.are_views

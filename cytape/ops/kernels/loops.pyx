@@ -26,9 +26,16 @@ cdef extern from *:
     #include <fenv.h>
     #include <math.h>
     #include <string.h>
+    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+    #define CYTAPE_FOR_CPU __attribute__((target_clones("avx2", "default")))
+    #define CYTAPE_NO_BRANCHES __attribute__((optimize("no-trapping-math")))
+    #else
+    #define CYTAPE_FOR_CPU
+    #define CYTAPE_NO_BRANCHES
+    #endif
     #define CYTAPE_COPY(type) \\
-        static void cytape_copy_##type(char **data, const npy_intp *n, const npy_intp *strides, \\
-                                       void *extra) { \\
+        CYTAPE_FOR_CPU static void cytape_copy_##type( \\
+                char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
             npy_intp i, count = *n; \\
             if (strides[0] == sizeof(type) && strides[1] == sizeof(type)) { \\
                 memcpy(data[1], data[0], count * sizeof(type)); \\
@@ -68,12 +75,6 @@ cdef extern from *:
         if (before) { feraiseexcept(before); }
     }
 
-    #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-    #define CYTAPE_WITHOUT_BRANCHES __attribute__((target_clones("avx2", "default"), \\
-                                                   optimize("no-trapping-math")))
-    #else
-    #define CYTAPE_WITHOUT_BRANCHES
-    #endif
     #if defined(__x86_64__) && defined(__GNUC__)
     #include <xmmintrin.h>
     #define CYTAPE_IS_INVALID() (_mm_getcsr() & 1)  /* fetestexcept without the call */
@@ -82,7 +83,7 @@ cdef extern from *:
     #endif
     #define CYTAPE_SIGN(x) ((x) != (x) ? (x) : (x) > 0 ? 1 : (x) < 0 ? -1 : 0)
     #define CYTAPE_SIGNS(type) \\
-        CYTAPE_WITHOUT_BRANCHES static void cytape_sign_##type( \\
+        CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_sign_##type( \\
                 char **data, const npy_intp *n, const npy_intp *strides, void *extra) { \\
             const int before = CYTAPE_IS_INVALID(); \\
             const type *x = (const type *)data[0]; \\

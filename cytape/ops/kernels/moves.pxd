@@ -36,6 +36,7 @@ cdef class Moves:
     cdef int n_moves
     cdef bint fills               # each element of each target is written once
     cdef readonly bint sums       # an element of a target is written more often
+    cdef bint begins_whole        # it sums, and the first move writes all of the only target, once
     cdef npy_intp repeats         # the moves write each element of the only target so often; or 0
     cdef readonly bint are_views  # each target is one region of a source, in its order
     cdef bint in_tuple            # the targets are handed out in one
@@ -50,8 +51,8 @@ cdef class Moves:
     # hold.
     cdef Value target(self, int target, list sources, npy_intp n_batch)
     cdef bint add_target(self, int target, list sources, Value total)  # to a total of its spec
-    cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch,
-                      bint adding) except -1
+    cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch, bint adding,
+                      bint anew) except -1
     cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice,
                   bint uniform=*) noexcept
 

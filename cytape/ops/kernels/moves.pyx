@@ -111,7 +111,7 @@ cdef class Moves:
                 self.are_views = False
                 break
         self.fills = self.are_views
-        self.sums = False
+        self.sums = self.begins_whole = False
         self.repeats = 0
         if self.are_views:
             return 0
@@ -127,6 +127,8 @@ cdef class Moves:
         if self.sums and len(self.targets) == len(self.sources) == 1:
             often = [repeats_of(&self.moves[i], self.targets[0]) for i in range(self.n_moves)]
             self.repeats = sum(often) if all(often) else 0
+        self.begins_whole = self.sums and len(self.targets) == 1 and is_whole(
+            &self.moves[0], self.targets[0])
         return 0
 
     cdef Moves transpose(self):
@@ -205,29 +207,30 @@ cdef class Moves:
                 out = new_value(spec)
                 memcpy(out.data, source.data + move.read_offset, spec.nbytes)
                 return out
-        if self.fills and None not in sources:
+        if (self.fills or self.begins_whole) and None not in sources:
             out = new_value(batch_of(spec, n_batch))
         else:
             out = zeros(batch_of(spec, n_batch))
-        self.run_into(target, sources, out, n_batch, self.sums)
+        self.run_into(target, sources, out, n_batch, self.sums, self.begins_whole)
         return out
 
     cdef bint add_target(self, int target, list sources, Value total):
         if not can_sum(total.spec):
             return False
-        self.run_into(target, sources, total, -1, True)
+        self.run_into(target, sources, total, -1, True, False)
         return True
 
-    cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch,
-                      bint adding) except -1:
+    cdef int run_into(self, int target, list sources, Value out, npy_intp n_batch, bint adding,
+                      bint anew) except -1:
+        """Move, or add, what is to go to a target; anew: the first move is of all of it."""
         cdef Spec spec = self.targets[target]
         cdef Value source
         cdef Walk walk
         cdef int i, operand, axis
-        cdef Loop* loop = add_loop_of(spec) if adding else copy_loop(spec.itemsize)
+        cdef Loop* loop = add_loop_of(spec) if adding else NULL
         cdef npy_intp steps[3]
-        cdef bint uniform
-        if loop == NULL:
+        cdef bint uniform, adds
+        if adding and loop == NULL:
             raise TypeError(f"elements of {spec.dtype} meet in one place, and only floats and "
                             "complex numbers are summed: convert them first")
         if n_batch == 0:
@@ -237,12 +240,12 @@ cdef class Moves:
             source = sources[self.moves[i].source]
             if self.moves[i].target != target or source is None:
                 continue
-            uniform = is_uniform(source)
-            self.join(&walk, i, source.data, out.data, adding, uniform)
+            uniform, adds = is_uniform(source), adding and not (anew and i == 0)
+            self.join(&walk, i, source.data, out.data, adds, uniform)
             if n_batch >= 0:  # one axis more, the outermost
                 steps[0] = steps[2] = spec.nbytes
                 steps[1] = 0 if uniform else source.spec.nbytes // n_batch
-                if not adding:
+                if not adds:
                     steps[0], steps[1] = steps[1], steps[0]
                 for operand in range(walk.n_operands):
                     for axis in range(walk.n_axes, 0, -1):
@@ -253,7 +256,7 @@ cdef class Moves:
                 walk.extents[0] = n_batch
                 walk.n_axes += 1
             begin(&walk)
-            run(loop, &walk, out.spec.nbytes)
+            run(loop if adds else copy_loop(spec.itemsize), &walk, out.spec.nbytes)
         return 0
 
     cdef int join(self, Walk* walk, int move, char* source, char* target, bint twice,
