@@ -77,9 +77,9 @@ def astype(x, dtype, /, *, copy=True, device=None):
     >>> np.astype(cytape.constant([1.5, 2.5]), np.float32).dtype
     dtype('float32')
     """
-    if is_tensor(dtype):
+    if isinstance(dtype, Tensor):
         raise TypeError("astype: a tensor is no dtype, pass its `dtype`")
-    if not is_tensor(x):
+    if type(x) is not Tensor and not is_tensor(x):
         return np.astype(x, dtype, copy=copy, device=device)
     if device is not None:
         np.astype(np.zeros(1), dtype, device=device)  # raises NumPy's error

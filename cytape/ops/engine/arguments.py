@@ -3,7 +3,7 @@
 import numpy as np
 
 from cytape.ops.shapes import shape_rules
-from cytape.tensor import Tensor, Variable, convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import data_of
 
@@ -12,13 +12,13 @@ MOST_AXES = 64  # NumPy's limit
 
 def is_tensor(value):
     """Return whether `value` makes the result of an op a tensor: lists that hold one do so, too."""
-    return isinstance(value, (Tensor, Variable)) or (
+    return isinstance(value, Tensor) or (
         isinstance(value, (list, tuple)) and _holds_tensor(value, 1))
 
 
 def _holds_tensor(values, depth):
     for value in values:
-        if isinstance(value, (Tensor, Variable)):
+        if isinstance(value, Tensor):
             return True
         if isinstance(value, (list, tuple)):
             if depth == MOST_AXES:  # or it holds itself, and there is no end to it

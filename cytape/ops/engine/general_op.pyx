@@ -15,7 +15,7 @@ from cytape.tensor.value cimport copy_of_array, is_symbolic, strided_value, valu
 from numpy cimport ndarray
 
 from .dispatch cimport (
-    conform, dense_value, documentation, frozen, give_all, gradients_of_outputs, is_followed,
+    conform, dense_value, documentation, frozen_attrs, give_all, gradients_of_outputs, is_followed,
     ndarray_of, owned, record_refs, release_objects, restored, spec_of_ref, tensor_value,
     value_of, with_lists_joined)
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
@@ -213,8 +213,7 @@ cdef class GeneralOp(Op):
         """Tell the recorders of a call."""
         cdef list in_values = [], out_values = [(<Tensor>output).held for output in outputs]
         cdef Py_ssize_t i
-        if attrs:
-            attrs = {name: frozen(attr) for name, attr in attrs.items()}
+        attrs = frozen_attrs(attrs)
         for i, x in enumerate(inputs):
             in_values.append(value_of(x, self.saved_inputs is None or i in self.saved_inputs))
         self.record_call(in_values, out_values, attrs)
