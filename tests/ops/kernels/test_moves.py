@@ -99,3 +99,22 @@ def test_not_all_are_repeated_as_often():
     windows = gradient_of(lambda x: [np.lib.stride_tricks.sliding_window_view(x, 3)],
                           repeated(1.0, (98, 3)), shape=(100,))
     np.testing.assert_array_equal(windows, [1, 2, *[3] * 96, 2, 1])
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: np.pad(x, 2, mode="reflect"), lambda x: np.concatenate([x, x[::-1], x]),
+    lambda x: np.pad(x, 1, mode="edge"), lambda x: np.tile(x, 3), lambda x: np.insert(x, 1, x[:2]),
+])  # fmt: skip
+@pytest.mark.parametrize("size", [5, 300])
+def test_a_sum_may_begin_with_a_copy(function, size):
+    jacobian = np.transpose([function(row) for row in np.eye(size)])
+    weights = np.random.default_rng(0).normal(size=(3, len(jacobian)))
+
+    def gradient(w):
+        return cytape.grad(lambda x: np.sum(function(x) * w))(np.ones(size))
+
+    for way in (gradient, cytape.function(gradient)):
+        np.testing.assert_allclose(way(weights[0]), weights[0] @ jacobian, 1e-12, 1e-12)
+    _, pullback = cytape.vjp(function, np.ones(size))
+    batch = cytape.vmap(lambda w: pullback(w)[0])(weights)
+    np.testing.assert_allclose(batch, weights @ jacobian, 1e-12, 1e-12)
