@@ -83,10 +83,10 @@ def astype(x, dtype, /, *, copy=True, device=None):
         return np.astype(x, dtype, copy=copy, device=device)
     if device is not None:
         np.astype(np.zeros(1), dtype, device=device)  # raises NumPy's error
-    given, dtype = x, np.dtype(dtype)
+    dtype = np.dtype(dtype)
     x = x if type(x) is Tensor else convert_to_tensor(x)
     if x.dtype == dtype:
-        return identity_op(x) if copy and x is given else x  # which may be changed apart
+        return identity_op(x) if copy else x  # which may be changed apart
     if x.dtype.kind == "c" and dtype.kind != "c":
         np.empty(0, x.dtype).astype(dtype)  # NumPy's warning, as it is set up
     op = cast_op if dtype.kind in "fc" else cast_to_discrete_op
@@ -224,8 +224,7 @@ def array(object, dtype=None, *, ndmin=0, **options):
     _refuse_unknown(np.array, options)
     ndmin = operator.index(ndmin)
     result = _array(object, dtype, ndmin)
-    shares = not isinstance(object, (list, tuple)) and (
-        result is object or ndim(result) > ndim(object))
+    shares = not isinstance(object, (list, tuple)) and result.dtype == object.dtype
     return identity_op(result) if shares and options.get("copy", True) else result
 
 

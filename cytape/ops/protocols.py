@@ -27,6 +27,7 @@ from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
+from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import user_line
 from cytape.tensor.operators import install
 from cytape.tensor.plain_arrays import plain_array
@@ -289,8 +290,8 @@ def _method(function):
 
 
 def _conjugate(tensor, *args, **arguments):
-    if tensor.dtype.kind != "c" and type(tensor) is Tensor and not args and not arguments:
-        return tensor  # unlike the function, which copies
+    if tensor.dtype.kind != "c" and not args and not arguments:
+        return convert_to_tensor(tensor)  # unlike the function, which copies
     return elementwise.conjugate_op(tensor, *args, **arguments)
 
 

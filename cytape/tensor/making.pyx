@@ -6,6 +6,7 @@ from .plain_arrays cimport as_ndarray, plain_array, require_plain
 from .tensor cimport new_tensor
 from .threads cimport building
 from .value cimport array_of, copy_of_array
+from .views cimport note_foreign
 
 import numpy as np
 
@@ -67,6 +68,9 @@ cpdef Tensor constant(value, dtype=None, name=None):
 cpdef Tensor convert_to_tensor(value, dtype=None):
     """Return the value as a tensor: a tensor as it is, a variable as it reads now, data as a copy.
 
+    What a variable is converted to is not to be written to, as little as views of it are; what
+    `Variable.value` returns is.
+
     Parameters
     ----------
     value : Tensor, Variable or array_like
@@ -91,10 +95,14 @@ cpdef Tensor convert_to_tensor(value, dtype=None):
     >>> convert_to_tensor(x) is x
     True
     """
+    cdef Tensor tensor
     if type(value) is Tensor:
         return value if dtype is None or value.dtype == dtype else functions["astype"](value, dtype)
     if isinstance(value, Tensor):
-        return convert_to_tensor(value.value(), dtype)
+        tensor = value.value()
+        if tensor.held.spec.ndim != 0:  # no number, which NumPy would copy
+            note_foreign(tensor)
+        return convert_to_tensor(tensor, dtype)
     if isinstance(value, (list, tuple)):
         array = functions["asarray"](value, dtype=dtype)
         return array if isinstance(array, Tensor) else tensor_of(as_ndarray(array))

@@ -11,5 +11,6 @@ cdef extern from "<stdint.h>":
 cdef int note_region(Tensor view, Tensor origin, op, index, int64_t start, int64_t stop) except -1
 cdef int note_view(Tensor view, Tensor origin, op, attrs, tuple inputs=*, int output=*) except -1
 cdef int note_foreign(Tensor view) except -1
+cdef bint is_foreign(Tensor tensor) noexcept
 cdef bint has_views(Tensor tensor) noexcept
 cdef bint may_share(Tensor tensor, int64_t start, int64_t stop) noexcept

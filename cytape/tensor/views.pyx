@@ -73,6 +73,16 @@ cdef PyObject* owned(x) noexcept:
     return <PyObject*>x
 
 
+cdef bint is_foreign(Tensor tensor) noexcept:
+    """Whether a tensor was made of what no write can go to, by views or copies."""
+    cdef Link* link = tensor.link
+    if link == NULL:
+        return False
+    while link.origin != NULL:
+        link = link.origin
+    return link.kind == FOREIGN
+
+
 cdef bint has_views(Tensor tensor) noexcept:
     """Whether a tensor has views that live, or is one beside others."""
     return tensor.link != NULL and tensor.link.next != tensor.link

@@ -55,6 +55,7 @@ cdef tuple with_lists_joined(tuple operands)
 cdef Value weak_scalar(x, Spec like)  # a Python number in a float dtype; None: not that simple
 cdef ndarray_of(x)
 cdef bint opts_out(x)
+cdef Tensor origin_of(x)
 cdef bint is_followed(inputs) except -1
 cdef object restored(x, bint plain)
 cdef Tensor dense(gradient)

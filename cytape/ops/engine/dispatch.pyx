@@ -163,20 +163,18 @@ cdef class Op(Operator):
         raise NotImplementedError(f"op {self.op_type.name!r} cannot be part of a graph")
 
     cdef int note_views(self, inputs, result, dict attrs) except -1:
+        cdef Tensor origin = origin_of(inputs[0])
         cdef tuple others = None
         cdef int i
-        if type(inputs[0]) is Tensor:
+        if origin is not None:
             attrs = frozen_attrs(attrs)
             if len(inputs) > 1:  # a handle of one that is written to would name another value
                 others = tuple([another_handle((<Tensor>x).held) if type(x) is Tensor else x
                                 for x in inputs[1:]])
             if type(result) is Tensor:
-                return note_view(result, inputs[0], self, attrs, others)
+                return note_view(result, origin, self, attrs, others)
             for i, output in enumerate(result):
-                note_view(output, inputs[0], self, attrs, others, i)
-        elif isinstance(inputs[0], Variable):
-            for output in (result,) if type(result) is Tensor else result:
-                note_foreign(output)
+                note_view(output, origin, self, attrs, others, i)
         return 0
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
@@ -199,6 +197,15 @@ cdef class Op(Operator):
         raise NotDifferentiableError(
             f"op {self.op_type.name!r} has no gradient: register one with "
             "cytape.register_gradient, or stop the gradient with cytape.stop_gradient")
+
+
+cdef Tensor origin_of(x):
+    """What a view is one of: a tensor, what a variable holds; None for an array."""
+    if not isinstance(x, Variable):
+        return x if type(x) is Tensor else None
+    origin = another_handle((<Tensor>x).held)
+    note_foreign(origin)
+    return origin
 
 
 cdef str documentation(Op op):

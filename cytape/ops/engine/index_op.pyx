@@ -14,12 +14,12 @@ from cytape.tensor.tensor cimport Tensor, new_tensor
 from cytape.tensor.value cimport (
     BYTES_OBJECT, array_of, is_exclusive, new_value, strided_value, strides_of, symbol_of)
 from cytape.tensor.variable cimport Variable
-from cytape.tensor.views cimport LAST, note_foreign, note_region, note_view
+from cytape.tensor.views cimport LAST, note_region, note_view
 from libc.stdint cimport int32_t, int64_t
 from numpy cimport npy_intp
 
 from .dispatch cimport (
-    attrs_of, conform, dense_value, input_ref, is_followed, owned, tensor_value)
+    attrs_of, conform, dense_value, input_ref, is_followed, origin_of, owned, tensor_value)
 from .symbolic cimport SymbolicGraph, append1, graph_of, own_symbol, own_value
 
 import operator
@@ -53,7 +53,7 @@ cdef class IndexOp(GeneralOp):
     cdef object call2(self, x, index):
         cdef Value value, out
         cdef int64_t start, stop
-        cdef Tensor tensor
+        cdef Tensor tensor, origin
         if recorders.symbolic:
             graph = graph_of(x, None)
             if graph is not None or holds_symbol(index):
@@ -76,13 +76,12 @@ cdef class IndexOp(GeneralOp):
         out = selected(value, spec, &region)
         out.is_part = not is_number(index, spec)
         tensor = new_tensor(out)
-        if out.is_part and type(x) is Tensor:
+        origin = origin_of(x) if out.is_part else None
+        if origin is not None:
             if not value.contiguous:  # these strides are not those in C order
                 find_region(index, NULL, value.spec, &region)
             find_ends(&region, value.spec, &start, &stop)
-            note_region(tensor, x, self, index, start, stop)
-        elif out.is_part and isinstance(x, Variable):
-            note_foreign(tensor)
+            note_region(tensor, origin, self, index, start, stop)
         if recorders.entered and spec.trainable:
             attrs = {"index": index}
             self.record_linear(value, out, attrs)
@@ -91,14 +90,13 @@ cdef class IndexOp(GeneralOp):
         return tensor
 
     cdef int note_views(self, inputs, result, dict attrs) except -1:
+        cdef Tensor origin = origin_of(inputs[0])
         cdef int64_t start, stop
         index = attrs["index"]
-        if type(inputs[0]) is not Tensor:
-            return GeneralOp.note_views(self, inputs, result, attrs)
-        if not is_number(index, (<Tensor>result).held.spec):
-            if find_bytes(index, (<Tensor>inputs[0]).held.spec, &start, &stop):
-                return note_region(result, inputs[0], self, index, start, stop)
-            return note_view(result, inputs[0], self, index)
+        if origin is not None and not is_number(index, (<Tensor>result).held.spec):
+            if find_bytes(index, origin.held.spec, &start, &stop):
+                return note_region(result, origin, self, index, start, stop)
+            return note_view(result, origin, self, index)
         return 0
 
     cdef Tensor picked(self, x, Value value, ndarray index):

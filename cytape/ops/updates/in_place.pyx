@@ -77,8 +77,16 @@ cdef int write_to_base(Tensor view, index, value) except -1:
     cdef Tensor base = base_of(view), flat
     cdef bint fits
     if base is None:
-        if view.link == NULL or base_link(view.link).kind == FOREIGN or others_see(view):
-            refuse_part()
+        if view.link == NULL or base_link(view.link).kind == FOREIGN:
+            raise read_only(
+                "the tensor is a view of a variable, or of a value that another tensor has. Write "
+                "to a variable itself (variable[index] = value, or variable.assign(value)), or to "
+                "a copy (row = variable[0].copy())")
+        if others_see(view):
+            raise read_only(
+                "the tensor is a view of one that nothing names any more, and other views show "
+                "the same elements. Name that first (y = f(x); a, b = y[:-1], y[1:]), or write to "
+                "a copy (a = a.copy())")
         require_changeable(view)
         take_result(view, set_part(view, index, value))
         stand_alone(view)
@@ -93,7 +101,9 @@ cdef int write_to_base(Tensor view, index, value) except -1:
         return 0
     positions = positions_in_base(view)
     if positions is None:
-        refuse_part()
+        raise read_only(
+            "the tensor is a part of complex numbers, a diagonal, or what repeats elements. Write "
+            "to the tensor that it is a view of (x[index] = value), or to a copy (y = y.copy())")
     if holds_symbol(index):
         index, value, fits = Ellipsis, set_part(view, index, value), True
     if fits:  # all positions differ, which `set_part` would have to find out
@@ -253,13 +263,9 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
     return identity_op(tensor) if is_view(tensor) else another_handle(tensor.held)
 
 
-cdef int refuse_part() except -1:
-    raise ValueError(
-        "assignment destination is read-only: the tensor is a view of what cannot be written to "
-        "through it: of a variable, of a tensor that nothing names any more but views that show "
-        "the same (name it first), a part of complex numbers, a diagonal, or what repeats. Write "
-        "to that itself (x[i] += 1), or to a copy (row = x[i].copy()), or name a new tensor "
-        "(row = row + 1)")
+cdef object read_only(str why):
+    return ValueError(
+        f"assignment destination is read-only: {why}; or name a new tensor: y = y + 1")
 
 
 cdef int require_changeable(Tensor x) except -1:

@@ -17,7 +17,7 @@ from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, recording)
 from cytape.tensor.value cimport (
     array_of, copy_of_array, is_exclusive, is_symbolic, new_id, new_value, value_of_array)
-from cytape.tensor.views cimport has_views, may_share
+from cytape.tensor.views cimport has_views, is_foreign, may_share
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 from numpy cimport ndarray, npy_intp
@@ -61,8 +61,8 @@ cdef class UpdateOp(GeneralOp):
         cdef Spec spec
         cdef id_t before
         cdef npy_intp[MAX_AXES] strides
-        if not alone or held.handles != 1 or held.is_part or not (
-                find_region(index, NULL, held.spec, &region)):
+        if not alone or held.handles != 1 or held.is_part or (
+                is_foreign(tensor)) or not find_region(index, NULL, held.spec, &region):
             return False
         part = tensor_value(value)
         if part is None:

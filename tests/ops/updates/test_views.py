@@ -489,22 +489,6 @@ def test_views_of_views_without_end():
         x[0] = 1.0
 
 
-@each("view", [*VIEWS.values()], ids=[*VIEWS])
-def test_views_of_variables_are_not_written_to(view):
-    v = cytape.Variable(X)
-    if view in [VIEWS[name] for name in ("einsum", "diag", "windows")]:  # of what it converts to
-        return
-    if view is VIEWS["real"]:  # the variable itself
-        return
-    shown = view(v)
-    with pytest.raises(ValueError, match="read-only"):
-        shown[...] = 1.0
-    if shown.ndim > 1:
-        for row in shown:
-            with pytest.raises(ValueError, match="read-only"):
-                row += 1.0
-
-
 def test_what_cannot_be_told_is_refused():
     v = cytape.Variable(X)
     row = v[0]
