@@ -116,7 +116,7 @@ cdef class GradientTape:
             elif isinstance(leaf, Variable):
                 recorder.watch_variable_of(leaf, (<Variable>leaf).variable_id)
             else:
-                recorder.watch_id(leaf.held.id)
+                recorder.watch_tensor(leaf.held.id)
 
     def watched_variables(self):
         """Return the variables watched so far, in the order in which they were created.

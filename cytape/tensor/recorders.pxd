@@ -19,9 +19,11 @@ cdef class Recorder(Tape):
     # Tensors that it follows whose values left by numpy(), item() or tolist(), by id: the first
     # MOST_DETACHED of them. None: nobody wants to know.
     cdef public dict detached
+    cdef set watched_results     # ids of what ops on it made, and it was told to watch, or None
     # Ids of what watched tensors name since they were changed in place, unseen; None for none.
     cdef set changed
     cdef int hear_of_deaths(self) except -1
+    cdef int watch_tensor(self, id_t id) except -1
     cdef int watch_variable_of(self, object variable, id_t id) except -1
 
 cdef class TangentRecorder(ForwardAccumulator):

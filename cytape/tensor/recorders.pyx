@@ -1,7 +1,8 @@
 cimport cython
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cytape.core.accumulator cimport tangent_of
-from cytape.core.op_store cimport is_known
+from cytape.core.op_store cimport is_known, slot_of
+from cytape.core.typedefs cimport NO_INDEX
 
 cdef Counts* the_counts = counts()
 
@@ -172,6 +173,15 @@ cdef class Recorder(Tape):
         if not self.registered:
             register(&the_counts.tapes, <PyObject*>self)
             self.registered = True
+        return 0
+
+    cdef int watch_tensor(self, id_t id) except -1:
+        cdef Py_ssize_t slot = slot_of(self, id)
+        if slot == NO_INDEX or self.slots[slot].op < 0:
+            return self.watch_id(id)
+        if self.watched_results is None:
+            self.watched_results = set()
+        self.watched_results.add(id)
         return 0
 
     cdef int watch_variable_of(self, object variable, id_t id) except -1:

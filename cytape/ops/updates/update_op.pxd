@@ -28,5 +28,5 @@ cdef class UpdateOp(GeneralOp):
                           dict attrs) except -1
 
 cdef char* nothing() noexcept  # an element of any dtype that is zero
-cdef bint is_watched(Recorder recorder, id_t id) noexcept
+cdef bint is_watched(Recorder recorder, id_t id) except -1
 cdef int note_change(id_t before, id_t after) except -1

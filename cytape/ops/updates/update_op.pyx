@@ -161,10 +161,11 @@ cdef char* nothing() noexcept:
     return NOTHING
 
 
-cdef bint is_watched(Recorder recorder, id_t id) noexcept:
-    """Whether a tape follows a tensor because it was told to, not for what it was made of."""
+cdef bint is_watched(Recorder recorder, id_t id) except -1:
+    """Whether a tape follows a tensor because it was told to, not only for what it was made of."""
     cdef Py_ssize_t slot = slot_of(recorder, id)
-    return slot != NO_INDEX and recorder.slots[slot].op == WATCHED
+    return slot != NO_INDEX and recorder.slots[slot].op == WATCHED or (
+        recorder.watched_results is not None and id in recorder.watched_results)
 
 
 cdef int note_change(id_t before, id_t after) except -1:

@@ -193,6 +193,25 @@ def test_what_nobody_names_cannot_be_assigned_to(lost):
 # -- who relies on what a tensor is ----------------------------------------------------------------
 
 
+def test_results_that_a_tape_watches_cannot_be_changed_in_place():
+    x = cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        u, v = x * 2.0, x * 3.0
+        tape.watch(u)
+        for write in (lambda: operator.setitem(u, 0, 1.0), lambda: operator.iadd(u, 1.0),
+                      lambda: operator.setitem(u[1:], 0, 1.0)):
+            with pytest.raises(TapeStateError, match="watches.*x = x \\+ 1"):
+                write()
+        v[0] = 1.0  # which it follows, and was not told to watch
+        y = np.sum(u * v)
+    np.testing.assert_array_equal(tape.gradient(y, u), [1.0, 6.0, 9.0])
+    np.testing.assert_array_equal(tape.gradient(y, x), [2.0, 24.0, 36.0])
+    u[0] = 1.0
+    with pytest.raises(TapeStateError, match="changed in place"):
+        tape.gradient(y, u)
+
+
 def test_what_a_tape_watches_cannot_be_changed_in_place():
     x = cytape.constant(SMALL)
     with cytape.GradientTape() as tape:
