@@ -5,13 +5,14 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from cytape.ops.creation import array
+from cytape.ops.creation import array, identity_op
 from cytape.ops.engine.arguments import is_tensor, plain, with_out
 from cytape.ops.engine.declare import enter, linear, multilinear, nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.engine.index_op import (
     IndexOp,
     get_item,
+    holds_place,
     holds_symbol,
     index_in_batch,
     is_symbol,
@@ -133,7 +134,8 @@ def _getitem_in_graph(x, index):
     parts, tensors = template_of(index)
     if tensors:
         return dynamic_get_item_op(x, *tensors, index=parts)
-    return get_item_op(x, index=parts)
+    selected = get_item_op(x, index=parts)
+    return identity_op(selected) if holds_place(index) else selected
 
 
 def filled_in(index, values):

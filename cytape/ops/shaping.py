@@ -496,6 +496,8 @@ def broadcast_arrays(*args, subok=False):
         outline = broadcast_outline_op(*args)
         return tuple(broadcast_to_like_op(a, outline) for a in args)
     common = _common_shape(*shapes)
+    if all([shape == common for shape in shapes]):
+        return tuple(args)  # as NumPy does, so that they can be written to
     return tuple([broadcast_to_op(a, shape=common) for a in args])
 
 

@@ -35,7 +35,7 @@ cnp.import_array()
 
 cdef Counts* recorders = counts()
 cdef tuple COPIES = (  # what returns its input, for a copy
-    "CheckedExtents", "Confirmed", "Identity", "StopGradient")
+    "CheckedExtents", "ComplexSign", "Confirmed", "Identity", "StopGradient")
 
 
 @cython.final

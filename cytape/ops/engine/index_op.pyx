@@ -29,6 +29,7 @@ import numpy as np
 
 from cytape.ops.kernels.gather import taken
 from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.tensor import made_whole
 
 cnp.import_array()
 
@@ -54,6 +55,7 @@ cdef class IndexOp(GeneralOp):
         cdef Value value, out
         cdef int64_t start, stop
         cdef Tensor tensor, origin
+        cdef bint copies
         if recorders.symbolic:
             graph = graph_of(x, None)
             if graph is not None or holds_symbol(index):
@@ -65,9 +67,12 @@ cdef class IndexOp(GeneralOp):
         if value is None:
             return self(x, index=static(index))
         if not find_region(index, own_strides(value), value.spec, &region):
-            if type(index) is not ndarray or cnp.PyArray_NDIM(index) == 0 or is_followed((x,)):
+            copies = holds_place(index)
+            if type(index) is not ndarray or copies or is_followed((x,)):
                 index = static(index)
-            return self.picked(x, value, index) if type(index) is ndarray else self(x, index=index)
+            if type(index) is ndarray:
+                return self.picked(x, value, index)
+            return made_whole(self(x, index=index)) if copies else self(x, index=index)
         spec = spec_of_dims(region.ndim, region.dims, value.spec.dtype)
         if spec.nbytes > BYTES_OBJECT:
             tensor = self(x, index=static(index))
@@ -259,6 +264,16 @@ cpdef bint holds_symbol(index) except -1:
     if isinstance(index, slice):
         return is_symbol(index.start) or is_symbol(index.stop) or is_symbol(index.step)
     return is_symbol(index)
+
+
+cpdef bint holds_place(index) except -1:
+    """Whether an array without axes is part of an index, as if it had one: NumPy makes a copy."""
+    if type(index) is tuple:
+        for part in <tuple>index:
+            if type(part) is ndarray and cnp.PyArray_NDIM(part) == 0:
+                return True
+        return False
+    return type(index) is ndarray and cnp.PyArray_NDIM(index) == 0
 
 
 def static(index):

@@ -32,6 +32,8 @@ COPIES = {
     "insert nothing": lambda x: np.insert(x, [], np.zeros((0, *x.shape[1:])), 0),
     "repeat once": lambda x: np.repeat(x, 1, 0), "ndmin": lambda x: cnp.array(x, ndmin=4),
     "along an axis": lambda x: np.apply_along_axis(lambda row: row, 0, x),
+    "number in an array": lambda x: x[np.array(1)],
+    "number in an array beside a slice": lambda x: x[1:, np.array(-1)],
     "copy of rows": lambda x: x[1:].copy(),
 }
 # How many a mask selects is not known before a program runs.
@@ -92,3 +94,14 @@ def test_gradients_of_changed_copies_are_those_of_functions(make):
     expected = cytape.grad(by_choice)(X)
     for f in (by_change, cytape.function(by_change)):
         np.testing.assert_allclose(cytape.grad(f)(X), expected)
+
+
+@each("traced", [False, True])
+def test_signs_of_complex_numbers_can_be_changed(traced):
+    def f(z):
+        signs = np.sign(z)
+        signs[0] = 7.0
+        return signs
+
+    z = np.array([3.0 + 4.0j, -2.0])
+    np.testing.assert_array_equal((cytape.function(f) if traced else f)(cytape.constant(z)), f(z))

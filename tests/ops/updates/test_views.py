@@ -30,6 +30,7 @@ VIEWS = {
     "diagonal": np.diagonal, "diag": np.diag, "einsum": lambda x: np.einsum("ii->i", x),
     "broadcast": lambda x: np.broadcast_to(x, (2, 4, 4)),
     "windows": lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 0),
+    "broadcast with itself": lambda x: np.broadcast_arrays(x, x)[0],
     "of a view": lambda x: x[1:][:, 1:].T, "of a view of it": lambda x: x.T[1:].T[0],
     "ravel of rows": lambda x: x[1:].ravel(),
 }
