@@ -28,7 +28,7 @@ from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import install_aggregate
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.notices import user_line
+from cytape.tensor.notices import numpy_call, user_line
 from cytape.tensor.operators import install
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import (
@@ -95,8 +95,9 @@ _OF_DATA = (
     np.array2string, np.array_repr, np.array_str, np.may_share_memory, np.min_scalar_type,
     np.shares_memory)
 
-_WRITERS = (
-    np.copyto, np.fill_diagonal, np.place, np.put, np.put_along_axis, np.putmask)
+_WRITTEN = {  # what functions write to, their first parameter
+    np.copyto: "dst", np.fill_diagonal: "a", np.place: "arr", np.put: "a",
+    np.put_along_axis: "arr", np.putmask: "a"}
 
 
 def later(name):
@@ -129,6 +130,8 @@ def ufunc_method(op, method, *inputs, **arguments):
 
 def _version_of(function):
     """Return cytape's version of a function of NumPy's, None if there is none."""
+    if isinstance(function, np.ufunc) and function.__name__ == "clip":  # of the method of arrays
+        function = np.clip
     ours = NUMPY_FUNCTIONS.get(function)
     if ours is None and getattr(np, function.__name__, None) is function:
         ours = later(function.__name__)
@@ -182,37 +185,42 @@ def _without_gradient(name, function, args, arguments):
         "Write it with functions that have one (docs/functions.md); or wrap it with "
         "cytape.custom_jvp or custom_gradient"
     )
+    writes = True
     if arguments.get("out") is not None:
         name += " with out= (or as an operator like +=)"
         advice = (
-            "An array of NumPy's cannot hold the derivative of a tensor: make it with "
-            "cytape.numpy.zeros (or ones, full, empty), which can be changed; or write `u = u + x` "
-            "instead of `u += x`"
+            "As it is written to, make it with cytape.numpy.zeros (or ones, full, empty), a "
+            "tensor; or write `u = u + x` instead of `u += x`"
         )
-    elif function is np.copyto:  # by which NumPy fills arrays, too
+    elif function is np.copyto and (caller := numpy_call()) is not None:
+        name = f"numpy.{caller}"  # full_like, say, which fills an array of NumPy's
+        advice = f"Call cytape.{name}, which makes a tensor"
+    elif function in _WRITTEN:
         advice = (
-            "An array cannot hold the derivative of a tensor: make one filled with a tensor's "
-            "value with cytape.numpy.full or full_like"
+            "Make the array a tensor with cytape.numpy.zeros or cytape.constant(array), and call "
+            f"{name} again, or write x[index] = values; or x.at[index].set(values)"
         )
-    elif function in _WRITERS:
-        advice = (
-            "An array cannot hold the derivative of a tensor: make a tensor with "
-            "cytape.numpy.zeros or cytape.constant(array), and write x[index] = values"
-        )
+    else:
+        writes = False
     for x in nest.flatten((args, arguments)):
         if isinstance(x, np.ndarray):
             plain_array(x)
     try:
         return function(*_plain(args), **_plain(arguments))
     except DetachedError as error:
-        raise DetachedError(
+        why = (
+            f"{name} was called {user_line()} to write a tensor that is being recorded to an array "
+            "of NumPy's, which cannot hold its derivative") if writes else (
             f"{name} has no derivative in cytape, but was called {user_line()} with a tensor that "
-            f"is being recorded. {advice}; or pass tensor.numpy() if the derivative should stop "
-            "here"
+            "is being recorded")
+        raise DetachedError(
+            f"{why}. {advice}; or pass tensor.numpy() if the derivative should stop here"
         ) from error
     except SymbolicTensorError as error:
-        if arguments.get("out") is not None or function in _WRITERS:
-            message = f"{name} was called with a symbolic tensor. {advice}"
+        if writes:
+            message = (
+                f"{name} was called {user_line()} to write a symbolic tensor, which has no value "
+                f"yet, to an array of NumPy's. {advice}")
         else:
             message = (
                 f"{name} has no version in cytape, and a symbolic tensor has no value yet to call "
@@ -274,7 +282,8 @@ def array_function(function, args, arguments):
     ours = _version_of(function)
     if isinstance(arguments.get("out"), Tensor):
         return _into(ours or function, args, arguments, broadcast=False)
-    if function in _WRITERS and not isinstance([*args, *arguments.values()][0], Tensor):
+    if function in _WRITTEN and not isinstance(
+            args[0] if args else arguments.get(_WRITTEN[function]), Tensor):
         ours = None  # NumPy's array cannot hold a tensor
     convert = _QUESTIONS.get(function)
     if convert is not None:

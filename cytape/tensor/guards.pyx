@@ -6,9 +6,35 @@ from .value cimport array_of, is_symbolic, symbol_of
 from threading import get_ident
 
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.tensor.notices import user_line
+from cytape.tensor.notices import numpy_call, user_line
 
 cdef Counts* recorders = counts()
+cdef str TO_FILL = (
+    "To store it, fill what cytape.numpy.zeros makes, or cytape.constant(array), not an array of "
+    "NumPy's (zeros_like(array) and eye(n) are arrays, too); or write x.at[index].set(tensor).\n")
+cdef str NUMBER = (
+    "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
+# What to do instead, by what converts a tensor, and by the functions of NumPy that do.
+cdef dict ADVICE = {
+    "NumPy":
+        "Call functions of cytape.numpy, or those of NumPy that take tensors, not a method of an "
+        "array; cytape.numpy.random draws random numbers. Make one tensor of those in a list with "
+        "cytape.numpy.stack or array.\n" + TO_FILL,
+    "float(), as to store it in an array,": NUMBER + TO_FILL,
+    "int()": NUMBER,
+    "complex()": NUMBER,
+    "pickle or copy": "Copy it with tensor.copy().\n",
+}
+cdef dict INSTEAD = {
+    "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
+    "vectorize": "Call cytape.vmap, not numpy.vectorize.\n",
+    "full": "Call cytape.numpy.full, which makes a tensor.\n",
+    "fill_diagonal":
+        "Call it with a tensor to write to: cytape.numpy.zeros makes one, cytape.constant(array), "
+        "too.\n",
+}
+# Functions of NumPy's that have no derivative to lose, and ask for the arrays of lists.
+COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
 variable_type = None
 views = {}
 
@@ -74,20 +100,24 @@ cdef bint is_recorded(tensor, Value held) except -1:
         followers_of(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
 
+cdef str lost_by(tensor, str cause):
+    """What to say of a conversion that loses a gradient, and what to do instead."""
+    caller = numpy_call() if cause == "NumPy" else None
+    if cause == "NumPy":
+        what = f"{cause if caller is None else f'numpy.{caller}'}, which asks for an array,"
+    else:
+        what = cause
+    instead = INSTEAD.get(caller) or ADVICE.get(cause, "")
+    return (
+        f"a tensor that is being recorded (shape {tensor.shape}) was about to "
+        f"become a plain array or number, by {what} {user_line()}: its gradient would be lost.\n"
+        f"{instead}If the gradient should stop here, say tensor.numpy() or tensor.item()")
+
+
 cdef ndarray converted(tensor, Value held, str cause):
     cdef ndarray array = examined(tensor, held)
-    if is_recorded(tensor, held):
-        raise DetachedError(
-            "a tensor that is being recorded was about to become a plain array or number, by "
-            f"{cause} {user_line()}, which would lose its gradient. "
-            "Make one tensor of those in a list with cytape.numpy.stack or array; fill what "
-            "cytape.numpy.zeros makes, or cytape.constant(array), not an array of NumPy's "
-            "(zeros_like(array) and eye(n) are arrays, too), or write x.at[index].set(tensor); use "
-            "cytape.numpy (or a NumPy function that takes tensors, not a method of an array), also"
-            " for functions of the math module, and cytape.numpy.random "
-            "to draw random numbers; cytape.vmap, not numpy.vectorize, and "
-            "numpy.lib.stride_tricks.sliding_window_view, not as_strided; print it with "
-            "f'{tensor}'; or say tensor.numpy() or tensor.item() if the gradient should stop here")
+    if is_recorded(tensor, held) and numpy_call() not in COMPARISONS:
+        raise DetachedError(lost_by(tensor, cause))
     return array
 
 

@@ -23,6 +23,16 @@ def user_line() -> str:
     return f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
+def numpy_call() -> str | None:
+    """Name the Python function of NumPy's that the user's program called to get here, if any."""
+    frame, name = sys._getframe(1), None
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
+        if frame.f_code.co_filename.startswith(NUMPY):
+            name = frame.f_code.co_qualname.partition(".")[0]  # of a method, its class
+        frame = frame.f_back
+    return name
+
+
 def warn_of_line(file: str, line: int, message: str, category: type[Warning]) -> None:
     """Issue a warning of a line that ran before, which Python shows once for each line.
 

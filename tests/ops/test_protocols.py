@@ -441,8 +441,9 @@ def test_what_is_made_of_ops_builds_them(call, symbol):
 
 @pytest.mark.parametrize("call, advice", [
     (lambda t: np.add.at(np.zeros(3), [0, 1, 1], t), r"x\.at\[indices\]\.add\(values\)"),
-    (lambda t: np.full_like(np.ones(2), t[0]), r"cytape\.numpy\.full "),
-    (lambda t: np.sum([t, t]), r"gradient\. Make one tensor .* cytape\.numpy\.stack"),
+    (lambda t: np.full_like(np.ones(2), t[0]),
+     r"numpy\.full_like was called .*cytape\.numpy\.full_like"),
+    (lambda t: np.sum([t, t]), r"lost\.\n.*Make one tensor .* cytape\.numpy\.stack"),
     (lambda t: np.sum(t, where=[1, 0, 1]), "where=mask != 0"),
 ])
 def test_an_error_names_the_way_out(call, advice):

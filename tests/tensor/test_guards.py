@@ -98,7 +98,6 @@ IMPLICIT = {
     "masked array": lambda s, v: np.ma.array(v),
     "matrix": lambda s, v: np.asmatrix(v),
     "ndarray.dot": lambda s, v: V2.dot(v),
-    "ndarray.clip": lambda s, v: V2.clip(s, 3.0),
     "foreign function": lambda s, v: np.histogram_bin_edges(v),
     "save": lambda s, v: np.save("nowhere", v),
     "from_dlpack": lambda s, v: np.from_dlpack(v),

@@ -1,14 +1,18 @@
 """Warnings point at the user's line, however deep in the package they are issued."""
 
 import inspect
+import math
+import pickle
 import re
 import warnings
 
+import numpy as np
 import pytest
 
 import cytape
-from cytape.errors import SymbolicTensorError
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.tensor.notices import NUMPY, warn, warn_of_line
+from tests.cases import each
 
 
 class Notice(UserWarning):
@@ -61,3 +65,23 @@ def test_the_user_s_line_is_named_where_numpy_is_between():
         with pytest.raises(SymbolicTensorError, match=f"{re.escape(__file__)}, line {line + 2}"):
             names["call"](float, x)
     assert graph.location_of(1)[:2] == (__file__, line)
+
+
+@each(("lose", "words"), [
+    (lambda x: np.zeros(3).__setitem__(0, x[0]), r"float\(\).*\n.*math module.*\n.*x\.at\[index\]"),
+    (lambda x: np.zeros(3).dot(x), r"NumPy, which asks.*\n.*not a method of an array.*\n"),
+    (lambda x: np.fill_diagonal(np.eye(3), x), r"numpy\.fill_diagonal.*\n.*cytape\.numpy\.zeros"),
+    (lambda x: np.full(3, x), r"numpy\.full, .*\n.*cytape\.numpy\.full"),
+    (lambda x: np.vectorize(math.exp)(x), r"numpy\.vectorize.*\n.*cytape\.vmap"),
+    (pickle.dumps, r"pickle or copy.*\n.*tensor\.copy\(\)"),
+])
+def test_the_error_is_a_few_lines_of_what_was_passed_and_what_to_do(lose, words):
+    x = cytape.constant([1.0, 2.0, 3.0])
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(DetachedError, match=words) as caught:
+            lose(x)
+    lines = str(caught.value).split("\n")
+    assert len(lines) <= 4
+    assert "(shape (" in lines[0]
+    assert lines[-1].startswith("If the gradient should stop here, say tensor.numpy()")

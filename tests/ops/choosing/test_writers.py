@@ -1,5 +1,6 @@
 """Functions that write to their first argument: NumPy's result, and a derivative."""
 
+import re
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import DetachedError, SymbolicTensorError, TapeStateError
 from cytape.testing import check_grads
+from tests.cases import each
 
 RNG = np.random.default_rng(5)
 X, SQUARE, TALL = RNG.uniform(0.3, 1.7, (3, 4)), RNG.uniform(size=(3, 3)), RNG.uniform(size=(7, 3))
@@ -163,3 +165,67 @@ def test_positions_from_the_end_of_the_flattened_array():
     np.put_along_axis(expected, np.array([0, -1]), 9.0, None)
     np.put_along_axis(x, np.array([0, -1]), 9.0, None)
     np.testing.assert_array_equal(x, expected)
+
+
+BY_NAME = {
+    "copyto": lambda y, v: np.copyto(src=v, dst=y),
+    "copyto, masked": lambda y, v: np.copyto(where=[True, False, True], src=v, dst=y),
+    "put": lambda y, v: np.put(v=v, ind=[2, 0, 1], a=y),
+    "put_along_axis": lambda y, v: np.put_along_axis(
+        values=v, indices=np.array([2, 0, 1]), axis=0, arr=y),
+    "place": lambda y, v: np.place(vals=v, mask=[True, False, True], arr=y),
+}
+
+
+@each("traced", [False, True])
+@each("write", BY_NAME.values(), ids=BY_NAME)
+def test_what_is_written_to_is_found_by_name(write, traced):
+    def f(v):
+        y = v * 2.0
+        write(y, v)
+        return y
+
+    v = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal((cytape.function(f) if traced else f)(cytape.constant(v)), f(v))
+    check_grads(cytape.function(f) if traced else f, (v,), order=2)
+
+
+ARRAY = np.array([1.0, 2.0, 3.0])
+
+
+@each("bounds", [lambda t: (t, 2.5), lambda t: (None, t), lambda t: (0.0, t), lambda t: (t, None)])
+def test_the_method_clip_of_arrays_takes_tensors(bounds):
+    def by_method(t):
+        return np.sum(ARRAY.clip(*bounds(t)) ** 2)
+
+    def by_function(t):
+        return np.sum(np.clip(ARRAY, *bounds(t)) ** 2)
+
+    expected = cytape.value_and_grad(by_function)(1.5)
+    assert cytape.value_and_grad(by_method)(1.5) == expected
+    assert cytape.function(cytape.value_and_grad(by_method))(np.array(1.5)) == expected
+
+
+TO_ARRAYS = {
+    "put": lambda a, t: np.put(a, [0], t[0]), "copyto": np.copyto,
+    "copyto by name": lambda a, t: np.copyto(src=t, dst=a),
+    "place": lambda a, t: np.place(a, a == 0, t), "putmask": lambda a, t: np.putmask(a, a == 0, t),
+    "put_along_axis": lambda a, t: np.put_along_axis(a, np.arange(3), t, 0),
+    "full_like": lambda a, t: np.full_like(a, t), "fill_diagonal": lambda a, t: np.fill_diagonal(
+        a[:, None], t[:1]),
+    "full": lambda a, t: np.full(3, t),
+}
+
+
+@each("name", TO_ARRAYS)
+def test_what_would_write_a_tensor_to_an_array_says_so(name):
+    write, array = TO_ARRAYS[name], np.zeros(3)
+    named = rf"(?s)numpy\.{name.split()[0]}.* in {re.escape(__file__)}, line"
+    instead = r".*cytape\.numpy\.(zeros|full)"
+    with pytest.raises(DetachedError, match=named + instead) as caught:
+        cytape.grad(lambda t: np.sum(t) + write(array, t))(ARRAY)
+    assert "no derivative in cytape" not in str(caught.value)
+    if name not in ("full", "fill_diagonal"):  # which ask for its value
+        with pytest.raises(SymbolicTensorError, match=named + instead):
+            cytape.function(lambda t: write(array, t))(ARRAY)
+    np.testing.assert_array_equal(array, np.zeros(3))
