@@ -5,11 +5,13 @@ from .operators cimport functions
 from .plain_arrays cimport as_ndarray, plain_array, require_plain
 from .tensor cimport new_tensor
 from .threads cimport building
-from .value cimport array_of, copy_of_array
+from .value cimport array_of, copy_of_array, is_symbolic
 from .views cimport note_foreign
 
 import numpy as np
 
+from cytape.errors import SymbolicTensorError
+from cytape.tensor.notices import numpy_call, warn
 from cytape.tensor.tensor import install_methods, tensor_of
 
 
@@ -201,8 +203,30 @@ def tolist(Tensor self not None):
 
 
 def __array__(Tensor self not None, dtype=None, copy=None):
-    array = converted(self, self.held, "NumPy, which asks for an array,")
+    try:
+        array = converted(self, self.held, "NumPy")
+    except SymbolicTensorError:
+        if numpy_call() not in ("array_equal", "array_equiv"):
+            raise
+        if not self.held.spec.known:
+            warn(f"{self} has no value yet, and so NumPy says that it differs from anything: call "
+                 "cytape.numpy.array_equal or array_equiv")
+            raise
+        return np.full(self.shape, NoValue(self), object)  # what raises here would be "no" there
     return np.array(array, dtype=dtype, copy=copy)
+
+
+class NoValue:
+    """An element of a symbolic tensor, which raises where it is compared."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __eq__(self, other):
+        return bool(self.tensor)
+
+    __ne__ = __eq__
+    __hash__ = None
 
 
 def __dlpack__(Tensor self not None, **arguments):

@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError
+from cytape.errors import DetachedError, SymbolicTensorError
 from tests.cases import each
 
 PROGRAMS = {
@@ -50,6 +50,39 @@ def test_a_list_has_what_symbols_it_holds(name):
         results = session.run([y, *gradients], {t: 0.7, u: -1.3})
     y, gradients = cytape.value_and_grad(PROGRAMS[name], (0, 1))(0.7, -1.3)
     np.testing.assert_allclose(results, [y, *gradients])
+
+
+@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv, np.allclose, np.isclose])
+def test_comparisons_take_lists_of_what_is_recorded(compare):
+    for x in (np.array(2.0), np.array([2.0, 3.0])):
+        t, other = cytape.constant(x), cytape.constant(x + 1.0)
+        with cytape.GradientTape() as tape:
+            tape.watch([t, other])
+            for pair in ([t], [t]), ([t], [x]), ([x], [t]), ([t, other], [t, other]):
+                assert np.all(compare(*pair))
+            assert not np.any(compare([t], [other]))
+
+
+@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv, np.allclose, np.isclose])
+def test_comparisons_of_lists_of_symbols_are_refused(compare):
+    v = cytape.Variable([2.0, 3.0])
+
+    @cytape.function
+    def f(t, x):
+        for pair in ([t], [t]), ([t], [2.0]), ([2.0], [t]), ([x, x], [x, x]), ([v], [v]):
+            with pytest.raises(SymbolicTensorError, match="cytape"):
+                compare(*pair)
+        return t
+
+    assert float(f(np.array(2.0), np.array([2.0, 3.0]))) == 2.0
+
+
+@pytest.mark.parametrize("compare", [np.array_equal, np.array_equiv])
+def test_comparisons_of_lists_of_symbols_of_any_shape_say_so(compare):
+    with cytape.Graph().as_default() as graph:
+        x = graph.placeholder("float64", (None,))
+        with pytest.warns(UserWarning, match=r"cytape\.numpy\.array_equal"):
+            assert not compare([x], [x])
 
 
 @pytest.mark.parametrize("f", [
