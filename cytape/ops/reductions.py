@@ -269,13 +269,27 @@ def shares(x, y, axis, least=0, signed=False):
     return chosen / np.where(n > 0, n, np.nan)  # NaN without a warning where the extremum is NaN
 
 
+def _given(g, x, y, axis, least, signed):
+    """Return the k-th part of a gradient for each of the k elements that equal the extremum.
+
+    The others are no part of a product: 0 times an infinite gradient or NaN would be NaN. Signed:
+    as of `shares`.
+    """
+    if signed:
+        return sign(x) * _given(g, absolute(x), y, axis, least, False)
+    chosen = x == y
+    n = sum(astype(chosen, wide(x.dtype), copy=False), axis, keepdims=True)
+    n = maximum(n, least) if least else np.where(n > 0, n, np.nan)
+    return np.where(chosen, g / n, 0.0 if least else 0.0 * n)
+
+
 def _shared(x, *pairs, axis, least, signed=False):
     """Sum what gradients give to the elements that equal extrema, pair by pair of them."""
     total = None
     for g, y in zip(pairs[::2], pairs[1::2], strict=True):
         found = shared_among_ties(np.asarray(g), x, y, axis, least, total, signed)
         if found is None:
-            found = g * shares(x, y, axis, least, signed)
+            found = _given(g, x, y, axis, least, signed)
             found = found if total is None else total + found
         total = found
     return total
@@ -312,7 +326,7 @@ def share(op, least, *pairs, signed=False):
     if type(x) is np.ndarray or is_large(x) and x.dtype == wide(x.dtype) and not (
             signed and x.dtype.kind == "c"):
         return (_shared if type(x) is np.ndarray else shared_op)(x, *pairs, **options)
-    terms = [g * shares(x, y, **options) for g, y in zip(pairs[::2], pairs[1::2], strict=True)]
+    terms = [_given(g, x, y, **options) for g, y in zip(pairs[::2], pairs[1::2], strict=True)]
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 

@@ -166,3 +166,47 @@ def test_taylor_mode_at_a_tie(name):
     op = getattr(np, name)
     _, derivatives = cytape.jet(lambda x: op(x, 1.0) ** 2, 1.0, [1.0, 0.0])
     np.testing.assert_allclose(derivatives, [1.0, 0.5])
+
+
+EXTREMA = {
+    "max": np.max, "min": np.min, "nanmax": np.nanmax, "nanmin": np.nanmin,
+    "norm": lambda x, axis: np.linalg.norm(x, np.inf, axis=axis),
+    "with a start": lambda x, axis: np.max(x, axis=axis, initial=0.0),
+}
+
+
+@each("traced", [False, True])
+@each("recorded", [False, True])
+@each("size", [2, 20000])
+@each("seed", [inf, -inf, nan, 2.0])
+@each("extremum", EXTREMA.values(), ids=EXTREMA)
+def test_elements_beside_extrema_get_nothing(extremum, seed, size, recorded, traced):
+    x = np.tile([[1.0], [3.0], [3.0], [2.0]], size)
+    chosen = x == extremum(x, axis=0)
+    expected = np.zeros_like(x)
+    expected[chosen] = seed / chosen[:, 0].sum()
+
+    def gradient(x, seed):
+        tensor = cytape.constant(x) if isinstance(x, np.ndarray) else x
+        with cytape.GradientTape() as outer, cytape.GradientTape() as tape:
+            tape.watch(tensor)
+            if recorded:  # where rules are called with tensors
+                outer.watch(tensor)
+            y = extremum(tensor, axis=0)
+            found = tape.gradient(y, tensor, seed)
+        return found
+
+    seeds = np.full(size, seed)
+    found = (cytape.function(gradient) if traced else gradient)(x, seeds)
+    np.testing.assert_array_equal(np.asarray(found), expected)
+
+
+@each("traced", [False, True])
+@each("seed", [inf, nan, 2.0])
+def test_extrema_that_are_nan_give_nan_to_all(seed, traced):
+    def gradient(x, seed):
+        return cytape.vjp(lambda x: np.max(x, axis=1), x)[1](seed)[0]
+
+    x = np.array([[1.0, nan, 2.0], [1.0, 3.0, 2.0]])
+    found = (cytape.function(gradient) if traced else gradient)(x, np.array([seed, 1.0]))
+    np.testing.assert_array_equal(found, [[nan] * 3, [0.0, 1.0, 0.0]])
