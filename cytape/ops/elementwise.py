@@ -81,8 +81,9 @@ float_power = elementwise("FloatPower", np.float_power, power_in_base, _power_in
 
 def _floored_quotient(z, x, y):
     """Compute floor_divide(x, y) of the remainder, which takes less time than anew."""
-    quotient = rint((x - z) / y)  # but where z is y, which may be infinite, it is -1
-    return where(y == 0, floor(x / y), where(z == y, -1, quotient))
+    ratio = x / y
+    quotient = rint(ratio - z / y)  # x - z may overflow; and where z is y, maybe infinite, it is -1
+    return where(y == 0, floor(ratio), where(z == y, -1, quotient))
 
 
 fmod = elementwise("Fmod", np.fmod, lambda z, x, y: 1, lambda z, x, y: -rint((x - z) / y))

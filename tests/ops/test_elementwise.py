@@ -319,3 +319,19 @@ def test_a_quotient_by_a_number_whose_reciprocal_overflows():
         y = np.full(9, np.finfo(dtype).smallest_subnormal)
         for gradient in gradients(lambda y: np.sum(0 / y), y):
             np.testing.assert_array_equal(gradient, np.zeros(9, dtype))
+
+
+@each("traced", [False, True])
+@each("dtype", ["float32", "float64"])
+def test_the_gradient_of_a_remainder_is_the_quotient_of_numpy(dtype, traced):
+    greatest, least = float(np.finfo(dtype).max), float(np.finfo(dtype).tiny)
+    x, y = np.array([
+        (0.9 * greatest, -0.8 * greatest), (-0.9 * greatest, 0.8 * greatest),
+        (-greatest, 0.3 * greatest), (greatest, greatest), (greatest, -least), (greatest, 1.0),
+        (5.0, np.inf), (5.0, -np.inf), (-5.0, np.inf), (7.0, 3.0), (-7.0, 3.0), (1.0, 0.1),
+        (8 * least, -3 * least), (-least, 1.0),
+    ], dtype).T
+    gradient = cytape.grad(lambda y, x: np.sum(np.remainder(x, y)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = (cytape.function(gradient) if traced else gradient)(y, x)
+        np.testing.assert_array_equal(found, -np.floor_divide(x, y))
