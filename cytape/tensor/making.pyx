@@ -5,7 +5,7 @@ from .operators cimport functions
 from .plain_arrays cimport as_ndarray, plain_array, require_plain
 from .tensor cimport new_tensor
 from .threads cimport building
-from .value cimport array_of, copy_of_array, is_symbolic
+from .value cimport array_of, copy_of_array
 from .views cimport note_foreign
 
 import numpy as np
