@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from types import FrameType
 
 import numpy as np
 
@@ -25,7 +26,8 @@ def user_line() -> str:
 
 def numpy_call() -> str | None:
     """Name the Python function of NumPy's that the user's program called to get here, if any."""
-    frame, name = sys._getframe(1), None
+    frame: FrameType | None = sys._getframe(1)
+    name = None
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
         if frame.f_code.co_filename.startswith(NUMPY):
             name = frame.f_code.co_qualname.partition(".")[0]  # of a method, its class
