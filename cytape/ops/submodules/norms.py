@@ -89,10 +89,11 @@ def _vector_norm_jvp(op, t):
 
 
 def _vector_norm_of_tensor(x, *, ord, axis, keepdims):
-    if ord in _EXTREMES and not reductions.is_large(x):
-        return _extremum(ord, absolute(x), axis, keepdims)
+    if ord in _EXTREMES:
+        return NotImplemented if reductions.is_large(x) else _extremum(
+            ord, absolute(x), axis, keepdims)
     if ord not in (None, 2):
-        return NotImplemented
+        return reductions.sum(absolute(x) ** ord, axis, keepdims=keepdims) ** (1 / ord)
     if axis is None and not keepdims:  # as NumPy has it, to the bit
         x = ravel(x)
         return sqrt(x @ x)
