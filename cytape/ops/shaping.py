@@ -427,7 +427,9 @@ def matrix_transpose(x, /):
     >>> np.matrix_transpose(cytape.constant([[[1.0, 2.0]]])).shape
     (1, 2, 1)
     """
-    return transpose_op(x, axes=_permutation(np.matrix_transpose, x))
+    if ndim(x) < 2:
+        np.matrix_transpose(np.empty((0,) * ndim(x)))  # raises NumPy's error
+    return swap_axes_op(x, axis1=-2, axis2=-1)
 
 
 def moveaxis(a, source, destination):
