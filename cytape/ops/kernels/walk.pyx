@@ -62,11 +62,15 @@ cdef void order_axes(Walk* walk, int operand) noexcept:
             return
     for axis in range(1, walk.n_axes):
         for place in range(axis, 0, -1):
-            if abs(by[place - 1]) >= abs(by[place]):
+            if length(by[place - 1]) >= length(by[place]):
                 break
             swap(&walk.extents[place - 1])
             for i in range(walk.n_operands):
                 swap(&walk.strides[i][place - 1])
+
+
+cdef inline npy_intp length(npy_intp stride) noexcept:
+    return -stride if stride < 0 else stride
 
 
 cdef inline void swap(npy_intp* pair) noexcept:
