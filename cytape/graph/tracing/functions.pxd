@@ -26,3 +26,4 @@ cdef class Function:
     cdef ConcreteFunction traced_anew(self, tuple key, list objects, tuple args, dict kwargs)
     cdef ConcreteFunction traced(self, tuple args, dict kwargs, list variables,
                                  may_make_variables)
+    cdef int warn_of_changes(self, list given, ConcreteFunction trace) except -1

@@ -361,24 +361,28 @@ cdef class Function:
         self, tuple args, dict kwargs, list variables, may_make_variables
     ):
         cdef ConcreteFunction trace
-        cdef list arguments = []
+        cdef list arguments = [], given = []
         cdef NodeStore graph
         newest = newest_id()
         graph = FunctionGraph(self.name, current_graph())
         graph.may_make_variables = may_make_variables
 
         def symbolic(leaf):
+            cdef Tensor tensor = None
             cdef Spec spec
             arguments.append(graph.n_symbols)
             if type(leaf) is Tensor:
                 spec = (<Tensor>leaf).held.spec
                 if spec.known:
-                    return graph.new_source(
+                    tensor = graph.new_source(
                         placeholder_op, {"shape": spec.shape, "dtype": spec.dtype}, spec)
-            if not isinstance(leaf, (Tensor, Spec)):
-                leaf = plain_array(leaf)
-            dtype = leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("=")
-            return graph.argument(leaf.shape, dtype)
+            if tensor is None:
+                if not isinstance(leaf, (Tensor, Spec)):
+                    leaf = plain_array(leaf)
+                dtype = leaf.dtype if leaf.dtype.isnative else leaf.dtype.newbyteorder("=")
+                tensor = graph.argument(leaf.shape, dtype)
+            given.append((tensor, tensor.held))
+            return tensor
 
         with unrecorded(), building_into(graph):
             args = with_tensors(args, symbolic)
@@ -391,12 +395,24 @@ cdef class Function:
             trace = ConcreteFunction(
                 self.name, graph, arguments, outputs, self.grad_func, self.python_grad_func,
                 variables, self.checkpoints)
+        self.warn_of_changes(given, trace)
         # Tensors that were made meanwhile are nobody's.
         trace.uses_tensors = bool(trace.variable_places) or any([
             x.id <= newest or isinstance(x, Variable) for x in trace.captured_inputs])
         graph.may_make_variables = no  # it is not asked for any more
         self.n_traces += 1
         return trace
+
+    cdef int warn_of_changes(self, list given, ConcreteFunction trace) except -1:
+        """Tell of arguments that the function has changed for itself alone."""
+        for tensor, held in given:
+            if (<Tensor>tensor).held is not held and (
+                    trace.graph.symbol_of(tensor) not in trace.output_symbols):
+                warn(
+                    f"{self.name} changes an argument (of shape {tensor.shape}) in place, which "
+                    "its caller does not see, unlike NumPy's: return it, or change a copy "
+                    "(x = x.copy()), or a new tensor (x = x + 1)")
+        return 0
 
 
 cdef list variables_at(list objects, tuple places):

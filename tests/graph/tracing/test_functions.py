@@ -701,3 +701,35 @@ def test_checkpoints_of_a_derivative_itself_draw_a_warning(transform):
     with pytest.warns(UserWarning, match="it is a derivative itself") as caught:
         cytape.function(transform(cnp.sin), checkpoints="auto", memory_budget=10)
     assert [warning.filename for warning in caught] == [__file__]  # it points at the caller
+
+
+def change(x):
+    x[1:] += x[:-1].copy()
+
+
+def change_by_a_view(x):
+    row = x[0]
+    row *= 2.0
+    return np.sum(x)
+
+
+def change_and_return(x):
+    x *= 2.0
+    return {"x": x}
+
+
+@each("f", [change, change_by_a_view])
+def test_a_change_of_an_argument_that_the_caller_does_not_see_draws_a_warning(f):
+    function = cytape.function(f)
+    with pytest.warns(UserWarning, match="changes an argument .*return it"):
+        function(np.ones((3, 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(np.ones((3, 2)))  # of the trace, not of each call
+
+
+def test_a_change_of_an_argument_that_is_returned_or_a_variable_draws_none():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cytape.function(change_and_return)(np.ones(3))
+        cytape.function(change)(cytape.Variable(np.ones(3)))
