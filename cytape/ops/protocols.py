@@ -268,7 +268,7 @@ def _names_from_out(function):
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # of C, without one
         parameters = ()
-    names = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD]
+    names = [each.name for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
     place = names.index("out") if "out" in names else sys.maxsize
     return names[place:], place
 

@@ -381,3 +381,10 @@ def test_masks_that_depend_on_values():
             assert cytape.grad(g)(x).tolist() == [0.0, 0.0, 0.75]
             np.testing.assert_array_equal(
                 cytape.hessian(g)(x), np.diag([0.0, 0.0, -3 / 32]))
+
+
+def test_what_stands_before_out_by_position_is_no_output():
+    x, out = cytape.constant([1.0, 2.0]), cytape.constant(np.zeros(4))
+    np.testing.assert_array_equal(np.concatenate([x, x], 0), [1.0, 2.0, 1.0, 2.0])
+    np.concatenate([x, x], 0, out)
+    np.testing.assert_array_equal(out, [1.0, 2.0, 1.0, 2.0])
