@@ -255,30 +255,17 @@ def is_large(x):
     return x.nbytes is not None and x.nbytes >= _LARGE
 
 
-def shares(x, y, axis, least=0, signed=False):
-    """Return 1/k at each of the k elements that equal the extremum, 0 at all others.
-
-    Signed: the sign times that, at each of those whose magnitudes equal the extremum.
-    """
-    if signed:
-        return sign(x) * shares(absolute(x), y, axis, least)
-    chosen = astype(x == y, wide(x.dtype), copy=False)
-    n = sum(chosen, axis, keepdims=True)
-    if least:
-        return chosen / maximum(n, least)
-    return chosen / np.where(n > 0, n, np.nan)  # NaN without a warning where the extremum is NaN
-
-
-def _given(g, x, y, axis, least, signed):
+def given(g, x, y, axis, least=0, signed=False):
     """Return the k-th part of a gradient for each of the k elements that equal the extremum.
 
     The others are no part of a product: 0 times an infinite gradient or NaN would be NaN. Signed:
-    as of `shares`.
+    to those whose magnitudes equal the extremum, times their sign, and nothing to 0.
     """
     if signed:
-        return sign(x) * _given(g, absolute(x), y, axis, least, False)
+        return sign(x) * given(np.where(y == 0, 0, g), absolute(x), y, axis, least)
     chosen = x == y
     n = sum(astype(chosen, wide(x.dtype), copy=False), axis, keepdims=True)
+    # NaN without a warning where the extremum is NaN.
     n = maximum(n, least) if least else np.where(n > 0, n, np.nan)
     return np.where(chosen, g / n, 0.0 if least else 0.0 * n)
 
@@ -289,7 +276,7 @@ def _shared(x, *pairs, axis, least, signed=False):
     for g, y in zip(pairs[::2], pairs[1::2], strict=True):
         found = shared_among_ties(np.asarray(g), x, y, axis, least, total, signed)
         if found is None:
-            found = _given(g, x, y, axis, least, signed)
+            found = given(g, x, y, axis, least, signed)
             found = found if total is None else total + found
         total = found
     return total
@@ -298,14 +285,14 @@ def _shared(x, *pairs, axis, least, signed=False):
 def _shared_vjp(op, g):
     x, *pairs = op.inputs
     return None, *[
-        None if i % 2 else sum_to(g * shares(x, pairs[i + 1], **op.attrs), op.input_specs[1 + i])
+        None if i % 2 else sum_to(given(g, x, pairs[i + 1], **op.attrs), op.input_specs[1 + i])
         for i in range(len(pairs))
     ]
 
 
 def _shared_jvp(op, _, *tangents):
     x, *pairs = op.inputs
-    terms = [t * shares(x, y, **op.attrs)
+    terms = [given(t, x, y, **op.attrs)
              for t, y in zip(tangents[::2], pairs[1::2], strict=True)]
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
@@ -319,14 +306,14 @@ shared_op = general(
 def share(op, least, *pairs, signed=False):
     """Give the elements that equal an extremum equal shares of its gradient, for each of `pairs`.
 
-    A gradient and an extremum are of the output's shape; signed: as of `shares`.
+    A gradient and an extremum are of the output's shape; signed: as of `given`.
     """
     x, options = op.inputs[0], {"axis": op.attrs["axis"], "least": least, "signed": signed}
     pairs = [kept(op, operand) for operand in pairs]
     if type(x) is np.ndarray or is_large(x) and x.dtype == wide(x.dtype) and not (
             signed and x.dtype.kind == "c"):
         return (_shared if type(x) is np.ndarray else shared_op)(x, *pairs, **options)
-    terms = [_given(g, x, y, **options) for g, y in zip(pairs[::2], pairs[1::2], strict=True)]
+    terms = [given(g, x, y, **options) for g, y in zip(pairs[::2], pairs[1::2], strict=True)]
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
@@ -346,7 +333,7 @@ def extremum(name, forward, least=0):
 
     def jvp(op, t):
         return summed(
-            op, t * shares(op.inputs[0], kept(op, op.outputs[0]), op.attrs["axis"], least))
+            op, given(t, op.inputs[0], kept(op, op.outputs[0]), op.attrs["axis"], least))
 
     return general(
         name,
@@ -403,7 +390,7 @@ min_op = extremum("Min", _min)
 
 def _extremes_jvp(op, t):
     return tuple(
-        summed(op, t * shares(op.inputs[0], kept(op, y), op.attrs["axis"]))
+        summed(op, given(t, op.inputs[0], kept(op, y), op.attrs["axis"]))
         for y in op.outputs)
 
 

@@ -210,3 +210,24 @@ def test_extrema_that_are_nan_give_nan_to_all(seed, traced):
     x = np.array([[1.0, nan, 2.0], [1.0, 3.0, 2.0]])
     found = (cytape.function(gradient) if traced else gradient)(x, np.array([seed, 1.0]))
     np.testing.assert_array_equal(found, [[nan] * 3, [0.0, 1.0, 0.0]])
+
+
+@each("traced", [False, True])
+@each("dtype", [np.float16, np.float64, np.complex128])
+def test_infinite_gradients_of_infinite_norms_give_nothing_to_zeros(dtype, traced):
+    def gradient(x):
+        return cytape.vjp(lambda x: np.linalg.norm(x, inf), x)[1](np.array(inf, x.real.dtype))[0]
+
+    found = (cytape.function(gradient) if traced else gradient)(np.zeros(2, dtype))
+    np.testing.assert_array_equal(np.asarray(found), [0.0, 0.0])
+
+
+@each("traced", [False, True])
+@each("extremum", [np.max, lambda x: np.linalg.norm(x, inf)])
+def test_tangents_of_elements_beside_extrema_are_not_looked_at(extremum, traced):
+    def tangent(x, t):
+        return cytape.jvp(extremum, (x,), (t,))[1]
+
+    found = (cytape.function(tangent) if traced else tangent)(np.array([1.0, 2.0]),
+                                                              np.array([inf, 3.0]))
+    assert float(found) == 3.0

@@ -52,8 +52,6 @@ def _direction(op):
     x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
     if ord == 1:
         return sign(x)
-    if ord in _EXTREMES:
-        return reductions.shares(x, reductions.kept(op, norm), op.attrs["axis"], signed=True)
     if wide(x.dtype) != x.dtype:  # the norm's own sum of powers may be inf
         x = widened(x)
         norm = vector_norm_op(x, **op.attrs)
@@ -83,6 +81,10 @@ def _vector_norm_vjp(op, g):
 
 
 def _vector_norm_jvp(op, t):
+    if op.attrs["ord"] in _EXTREMES:
+        x, norm = op.inputs[0], reductions.kept(op, op.outputs[0])
+        along = real(conj(sign(x)) * t) if t.dtype.kind == "c" else sign(x) * t
+        return reductions.summed(op, reductions.given(along, absolute(x), norm, op.attrs["axis"]))
     direction = _direction(op)
     return reductions.summed(
         op, real(conj(direction) * t) if t.dtype.kind == "c" else direction * t)
@@ -93,6 +95,8 @@ def _vector_norm_of_tensor(x, *, ord, axis, keepdims):
         return NotImplemented if reductions.is_large(x) else _extremum(
             ord, absolute(x), axis, keepdims)
     if ord not in (None, 2):
+        if isinstance(ord, complex):
+            return NotImplemented  # NumPy's error
         return reductions.sum(absolute(x) ** ord, axis, keepdims=keepdims) ** (1 / ord)
     if axis is None and not keepdims:  # as NumPy has it, to the bit
         x = ravel(x)
