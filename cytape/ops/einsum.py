@@ -42,6 +42,8 @@ def _spell_out(subscripts, ndims):
     """Return the letters of every operand and of the output, with the ellipses spelt out."""
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
+    if len(terms) != len(ndims):
+        raise ValueError(f"einsum {subscripts!r} is of {len(terms)} operands, got {len(ndims)}")
     if not arrow:
         letters = inputs.replace(",", "").replace(".", "")
         output = "..." + "".join(sorted(c for c in set(letters) if letters.count(c) == 1))

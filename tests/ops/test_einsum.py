@@ -49,6 +49,11 @@ def test_what_numpy_does_not_take_is_an_error_of_the_same_type(operands):
         np.einsum(subscripts, cytape.constant(x), *others)
 
 
+def test_a_missing_operand_is_named_in_functions():
+    with pytest.raises(ValueError, match="is of 2 operands, got 1"):
+        cytape.function(lambda x: np.einsum("ij,ij", x))(np.eye(2))
+
+
 def test_out_and_casting_are_not_for_tensors():
     x = cytape.constant(np.ones((2, 2)))
     with pytest.raises(TypeError, match="out"):

@@ -412,7 +412,9 @@ def draw(op, *inputs, seed, unseeded=numpys_stream, **attrs):
         return graph.build(op, *inputs, stream=stream, **attrs)
     arrays = [data_of(x) if is_tensor(x) else x for x in inputs]
     drawn = op.forward(*arrays, stream=stream, **attrs)
-    return tensor_of(np.asarray(drawn)) if any(map(is_tensor, inputs)) else drawn
+    if any(map(is_tensor, inputs)):
+        return tensor_of(np.asarray(drawn))
+    return drawn if np.ndim(drawn) else np.asarray(drawn)[()]  # a number, as NumPy's
 
 
 def as_parameters(*free, **not_negative):
