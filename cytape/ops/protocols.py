@@ -130,9 +130,9 @@ def ufunc_method(op, method, *inputs, **arguments):
 
 def _version_of(function):
     """Return cytape's version of a function of NumPy's, None if there is none."""
-    if isinstance(function, np.ufunc) and function.__name__ == "clip":  # of the method of arrays
-        function = np.clip
     ours = NUMPY_FUNCTIONS.get(function)
+    if ours is None and isinstance(function, np.ufunc) and function.__name__ == "clip":
+        return _version_of(np.clip)  # of the method of arrays
     if ours is None and getattr(np, function.__name__, None) is function:
         ours = later(function.__name__)
         if ours is not None:
