@@ -199,7 +199,7 @@ def main():
         parser.add_argument(f"--{option}", type=Path, metavar="FILE")
     arguments = parser.parse_args()
 
-    effort = Effort(1, 0) if arguments.smoke else Effort(3, 0.004)
+    effort = Effort(1, 0) if arguments.smoke else Effort(3, 0.02)
     sizes = [10] if arguments.smoke else arguments.sizes
     prices = []
     print(format_line("", ["NumPy", *GRADIENTS] * len(sizes)))
