@@ -140,10 +140,14 @@ def test_rows_are_taken_in_parts_where_they_are_many(monkeypatch):
     monkeypatch.setattr("cytape.autodiff.jacobian_rows.MOST_AT_A_TIME", 35)  # 5 of the 7 rows
     found = cytape.function(cytape.jacrev(lambda x: x**2 * np.sum(x)))(x)
     np.testing.assert_allclose(found, np.diag(2 * x * x.sum()) + (x**2)[:, None])
+
+
+@each("most", [60, 1 << 20])  # 5 of the 6 rows, or all
+def test_rows_of_batches_in_graphs_are_those_outside(most, monkeypatch):
+    monkeypatch.setattr("cytape.autodiff.jacobian_rows.MOST_AT_A_TIME", most)
     batch = np.arange(12.0).reshape(2, 6)
-    expected = cytape.batch_jacobian(lambda x: x * x[:, :1])(batch)
-    np.testing.assert_allclose(
-        cytape.function(cytape.batch_jacobian(lambda x: x * x[:, :1]))(batch), expected)
+    transformed = cytape.batch_jacobian(lambda x: x * x[:, :1])
+    np.testing.assert_allclose(cytape.function(transformed)(batch), transformed(batch))
 
 
 def test_rows_of_what_is_not_for_batches_are_computed_one_by_one():
