@@ -58,9 +58,7 @@ cdef class CustomOp(Op):
         return self.with_jvp
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
-        cdef Value value
-        ids = [value.id for value in inputs] + [value.id for value in outputs]
-        return record_refs(&self.op_type.kind, ids, len(inputs), len(outputs),
+        return record_refs(&self.op_type.kind, inputs, outputs,
                            self.refs_of_call(inputs, outputs, attrs), True)
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):

@@ -67,8 +67,7 @@ cdef bint shape_may_be(shape, Spec spec) except -1
 cdef list gradients_of_outputs(BackwardCall* call, bint plain)
 cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1
 cdef int give_all(Op op, BackwardCall* call, gradients) except -1
-cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_outputs, list refs,
-                     bint kept) except -1
+cdef int record_refs(OpKind* kind, list inputs, list outputs, list refs, bint kept) except -1
 cdef void release_objects(void** refs, int32_t n_refs, object keeper) noexcept
 
 

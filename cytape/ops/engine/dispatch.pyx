@@ -355,22 +355,24 @@ cdef int give_all(Op op, BackwardCall* call, gradients) except -1:
     return 0
 
 
-cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_outputs, list refs,
-                     bint kept) except -1:
+cdef int record_refs(OpKind* kind, list inputs, list outputs, list refs, bint kept) except -1:
     """Record an op on every recorder that follows an input. kept: the last ref is a Backward."""
     cdef Recorder recorder
-    cdef Py_ssize_t i, n_refs = len(refs), n_ids = len(ids)
-    cdef void** row = <void**>malloc((n_refs + n_ids) * sizeof(void*))
-    cdef id_t* c_ids
+    cdef Value value
+    cdef Py_ssize_t i, n_refs = len(refs), n_inputs = len(inputs), n_outputs = len(outputs)
+    cdef void** row = <void**>malloc((n_refs + n_inputs + n_outputs) * sizeof(void*))
+    cdef id_t* ids
     if row == NULL:
         raise MemoryError()
-    c_ids = <id_t*>(row + n_refs)
+    ids = <id_t*>(row + n_refs)
     try:
-        for i in range(n_ids):
-            c_ids[i] = ids[i]
+        for i, value in enumerate(inputs):
+            ids[i] = value.id if value.spec.trainable else NO_ID
+        for i, value in enumerate(outputs):
+            ids[n_inputs + i] = value.id
         for recorder in recording() or ():
             for i in range(n_inputs):
-                if is_known(recorder, c_ids[i]):
+                if is_known(recorder, ids[i]):
                     break
             else:
                 continue
@@ -382,7 +384,7 @@ cdef int record_refs(OpKind* kind, list ids, Py_ssize_t n_inputs, Py_ssize_t n_o
                 recorder.keeper.add(refs[n_refs - 1])
                 Py_DECREF(refs[n_refs - 1])
             try:
-                recorder.record_op(kind, c_ids, n_inputs, c_ids + n_inputs, n_outputs, row, n_refs)
+                recorder.record_op(kind, ids, n_inputs, ids + n_inputs, n_outputs, row, n_refs)
             except BaseException:
                 kind.release(row, n_refs, recorder.keeper)
                 raise

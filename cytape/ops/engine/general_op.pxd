@@ -39,7 +39,7 @@ cdef class OpCall:
     # What a derivative rule sees of one call.
     cdef readonly Op op
     cdef readonly dict attrs
-    cdef readonly tuple needs, input_specs, output_specs
+    cdef readonly tuple needs, output_specs
     cdef readonly object graph
     cdef int node
     cdef tuple input_refs, output_refs

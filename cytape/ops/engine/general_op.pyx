@@ -1,10 +1,11 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport Op as StoredOp
 from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot_of
-from cytape.core.typedefs cimport NO_ID, NO_INDEX, index_t
+from cytape.core.typedefs cimport NO_INDEX, index_t
 from cytape.core.vspace cimport OpType
 from cytape.tensor.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
 from cytape.tensor.spec cimport Spec, spec_of_array, symbolic_spec
@@ -20,6 +21,8 @@ from .dispatch cimport (
     value_of, with_lists_joined)
 from .tangents cimport all_none, follow, follow_for, sole_accumulator, tangent_value
 from .symbolic cimport NO_ATTRS, SymbolicGraph, build, graph_for
+
+from functools import cache
 
 import numpy as np
 
@@ -68,13 +71,17 @@ cdef class OpCall:
     @property
     def inputs(self) -> tuple:
         """The saved inputs."""
-        return tuple([read_by_rule(self, ref, "input", i) for i, ref in enumerate(self.input_refs)])
+        return read_by_rule(self, self.input_refs, "input")
 
     @property
     def outputs(self) -> tuple:
         """The saved outputs."""
-        return tuple(
-            [read_by_rule(self, ref, "output", i) for i, ref in enumerate(self.output_refs)])
+        return read_by_rule(self, self.output_refs, "output")
+
+    @property
+    def input_specs(self) -> tuple:
+        """The shapes and dtypes of the inputs."""
+        return tuple([spec_of_ref(ref) for ref in self.input_refs])
 
     def get_attr(self, name):
         """Return a static argument of the call.
@@ -105,8 +112,11 @@ class NotSaved:
         refuse_use(self)
 
 
-def refuse_use(not_saved, *_, **__):
-    op, what, i = not_saved.place
+not_saved = cache(NotSaved)
+
+
+def refuse_use(used, *_, **__):
+    op, what, i = used.place
     raise InvalidGradientError(
         f"a derivative rule of op {op!r} reads its {what} {i}, which is not saved for it: add {i} "
         f"to saved_{what}s where the op is declared")
@@ -117,8 +127,15 @@ for method in set(dir(Tensor)).difference(dir(object)):  # Python looks for oper
         setattr(NotSaved, method, refuse_use)
 
 
-cdef object read_by_rule(OpCall call, ref, str what, Py_ssize_t i):
-    return restored(ref, call.plain) if type(ref) is Value else NotSaved(call.op.name, what, i)
+cdef tuple read_by_rule(OpCall call, tuple refs, str what):
+    """The values of refs as a rule sees them; what was not saved tells so when it is used."""
+    cdef tuple found = PyTuple_New(len(refs))
+    cdef Py_ssize_t i
+    for i, ref in enumerate(refs):
+        x = restored(ref, call.plain) if type(ref) is Value else not_saved(call.op.name, what, i)
+        Py_INCREF(x)
+        PyTuple_SET_ITEM(found, i, x)
+    return found
 
 
 cdef object plain_attribute(GeneralOp op, str name, x):
@@ -222,22 +239,16 @@ cdef class GeneralOp(Op):
         return 0
 
     cdef int record_call(self, list inputs, list outputs, dict attrs) except -1:
-        cdef Py_ssize_t n_inputs = len(inputs), n_outputs = len(outputs)
-        cdef list ids = []
         cdef Value value
         cdef bint trainable = False
         for value in outputs:
             trainable |= value.spec.trainable
         if not trainable or not self.differentiable:
             return 0
-        if self.linear and n_inputs == 1 and n_outputs == 1:
+        if self.linear and len(inputs) == 1 and len(outputs) == 1:
             value = inputs[0]
             return self.record_linear(value, outputs[0], attrs) if value.spec.trainable else 0
-        for value in inputs:
-            ids.append(value.id if value.spec.trainable else NO_ID)
-        for value in outputs:
-            ids.append(value.id)
-        return record_refs(&self.op_type.kind, ids, n_inputs, n_outputs,
+        return record_refs(&self.op_type.kind, inputs, outputs,
                            self.refs_of_call(inputs, outputs, attrs), False)
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
@@ -384,7 +395,6 @@ cdef class GeneralOp(Op):
         view.plain = plain
         view.input_refs = tuple(inputs)
         view.output_refs = tuple(outputs)
-        view.input_specs = tuple([value.spec for value in inputs])
         view.output_specs = tuple([value.spec for value in outputs])
         view.attrs = attrs
         view.needs = tuple([tangent is not None for tangent in tangents])
@@ -405,15 +415,16 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     view.graph = graph
     view.node = node
     view.plain = not observed()
-    view.output_specs = tuple([<object>call.refs[i] for i in range(n_out)])
-    view.input_refs = tuple([<object>call.refs[n_out + i] for i in range(n_in)])
-    view.input_specs = tuple([spec_of_ref(ref) for ref in view.input_refs])
-    view.output_refs = tuple([<object>call.refs[n_out + n_in + i] for i in range(n_out)])
+    view.output_specs = objects_of(call.refs, n_out)
+    view.input_refs = objects_of(call.refs + n_out, n_in)
+    view.output_refs = objects_of(call.refs + n_out + n_in, n_out)
     view.attrs = <object>call.refs[call.n_refs - 1]
-    view.needs = tuple([bool(call.needed[i]) for i in range(n_in)])
+    view.needs = needs_of(call)
     seeds = gradients_of_outputs(call, view.plain)
-    if view.plain and (any_is_large(view.input_specs) or any_is_large(view.output_specs)):
+    if view.plain and any_is_large(call.refs, n_out + n_in):
         gradients = with_kept_memory(rule, (view, *seeds), NO_ATTRS)
+    elif n_out == 1:
+        gradients = rule(view, seeds[0])
     else:
         gradients = rule(view, *seeds)
     if gradients is NotImplemented:
@@ -427,10 +438,29 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     return give_all(op, call, gradients)
 
 
-cdef bint any_is_large(tuple specs) except -1:
-    cdef Spec spec
-    for spec in specs:
-        if spec.nbytes >= WORTH_LENDING:
+cdef tuple objects_of(void** refs, int n):
+    cdef tuple objects = PyTuple_New(n)
+    cdef int i
+    for i in range(n):
+        Py_INCREF(<object>refs[i])
+        PyTuple_SET_ITEM(objects, i, <object>refs[i])
+    return objects
+
+
+cdef tuple needs_of(BackwardCall* call):
+    cdef tuple needs = PyTuple_New(call.n_inputs)
+    cdef int i
+    for i in range(call.n_inputs):
+        needed = True if call.needed[i] else False
+        Py_INCREF(needed)
+        PyTuple_SET_ITEM(needs, i, needed)
+    return needs
+
+
+cdef bint any_is_large(void** refs, int n) noexcept:
+    cdef int i
+    for i in range(n):
+        if spec_of_ref(<object>refs[i]).nbytes >= WORTH_LENDING:
             return True
     return False
 
@@ -517,5 +547,5 @@ cdef Tensor result_tensor(GeneralOp op, result, inputs):
                 spec_of_array(array), cnp.PyArray_BYTES(array), cnp.PyArray_STRIDES(array), base)
         else:
             value = value_of_array(array)
-    value.is_part = op.op_type.name not in COPIES and is_held(base, inputs)
+    value.is_part = is_held(base, inputs) and op.op_type.name not in COPIES
     return new_tensor(value)

@@ -176,6 +176,10 @@ cdef object filled(Spec spec, int content):
         value = new_value(spec)
         for i in range(spec.size):
             (<double*>value.data)[i] = content
+    elif spec.type_num == cnp.NPY_FLOAT:
+        value = new_value(spec)
+        for i in range(spec.size):
+            (<float*>value.data)[i] = content
     else:
         value = value_of_array(np.full(spec.shape, content, spec.dtype))
     return value if recording() is None else new_tensor(value)
