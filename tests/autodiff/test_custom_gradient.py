@@ -553,6 +553,26 @@ def test_softmax_with_a_stopped_maximum():
     np.testing.assert_allclose(cytape.grad(logsumexp)(x), np.exp(x) / np.sum(np.exp(x)))
 
 
+@pytest.mark.parametrize("place", [lambda f: f, cytape.function])
+def test_a_function_may_change_what_it_is_given_unseen(place):
+    @cytape.custom_gradient
+    def doubled(x):
+        x *= 2.0
+        return x, lambda g: 3.0 * g
+
+    def outer(v):
+        given = v * 1.0
+        result = doubled(given)
+        return given, result
+
+    v = np.array([1.0, 2.0])
+    given, result = place(outer)(cytape.constant(v))
+    np.testing.assert_array_equal(given, v)
+    np.testing.assert_array_equal(result, 2 * v)
+    found = place(cytape.grad(lambda v: sum(cnp.sum(x * x) for x in outer(v))))(v)
+    np.testing.assert_array_equal(found, 2 * v + 3 * 2 * 2 * v)
+
+
 def test_a_backward_function_may_write_into_what_it_returned_before():
     buffer = np.empty(3)
 
