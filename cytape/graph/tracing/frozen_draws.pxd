@@ -5,6 +5,4 @@ from cytape.ops.shared.reachable cimport Reachable
 cpdef call_traced(graph, f, args=*, kwargs=*)
 
 cdef class Draws(Reachable):
-    cdef bint seeded  # by `cytape.numpy.random.seed`, meanwhile
-
     cdef int warn(self, graph, list moved, list being_traced) except -1

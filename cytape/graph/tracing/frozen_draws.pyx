@@ -36,8 +36,7 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
     finally:
         being_traced.remove(draws)
     moved = draws.moved()
-    draws.seeded = times_seeded() != n_seedings
-    if draws.seeded and id(numpy_global) not in moved:  # to where it was
+    if times_seeded() != n_seedings and id(numpy_global) not in moved:  # to where it was
         moved.append(id(numpy_global))
     if moved and not graph.runs_once and not makes_variables(graph):
         draws.warn(graph, moved, being_traced)
@@ -93,7 +92,7 @@ cdef class Draws(Reachable):
             what = "np.random" if generator is numpy_global else (
                 "Python's random" if generator is python_global else
                 f"a {type(generator).__name__}")
-            file, line, registry = place_of_draw(self.functions, generator)
+            file, line, registry, seeds = place_of_draw(self.functions, generator)
             repeated, anew = "each call will use these again", "in each call"
             if is_of_member(graph):
                 repeated, anew = "all members get the same", "for each member"
@@ -103,14 +102,12 @@ cdef class Draws(Reachable):
                 f"{graph.name} drew random numbers from {what} while it was traced; {repeated}. "
                 f"Draw with cytape.numpy.random, which draws anew {anew}, or draw outside and "
                 "pass an array")
-            if self.seeded and generator is numpy_global:
+            if seeds:
                 message = (
-                    f"{graph.name} called cytape.numpy.random.seed, which seeds while it is traced "
-                    "and not in each call. Seed before a call: its draws by cytape.numpy.random "
-                    "begin anew, too")
-            warnings.warn_explicit(
-                message,
-                UserWarning, file, line, registry=registry)
+                    f"{graph.name} seeded {what} once, while it was traced, and not {anew}. Call "
+                    "cytape.numpy.random.seed before it, with which its draws by "
+                    "cytape.numpy.random begin anew, too; or pass seed= to these")
+            warnings.warn_explicit(message, UserWarning, file, line, registry=registry)
         return 0
 
     def streams(self) -> list:

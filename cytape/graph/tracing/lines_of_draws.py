@@ -5,24 +5,28 @@ from __future__ import annotations
 import dis
 import inspect
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from cytape.ops.shared.reachable import codes, contents, is_of_cytape
+from cytape.ops.shared.draws import seed
+from cytape.ops.shared.reachable import codes, contents, is_of_cytape, numpy_global
 
 __all__ = ["imported_in", "place_of_draw"]
 
 _UNSET = object()
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_SEEDING = ("seed", "set_state", "setstate")  # methods of these
 
 
 def place_of_draw(
     functions: list[tuple[FunctionType, tuple[Any, ...]]], generator: Any
-) -> tuple[str, int, Any]:
+) -> tuple[str, int, Any, bool]:
     """Return the file and the line of a draw, of the function where none can be seen.
+
+    Where a generator is seeded comes after where it draws, which may be what is seen of it only.
 
     Parameters
     ----------
@@ -36,18 +40,20 @@ def place_of_draw(
     line : int
     registry : dict
         Where Python keeps which warnings have been shown, so that each is shown once.
+    seeds : bool
+        Whether the line seeds the generator, and no draw can be seen.
     """
     functions = [item for item in functions if not is_of_cytape(item[0])]
     if not functions:
-        return "<unknown>", 0, {}
+        return "<unknown>", 0, {}, False
     first, _ = functions[0]
     registry = first.__globals__.setdefault("__warningregistry__", {})
-    for line_of in (_line, _likely_line):
+    for is_sought in (_draws, _seeds, _is_named, _may_draw):
         for function, arguments in functions:
-            line = line_of(function.__code__, _names(function, arguments), generator)
+            line = _line(function.__code__, _names(function, arguments), generator, is_sought)
             if line is not None:
-                return function.__code__.co_filename, line, registry
-    return first.__code__.co_filename, first.__code__.co_firstlineno, registry
+                return function.__code__.co_filename, line, registry, is_sought is _seeds
+    return first.__code__.co_filename, first.__code__.co_firstlineno, registry, False
 
 
 def imported_in(code: CodeType) -> Iterator[str]:
@@ -70,36 +76,49 @@ def _names(function: FunctionType, arguments: tuple[Any, ...]) -> dict[str, Any]
     return names
 
 
-def _line(code: CodeType, names: dict[str, Any], generator: Any) -> int | None:
-    """Return the line on which a method of a generator, or the generator itself, is named."""
-    second_best = None
+def _line(
+    code: CodeType, names: dict[str, Any], generator: Any, is_sought: Callable
+) -> int | None:
+    """Return the first line with what is sought: a value, or an attribute's name."""
     for inner in codes(code):
         value: Any = _UNSET
         for instruction in dis.get_instructions(inner):
+            attribute = None
             if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                value = _attribute(value, instruction.argval)
+                attribute = instruction.argval
+                value = _attribute(value, attribute)
             elif instruction.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_FAST")):
                 value = names.get(instruction.argval, _UNSET) if isinstance(
                     instruction.argval, str) else _UNSET
             else:
                 value = _UNSET
-            line = instruction.positions.lineno if instruction.positions else None
-            if type(value) in (MethodType, BuiltinMethodType) and value.__self__ is generator:
-                return line
-            if value is generator:
-                second_best = second_best or line
-    return second_best
-
-
-def _likely_line(code: CodeType, names: dict[str, Any], generator: Any) -> int | None:
-    """Return the line on which something unknown is asked for what the generator has."""
-    for inner in codes(code):
-        for instruction in dis.get_instructions(inner):
-            if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.positions and (
-                    not instruction.argval.startswith("_")
-                    and hasattr(type(generator), instruction.argval)):
+            if instruction.positions and is_sought(generator, value, attribute):
                 return instruction.positions.lineno
     return None
+
+
+def _draws(generator: Any, value: Any, _: str | None) -> bool:
+    return _is_method(generator, value) and value.__name__ not in _SEEDING
+
+
+def _seeds(generator: Any, value: Any, _: str | None) -> bool:
+    if value is np.random.seed or value is seed:
+        return generator is numpy_global
+    return _is_method(generator, value) and value.__name__ in _SEEDING
+
+
+def _is_named(generator: Any, value: Any, _: str | None) -> bool:
+    return value is generator
+
+
+def _may_draw(generator: Any, _: Any, attribute: str | None) -> bool:
+    """Return whether something unknown is asked for what the generator has."""
+    return attribute is not None and not attribute.startswith("_") and hasattr(
+        type(generator), attribute)
+
+
+def _is_method(generator: Any, value: Any) -> bool:
+    return type(value) in (MethodType, BuiltinMethodType) and value.__self__ is generator
 
 
 def _attribute(value: Any, name: str) -> Any:

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.random import seed
 
 import cytape
 import cytape.numpy as cnp
@@ -193,16 +194,50 @@ def test_seeding_in_a_trace_is_no_draw():
         return x + cnp.random.normal(size=3)
 
     traced = cytape.function(f)
-    with pytest.warns(UserWarning, match=r"f called cytape\.numpy\.random\.seed") as caught:
+    with pytest.warns(UserWarning, match="f seeded np.random once, .* not in each call") as caught:
         first = traced(X)
     assert (len(caught), caught[0].lineno) == (1, f.__code__.co_firstlineno + 1)
     second = traced(X)
     assert not np.array_equal(first, second)
     cnp.random.seed(3)
     np.testing.assert_array_equal(traced(X), first)
-    with pytest.warns(UserWarning, match="f called"):  # also to where the generator is
+    with pytest.warns(UserWarning, match="f seeded"):  # also to where the generator is
         cnp.random.seed(3)
         cytape.function(f)(X)
+
+
+own, state = np.random.RandomState(0), np.random.RandomState(4).get_state()
+SEEDINGS = {
+    "np.random": lambda x: (np.random.seed(3), x + cnp.random.normal(size=3))[1],
+    "imported": lambda x: (seed(3), x)[1],
+    "a state": lambda x: (np.random.set_state(state), x)[1],
+    "a RandomState": lambda x: (own.seed(3), x)[1],
+    "Python's random": lambda x: (random.seed(3), x)[1],
+}
+
+
+@each("name", SEEDINGS)
+def test_seeding_is_told_from_drawing(name):
+    what = name if name in ("a RandomState", "Python's random") else "np.random"
+    with pytest.warns(UserWarning, match=f"seeded {what} once, .*pass seed=") as caught:
+        cytape.function(SEEDINGS[name])(X)
+    assert [(w.filename, w.lineno) for w in caught] == [
+        (__file__, SEEDINGS[name].__code__.co_firstlineno)]
+    for rand in (np.random.rand, own.rand, random.random):  # to where it is, it cannot be told
+        rand()
+    with pytest.warns(UserWarning, match="seeded .* and not for each member"):
+        cytape.vmap(SEEDINGS[name])(np.ones((2, 3)))
+
+
+def test_who_could_seed_may_have_drawn():
+    def f(x, again=False):
+        if again:
+            np.random.seed(3)
+        return x + np.random.rand()
+
+    with pytest.warns(UserWarning, match="f drew random numbers from np.random") as caught:
+        cytape.function(f)(X)
+    assert caught[0].lineno == f.__code__.co_firstlineno + 3
 
 
 class Proxy:

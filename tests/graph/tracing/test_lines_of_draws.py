@@ -41,7 +41,7 @@ def importing():
 
 
 def place(generator, *functions):
-    file, line, registry = place_of_draw([(f, ()) for f in functions], generator)
+    file, line, registry, _ = place_of_draw([(f, ()) for f in functions], generator)
     assert file == __file__ and registry is globals()["__warningregistry__"]
     return line
 
@@ -61,7 +61,7 @@ def test_what_is_known_of_arguments_counts():
     own = np.random.default_rng(0)
     holder = type("Holder", (), {"own": own})()
     named = lambda x: x.own.normal()  # noqa: E731
-    _, line, _ = place_of_draw([(from_argument, ()), (named, (holder,))], own)
+    _, line, _, _ = place_of_draw([(from_argument, ()), (named, (holder,))], own)
     assert line == line_of(named)
 
 
@@ -73,7 +73,17 @@ def test_a_likely_line_is_better_than_none_and_the_first_function_than_nothing()
 
 def test_functions_of_the_package_are_not_where_users_draw():
     assert place(rng, cytape.grad, by_name) == line_of(by_name) + 2
-    assert place_of_draw([(cytape.grad, ())], rng) == ("<unknown>", 0, {})
+    assert place_of_draw([(cytape.grad, ())], rng) == ("<unknown>", 0, {}, False)
+
+
+def test_where_a_generator_is_seeded_comes_after_where_it_draws():
+    own = np.random.RandomState(0)
+    seeds = lambda x: own.seed(3)  # noqa: E731
+    draws = in_a_closure(own)
+    _, line, _, is_seeding = place_of_draw([(first, ()), (seeds, ())], own)
+    assert (line, is_seeding) == (line_of(seeds), True)
+    _, line, _, is_seeding = place_of_draw([(seeds, ()), (draws, ())], own)
+    assert (line, is_seeding) == (line_of(draws) + 1, False)
 
 
 def test_imports_are_found_in_inner_functions_too():
