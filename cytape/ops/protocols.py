@@ -355,7 +355,7 @@ install_methods(
             condition, x, axis, **options),
     }
 )
-install_refusals({
+_IN_MEMORY = {
     "fill": "write x[...] = value",
     "flat": "write x.ravel(), and to assign to elements x[index] = value",
     "partition": "write x = np.partition(x, kth)",
@@ -364,6 +364,11 @@ install_refusals({
     "sort": "write x = np.sort(x)",
     "view": "write x.copy(), x.astype(dtype) for another dtype, or x.numpy().view(dtype) for the "
             "same bits, at which the gradient stops",
+}
+install_refusals({
+    **{name: f"works in the memory of an array: {instead}" for name, instead in _IN_MEMORY.items()},
+    "numerator":  # Python shows it above the TypeError that this module raises
+        "the statistics module asks for: call mean, median, var or std of cytape.numpy",
 })
 install_aggregate(sparse.aggregate_indexed_slices)
 install_conform(ufunc_method=ufunc_method)

@@ -46,7 +46,7 @@ cdef extern from *:
 
 cdef Counts* recorders = counts()
 cdef Py_ssize_t live = 0
-cdef dict refused = {}         # attributes of arrays, and what to write instead
+cdef dict refused = {}         # attributes of others, and what to write instead
 cdef bint making = False       # a tensor with a value, which Python code cannot
 
 
@@ -62,19 +62,19 @@ def install_methods(dict methods):
 
 
 def install_refusals(dict instead):
-    """Have tensors say what to write instead of attributes of arrays that they do not have.
+    """Have tensors say what to write instead of attributes that they do not have.
 
     Parameters
     ----------
     instead : dict of str to str
+        Begins with what the attribute does, after "which".
     """
     refused.update(instead)
     install_methods({name: property(partial(refuse, name)) for name in instead})
 
 
 def refuse(str name, tensor):
-    raise AttributeError(
-        f"a tensor has no {name!r}, which works in the memory of an array: {refused[name]}")
+    raise AttributeError(f"a tensor has no {name!r}, which {refused[name]}")
 
 
 def live_tensors() -> int:

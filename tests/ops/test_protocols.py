@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import statistics
 
 import numpy as np
 import pytest
@@ -492,6 +493,14 @@ def test_what_works_in_memory_says_what_to_write(name, words):
     with pytest.raises(AttributeError, match=f"no '{name}'.*{words}"):
         getattr(x, name)
     assert not hasattr(x, name) and name not in dir(x)
+
+
+def test_the_statistics_module_is_told_apart():
+    x = cytape.constant([3.0, 1.0, 2.0])
+    for call in (statistics.mean, lambda x: statistics.stdev([x[0], x[1]])):
+        with pytest.raises(TypeError) as caught:
+            call(x)
+        assert "call mean, median, var or std of cytape.numpy" in str(caught.value.__context__)
 
 
 def test_methods_whose_function_has_the_array_elsewhere():
