@@ -106,6 +106,7 @@ def _prod_partials(x, axes):
 
 
 def _prod_back(g, x, *, axis):
+    x = np.asarray(x)  # of no axes NumPy's conjugate is a number
     found = prod_gradient(g, x, None, axis)
     if found is None:
         product = np.multiply.reduce(x, axis=axis, keepdims=True)

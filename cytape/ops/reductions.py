@@ -367,8 +367,11 @@ def _from_start(op, combine, a, axis, keepdims, initial, where):
         nothing = sum_op(a, axis=axis, dtype=a.dtype, keepdims=keepdims)
         return nothing + start(initial, a.dtype)
     neutral = _lowest(a.dtype, 1 if combine is maximum else -1)
+    # NumPy has an extremum of no elements if it is told where to begin.
+    options = {} if a.spec.known else {"initial": neutral}
     return from_start(
-        lambda a: op(a, axis=axis, keepdims=keepdims), combine, neutral, a, initial, where)
+        lambda a: op(a, axis=axis, keepdims=keepdims, **options), combine, neutral, a, initial,
+        where)
 
 
 # What numpy.max and numpy.min do, less the wrappers, as above.

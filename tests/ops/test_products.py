@@ -68,6 +68,13 @@ def same_error(function, numpy_function, x, *args, **kwargs):
     assert str(actual.value) == str(expected.value)
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_prod_of_one_complex_number(dtype):
+    found = gradient(lambda x: ops.prod(x * x), np.array(1 + 2j, dtype))
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, 2 - 4j)
+
+
 @pytest.mark.parametrize("name", ["cumsum", "cumprod"])
 def test_bad_axis_of_a_cumulative_function_raises_numpys_error(name):
     same_error(getattr(ops, name), getattr(np, name), np.ones((2, 3)), axis=2)

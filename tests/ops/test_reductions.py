@@ -1,5 +1,6 @@
 """Special cases of the reductions: ties, nothing to reduce, bad arguments."""
 
+import functools
 import warnings
 
 import numpy as np
@@ -307,3 +308,21 @@ def test_slopes_where_the_extremum_is_nan_are_nan_without_a_warning(name, dtype)
         expected = slope(x)
         np.testing.assert_array_equal(cytape.function(slope)(x), expected, strict=True)
     assert np.isnan(expected[0]).all() and not np.isnan(expected[1]).any()
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extrema_of_nothing_where_extents_are_not_known_are_where_they_begin(name):
+    signature = [cytape.Spec.of((None, 4), float), cytape.Spec.of((), float)]
+
+    @functools.partial(cytape.function, input_signature=signature)
+    def f(x, initial):
+        with cytape.GradientTape() as tape:
+            tape.watch(initial)
+            y = getattr(ops, name)(x, axis=0, initial=initial)
+        return y, tape.gradient(y, initial)
+
+    beyond = 1.0 if name == "max" else -1.0
+    for values, start in [(np.zeros((0, 4)), 0.5), (np.zeros((2, 4)), beyond)]:
+        y, slope = f(values, start)
+        np.testing.assert_array_equal(y, np.full(4, start))
+        assert slope == 4
