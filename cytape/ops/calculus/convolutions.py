@@ -8,7 +8,7 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.elementwise import conj
-from cytape.ops.engine.arguments import is_tensor, operand
+from cytape.ops.engine.arguments import is_tensor, operand, wide
 from cytape.ops.engine.declare import multilinear
 from cytape.ops.shaping import ndim, reshape, shape
 from cytape.ops.shared.grouping import together
@@ -16,6 +16,9 @@ from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["convolve", "correlate"]
+
+
+BLOCK = 2048  # elements: of two operands, they fit into the first cache
 
 
 def _start(n, m, mode):
@@ -57,7 +60,24 @@ def _back(op, position, product, g, other):
 
 def _correlate(a, v, mode):
     """Return what `numpy.correlate` does of the conjugate of `v`."""
-    return np.correlate(a, v.conj() if v.dtype.kind == "c" else v, mode)
+    v = v.conj() if v.dtype.kind == "c" else v
+    return _long_overlaps(a, v) if mode == "valid" and min(a.size, v.size) > BLOCK else (
+        np.correlate(a, v, mode))
+
+
+def _long_overlaps(a, v):
+    """Return the same in the mode "valid", by parts of the overlaps that stay in the cache.
+
+    The gradient of a short operand is found so: NumPy reads both of the others for each element.
+    """
+    if a.size < v.size:
+        return _long_overlaps(v, a)[::-1].conj()
+    dtype = np.result_type(a, v)
+    total = np.zeros(a.size - v.size + 1, wide(dtype))
+    for start in range(0, v.size, BLOCK):
+        part = v[start : start + BLOCK]
+        total += np.correlate(a[start : start + part.size + total.size - 1], part, "valid")
+    return total.astype(dtype, copy=False)
 
 
 def _convolve(a, v, mode):

@@ -34,3 +34,24 @@ def test_lengths_that_a_run_tells():
     with pytest.raises(cytape.errors.SymbolicTensorError, match="lengths of both"):
         cytape.function(lambda x: np.correlate(x, v, "same"),
                         input_signature=[cytape.Spec.of((None,), float)])(x)
+
+
+@each("n, m", [(5000, 3000), (3000, 5000), (2049, 2049)])
+@each("dtype, tolerance", [
+    ("float64", 1e-14), ("float32", 1e-5), ("float16", 2e-3), ("complex128", 1e-14), ("int64", 0)])
+def test_long_overlaps_of_long_sequences(n, m, dtype, tolerance):
+    rng = np.random.default_rng(0)
+    wide = np.result_type(dtype, np.float64)
+    a, v = ((rng.normal(scale=4.0, size=size) + (1j * rng.normal(size=size) if wide == "D" else 0))
+            .astype(dtype) for size in (n, m))
+    expected = np.correlate(a.astype(wide), v.astype(wide))
+    found = np.correlate(cytape.constant(a), cytape.constant(v)).numpy()
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+@each("place", [lambda f: f, cytape.function])
+def test_gradient_of_a_short_operand_beside_a_long_one(place):
+    x, v, weights = (np.random.default_rng(0).normal(size=n) for n in (5000, 3, 5002))
+    found = place(cytape.grad(lambda v: np.sum(np.convolve(x, v) * weights)))(v)
+    np.testing.assert_allclose(found, [weights[i : i + 5000] @ x for i in range(3)], rtol=1e-12)
