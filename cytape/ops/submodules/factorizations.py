@@ -73,7 +73,7 @@ def _by_blocks(lower, g):
         block = (..., slice(start, stop), slice(start, stop))
         left, below = (..., slice(start, stop), slice(start)), (..., slice(stop, None), block[2])
         corner = (..., slice(stop, None), slice(start))
-        g[below] = g[below] @ np.linalg.inv(lower[block])
+        g[below] = g[below] @ np.linalg.inv(np.tril(lower[block]))
         g[corner] -= g[below] @ lower[left]
         g[block] -= np.tril(adjoint(g[below]) @ lower[below])
         g[block] = _gradient_of_small(lower[block], g[block])

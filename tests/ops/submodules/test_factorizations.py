@@ -109,3 +109,12 @@ def test_gradient_of_cholesky_by_blocks(upper, shape, dtype, monkeypatch):
         at_once = cytape.grad(loss)(a)
     np.testing.assert_allclose(by_blocks, at_once, 1e-12, 1e-14)
     assert not np.array_equal(by_blocks, at_once)
+
+
+@each("n", [3, 33, 70])
+def test_the_gradient_of_cholesky_reads_one_triangle(n):
+    lower, g = np.random.default_rng(0).normal(size=(2, n, n))
+    lower += n * np.eye(n)
+    np.testing.assert_allclose(
+        factorizations.cholesky_back_op(lower, g),
+        factorizations.cholesky_back_op(np.tril(lower), g), 1e-12, 1e-14)
