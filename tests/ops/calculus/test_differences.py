@@ -3,6 +3,7 @@
 import numpy as np
 
 import cytape
+import cytape.numpy as cnp
 from tests.cases import each
 from tests.ops.refusals import refuses
 
@@ -29,6 +30,8 @@ def test_differences_of_truth_values_are_changes():
 def test_a_difference_of_no_order_is_the_operand():
     x = cytape.constant(X)
     assert np.diff(x, 0) is x
+    assert isinstance(cnp.diff([x, x], 0), cytape.Tensor)
+    np.testing.assert_array_equal(cnp.diff([x, x], 0), [X, X])
 
 
 @each("axis", [0, 1])
