@@ -227,11 +227,8 @@ def _evaluate(subscripts, operands, optimize):
 
 
 def _einsum(*operands, subscripts, optimize):
-    if len(operands) > 1:  # whose extents are known now
-        result = _by_other_ops(subscripts, operands, optimize)
-        if result is not None:
-            return result
-    return np.einsum(subscripts, *operands, optimize=optimize)
+    result = _by_other_ops(subscripts, operands, optimize)  # whose extents are known now
+    return np.einsum(subscripts, *operands, optimize=optimize) if result is None else result
 
 
 def _einsum_spec(*specs, subscripts, optimize):

@@ -189,6 +189,15 @@ def test_extents_that_are_known_in_a_run_are_multiplied_as_matrices():
     np.testing.assert_array_equal(cytape.Session(graph).run(y, {x: a}), a @ b)
 
 
+def test_one_operand_of_extents_that_a_run_tells_is_summed_in_pairs():
+    a = np.full(10**6, 0.1, np.float32)  # NumPy's einsum is off by half, as it adds in order
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = cytape.placeholder(np.float32, (None,))
+        y = cnp.einsum("i->", x)
+    np.testing.assert_array_equal(cytape.Session(graph).run(y, {x: a}), np.sum(a))
+
+
 @pytest.mark.parametrize("optimize", [False, True, "greedy", "optimal",
                                       ["einsum_path", (1, 2), (0, 1)]])
 def test_three_operands_are_multiplied_in_pairs_in_the_order_that_is_asked_for(optimize):
