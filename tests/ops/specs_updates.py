@@ -50,6 +50,8 @@ SPECS = [
     record("DynamicSetItem", updates.dynamic_set_item_op, set_item, [
         case((3, 2), (2,), np.array(1), index="@0"),
         case((3, 2), (), np.array(-1), index=(slice(None), "@0")),
+    ]),
+    record("DynamicSetItem of slices", updates.dynamic_set_item_op, set_item, [
         case((3, 4), (4,), np.array(1), index=slice("@0", None)),
         case((3, 4), (2, 1), np.array(2), index=(slice(None, "@0"), slice(1, 3))),
     ]),

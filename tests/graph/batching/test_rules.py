@@ -36,6 +36,7 @@ LOOPED = {
     "Conv2D": "filters of each member's own: a product of matrices for each",
     "Conv2DBackpropFilter": "gradients of filters that all share, for each member: the same",
     "Conv2DBackpropInput": "filters of each member's own",
+    "DynamicSetItem of slices": "parts of each member's own size",
     "Fold": "slices of each member's own",
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "LeastSquaresBack": "the same",
