@@ -1,5 +1,7 @@
 """Polynomials: leading zeros, roots, errors."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,23 @@ def test_roots_of_zero_move_with_the_last_coefficient():
 ])  # fmt: skip
 def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, P)
+
+
+def test_covariances_of_several_columns_are_none_where_the_rank_is_not_full():
+    x, y = np.arange(4.0), np.arange(8.0).reshape(4, 2) ** 2
+
+    def covariances(x, y, rcond):
+        return np.polyfit(x, y, 2, cov=True, rcond=rcond)[1]
+
+    f = cytape.function(covariances)
+    for rcond, shape in (1e-9, (3, 3, 2)), (0.5, (3, 3, 0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", np.exceptions.RankWarning)
+            expected = covariances(x, y, rcond)
+            found = covariances(cytape.constant(x), y, rcond)
+        assert found.shape == f(x, y, rcond).shape == expected.shape == shape
+        np.testing.assert_allclose(found, expected, 1e-9, 1e-12)
+        np.testing.assert_allclose(f(x, y, rcond), expected, 1e-9, 1e-12)
 
 
 def test_how_many_coefficients_there_are_must_be_known():
