@@ -18,6 +18,7 @@ from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
     expand_dims,
+    extents,
     moveaxis,
     ndim,
     ravel,
@@ -209,8 +210,7 @@ class _Parts:
         if q_spec.ndim == 0:
             return expand_dims(y, -1)
         if q_spec.ndim > 1:
-            extents = (shape_rules.product(q_spec.shape), *shape(y)[q_spec.ndim:])
-            y = reshape(y, shape_rules.known_extents(extents, "quantiles of several axes of"))
+            y = reshape(y, (size(self.op.inputs[1]), *extents(y)[q_spec.ndim:]))
         return moveaxis(y, 0, -1)
 
     def by_quantile(self, lines):
@@ -220,7 +220,7 @@ class _Parts:
             return y[0]
         if q_spec.ndim == 1:
             return y
-        return reshape(y, (*q_spec.shape, *shape(y)[1:]))
+        return reshape(y, (*extents(self.op.inputs[1]), *extents(y)[1:]))
 
     def steps(self):
         """Return how the result grows with q."""
@@ -331,12 +331,13 @@ def _quantile(
     a, q = together(convert_to_tensor(a), q)
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
+    lead = ndim(q)  # an error if it is not known
     if weights is not None:
         return _weighted(name, a, q, axis, method, keepdims, weights, skip_nan)
     rows, axes = _rows(a, axis)
     result = quantile_op(rows, q, method=method, skip_nan=skip_nan,
                          function="quantile of a number" if weak else "quantile")
-    return _with_axes(result, axes, ndim(q), keepdims)
+    return _with_axes(result, axes, lead, keepdims)
 
 
 def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
@@ -352,7 +353,7 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
     else:
         result = moveaxis(lines, -1, 0)
         if ndim(q) > 1:
-            result = reshape(result, (*shape(q), *shape(lines)[:-1]))
+            result = reshape(result, (*extents(q), *extents(lines)[:-1]))
     return _with_axes(result, axes, ndim(q), keepdims)
 
 

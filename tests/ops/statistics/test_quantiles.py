@@ -7,6 +7,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
 from tests.cases import each
 from tests.ops.refusals import refuses
 
@@ -170,3 +171,35 @@ def test_traced_quantiles_of_nothing_have_numpys_dtype(dtype, method, shape):
 def test_gradients_with_respect_to_q_of_lines_without_elements():
     gradient = cytape.grad(lambda q: cnp.sum(cnp.nanquantile(np.zeros((3, 0)), q, axis=0)))
     np.testing.assert_array_equal(gradient(np.array([0.2, 0.4])), [0, 0])
+
+
+WEIGHTS = np.array([1.0, 2.0, 0.5, 1.0])
+
+
+@each("quantile", [
+    lambda x, q: np.quantile(x, q, axis=1), lambda x, q: np.nanquantile(x, q, axis=0),
+    lambda x, q: np.quantile(x, q, axis=1, method="lower"),
+    lambda x, q: np.quantile(x, q, axis=1, weights=WEIGHTS, method="inverted_cdf")])
+@each("shape, shape_of_q", [
+    ((None, None), (None, None)), ((3, None), (2, 2)), ((3, 4), (None, 2))])
+def test_extents_need_not_be_known_for_quantiles_of_several_axes(quantile, shape, shape_of_q):
+    def derivatives(x, q):
+        gradients = cytape.grad(
+            lambda x, q: cnp.sum(cnp.sin(quantile(x, q))) + cnp.sum(q * q), (0, 1))(x, q)
+        return quantile(x, q), *gradients, cytape.jvp(quantile, (x, q), (x * x, q * q))[1]
+
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    q = np.array([[0.33, 0.77], [0.13, 0.22]])
+    traced = cytape.function(derivatives, input_signature=[
+        cytape.Spec.of(shape, float), cytape.Spec.of(shape_of_q, float)])
+    for found, eager in zip(traced(x, q), derivatives(x, q), strict=True):
+        np.testing.assert_allclose(found, eager, 1e-13)
+
+
+@each("weights", [None, WEIGHTS])
+def test_how_many_axes_quantiles_have_must_be_known(weights):
+    quantile = cytape.function(
+        lambda q: cnp.quantile(X, q, weights=weights, method="inverted_cdf"),
+        input_signature=[cytape.Spec.of(None, float)])
+    with pytest.raises(SymbolicTensorError, match="how many axes"):
+        quantile(0.5)
