@@ -457,7 +457,7 @@ cdef tuple needs_of(BackwardCall* call):
     return needs
 
 
-cdef bint any_is_large(void** refs, int n) noexcept:
+cdef bint any_is_large(void** refs, int n) except -1:
     cdef int i
     for i in range(n):
         if spec_of_ref(<object>refs[i]).nbytes >= WORTH_LENDING:
