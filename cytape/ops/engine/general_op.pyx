@@ -8,7 +8,7 @@ from cytape.core.op_store cimport INPUT_ONLY, append_op, new_slot, next_op, slot
 from cytape.core.typedefs cimport NO_INDEX, index_t
 from cytape.core.vspace cimport OpType
 from cytape.tensor.buffer cimport WORTH_LENDING, call_with_arrays, with_kept_memory
-from cytape.tensor.spec cimport Spec, spec_of_array, symbolic_spec
+from cytape.tensor.spec cimport spec_of_array, symbolic_spec
 from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
@@ -409,7 +409,7 @@ cdef class GeneralOp(Op):
 
 cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) except -1:
     """The backward pass by a function of an OpCall; the refs are laid out as a GeneralOp's."""
-    cdef int i, n_in = call.n_inputs, n_out = call.n_outputs
+    cdef int n_in = call.n_inputs, n_out = call.n_outputs
     cdef OpCall view = OpCall.__new__(OpCall)
     view.op = op
     view.graph = graph
