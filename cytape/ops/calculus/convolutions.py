@@ -18,7 +18,7 @@ from cytape.tensor.spec import symbolic_spec
 __all__ = ["convolve", "correlate"]
 
 
-BLOCK = 2048  # elements: of two operands, they fit into the first cache
+BLOCK = 2048  # elements: those of two operands of doubles fit into the first cache
 
 
 def _start(n, m, mode):
@@ -73,11 +73,14 @@ def _long_overlaps(a, v):
     if a.size < v.size:
         return _long_overlaps(v, a)[::-1].conj()
     dtype = np.result_type(a, v)
-    total = np.zeros(a.size - v.size + 1, wide(dtype))
-    for start in range(0, v.size, BLOCK):
-        part = v[start : start + BLOCK]
-        total += np.correlate(a[start : start + part.size + total.size - 1], part, "valid")
-    return total.astype(dtype, copy=False)
+    # Sums of parts in half precision would be rounded, or overflow, where NumPy's own are not.
+    a, v = (x.astype(wide(dtype), copy=False) for x in (a, v))
+    total = np.zeros(a.size - v.size + 1, a.dtype)
+    with np.errstate(all="ignore"):  # as NumPy is quiet
+        for start in range(0, v.size, BLOCK):
+            part = v[start : start + BLOCK]
+            total += np.correlate(a[start : start + part.size + total.size - 1], part, "valid")
+        return total.astype(dtype, copy=False)
 
 
 def _convolve(a, v, mode):

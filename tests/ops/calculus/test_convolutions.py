@@ -55,3 +55,24 @@ def test_gradient_of_a_short_operand_beside_a_long_one(place):
     x, v, weights = (np.random.default_rng(0).normal(size=n) for n in (5000, 3, 5002))
     found = place(cytape.grad(lambda v: np.sum(np.convolve(x, v) * weights)))(v)
     np.testing.assert_allclose(found, [weights[i : i + 5000] @ x for i in range(3)], rtol=1e-12)
+
+
+def test_long_overlaps_of_halves_are_summed_in_single_precision():
+    a = np.repeat(np.array([100, -100], np.float16), 2048)
+    v = np.ones(4096, np.float16)
+    assert np.correlate(cytape.constant(a), v).numpy() == np.correlate(a, v) == 0
+    found = cytape.grad(lambda w: np.sum(np.convolve(a, w)))(np.ones(1, np.float16))
+    assert found.dtype == np.float16 and found == 0
+    # The sum of the first part, 61,440, is one of which halves are 32 apart.
+    b = np.r_[np.full(2048, 30), np.ones(1000), np.full(2048, -30)].astype(np.float16)
+    ones = np.ones(b.size, np.float16)
+    assert np.correlate(cytape.constant(b), ones).numpy() == np.correlate(b, ones) == 1000
+
+
+def test_long_overlaps_warn_no_more_than_numpys():
+    b = np.ones(5000)
+    b[10], b[4000] = np.inf, -np.inf
+    v = np.ones(4990)
+    np.testing.assert_array_equal(np.correlate(cytape.constant(b), v), np.correlate(b, v))
+    h = np.full(5000, 4, np.float16)
+    np.testing.assert_array_equal(np.correlate(cytape.constant(h), h), np.correlate(h, h))
