@@ -5,4 +5,4 @@ from cytape.ops.shared.reachable cimport Reachable
 cpdef call_traced(graph, f, args=*, kwargs=*)
 
 cdef class Draws(Reachable):
-    cdef int warn(self, graph, list moved, list being_traced) except -1
+    cdef int warn(self, graph, list moved, list being_traced, bint seeded) except -1

@@ -36,10 +36,11 @@ cpdef call_traced(graph, f, args=(), kwargs=None):
     finally:
         being_traced.remove(draws)
     moved = draws.moved()
-    if times_seeded() != n_seedings and id(numpy_global) not in moved:  # to where it was
+    seeded = times_seeded() != n_seedings
+    if seeded and id(numpy_global) not in moved:  # to where it was
         moved.append(id(numpy_global))
     if moved and not graph.runs_once and not makes_variables(graph):
-        draws.warn(graph, moved, being_traced)
+        draws.warn(graph, moved, being_traced, seeded)
     return results
 
 
@@ -81,8 +82,11 @@ cdef class Draws(Reachable):
         What it is going to be called with.
     """
 
-    cdef int warn(self, graph, list moved, list being_traced) except -1:
-        """Warn of generators that have drawn, at the line where that happened."""
+    cdef int warn(self, graph, list moved, list being_traced, bint seeded) except -1:
+        """Warn of generators that have drawn, at the line where that happened.
+
+        seeded: cytape's seed was called, which seeds NumPy's global one.
+        """
         cdef Draws around
         for place in moved:
             generator, before = self.generators[place], self.states[place]
@@ -92,7 +96,8 @@ cdef class Draws(Reachable):
             what = "np.random" if generator is numpy_global else (
                 "Python's random" if generator is python_global else
                 f"a {type(generator).__name__}")
-            file, line, registry, seeds = place_of_draw(self.functions, generator)
+            file, line, registry, seeds = place_of_draw(
+                self.functions, generator, seeded and generator is numpy_global)
             repeated, anew = "each call will use these again", "in each call"
             if is_of_member(graph):
                 repeated, anew = "all members get the same", "for each member"

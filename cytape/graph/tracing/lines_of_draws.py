@@ -19,10 +19,11 @@ __all__ = ["imported_in", "place_of_draw"]
 _UNSET = object()
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _SEEDING = ("seed", "set_state", "setstate")  # methods of these
+_READING = ("get_state", "getstate")
 
 
 def place_of_draw(
-    functions: list[tuple[FunctionType, tuple[Any, ...]]], generator: Any
+    functions: list[tuple[FunctionType, tuple[Any, ...]]], generator: Any, seeded: bool = False
 ) -> tuple[str, int, Any, bool]:
     """Return the file and the line of a draw, of the function where none can be seen.
 
@@ -33,6 +34,8 @@ def place_of_draw(
     functions : list of (function, tuple)
         Which may have drawn, with the first of their arguments as far as they are known.
     generator : Generator, RandomState or Random
+    seeded : bool
+        Whether it is known to have been seeded, by a line that may not be seen.
 
     Returns
     -------
@@ -41,19 +44,20 @@ def place_of_draw(
     registry : dict
         Where Python keeps which warnings have been shown, so that each is shown once.
     seeds : bool
-        Whether the line seeds the generator, and no draw can be seen.
+        Whether the generator was seeded, and no draw can be seen.
     """
     functions = [item for item in functions if not is_of_cytape(item[0])]
     if not functions:
-        return "<unknown>", 0, {}, False
+        return "<unknown>", 0, {}, seeded
     first, _ = functions[0]
     registry = first.__globals__.setdefault("__warningregistry__", {})
     for is_sought in (_draws, _seeds, _is_named, _may_draw):
         for function, arguments in functions:
             line = _line(function.__code__, _names(function, arguments), generator, is_sought)
             if line is not None:
-                return function.__code__.co_filename, line, registry, is_sought is _seeds
-    return first.__code__.co_filename, first.__code__.co_firstlineno, registry, False
+                seeds = is_sought is _seeds or seeded and is_sought is not _draws
+                return function.__code__.co_filename, line, registry, seeds
+    return first.__code__.co_filename, first.__code__.co_firstlineno, registry, seeded
 
 
 def imported_in(code: CodeType) -> Iterator[str]:
@@ -98,7 +102,7 @@ def _line(
 
 
 def _draws(generator: Any, value: Any, _: str | None) -> bool:
-    return _is_method(generator, value) and value.__name__ not in _SEEDING
+    return _is_method(generator, value) and value.__name__ not in (*_SEEDING, *_READING)
 
 
 def _seeds(generator: Any, value: Any, _: str | None) -> bool:

@@ -109,10 +109,12 @@ class NotSaved:
         self.place = op, what, i
 
     def __getattr__(self, name):
+        if name.startswith("__"):  # copy and pickle ask for these before there is a place
+            raise AttributeError(name)
         refuse_use(self)
 
 
-not_saved = cache(NotSaved)
+not_saved = cache(NotSaved)  # an op makes one in each backward pass, and few rules look at it
 
 
 def refuse_use(used, *_, **__):

@@ -284,3 +284,24 @@ def test_members_get_the_same_from_a_branch():
 
     with pytest.warns(UserWarning, match="all members get the same"):
         assert len(set(cytape.vmap(f)(np.ones(3)))) == 1
+
+
+def test_seeding_that_no_line_shows_is_no_draw():
+    def imported(x):
+        import cytape.numpy as library
+        library.random.seed(3)
+        return x
+
+    def aliased(x):
+        found = cnp.random
+        found.seed(3)
+        return x
+
+    def beside_its_state(x):
+        np.random.get_state()
+        cnp.random.seed(3)
+        return x
+
+    for function in (imported, aliased, beside_its_state):
+        with pytest.warns(UserWarning, match="seeded np.random once"):
+            cytape.function(function)(np.ones(2))

@@ -1,6 +1,8 @@
 """Ops with rules: what a rule sees, what an entry keeps, and ops that are a Python closure."""
 
+import copy
 import gc
+import pickle
 import weakref
 from typing import NamedTuple
 
@@ -356,3 +358,13 @@ def test_integers_beside_the_tangent_of_a_linear_op_stand_still():
     with cytape.ForwardAccumulator(x, cytape.constant(V3)) as accumulator:
         y = np.stack([x, cytape.constant([1, 2, 3])])
     np.testing.assert_array_equal(accumulator.jvp(y).numpy(), [V3, np.zeros(3)])
+
+
+@pytest.mark.parametrize("again", [copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_what_is_not_saved_can_be_copied_and_tells_so_still(again):
+    kept = []
+    op = GeneralOp("Keeps", lambda x, y: x + y,
+                   vjp=lambda op, g: kept.append(op.inputs[0]) or (g, None), saved_inputs=(1,))
+    cytape.grad(lambda x: cnp.sum(op(x, 1.0)))(np.ones(2))
+    with pytest.raises(InvalidGradientError, match="'Keeps' reads its input 0"):
+        again(kept[0]) + 1
