@@ -84,7 +84,7 @@ SPECS = [
          [case((4,))], domain=distinct(0.3, 0.1), dtypes=("float64",)),
     record("delete", [case((5,), 1), case((5,), [0, 3]), case((3, 4), slice(1, 3), axis=1),
                       case((3, 4), -1, axis=0), case((2, 3), [0, 5]), case((3,), []),
-                      case((4,), np.array([True, False, False, True]))]),
+                      case((4,), [True, False, False, True])]),
     record("insert", [
         case((4,), 1, (2,)), case((4,), 1, ()), case((4,), [1, 3], (2,)), case((4,), [1, 1], ()),
         case((3, 2), 1, (2,), axis=0), case((3, 2), 1, (3,), axis=1),

@@ -26,8 +26,8 @@ RAISES = {
     "split": "into how many parts is not known",  # at indices of which there are not known how many
     "apply_along_axis": "how many lines there are is not known",
     "correlate": "the lengths of both operands must be known",
-    "delete": "the length of axis 0 is not known",
-    "insert": "the length of axis",
+    "delete": "delete: the length of axis",
+    "insert": "insert: the length of axis",
     "polyfit": "the number of points is not known",
     "resize": "the length of axis 0 is not known",
     **{name: "how many coefficients there are is not known" for name in (

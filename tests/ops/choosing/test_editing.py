@@ -69,6 +69,25 @@ def test_of_an_unknown_length_it_is_an_error_whose_advice_helps(shape):
     np.testing.assert_array_equal(found, np.insert(X, 1, 5.0))
 
 
+@each("name, call", [
+    ("delete", lambda x, axis: np.delete(x, 0, axis)),
+    ("insert", lambda x, axis: np.insert(x, 0, 5.0, axis))])
+@each("axis, shape, named", [
+    (0, (None, 3), 0), (1, (2, None), 1), (-2, (None, None), 0), (None, (2, None), 0)])
+def test_the_error_names_the_axis_of_unknown_length(name, call, axis, shape, named):
+    traced = cytape.function(
+        lambda x: call(x, axis), input_signature=[cytape.Spec.of(shape, float)])
+    with pytest.raises(SymbolicTensorError, match=f"^{name}: the length of axis {named} is not"):
+        traced(X.reshape(2, 3))
+
+
+@each("call", [np.delete, lambda x, obj: np.insert(x, obj, 1.0)])
+@each("obj", [1, [1, 2], X > 0])
+def test_which_places_are_meant_must_be_known(call, obj):
+    with pytest.raises(SymbolicTensorError, match="was asked for its value"):
+        cytape.function(call)(X, np.asarray(obj))
+
+
 @each("dtype", ["float64", "int64", "complex64", "bool"])
 @each("before, after", [(0, 0), (63, 64), (64, 65), (1000, 1), (0, 700)])
 def test_zeros_at_far_ends_are_trimmed(dtype, before, after):
