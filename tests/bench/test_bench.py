@@ -27,6 +27,12 @@ def smoke_run(tmp_path_factory):
     return run.stdout, folder
 
 
+MAY_BE_NOTHING = (  # a plan is kept to the byte, and a short chain fits into what the heap has free
+    "peak of any of three runs, off the planned by",
+    "bookkeeping per binary op, by resident memory",
+)
+
+
 @pytest.mark.exhaustive  # as `make bench-smoke` does
 def test_smoke_run_writes_what_it_prints(smoke_run):
     printed, folder = smoke_run
@@ -34,7 +40,7 @@ def test_smoke_run_writes_what_it_prints(smoke_run):
     assert table["environment"]["smoke"]
     assert len(table["rows"]) > 30
     for row in table["rows"]:
-        assert row["value"] != 0
+        assert row["value"] != 0 or row["name"].endswith(MAY_BE_NOTHING)
         assert f"  {row['name']}" in printed
     assert (folder / "table.png").stat().st_size > 10_000
 
