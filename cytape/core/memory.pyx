@@ -112,6 +112,8 @@ cdef void* another_block(size_t* nbytes, size_t at_most) noexcept:
     """Take the one that fits best, and of these the last; or a new one."""
     cdef size_t wanted = nbytes[0]
     cdef int place, best = -1
+    if wanted >= 2 * HUGE_PAGE:  # malloc maps up to one more, to begin with one, and `release` sees
+        at_most = max(at_most, wanted + HUGE_PAGE)
     for place in range(keeper.n - 1, -1, -1):
         if wanted <= keeper.blocks[place].nbytes <= at_most:
             best = place
