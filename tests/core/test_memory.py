@@ -1,6 +1,7 @@
 """Growth of the tape's arrays: nothing is lost on the way, and memory goes back in the end."""
 
 import gc
+import os
 import subprocess
 import sys
 import textwrap
@@ -216,3 +217,26 @@ def test_an_op_that_finds_no_memory_gives_up_nothing_twice():
     """)
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert run.stdout == "all the same\n", run.stderr
+
+
+def test_large_arrays_that_malloc_maps_are_taken_again():
+    """What begins with a huge page there holds up to one more than was asked for."""
+    program = textwrap.dedent("""
+        import numpy as np
+        import cytape
+        from cytape.ops.declare import general
+        from cytape.tensor.buffer import release_kept
+
+        op = general(
+            "ManyAlive", lambda x: [np.ones(x.size) for _ in range(16)][-1], vjp=lambda op, g: g)
+        x = cytape.constant(np.ones(9 << 16))
+        for n_calls in 1, 3:
+            for _ in range(n_calls):
+                op(x)
+            print(release_kept())
+    """)
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+        env=os.environ | {"MALLOC_MMAP_THRESHOLD_": "131072"})  # glibc maps large blocks
+    for kept in map(int, run.stdout.split()):  # however often it was called
+        assert 16 * 4.5 * MEGABYTE <= kept <= 17 * (4.5 + 2) * MEGABYTE
