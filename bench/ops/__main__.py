@@ -34,13 +34,25 @@ EAGER, COMPILED, AUTOGRAD = "cytape", "cytape.function", "autograd"
 LONG = 0.2  # seconds; what takes longer is run once
 
 
-def total(n, result):
-    """Return the sum of all real numbers in what a function returned."""
+def terms_of(result, path=()):
+    """Return what is to be added up of a function's result: for each term the indices that lead to
+    it, and whether it is complex. To look for it in each call would be part of what is timed."""
     if isinstance(result, list | tuple):
-        terms = [total(n, x) for x in result if isinstance(x, list | tuple)
-                 or np.dtype(x.dtype).kind in "fc"]
-        return sum(terms[1:], start=terms[0])
-    return n.sum(n.real(result) if np.dtype(result.dtype).kind == "c" else result)
+        return [term for i, x in enumerate(result) for term in terms_of(x, (*path, i))]
+    kind = np.dtype(result.dtype).kind
+    return [(path, kind == "c")] if kind in "fc" else []
+
+
+def total(n, result, terms):
+    """Return the sum of all real numbers in what a function returned."""
+    value = None
+    for path, is_complex in terms:
+        term = result
+        for i in path:
+            term = term[i]
+        term = n.sum(n.real(term) if is_complex else term)
+        value = term if value is None else value + term
+    return value
 
 
 def cytape_gradient(function, sources, operands, compiled=False):
@@ -96,7 +108,7 @@ def libraries_for(call):
         parts = result if isinstance(result, list | tuple) else [result]
         if any(part.dtype == object for part in parts):
             raise TypeError("an array of objects")
-        return total(autograd.numpy, result)
+        return total(autograd.numpy, result, terms_of(result))
 
     try:
         autograd.grad(checked)(operands[drawn.index(True)])
@@ -168,16 +180,18 @@ def price(call, size, effort, libraries=tuple(GRADIENTS)):
     sources = [i for i, is_drawn in enumerate(drawn)
                if is_drawn and operands[i].dtype.kind in "fc"]
 
-    def of_result(n, *operands):
-        return total(n, call.function(n, *operands))
-
-    def of_operands(n, *operands):
-        return total(n, operands if len(operands) > 1 else operands[0])
-
     result = call.function(np, *operands)
     results = list(result) if isinstance(result, list | tuple) else [result]
     is_view = any(np.may_share_memory(x, operands[i]) for x in results for i in sources)
     summed = results if is_view else [operands[max(sources, key=lambda i: operands[i].size)]]
+    terms, terms_of_sums = terms_of(result), terms_of(summed)
+
+    def of_result(n, *operands):
+        return total(n, call.function(n, *operands), terms)
+
+    def of_operands(n, *operands):
+        return total(n, operands, terms_of_sums)
+
     gradients = gradients_of(of_result, sources, operands, libraries)
     sums = gradients_of(of_operands, list(range(len(summed))), summed, libraries)
     if is_view:  # which takes the small difference of two times

@@ -191,7 +191,8 @@ def _join(nested):
 
 
 def _stacked(parts):
-    if not all([may_fit(part.shape, parts[0].shape) for part in parts]):
+    shape = parts[0].shape
+    if not all([part.shape == shape or may_fit(part.shape, shape) for part in parts]):
         np.array([np.empty(part.shape) for part in parts])  # raises NumPy's error on ragged lists
     return stack_op(*parts, axis=0, dtype=None, casting="same_kind")
 

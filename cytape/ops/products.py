@@ -221,7 +221,7 @@ def _doubling_steps(row):
 
 
 def _cumprod_back(g, x, *, axis):
-    dtype, common = x.dtype, wide(np.result_type(g, x))
+    dtype, common = x.dtype, wide(x.dtype if g.dtype == x.dtype else np.result_type(g, x))
     g, x = g.astype(common, copy=False), x.astype(common, copy=False)
     if g.ndim == 1:
         return cumprod_gradient(g, x).astype(dtype, copy=False)

@@ -49,6 +49,8 @@ def reduced_axes(op):
         return tuple(range(ndim))
     if ndim < 0:  # it is not known
         return axis if isinstance(axis, tuple) else (axis,)
+    if type(axis) is int and 0 <= axis < ndim:
+        return (axis,)
     return normalize_axis_tuple(axis, ndim)
 
 
@@ -71,7 +73,7 @@ def kept(op, reduced):
     if not spec.known:
         return expand_dims(reduced, axes)
     shape = spec.shape
-    return reshape(reduced, tuple(1 if i in axes else n for i, n in enumerate(shape)))
+    return reduced.reshape([1 if i in axes else n for i, n in enumerate(shape)])
 
 
 def _expand(op, reduced):
@@ -81,8 +83,8 @@ def _expand(op, reduced):
 
 def operand(op):
     """Return the input in the result's precision, at least in single precision."""
-    x = op.inputs[0]
-    dtype = wide(np.result_type(x.dtype, op.output_specs[0].dtype))
+    x, of_result = op.inputs[0], op.output_specs[0].dtype
+    dtype = wide(x.dtype if x.dtype == of_result else np.result_type(x.dtype, of_result))
     return x if x.dtype == dtype else astype(x, dtype, copy=False)
 
 

@@ -4,6 +4,9 @@ import numpy as np
 
 cnp.import_array()
 
+cdef extern from "numpy/arrayobject.h":
+    ndarray array_of_scalar "PyArray_FromScalar"(object scalar, void* dtype)
+
 cdef type tensor_type = None
 
 
@@ -20,6 +23,7 @@ NO_MASKS = (
 
 cdef enum:
     MOST_AXES = 64  # NumPy's limit
+cdef tuple NUMBERS = (np.number, np.bool_)  # NumPy's scalars
 cdef tuple HARMLESS = (ndarray, np.memmap)  # their data are all there is to them
 
 
@@ -107,6 +111,8 @@ cpdef ndarray plain_array(x, dtype=None):
 cdef ndarray as_ndarray(x):
     if type(x) is ndarray and cnp.PyArray_ISNUMBER(x) and cnp.PyArray_ISNOTSWAPPED(x):
         return x
+    if isinstance(x, NUMBERS):
+        return array_of_scalar(x, NULL)
     array = plain_array(x)
     if array.dtype.hasobject or array.dtype.names is not None:
         of = ", ".join(sorted({type(item).__name__ for item in array.flat[:5]}))

@@ -155,7 +155,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
     if not any(map(is_tensor, (ary, to_end, to_begin))):
         return np.ediff1d(ary, to_end, to_begin)
     if to_end is to_begin is None:
-        return _diff(ravel(convert_to_tensor(ary)), 0)
+        ary = convert_to_tensor(ary)
+        return _diff(ary if ary.ndim == 1 else ravel(ary), 0)
     ary, to_begin, to_end = together(*[
         x if x is None else operand(x) for x in (ary, to_begin, to_end)])
     flat = ravel(convert_to_tensor(ary))

@@ -34,10 +34,10 @@ def _linspace_back(op, g):
     start, stop = op.input_specs
     num, endpoint = op.attrs["num"], op.attrs["endpoint"]
     steps = np.arange(num, dtype=wide(_real_dtype(g.dtype)))
-    if g.ndim > 1:
-        steps = steps.reshape(-1, *(1,) * (g.ndim - 1))
     total = np.add.reduce if type(g) is np.ndarray else reductions.sum
-    of_stop = total(g * steps, 0) / max(num - 1 if endpoint else num, 1)
+    of_stop = g @ steps if g.ndim == 1 else total(
+        g * steps.reshape(-1, *(1,) * (g.ndim - 1)), 0)
+    of_stop = of_stop / max(num - 1 if endpoint else num, 1)
     return sum_to(total(g, 0) - of_stop, start), sum_to(of_stop, stop)
 
 
@@ -212,16 +212,19 @@ def arange(*args, **options):
     array([0.5, 1.5, 2.5])
     """
     given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False))
+    others = None
     if options:
         given |= options
-    others = {name: x for name, x in options.items() if name not in ("start", "stop", "step")}
+        others = {name: x for name, x in options.items() if name not in ("start", "stop", "step")}
     if (others or not 0 < len(args) < 4) and any(map(is_tensor, given.values())):
         np.arange(*[1.0] * min(max(len(args), 1), 3), *args[3:], **others)  # raises NumPy's error
     if args and given.get("stop") is None:
         given["stop"] = given.pop("start")
-    bounds = given.copy()
+    bounds = given
     for name, x in given.items():
         if is_tensor(x):
+            if bounds is given:
+                bounds = given.copy()
             bounds[name] = values_of(x)
             if bounds[name] is None:
                 raise SymbolicTensorError(
@@ -229,7 +232,7 @@ def arange(*args, **options):
                     "do not have yet; use linspace, or scale and shift an arange of plain numbers; "
                     "for as many as a tensor x of unknown extent has, "
                     "cytape.numpy.cumsum(ones(x.shape)) - 1")
-    if all([bounds[name] is x for name, x in given.items()]):
+    if bounds is given:
         return np.arange(*args, **options)
     start, step = given.get("start", 0), given.get("step")
     if not (is_tensor(start) or is_tensor(step)) or "stop" not in given:

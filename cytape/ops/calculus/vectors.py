@@ -11,6 +11,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, shape, squeeze
 from cytape.ops.shared.conform import as_operands
 from cytape.ops.shared.grouping import together
+from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["cross", "matvec", "vecmat"]
@@ -80,6 +81,12 @@ def _mismatch(name, x1, x2, at1, at2):
             f"{name}: operands of shapes {shape(x1)} and {shape(x2)} do not fit each other")
 
 
+def _fit(x1, x2, n_axes1, n_axes2, kwargs):
+    """Tell whether these are one matrix and one vector, tensors that can be multiplied as is."""
+    return type(x1) is type(x2) is Tensor and not kwargs and (
+        x1.ndim == n_axes1 and x2.ndim == n_axes2 and None is not x1.shape[-1] == x2.shape[0])
+
+
 def matvec(x1, x2, /, out=None, **kwargs):
     """Multiply matrices with vectors, as `numpy.matvec`.
 
@@ -91,6 +98,8 @@ def matvec(x1, x2, /, out=None, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.matvec(joined(x1), joined(x2), out, **kwargs)
+    if _fit(x1, x2, 2, 1, kwargs):
+        return matmul_op(x1, x2)
     x1, x2 = _tensors(np.matvec, x1, x2, kwargs)
     if ndim(x1) < 2:
         raise ValueError(f"matvec: the first operand has shape {shape(x1)}, and is no matrix")
@@ -111,6 +120,8 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.vecmat(joined(x1), joined(x2), out, **kwargs)
+    if _fit(x1, x2, 1, 2, kwargs):
+        return matmul_op(conj_if_complex(x1), x2)
     x1, x2 = _tensors(np.vecmat, x1, x2, kwargs)
     if ndim(x2) < 2:
         raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")

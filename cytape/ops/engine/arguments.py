@@ -126,6 +126,8 @@ def wide(dtype):
 
 def operand(x):
     """Return a tensor, or a list that holds one, as a tensor, anything else as an array."""
+    if type(x) is np.ndarray:
+        return x
     return convert_to_tensor(x) if is_tensor(x) else plain_array(x)
 
 

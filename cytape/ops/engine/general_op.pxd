@@ -3,6 +3,7 @@
 from cytape.core.vspace cimport BackwardCall
 from cytape.tensor.state cimport TangentRecorder
 from cytape.tensor.value cimport Value
+from libc.stdint cimport uint64_t
 
 from .dispatch cimport Op
 from .symbolic cimport SymbolicGraph
@@ -15,6 +16,7 @@ cdef class GeneralOp(Op):
     cdef readonly object vjp, jvp
     cdef readonly object saved_inputs   # positions, None: all
     cdef readonly object saved_outputs
+    cdef uint64_t saved_input_bits, saved_output_bits  # those positions, for `is_among`
     cdef readonly bint linear
     cdef readonly bint differentiable   # False: gradients end here, nothing is recorded
     cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None

@@ -13,7 +13,8 @@ from cytape.tensor.state cimport (
     Counts, Recorder, TangentRecorder, accumulating, building, counts, observed, recording)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray, new_tensor
 from cytape.tensor.value cimport copy_of_array, is_symbolic, strided_value, value_of_array
-from numpy cimport ndarray
+from libc.stdint cimport uint64_t
+from numpy cimport ndarray, npy_intp
 
 from .dispatch cimport (
     conform, dense_value, documentation, frozen_attrs, give_all, gradients_of_outputs, is_followed,
@@ -42,6 +43,7 @@ cdef tuple COPIES = (  # what returns its input, for a copy
 
 
 @cython.final
+@cython.freelist(8)
 cdef class OpCall:
     """One call of an op, as its derivative rules see it.
 
@@ -153,6 +155,18 @@ cdef object plain_attribute(GeneralOp op, str name, x):
         ) from error
 
 
+cdef uint64_t bits_of(positions) except? 0:
+    """A set of positions as bits; the last one stands for all that come after it, too."""
+    cdef uint64_t bits = 0
+    for i in positions[:64] if isinstance(positions, range) else positions:
+        bits |= <uint64_t>1 << min(<Py_ssize_t>i, 63)
+    return bits
+
+
+cdef inline bint is_among(uint64_t bits, Py_ssize_t position) noexcept:
+    return bits >> min(position, 63) & 1
+
+
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
@@ -166,6 +180,8 @@ cdef class GeneralOp(Op):
         self.saved_inputs = saved_inputs
         self.saved_outputs = saved_outputs if isinstance(saved_outputs, range) else (
             tuple(saved_outputs))
+        self.saved_input_bits = ~<uint64_t>0 if saved_inputs is None else bits_of(saved_inputs)
+        self.saved_output_bits = bits_of(self.saved_outputs)
         self.optional_tangents = optional_tangents
         self.batched = batched
         self.linear = linear
@@ -234,7 +250,7 @@ cdef class GeneralOp(Op):
         cdef Py_ssize_t i
         attrs = frozen_attrs(attrs)
         for i, x in enumerate(inputs):
-            in_values.append(value_of(x, self.saved_inputs is None or i in self.saved_inputs))
+            in_values.append(value_of(x, is_among(self.saved_input_bits, i)))
         self.record_call(in_values, out_values, attrs)
         if accumulating() is not None:
             follow(self, in_values, out_values, attrs)
@@ -258,10 +274,9 @@ cdef class GeneralOp(Op):
         cdef Value value
         cdef Py_ssize_t i
         for i, value in enumerate(inputs):
-            saved = self.saved_inputs is None or i in self.saved_inputs
-            refs.append(value if saved else value.spec)
+            refs.append(value if is_among(self.saved_input_bits, i) else value.spec)
         for i, value in enumerate(outputs):
-            refs.append(value if i in self.saved_outputs else None)
+            refs.append(value if is_among(self.saved_output_bits, i) else None)
         if self.vjp is None:  # what an error will say; of a trace, where the function was called
             refs.append(user_line())
         refs.append(attrs)
@@ -532,6 +547,32 @@ cdef bint is_held(base, inputs) except -1:
     return False
 
 
+cdef bint may_share_memory(ndarray x, ndarray y) noexcept:
+    """What NumPy's function of that name returns: whether the bounds of two arrays overlap."""
+    cdef char* x_end
+    cdef char* y_end
+    cdef char* x_start = start_of_memory(x, &x_end)
+    cdef char* y_start = start_of_memory(y, &y_end)
+    return x_start < y_end and y_start < x_end
+
+
+cdef char* start_of_memory(ndarray x, char** end) noexcept:
+    cdef char* start = cnp.PyArray_BYTES(x)
+    cdef npy_intp reach
+    cdef int axis
+    end[0] = start
+    if cnp.PyArray_SIZE(x) == 0:
+        return start
+    for axis in range(cnp.PyArray_NDIM(x)):
+        reach = (cnp.PyArray_DIMS(x)[axis] - 1) * cnp.PyArray_STRIDES(x)[axis]
+        if reach < 0:
+            start += reach
+        else:
+            end[0] += reach
+    end[0] += cnp.PyArray_ITEMSIZE(x)
+    return start
+
+
 cdef Tensor result_tensor(GeneralOp op, result, inputs):
     """What a forward function returned, copied if it is the data of an array that may change."""
     cdef ndarray array = as_ndarray(result)
@@ -540,7 +581,7 @@ cdef Tensor result_tensor(GeneralOp op, result, inputs):
     while type(base) is ndarray:
         base = base.base
     for x in inputs:
-        if type(x) is ndarray and np.may_share_memory(array, x):
+        if type(x) is ndarray and may_share_memory(array, x):
             value = copy_of_array(array)
             break
     else:

@@ -46,12 +46,11 @@ def bincount(x, /, weights=None, minlength=0):
     >>> grad(lambda w: np.bincount([0, 1, 1], w)[1])(np.ones(3))
     array([0., 1., 1.])
     """
-    if not any(map(is_tensor, (x, weights))):
-        return np.bincount(x, weights, minlength)
     if weights is None:
         return bincount_op(x, minlength=minlength)
-    x = operand(x)
-    weights = operand(weights)
+    x, weights = operand(x), operand(weights)
+    if type(x) is type(weights) is np.ndarray:
+        return np.bincount(x, weights, minlength)
     if weights.dtype.kind == "c":
         np.bincount(np.zeros(1, int), np.ones(1, weights.dtype))  # raises NumPy's error
     places = values_of(x) if getattr(weights, "graph", None) is not None else None

@@ -17,7 +17,7 @@ from cytape.ops.kernels.gather import are_alike
 from cytape.ops.ordering import argpartition
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel
-from cytape.ops.shared.along_axis import put_elements, take_along, take_elements
+from cytape.ops.shared.along_axis import put_elements, take_along_op, take_elements
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 
@@ -79,6 +79,8 @@ def _along_last(op, a, axis, **attrs):
     a = convert_to_tensor(a)
     if axis is None:
         a, axis = ravel(a), -1
+    if axis == -1 and a.ndim:
+        return op(a, **attrs)
     last = ndim(a) - 1
     if normalize_axis_index(axis, last + 1) == last:
         return op(a, **attrs)
@@ -119,7 +121,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 
 def _partition(a, kth):
     # Sorting, to find out what partitioning moved where, would take many times as long.
-    return take_along(a, argpartition(a, kth), unique=True)
+    return take_along_op(a, argpartition(a, kth), unique=True)
 
 
 def sort_complex(a):

@@ -68,15 +68,17 @@ def _direction(op):
 
 
 def _vector_norm_vjp(op, g):
-    x, norm = op.inputs[0], op.outputs[0]
-    if op.attrs["ord"] in _EXTREMES:
-        return reductions.share_one(op, 0, g, signed=True)
-    if op.attrs["ord"] in (None, 2) and wide(x.dtype) == x.dtype:
+    x, norm, ord = op.inputs[0], op.outputs[0], op.attrs["ord"]
+    if ord in (None, 2) and wide(x.dtype) == x.dtype:
         values = norm if type(norm) is np.ndarray else values_of(norm)
         # One pass over x, where neither an overflow nor a zero is near.
         if values is not None and values.size and (
                 _EPSILON < (values.min() if values.ndim else values.item()) < 1 / _EPSILON):
+            if type(g) is np.ndarray and not g.ndim:  # of Python's numbers a ufunc makes no arrays
+                return x * (g.item() / norm.item())
             return x * reductions.kept(op, g / norm)
+    if ord in _EXTREMES:
+        return reductions.share_one(op, 0, g, signed=True)
     return reductions.kept(op, g) * _direction(op)
 
 
