@@ -191,10 +191,20 @@ def _join(nested):
 
 
 def _stacked(parts):
-    shape = parts[0].shape
-    if not all([part.shape == shape or may_fit(part.shape, shape) for part in parts]):
+    if not all([may_fit(part.shape, parts[0].shape) for part in parts]):
         np.array([np.empty(part.shape) for part in parts])  # raises NumPy's error on ragged lists
     return stack_op(*parts, axis=0, dtype=None, casting="same_kind")
+
+
+def _are_alike(parts):
+    """Tell whether these are tensors of one shape."""
+    if not parts or type(parts[0]) is not Tensor:
+        return False
+    shape = parts[0].shape
+    for part in parts:
+        if type(part) is not Tensor or part.shape != shape:
+            return False
+    return True
 
 
 def _refuse_unknown(function, options):
@@ -217,9 +227,8 @@ def array(object, dtype=None, *, ndmin=0, **options):
     array([[1., 0.],
            [0., 2.]])
     """
-    if dtype is None and not ndmin and type(object) in (list, tuple) and object and all(
-            [type(part) is Tensor for part in object]):
-        return _stacked(object)
+    if dtype is None and not ndmin and type(object) in (list, tuple) and _are_alike(object):
+        return stack_op(*object, axis=0, dtype=None, casting="same_kind")
     if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)
     _refuse_unknown(np.array, options)

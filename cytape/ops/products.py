@@ -272,9 +272,15 @@ def _cumprod_jvp(op, t):
     return moveaxis(t, -1, axis)
 
 
+def _cumprod(a, axis, dtype):
+    if type(a) is np.ndarray:  # the method is what NumPy's function looks for
+        return a.cumprod(axis, dtype)
+    return np.cumprod(a, axis, dtype)
+
+
 cumprod_op = general(
     "Cumprod",
-    forward=np.cumprod,
+    forward=_cumprod,
     vjp=_cumprod_vjp,
     jvp=_cumprod_jvp,
     shape_rule=shape_rules.accumulation(np.cumprod),

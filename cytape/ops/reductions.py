@@ -32,7 +32,7 @@ from cytape.ops.engine.declare import enter, general
 from cytape.ops.engine.sum_op import SumOp
 from cytape.ops.kernels.ties import shared_among_ties
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, expand_dims, ndim, reshape, squeeze
+from cytape.ops.shaping import broadcast_to, expand_dims, ndim, squeeze
 from cytape.ops.shared.conform import count, countable, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
@@ -73,7 +73,7 @@ def kept(op, reduced):
     if not spec.known:
         return expand_dims(reduced, axes)
     shape = spec.shape
-    return reduced.reshape([1 if i in axes else n for i, n in enumerate(shape)])
+    return reduced.reshape(tuple([1 if i in axes else n for i, n in enumerate(shape)]))
 
 
 def _expand(op, reduced):

@@ -214,6 +214,8 @@ def reshape(a, /, shape, order="C", *, copy=None):
         return reshape_unknown(a, shape, order)
     if _holds_symbol(shape):
         return _reshape_dynamically(a, shape, order)
+    if type(shape) is list:  # attributes that may change are copied
+        shape = tuple(shape)
     if type(shape) is tuple and len(shape) == 1:
         shape = shape[0]
     if order == "F" and is_tensor(a):

@@ -144,6 +144,7 @@ std_op = general(
     shape_rule=shape_rules.spread,
     composition=_std_of_tensor,
 )
+var_op.rule_takes_tensors = std_op.rule_takes_tensors = True
 
 
 def _var_of_some(a, axis, dtype, ddof, keepdims, where, mean):

@@ -1,5 +1,6 @@
 cimport cython
 cimport numpy as cnp
+from cpython.object cimport PyObject_Call
 from cpython.pycapsule cimport PyCapsule_New
 from cytape.core.memory cimport (
     give_back_block, release, release_blocks, resized, take_block)
@@ -120,7 +121,7 @@ cdef object kept_memory = enter_handler()
 cdef object with_kept_memory(function, tuple operands, dict attrs):
     previous = PyDataMem_SetHandler(kept_memory)
     try:
-        return function(*operands, **attrs)
+        return PyObject_Call(function, operands, attrs)
     finally:
         PyDataMem_SetHandler(previous)
 
@@ -129,4 +130,4 @@ cdef object call_with_arrays(function, tuple operands, dict attrs):
     for x in operands:
         if type(x) is cnp.ndarray and cnp.PyArray_NBYTES(x) >= WORTH_LENDING:
             return with_kept_memory(function, operands, attrs)
-    return function(*operands, **attrs)
+    return PyObject_Call(function, operands, attrs)

@@ -30,13 +30,12 @@ def ldexp(x1, x2, /, *out, **kwargs):
 
 
 def _quotients(x, exponents):
-    found = None
     if type(x) is type(exponents) is np.ndarray:
         found = over_powers_of_two(x, exponents)
-    if found is None:
-        with np.errstate(over="ignore"):  # as the kernel is quiet
-            found = np.ldexp(x, -exponents)
-    return found
+        if found is not None:
+            return found
+    with np.errstate(over="ignore"):  # as the kernel is quiet
+        return np.ldexp(x, -exponents)
 
 
 over_powers_of_two_op = multilinear(

@@ -8,7 +8,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops import products, reductions
 from cytape.ops.creation import ones_like, zeros_like
-from cytape.ops.engine.arguments import axis_in_batch, is_tensor, operand, plain, with_out
+from cytape.ops.engine.arguments import SMALL, axis_in_batch, is_tensor, operand, plain, with_out
 from cytape.ops.engine.declare import linear, nondifferentiable
 from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
@@ -18,7 +18,7 @@ from cytape.ops.shared.conform import is_one_number, stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import not_equal
-from cytape.tensor import convert_to_tensor
+from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.spec import symbolic_spec
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
 ]  # fmt: skip
 
 _NoValue = np._NoValue
-SMALL = 2048  # elements, of which differences of slices take less time than one call of NumPy
 
 
 def _slice(x, axis, *bounds):
@@ -152,11 +151,10 @@ def ediff1d(ary, to_end=None, to_begin=None):
     >>> np.ediff1d(cytape.constant([1.0, 3.0]), to_end=7.0).numpy()
     array([2., 7.])
     """
+    if to_end is to_begin is None and type(ary) is Tensor and ary.dtype != bool:
+        return _diff(ary if ary.ndim == 1 else ravel(ary), 0)
     if not any(map(is_tensor, (ary, to_end, to_begin))):
         return np.ediff1d(ary, to_end, to_begin)
-    if to_end is to_begin is None:
-        ary = convert_to_tensor(ary)
-        return _diff(ary if ary.ndim == 1 else ravel(ary), 0)
     ary, to_begin, to_end = together(*[
         x if x is None else operand(x) for x in (ary, to_begin, to_end)])
     flat = ravel(convert_to_tensor(ary))

@@ -186,7 +186,7 @@ def _arange_jvp(op, start, step):
 
 
 def _range(start, step, *, stop, dtype):
-    if type(start) is np.ndarray and start.dtype == np.float64 and not start.ndim:
+    if type(start) is np.ndarray and start.dtype.char == "d" and not start.ndim:
         start = start.item()  # of Python's numbers NumPy makes ranges faster
     return np.arange(start, stop, step, dtype)
 
@@ -196,6 +196,7 @@ arange_op = general(
     vjp=_arange_vjp, jvp=_arange_jvp, saved_inputs=(), saved_outputs=(0,), optional_tangents=(0, 1),
     shape_rule=lambda start, step, *, stop, dtype: symbolic_spec((None,), _range(
         np.ones((), start.dtype), np.ones((), step.dtype), stop=1, dtype=dtype).dtype))
+arange_op.rule_takes_tensors = linspace_op.rule_takes_tensors = True
 
 
 def arange(*args, **options):
@@ -222,7 +223,7 @@ def arange(*args, **options):
         given["stop"] = given.pop("start")
     bounds = given
     for name, x in given.items():
-        if is_tensor(x):
+        if type(x) is not int and is_tensor(x):
             if bounds is given:
                 bounds = given.copy()
             bounds[name] = values_of(x)

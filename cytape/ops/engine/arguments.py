@@ -8,6 +8,7 @@ from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.tensor import data_of
 
 MOST_AXES = 64  # NumPy's limit
+SMALL = 2048  # elements, of which ops that need no rule take less time than one that calls NumPy
 
 
 def is_tensor(value):

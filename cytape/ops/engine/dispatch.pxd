@@ -15,6 +15,7 @@ cdef class Op(Operator):
     cdef OpType op_type           # name, and what the tape knows of the op
     cdef readonly object forward  # the plain NumPy function
     cdef public bint stateful     # each call counts: results differ, or something is changed
+    cdef public bint rule_takes_tensors  # its vjp is made of ops, faster than NumPy's functions
     cdef public bint makes_views  # in NumPy, of the first operand, if not of all kinds
     cdef readonly object composition  # the same made of simpler ops, for plans; or None
     # What rooms above know of the op, noted by them for the ops that they import; 0: nothing.

@@ -9,6 +9,7 @@ class Op(Operator):
     @property
     def forward(self) -> Callable[..., Any]: ...
     stateful: bool
+    rule_takes_tensors: bool
     makes_views: bool
     @property
     def composition(self) -> Callable[..., Any] | None: ...

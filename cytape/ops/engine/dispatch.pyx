@@ -34,6 +34,9 @@ cdef class Conforming:
     pass
 
 
+cdef enum:
+    MOST_ON_STACK = 32  # pointers of a call that is recorded
+
 conform = Conforming()
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
@@ -250,6 +253,9 @@ cdef int give(Op op, BackwardCall* call, int i, object gradient) except -1:
     cdef Value value
     if gradient is None or not call.needed[i]:
         return 0
+    if type(gradient) is Tensor and (<Tensor>gradient).held.spec is spec:
+        call.input_gradients[i] = owned(gradient)
+        return 0
     if type(gradient) is ndarray and not observed():
         value = value_of_array(as_ndarray(gradient))
         if value.spec is not spec and value.spec.trainable and value.spec.shape == spec.shape:
@@ -360,16 +366,20 @@ cdef int record_refs(OpKind* kind, list inputs, list outputs, list refs, bint ke
     cdef Recorder recorder
     cdef Value value
     cdef Py_ssize_t i, n_refs = len(refs), n_inputs = len(inputs), n_outputs = len(outputs)
-    cdef void** row = <void**>malloc((n_refs + n_inputs + n_outputs) * sizeof(void*))
+    cdef void* on_stack[MOST_ON_STACK]
+    cdef void** row = &on_stack[0]
     cdef id_t* ids
+    if n_refs + n_inputs + n_outputs > MOST_ON_STACK:
+        row = <void**>malloc((n_refs + n_inputs + n_outputs) * sizeof(void*))
     if row == NULL:
         raise MemoryError()
     ids = <id_t*>(row + n_refs)
     try:
-        for i, value in enumerate(inputs):
+        for i in range(n_inputs):
+            value = <Value>inputs[i]
             ids[i] = value.id if value.spec.trainable else NO_ID
-        for i, value in enumerate(outputs):
-            ids[n_inputs + i] = value.id
+        for i in range(n_outputs):
+            ids[n_inputs + i] = (<Value>outputs[i]).id
         for recorder in recording() or ():
             for i in range(n_inputs):
                 if is_known(recorder, ids[i]):
@@ -389,7 +399,8 @@ cdef int record_refs(OpKind* kind, list inputs, list outputs, list refs, bint ke
                 kind.release(row, n_refs, recorder.keeper)
                 raise
     finally:
-        free(row)
+        if row != &on_stack[0]:
+            free(row)
     return 0
 
 

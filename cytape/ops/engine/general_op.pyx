@@ -1,6 +1,6 @@
 cimport cython
 cimport numpy as cnp
-from cpython.ref cimport Py_DECREF, Py_INCREF
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport Op as StoredOp
@@ -167,6 +167,16 @@ cdef inline bint is_among(uint64_t bits, Py_ssize_t position) noexcept:
     return bits >> min(position, 63) & 1
 
 
+cdef tuple arrays_of(tuple inputs):
+    cdef tuple arrays = PyTuple_New(len(inputs))
+    cdef Py_ssize_t i
+    for i in range(len(inputs)):
+        x = ndarray_of(inputs[i])
+        Py_INCREF(x)
+        PyTuple_SET_ITEM(arrays, i, x)
+    return arrays
+
+
 cdef class GeneralOp(Op):
     def __init__(self, str name, forward, vjp=None, jvp=None, saved_inputs=None, saved_outputs=(),
                  optional_gradients=(), optional_tangents=(), batched=None, bint linear=False,
@@ -220,8 +230,7 @@ cdef class GeneralOp(Op):
             graph = graph_for(inputs)
             if graph is not None:
                 return build(graph, self, inputs, attrs)
-        arrays = tuple([ndarray_of(x) for x in inputs])
-        result = call_with_arrays(self.forward, arrays, attrs)
+        result = call_with_arrays(self.forward, arrays_of(inputs), attrs)
         if isinstance(result, (tuple, list)):
             outputs = [result_tensor(self, array, inputs) for array in result]
             if self.makes_views:
@@ -247,10 +256,9 @@ cdef class GeneralOp(Op):
     cdef int tell(self, inputs, list outputs, dict attrs) except -1:
         """Tell the recorders of a call."""
         cdef list in_values = [], out_values = [(<Tensor>output).held for output in outputs]
-        cdef Py_ssize_t i
         attrs = frozen_attrs(attrs)
-        for i, x in enumerate(inputs):
-            in_values.append(value_of(x, is_among(self.saved_input_bits, i)))
+        for x in inputs:
+            in_values.append(value_of(x, is_among(self.saved_input_bits, len(in_values))))
         self.record_call(in_values, out_values, attrs)
         if accumulating() is not None:
             follow(self, in_values, out_values, attrs)
@@ -273,10 +281,11 @@ cdef class GeneralOp(Op):
         cdef list refs = [(<Value>value).spec for value in outputs]
         cdef Value value
         cdef Py_ssize_t i
-        for i, value in enumerate(inputs):
+        for i in range(len(inputs)):
+            value = <Value>inputs[i]
             refs.append(value if is_among(self.saved_input_bits, i) else value.spec)
-        for i, value in enumerate(outputs):
-            refs.append(value if is_among(self.saved_output_bits, i) else None)
+        for i in range(len(outputs)):
+            refs.append(outputs[i] if is_among(self.saved_output_bits, i) else None)
         if self.vjp is None:  # what an error will say; of a trace, where the function was called
             refs.append(user_line())
         refs.append(attrs)
@@ -431,7 +440,7 @@ cdef int backward_by_rule(Op op, BackwardCall* call, rule, graph, int node) exce
     view.op = op
     view.graph = graph
     view.node = node
-    view.plain = not observed()
+    view.plain = not op.rule_takes_tensors and not observed()
     view.output_specs = objects_of(call.refs, n_out)
     view.input_refs = objects_of(call.refs + n_out, n_in)
     view.output_refs = objects_of(call.refs + n_out + n_in, n_out)
@@ -576,7 +585,8 @@ cdef char* start_of_memory(ndarray x, char** end) noexcept:
 cdef Tensor result_tensor(GeneralOp op, result, inputs):
     """What a forward function returned, copied if it is the data of an array that may change."""
     cdef ndarray array = as_ndarray(result)
-    cdef object base = (<object>array).base
+    cdef PyObject* owner = cnp.PyArray_BASE(array)
+    cdef object base = None if owner == NULL else <object>owner
     cdef Value value
     while type(base) is ndarray:
         base = base.base

@@ -184,10 +184,12 @@ cdef bint copy_rows(char* out, const char* data, const npy_intp* places, npy_int
 cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,
                      Mode mode) noexcept nogil:
     cdef npy_intp i
-    for i in range(count):
-        if place_within(places[i], extent, mode) < 0:
-            return False
-    return True
+    cdef size_t signs = 0  # negative: a place is before the first one, or behind the last
+    if mode != RAISE:
+        return count == 0 or extent > 0
+    for i in range(count):  # without a branch, to look at several at a time
+        signs |= (<size_t>places[i] + <size_t>extent) | (<size_t>extent - 1 - <size_t>places[i])
+    return <npy_intp>signs >= 0
 
 
 cdef inline npy_intp place_within(npy_intp place, npy_intp extent, Mode mode) noexcept nogil:

@@ -73,11 +73,9 @@ cdef inline void divide(char* x, npy_intp step, const int* exponents, floating* 
     cdef double factor
     for i in range(n):
         beyond |= (exponents[i] <= -1022) | (exponents[i] >= 1022)
-    if beyond:  # the factor would not be a normal number
-        for i in range(n):
-            result[i] = <floating>ldexp((<floating*>(x + i * step))[0], -exponents[i])
-        return
-    for i in range(n):
-        bits = <uint64_t>(1023 - exponents[i]) << 52
+        bits = (<uint64_t>1023 - <uint64_t>exponents[i]) << 52
         memcpy(&factor, &bits, sizeof(factor))
         result[i] = <floating>((<floating*>(x + i * step))[0] * factor)
+    if beyond:  # a factor is not a normal number
+        for i in range(n):
+            result[i] = <floating>ldexp((<floating*>(x + i * step))[0], -exponents[i])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import astype
-from cytape.ops.engine.arguments import is_tensor, plain
+from cytape.ops.engine.arguments import SMALL, is_tensor, plain
 from cytape.ops.engine.declare import general, multilinear, nondifferentiable
 from cytape.ops.indexing import getitem, take
 from cytape.ops.kernels.gather import are_alike
@@ -121,7 +121,10 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 
 def _partition(a, kth):
     # Sorting, to find out what partitioning moved where, would take many times as long.
-    return take_along_op(a, argpartition(a, kth), unique=True)
+    positions = argpartition(a, kth)
+    if a.ndim == 1 and a.graph is None and a.size <= SMALL:
+        return a[positions]
+    return take_along_op(a, positions, unique=True)
 
 
 def sort_complex(a):

@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError
 from cytape.ops import ordering, reductions, steps
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, sqrt, where
-from cytape.ops.engine.arguments import is_tensor, joined, values_of, wide
+from cytape.ops.engine.arguments import SMALL, is_tensor, joined, values_of, wide
 from cytape.ops.engine.declare import general
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, ravel, squeeze
@@ -21,6 +21,7 @@ from cytape.ops.submodules.matrices import real_dtype, square_shape
 from cytape.ops.submodules.solving import inv_op
 from cytape.ops.submodules.spectral import svdvals
 from cytape.tensor import Tensor
+from cytape.tensor.tensor import data_of
 
 __all__ = ["cond", "matrix_norm", "norm", "vector_norm"]
 
@@ -74,8 +75,6 @@ def _vector_norm_vjp(op, g):
         # One pass over x, where neither an overflow nor a zero is near.
         if values is not None and values.size and (
                 _EPSILON < (values.min() if values.ndim else values.item()) < 1 / _EPSILON):
-            if type(g) is np.ndarray and not g.ndim:  # of Python's numbers a ufunc makes no arrays
-                return x * (g.item() / norm.item())
             return x * reductions.kept(op, g / norm)
     if ord in _EXTREMES:
         return reductions.share_one(op, 0, g, signed=True)
@@ -116,6 +115,7 @@ vector_norm_op = general(
     shape_rule=shape_rules.vector_norm,
     composition=_vector_norm_of_tensor,
 )
+vector_norm_op.rule_takes_tensors = True
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
@@ -131,6 +131,11 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return np.linalg.norm(x, ord, axis, keepdims)
     x = _inexact(x)
     if ord is None and axis is None and x.shape is not None:
+        if not keepdims and x.dtype.char in "fd" and x.graph is None and x.size <= SMALL:
+            flat = x if x.ndim == 1 else ravel(x)
+            square = flat @ flat
+            if _EPSILON < data_of(square).item() < 1 / _EPSILON:  # neither zero nor an overflow
+                return sqrt(square)
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     axes = _axes_of_norm(axis, ndim(x))
     if axis is None and (

@@ -93,6 +93,22 @@ def test_a_rule_gets_tensors_only_where_somebody_records_it(recorded, kind):
     assert all(type(x) is kind for x in (*seen.call.inputs, *seen.gradients))
 
 
+@each("recorded", [False, True])
+def test_a_rule_that_is_made_of_ops_gets_tensors(recorded):
+    seen = Seen()
+    seen.op.rule_takes_tensors = True
+    run(seen.op, V3, V3, recorded=recorded)
+    assert all(type(x) is cytape.Tensor for x in (*seen.call.inputs, *seen.gradients))
+
+
+def test_positions_of_many_inputs_are_told_apart():
+    op = GeneralOp("Many", lambda *xs: xs[0] * xs[70], saved_inputs=(0, 70),
+                   vjp=lambda op, g: (g * op.inputs[70], *[None] * 69, g * op.inputs[0]))
+    first, *_, last = run(op, V3, *[np.zeros(3)] * 69, 2 * V3)
+    np.testing.assert_array_equal(first, 2 * V3)
+    np.testing.assert_array_equal(last, V3)
+
+
 def test_the_arrays_that_a_rule_gets_cannot_be_changed():
     seen = Seen(saved_outputs=(0, 1))
     run(seen.op, V3, V3)

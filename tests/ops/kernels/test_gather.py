@@ -26,7 +26,7 @@ def test_as_numpy_takes(dtype, mode, shape, axis, n):
 
 @each("mode", ["raise", "wrap", "clip"])
 def test_of_one_number_one_is_shown(mode):
-    found = taken(np.broadcast_to(2.5, (4, 3)), np.array([[1, 3, 0]]), 0, mode)
+    found = taken(np.broadcast_to(2.5, (4, 3)), np.array([[-1, 3, -4]]), 0, mode)
     np.testing.assert_array_equal(found, np.full((1, 3, 3), 2.5), strict=True)
     assert not any(found.strides)
 
@@ -34,7 +34,9 @@ def test_of_one_number_one_is_shown(mode):
 @each("x, places, axis, mode", [
     (np.ones(4), np.array([0, 4]), 0, "raise"), (np.ones(4), np.array([-5]), 0, "raise"),
     (np.ones((2, 4)), np.array([1, 4]), 1, "raise"),
-    (np.broadcast_to(1.0, 4), np.array([4]), 0, "raise"),
+    *[(np.broadcast_to(1.0, 4), np.array([0, place, 1]), 0, "raise")
+      for place in (4, -5, np.iinfo(np.intp).max, np.iinfo(np.intp).min)],
+    *[(np.broadcast_to(1.0, 0), np.array([0]), 0, mode) for mode in ("raise", "wrap", "clip")],
     *[(np.ones(shape), np.array([0]), 0, mode)
       for shape in ((0,), (0, 2)) for mode in ("raise", "wrap", "clip")],
     (np.ones(8)[::2], np.array([0]), 0, "raise"), (np.ones(4), np.array([0], np.int32), 0, "raise"),

@@ -151,3 +151,27 @@ def test_gradients_of_every_magnitude(g, scale):
     for function in (np.linalg.norm, np.linalg.vector_norm):
         _, pullback = cytape.vjp(function, x)
         np.testing.assert_allclose(pullback(g)[0], x / norm * g, 1e-15)
+
+
+@each("dtype", ["float32", "float64"])
+@each("n", [5, 5000])
+@each("make", [cytape.constant, cytape.Variable, lambda x: cytape.constant(x.reshape(5, -1))])
+def test_norms_of_few_elements_are_differentiated_as_those_of_many(make, n, dtype):
+    """Those of few are made of two ops; zeros, and what is near an overflow, are left to a rule."""
+    values = np.random.default_rng(0).normal(size=n).astype(dtype)
+    for scale in (1, 0, 1e-10, 1e10):
+        x = make((scale * values).astype(dtype))
+        with cytape.GradientTape(persistent=True) as outer:
+            outer.watch(x)
+            with cytape.GradientTape() as tape:
+                tape.watch(x)
+                norm = np.linalg.norm(x)
+            first = tape.gradient(norm, x)
+            along = np.sum(first * values.reshape(x.shape))
+        array = np.asarray(x)
+        assert norm.numpy() == np.linalg.norm(array)
+        direction = array / np.linalg.norm(array) if scale else np.zeros_like(array)
+        np.testing.assert_allclose(first, direction, rtol=1e-6)
+        # Along a ray a norm is linear.
+        np.testing.assert_allclose(
+            outer.gradient(along, x) * np.linalg.norm(array), np.zeros(x.shape), atol=1e-3)
