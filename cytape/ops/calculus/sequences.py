@@ -34,11 +34,10 @@ def _linspace_back(op, g):
     start, stop = op.input_specs
     num, endpoint = op.attrs["num"], op.attrs["endpoint"]
     steps = np.arange(num, dtype=wide(_real_dtype(g.dtype)))
-    total = np.add.reduce if type(g) is np.ndarray else reductions.sum
-    of_stop = g @ steps if g.ndim == 1 else total(
+    of_stop = g @ steps if g.ndim == 1 else reductions.sum(
         g * steps.reshape(-1, *(1,) * (g.ndim - 1)), 0)
     of_stop = of_stop / max(num - 1 if endpoint else num, 1)
-    return sum_to(total(g, 0) - of_stop, start), sum_to(of_stop, stop)
+    return sum_to(reductions.sum(g, 0) - of_stop, start), sum_to(of_stop, stop)
 
 
 def _linspace_spec(start, stop, *, num, endpoint):
@@ -174,8 +173,8 @@ def _steps(like):
 
 def _arange_vjp(op, g):
     of_start, of_step = op.needs
-    total = np.add.reduce if type(g) is np.ndarray else reductions.sum
-    return total(g) if of_start else None, total(g * _steps(g)) if of_step else None
+    return (reductions.sum(g) if of_start else None,
+            reductions.sum(g * _steps(g)) if of_step else None)
 
 
 def _arange_jvp(op, start, step):
@@ -213,7 +212,7 @@ def arange(*args, **options):
     array([0.5, 1.5, 2.5])
     """
     given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False))
-    others = None
+    others = {}
     if options:
         given |= options
         others = {name: x for name, x in options.items() if name not in ("start", "stop", "step")}

@@ -48,9 +48,9 @@ def bincount(x, /, weights=None, minlength=0):
     """
     if weights is None:
         return bincount_op(x, minlength=minlength)
-    x, weights = operand(x), operand(weights)
-    if type(x) is type(weights) is np.ndarray:
+    if not is_tensor(weights) and not is_tensor(x):
         return np.bincount(x, weights, minlength)
+    x, weights = operand(x), operand(weights)
     if weights.dtype.kind == "c":
         np.bincount(np.zeros(1, int), np.ones(1, weights.dtype))  # raises NumPy's error
     places = values_of(x) if getattr(weights, "graph", None) is not None else None

@@ -79,10 +79,8 @@ def _along_last(op, a, axis, **attrs):
     a = convert_to_tensor(a)
     if axis is None:
         a, axis = ravel(a), -1
-    if axis == -1 and a.ndim:
-        return op(a, **attrs)
     last = ndim(a) - 1
-    if normalize_axis_index(axis, last + 1) == last:
+    if axis == -1 and last >= 0 or normalize_axis_index(axis, last + 1) == last:
         return op(a, **attrs)
     return moveaxis(op(moveaxis(a, axis, -1), **attrs), -1, axis)
 

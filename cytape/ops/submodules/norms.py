@@ -115,7 +115,6 @@ vector_norm_op = general(
     shape_rule=shape_rules.vector_norm,
     composition=_vector_norm_of_tensor,
 )
-vector_norm_op.rule_takes_tensors = True
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
