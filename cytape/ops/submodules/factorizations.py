@@ -49,7 +49,7 @@ def _lower(op):
 
 def _gradient_of_block(lower, g):
     lower_h = adjoint(lower)
-    inner = hermitian_part(lower_half(matmul(lower_h, g)))
+    inner = hermitian_part(lower_half(matmul(lower_h, tril(g))))
     half = adjoint(solve_op(lower_h, inner, triangle="upper"))
     return adjoint(solve_op(lower_h, half, triangle="upper"))
 

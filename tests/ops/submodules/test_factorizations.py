@@ -118,3 +118,25 @@ def test_the_gradient_of_cholesky_reads_one_triangle(n):
     np.testing.assert_allclose(
         factorizations.cholesky_back_op(lower, g),
         factorizations.cholesky_back_op(np.tril(lower), g), 1e-12, 1e-14)
+
+
+@each("n", [3, 70])
+@each("dtype", [float, complex])
+@each("upper", [False, True])
+def test_no_gradient_of_the_zeros_of_cholesky_is_read(n, dtype, upper):
+    ones = np.tri(n).T if upper else np.tri(n)
+    a = (ones @ ones.T + n * np.eye(n)).astype(dtype)
+
+    def gradient(weights):
+        return cytape.grad(lambda x: np.sum(np.real(np.linalg.cholesky(x, upper=upper)) * weights))
+
+    expected, found = gradient(ones)(a), gradient(np.where(ones, 1, np.nan))
+    traced = cytape.function(found, input_signature=[cytape.Spec.of((None, None), dtype)])
+    for result in (found(a), traced(a), cytape.vmap(found)(a[None])[0]):
+        np.testing.assert_allclose(result, expected, 1e-9, 1e-12)
+    x = cytape.constant(a)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = found(x)
+    np.testing.assert_allclose(y, expected, 1e-9, 1e-12)
+    assert np.isfinite(tape.gradient(y, x)).all()
