@@ -196,7 +196,7 @@ def _stacked(parts):
     return stack_op(*parts, axis=0, dtype=None, casting="same_kind")
 
 
-def _are_alike(parts):
+def _are_of_one_shape(parts):
     """Tell whether these are tensors of one shape."""
     if not parts or type(parts[0]) is not Tensor:
         return False
@@ -227,7 +227,7 @@ def array(object, dtype=None, *, ndmin=0, **options):
     array([[1., 0.],
            [0., 2.]])
     """
-    if dtype is None and not ndmin and type(object) in (list, tuple) and _are_alike(object):
+    if dtype is None and not ndmin and type(object) in (list, tuple) and _are_of_one_shape(object):
         return stack_op(*object, axis=0, dtype=None, casting="same_kind")
     if not is_tensor(object):
         return np.array(object, dtype, ndmin=ndmin, **options)

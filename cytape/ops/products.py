@@ -272,7 +272,8 @@ def _cumprod_jvp(op, t):
     return moveaxis(t, -1, axis)
 
 
-def _cumprod(a, axis, dtype):
+def _cumprod(a, axis=None, dtype=None):
+    """Return the cumulative product along an axis, as `numpy.cumprod`."""
     if type(a) is np.ndarray:  # the method is what NumPy's function looks for
         return a.cumprod(axis, dtype)
     return np.cumprod(a, axis, dtype)

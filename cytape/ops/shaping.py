@@ -214,7 +214,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
         return reshape_unknown(a, shape, order)
     if _holds_symbol(shape):
         return _reshape_dynamically(a, shape, order)
-    if type(shape) is list:  # attributes that may change are copied
+    if type(shape) is list and len(shape) != 1:  # attributes that may change are copied, slowly
         shape = tuple(shape)
     if type(shape) is tuple and len(shape) == 1:
         shape = shape[0]

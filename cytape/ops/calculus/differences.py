@@ -161,6 +161,8 @@ def ediff1d(ary, to_end=None, to_begin=None):
     if flat.dtype == bool:
         np.ediff1d([True, True])  # raises NumPy's error
     differences = _diff(flat, 0)
+    if to_end is to_begin is None:
+        return differences
     parts = []
     for x, name in ((to_begin, "to_begin"), (differences, ""), (to_end, "to_end")):
         if x is not None:
@@ -169,7 +171,7 @@ def ediff1d(ary, to_end=None, to_begin=None):
                     f"dtype of `{name}` must be compatible with input `ary` under the "
                     "`same_kind` rule.")
             parts.append(ravel(x).astype(flat.dtype))
-    return concatenate(parts) if len(parts) > 1 else differences
+    return concatenate(parts)
 
 
 # -- gradient --------------------------------------------------------------------------------------

@@ -34,8 +34,10 @@ def _linspace_back(op, g):
     start, stop = op.input_specs
     num, endpoint = op.attrs["num"], op.attrs["endpoint"]
     steps = np.arange(num, dtype=wide(_real_dtype(g.dtype)))
-    of_stop = g @ steps if g.ndim == 1 else reductions.sum(
-        g * steps.reshape(-1, *(1,) * (g.ndim - 1)), 0)
+    if g.ndim == 1 and g.dtype.char == "d":  # BLAS adds in sequence, which takes precision
+        of_stop = g @ steps
+    else:
+        of_stop = reductions.sum(g * steps.reshape(-1, *(1,) * (g.ndim - 1)), 0)
     of_stop = of_stop / max(num - 1 if endpoint else num, 1)
     return sum_to(reductions.sum(g, 0) - of_stop, start), sum_to(of_stop, stop)
 

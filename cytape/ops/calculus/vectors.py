@@ -120,8 +120,8 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.vecmat(joined(x1), joined(x2), out, **kwargs)
-    if _fit(x1, x2, 1, 2, kwargs):
-        return matmul_op(conj_if_complex(x1), x2)
+    if _fit(x1, x2, 1, 2, kwargs) and x1.dtype.kind != "c":
+        return matmul_op(x1, x2)
     x1, x2 = _tensors(np.vecmat, x1, x2, kwargs)
     if ndim(x2) < 2:
         raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")

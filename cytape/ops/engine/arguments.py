@@ -5,6 +5,7 @@ import numpy as np
 from cytape.ops.shapes import shape_rules
 from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
+from cytape.tensor.state import current_graph
 from cytape.tensor.tensor import data_of
 
 MOST_AXES = 64  # NumPy's limit
@@ -143,6 +144,11 @@ def mask_for(x, where):
             np.broadcast_shapes(*shapes) != x.shape):
         raise ValueError(f"where of the shape {mask.shape} does not fit an array of {x.shape}")
     return mask
+
+
+def is_small(x):
+    """Tell whether ops of a tensor compute at once, and several take less time than one rule."""
+    return x.graph is None and current_graph() is None and x.size <= SMALL
 
 
 def values_of(x):

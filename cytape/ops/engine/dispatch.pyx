@@ -34,14 +34,13 @@ cdef class Conforming:
     pass
 
 
-cdef enum:
-    MOST_ON_STACK = 32  # pointers of a call that is recorded
-
 conform = Conforming()
 UFUNC_METHODS = ("reduce", "accumulate", "reduceat", "outer", "at")
 UFUNC_ATTRIBUTES = ("__name__", "__qualname__", "nin", "nout", "nargs", "ntypes", "types",
                     "identity", "signature", "resolve_dtypes")
 cdef object float64 = np.float64
+cdef enum:
+    MOST_ON_STACK = 32  # pointers of a call that is recorded
 cdef list weak_scalars = [None] * 32
 cdef uint64_t weak_bits[32]
 

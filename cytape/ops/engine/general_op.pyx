@@ -51,7 +51,8 @@ cdef class OpCall:
     ----------
     inputs, outputs : tuple of Tensor
         Only those that the op's declaration saves: to use another one is an error. Where nobody
-        records what a rule does they are plain arrays, and so are the gradients it is called with.
+        records what a rule does they are plain arrays, and so are the gradients it is called with
+        (but tensors where the op says `rule_takes_tensors`).
     input_specs, output_specs : tuple of Spec
     attrs : dict
     needs : tuple of bool
@@ -159,6 +160,8 @@ cdef uint64_t bits_of(positions) except? 0:
     """A set of positions as bits; the last one stands for all that come after it, too."""
     cdef uint64_t bits = 0
     for i in positions[:64] if isinstance(positions, range) else positions:
+        if i < 0:
+            raise ValueError(f"positions of what is saved are counted from 0, got {positions}")
         bits |= <uint64_t>1 << min(<Py_ssize_t>i, 63)
     return bits
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.ops.creation import astype
-from cytape.ops.engine.arguments import SMALL, is_tensor, plain
+from cytape.ops.engine.arguments import is_small, is_tensor, plain
 from cytape.ops.engine.declare import general, multilinear, nondifferentiable
 from cytape.ops.indexing import getitem, take
 from cytape.ops.kernels.gather import are_alike
@@ -80,7 +80,7 @@ def _along_last(op, a, axis, **attrs):
     if axis is None:
         a, axis = ravel(a), -1
     last = ndim(a) - 1
-    if axis == -1 and last >= 0 or normalize_axis_index(axis, last + 1) == last:
+    if normalize_axis_index(axis, last + 1) == last:
         return op(a, **attrs)
     return moveaxis(op(moveaxis(a, axis, -1), **attrs), -1, axis)
 
@@ -120,7 +120,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
 def _partition(a, kth):
     # Sorting, to find out what partitioning moved where, would take many times as long.
     positions = argpartition(a, kth)
-    if a.ndim == 1 and a.graph is None and a.size <= SMALL:
+    if a.ndim == 1 and is_small(a):
         return a[positions]
     return take_along_op(a, positions, unique=True)
 

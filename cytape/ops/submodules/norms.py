@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError
 from cytape.ops import ordering, reductions, steps
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, conj, real, sign, sqrt, where
-from cytape.ops.engine.arguments import SMALL, is_tensor, joined, values_of, wide
+from cytape.ops.engine.arguments import is_small, is_tensor, joined, values_of, wide
 from cytape.ops.engine.declare import general
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, ravel, squeeze
@@ -130,9 +130,8 @@ def norm(x, ord=None, axis=None, keepdims=False):
         return np.linalg.norm(x, ord, axis, keepdims)
     x = _inexact(x)
     if ord is None and axis is None and x.shape is not None:
-        if not keepdims and x.dtype.char in "fd" and x.graph is None and x.size <= SMALL:
-            flat = x if x.ndim == 1 else ravel(x)
-            square = flat @ flat
+        if x.ndim == 1 and not keepdims and x.dtype.char in "fd" and is_small(x):
+            square = x @ x
             if _EPSILON < data_of(square).item() < 1 / _EPSILON:  # neither zero nor an overflow
                 return sqrt(square)
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))

@@ -117,3 +117,12 @@ def test_geometric_sequences_from_a_subnormal_number(start):
         middle = 0.5 / np.sqrt(start)
         np.testing.assert_allclose(slopes[0], [1, middle, 0], rtol=1e-6)
         np.testing.assert_allclose(slopes[1], [0, 0.5 * np.sqrt(start), 1], rtol=1e-6)
+
+
+def test_ends_of_many_single_numbers_have_exact_gradients():
+    """A product would add them up in sequence."""
+    ends = [cytape.constant(np.float32(1)), cytape.constant(np.float32(2))]
+    with cytape.GradientTape() as tape:
+        tape.watch(ends)
+        y = np.sum(np.linspace(*ends, 100_000))
+    np.testing.assert_allclose(tape.gradient(y, ends), 50_000, rtol=1e-6)

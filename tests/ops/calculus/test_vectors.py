@@ -32,3 +32,12 @@ def test_nothing_warns_of_vectors_in_space():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         np.cross(cytape.constant(np.ones(3)), np.ones(3))
+
+
+def test_a_vector_that_is_watched_after_its_conjugate_was_taken_is_followed():
+    v, m = cytape.constant([1 + 2j, 3 - 1j]), cytape.constant([[1.0 + 1j, 2], [3, 4]])
+    with cytape.GradientTape() as tape:
+        tape.watch(m)
+        y = np.sum(np.real(np.vecmat(v, m)))
+        tape.watch(v)
+    np.testing.assert_allclose(tape.gradient(y, v), [3 + 1j, 7])

@@ -175,3 +175,18 @@ def test_norms_of_few_elements_are_differentiated_as_those_of_many(make, n, dtyp
         # Along a ray a norm is linear.
         np.testing.assert_allclose(
             outer.gradient(along, x) * np.linalg.norm(array), np.zeros(x.shape), atol=1e-3)
+
+
+@each("make", [cytape.Variable, cytape.constant])
+@each("call", [
+    lambda f: cytape.function(f)(), lambda f: cytape.vmap(lambda s: s * f())(np.ones(1))[0],
+    lambda f: cytape.function(lambda p: cytape.cond(p, f, lambda: cytape.constant(0.0)))(
+        cytape.constant(True)),
+    lambda f: cytape.while_loop(lambda i, _: i < 1, lambda i, _: (i + 1, f()), (0, 0.0))[1],
+    lambda f: cytape.function(lambda x: cytape.grad(lambda x: f() * x)(x))(cytape.constant(1.0)),
+])
+def test_norms_of_what_a_trace_captures(call, make):
+    """Such a tensor has values, and is no part of a graph yet; what is made of it is."""
+    x = make(np.array([3.0, 4.0]))
+    assert float(call(lambda: np.linalg.norm(x))) == 5.0
+    assert float(call(lambda: np.sum(np.partition(x, 1)))) == 7.0
