@@ -121,7 +121,7 @@ def diff(a, n=1, axis=-1, prepend=_NoValue, append=_NoValue):
     if not any(map(is_tensor, (a, prepend, append))):
         return np.diff(a, n, axis, prepend, append)
     if n == 0:
-        return operand(a)
+        return convert_to_tensor(operand(a))
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
     if prepend is append is _NoValue:

@@ -33,6 +33,7 @@ def test_a_difference_of_no_order_is_the_operand():
     assert np.diff(x, 0) is x
     assert isinstance(cnp.diff([x, x], 0), cytape.Tensor)
     np.testing.assert_array_equal(cnp.diff([x, x], 0), [X, X])
+    assert isinstance(cnp.diff(X, 0, prepend=x[0]), cytape.Tensor)
 
 
 @each("axis", [0, 1])
