@@ -318,7 +318,11 @@ weighted_positions_op = nondifferentiable(
 def _weighted_positions(x, q, weights, skip_nan):
     function = np.nanquantile if skip_nan else np.quantile
     y = function(x, q.reshape(-1), -1, weights=weights, method="inverted_cdf")
-    return np.stack([(x == part[..., None]).argmax(-1) for part in y], -1)
+    y = np.broadcast_to(y, (q.size, *x.shape[:-1]))  # of no elements NumPy forgets the axis of q
+    position = np.empty((*x.shape[:-1], q.size), np.intp)
+    for i, part in enumerate(y[..., None]):
+        position[..., i] = ((x == part) | np.isnan(x) & np.isnan(part)).argmax(-1)
+    return position
 
 
 # -- the functions ---------------------------------------------------------------------------------
@@ -348,6 +352,8 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
     rows, axes = _rows(a, axis)
     positions = weighted_positions_op(rows, q, weights, skip_nan=skip_nan)
     lines = take_along(rows, positions)
+    if lines.dtype.kind == "f":
+        lines = where(isnan(lines), np.nan, lines)  # which has no gradient
     if ndim(q) == 0:
         result = lines[..., 0]
     else:

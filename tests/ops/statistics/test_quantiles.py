@@ -203,3 +203,23 @@ def test_how_many_axes_quantiles_have_must_be_known(weights):
         input_signature=[cytape.Spec.of(None, float)])
     with pytest.raises(SymbolicTensorError, match="how many axes"):
         quantile(0.5)
+
+
+@each("name", ["quantile", "nanquantile"])
+@each("q", [[0.2, 0.9], [[0.2, 0.9]], []])
+def test_weighted_quantiles_of_nan_are_numpys_and_have_no_gradient(name, q):
+    def quantile(x):
+        return getattr(np, name)(x, q, weights=WEIGHTS, method="inverted_cdf")
+
+    x = np.array([1.0, np.nan, 2.0, 0.5])
+    for f in (quantile, cytape.function(quantile)):
+        np.testing.assert_array_equal(f(cytape.constant(x)), quantile(x), strict=True)
+    gradient = cytape.grad(lambda x: np.sum(quantile(x)))
+    n_numbers = np.isfinite(quantile(x)).sum()
+    assert gradient(x)[1] == 0 and gradient(x).sum() == n_numbers
+
+
+def test_weighted_quantiles_of_no_lines_have_the_axes_of_q():
+    found = cnp.nanquantile(cytape.constant(np.zeros((0, 4))), [0.2, 0.5, 0.7], 1,
+                            weights=WEIGHTS, method="inverted_cdf")
+    assert found.shape == (3, 0)
