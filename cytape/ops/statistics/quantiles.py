@@ -336,6 +336,8 @@ def _quantile(
     if a.dtype.kind == "c":
         raise TypeError("a must be an array of real numbers")
     lead = ndim(q)  # an error if it is not known
+    if lead > 2:
+        raise ValueError("q must be a scalar or 1d")
     if weights is not None:
         return _weighted(name, a, q, axis, method, keepdims, weights, skip_nan)
     rows, axes = _rows(a, axis)

@@ -223,3 +223,9 @@ def test_weighted_quantiles_of_no_lines_have_the_axes_of_q():
     found = cnp.nanquantile(cytape.constant(np.zeros((0, 4))), [0.2, 0.5, 0.7], 1,
                             weights=WEIGHTS, method="inverted_cdf")
     assert found.shape == (3, 0)
+
+
+@each("weights", [None, np.ones(X.size)])
+def test_quantiles_of_three_axes_are_numpys_error(weights):
+    refuses(lambda q: np.quantile(X.ravel(), q, weights=weights, method="inverted_cdf"),
+            np.full((1, 2, 1), 0.5))
