@@ -66,7 +66,9 @@ def _rows(a, axis):
     if len(axes) == 1:
         return (a if axes == (n_axes - 1,) else moveaxis(a, axes, (-1,))), axes
     rest = tuple([i for i in range(n_axes) if i not in axes])
-    return reshape(transpose(a, (*rest, *axes)), (*[size(a, i) for i in rest], -1)), axes
+    lengths = [size(a, i) for i in rest]
+    length = math.prod([size(a, i) for i in axes])  # -1 is no length where another is 0
+    return reshape(transpose(a, (*rest, *axes)), (*lengths, length)), axes
 
 
 def _with_axes(result, axes, lead, keepdims):

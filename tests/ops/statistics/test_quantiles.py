@@ -229,3 +229,12 @@ def test_weighted_quantiles_of_no_lines_have_the_axes_of_q():
 def test_quantiles_of_three_axes_are_numpys_error(weights):
     refuses(lambda q: np.quantile(X.ravel(), q, weights=weights, method="inverted_cdf"),
             np.full((1, 2, 1), 0.5))
+
+
+@each("name", ["quantile", "nanquantile"])
+def test_quantiles_over_several_axes_of_no_lines(name):
+    x = np.zeros((2, 0, 3))
+    for f in (cytape.grad, lambda f: cytape.function(
+            cytape.grad(f), input_signature=[cytape.Spec.of((None, None, None), float)])):
+        gradient = f(lambda x: np.sum(getattr(np, name)(x, 0.3, (0, 2))))
+        assert gradient(x).shape == x.shape
