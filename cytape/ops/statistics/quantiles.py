@@ -279,13 +279,18 @@ def _quantile_jvp(op, t, tq):
     return parts.by_quantile(total)
 
 
-def _quantile_spec(x, q, *, method, skip_nan, function):
-    if skip_nan and 0 in x.shape:  # a mean of nothing
+def _quantile_spec(x, q, **attrs):
+    if attrs["skip_nan"] and 0 in x.shape:  # a mean of nothing
         dtype = np.mean(np.ones(1, x.dtype)).dtype
     else:
-        dtype = np.asarray(_FORWARD[function](
-            np.ones(2, x.dtype), np.zeros((), q.dtype), method=method, skip_nan=skip_nan)).dtype
+        dtype = _dtype(x, q, **attrs)
     return symbolic_spec((*q.shape, *x.shape[:-1]), dtype)
+
+
+def _dtype(x, q, *, function, **attrs):
+    """Return the dtype of quantiles of numbers."""
+    return np.asarray(
+        _FORWARD[function](np.ones(2, x.dtype), np.zeros((), q.dtype), **attrs)).dtype
 
 
 _FORWARD = {
@@ -302,6 +307,8 @@ def _quantiles(x, q, *, function, **attrs):
     y, shape = _FORWARD[function](x, q, **attrs), (*q.shape, *x.shape[:-1])
     if np.shape(y) != shape:  # of no elements NumPy forgets the axes of q
         return np.broadcast_to(y, shape)
+    if y.dtype == x.dtype != q.dtype and x.size and np.isnan(y).any():  # and of NaN its dtype
+        return y.astype(_dtype(x, q, function=function, **attrs))
     return y
 
 

@@ -238,3 +238,12 @@ def test_quantiles_over_several_axes_of_no_lines(name):
             cytape.grad(f), input_signature=[cytape.Spec.of((None, None, None), float)])):
         gradient = f(lambda x: np.sum(getattr(np, name)(x, 0.3, (0, 2))))
         assert gradient(x).shape == x.shape
+
+
+@each("name", ["quantile", "nanquantile"])
+@each("shape", [(3,), (2, 3)])
+@pytest.mark.filterwarnings("ignore:All-NaN slice")
+def test_quantiles_that_are_nan_keep_their_dtype(name, shape):
+    quantile = cytape.function(lambda x, q: getattr(np, name)(x, q, -1))
+    found = quantile(np.full(shape, np.nan, np.float32), np.asarray(0.5))
+    assert found.dtype == float and np.isnan(found).all()
