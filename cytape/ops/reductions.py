@@ -267,9 +267,8 @@ def given(g, x, y, axis, least=0, signed=False):
         return sign(x) * given(np.where(y == 0, 0, g), absolute(x), y, axis, least)
     chosen = x == y
     n = sum(astype(chosen, wide(x.dtype), copy=False), axis, keepdims=True)
-    # NaN without a warning where the extremum is NaN.
-    n = maximum(n, least) if least else np.where(n > 0, n, np.nan)
-    return np.where(chosen, g / n, 0.0 if least else 0.0 * n)
+    none = 0.0 if least else 0.0 * np.where(n > 0, n, np.nan)  # NaN where the extremum is NaN
+    return np.where(chosen, g / maximum(n, 1), none)  # a complex number by NaN would warn
 
 
 def _shared(x, *pairs, axis, least, signed=False):
