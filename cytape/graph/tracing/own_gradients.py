@@ -19,6 +19,7 @@ from cytape.graph.tracing.bodies import dense, inlined, like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
+from cytape.ops.creation import stop_gradient_op
 from cytape.ops.engine.custom_op import install_custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.conform import broadcast_to
@@ -80,6 +81,8 @@ def _custom_call(
         results = [in_graph(graph, convert_to_tensor(x)) for x in results]
         if not any(x.spec.trainable for x in results):
             return results
+        if not any(x.spec.trainable for x in inputs):  # nothing that a gradient could be of
+            return list(map(stop_gradient_op, results))
         body = FunctionGraph(f"{name}_grad", graph)
         trace: ConcreteFunction | Exception
         captured: list = []

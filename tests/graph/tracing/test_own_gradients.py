@@ -202,6 +202,22 @@ def test_an_integer_output_takes_no_part():
     assert int(cytape.function(only_integers)(x)) == 1
 
 
+@pytest.mark.parametrize("around", [lambda f: f, cytape.function])
+def test_gradient_functions_of_integers_are_never_called(around):
+    rounded = cytape.custom_gradient(lambda x: (cnp.rint(x).astype(int), lambda g: None))
+    calls = []
+
+    def total(x):
+        scaled = cytape.custom_gradient(lambda n: (n * x, calls.append))
+        return cnp.sum(scaled(rounded(x)) + x)
+
+    x = np.array([1.0, 2.0])
+    assert cytape.grad(around(total))(x).tolist() == [1.0, 1.0]
+    value, slope = around(lambda x: cytape.jvp(total, (x,), (np.ones(2),)))(x)
+    assert (float(value), float(slope)) == (8.0, 2.0)
+    assert not calls
+
+
 def traces_of(f, differentiated):
     """Trace, call, differentiate and drop a function; return references to what must go."""
     traced = cytape.function(cytape.grad(f) if differentiated else f)
