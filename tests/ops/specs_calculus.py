@@ -48,6 +48,12 @@ def bessel_i1(x):
         x.dtype)
 
 
+def of_pieces(values, x, xp):
+    inside = (xp[0] <= x) & (x <= xp[-1])
+    pieces = np.clip(np.searchsorted(xp, x, "right") - 1, 0, max(len(xp) - 2, 0))
+    return np.where(inside, values[pieces], 0)
+
+
 XP, FP = np.array([-1.5, -0.2, 0.9, 1.7]), np.array([1.0, 3.0, -2.0, 0.5])
 COORDINATES = np.array([0.0, 0.5, 1.5, 1.75])
 MODES = [(n, m, mode) for n, m in ((5, 3), (4, 2), (3, 5), (2, 5), (3, 3), (1, 2))
@@ -126,6 +132,10 @@ SPECS = [
         case((2, 3), (4,), (4,)), case((5,), XP, FP),
     ], domain=(uniform(-2, 2, avoid=[-1.5, -0.2, 0.9, 1.7], margin=0.05), lambda rng, shape: XP + (
         rng.uniform(-0.02, 0.02, shape)), *[uniform(-2, 2)] * 3), dtypes=("float64",)),
+    OpSpec("OfPieces", interpolation.of_pieces_op, of_pieces, [
+        case((4,), (5,), XP), case((4,), (2, 3), XP), case((4,), XP, XP), case((4,), (), XP),
+        case((4,), (0,), XP), case((1,), (3,), np.array([0.3])),
+    ], dtypes=FLOATS_AND_COMPLEX, differentiable=(True, False, False)),
     record("interp", [
         case((5,), XP, FP), case((), XP, FP), case((3,), XP, FP, left=1.0, right=2.0),
         case((3,), XP, FP + 1j), case((4,), np.array([0.3]), np.array([2.0])),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cytape.graph.batching.calls import Call, repeated
+from cytape.graph.batching.calls import Call, product, repeated
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import minimum, where
 from cytape.ops.indexing import take_along_axis
@@ -43,6 +43,12 @@ def _searched(call: Call) -> Any:
     return reshape(found, x.shape)
 
 
+def _ends(points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return where the piece between two points begins that each element of `x` is on, and ends."""
+    stop = minimum(_places(points, x, "right"), points.shape[1] - 1)
+    return where(stop > 0, stop - 1, 0), stop
+
+
 def _interpolated(call: Call) -> Any:
     if not any(call.mapped[1:]):
         return call.again(call.inputs)
@@ -53,8 +59,7 @@ def _interpolated(call: Call) -> Any:
     x, points, values, *ends = (reshape(y, (call.extent, -1)) for y in inputs)
     x, points = (astype(y, float, copy=False) for y in (x, points))
     values = astype(values, call.output_specs[0].dtype, copy=False)
-    stop = minimum(_places(points, x, "right"), points.shape[1] - 1)
-    start = where(stop > 0, stop - 1, 0)
+    start, stop = _ends(points, x)
     left, right = ends or (values[:, :1], values[:, -1:])
     below, above = x < points[:, :1], x > points[:, -1:]
     p, q, f, g = (take_along_axis(y, at, 1) for y in (points, values) for at in (start, stop))
@@ -65,4 +70,20 @@ def _interpolated(call: Call) -> Any:
     return reshape(where(below, left, where(above, right, inside)), shape)
 
 
-RULES: dict[str, Callable[[Call], Any]] = {"Interp": _interpolated, "SearchSorted": _searched}
+def _of_pieces(call: Call) -> Any:
+    if call.mapped == [False, True, False]:
+        return call.again(call.inputs)
+    if call.mapped == [True, False, False]:
+        return product(call)
+    inputs = repeated(call)
+    if inputs is None or call.extent is None:
+        return NotImplemented
+    values, x, points = (reshape(y, (call.extent, -1)) for y in inputs)
+    found = take_along_axis(values, _ends(points, x)[0], 1)
+    outside = (x < points[:, :1]) | (x > points[:, -1:])
+    return reshape(where(outside, 0, found), inputs[1].shape)
+
+
+RULES: dict[str, Callable[[Call], Any]] = {
+    "Interp": _interpolated, "OfPieces": _of_pieces, "SearchSorted": _searched,
+}

@@ -4,15 +4,17 @@ It is differentiable in where it is asked for, in the points and in their values
 derivative is that to the right, at the last one that to the left; outside it is 0.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import minimum, where
 from cytape.ops.engine.arguments import is_tensor, operand
-from cytape.ops.engine.declare import general
+from cytape.ops.engine.declare import general, multilinear
 from cytape.ops.indexing import gather_op, getitem, scatter_add_like_op, scatter_add_op
 from cytape.ops.joining import concatenate
-from cytape.ops.kernels.gather import slopes_at
+from cytape.ops.kernels.gather import of_pieces, slopes_at
 from cytape.ops.ordering import argsort, searchsorted
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import ndim, shape, size
@@ -30,24 +32,61 @@ def _at(points, positions):
     return gather_op(points, positions, axis=0, mode="clip")
 
 
+def _stops(x, xp):
+    """Return the place of the point at the right end of the piece that each x lies on."""
+    return minimum(searchsorted(xp, x, side="right"), size(xp) - 1)
+
+
+def _outside(x, xp):
+    return (x < xp[0]) | (x > xp[-1])
+
+
+def _of_pieces(values, x, xp):
+    found = of_pieces(values, x, xp)
+    if found is not None:
+        return found
+    return np.where(_outside(x, xp), 0, values.take(_stops(x, xp) - 1, mode="clip"))
+
+
+# The value of the piece, of those right of the points, that each x lies on; outside it is 0.
+of_pieces_op = multilinear(
+    "OfPieces", _of_pieces,
+    lambda op, g, x, xp: _added(op, 0, where(_outside(x, xp), 0, g), _stops(x, xp) - 1), None, None,
+    batched=lambda op, _, t, x, xp: where(
+        _outside(x, xp), 0, gather_op(t, _stops(x, xp) - 1, axis=1, mode="clip")),
+    shape_rule=lambda values, x, xp: spec_like(x, values.dtype))
+
+
 class _Pieces:
     """The piece that each x lies on: the places of its ends, and how far x is along it."""
 
     def __init__(self, op):
-        x, xp = (astype(points, np.float64, copy=False) for points in op.inputs[:2])
-        fp = astype(op.inputs[2], op.output_specs[0].dtype, copy=False)
-        self.x, self.xp = x, xp
-        self.stop = minimum(searchsorted(xp, x, side="right"), size(xp) - 1)
-        self.start = self.stop - 1  # -1 is taken as 0
-        self.below, self.above = x < xp[0], x > xp[-1]
+        self.x, self.xp = (astype(points, np.float64, copy=False) for points in op.inputs[:2])
+        self.fp = astype(op.inputs[2], op.output_specs[0].dtype, copy=False)
+        self.below, self.above = self.x < self.xp[0], self.x > self.xp[-1]
         self.outside = self.below | self.above
         self.has_ends = len(op.input_specs) > 3  # values of their own for what is outside
         # Pieces, of which there are less than x: the slope of a last one, without an end, is 0.
-        length = concatenate((xp[1:] - xp[:-1], xp[:1] * 0))
-        rise = concatenate((fp[1:] - fp[:-1], fp[:1] * 0))
+        length = self.differences(self.xp)
         self.flat = length == 0
         self.length = where(self.flat, 1, length)
-        self.slope = _at(where(self.flat, 0, rise / self.length), self.start)
+
+    @staticmethod
+    def differences(points):
+        return concatenate((points[1:] - points[:-1], points[:1] * 0))
+
+    @cached_property
+    def stop(self):
+        return _stops(self.x, self.xp)
+
+    @cached_property
+    def start(self):
+        return self.stop - 1  # -1 is taken as 0
+
+    @cached_property
+    def slope(self):
+        slopes = where(self.flat, 0, self.differences(self.fp) / self.length)
+        return of_pieces_op(slopes, self.x, self.xp)
 
     def part(self):
         """Return how far each x is along its piece."""
@@ -80,10 +119,9 @@ def _slopes(x, xp, fp):
         return found
     x, xp = np.asarray(x, np.float64), np.asarray(xp, np.float64)
     fp = np.asarray(fp, np.complex128 if fp.dtype.kind == "c" else np.float64)
-    slopes, length = np.zeros(xp.size + 1, fp.dtype), xp[1:] - xp[:-1]  # the first: outside
-    np.divide(fp[1:] - fp[:-1], length, out=slopes[1:-1], where=length != 0)
-    slopes[-1] = slopes[-2]  # at the last point
-    return np.where(x > xp[-1], 0, slopes[xp.searchsorted(x, "right")])
+    slopes, length = np.zeros(xp.size, fp.dtype), xp[1:] - xp[:-1]
+    np.divide(fp[1:] - fp[:-1], length, out=slopes[:-1], where=length != 0)
+    return _of_pieces(slopes, x, xp)
 
 
 def _interp_vjp(op, g):

@@ -100,40 +100,75 @@ def slopes_at(x not None, ndarray xp not None, ndarray fp not None):
     ndarray or None
         None where that is left to NumPy: for other than numbers of double precision in C order.
     """
+    return at_pieces(x, xp, fp, True)
+
+
+def of_pieces(values not None, x not None, ndarray xp not None):
+    """Return the number of the piece between two points that each x lies on, 0 outside of them.
+
+    Parameters
+    ----------
+    values : ndarray
+        One for each of the points `xp`: that of the piece to its right. The last one is not read.
+    x : ndarray
+    xp : ndarray
+        Of one axis and sorted.
+
+    Returns
+    -------
+    ndarray or None
+        As `slopes_at` does.
+    """
+    return at_pieces(x, xp, values, False)
+
+
+cdef object at_pieces(x, ndarray xp, ndarray values, bint are_points):
+    """Return numbers of pieces, or of points, for the slopes between them, at each x."""
     cdef ndarray array, found
     cdef npy_intp i, n, n_points = cnp.PyArray_SIZE(xp)
     cdef const double* place
-    cdef double* slope
-    if type(x) is not ndarray or not (are_doubles(x) and are_doubles(xp) and are_doubles(fp)):
+    cdef const double* points = <const double*>cnp.PyArray_DATA(xp)
+    cdef const double* value = <const double*>cnp.PyArray_DATA(values)
+    cdef double* out
+    if type(x) is not ndarray or not (are_doubles(x) and are_doubles(xp) and are_doubles(values)):
         return None
     array = x
     found = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), cnp.NPY_DOUBLE, 0)
     n, place = cnp.PyArray_SIZE(array), <const double*>cnp.PyArray_DATA(array)
-    slope = <double*>cnp.PyArray_DATA(found)
+    out = <double*>cnp.PyArray_DATA(found)
     effort[0] += cnp.PyArray_NBYTES(found)
     with nogil:
-        for i in range(n):
-            slope[i] = slope_at(place[i], <const double*>cnp.PyArray_DATA(xp),
-                                <const double*>cnp.PyArray_DATA(fp), n_points)
+        if are_points:
+            for i in range(n):
+                out[i] = slope_of(piece_at(place[i], points, n_points), points, value)
+        else:
+            for i in range(n):
+                out[i] = value_of_piece(piece_at(place[i], points, n_points), value)
     return found
 
 
-cdef inline double slope_at(double x, const double* xp, const double* fp,
-                            npy_intp n) noexcept nogil:
+cdef inline npy_intp piece_at(double x, const double* xp, npy_intp n) noexcept nogil:
+    """Which piece x lies on, at its left end but for the last point; -1: outside."""
     cdef npy_intp stop = 0, left = n, half  # where the first point beyond x is looked for
-    cdef double length
     while left > 0:  # without a branch, which would be mispredicted every other time
         half = (left + 1) >> 1
         stop += 0 if xp[stop + half - 1] > x else half
         left -= half
     if stop == n:
-        if n < 2 or x > xp[n - 1]:
-            return 0
-        stop = n - 1
-    if stop == 0:
+        return -1 if n < 2 or x > xp[n - 1] else n - 2
+    return stop - 1
+
+
+cdef inline double slope_of(npy_intp piece, const double* xp, const double* fp) noexcept nogil:
+    cdef double length
+    if piece < 0:
         return 0
-    length = xp[stop] - xp[stop - 1]
-    return 0 if length == 0 else (fp[stop] - fp[stop - 1]) / length
+    length = xp[piece + 1] - xp[piece]
+    return 0 if length == 0 else (fp[piece + 1] - fp[piece]) / length
+
+
+cdef inline double value_of_piece(npy_intp piece, const double* values) noexcept nogil:
+    return 0 if piece < 0 else values[piece]
 
 
 cdef bint are_doubles(ndarray array) noexcept:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.kernels.gather import are_alike, slopes_at, taken
+from cytape.ops.kernels.gather import are_alike, of_pieces, slopes_at, taken
 from tests.cases import each
 
 RNG = np.random.default_rng(0)
@@ -74,5 +74,7 @@ def test_slopes_are_those_of_the_pieces_right_of_points(xp, fp):
     padded = np.array([0.0, *pieces, pieces[-1] if len(pieces) else 0])  # and behind the last
     expected = np.where(x > xp[-1], 0, padded[xp.searchsorted(x, "right")])
     np.testing.assert_array_equal(slopes_at(x, xp, fp), expected, strict=True)
-    assert slopes_at(x[:, ::2], xp, fp) is None
-    assert slopes_at(x, xp, fp.astype(complex)) is None
+    values = np.array([*pieces, np.nan])  # the last one is not read
+    np.testing.assert_array_equal(of_pieces(values, x, xp), expected, strict=True)
+    assert slopes_at(x[:, ::2], xp, fp) is None is of_pieces(fp, x[:, ::2], xp)
+    assert slopes_at(x, xp, fp.astype(complex)) is None is of_pieces(fp.astype(complex), x, xp)
