@@ -34,11 +34,9 @@ def _linspace_back(op, g):
     start, stop = op.input_specs
     num, endpoint = op.attrs["num"], op.attrs["endpoint"]
     steps = np.arange(num, dtype=wide(_real_dtype(g.dtype)))
-    if g.ndim == 1 and g.dtype.char == "d":  # BLAS adds in sequence, which takes precision
-        of_stop = g @ steps
-    else:
-        of_stop = reductions.sum(g * steps.reshape(-1, *(1,) * (g.ndim - 1)), 0)
-    of_stop = of_stop / max(num - 1 if endpoint else num, 1)
+    if g.ndim > 1:
+        steps = steps.reshape(-1, *(1,) * (g.ndim - 1))
+    of_stop = reductions.sum(g * steps, 0) / max(num - 1 if endpoint else num, 1)
     return sum_to(reductions.sum(g, 0) - of_stop, start), sum_to(of_stop, stop)
 
 
@@ -222,20 +220,18 @@ def arange(*args, **options):
         np.arange(*[1.0] * min(max(len(args), 1), 3), *args[3:], **others)  # raises NumPy's error
     if args and given.get("stop") is None:
         given["stop"] = given.pop("start")
-    bounds = given
-    for name, x in given.items():
-        if type(x) is not int and is_tensor(x):
-            if bounds is given:
-                bounds = given.copy()
-            bounds[name] = values_of(x)
-            if bounds[name] is None:
-                raise SymbolicTensorError(
-                    "arange: how many numbers there are depends on values, which symbolic tensors "
-                    "do not have yet; use linspace, or scale and shift an arange of plain numbers; "
-                    "for as many as a tensor x of unknown extent has, "
-                    "cytape.numpy.cumsum(ones(x.shape)) - 1")
-    if bounds is given:
+    tensors = [name for name, x in given.items() if is_tensor(x)]
+    if not tensors:
         return np.arange(*args, **options)
+    bounds = given.copy()
+    for name in tensors:
+        bounds[name] = values_of(given[name])
+        if bounds[name] is None:
+            raise SymbolicTensorError(
+                "arange: how many numbers there are depends on values, which symbolic tensors "
+                "do not have yet; use linspace, or scale and shift an arange of plain numbers; "
+                "for as many as a tensor x of unknown extent has, "
+                "cytape.numpy.cumsum(ones(x.shape)) - 1")
     start, step = given.get("start", 0), given.get("step")
     if not (is_tensor(start) or is_tensor(step)) or "stop" not in given:
         return convert_to_tensor(np.arange(**bounds))  # or NumPy's error

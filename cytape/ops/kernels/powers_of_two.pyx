@@ -49,24 +49,14 @@ def over_powers_of_two(ndarray x not None, ndarray exponents not None):
     cdef void* of_result = cnp.PyArray_DATA(result)
     with nogil:
         if type_num == cnp.NPY_FLOAT:
-            divide_any(of_x, step, of_exponents, <float*>of_result, n)
+            divide(of_x, step, of_exponents, <float*>of_result, n)
         else:
-            divide_any(of_x, step, of_exponents, <double*>of_result, n)
+            divide(of_x, step, of_exponents, <double*>of_result, n)
     return result
 
 
-cdef void divide_any(char* x, npy_intp step, const int* exponents, floating* result,
-                     npy_intp n) noexcept nogil:
-    if step == sizeof(floating):  # a constant step lets the compiler take several at a time
-        divide(x, sizeof(floating), exponents, result, n)
-    elif step == 0:
-        divide(x, 0, exponents, result, n)
-    else:
-        divide(x, step, exponents, result, n)
-
-
-cdef inline void divide(char* x, npy_intp step, const int* exponents, floating* result,
-                        npy_intp n) noexcept nogil:
+cdef void divide(char* x, npy_intp step, const int* exponents, floating* result,
+                 npy_intp n) noexcept nogil:
     cdef npy_intp i
     cdef int beyond = 0
     cdef uint64_t bits

@@ -17,7 +17,7 @@ from cytape.ops.kernels.gather import are_alike
 from cytape.ops.ordering import argpartition
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel
-from cytape.ops.shared.along_axis import put_elements, take_along_op, take_elements
+from cytape.ops.shared.along_axis import put_elements, take_along, take_elements
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec
 
@@ -122,7 +122,7 @@ def _partition(a, kth):
     positions = argpartition(a, kth)
     if a.ndim == 1 and is_small(a):
         return a[positions]
-    return take_along_op(a, positions, unique=True)
+    return take_along(a, positions, unique=True)
 
 
 def sort_complex(a):
