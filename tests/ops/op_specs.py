@@ -71,6 +71,11 @@ def distinct(gap: float = 0.25, offset: float = 0.0) -> Domain:
     return draw
 
 
+def repeated(values: np.ndarray) -> Domain:
+    """Take given values, as often as there is room; those that are 0 are so in complex dtypes."""
+    return lambda rng, shape: np.resize(values, shape)
+
+
 def integers(low: int, high: int) -> Domain:
     """Draw integers; such an input is passed as int64 and has no gradient."""
     return lambda rng, shape: rng.integers(low, high, shape)
@@ -122,7 +127,7 @@ class OpSpec:
             if values.dtype.kind == "f":
                 if np.dtype(dtype).kind == "c":  # off the real axis, where the branch cuts are
                     imaginary = rng.uniform(0.1, 0.9, given) * rng.choice([-1, 1], given)
-                    values = values + 1j * imaginary
+                    values = np.where(values == 0, 0, values + 1j * imaginary)
                 values = np.array(values, dtype)
             inputs.append(values)
         return inputs

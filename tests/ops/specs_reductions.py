@@ -4,7 +4,7 @@ import numpy as np
 
 import cytape.numpy as ops
 from cytape.ops import OPS
-from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, uniform
+from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, repeated, uniform
 
 AXES = [None, 0, -1, (0, 2), (-1, 1), (), (2, 0, 1)]
 
@@ -38,14 +38,17 @@ SPECS = [
            **COMPLEX),
     record("Mean", "mean", reductions(empty=False), **COMPLEX),
     record("Prod", "prod", reductions(), domain=uniform(-2, 2, avoid=[0]), **COMPLEX),
-    record("Prod", "prod", [case(ZEROS), case(ZEROS, axis=0), case(0.0 * ZEROS)]),
+    record("Prod", "prod", [case((2, 4)), case((2, 4), axis=0)], domain=repeated(ZEROS), **COMPLEX),
+    record("Prod", "prod", [case((2, 4))], domain=repeated(np.zeros(1)), **COMPLEX),
     record("Max", "max", reductions(empty=False), domain=distinct()),
     record("Min", "min", reductions(empty=False), domain=distinct()),
     record("Var", "var", DEVIATIONS, **COMPLEX),
     record("Std", "std", [c for c in DEVIATIONS if c.inputs[0] not in ((), (1,))
                           and c.kwargs.get("axis") != ()], **COMPLEX),
     record("Cumsum", "cumsum", ALONG, **COMPLEX),
-    record("Cumprod", "cumprod", [*ALONG, along(ZEROS, 0), along(ZEROS, 1)], **COMPLEX),
+    record("Cumprod", "cumprod", ALONG, **COMPLEX),
+    record("Cumprod", "cumprod", [along((2, 4), 0), along((2, 4), 1)], domain=repeated(ZEROS),
+           **COMPLEX),
     record("Cumsum", "cumsum", [case((2, 3)), case(()), case((), axis=-1)]),
     record("Cumprod", "cumprod", [case((2, 3)), case(()), case((), axis=-1)]),
 ]  # fmt: skip
@@ -134,8 +137,10 @@ SPECS += [
         dtypes=("float64", "float32", "complex128", "complex64"),
     ),
     OpSpec(
-        "ProdBack of zeros", OPS["ProdBack"], _prod_back,
-        [case((2, 1), ZEROS, axis=(1,)), case((1, 4), ZEROS, axis=(0,))], dtypes=("float64",),
+        "ProdBack", OPS["ProdBack"], _prod_back,
+        [case((2, 1), (2, 4), axis=(1,)), case((1, 4), (2, 4), axis=(0,))],
+        domain=(uniform(-2, 2), repeated(ZEROS)),
+        dtypes=("float64", "float32", "complex128", "complex64"),
     ),
     OpSpec(
         "CumprodBack", OPS["CumprodBack"], _cumprod_back,
@@ -144,8 +149,10 @@ SPECS += [
         dtypes=("float64", "float32", "complex128", "complex64"),
     ),
     OpSpec(
-        "CumprodBack of zeros", OPS["CumprodBack"], _cumprod_back,
-        [case((2, 4), ZEROS, axis=0), case((2, 4), ZEROS, axis=1)], dtypes=("float64",),
+        "CumprodBack", OPS["CumprodBack"], _cumprod_back,
+        [case((2, 4), (2, 4), axis=0), case((2, 4), (2, 4), axis=1)],
+        domain=(uniform(-2, 2), repeated(ZEROS)),
+        dtypes=("float64", "float32", "complex128", "complex64"),
     ),
 ]  # fmt: skip
 
