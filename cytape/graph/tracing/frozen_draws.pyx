@@ -108,8 +108,9 @@ cdef class Draws(Reachable):
                 f"Draw with cytape.numpy.random, which draws anew {anew}, or draw outside and "
                 "pass an array")
             if seeds:
+                did = "set the state of" if isinstance(generator, np.random.Generator) else "seeded"
                 message = (
-                    f"{graph.name} seeded {what} once, while it was traced, and not {anew}. Call "
+                    f"{graph.name} {did} {what} once, while it was traced, and not {anew}. Call "
                     "cytape.numpy.random.seed before it, with which its draws by "
                     "cytape.numpy.random begin anew, too; or pass seed= to these")
             warnings.warn_explicit(message, UserWarning, file, line, registry=registry)

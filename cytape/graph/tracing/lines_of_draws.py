@@ -44,7 +44,7 @@ def place_of_draw(
     registry : dict
         Where Python keeps which warnings have been shown, so that each is shown once.
     seeds : bool
-        Whether the generator was seeded, and no draw can be seen.
+        Whether the generator was seeded, or its state set, and no draw can be seen.
     """
     functions = [item for item in functions if not is_of_cytape(item[0])]
     if not functions:
@@ -83,7 +83,10 @@ def _names(function: FunctionType, arguments: tuple[Any, ...]) -> dict[str, Any]
 def _line(
     code: CodeType, names: dict[str, Any], generator: Any, is_sought: Callable
 ) -> int | None:
-    """Return the first line with what is sought: a value, or an attribute's name."""
+    """Return the first line with what is sought: a value, or an attribute's name.
+
+    One that is assigned has a "=" behind its name, and comes with the value that it is one of.
+    """
     for inner in codes(code):
         value: Any = _UNSET
         for instruction in dis.get_instructions(inner):
@@ -94,6 +97,8 @@ def _line(
             elif instruction.opname.startswith(("LOAD_GLOBAL", "LOAD_DEREF", "LOAD_FAST")):
                 value = names.get(instruction.argval, _UNSET) if isinstance(
                     instruction.argval, str) else _UNSET
+            elif instruction.opname == "STORE_ATTR":
+                attribute = f"{instruction.argval}="
             else:
                 value = _UNSET
             if instruction.positions and is_sought(generator, value, attribute):
@@ -105,7 +110,9 @@ def _draws(generator: Any, value: Any, _: str | None) -> bool:
     return _is_method(generator, value) and value.__name__ not in (*_SEEDING, *_READING)
 
 
-def _seeds(generator: Any, value: Any, _: str | None) -> bool:
+def _seeds(generator: Any, value: Any, attribute: str | None) -> bool:
+    if attribute == "state=":
+        return isinstance(generator, np.random.Generator) and value is generator.bit_generator
     if value is np.random.seed or value is seed:
         return generator is numpy_global
     return _is_method(generator, value) and value.__name__ in _SEEDING

@@ -229,6 +229,26 @@ def test_seeding_is_told_from_drawing(name):
         cytape.vmap(SEEDINGS[name])(np.ones((2, 3)))
 
 
+def test_setting_the_state_of_a_generator_is_told_from_drawing():
+    before = rng.bit_generator.state
+
+    def f(x):
+        rng.bit_generator.state = before
+        return x + cnp.random.normal(size=3)
+
+    def drawing(x):
+        rng.bit_generator.state = before
+        return x + rng.normal(size=3)
+
+    rng.normal()  # to where it is, it cannot be told
+    with pytest.warns(UserWarning, match="f set the state of a Generator once, .*seed=") as caught:
+        cytape.function(f)(X)
+    assert caught[0].lineno == f.__code__.co_firstlineno + 1
+    with pytest.warns(UserWarning, match="drew random numbers from a Generator") as caught:
+        cytape.function(drawing)(X)
+    assert caught[0].lineno == drawing.__code__.co_firstlineno + 2
+
+
 def test_who_could_seed_may_have_drawn():
     def f(x, again=False):
         if again:
