@@ -23,6 +23,8 @@ def same_error(name, x, *args, **kwargs):
     ("name", "args"),
     [
         ("reshape", ((4, 2),)),
+        ("reshape", ([[2, 3]],)),
+        ("reshape", ([None],)),
         ("reshape", ((-1, -1),)),
         ("reshape", ((2, 3), "Q")),
         ("ravel", ("Q",)),

@@ -28,6 +28,12 @@ def test_differences_of_truth_values_are_changes():
     np.testing.assert_array_equal(np.diff(cytape.constant(x)), np.diff(x))
 
 
+@each("make", [cytape.constant, cytape.Variable])
+def test_differences_of_dates_are_spans_of_time(make):
+    dates = np.array(["2020-01-01", "2020-01-05", "2020-03-01"], "M8[D]")
+    np.testing.assert_array_equal(np.ediff1d(make(dates)), np.ediff1d(dates), strict=True)
+
+
 def test_a_difference_of_no_order_is_the_operand():
     x = cytape.constant(X)
     assert np.diff(x, 0) is x
