@@ -211,29 +211,33 @@ def arange(*args, **options):
     >>> arange(cytape.constant(0.5), 3.0).numpy()
     array([0.5, 1.5, 2.5])
     """
-    given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False))
-    others = {}
-    if options:
-        given |= options
-        others = {name: x for name, x in options.items() if name not in ("start", "stop", "step")}
-    if (others or not 0 < len(args) < 4) and any(map(is_tensor, given.values())):
-        np.arange(*[1.0] * min(max(len(args), 1), 3), *args[3:], **others)  # raises NumPy's error
-    if args and given.get("stop") is None:
-        given["stop"] = given.pop("start")
-    tensors = [name for name, x in given.items() if is_tensor(x)]
-    if not tensors:
-        return np.arange(*args, **options)
-    bounds = given.copy()
-    for name in tensors:
-        bounds[name] = values_of(given[name])
-        if bounds[name] is None:
+    if options or not 1 < len(args) < 4 or args[1] is None:
+        start, stop, step, dtype = _bounds_of_range(args, options)
+    else:
+        start, stop, step, dtype = (*args, None, None)[:4]
+    bounds = []
+    for x in (start, stop, step):
+        bounds.append(values_of(x) if is_tensor(x) else x)
+        if bounds[-1] is None and x is not None:
             raise SymbolicTensorError(
                 "arange: how many numbers there are depends on values, which symbolic tensors "
                 "do not have yet; use linspace, or scale and shift an arange of plain numbers; "
                 "for as many as a tensor x of unknown extent has, "
                 "cytape.numpy.cumsum(ones(x.shape)) - 1")
-    start, step = given.get("start", 0), given.get("step")
-    if not (is_tensor(start) or is_tensor(step)) or "stop" not in given:
-        return convert_to_tensor(np.arange(**bounds))  # or NumPy's error
-    return arange_op(
-        start, 1 if step is None else step, stop=bounds["stop"], dtype=given.get("dtype"))
+    if is_tensor(start) or is_tensor(step):
+        return arange_op(start, 1 if step is None else step, stop=bounds[1], dtype=dtype)
+    return convert_to_tensor(np.arange(*bounds, dtype)) if is_tensor(stop) else (
+        np.arange(*args, **options))
+
+
+def _bounds_of_range(args, options):
+    """Return start, stop, step and dtype of a call of `arange`; raise what NumPy raises."""
+    given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False)) | options
+    others = {name: x for name, x in options.items() if name not in ("start", "stop", "step")}
+    if (others or not 0 < len(args) < 4) and any(map(is_tensor, given.values())):
+        np.arange(*[1.0] * min(max(len(args), 1), 3), *args[3:], **others)
+    if args and given.get("stop") is None:
+        given["stop"] = given.pop("start")
+    if "stop" not in given and given:
+        np.arange(**{name: 1.0 for name in given if name != "dtype"})
+    return given.get("start", 0), given.get("stop"), given.get("step"), given.get("dtype")

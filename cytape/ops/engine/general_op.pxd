@@ -22,7 +22,7 @@ cdef class GeneralOp(Op):
     cdef readonly object shape_rule     # specs of the inputs -> specs of the outputs, or None
     cdef readonly object batched        # the jvp for tangents with a leading axis, or None
     cdef readonly object optional_tangents  # inputs whose tangent the jvp takes as None
-    cdef int tell(self, inputs, list outputs, dict attrs) except -1
+    cdef int tell(self, tuple inputs, list outputs, dict attrs) except -1
     cdef int record_linear(self, Value x, Value out, dict attrs) except -1
     # None where a rule is to be called.
     cdef Value tangent_by_loops(self, list inputs, list tangents, dict attrs, bint batched)

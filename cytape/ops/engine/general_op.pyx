@@ -137,7 +137,8 @@ cdef tuple read_by_rule(OpCall call, tuple refs, str what):
     cdef tuple found = PyTuple_New(len(refs))
     cdef Py_ssize_t i
     for i, ref in enumerate(refs):
-        x = restored(ref, call.plain) if type(ref) is Value else not_saved(call.op.name, what, i)
+        x = restored(ref, call.plain) if type(ref) is Value else (
+            not_saved(call.op.op_type.name, what, i))
         Py_INCREF(x)
         PyTuple_SET_ITEM(found, i, x)
     return found
@@ -256,12 +257,15 @@ cdef class GeneralOp(Op):
             return self.shape_rule(*[(<Value>value).spec for value in inputs], **attrs)
         return by_example(self, inputs, attrs)
 
-    cdef int tell(self, inputs, list outputs, dict attrs) except -1:
+    cdef int tell(self, tuple inputs, list outputs, dict attrs) except -1:
         """Tell the recorders of a call."""
-        cdef list in_values = [], out_values = [(<Tensor>output).held for output in outputs]
+        cdef list in_values = [None] * len(inputs), out_values = [None] * len(outputs)
+        cdef Py_ssize_t i
         attrs = frozen_attrs(attrs)
-        for x in inputs:
-            in_values.append(value_of(x, is_among(self.saved_input_bits, len(in_values))))
+        for i in range(len(in_values)):
+            in_values[i] = value_of(inputs[i], is_among(self.saved_input_bits, i))
+        for i in range(len(out_values)):
+            out_values[i] = (<Tensor>outputs[i]).held
         self.record_call(in_values, out_values, attrs)
         if accumulating() is not None:
             follow(self, in_values, out_values, attrs)
@@ -281,17 +285,20 @@ cdef class GeneralOp(Op):
                            self.refs_of_call(inputs, outputs, attrs), False)
 
     cdef list refs_of_call(self, list inputs, list outputs, dict attrs):
-        cdef list refs = [(<Value>value).spec for value in outputs]
+        cdef Py_ssize_t i, n_in = len(inputs), n_out = len(outputs)
+        cdef bint has_place = self.vjp is None
+        cdef list refs = [None] * (n_out + n_in + n_out + has_place + 1)
         cdef Value value
-        cdef Py_ssize_t i
-        for i in range(len(inputs)):
+        for i in range(n_out):
+            refs[i] = (<Value>outputs[i]).spec
+            if is_among(self.saved_output_bits, i):
+                refs[n_out + n_in + i] = outputs[i]
+        for i in range(n_in):
             value = <Value>inputs[i]
-            refs.append(value if is_among(self.saved_input_bits, i) else value.spec)
-        for i in range(len(outputs)):
-            refs.append(outputs[i] if is_among(self.saved_output_bits, i) else None)
-        if self.vjp is None:  # what an error will say; of a trace, where the function was called
-            refs.append(user_line())
-        refs.append(attrs)
+            refs[n_out + i] = value if is_among(self.saved_input_bits, i) else value.spec
+        if has_place:  # what an error will say; of a trace, where the function was called
+            refs[n_out + n_in + n_out] = user_line()
+        refs[len(refs) - 1] = attrs
         return refs
 
     cdef int record_linear(self, Value x, Value out, dict attrs) except -1:

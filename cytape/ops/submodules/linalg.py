@@ -1,6 +1,7 @@
 """The functions of `numpy.linalg`: those that are made of products here, the others gathered."""
 
 import operator
+from functools import lru_cache
 
 import numpy as np
 
@@ -80,7 +81,8 @@ def matrix_power(a, n):
         square = matmul_op(square, square)
 
 
-def _cheapest_split(lengths):
+@lru_cache(maxsize=128)
+def _cheapest_split(*lengths):
     """Return where to split each part of a chain of products, by dynamic programming.
 
     Cormen et al., "Introduction to algorithms", chapter on matrix-chain multiplication.
@@ -137,7 +139,7 @@ def multi_dot(arrays, *, out=None):
     if None in lengths:
         splits = {(0, j): j - 1 for j in range(1, len(arrays))}
     else:
-        splits = _cheapest_split(lengths)
+        splits = _cheapest_split(*lengths)
     return _chain(arrays, splits, 0, last)
 
 

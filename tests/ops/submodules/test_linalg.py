@@ -69,7 +69,7 @@ def orders(i, j):
 def test_no_order_is_cheaper(seed):
     lengths = np.random.default_rng(seed).integers(1, 20, 6).tolist()
     cheapest = min(cost(lengths, splits, 0, 4) for splits in orders(0, 4))
-    assert cost(lengths, linalg._cheapest_split(lengths), 0, 4) == cheapest
+    assert cost(lengths, linalg._cheapest_split(*lengths), 0, 4) == cheapest
 
 
 def test_the_cheapest_order_is_taken(monkeypatch):
