@@ -164,7 +164,7 @@ cdef list positions_of(fun, tuple args, argnums, kwargs):
             )
         raise ValueError(
             f"argnums {argnums} must be different positions among the {len(args)} positional "
-            f"arguments of {name_of(fun)}"
+            f"arguments of {name_of(fun)}" + ("" if args else ": it was called without any")
         )
     return positions
 
@@ -256,7 +256,7 @@ cpdef as_array(leaf):
             is_recorded(leaf, (<Tensor>leaf).held)):
         return leaf
     try:
-        array = examined(leaf, (<Tensor>leaf).held)
+        array = examined(leaf, (<Tensor>leaf).held, "")
     except SymbolicTensorError:  # of a variable, in a graph
         return leaf
     return PyArray_NewCopy(array, cnp.NPY_KEEPORDER) if cnp.PyArray_NDIM(array) else array[()]

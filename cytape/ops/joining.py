@@ -81,7 +81,8 @@ def _concatenate_back(op, g):
 
 def _concatenate_batches(*batches, axis, **options):
     if axis is None:
-        batches, axis = [reshape(batch, (len(batch), -1)) for batch in batches], 0
+        batches = [reshape(batch, shape_rules.rows_of_batch(batch.shape)) for batch in batches]
+        axis = 0
     return concatenate(batches, axis_in_batch(axis, batches[0].ndim), **options)
 
 

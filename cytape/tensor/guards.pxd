@@ -19,7 +19,7 @@ cdef inline Value seen(tensor, Value held):
 # has no derivative, but must not be made for a whole graph; and for somebody who may not know that
 # they are a tensor's, which is an error if a recorder follows it.
 cdef ndarray detached(tensor, Value held)
-cdef ndarray examined(tensor, Value held)
+cdef ndarray examined(tensor, Value held, str cause)
 cdef bint is_recorded(tensor, Value held) except -1  # whether a recorder of this thread follows it
 cdef ndarray converted(tensor, Value held, str cause)  # which the error names
 # Raise a DetachedError if a tensor is being recorded, of which a function is to make something that

@@ -1,7 +1,7 @@
 from .deaths cimport Counts, counts
 from .state cimport followers_of, note_detachment
 from .threads cimport building
-from .value cimport array_of, is_symbolic, symbol_of
+from .value cimport array_of, is_symbolic, no_value, symbol_of
 
 from threading import get_ident
 
@@ -33,6 +33,18 @@ cdef dict INSTEAD = {
         "Call it with a tensor to write to: cytape.numpy.zeros makes one, cytape.constant(array), "
         "too.\n",
 }
+cdef str BRANCH = (
+    "if, while, assert, in, min() and max() ask for it, and and, or, not and a < x < b. Choose by "
+    "cytape.numpy.where, for more by cytape.cond and cytape.while_loop; write &, | and ~ (or "
+    "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, and "
+    "(a < x) & (x < b).\n")
+cdef str EXTENT = (
+    "For an extent, as in eye(n) or size=n, call functions of a tensor x that has it: "
+    "ones(x.shape), diag(ones(x.shape)), random.normal(size=x.shape).\n")
+cdef str INTEGER = EXTENT + (
+    "For an array at such an index say cytape.gather(array, i) or cytape.constant(array)[i], "
+    "instead of range(n) cytape.while_loop; or pass a Python int, for each of which a function is "
+    "traced.\n")
 # Functions of NumPy's that have no derivative to lose, and ask for the arrays of lists.
 COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
 variable_type = None
@@ -83,8 +95,17 @@ cdef ndarray detached(tensor, Value held):
     return array
 
 
-cdef ndarray examined(tensor, Value held):
-    cdef ndarray array = array_of(seen(tensor, held))
+cdef ndarray examined(tensor, Value held, str cause):
+    cdef ndarray array
+    if is_symbolic(held):
+        if cause in ("bool()", "in"):
+            instead = BRANCH + EXTENT
+        elif held.spec.dtype.kind in "iu" or cause in ("int()", "what wants an integer"):
+            instead = INTEGER + ADVICE.get(cause, "")
+        else:
+            instead = ADVICE.get(cause, "")
+        raise SymbolicTensorError(no_value(held, asker(cause), instead))
+    array = array_of(seen(tensor, held))
     if type(tensor) is variable_type and building() is not None:
         raise SymbolicTensorError(
             f"variable {tensor.name!r} was about to become a plain array or number, or to decide "
@@ -100,22 +121,27 @@ cdef bint is_recorded(tensor, Value held) except -1:
         followers_of(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
 
+cdef str asker(str cause):
+    """Who wants a number or an array, by name where that can be known."""
+    if cause != "NumPy":
+        return cause
+    caller = numpy_call()
+    return f"{cause if caller is None else f'numpy.{caller}'}, which asks for an array,"
+
+
 cdef str lost_by(tensor, str cause):
     """What to say of a conversion that loses a gradient, and what to do instead."""
-    caller = numpy_call() if cause == "NumPy" else None
-    if cause == "NumPy":
-        what = f"{cause if caller is None else f'numpy.{caller}'}, which asks for an array,"
-    else:
-        what = cause
-    instead = INSTEAD.get(caller) or ADVICE.get(cause, "")
+    instead = INSTEAD.get(numpy_call()) if cause == "NumPy" else None
+    instead = instead or ADVICE.get(cause, "")
     return (
         f"a tensor that is being recorded (shape {tensor.shape}) was about to "
-        f"become a plain array or number, by {what} {user_line()}: its gradient would be lost.\n"
+        f"become a plain array or number, by {asker(cause)} {user_line()}: "
+        "its gradient would be lost.\n"
         f"{instead}If the gradient should stop here, say tensor.numpy() or tensor.item()")
 
 
 cdef ndarray converted(tensor, Value held, str cause):
-    cdef ndarray array = examined(tensor, held)
+    cdef ndarray array = examined(tensor, held, cause)
     if is_recorded(tensor, held) and numpy_call() not in COMPARISONS:
         raise DetachedError(lost_by(tensor, cause))
     return array

@@ -59,7 +59,7 @@ cpdef Tensor constant(value, dtype=None, name=None):
             [3., 4.]], dtype=float32)
     """
     if isinstance(value, Tensor):
-        array = examined(value, (<Tensor>value).held)
+        array = examined(value, (<Tensor>value).held, "cytape.constant")
         require_unrecorded(value, (<Tensor>value).held, "cytape.constant")
         value = array
     tensor = new_tensor(copy_of_array(as_ndarray(plain_array(value, dtype))))

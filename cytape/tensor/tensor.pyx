@@ -208,7 +208,7 @@ cdef class Tensor:
         return complex(converted(self, self.held, "complex()"))
 
     def __bool__(self):
-        return bool(examined(self, self.held))
+        return bool(examined(self, self.held, "bool()"))
 
     def __index__(self):
         return converted(self, self.held, "what wants an integer").__index__()
@@ -229,7 +229,7 @@ cdef class Tensor:
         return iter(self[::-1])
 
     def __contains__(self, element):
-        return element in examined(self, self.held)
+        return element in examined(self, self.held, "in")
 
     def __format__(self, spec):
         if is_symbolic(self.held) and not spec:

@@ -43,6 +43,7 @@ cdef Value new_value(Spec spec)             # uninitialised, contiguous, with a 
 cdef Value value_of_array(ndarray array)    # shares the array, which must not change from now on
 cdef Value copy_of_array(ndarray array)     # for arrays that may change
 cdef ndarray array_of(Value value)          # read-only
+cdef str no_value(Value value, str asker, str instead)  # what an error says of a symbolic one
 cdef bint is_exclusive(PyObject* x) noexcept  # a Value with one reference, its data nobody else's
 cdef bint is_uniform(Value value) noexcept  # one item, which zero strides repeat
 cdef bint is_one(Value value) noexcept      # a float 1, or nothing but that one, repeated

@@ -129,7 +129,7 @@ cdef ndarray array_of(Value value):
     cdef cnp.npy_intp* strides = NULL
     cdef int flags = cnp.NPY_ARRAY_CARRAY_RO
     if value.data == NULL:
-        raise SymbolicTensorError(no_value(value))
+        raise SymbolicTensorError(no_value(value, "", "Compute with functions of cytape.numpy.\n"))
     if not value.contiguous:
         owner = value.owner
         strides = cnp.PyArray_STRIDES(owner)
@@ -156,20 +156,11 @@ cdef bint is_exclusive(PyObject* x) noexcept:
             <ndarray>owner, cnp.NPY_ARRAY_OWNDATA | cnp.NPY_ARRAY_WRITEABLE))
 
 
-cdef str no_value(Value value):
-    return (f"{value.owner.describe(symbol_of(value))} is symbolic, and was asked for its value "
-            f"{user_line()}: it has one only when its graph runs (cytape.function, vmap and others "
-            "build one). Use cytape's functions instead of NumPy arrays and Python's bool() (which "
-            "if, while and assert ask), int(), float(), min(), max() and range(); &, | and ~ (or "
-            "cytape.numpy.logical_and, logical_or and logical_not) instead of and, or and not, "
-            "also for a < x < b; make one tensor of those in a list with cytape.numpy.stack or "
-            "asarray, or fill what cytape.numpy.zeros makes; for an extent as in eye(n) or size=n "
-            "functions of a tensor x that has it: ones(x.shape), diag(ones(x.shape)), "
-            "random.normal(size=x.shape); "
-            "for an array at such an index cytape.gather(array, i) or cytape.constant(array)[i]; "
-            "for a branch on it cytape.numpy.where, for more cytape.cond and "
-            "cytape.while_loop; to see its value fetch it with Session.run, or return it from the "
-            "function that is traced")
+cdef str no_value(Value value, str asker, str instead):
+    return (f"{value.owner.describe(symbol_of(value))} is symbolic, and was asked for its value"
+            f"{asker and ' by '}{asker} {user_line()}: it has one only when its graph runs "
+            f"(cytape.function, vmap and others build one).\n{instead}To see its value return it "
+            "from the function that is traced, or fetch it with Session.run")
 
 
 cdef bint is_uniform(Value value) noexcept:

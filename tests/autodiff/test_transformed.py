@@ -193,3 +193,9 @@ def test_what_is_passed_by_name_is_to_be_passed_by_position():
     for transform in cytape.grad, cytape.jacfwd:
         with pytest.raises(ValueError, match=r"by position, not by name \(x\)"):
             transform(lambda x: x**2)(x=1.0)
+
+
+@pytest.mark.parametrize("transform", [cytape.grad, cytape.value_and_grad, cytape.jacobian])
+def test_calls_without_arguments_are_told_so(transform):
+    with pytest.raises(ValueError, match="it was called without any"):
+        transform(lambda x: x)()

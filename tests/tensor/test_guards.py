@@ -477,7 +477,7 @@ def test_the_present_value_of_a_variable_may_be_asked_for():
 
 
 def test_a_list_of_symbolic_tensors_is_told_of_stack():
-    with pytest.raises(SymbolicTensorError, match=r"which if, while.*cytape\.numpy\.stack"):
+    with pytest.raises(SymbolicTensorError, match=r"(?s)asked for its value.*cytape\.numpy\.stack"):
         cytape.function(lambda x: np.tanh([x, x]))(np.ones(1))
 
 

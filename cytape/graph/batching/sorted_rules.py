@@ -15,6 +15,7 @@ from cytape.ops.indexing import take_along_axis
 from cytape.ops.joining import concatenate
 from cytape.ops.ordering import argsort
 from cytape.ops.products import cumsum
+from cytape.ops.shapes.shape_rules import rows_of_batch
 from cytape.ops.shaping import reshape
 from cytape.ops.steps import isfinite
 from cytape.tensor.tensor import Tensor
@@ -56,7 +57,7 @@ def _interpolated(call: Call) -> Any:
     if inputs is None or call.extent is None:
         return NotImplemented
     shape = inputs[0].shape
-    x, points, values, *ends = (reshape(y, (call.extent, -1)) for y in inputs)
+    x, points, values, *ends = (reshape(y, rows_of_batch(y.shape)) for y in inputs)
     x, points = (astype(y, float, copy=False) for y in (x, points))
     values = astype(values, call.output_specs[0].dtype, copy=False)
     start, stop = _ends(points, x)
@@ -78,7 +79,7 @@ def _of_pieces(call: Call) -> Any:
     inputs = repeated(call)
     if inputs is None or call.extent is None:
         return NotImplemented
-    values, x, points = (reshape(y, (call.extent, -1)) for y in inputs)
+    values, x, points = (reshape(y, rows_of_batch(y.shape)) for y in inputs)
     found = take_along_axis(values, _ends(points, x)[0], 1)
     outside = (x < points[:, :1]) | (x > points[:, -1:])
     return reshape(where(outside, 0, found), inputs[1].shape)

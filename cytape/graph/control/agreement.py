@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ __all__ = [
     "lent",
     "next_values",
     "open_shape",
+    "require_arguments",
     "require_function",
     "without_gradients",
 ]
@@ -31,6 +33,18 @@ def require_function(argument: str, f: Any) -> None:
     """Raise unless an argument is a function."""
     if not callable(f):
         raise TypeError(f"{argument} must be a function, got {type(f).__name__}")
+
+
+def require_arguments(called: str, f: Any, count: int, which: str) -> None:
+    """Raise if a function, a call of which failed, does not take as many arguments as it got."""
+    try:
+        parameters = inspect.signature(f)
+    except (TypeError, ValueError):  # it cannot be told
+        return
+    try:
+        parameters.bind(*[None] * count)
+    except TypeError as error:
+        raise TypeError(f"{called} is called with {count} arguments{which}: {error}") from None
 
 
 def check_parallel_iterations(number: Any) -> None:

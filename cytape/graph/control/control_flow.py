@@ -14,6 +14,7 @@ from cytape.graph.control.agreement import (
     check_parallel_iterations,
     check_structures,
     lent,
+    require_arguments,
     require_function,
     without_gradients,
 )
@@ -109,6 +110,17 @@ def either(
     called: tuple[str, str] = ("true_fn", "false_fn"),
 ) -> Any:
     """Call one of two functions, of which errors speak as they are called."""
+    try:
+        return _either(pred, true_fn, false_fn, name, called)
+    except TypeError:
+        for word, f in zip(called, (true_fn, false_fn), strict=True):
+            require_arguments(word, f, 0, ", so lambda: f(x)")
+        raise
+
+
+def _either(
+    pred: Tensor, true_fn: Callable, false_fn: Callable, name: str | None, called: tuple[str, str]
+) -> Any:
     graph = current_graph() if pred.graph is None else current_graph() or pred.graph
     if graph is None:
         result = true_fn() if pred else false_fn()

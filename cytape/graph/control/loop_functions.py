@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from cytape.graph.control.agreement import as_predicate, check_structures, lent, next_values
+from cytape.graph.control.agreement import (
+    as_predicate,
+    check_structures,
+    lent,
+    next_values,
+    require_arguments,
+)
 from cytape.graph.control.array_forms import is_known
 from cytape.graph.control.tensor_array import TensorArray
 from cytape.graph.tracing.frozen_draws import call_traced
@@ -127,8 +133,14 @@ class Program:
     def _call(self, f: Callable, structure: Any) -> Any:
         arguments = tuple(structure) if self._unpacked else (structure,)
         graph = current_graph()
-        return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
-            f(*arguments))
+        try:
+            return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
+                f(*arguments))
+        except TypeError:
+            require_arguments(
+                "cond" if f is self._functions[0] else "body", f, len(arguments),
+                ", one for each loop variable")
+            raise
 
     def goes_on(self, variables: list) -> Tensor:
         """Call the condition."""

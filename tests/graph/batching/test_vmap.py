@@ -549,3 +549,14 @@ def test_an_argument_that_is_not_used_has_as_many_members_too(unused):
         args[unused] = np.ones((4, 2))
         with pytest.raises(ValueError, match="as many members"):
             mapped(*args)
+
+
+@pytest.mark.parametrize("f, x", [
+    (lambda x: cnp.concatenate([x, x], axis=None), np.zeros((0, 2, 3))),
+    (lambda x: cnp.interp([1.0, 2.0], x, [1.0, 2.0, 3.0]), np.zeros((0, 3))),
+    (lambda x: cytape.grad(lambda x: cnp.sum(cnp.interp(x, x, x)))(x), np.zeros((0, 3))),
+])
+def test_no_members_are_as_many_results(f, x):
+    expected = cytape.vmap(f)(np.arange(float(np.prod(x.shape[1:]))).reshape(1, *x.shape[1:]))
+    found = cytape.vmap(f)(x)
+    assert found.shape == (0, *expected.shape[1:]) and found.dtype == expected.dtype

@@ -739,3 +739,9 @@ def test_what_a_branch_returns_may_be_changed():
     y = cytape.cond(cytape.constant(True), lambda: {"y": x}, lambda: {"y": -x})["y"]
     y[0] = 9.0
     assert x.numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+def test_branches_that_take_arguments_are_named(f):
+    with pytest.raises(TypeError, match=r"^true_fn is called with 0 arguments, so lambda: f\(x\)"):
+        f(lambda x: cytape.cond(x > 0, lambda x: x, lambda: x))(cytape.constant(1.0))

@@ -116,3 +116,23 @@ def test_python_operators_of_predicates_are_named_with_what_there_is_instead(pre
     for f in (loop, branch):
         with pytest.raises(SymbolicTensorError, match=r"&, \| and ~.* instead of and, or and not"):
             f(np.array(1.0))
+
+
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+@pytest.mark.parametrize("cond, body, called", [
+    (lambda i: i < 3, lambda i, y: (i + 1, y), "cond"),
+    (lambda i, y: i < 3, lambda i: (i + 1, i), "body"),
+])
+def test_functions_of_other_numbers_of_variables_are_named(f, cond, body, called):
+    with pytest.raises(TypeError, match=f"^{called} is called with 2 arguments, one for each loop"):
+        f(lambda y: cytape.while_loop(cond, body, (0, y)))(cytape.constant(1.0))
+
+
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+def test_errors_inside_a_body_stay_what_they_are(f):
+    with pytest.raises(TypeError, match="^here$"):
+        f(lambda y: cytape.while_loop(lambda y: y < 3, failing, [y]))(cytape.constant(1.0))
+
+
+def failing(y):
+    raise TypeError("here")
