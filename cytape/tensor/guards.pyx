@@ -97,6 +97,7 @@ cdef ndarray detached(tensor, Value held):
 
 cdef ndarray examined(tensor, Value held, str cause):
     cdef ndarray array
+    held = seen(tensor, held)
     if is_symbolic(held):
         if cause in ("bool()", "in"):
             instead = BRANCH + EXTENT
@@ -105,7 +106,7 @@ cdef ndarray examined(tensor, Value held, str cause):
         else:
             instead = ADVICE.get(cause, "")
         raise SymbolicTensorError(no_value(held, asker(cause), instead))
-    array = array_of(seen(tensor, held))
+    array = array_of(held)
     if type(tensor) is variable_type and building() is not None:
         raise SymbolicTensorError(
             f"variable {tensor.name!r} was about to become a plain array or number, or to decide "

@@ -35,7 +35,7 @@ def require_function(argument: str, f: Any) -> None:
         raise TypeError(f"{argument} must be a function, got {type(f).__name__}")
 
 
-def require_arguments(called: str, f: Any, count: int, which: str) -> None:
+def require_arguments(called: str, f: Any, count: int, what: str) -> None:
     """Raise if a function, a call of which failed, does not take as many arguments as it got."""
     try:
         parameters = inspect.signature(f)
@@ -44,7 +44,7 @@ def require_arguments(called: str, f: Any, count: int, which: str) -> None:
     try:
         parameters.bind(*[None] * count)
     except TypeError as error:
-        raise TypeError(f"{called} is called with {count} arguments{which}: {error}") from None
+        raise TypeError(f"{called} must take {what}: {error}") from None
 
 
 def check_parallel_iterations(number: Any) -> None:

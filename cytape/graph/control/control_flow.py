@@ -114,7 +114,7 @@ def either(
         return _either(pred, true_fn, false_fn, name, called)
     except TypeError:
         for word, f in zip(called, (true_fn, false_fn), strict=True):
-            require_arguments(word, f, 0, ", so lambda: f(x)")
+            require_arguments(word, f, 0, "no arguments, as lambda: f(x) does")
         raise
 
 

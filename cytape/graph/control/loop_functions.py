@@ -139,7 +139,7 @@ class Program:
         except TypeError:
             require_arguments(
                 "cond" if f is self._functions[0] else "body", f, len(arguments),
-                ", one for each loop variable")
+                f"{len(arguments)} arguments, one for each loop variable")
             raise
 
     def goes_on(self, variables: list) -> Tensor:

@@ -743,5 +743,5 @@ def test_what_a_branch_returns_may_be_changed():
 
 @pytest.mark.parametrize("f", [lambda f: f, cytape.function])
 def test_branches_that_take_arguments_are_named(f):
-    with pytest.raises(TypeError, match=r"^true_fn is called with 0 arguments, so lambda: f\(x\)"):
+    with pytest.raises(TypeError, match=r"^true_fn must take no arguments, as lambda: f\(x\)"):
         f(lambda x: cytape.cond(x > 0, lambda x: x, lambda: x))(cytape.constant(1.0))

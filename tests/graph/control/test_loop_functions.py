@@ -124,7 +124,7 @@ def test_python_operators_of_predicates_are_named_with_what_there_is_instead(pre
     (lambda i, y: i < 3, lambda i: (i + 1, i), "body"),
 ])
 def test_functions_of_other_numbers_of_variables_are_named(f, cond, body, called):
-    with pytest.raises(TypeError, match=f"^{called} is called with 2 arguments, one for each loop"):
+    with pytest.raises(TypeError, match=f"^{called} must take 2 arguments, one for each loop"):
         f(lambda y: cytape.while_loop(cond, body, (0, y)))(cytape.constant(1.0))
 
 
