@@ -128,7 +128,7 @@ def wide(dtype):
 
 def operand(x):
     """Return a tensor, or a list that holds one, as a tensor, anything else as an array."""
-    if type(x) is np.ndarray:
+    if type(x) is np.ndarray or type(x) is Tensor:
         return x
     return convert_to_tensor(x) if is_tensor(x) else plain_array(x)
 
