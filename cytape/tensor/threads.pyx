@@ -8,6 +8,8 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     static __declspec(thread) PyObject *cytape_thread_state = NULL;
+    #elif defined(__GLIBC__)  /* which has room for a pointer in libraries that are loaded late */
+    static __thread PyObject *cytape_thread_state __attribute__((tls_model("initial-exec"))) = NULL;
     #else
     static __thread PyObject *cytape_thread_state = NULL;
     #endif
