@@ -10,10 +10,11 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.creation import astype, zeros_like
+from cytape.ops.creation import astype, full, zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, wide, with_out
 from cytape.ops.engine.declare import general, nondifferentiable
+from cytape.ops.joining import concatenate
 from cytape.ops.reductions import sum
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
@@ -281,10 +282,14 @@ def _quantile_jvp(op, t, tq):
 
 def _quantile_spec(x, q, **attrs):
     if attrs["skip_nan"] and 0 in x.shape:  # a mean of nothing
-        dtype = np.mean(np.ones(1, x.dtype)).dtype
+        dtype = _dtype_of_mean(x)
     else:
         dtype = _dtype(x, q, **attrs)
     return symbolic_spec((*q.shape, *x.shape[:-1]), dtype)
+
+
+def _dtype_of_mean(x):
+    return np.mean(np.ones(1, x.dtype)).dtype
 
 
 def _dtype(x, q, *, function, **attrs):
@@ -361,6 +366,10 @@ def _weighted(name, a, q, axis, method, keepdims, weights, skip_nan):
             f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     weights, _ = _rows(weights_along(a, axis, weights), axis)
     rows, axes = _rows(a, axis)
+    if skip_nan and shape(rows)[-1] == 0:  # which has the quantiles of a NaN
+        one = (*extents(rows)[:-1], 1)
+        rows = concatenate([rows, full(one, np.nan, _dtype_of_mean(rows))], -1)
+        weights = full(one, 1.0)
     positions = weighted_positions_op(rows, q, weights, skip_nan=skip_nan)
     lines = take_along(rows, positions)
     if lines.dtype.kind == "f":

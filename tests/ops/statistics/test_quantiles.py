@@ -225,6 +225,21 @@ def test_weighted_quantiles_of_no_lines_have_the_axes_of_q():
     assert found.shape == (3, 0)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy's, of a mean of nothing
+@each("dtype", [np.float32, np.int64])
+@each("q", [0.2, [0.2, 0.5]])
+def test_weighted_quantiles_of_lines_without_elements_are_nan(dtype, q):
+    def quantile(x):
+        return np.nanquantile(x, q, 1, weights=np.ones((2, 0)), method="inverted_cdf")
+
+    x = np.zeros((2, 0), dtype)
+    expected = np.full((*np.shape(q), 2), np.nan, quantile(x).dtype)
+    for f in (quantile, cytape.function(quantile)):
+        np.testing.assert_array_equal(f(cytape.constant(x)).numpy(), expected, strict=True)
+    if dtype == np.float32:
+        assert cytape.grad(lambda x: np.sum(quantile(x)))(x).shape == x.shape
+
+
 @each("weights", [None, np.ones(X.size)])
 def test_quantiles_of_three_axes_are_numpys_error(weights):
     refuses(lambda q: np.quantile(X.ravel(), q, weights=weights, method="inverted_cdf"),
