@@ -8,9 +8,7 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     static __declspec(thread) PyObject *cytape_thread_state = NULL;
-    #elif defined(__GLIBC__)  /* which has room for a pointer in libraries that are loaded late */
-    static __thread PyObject *cytape_thread_state __attribute__((tls_model("initial-exec"))) = NULL;
-    #else
+    #else  /* not of the "initial-exec" model: libraries loaded before may have used up its room */
     static __thread PyObject *cytape_thread_state = NULL;
     #endif
     """
@@ -166,7 +164,10 @@ cdef object building():
 
 
 cdef bint observed():
-    return building() is not None or recording() is not None or accumulating() is not None
+    cdef PyObject* thread = state_in_context() if the_counts.entered or the_counts.symbolic else NULL
+    return thread != NULL and (
+        (<ThreadState>thread).active is not None or (<ThreadState>thread).graph is not None
+        or (<ThreadState>thread).accumulating is not None)
 
 
 # ---- entering and leaving, in any order

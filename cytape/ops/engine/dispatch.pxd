@@ -83,6 +83,12 @@ cdef inline void* input_ref(BackwardCall* call, Py_ssize_t i) noexcept:
     return call.refs[call.n_outputs + i]
 
 
+cdef inline void* spec_pointer(BackwardCall* call, Py_ssize_t i) noexcept:
+    """The spec of input i."""
+    cdef void* ref = input_ref(call, i)
+    return <void*>(<Value>ref).spec if type(<object>ref) is Value else ref
+
+
 cdef inline void* saved_output_ref(BackwardCall* call) noexcept:
     """The first of the outputs that the rules read."""
     return call.refs[call.n_outputs + call.n_inputs]

@@ -20,6 +20,7 @@ cdef class PartialsOp(Op):
     cdef readonly int n_inputs
     cdef readonly tuple partials
     cdef tuple programs          # per partial, None where kernels cannot do it; made at first use
+    cdef PyObject* program_of[3]  # MAX_INPUTS; the same, borrowed
     cdef list programs_of_ones   # the same where the output's gradient is 1; each made at first use
     # By whose gradients they compute, one bit each, and one more of ones; made at first use.
     cdef list shared_programs
@@ -33,7 +34,7 @@ cdef class PartialsOp(Op):
     cdef bint backward_by_programs(self, BackwardCall* call, Value gradient, bint spare) except -1
     cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
                              bint spare, bint of_ones) except -1
-    cdef Program program_of_ones(self, int i, Operands* operands, void* x)
+    cdef PyObject* program_of_ones(self, int i, Operands* operands, void* x) except NULL
     cdef unsigned int give_together(self, BackwardCall* call, Value gradient, Operands* operands,
                                     unsigned int wanted, bint spare, bint of_ones) except? 8
     cdef bint backward_with_tangents(self, BackwardCall* call,

@@ -13,7 +13,7 @@ from cytape.tensor.value cimport (
 
 from .dispatch cimport (
     conform, dense, dense_value, give, input_ref, output_ref, owned, release_objects, restored,
-    saved_output_ref, spec_of_ref)
+    saved_output_ref, spec_of_ref, spec_pointer)
 from .tangents cimport (
     aligned, conjugate, follow_for, sole_accumulator, spec_of_tangent, tangent_value, times,
     unknown_batch)
@@ -64,7 +64,10 @@ cdef class PartialsOp(Op):
                 self.saves[i] = 0
             else:
                 self.saves[i] = (1 << (1 + self.n_inputs)) - 1 if program is None else program.reads
-        self.programs = tuple(programs)
+        if self.programs is None:  # still: another thread may be running what it traced
+            self.programs = tuple(programs)
+            for i in range(self.n_inputs):
+                self.program_of[i] = <PyObject*>self.programs[i]
         return 0
 
     cdef int backward(self, BackwardCall* call) except -1:
@@ -122,8 +125,9 @@ cdef class PartialsOp(Op):
         cdef Spec out = <Spec>output_ref(call, 0)
         cdef int which = 0 if out.type_num == cnp.NPY_DOUBLE else 1
         cdef unsigned int reads = 0, wanted = 0
-        cdef Program program
+        cdef PyObject* program
         cdef Operands operands
+        cdef void* saved
         cdef bint of_ones
         cdef int i, last = -1
         if out.type_num != cnp.NPY_DOUBLE and out.type_num != cnp.NPY_FLOAT:
@@ -131,11 +135,11 @@ cdef class PartialsOp(Op):
         for i in range(call.n_inputs):
             if not call.needed[i] or not self.has_partial[i]:
                 continue
-            program = <Program>self.programs[i]
-            if (program is None or not program.runs_on[which]
-                    or spec_of_ref(<object>input_ref(call, i)).type_num != out.type_num):
+            program = self.program_of[i]
+            if (<object>program is None or not (<Program>program).runs_on[which]
+                    or (<Spec>spec_pointer(call, i)).type_num != out.type_num):
                 return False
-            reads |= program.reads
+            reads |= (<Program>program).reads
             wanted |= 1 << i
             last = i
         operands.shape = <void*>out
@@ -149,8 +153,9 @@ cdef class PartialsOp(Op):
             if i == 0 and call.n_refs == 1 + call.n_inputs:
                 return False
             # The output is the last ref; the inputs follow the output's spec.
-            saved = <object>(input_ref(call, i - 1) if i else saved_output_ref(call))
-            if type(saved) is not Value or not add_operand(&operands, OUTPUT + i, saved):
+            saved = input_ref(call, i - 1) if i else saved_output_ref(call)
+            if type(<object>saved) is not Value or not add_operand(
+                    &operands, OUTPUT + i, <Value>saved):
                 return False
         of_ones = out.nbytes > BYTES_OBJECT and is_one(gradient)
         if wanted & (wanted - 1) and out.nbytes > BYTES_OBJECT:
@@ -158,7 +163,7 @@ cdef class PartialsOp(Op):
         for i in range(last + 1):
             if wanted >> i & 1:
                 self.give_by_program(call, gradient, &operands, i, spare and i == last, of_ones)
-                if (<Program>self.programs[i]).is_one:
+                if (<Program>self.program_of[i]).is_one:
                     spare = False  # it was handed on
         return True
 
@@ -197,58 +202,65 @@ cdef class PartialsOp(Op):
         program.run_together(operands, results, False)
         return 0
 
-    cdef Program program_of_ones(self, int i, Operands* operands, void* x):
+    cdef PyObject* program_of_ones(self, int i, Operands* operands, void* x) except NULL:
         """The program of input i, an x, for a gradient of ones; of x * x the usual one, for twice x
         has to be summed here, and of what has to be repeated."""
-        cdef Program program
+        cdef PyObject* program
         if self.programs_of_ones is None:
             self.programs_of_ones = [NOT_TRACED] * MAX_INPUTS
         if self.programs_of_ones[i] is NOT_TRACED:
-            self.programs_of_ones[i] = trace(self.partials[i], self.n_inputs, True)
-        program = self.programs_of_ones[i]
-        if program is None or program.copied >= 0 and (
-                operands.values[program.copied] == x
-                or (<Value>operands.values[program.copied]).spec is not <Spec>operands.shape):
-            return <Program>self.programs[i]
+            traced = trace(self.partials[i], self.n_inputs, True)
+            if self.programs_of_ones[i] is NOT_TRACED:  # still, as in trace_partials
+                self.programs_of_ones[i] = traced
+        program = <PyObject*>self.programs_of_ones[i]
+        if <object>program is None or (<Program>program).copied >= 0 and (
+                operands.values[(<Program>program).copied] == x
+                or (<Value>operands.values[(<Program>program).copied]).spec
+                is not <Spec>operands.shape):
+            return self.program_of[i]
         return program
 
     cdef int give_by_program(self, BackwardCall* call, Value gradient, Operands* operands, int i,
                              bint spare, bint of_ones) except -1:
         """Give input i its gradient, in memory that is there already if possible."""
-        cdef Program program = <Program>self.programs[i]
-        cdef Spec out = <Spec>output_ref(call, 0), spec = spec_of_ref(<object>input_ref(call, i))
+        cdef PyObject* program = self.program_of[i]  # borrowed, as the rest: this runs per op
+        cdef void* out = output_ref(call, 0)
+        cdef void* spec = spec_pointer(call, i)
         cdef void* arrived = arrived_for(call, i)
-        cdef Value terms, copied = None
+        cdef void* copied = NULL
+        cdef Value terms
         if arrived != NULL and (not is_exclusive(<PyObject*>arrived)
-                                or (<Value>arrived).spec is not spec):
+                                or <void*>(<Value>arrived).spec != spec):
             arrived = NULL
-        if of_ones and not program.is_one:
+        if of_ones and not (<Program>program).is_one:
             program = self.program_of_ones(i, operands, input_ref(call, i))
-        if program.copied >= 0:
-            copied = <Value>operands.values[program.copied]
-        if spec is not out:
-            terms = copied
-            if terms is None:
-                terms = new_value(out)
-                program.run_on(operands, terms, False)
-            # Not onto what arrived: that would round otherwise than two sums and their sum.
-            call.input_gradients[i] = owned(sum_to(terms, spec))
-        elif arrived != NULL:
-            if copied is not None:
-                add_sum(<Value>arrived, copied)
+        if (<Program>program).copied >= 0:
+            copied = operands.values[(<Program>program).copied]
+        if spec != out:
+            if copied != NULL:
+                terms = <Value>copied
             else:
-                program.run_on(operands, <Value>arrived, True)
-        elif copied is not None:
-            call.input_gradients[i] = owned(gradient if program.is_one else shown_again(copied))
-        elif out.nbytes > BYTES_OBJECT and program.repeats(operands):
-            call.input_gradients[i] = owned(program.repeated(operands))
+                terms = new_value(<Spec>out)
+                (<Program>program).run_on(operands, terms, False)
+            # Not onto what arrived: that would round otherwise than two sums and their sum.
+            call.input_gradients[i] = owned(sum_to(terms, <Spec>spec))
+        elif arrived != NULL:
+            if copied != NULL:
+                add_sum(<Value>arrived, <Value>copied)
+            else:
+                (<Program>program).run_on(operands, <Value>arrived, True)
+        elif copied != NULL:
+            call.input_gradients[i] = owned(
+                gradient if (<Program>program).is_one else shown_again(<Value>copied))
+        elif (<Spec>out).nbytes > BYTES_OBJECT and (<Program>program).repeats(operands):
+            call.input_gradients[i] = owned((<Program>program).repeated(operands))
         elif spare:
-            program.run_on(operands, gradient, False)
+            (<Program>program).run_on(operands, gradient, False)
             call.input_gradients[i] = call.output_gradients[0]
             call.output_gradients[0] = NULL
         else:
-            terms = new_value(out)
-            program.run_on(operands, terms, False)
+            terms = new_value(<Spec>out)
+            (<Program>program).run_on(operands, terms, False)
             call.input_gradients[i] = owned(terms)
         return 0
 
