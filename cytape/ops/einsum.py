@@ -238,6 +238,12 @@ def _einsum_spec(*specs, subscripts, optimize):
     for term, shape in zip(terms, shapes, strict=True):
         if len(term) != len(shape):
             raise ValueError(f"einsum: an operand of shape {shape} does not fit {subscripts!r}")
+        diagonal = {}  # where an extent of 1 is not repeated
+        for letter, size in zip(term, shape, strict=True):
+            if shape_rules.differ(diagonal.setdefault(letter, size), size):
+                raise ValueError(
+                    f"einsum {subscripts!r}: {letter!r} stands for different extents in an operand "
+                    f"of shape {shape}")
         for letter, size in zip(term, shape, strict=True):
             have = sizes.get(letter, 1)
             if have not in (1, None) and size not in (1, None, have):

@@ -5,7 +5,7 @@ import numpy as np
 from cytape.ops.shapes.shape_rules import broadcast, differ, shape_of
 from cytape.tensor.spec import symbolic_spec
 
-__all__ = ["gather", "get_item", "index_add", "indexed_shape", "scatter_add"]
+__all__ = ["gather", "get_item", "index_add", "indexed_shape", "scatter_add", "set_item"]
 
 
 def _true_count(part):
@@ -93,6 +93,21 @@ def get_item(x, *, index):
         outline = np.broadcast_to(np.empty((), bool), shape)
         return symbolic_spec(outline[index].shape, x.dtype)
     return symbolic_spec(indexed_shape(shape, index), x.dtype)
+
+
+def set_item(x, part, *, index):
+    """Infer the spec of an array with other values in a part of it."""
+    if x.shape is not None and part.shape is not None:
+        item, given = get_item(x, index=index).shape, part.shape
+        excess = max(len(given) - len(item), 0)
+        if not {*given[:excess]} <= {1, None} or any(
+            n != 1 and differ(n, m)
+            for n, m in zip(reversed(given), reversed(item), strict=False)
+        ):
+            raise ValueError(
+                f"could not broadcast input array from shape {given} into shape {item}"
+            )
+    return x
 
 
 def index_add(values, *, index, shape):

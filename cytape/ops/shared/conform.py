@@ -19,7 +19,11 @@ def _sum_to(x, shape):
     lead = x.ndim - len(shape)
     axes = (*range(lead), *(lead + axis for axis, extent in enumerate(shape)
                             if extent == 1 and x.shape[lead + axis] != 1))
-    return _reduced(x, axes).reshape(shape)
+    total = _reduced(x, axes)
+    if total.shape[lead:] != tuple(shape):  # what graphs do not run may have been refused by NumPy
+        raise ValueError(
+            f"operands could not be broadcast: one of shape {tuple(shape)} to shape {x.shape}")
+    return total.reshape(shape)
 
 
 def _sum_extra(x, shape):

@@ -29,11 +29,19 @@ __all__ = ["bincount", "histogram", "histogram2d", "histogramdd"]
 
 bincount_op = nondifferentiable(
     "BinCount", np.bincount, shape_rule=lambda x, **_: symbolic_spec((None,), np.intp))
+
+
+def _weighted_bincount_spec(weights, x, *, minlength):
+    if x.dtype.kind in "biu" and not shape_rules.may_fit(weights.shape, x.shape):
+        raise ValueError("The weights and list don't have the same length.")
+    return symbolic_spec((None,), float)
+
+
 weighted_bincount_op = multilinear(
     "WeightedBinCount",
     lambda weights, x, *, minlength: np.bincount(x, weights, minlength),
     lambda op, g, x: gather_op(g, x, axis=0, mode="raise"),
-    shape_rule=lambda weights, x, *, minlength: symbolic_spec((None,), float),
+    shape_rule=_weighted_bincount_spec,
 )
 
 

@@ -20,7 +20,8 @@ from cytape.ops.indexing import (
     template_of,
 )
 from cytape.ops.joining import concatenate
-from cytape.ops.shapes.index_shapes import indexed_shape
+from cytape.ops.shapes.index_shapes import indexed_shape, set_item
+from cytape.ops.shapes.shape_rules import shape_of
 from cytape.ops.shaping import ravel, reshape
 from cytape.ops.shared.conform import broadcast_to, fill_like, stand_in, sum_to
 from cytape.ops.shared.graph_loops import with_row_in_graph
@@ -84,7 +85,7 @@ def _set_batched(op, t, of_part):
 
 set_item_op = enter(UpdateOp(
     "SetItem", _set, "set", vjp=_set_vjp, jvp=_set_jvp, optional_tangents=(1,),
-    batched=_set_batched, shape_rule=lambda x, part, *, index: x))
+    batched=_set_batched, shape_rule=set_item))
 clear_item_op = enter(UpdateOp(
     "ClearItem", _cleared, "clear", vjp=lambda op, g: clear_item_op(g, **op.attrs),
     batched=_in_batch, shape_rule=lambda x, *, index: x))
@@ -183,6 +184,7 @@ def as_cast(values, dtype):
 def _fitted(x, index, part):
     """Return what is written as a tensor of the array's dtype, without axes in excess."""
     part = as_cast(part, x.dtype)
+    shape_of(part.spec, "x[index] = part")
     ndim = len(indexed_shape(x.shape, filled_in(*index)))
     if part.ndim > ndim:  # as NumPy does where they are of length one
         excess = part.shape[: part.ndim - ndim]
