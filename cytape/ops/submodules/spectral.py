@@ -7,6 +7,8 @@ complex valued SVD" (2019). Where mathematics leaves a choice:
 
 - Vectors turn into each other by 1/(w[j] - w[i]). Where two values are equal, but for rounding,
   that is 0, also in derivatives of higher order: vectors of one value do not turn into each other.
+  Left and right singular vectors turn against each other by 1/(s[j] + s[i]) there, too: their
+  products u @ vh, which no choice of vectors decides, need that.
 - A vector may have any phase. Eigenvectors of Hermitian matrices do not turn theirs, those of
   others keep their length; of singular vectors the left ones turn, the right ones do not.
 - A singular value that is 0 but for rounding has the derivative 0. Vectors that `full_matrices`
@@ -225,11 +227,10 @@ def _svd_spec(a, *, full_matrices):
     )
 
 
-def _turning(s):
-    """Return 1/(s[j]**2 - s[i]**2) at i, j, and 0 where the two are equal but for rounding."""
-    differences = columns(s) - rows(s)
-    squares = differences * (columns(s) + rows(s))
-    return reciprocal(squares, is_negligible(differences, s))
+def _reciprocal_sums(s):
+    """Return 1/(s[j] + s[i]) at i, j, and 0 on the diagonal and where both are 0."""
+    sums = columns(s) + rows(s)
+    return reciprocal(sums, is_negligible(sums, s) | np.eye(s.shape[-1], dtype=bool))
 
 
 def _spans_all(x):
@@ -249,23 +250,27 @@ def _svd_vjp(op, gu, gs, gvh):
         gu, gv = [g if g is None or x.shape[-1] == k else first_gradient(x, g, k)
                   for x, g in ((u, gu), (v, gv))]
         u, v, vh = u[..., :k], v[..., :k], vh[..., :k, :]
-    turned, left, terms = [], [], []  # what is multiplied by u and vh, by vh from the right
+    turned, against, left, terms = [], [], [], []  # left: what is multiplied by vh from the right
     if gs is not None:
         left.append(u * columns(where(zero, 0, gs)))
     if gu is not None:
         inner = matmul(adjoint(u), gu)
-        turned.append((inner - adjoint(inner)) * columns(s))
+        turned.append(inner - adjoint(inner))
+        against.append(turned[-1])
         if not _spans_all(u):
             left.append((gu - matmul(u, inner)) * columns(per_s))
         if u.dtype.kind == "c":
             left.append(u * (1j * columns(imag(_diagonal(inner)) * per_s)))
     if gv is not None:
         inner = matmul(vh, gv)
-        turned.append(rows(s) * (inner - adjoint(inner)))
+        turned.append(inner - adjoint(inner))
+        against.append(-turned[-1])
         if not _spans_all(v):
             terms.append(matmul(u, adjoint((gv - matmul(v, inner)) * columns(per_s))))
     if turned:
-        left.append(matmul(u, _turning(s) * sum_of(turned)))
+        left.append(matmul(u, (
+            reciprocal_differences(s) * sum_of(turned)
+            + _reciprocal_sums(s) * sum_of(against)) / 2))
     if left:
         terms.append(matmul(sum_of(left), vh))
     return sum_of(terms)
@@ -280,12 +285,12 @@ def _svd_jvp(op, t):
     u, v = (all_u[..., :k], all_v[..., :k]) if op.attrs["full_matrices"] else (all_u, all_v)
     along_v, along_u = matmul(t, v), matmul(adjoint(t), u)
     moved = matmul(adjoint(u), along_v)
-    moved_h, turning, zero = adjoint(moved), _turning(s), is_negligible(s, s)
+    moved_h, zero = adjoint(moved), is_negligible(s, s)
     per_s = columns(reciprocal(s, zero))
-    turn_u = turning * (moved * columns(s) + rows(s) * moved_h)
-    turn_v = turning * (rows(s) * moved + moved_h * columns(s))
-    tu = matmul(u, turn_u) + (along_v - matmul(u, moved)) * per_s
-    tv = matmul(v, turn_v) + (along_u - matmul(v, moved_h)) * per_s
+    turned = reciprocal_differences(s) * (moved + moved_h) / 2
+    against = _reciprocal_sums(s) * (moved - moved_h) / 2
+    tu = matmul(u, turned + against) + (along_v - matmul(u, moved)) * per_s
+    tv = matmul(v, turned - against) + (along_u - matmul(v, moved_h)) * per_s
     if u.dtype.kind == "c":
         tu = tu + u * (1j * columns(imag(_diagonal(moved))) * per_s)
     if op.attrs["full_matrices"]:
