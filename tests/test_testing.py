@@ -54,6 +54,17 @@ def test_wrong_gradient_is_refused(gradient):
         check_grads(with_gradient(gradient), [np.array([0.5, 2.0])])
 
 
+def test_directions_are_not_an_argument_drawn_from_a_usual_seed():
+    """Along x itself a derivative may be right by chance: that of x / |x| is 0."""
+    @cytape.custom_gradient
+    def direction(x):
+        return x / np.sqrt(np.sum(x * x)), lambda g: 0 * g
+
+    for seed in range(10):
+        with pytest.raises(AssertionError, match="argument 0"):
+            check_grads(direction, [np.random.default_rng(seed).normal(size=3)], order=1)
+
+
 def test_wrong_second_derivative_is_refused():
     wrong = with_gradient(lambda x, dy: dy * cnp.cos(cytape.stop_gradient(x)))
     check_grads(wrong, [0.5], order=1)
