@@ -124,7 +124,8 @@ def _share(power, x, y):
 
     Not from the logarithm of the sum, which large operands round to something else.
     """
-    difference = where(isinf(x) & (x == y), maximum(-x, 0), x - y)
+    same = isinf(x) & (x == y)  # whose difference is NaN, with a warning
+    difference = where(same, maximum(-x, 0), x - where(same, 0, y))
     is_larger = difference > 0
     ratio = power(where(is_larger, -difference, difference))  # of the smaller to the larger
     return where(is_larger, 1, ratio) / (1 + ratio)

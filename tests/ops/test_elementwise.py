@@ -97,6 +97,19 @@ def test_gradient_at_special_point(name, inputs, expected):
             np.testing.assert_allclose(gradient, value, rtol=1e-12)
 
 
+@each("reduce", [np.logaddexp.reduce, np.logaddexp2.reduce])
+def test_probabilities_of_zero_are_summed_without_a_warning(reduce):
+    """In whatever way the gradient is computed: a warning is an error here."""
+    def total(x):
+        return reduce(x - np.inf)
+
+    x = np.array([1.0, 2.0])
+    for gradient in (cytape.grad(total), cytape.function(cytape.grad(total)),
+                     cytape.grad(cytape.function(total))):
+        np.testing.assert_array_equal(gradient(x), [1.0, 1.0])
+    np.testing.assert_array_equal(cytape.hessian(total)(x), np.zeros((2, 2)))
+
+
 @pytest.mark.parametrize(
     ("f", "x", "expected"),
     [
