@@ -10,7 +10,7 @@ complex valued SVD" (2019). Where mathematics leaves a choice:
   Left and right singular vectors turn against each other by 1/(s[j] + s[i]) there, too: their
   products u @ vh, which no choice of vectors decides, need that.
 - A vector may have any phase. Eigenvectors of Hermitian matrices do not turn theirs, those of
-  others keep their length; of singular vectors the left ones turn, the right ones do not.
+  others keep their length; left and right singular vectors turn theirs against each other.
 - A singular value that is 0 but for rounding has the derivative 0. Vectors that `full_matrices`
   adds move no more than they must to stay perpendicular to the others.
 - Hermitian matrices are differentiated as such, though LAPACK reads one of their triangles: the
@@ -21,7 +21,7 @@ import numpy as np
 
 from cytape.ops import reductions
 from cytape.ops.creation import identity
-from cytape.ops.elementwise import absolute, copysign, imag, real, where
+from cytape.ops.elementwise import absolute, copysign, real, where
 from cytape.ops.engine.arguments import is_tensor, joined
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.indexing import take_along_axis
@@ -228,9 +228,9 @@ def _svd_spec(a, *, full_matrices):
 
 
 def _reciprocal_sums(s):
-    """Return 1/(s[j] + s[i]) at i, j, and 0 on the diagonal and where both are 0."""
+    """Return 1/(s[j] + s[i]) at i, j, and 0 where both are 0 but for rounding."""
     sums = columns(s) + rows(s)
-    return reciprocal(sums, is_negligible(sums, s) | np.eye(s.shape[-1], dtype=bool))
+    return reciprocal(sums, is_negligible(sums, s))
 
 
 def _spans_all(x):
@@ -259,8 +259,6 @@ def _svd_vjp(op, gu, gs, gvh):
         against.append(turned[-1])
         if not _spans_all(u):
             left.append((gu - matmul(u, inner)) * columns(per_s))
-        if u.dtype.kind == "c":
-            left.append(u * (1j * columns(imag(_diagonal(inner)) * per_s)))
     if gv is not None:
         inner = matmul(vh, gv)
         turned.append(inner - adjoint(inner))
@@ -291,8 +289,6 @@ def _svd_jvp(op, t):
     against = _reciprocal_sums(s) * (moved - moved_h) / 2
     tu = matmul(u, turned + against) + (along_v - matmul(u, moved)) * per_s
     tv = matmul(v, turned - against) + (along_u - matmul(v, moved_h)) * per_s
-    if u.dtype.kind == "c":
-        tu = tu + u * (1j * columns(imag(_diagonal(moved))) * per_s)
     if op.attrs["full_matrices"]:
         tu, tv = added_tangent(all_u, tu, k), added_tangent(all_v, tv, k)
     return tu, where(zero, 0, real(_diagonal(moved))), adjoint(tv)
