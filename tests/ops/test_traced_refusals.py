@@ -52,6 +52,12 @@ def test_they_are_refused_as_by_eager_code(call, shape):
     assert raised(cytape.vmap(cytape.grad(weighted)), w[None]) is expected
 
 
+def test_an_assignment_that_does_not_fit_says_so_where_it_stands():
+    gradient = cytape.function(cytape.grad(lambda w: np.sum(filled(np.copyto, w) * MASK)))
+    with pytest.raises(ValueError, match=r"from shape \(3, 2\) into shape \(2, 3\)"):
+        gradient(np.ones((3, 2)))
+
+
 @each("shape, fits", [((3, 2), False), ((2, 3), True), ((1, 3), True)])
 def test_shapes_that_only_a_run_tells(shape, fits):
     gradient = cytape.function(
