@@ -8,6 +8,7 @@ from cytape.tensor.value cimport is_symbolic
 cimport numpy as cnp
 
 import functools
+import inspect
 import operator
 import types
 
@@ -142,7 +143,7 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
                 if not place:
                     raise
                 message = str(error).replace(f"argument {i} of", f"argument {i}{place} of", 1)
-                raise type(error)(message) from error
+                raise type(error)(message + advice_on_members(args[i])) from error
         # The function may change what it gets, but not what it is differentiated with respect to.
         new_args[i] = pack_sequence_as(
             args[i], [another_handle((<Tensor>tensor).held) for tensor in new])
@@ -162,11 +163,25 @@ cdef list positions_of(fun, tuple args, argnums, kwargs):
                 f"{len(args)}: pass what is to be differentiated by position, not by name "
                 f"({', '.join(kwargs)})"
             )
+        defaulted = [name for i, name in enumerate(positional_parameters(fun))
+                     if i >= len(args) and i in positions]
+        what = "" if args else ": it was called without any"
+        if args and defaulted:
+            what = f", counted from 0: pass {' and '.join(defaulted)} as well, by position"
         raise ValueError(
             f"argnums {argnums} must be different positions among the {len(args)} positional "
-            f"arguments of {name_of(fun)}" + ("" if args else ": it was called without any")
+            f"arguments of {name_of(fun)}{what}"
         )
     return positions
+
+
+cdef list positional_parameters(fun):
+    """Name the parameters of a function that can be passed by position, if it tells them."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [x.name for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)]
 
 
 def refuse_arrays(structure, str message):
@@ -179,6 +194,15 @@ def refuse_arrays(structure, str message):
 cdef str place_of(structure, Py_ssize_t number):
     """Say where a structure has its leaf of a number, as an index of it."""
     return paths(structure, "")[number]
+
+
+cdef str advice_on_members(structure):
+    """Say what to do with members that have no derivative."""
+    if type(structure) in (list, tuple) and all([isinstance(x, (int, float)) for x in structure]):
+        return (f". A {type(structure).__name__} of numbers is a structure of as many scalars, not "
+                "an array: pass numpy.array(..., float) if one is meant")
+    return (". Pass members that are no parameters as another argument; or have them in a "
+            "dataclass, as fields that are static (see cytape.register_structure)")
 
 
 cpdef Tensor new_tensor(fun, position, value):
@@ -194,6 +218,8 @@ cpdef Tensor new_tensor(fun, position, value):
                 f"it is a {type(value).__name__}, a structure, where one array or tensor is taken: "
                 "use cytape.grad, jvp or vjp, which take structures"
             )
+        elif value is None:
+            what = "it is None, not an array or a number"
         elif is_object(value):
             what = (
                 f"it is an object of class {type(value).__name__}, not an array, a number or a "
@@ -218,7 +244,8 @@ cpdef Tensor new_source(fun, position, value):
     if not tensor.held.spec.trainable:
         raise TypeError(
             f"argument {position} of {name_of(fun)} has dtype {tensor.dtype}, which has no gradient"
-            ": pass floating point numbers (3.0, not 3), or differentiate other arguments only"
+            ": " + "pass floating point numbers (3.0, not 3), or " * (tensor.dtype.kind in "iu") +
+            "differentiate other arguments only"
         )
     return tensor
 

@@ -1,5 +1,6 @@
 """Transformed functions: as objects, which arguments they take, what they say of wrong ones."""
 
+import dataclasses
 import functools
 import pickle
 from collections import namedtuple
@@ -33,6 +34,19 @@ def test_argnums():
 def test_argnums_that_do_not_fit_the_call(argnums):
     with pytest.raises(ValueError, match="different positions among the 2"):
         cytape.grad(lambda x, y: x * y, argnums)(1.0, 2.0)
+
+
+@pytest.mark.parametrize("argnums", [2, (0, 2)])
+def test_argnums_of_what_is_left_to_its_default(argnums):
+    def f(a, b, c=1.0, *, d=2.0):
+        return a * b * c * d
+
+    with pytest.raises(ValueError, match="counted from 0: pass c as well, by position"):
+        cytape.grad(f, argnums)(1.0, 2.0)
+    with pytest.raises(ValueError, match="among the 3 positional arguments of f$"):
+        cytape.grad(f, 3)(1.0, 2.0, 3.0)  # d cannot be passed by position
+    with pytest.raises(ValueError, match="among the 1 positional arguments of max$"):
+        cytape.grad(max, 1)(1.0)  # which does not tell its parameters
 
 
 @pytest.mark.parametrize("argnums", [None, 1.0, "x", ("x",)])
@@ -80,6 +94,32 @@ def test_what_is_no_number_has_no_gradient(argument):
 
     with pytest.raises(TypeError, match="argument 1.* of f cannot be differentiated"):
         cytape.grad(f, 1)(1.0, argument)
+
+
+@dataclasses.dataclass
+class Layer:
+    """With what is no parameter."""
+
+    w: np.ndarray
+    n: object
+
+
+@pytest.mark.parametrize("member", [3, "text", None, True])
+@pytest.mark.parametrize("make", [
+    Layer, lambda w, n: {"w": w, "n": n}, lambda w, n: [w, n]])
+def test_members_that_are_no_parameters_go_elsewhere(make, member):
+    structure = make(np.ones(2), member)
+    with pytest.raises(TypeError, match="as another argument.*static") as caught:
+        cytape.grad(lambda p: 1.0)(structure)
+    assert ("3.0, not 3" in str(caught.value)) == (member == 3)
+    assert "register_structure, or" not in str(caught.value)  # None does not consist of anything
+
+
+@pytest.mark.parametrize("numbers", [[1, 2], (1.0, 2)])
+def test_a_list_of_integers_is_told_of_arrays(numbers):
+    with pytest.raises(TypeError, match=r"of as many scalars.*pass numpy.array\(..., float\)"):
+        cytape.grad(lambda x: np.sum(x**2))(numbers)
+    assert cytape.grad(lambda x: np.sum(x**2))(np.array(numbers, float)).tolist() == [2.0, 4.0]
 
 
 def test_other_arguments_are_passed_as_they_are():
