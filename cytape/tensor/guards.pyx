@@ -6,7 +6,7 @@ from .value cimport array_of, is_symbolic, no_value, symbol_of
 from threading import get_ident
 
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.tensor.notices import numpy_call, user_line
+from cytape.tensor.notices import is_asked_by_user, numpy_call, user_line
 
 cdef Counts* recorders = counts()
 cdef str TO_FILL = (
@@ -24,6 +24,9 @@ cdef dict ADVICE = {
     "int()": NUMBER,
     "complex()": NUMBER,
     "pickle or copy": "Copy it with tensor.copy().\n",
+    "a format":
+        "f'{tensor}', without a format, is its name; to print its value when the graph runs, print "
+        "in a function that cytape.numpy_function calls, with specs=().\n",
 }
 cdef dict INSTEAD = {
     "as_strided": "Call numpy.lib.stride_tricks.sliding_window_view, not as_strided.\n",
@@ -32,6 +35,13 @@ cdef dict INSTEAD = {
     "fill_diagonal":
         "Call it with a tensor to write to: cytape.numpy.zeros makes one, cytape.constant(array), "
         "too.\n",
+    "c_": "Call cytape.numpy.c_, not numpy.c_.\n",
+    "r_": "Call cytape.numpy.r_, not numpy.r_.\n",
+    "polynomial":
+        "The functions of numpy.polynomial take tensors as points: write polyval(x, p.coef) or "
+        "chebval(x, p.coef), not p(x). For coefficients that are tensors call numpy.polyval and "
+        "its kin, which have the highest power first: numpy.polyval(coefficients[::-1], x); or "
+        "write chebvander(x, n) @ coefficients.\n",
 }
 cdef str BRANCH = (
     "if, while, assert, in, min() and max() ask for it, and and, or, not and a < x < b. Choose by "
@@ -41,10 +51,11 @@ cdef str BRANCH = (
 cdef str EXTENT = (
     "For an extent, as in eye(n) or size=n, call functions of a tensor x that has it: "
     "ones(x.shape), diag(ones(x.shape)), random.normal(size=x.shape).\n")
-cdef str INTEGER = EXTENT + (
+cdef str INTEGER = (
     "For an array at such an index say cytape.gather(array, i) or cytape.constant(array)[i], "
     "instead of range(n) cytape.while_loop; or pass a Python int, for each of which a function is "
-    "traced.\n")
+    "traced.\n") + EXTENT
+cdef str MASK = "For an array where a mask holds say cytape.constant(array)[mask].\n"
 # Functions of NumPy's that have no derivative to lose, and ask for the arrays of lists.
 COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
 variable_type = None
@@ -99,12 +110,13 @@ cdef ndarray examined(tensor, Value held, str cause):
     cdef ndarray array
     held = seen(tensor, held)
     if is_symbolic(held):
+        instead = instead_of(cause)
         if cause in ("bool()", "in"):
-            instead = BRANCH + EXTENT
+            instead = BRANCH if is_asked_by_user() else BRANCH + EXTENT
         elif held.spec.dtype.kind in "iu" or cause in ("int()", "what wants an integer"):
-            instead = INTEGER + ADVICE.get(cause, "")
-        else:
-            instead = ADVICE.get(cause, "")
+            instead = INTEGER + instead
+        elif held.spec.dtype.kind == "b" and cause == "NumPy":
+            instead = MASK + instead
         raise SymbolicTensorError(no_value(held, asker(cause), instead))
     array = array_of(held)
     if type(tensor) is variable_type and building() is not None:
@@ -130,15 +142,19 @@ cdef str asker(str cause):
     return f"{cause if caller is None else f'numpy.{caller}'}, which asks for an array,"
 
 
+cdef str instead_of(str cause):
+    """What to do instead of converting a tensor."""
+    caller = (numpy_call() if cause == "NumPy" else None) or ""
+    return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
+
+
 cdef str lost_by(tensor, str cause):
     """What to say of a conversion that loses a gradient, and what to do instead."""
-    instead = INSTEAD.get(numpy_call()) if cause == "NumPy" else None
-    instead = instead or ADVICE.get(cause, "")
     return (
         f"a tensor that is being recorded (shape {tensor.shape}) was about to "
         f"become a plain array or number, by {asker(cause)} {user_line()}: "
         "its gradient would be lost.\n"
-        f"{instead}If the gradient should stop here, say tensor.numpy() or tensor.item()")
+        f"{instead_of(cause)}If the gradient should stop here, say tensor.numpy() or tensor.item()")
 
 
 cdef ndarray converted(tensor, Value held, str cause):

@@ -9,6 +9,8 @@ import numpy as np
 
 PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 NUMPY = os.path.dirname(np.__file__) + os.sep  # whose functions call those of this package
+# What programs call the one object of a class.
+ONLY_OBJECTS = {"CClass": "c_", "RClass": "r_", "MGridClass": "mgrid", "OGridClass": "ogrid"}
 
 
 _shown: dict[str, dict] = {}  # by file: what has been said of which line
@@ -24,15 +26,32 @@ def user_line() -> str:
     return f"in {frame.f_code.co_filename}, line {frame.f_lineno}"
 
 
+def is_asked_by_user() -> bool:
+    """Tell whether no Python function of NumPy's or of this package is between it and the user."""
+    return not sys._getframe(1).f_code.co_filename.startswith((PACKAGE, NUMPY))
+
+
 def numpy_call() -> str | None:
     """Name the Python function of NumPy's that the user's program called to get here, if any."""
     frame: FrameType | None = sys._getframe(1)
-    name = None
+    called = None
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
         if frame.f_code.co_filename.startswith(NUMPY):
-            name = frame.f_code.co_qualname.partition(".")[0]  # of a method, its class
+            called = frame
         frame = frame.f_back
-    return name
+    return None if called is None else _as_written(called)
+
+
+def _as_written(called: FrameType) -> str:
+    """Name a function of NumPy's, or the object whose method it is, as programs do after numpy."""
+    name, _, method = called.f_code.co_qualname.partition(".")
+    owner = called.f_locals.get("self", called.f_locals.get("cls"))
+    if method and owner is not None:  # its class may be derived from the one that has the method
+        name = (owner if isinstance(owner, type) else type(owner)).__name__
+    module = called.f_globals["__name__"].removeprefix("numpy.")
+    if module.startswith("polynomial."):
+        name = f"{module.replace('._polybase', '')}.{name}"
+    return ONLY_OBJECTS.get(name, name)
 
 
 def warn_of_line(file: str, line: int, message: str, category: type[Warning]) -> None:

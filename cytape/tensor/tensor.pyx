@@ -234,6 +234,8 @@ cdef class Tensor:
     def __format__(self, spec):
         if is_symbolic(self.held) and not spec:
             return str(self)
+        if is_symbolic(self.held):
+            examined(self, self.held, "a format")  # raises
         array = array_of(seen(self, self.held))
         return format(array[()] if array.ndim == 0 else array, spec)
 

@@ -270,8 +270,19 @@ def test_a_symbolic_tensor_formats_as_itself_only():
     with cytape.Graph().as_default() as graph:
         x = graph.placeholder("float64", ())
         assert f"{x}" == str(x)
-        with pytest.raises(SymbolicTensorError):
+        with pytest.raises(SymbolicTensorError, match="without a format.*numpy_function"):
             f"{x:.2f}"
+
+
+def test_a_traced_function_prints_values_as_its_error_advises(capsys):
+    @cytape.function
+    def f(x):
+        cytape.numpy_function(lambda x: print(f"{x:.2f}") or (), x, specs=())
+        return x
+
+    f(np.array(1.5))
+    f(np.array(2.5))
+    assert capsys.readouterr().out == "1.50\n2.50\n"
 
 
 def test_a_tensor_reversed():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cytape.errors import SymbolicTensorError
 from cytape.ops.creation import asarray
 from cytape.ops.elementwise import absolute, imag, real
 from cytape.ops.engine.arguments import is_tensor, values_of
@@ -111,5 +112,9 @@ def real_if_close(a, tol=100):
         return a
     if tol > 1:
         tol = np.finfo(a.dtype).eps * tol
+    if a.graph is not None:
+        raise SymbolicTensorError(
+            "real_if_close: whether it drops the imaginary part depends on values, which symbolic "
+            "tensors do not have yet; take tensor.real or tensor itself")
     close = np.all(absolute(imag(a)) < tol)
     return real(a) if bool(close) else a

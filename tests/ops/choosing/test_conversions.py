@@ -5,6 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
 from tests.cases import each
 
 
@@ -30,3 +31,9 @@ def test_the_real_part_of_what_is_nearly_real(imaginary, kind):
     found = np.real_if_close(cytape.constant(z))
     assert found.dtype == np.real_if_close(z).dtype
     assert found.dtype.kind == kind
+
+
+def test_real_if_close_cannot_tell_in_a_trace():
+    with pytest.raises(SymbolicTensorError, match="real_if_close: .*take tensor.real"):
+        cytape.function(np.real_if_close)(np.array(1.0 + 0j))
+    assert cytape.function(np.real_if_close)(np.array(1.0)) == 1.0
