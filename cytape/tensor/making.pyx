@@ -149,7 +149,7 @@ def numpy(Tensor self not None):
     Returns
     -------
     numpy.ndarray
-        A view of the tensor's own data: nothing is copied.
+        A view of the tensor's own data: nothing is copied. Write to a ``copy()`` of it.
 
     Examples
     --------
