@@ -17,9 +17,9 @@ def install_tensor(type tensor):
 
 
 NO_MASKS = (
-    "a masked array cannot be combined with tensors, which would lose its mask. Pass array.data "
-    "and choose by the mask, as in cytape.numpy.where(array.mask, 0.0, x); or pass "
-    "array.filled(value)")
+    "a masked array cannot be combined with tensors, which would lose its mask. Pass "
+    "array.filled(0.0), say (array.data may hold NaN, and then gradients are NaN), and choose by "
+    "the mask, as in cytape.numpy.where(array.mask, 0.0, x)")
 
 cdef enum:
     MOST_AXES = 64  # NumPy's limit

@@ -41,7 +41,9 @@ def tagged():
 
 
 KINDS = {"masked array": masked, "matrix": matrix, "subclass": tagged}
-ADVICE = {"masked array": r"filled\(", "matrix": r"numpy\.asarray", "subclass": r"numpy\.asarray"}
+ADVICE = {
+    "masked array": r"filled\(0.0\).*NaN", "matrix": r"numpy\.asarray",
+    "subclass": r"numpy\.asarray"}
 ONES = np.ones((2, 2))
 BINARY = [
     operator.add, operator.sub, operator.mul, operator.truediv, operator.matmul, operator.mod,
