@@ -232,10 +232,8 @@ cdef class Tensor:
         return element in examined(self, self.held, "in")
 
     def __format__(self, spec):
-        if is_symbolic(self.held) and not spec:
-            return str(self)
         if is_symbolic(self.held):
-            examined(self, self.held, "a format")  # raises
+            return examined(self, self.held, "a format") if spec else str(self)  # the first raises
         array = array_of(seen(self, self.held))
         return format(array[()] if array.ndim == 0 else array, spec)
 

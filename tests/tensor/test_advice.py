@@ -1,0 +1,61 @@
+"""What errors advise where a tensor would become an array: by the name of what was called."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cytape
+from cytape.errors import DetachedError, SymbolicTensorError
+from tests.cases import each
+
+V2 = np.array([1.5, 2.0])
+P = np.polynomial
+HELPED = {
+    "c_": (lambda v: np.c_[V2, v], r"numpy\.c_, .*Call cytape\.numpy\.c_"),
+    "r_": (lambda v: np.r_[V2, v], r"numpy\.r_, .*Call cytape\.numpy\.r_"),
+    "mgrid": (lambda v: np.mgrid[0:v[0]], r"numpy\.mgrid, "),
+    "vectorize": (lambda v: np.vectorize(math.sin)(v), r"Call cytape\.vmap"),
+    "as_strided": (
+        lambda v: np.lib.stride_tricks.as_strided(v, (2, 2), (0, 8)), "sliding_window_view"),
+    "Polynomial": (
+        lambda v: P.Polynomial([1, 2.0])(v),
+        r"numpy\.polynomial\.Polynomial, .*polyval\(x, p.coef"),
+    "fit": (lambda v: P.Chebyshev.fit(V2, v, 1), r"numpy\.polynomial\.Chebyshev, .*chebvander"),
+    "polyval": (
+        lambda v: P.polynomial.polyval(2.0, v),
+        r"numpy\.polynomial\.polynomial\.polyval, .*numpy\.polyval\(coefficients\[::-1\]"),
+}
+
+
+@each(("call", "words"), HELPED.values(), ids=HELPED)
+def test_the_error_names_what_the_program_calls_and_what_to_call(call, words):
+    with pytest.raises(DetachedError, match=f"(?s){words}"):
+        cytape.grad(call)(V2)
+    with pytest.raises(SymbolicTensorError, match=f"(?s){words}"):
+        cytape.function(call)(V2)
+
+
+def test_what_is_advised_of_polynomials_is_differentiable():
+    p, x, c = P.Polynomial([1.0, 2.0, 3.0]), 2.0, np.array([1.0, 2.0, 3.0])
+    assert cytape.grad(lambda x: P.polynomial.polyval(x, p.coef))(x) == 14.0
+    assert cytape.grad(lambda x: P.chebyshev.chebval(x, p.coef))(x) == 26.0
+    assert cytape.grad(lambda c: np.polyval(c[::-1], x))(c).tolist() == [1.0, 2.0, 4.0]
+    assert cytape.grad(lambda c: P.chebyshev.chebvander(x, 2)[0] @ c)(c).tolist() == [1.0, 2.0, 7.0]
+
+
+def test_an_array_at_a_mask_is_told_of_constant():
+    def near(array):
+        return cytape.function(lambda c: np.sum(array[np.abs(V2 - c) < 0.4]) * c)
+
+    with pytest.raises(SymbolicTensorError, match=r"cytape\.constant\(array\)\[mask\]"):
+        near(V2)(np.array(1.3))
+    assert near(cytape.constant(V2))(np.array(1.3)) == 1.3 * 1.5
+
+
+def test_a_branch_is_not_told_of_extents_but_functions_that_take_them_are():
+    with pytest.raises(SymbolicTensorError, match=r"cytape\.cond") as caught:
+        cytape.function(lambda x: x if x > 0 else -x)(V2[0])
+    assert "eye(n)" not in str(caught.value)
+    with pytest.raises(SymbolicTensorError, match="For an extent, as in eye"):
+        cytape.function(np.tri)(np.array(3))
