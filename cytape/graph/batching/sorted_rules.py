@@ -16,8 +16,8 @@ from cytape.ops.joining import concatenate
 from cytape.ops.ordering import argsort
 from cytape.ops.products import cumsum
 from cytape.ops.shapes.shape_rules import rows_of_batch
-from cytape.ops.shaping import reshape
-from cytape.ops.steps import isfinite
+from cytape.ops.shaping import reshape, size
+from cytape.ops.steps import isfinite, isnan
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["RULES"]
@@ -65,9 +65,13 @@ def _interpolated(call: Call) -> Any:
     below, above = x < points[:, :1], x > points[:, -1:]
     p, q, f, g = (take_along_axis(y, at, 1) for y in (points, values) for at in (start, stop))
     slope = where(p == q, 0, (g - f) / where(p == q, 1, q - p))
-    # At the last point exactly its value, and the slope to the left.
-    inside = where(x == q, g + slope * (x - q), f + slope * (x - p))
-    inside = where(isfinite(inside) | (x != p), inside, f)  # beside infinite values
+    inside = f + slope * (x - p)
+    # At the last point exactly its value; and beside an infinite one from the other side, if any.
+    is_last = x == q
+    inside = where(is_last | isnan(inside), g + slope * (x - q), inside)
+    is_alone = size(points, 1) == 1
+    is_end = is_last | (x == p) | ((f == g) & (is_alone | ~isnan(x)))
+    inside = where(isfinite(inside) | ~is_end, inside, where(is_last, g, f))
     return reshape(where(below, left, where(above, right, inside)), shape)
 
 

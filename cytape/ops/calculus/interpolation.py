@@ -89,12 +89,13 @@ class _Pieces:
         return of_pieces_op(slopes, self.x, self.xp)
 
     def part(self):
-        """Return how far each x is along its piece."""
-        along = self.x - _at(self.xp, self.start)
+        """Return how far each x is along its piece, or whether it is above all points."""
+        # Outside, x may be infinite, and so would be products with 0 in derivatives.
+        along = where(self.outside, 0, self.x - _at(self.xp, self.start))
         # Of several points in one place the last counts.
         part = where(_at(self.flat, self.start), self.x >= self.xp[-1],
                      along / _at(self.length, self.start))
-        return part if self.has_ends else where(self.below, 0, where(self.above, 1, part))
+        return where(self.above, 1, part)
 
     def inside(self, g):
         return where(self.outside, 0, g)

@@ -63,6 +63,18 @@ def test_at_points_slopes_are_those_to_the_right_but_for_the_last():
     assert slope(x, np.array([0.0, 1.0, 2.0]), fp).tolist() == [0.0, 5.0, 2.0, 2.0, 0.0]
 
 
+@each("ends", [{}, {"left": 7.0, "right": 8.0}])
+@each("n", [1, 2, 4])
+def test_values_beside_infinite_ones_and_at_nan_are_numpys(n, ends):
+    points = np.sort(RNG.choice([-np.inf, 0.0, 1.0, 2.0, np.inf], (100, n)), 1)
+    values = RNG.choice([-np.inf, np.inf, np.nan, 0.0, 1.0, -1e308, 1e308], (100, n))
+    x = np.array([-np.inf, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 9.0, np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        found = cytape.vmap(lambda xp, fp: cnp.interp(x, xp, fp, **ends))(points, values)
+        expected = [np.interp(x, xp, fp, **ends) for xp, fp in zip(points, values, strict=True)]
+    np.testing.assert_allclose(found, expected)
+
+
 @each("dtype", [float, int])
 @each("side", ["left", "right"])
 def test_places_among_points_of_each_members_own(dtype, side):

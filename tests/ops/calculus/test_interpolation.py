@@ -39,6 +39,19 @@ def test_points_move_values_along():
     cytape.testing.check_grads(f, [XP], order=2)
 
 
+@each("ends", [{}, {"left": 7.0, "right": -7.0}])
+def test_derivatives_where_some_are_asked_for_infinitely_far_outside(ends):
+    def total(x, xp, fp):
+        return np.sum(cnp.interp(x, xp, fp, **ends))
+
+    gradients = cytape.grad(total, argnums=(0, 1, 2))
+    for d in (cytape.jacrev, cytape.jacfwd):
+        for f in (total, lambda *args: cnp.concatenate(gradients(*args))):
+            far, near = (d(f, argnums=(0, 1, 2))(np.array([-end, 0.5, end]), XP, FP)
+                         for end in (np.inf, 9.0))
+            np.testing.assert_array_equal(far, near)
+
+
 @each("call", [
     lambda x: np.interp(x, XP, FP[:2]), lambda x: np.interp(x, [XP], [FP]),
     lambda x: np.interp(x, [], []), lambda x: np.interp(x, XP, FP, period=0),
