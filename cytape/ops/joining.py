@@ -1,5 +1,6 @@
 """Joining several tensors to one, and splitting one into several."""
 
+import math
 from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 
@@ -14,6 +15,7 @@ from cytape.ops.shaping import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
+    extents,
     moveaxis,
     ndim,
     outline,
@@ -79,9 +81,15 @@ def _concatenate_back(op, g):
     )
 
 
+def rows_of_batch(batch):
+    """Return a batch as a matrix, of which each member is a row."""
+    n_members, *rest = extents(batch)
+    return reshape(batch, (n_members, math.prod(rest)))  # -1 would be no length where one is 0
+
+
 def _concatenate_batches(*batches, axis, **options):
     if axis is None:
-        batches = [reshape(batch, shape_rules.rows_of_batch(batch.shape)) for batch in batches]
+        batches = list(map(rows_of_batch, batches))
         axis = 0
     return concatenate(batches, axis_in_batch(axis, batches[0].ndim), **options)
 

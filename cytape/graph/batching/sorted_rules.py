@@ -12,10 +12,9 @@ from cytape.graph.batching.calls import Call, product, repeated
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import minimum, where
 from cytape.ops.indexing import take_along_axis
-from cytape.ops.joining import concatenate
+from cytape.ops.joining import concatenate, rows_of_batch
 from cytape.ops.ordering import argsort
 from cytape.ops.products import cumsum
-from cytape.ops.shapes.shape_rules import rows_of_batch
 from cytape.ops.shaping import reshape, size
 from cytape.ops.steps import isfinite, isnan
 from cytape.tensor.tensor import Tensor
@@ -25,7 +24,7 @@ __all__ = ["RULES"]
 
 def _places(points: Tensor, x: Tensor, side: str) -> Tensor:
     """Return where the elements of the rows of `x` belong in the sorted rows of `points`."""
-    n, m = points.shape[1], x.shape[1]
+    n, m = size(points, 1), size(x, 1)
     is_left = side == "left"
     order = argsort(concatenate((x, points) if is_left else (points, x), 1), 1, kind="stable")
     n_points = cumsum(order >= m if is_left else order < n, 1)
@@ -37,16 +36,15 @@ def _searched(call: Call) -> Any:
     if call.mapped == [False, True]:
         return call.again(call.inputs)
     inputs = repeated(call)
-    if inputs is None or len(inputs) > 2 or call.extent is None:
+    if inputs is None or len(inputs) > 2:
         return NotImplemented
     points, x = inputs
-    found = _places(points, reshape(x, (call.extent, call.specs[1].size)), call.attrs["side"])
-    return reshape(found, x.shape)
+    return reshape(_places(points, rows_of_batch(x), call.attrs["side"]), x.shape)
 
 
 def _ends(points: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return where the piece between two points begins that each element of `x` is on, and ends."""
-    stop = minimum(_places(points, x, "right"), points.shape[1] - 1)
+    stop = minimum(_places(points, x, "right"), size(points, 1) - 1)
     return where(stop > 0, stop - 1, 0), stop
 
 
@@ -54,10 +52,9 @@ def _interpolated(call: Call) -> Any:
     if not any(call.mapped[1:]):
         return call.again(call.inputs)
     inputs = repeated(call)
-    if inputs is None or call.extent is None:
+    if inputs is None:
         return NotImplemented
-    shape = inputs[0].shape
-    x, points, values, *ends = (reshape(y, rows_of_batch(y.shape)) for y in inputs)
+    x, points, values, *ends = map(rows_of_batch, inputs)
     x, points = (astype(y, float, copy=False) for y in (x, points))
     values = astype(values, call.output_specs[0].dtype, copy=False)
     start, stop = _ends(points, x)
@@ -72,7 +69,7 @@ def _interpolated(call: Call) -> Any:
     is_alone = size(points, 1) == 1
     is_end = is_last | (x == p) | ((f == g) & (is_alone | ~isnan(x)))
     inside = where(isfinite(inside) | ~is_end, inside, where(is_last, g, f))
-    return reshape(where(below, left, where(above, right, inside)), shape)
+    return reshape(where(below, left, where(above, right, inside)), inputs[0].shape)
 
 
 def _of_pieces(call: Call) -> Any:
@@ -81,9 +78,9 @@ def _of_pieces(call: Call) -> Any:
     if call.mapped == [True, False, False]:
         return product(call)
     inputs = repeated(call)
-    if inputs is None or call.extent is None:
+    if inputs is None:
         return NotImplemented
-    values, x, points = (reshape(y, rows_of_batch(y.shape)) for y in inputs)
+    values, x, points = map(rows_of_batch, inputs)
     found = take_along_axis(values, _ends(points, x)[0], 1)
     outside = (x < points[:, :1]) | (x > points[:, -1:])
     return reshape(where(outside, 0, found), inputs[1].shape)

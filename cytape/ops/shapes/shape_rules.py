@@ -26,17 +26,6 @@ def product(extents):
     return None if None in extents else math.prod(extents)
 
 
-def rows_of_batch(shape):
-    """Return the shape of a batch as a matrix, of which each member is a row.
-
-    A -1 for what is not known would be an error in an empty batch.
-    """
-    extent, size = shape[0], product(shape[1:])
-    if size is None:
-        return extent, -1
-    return -1 if extent is None else extent, size
-
-
 def total(extents):
     """Add extents; None if one of them is not known."""
     extents = tuple(extents)

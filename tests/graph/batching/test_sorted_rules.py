@@ -75,6 +75,40 @@ def test_values_beside_infinite_ones_and_at_nan_are_numpys(n, ends):
     np.testing.assert_allclose(found, expected)
 
 
+def of_unknown(axes, f, *args):
+    """Call a function that is traced without knowing the extents of some axes of its arguments."""
+    return cytape.function(f, input_signature=[cytape.Spec.of(tuple(
+        None if i in axes else n for i, n in enumerate(a.shape)), a.dtype) for a in args])(*args)
+
+
+@each("axes", [(0,), (1,), (0, 1, 2)])
+@each("n", [5, 0])
+@each("f, args", [
+    (cnp.interp, (X[:, :4].reshape(5, 2, 2), POINTS, VALUES)),
+    (lambda a, v: cnp.searchsorted(a, v) * 1.0, (POINTS, X)),
+])
+def test_extents_that_only_a_run_knows(axes, n, f, args):
+    args = [a[:n] for a in args]
+    np.testing.assert_allclose(of_unknown(axes, cytape.vmap(f), *args), cytape.vmap(f)(*args))
+
+
+@each("axes", [(0,), (1,), (0, 1)])
+def test_gradients_where_only_a_run_knows_extents(axes, monkeypatch):
+    monkeypatch.undo()  # rules of indices need the number of members
+    args = X, POINTS, VALUES
+    f = cytape.vmap(cytape.grad(lambda *args: cnp.sum(cnp.interp(*args)), (0, 1, 2)))
+    for found, expected in zip(of_unknown(axes, f, *args), f(*args), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@each("axes", [(0,), (1,), (2,), (1, 2), (0, 1), (0, 1, 2)])
+@each("n", [3, 0])
+def test_all_elements_of_each_member_are_joined_where_only_a_run_knows_how_many(axes, n):
+    x = np.arange(n * 4.0).reshape(n, 2, 2)
+    f = cytape.vmap(lambda y: cnp.concatenate([y, 2 * y], axis=None))
+    np.testing.assert_array_equal(of_unknown(axes, f, x), f(x))
+
+
 @each("dtype", [float, int])
 @each("side", ["left", "right"])
 def test_places_among_points_of_each_members_own(dtype, side):
