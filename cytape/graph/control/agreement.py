@@ -1,4 +1,4 @@
-"""What the functions of branches and loops return: checked, with errors that say where."""
+"""The functions of branches and loops: called, and checked, with errors that say where."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from cytape.graph.tracing.frozen_draws import call_traced
+from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.creation import own_tensor, stop_gradient_op
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.spec import Spec
+from cytape.tensor.state import current_graph
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
     "as_predicate",
     "as_tensor",
+    "call",
     "check_parallel_iterations",
     "check_structures",
     "lent",
     "next_values",
     "open_shape",
-    "require_arguments",
     "require_function",
     "without_gradients",
 ]
@@ -35,16 +38,39 @@ def require_function(argument: str, f: Any) -> None:
         raise TypeError(f"{argument} must be a function, got {type(f).__name__}")
 
 
-def require_arguments(called: str, f: Any, count: int, what: str) -> None:
-    """Raise if a function, a call of which failed, does not take as many arguments as it got."""
+def call(called: str, f: Any, *arguments: Any) -> Any:
+    """Call a function; if it takes other numbers of arguments the error says which one it is."""
+    graph = current_graph()
     try:
-        parameters = inspect.signature(f)
+        return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
+            f(*arguments))
+    except TypeError as error:
+        if not _was_entered(error):
+            _require_arguments(called, f, len(arguments), error)
+        raise
+
+
+def _was_entered(error: TypeError) -> bool:
+    """Tell whether an error comes from inside of a function that was called here."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    return last is not None and last.tb_frame.f_globals.get("__name__") not in (
+        __name__, call_traced.__module__)
+
+
+def _require_arguments(called: str, f: Any, count: int, cause: TypeError) -> None:
+    try:
+        # What is wrapped is not what was called.
+        parameters = inspect.signature(f, follow_wrapped=False)
     except (TypeError, ValueError):  # it cannot be told
         return
     try:
         parameters.bind(*[None] * count)
     except TypeError as error:
-        raise TypeError(f"{called} must take {what}: {error}") from None
+        what = "no arguments, as lambda: f(x) does" if count == 0 else (
+            f"{count} argument{'s' if count > 1 else ''}, one for each loop variable")
+        raise TypeError(f"{called} must take {what}: {error}") from cause
 
 
 def check_parallel_iterations(number: Any) -> None:

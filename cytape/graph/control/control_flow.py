@@ -11,10 +11,10 @@ import numpy as np
 from cytape.graph.control.agreement import (
     as_predicate,
     as_tensor,
+    call,
     check_parallel_iterations,
     check_structures,
     lent,
-    require_arguments,
     require_function,
     without_gradients,
 )
@@ -24,7 +24,6 @@ from cytape.graph.control.loop_functions import Program, settled
 from cytape.graph.control.loops import Loop, ragged_places
 from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
-from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import Function
 from cytape.ops.creation import constant_op
@@ -110,28 +109,17 @@ def either(
     called: tuple[str, str] = ("true_fn", "false_fn"),
 ) -> Any:
     """Call one of two functions, of which errors speak as they are called."""
-    try:
-        return _either(pred, true_fn, false_fn, name, called)
-    except TypeError:
-        for word, f in zip(called, (true_fn, false_fn), strict=True):
-            require_arguments(word, f, 0, "no arguments, as lambda: f(x) does")
-        raise
-
-
-def _either(
-    pred: Tensor, true_fn: Callable, false_fn: Callable, name: str | None, called: tuple[str, str]
-) -> Any:
     graph = current_graph() if pred.graph is None else current_graph() or pred.graph
     if graph is None:
-        result = true_fn() if pred else false_fn()
+        result = call(called[0], true_fn) if pred else call(called[1], false_fn)
         # As from a graph: no tensor that a function took from elsewhere.
         return nest.pack_sequence_as(result, lent(nest.flatten(result)))
     with building_into(graph):
         functions = []
-        for suffix, f in (("true", true_fn), ("false", false_fn)):
+        for suffix, word, f in zip(("true", "false"), called, (true_fn, false_fn), strict=True):
             body = FunctionGraph(f"{name or 'cond'}_{suffix}", graph).under_overrides()
             with unrecorded(), building_into(body):
-                functions.append((body, call_traced(body, f)))
+                functions.append((body, call(word, f)))
         (body, of_true), (other_body, of_false) = functions
         who = " and ".join(called)
         check_structures(f"the results of {who}", of_true, of_false)

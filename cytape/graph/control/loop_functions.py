@@ -9,14 +9,13 @@ import numpy as np
 
 from cytape.graph.control.agreement import (
     as_predicate,
+    call,
     check_structures,
     lent,
     next_values,
-    require_arguments,
 )
 from cytape.graph.control.array_forms import is_known
 from cytape.graph.control.tensor_array import TensorArray
-from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
@@ -130,28 +129,19 @@ class Program:
             for spec in self._specs if spec is not None
         ]
 
-    def _call(self, f: Callable, structure: Any) -> Any:
-        arguments = tuple(structure) if self._unpacked else (structure,)
-        graph = current_graph()
-        try:
-            return call_traced(graph, f, arguments) if isinstance(graph, FunctionGraph) else (
-                f(*arguments))
-        except TypeError:
-            require_arguments(
-                "cond" if f is self._functions[0] else "body", f, len(arguments),
-                f"{len(arguments)} arguments, one for each loop variable")
-            raise
+    def _call(self, called: str, f: Callable, structure: Any) -> Any:
+        return call(called, f, *structure) if self._unpacked else call(called, f, structure)
 
     def goes_on(self, variables: list) -> Tensor:
         """Call the condition."""
-        result = self._call(self._functions[0], self.packed(variables))
+        result = self._call("cond", self._functions[0], self.packed(variables))
         if isinstance(result, (list, tuple, dict)):
             raise TypeError(
                 f"cond must return a boolean scalar, got a {type(result).__name__}: {_IN_ORDER}")
         return as_predicate("the result of cond", result)
 
     def _results(self, structure: Any) -> Any:
-        results = self._call(self._functions[1], structure)
+        results = self._call("body", self._functions[1], structure)
         if _is_predicate(results) and not (
                 len(self.starts) == 1 and self.starts[0].dtype == np.bool_):
             raise TypeError(

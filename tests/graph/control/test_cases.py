@@ -172,3 +172,14 @@ def test_errors():
         cytape.switch_case(i, [lambda: 1, lambda: 1, lambda: 1.5])
     with pytest.raises(ValueError, match="branch 0 and branches 1 to 2 must agree in structure"):
         cytape.switch_case(i, [lambda: 1, lambda: (1,), lambda: (1,)])
+
+
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+@pytest.mark.parametrize("call, branch", [
+    (lambda x: cytape.switch_case(x, [lambda: x, lambda x: x, lambda: x]), 1),
+    (lambda x: cytape.case([(x > 0, lambda x: x)], default=lambda: x), 0),
+    (lambda x: cytape.case([(x > 0, lambda x: x)]), 0),
+])
+def test_branches_that_take_arguments_are_named(f, call, branch):
+    with pytest.raises(TypeError, match=rf"^branch {branch} must take no arguments, as lambda: f"):
+        f(call)(cytape.constant(1))

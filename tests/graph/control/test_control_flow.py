@@ -743,5 +743,15 @@ def test_what_a_branch_returns_may_be_changed():
 
 @pytest.mark.parametrize("f", [lambda f: f, cytape.function])
 def test_branches_that_take_arguments_are_named(f):
-    with pytest.raises(TypeError, match=r"^true_fn must take no arguments, as lambda: f\(x\)"):
+    with pytest.raises(TypeError, match=r"^true_fn must take no arguments, as lambda: f\(x\)") as e:
         f(lambda x: cytape.cond(x > 0, lambda x: x, lambda: x))(cytape.constant(1.0))
+    assert "missing 1 required positional argument" in str(e.value.__cause__)
+
+
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+def test_errors_inside_a_branch_stay_what_they_are_beside_one_that_takes_arguments(f):
+    def failing():
+        raise TypeError("here")
+
+    with pytest.raises(TypeError, match="^here$"):
+        f(lambda x: cytape.cond(x > 0, failing, lambda x: x))(cytape.constant(1.0))

@@ -1,5 +1,7 @@
 """The functions of a loop, called with lists."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -136,3 +138,22 @@ def test_errors_inside_a_body_stay_what_they_are(f):
 
 def failing(y):
     raise TypeError("here")
+
+
+@pytest.mark.parametrize("f", [lambda f: f, cytape.function])
+def test_errors_inside_what_wraps_a_function_of_more_arguments_stay_what_they_are(f):
+    wrapper = functools.wraps(lambda y, z: y)(lambda y: failing(y))
+    with pytest.raises(TypeError, match="^here$"):
+        f(lambda y: cytape.while_loop(lambda y: y < 3, wrapper, [y]))(cytape.constant(1.0))
+
+
+def test_a_function_that_is_both_is_named_as_the_one_that_was_called():
+    program = Program(failing, failing, [1.0, 2.0], None)
+    for call, called in ((program.goes_on, "cond"), (program.step, "body")):
+        with pytest.raises(TypeError, match=f"^{called} must take 2 arguments"):
+            call(program.starts)
+
+
+def test_one_argument_is_not_in_the_plural():
+    with pytest.raises(TypeError, match="^body must take 1 argument, one for each loop variable:"):
+        cytape.while_loop(lambda i: i < 3, lambda: 1, [0])
