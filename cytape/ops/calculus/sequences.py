@@ -230,14 +230,18 @@ def arange(*args, **options):
         np.arange(*args, **options))
 
 
+def _end_of_nothing(x):
+    return None if x is None else 1.0
+
+
 def _bounds_of_range(args, options):
     """Return start, stop, step and dtype of a call of `arange`; raise what NumPy raises."""
+    if options or not 0 < len(args) < 4 or args[0] is None:
+        # NumPy looks at what is given, of a range of no numbers.
+        np.arange(*map(_end_of_nothing, args[:3]), *args[3:], **{
+            name: _end_of_nothing(x) if name in ("start", "stop", "step") else x
+            for name, x in options.items()})
     given = dict(zip(("start", "stop", "step", "dtype"), args, strict=False)) | options
-    others = {name: x for name, x in options.items() if name not in ("start", "stop", "step")}
-    if (others or not 0 < len(args) < 4) and any(map(is_tensor, given.values())):
-        np.arange(*[1.0] * min(max(len(args), 1), 3), *args[3:], **others)
     if args and given.get("stop") is None:
         given["stop"] = given.pop("start")
-    if "stop" not in given and given:
-        np.arange(**{name: 1.0 for name in given if name != "dtype"})
     return given.get("start", 0), given.get("stop"), given.get("step"), given.get("dtype")

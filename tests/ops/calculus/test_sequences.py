@@ -99,6 +99,34 @@ def test_a_range_starts_and_steps_by_tensors(arguments):
         assert found == (1.0, 2.0)
 
 
+@each("call", [cnp.arange, lambda n: cnp.arange(n, None), lambda n: cnp.arange(stop=n),
+               lambda n: cnp.arange(n, None, 1.0), lambda n: cnp.arange(0.0, n)])
+def test_a_range_does_not_depend_smoothly_on_where_it_stops(call):
+    n = cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(n)
+        y = np.sum(call(n))
+    assert (float(y), tape.gradient(y, n)) == (3.0, None)
+
+
+@each("arguments, options", [
+    ((1.0, 7.0), {"stop": 6.0}), ((1.0,), {"start": 6.0}), ((), {"step": 1.0, "device": "cpu"}),
+    ((), {"start": 1.0}), ((1.0, 2.0, 1.0), {"step": 1.0}), ((1.0,), {"device": "there"}),
+    ((1.0,), {"count": 3}), ((1.0, 2.0, 1.0, float, None), {}), ((None, None, 2.0), {}),
+    ((1.0, 2.0, 1.0, "no dtype"), {}),
+])
+def test_what_a_range_does_not_take_is_numpys_error(arguments, options):
+    def tensor_if_number(x):
+        return cytape.constant(x) if isinstance(x, float) else x
+
+    with pytest.raises((TypeError, ValueError)) as expected:
+        np.arange(*arguments, **options)
+    with pytest.raises(type(expected.value)) as found:
+        cnp.arange(*map(tensor_if_number, arguments),
+                   **{name: tensor_if_number(x) for name, x in options.items()})
+    assert str(found.value) == str(expected.value)
+
+
 def test_a_range_in_a_graph_is_an_error():
     with pytest.raises(SymbolicTensorError, match="arange: how many"):
         cytape.function(lambda n: cnp.arange(0.0, n))(np.array(3.0))
