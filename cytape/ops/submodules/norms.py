@@ -132,7 +132,9 @@ def norm(x, ord=None, axis=None, keepdims=False):
     if ord is None and axis is None and x.shape is not None:
         if x.ndim == 1 and not keepdims and x.dtype.char in "fd" and is_small(x):
             square = x @ x
-            if _EPSILON < data_of(square).item() < 1 / _EPSILON:  # neither zero nor an overflow
+            value = data_of(square).item()
+            # Gradients do not overflow or underflow on the way; those of an infinite norm are 0.
+            if _EPSILON < value < 1 / _EPSILON or value == np.inf:
                 return sqrt(square)
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     axes = _axes_of_norm(axis, ndim(x))

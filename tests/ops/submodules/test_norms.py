@@ -159,6 +159,7 @@ def test_gradients_of_every_magnitude(g, scale):
 def test_norms_of_few_elements_are_differentiated_as_those_of_many(make, n, dtype):
     """Those of few are made of two ops; zeros, and what is near an overflow, are left to a rule."""
     values = np.random.default_rng(0).normal(size=n).astype(dtype)
+    other = values[::-1]
     for scale in (1, 0, 1e-10, 1e10):
         x = make((scale * values).astype(dtype))
         with cytape.GradientTape(persistent=True) as outer:
@@ -167,14 +168,26 @@ def test_norms_of_few_elements_are_differentiated_as_those_of_many(make, n, dtyp
                 tape.watch(x)
                 norm = np.linalg.norm(x)
             first = tape.gradient(norm, x)
-            along = np.sum(first * values.reshape(x.shape))
+            along = np.sum(first * other.reshape(x.shape))
         array = np.asarray(x)
         assert norm.numpy() == np.linalg.norm(array)
         direction = array / np.linalg.norm(array) if scale else np.zeros_like(array)
         np.testing.assert_allclose(first, direction, rtol=1e-6)
-        # Along a ray a norm is linear.
+        # Of the other vector only what is across x turns the direction.
+        across = other.reshape(x.shape) - np.sum(direction * other.reshape(x.shape)) * direction
         np.testing.assert_allclose(
-            outer.gradient(along, x) * np.linalg.norm(array), np.zeros(x.shape), atol=1e-3)
+            outer.gradient(along, x) * np.linalg.norm(array), across if scale else 0 * array,
+            atol=1e-3)
+
+
+def test_a_norm_that_overflows_warns_once_and_has_derivatives_of_zero():
+    x = np.array([1e200, 1.0])
+    with pytest.warns(RuntimeWarning, match="overflow") as caught:
+        assert np.linalg.norm(cytape.constant(x)).item() == np.inf
+    assert len(caught) == 1
+    with np.errstate(over="ignore"):
+        assert not cytape.grad(np.linalg.norm)(x).any()
+        assert not cytape.jacrev(cytape.grad(np.linalg.norm))(x).any()
 
 
 @each("make", [cytape.Variable, cytape.constant])
