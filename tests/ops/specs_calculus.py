@@ -50,8 +50,8 @@ def bessel_i1(x):
 
 def of_pieces(values, x, xp):
     inside = (xp[0] <= x) & (x <= xp[-1])
-    pieces = np.clip(np.searchsorted(xp, x, "right") - 1, 0, max(len(xp) - 2, 0))
-    return np.where(inside, values[pieces], 0)
+    pieces = np.minimum(np.searchsorted(xp, x, "right") - 1, len(xp) - 2)
+    return np.where(inside, values[pieces], 0) if len(xp) > 1 else np.zeros_like(x, values.dtype)
 
 
 XP, FP = np.array([-1.5, -0.2, 0.9, 1.7]), np.array([1.0, 3.0, -2.0, 0.5])
@@ -134,7 +134,7 @@ SPECS = [
         rng.uniform(-0.02, 0.02, shape)), *[uniform(-2, 2)] * 3), dtypes=("float64",)),
     OpSpec("OfPieces", interpolation.of_pieces_op, of_pieces, [
         case((4,), (5,), XP), case((4,), (2, 3), XP), case((4,), XP, XP), case((4,), (), XP),
-        case((4,), (0,), XP), case((1,), (3,), np.array([0.3])),
+        case((4,), (0,), XP), case((1,), np.array([0.3, 1.0]), np.array([0.3])),
     ], dtypes=FLOATS_AND_COMPLEX, differentiable=(True, False, False)),
     record("interp", [
         case((5,), XP, FP), case((), XP, FP), case((3,), XP, FP, left=1.0, right=2.0),

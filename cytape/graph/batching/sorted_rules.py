@@ -82,7 +82,7 @@ def _of_pieces(call: Call) -> Any:
         return NotImplemented
     values, x, points = map(rows_of_batch, inputs)
     found = take_along_axis(values, _ends(points, x)[0], 1)
-    outside = (x < points[:, :1]) | (x > points[:, -1:])
+    outside = (x < points[:, :1]) | (x > points[:, -1:]) | (size(points, 1) < 2)
     return reshape(where(outside, 0, found), inputs[1].shape)
 
 

@@ -38,7 +38,8 @@ def _stops(x, xp):
 
 
 def _outside(x, xp):
-    return (x < xp[0]) | (x > xp[-1])
+    """Return whether each x is on no piece; a single point has none."""
+    return (x < xp[0]) | (x > xp[-1]) | (size(xp) < 2)
 
 
 def _of_pieces(values, x, xp):
@@ -113,21 +114,11 @@ def _real_product(g, slope):
         g * slope)
 
 
-def _slopes(x, xp, fp):
-    """Return the slope at each x, of arrays, where nobody asks for more."""
-    found = slopes_at(x, xp, fp)
-    if found is not None:
-        return found
-    x, xp = np.asarray(x, np.float64), np.asarray(xp, np.float64)
-    fp = np.asarray(fp, np.complex128 if fp.dtype.kind == "c" else np.float64)
-    slopes, length = np.zeros(xp.size, fp.dtype), xp[1:] - xp[:-1]
-    np.divide(fp[1:] - fp[:-1], length, out=slopes[:-1], where=length != 0)
-    return _of_pieces(slopes, x, xp)
-
-
 def _interp_vjp(op, g):
     if isinstance(g, np.ndarray) and not any(op.needs[1:]):
-        return _real_product(g, _slopes(*op.inputs[:3])), *[None] * (len(op.needs) - 1)
+        slopes = slopes_at(*op.inputs[:3])
+        if slopes is not None:
+            return _real_product(g, slopes), *[None] * (len(op.needs) - 1)
     pieces, needs = _Pieces(op), op.needs
     inside = pieces.inside(g)
     gx = _real_product(inside, pieces.slope)
