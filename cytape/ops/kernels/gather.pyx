@@ -221,7 +221,7 @@ cdef bint are_inside(const npy_intp* places, npy_intp count, npy_intp extent,
     cdef npy_intp i
     cdef size_t signs = 0  # negative: a place is before the first one, or behind the last
     if mode != RAISE:
-        return count == 0 or extent > 0
+        return True
     for i in range(count):  # without a branch, to look at several at a time
         signs |= (<size_t>places[i] + <size_t>extent) | (<size_t>extent - 1 - <size_t>places[i])
     return <npy_intp>signs >= 0
