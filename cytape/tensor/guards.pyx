@@ -56,6 +56,13 @@ cdef str INTEGER = (
     "instead of range(n) cytape.while_loop; or pass a Python int, for each of which a function is "
     "traced.\n") + EXTENT
 cdef str MASK = "For an array where a mask holds say cytape.constant(array)[mask].\n"
+# And of what has no value yet.
+cdef dict OF_SYMBOLIC = {
+    "int()": INTEGER + NUMBER,
+    "what wants an integer, as an index does,": INTEGER,
+    "cytape.constant":
+        "cytape.convert_to_tensor and cytape.identity take it as it is.\n",
+}
 # Functions of NumPy's that have no derivative to lose, and ask for the arrays of lists.
 COMPARISONS = ("allclose", "array_equal", "array_equiv", "isclose")
 variable_type = None
@@ -110,13 +117,7 @@ cdef ndarray examined(tensor, Value held, str cause):
     cdef ndarray array
     held = seen(tensor, held)
     if is_symbolic(held):
-        instead = instead_of(cause)
-        if cause in ("bool()", "in"):
-            instead = BRANCH if is_asked_by_user() else BRANCH + EXTENT
-        elif held.spec.dtype.kind in "iu" or cause in ("int()", "what wants an integer"):
-            instead = INTEGER + instead
-        elif held.spec.dtype.kind == "b" and cause == "NumPy":
-            instead = MASK + instead
+        instead = instead_of_value(held, cause)
         raise SymbolicTensorError(no_value(held, asker(cause), instead))
     array = array_of(held)
     if type(tensor) is variable_type and building() is not None:
@@ -146,6 +147,17 @@ cdef str instead_of(str cause):
     """What to do instead of converting a tensor."""
     caller = (numpy_call() if cause == "NumPy" else None) or ""
     return INSTEAD.get(caller.partition(".")[0]) or ADVICE.get(cause, "")
+
+
+cdef str instead_of_value(Value held, str cause):
+    """What to do instead of asking for the value of what has none yet."""
+    if cause in ("bool()", "the operator in,"):
+        return BRANCH if is_asked_by_user() else BRANCH + EXTENT
+    if cause in OF_SYMBOLIC:
+        return OF_SYMBOLIC[cause]
+    if held.spec.dtype.kind == "b" and cause == "NumPy":
+        return MASK + instead_of(cause)
+    return instead_of(cause) + INTEGER * (held.spec.dtype.kind in "iu")
 
 
 cdef str lost_by(tensor, str cause):

@@ -211,7 +211,7 @@ cdef class Tensor:
         return bool(examined(self, self.held, "bool()"))
 
     def __index__(self):
-        return converted(self, self.held, "what wants an integer").__index__()
+        return converted(self, self.held, "what wants an integer, as an index does,").__index__()
 
     def __len__(self):
         if self.held.spec.ndim == 0:
@@ -229,7 +229,7 @@ cdef class Tensor:
         return iter(self[::-1])
 
     def __contains__(self, element):
-        return element in examined(self, self.held, "in")
+        return element in examined(self, self.held, "the operator in,")
 
     def __format__(self, spec):
         if is_symbolic(self.held):

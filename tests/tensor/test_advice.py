@@ -59,3 +59,16 @@ def test_a_branch_is_not_told_of_extents_but_functions_that_take_them_are():
     assert "eye(n)" not in str(caught.value)
     with pytest.raises(SymbolicTensorError, match="For an extent, as in eye"):
         cytape.function(np.tri)(np.array(3))
+
+
+@each(("convert", "told"), [
+    (lambda x: 1 in x[None], r"the operator in, in .*\nif, while, assert, in"),
+    (lambda x: [1, 2][x], r"what wants an integer, as an index does, in .*\nFor an array at such"),
+    (lambda x: np.asarray(x), r"NumPy, which asks for an array, in .*\nCall functions of"),
+    (lambda x: float(x), r"float\(\), as to store it in an array, in .*\nCompute with functions"),
+    (int, r"int\(\) in .*\nFor an array at such"), (bool, r"bool\(\) in .*\nif, while, assert, in"),
+    (cytape.constant, r"cytape.constant in .*\ncytape.convert_to_tensor and cytape.identity"),
+])
+def test_the_first_advice_on_a_symbolic_integer_is_for_what_asked(convert, told):
+    with pytest.raises(SymbolicTensorError, match=told):
+        cytape.function(convert)(np.array(1))
