@@ -164,7 +164,9 @@ cdef object building():
 
 
 cdef bint observed():
-    cdef PyObject* thread = state_in_context() if the_counts.entered or the_counts.symbolic else NULL
+    cdef PyObject* thread = NULL
+    if the_counts.entered or the_counts.symbolic:
+        thread = state_in_context()
     return thread != NULL and (
         (<ThreadState>thread).active is not None or (<ThreadState>thread).graph is not None
         or (<ThreadState>thread).accumulating is not None)
