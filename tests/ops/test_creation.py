@@ -142,6 +142,16 @@ def test_ragged_lists_raise_numpys_error(nested):
     assert type(actual.value) is type(expected.value)
 
 
+@pytest.mark.parametrize("parts", [
+    [[1.0, 2.0], [1.0]], [[1.0], [[1.0]]], [[1.0, 2.0], [[1.0], [1.0]]]])
+def test_ragged_lists_of_tensors_raise_the_words_of_numpys_error(parts):
+    with pytest.raises(ValueError, match="inhomogeneous") as expected:
+        np.array(parts)
+    with pytest.raises(ValueError, match="inhomogeneous") as actual:
+        ops.array(list(map(cytape.constant, parts)))
+    assert str(actual.value) == str(expected.value)
+
+
 def test_plain_data_is_left_to_numpy():
     x = [[1.0, 2.0], [3.0, 4.0]]
     assert type(ops.array(x, order="F", copy=True)) is np.ndarray

@@ -384,3 +384,22 @@ def test_what_is_not_saved_can_be_copied_and_tells_so_still(again):
     cytape.grad(lambda x: cnp.sum(op(x, 1.0)))(np.ones(2))
     with pytest.raises(InvalidGradientError, match="'Keeps' reads its input 0"):
         again(kept[0]) + 1
+
+
+@each("view", [
+    lambda base: base[::-1], lambda base: base, lambda base: base.reshape(2, 3)[::-1].T,
+    lambda base: base[4::-2],
+])
+@each("part", [slice(1, 3), slice(None, None, -1), slice(-1, None)])
+def test_results_in_the_memory_of_an_array_do_not_change_with_it(view, part):
+    op = GeneralOp("Part", lambda a, b: a[part])
+    base = np.arange(6.0)
+    y = op(view(base), cytape.constant(1.0))
+    base[:] = 99.0
+    np.testing.assert_array_equal(y, view(np.arange(6.0))[part])
+
+
+@each("saved", [{"saved_inputs": (0, -1)}, {"saved_outputs": (-1,)}])
+def test_what_is_saved_is_not_counted_from_the_end(saved):
+    with pytest.raises(ValueError, match=r"counted from 0, got .*-1"):
+        GeneralOp("FromTheEnd", lambda x, y: x + y, **saved)
