@@ -3,6 +3,9 @@
 A quantile lies between two neighbours in order, or is one element. The gradient goes to these:
 among equal elements to any one. Where a NaN makes the result NaN there is none. In `q` a quantile
 is piecewise linear; at the positions of elements the derivative is that to the right.
+
+The dtype of a quantile does not depend on values, which functions do not know when they are traced:
+one that is NaN has that of any other, where NumPy gives a single one that of the elements.
 """
 
 import math
