@@ -257,27 +257,27 @@ def is_large(x):
     return x.nbytes is not None and x.nbytes >= _LARGE
 
 
-def given(g, x, y, axis, least=0, signed=False):
+def given(g, x, y, axis, skip_nan=False, signed=False):
     """Return the k-th part of a gradient for each of the k elements that equal the extremum.
 
     The others are no part of a product: 0 times an infinite gradient or NaN would be NaN. Signed:
     to those whose magnitudes equal the extremum, times their sign, and nothing to 0.
     """
     if signed:
-        return sign(x) * given(np.where(y == 0, 0, g), absolute(x), y, axis, least)
+        return sign(x) * given(np.where(y == 0, 0, g), absolute(x), y, axis, skip_nan)
     chosen = x == y
     n = sum(astype(chosen, wide(x.dtype), copy=False), axis, keepdims=True)
-    none = 0.0 if least else 0.0 * np.where(n > 0, n, np.nan)  # NaN where the extremum is NaN
+    none = 0.0 if skip_nan else 0.0 * np.where(n > 0, n, np.nan)  # NaN where the extremum is NaN
     return np.where(chosen, g / maximum(n, 1), none)  # a complex number by NaN would warn
 
 
-def _shared(x, *pairs, axis, least, signed=False):
+def _shared(x, *pairs, axis, skip_nan, signed=False):
     """Sum what gradients give to the elements that equal extrema, pair by pair of them."""
     total = None
     for g, y in zip(pairs[::2], pairs[1::2], strict=True):
-        found = shared_among_ties(np.asarray(g), x, y, axis, least, total, signed)
+        found = shared_among_ties(np.asarray(g), x, y, axis, skip_nan, total, signed)
         if found is None:
-            found = given(g, x, y, axis, least, signed)
+            found = given(g, x, y, axis, skip_nan, signed)
             found = found if total is None else total + found
         total = found
     return total
@@ -304,12 +304,12 @@ shared_op = general(
 )  # fmt: skip
 
 
-def share(op, least, *pairs, signed=False):
+def share(op, skip_nan, *pairs, signed=False):
     """Give the elements that equal an extremum equal shares of its gradient, for each of `pairs`.
 
     A gradient and an extremum are of the output's shape; signed: as of `given`.
     """
-    x, options = op.inputs[0], {"axis": op.attrs["axis"], "least": least, "signed": signed}
+    x, options = op.inputs[0], {"axis": op.attrs["axis"], "skip_nan": skip_nan, "signed": signed}
     pairs = [kept(op, operand) for operand in pairs]
     if type(x) is np.ndarray or is_large(x) and x.dtype == wide(x.dtype) and not (
             signed and x.dtype.kind == "c"):
@@ -318,23 +318,23 @@ def share(op, least, *pairs, signed=False):
     return terms[0] if len(terms) == 1 else terms[0] + terms[1]
 
 
-def share_one(op, least, g, signed=False):
+def share_one(op, skip_nan, g, signed=False):
     """Give the elements that equal the output equal shares of its gradient."""
     x, y, shared = op.inputs[0], op.outputs[0], None
     if type(x) is np.ndarray:
-        shared = shared_among_ties(g, x, y, op.attrs["axis"], least, None, signed)
-    return share(op, least, g, y, signed=signed) if shared is None else shared
+        shared = shared_among_ties(g, x, y, op.attrs["axis"], skip_nan, None, signed)
+    return share(op, skip_nan, g, y, signed=signed) if shared is None else shared
 
 
-def extremum(name, forward, least=0):
-    """Declare an extremum; `least` is 1 where one that no element equals has no gradient."""
+def extremum(name, forward, skip_nan=False):
+    """Declare an extremum; with `skip_nan` one that is NaN, for want of others, has no gradient."""
 
     def vjp(op, g):
-        return share_one(op, least, g)
+        return share_one(op, skip_nan, g)
 
     def jvp(op, t):
         return summed(
-            op, given(t, op.inputs[0], kept(op, op.outputs[0]), op.attrs["axis"], least))
+            op, given(t, op.inputs[0], kept(op, op.outputs[0]), op.attrs["axis"], skip_nan))
 
     return general(
         name,
@@ -405,7 +405,7 @@ def _extremes_shapes(x, **attrs):
 extremes_op = general(
     "Extremes",
     forward=lambda x, **options: (np.max(x, **options), np.min(x, **options)),
-    vjp=lambda op, of_max, of_min: share(op, 0, of_max, op.outputs[0], of_min, op.outputs[1]),
+    vjp=lambda op, of_max, of_min: share(op, False, of_max, op.outputs[0], of_min, op.outputs[1]),
     jvp=_extremes_jvp,
     saved_outputs=(0, 1),
     batched=_extremes_jvp,

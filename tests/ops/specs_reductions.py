@@ -177,7 +177,7 @@ SPECS += [
            domain=distinct()),
     OpSpec("SharedAmongTies",
            lambda x, g, *, axis: _shared(ops, lambda x, g, y, axis: OPS["SharedAmongTies"](
-               x, g, y, axis=axis, least=0), x, g, axis),
+               x, g, y, axis=axis, skip_nan=False), x, g, axis),
            lambda x, g, *, axis: _shared(np, _is_largest, x, g, axis),
            [case((2, 3), (2, 1), axis=1), case((4,), (1,), axis=None),
             case((3, 2), (1, 2), axis=0)],

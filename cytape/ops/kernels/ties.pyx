@@ -35,7 +35,7 @@ cdef extern from *:
     #define CYTAPE_SHARE(type, kind, OF, SIGNED, AT) \\
         CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_line_##kind( \\
                 const type gradient, const type *x, const type y, type *out, npy_intp n, \\
-                int least, int adds) { \\
+                int skip_nan, int adds) { \\
             npy_intp i, start, ties = 0, first = n, last = 0; \\
             for (start = 0; start < n; start += CYTAPE_PART) { \\
                 const npy_intp stop = n - start < CYTAPE_PART ? n : start + CYTAPE_PART; \\
@@ -43,7 +43,8 @@ cdef extern from *:
                 for (i = start; i < stop; i++) { here += OF(x[i]) == y; } \\
                 if (here) { first = ties ? first : start; last = stop; ties += here; } \\
             } \\
-            const type one = ties ? AT(y, gradient) / ties : 0, none = ties || least ? 0 : NAN; \\
+            const type one = ties ? AT(y, gradient) / ties : 0; \\
+            const type none = ties || skip_nan ? 0 : NAN; \\
             if (adds && none == 0) { \\
                 for (i = first; i < last; i++) { \\
                     out[i] += OF(x[i]) == y ? SIGNED(one, x[i]) : 0; \\
@@ -58,7 +59,7 @@ cdef extern from *:
         } \\
         CYTAPE_FOR_CPU CYTAPE_NO_BRANCHES static void cytape_share_columns_##kind( \\
                 const type *g, const type *x, const type *y, type *out, type *shares, \\
-                npy_intp n, npy_intp inner, int least, int adds) { \\
+                npy_intp n, npy_intp inner, int skip_nan, int adds) { \\
             npy_intp i, j; \\
             type *none = shares + inner; \\
             for (j = 0; j < inner; j++) { shares[j] = 0; } \\
@@ -67,7 +68,7 @@ cdef extern from *:
                 for (j = 0; j < inner; j++) { shares[j] += OF(row[j]) == y[j] ? 1 : 0; } \\
             } \\
             for (j = 0; j < inner; j++) { \\
-                none[j] = shares[j] || least ? 0 : NAN; \\
+                none[j] = shares[j] || skip_nan ? 0 : NAN; \\
                 shares[j] = shares[j] ? AT(y[j], g[j]) / shares[j] : 0; \\
             } \\
             for (i = 0; i < n; i++) { \\
@@ -86,15 +87,15 @@ cdef extern from *:
         } \\
         static void cytape_share_##kind(const type *g, const type *x, const type *y, type *out, \\
                                         type *shares, npy_intp blocks, npy_intp n, \\
-                                        npy_intp inner, int least, int adds) { \\
+                                        npy_intp inner, int skip_nan, int adds) { \\
             npy_intp k; \\
             for (k = 0; k < blocks; k++) { \\
                 if (inner == 1) { \\
-                    cytape_share_line_##kind(g[k], x + k * n, y[k], out + k * n, n, least, \\
+                    cytape_share_line_##kind(g[k], x + k * n, y[k], out + k * n, n, skip_nan, \\
                                              adds); \\
                 } else { \\
                     cytape_share_columns_##kind(g + k * inner, x + k * n * inner, y + k * inner, \\
-                                                out + k * n * inner, shares, n, inner, least, \\
+                                                out + k * n * inner, shares, n, inner, skip_nan, \\
                                                 adds); \\
                 } \\
             } \\
@@ -117,7 +118,7 @@ cdef extern from *:
 cdef int64_t* effort = effort_so_far()
 
 
-def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarray into=None,
+def shared_among_ties(g, ndarray x not None, y not None, axis, bint skip_nan, ndarray into=None,
                       bint signed=False):
     """Give each element that equals the extremum of its line an equal share of a gradient.
 
@@ -128,8 +129,8 @@ def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarra
     x : ndarray
     axis : None, int or tuple of int
         The axes of the lines.
-    least : int
-        1: where none equals the extremum, there is no gradient; 0: it is NaN.
+    skip_nan : bool
+        Where none equals the extremum, which is NaN, there is no gradient; if not, it is NaN.
     into : ndarray, optional
         What this function has returned for the same array: the shares are added there.
     signed : bool, optional
@@ -169,11 +170,11 @@ def shared_among_ties(g, ndarray x not None, y not None, axis, int least, ndarra
         if type_num == cnp.NPY_FLOAT:
             (cytape_share_float_size if signed else cytape_share_float)(
                 <float*>of_lines, <float*>data, <float*>extremes, <float*>out, <float*>shares,
-                blocks, n, inner, least, adds)
+                blocks, n, inner, skip_nan, adds)
         else:
             (cytape_share_double_size if signed else cytape_share_double)(
                 <double*>of_lines, <double*>data, <double*>extremes, <double*>out,
-                <double*>shares, blocks, n, inner, least, adds)
+                <double*>shares, blocks, n, inner, skip_nan, adds)
     free(shares)
     return into
 

@@ -124,7 +124,7 @@ def _nan_extremum(name, reduce, ufunc):
     def forward(x, *, axis, keepdims):
         return ufunc.reduce(x, axis=axis, keepdims=keepdims)
 
-    op = extremum("Nan" + name[3:].capitalize(), forward, least=1)
+    op = extremum("Nan" + name[3:].capitalize(), forward, skip_nan=True)
 
     def function(a, axis=None, out=None, keepdims=_NoValue, initial=_NoValue, where=_NoValue):
         if out is not None:

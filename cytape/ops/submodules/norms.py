@@ -77,7 +77,7 @@ def _vector_norm_vjp(op, g):
                 _EPSILON < (values.min() if values.ndim else values.item()) < 1 / _EPSILON):
             return x * reductions.kept(op, g / norm)
     if ord in _EXTREMES:
-        return reductions.share_one(op, 0, g, signed=True)
+        return reductions.share_one(op, False, g, signed=True)
     return reductions.kept(op, g) * _direction(op)
 
 

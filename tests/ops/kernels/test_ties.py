@@ -61,15 +61,15 @@ def test_one_extremum_wherever_it_is(place):
     np.testing.assert_array_equal(found, 3 * x / x.sum())
 
 
-@each("least, nothing", [(0, np.nan), (1, 0.0)])
+@each("skip_nan, nothing", [(False, np.nan), (True, 0.0)])
 @each("axis", [0, 1])
-def test_lines_without_an_extremum(axis, least, nothing):
+def test_lines_without_an_extremum(axis, skip_nan, nothing):
     x = np.array([[1.0, np.nan], [np.nan, np.nan]])
     y = np.fmax.reduce(x, axis=axis, keepdims=True)
     expected = np.full((2, 2), nothing)
     expected[(slice(None), 0) if axis == 0 else 0] = [2, 0]
     with np.errstate(all="raise"):
-        found = shared_among_ties(np.full(y.shape, 2.0), x, y, axis, least)
+        found = shared_among_ties(np.full(y.shape, 2.0), x, y, axis, skip_nan)
     np.testing.assert_array_equal(found, expected)
 
 
