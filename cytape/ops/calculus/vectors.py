@@ -82,7 +82,7 @@ def _mismatch(name, x1, x2, at1, at2):
 
 
 def _fit(x1, x2, n_axes1, n_axes2, kwargs):
-    """Tell whether these are one matrix and one vector, tensors that can be multiplied as is."""
+    """Tell at once of tensors that are one matrix and one vector, of extents that fit."""
     return type(x1) is type(x2) is Tensor and not kwargs and (
         x1.ndim == n_axes1 and x2.ndim == n_axes2 and None is not x1.shape[-1] == x2.shape[0])
 
@@ -98,12 +98,11 @@ def matvec(x1, x2, /, out=None, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.matvec(joined(x1), joined(x2), out, **kwargs)
-    if _fit(x1, x2, 2, 1, kwargs):
-        return matmul_op(x1, x2)
-    x1, x2 = _tensors(np.matvec, x1, x2, kwargs)
-    if ndim(x1) < 2:
-        raise ValueError(f"matvec: the first operand has shape {shape(x1)}, and is no matrix")
-    _mismatch("matvec", x1, x2, -1, -1)
+    if not _fit(x1, x2, 2, 1, kwargs):
+        x1, x2 = _tensors(np.matvec, x1, x2, kwargs)
+        if ndim(x1) < 2:
+            raise ValueError(f"matvec: the first operand has shape {shape(x1)}, and is no matrix")
+        _mismatch("matvec", x1, x2, -1, -1)
     if ndim(x1) == 2 and ndim(x2) == 1:
         return matmul_op(x1, x2)
     return squeeze(matmul_op(x1, expand_dims(x2, -1)), -1)
@@ -120,12 +119,11 @@ def vecmat(x1, x2, /, out=None, **kwargs):
     """
     if out is not None or not any(map(is_tensor, (x1, x2))):
         return np.vecmat(joined(x1), joined(x2), out, **kwargs)
-    if _fit(x1, x2, 1, 2, kwargs) and x1.dtype.kind != "c":
-        return matmul_op(x1, x2)
-    x1, x2 = _tensors(np.vecmat, x1, x2, kwargs)
-    if ndim(x2) < 2:
-        raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")
-    _mismatch("vecmat", x1, x2, -1, -2)
+    if not _fit(x1, x2, 1, 2, kwargs) or x1.dtype.kind == "c":  # conjugation is an op of its own
+        x1, x2 = _tensors(np.vecmat, x1, x2, kwargs)
+        if ndim(x2) < 2:
+            raise ValueError(f"vecmat: the second operand has shape {shape(x2)}, and is no matrix")
+        _mismatch("vecmat", x1, x2, -1, -2)
     if ndim(x1) == 1 and ndim(x2) == 2:
         return matmul_op(conj_if_complex(x1), x2)
     return squeeze(matmul_op(expand_dims(conj_if_complex(x1), -2), x2), -2)
