@@ -70,6 +70,14 @@ def test_shapes_that_only_a_run_tells(shape, fits):
             gradient(np.ones(shape))
 
 
+def test_axes_in_excess_of_which_only_a_run_tells_that_they_have_one_element():
+    write = cytape.function(
+        lambda w: filled(np.copyto, w, (3,)), input_signature=[cytape.Spec.of((None, 3), float)])
+    np.testing.assert_array_equal(write(np.ones((1, 3))), np.ones(3))
+    with pytest.raises(ValueError):
+        write(np.ones((2, 3)))
+
+
 def test_how_many_axes_a_part_has_must_be_known():
     write = cytape.function(
         lambda w: filled(np.copyto, w), input_signature=[cytape.Spec.of(None, float)])

@@ -22,7 +22,7 @@ from cytape.ops.indexing import (
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes.index_shapes import indexed_shape, set_item
 from cytape.ops.shapes.shape_rules import shape_of
-from cytape.ops.shaping import ravel, reshape
+from cytape.ops.shaping import ravel, reshape, squeeze
 from cytape.ops.shared.conform import broadcast_to, fill_like, stand_in, sum_to
 from cytape.ops.shared.graph_loops import with_row_in_graph
 from cytape.ops.updates.update_op import UpdateOp
@@ -187,13 +187,12 @@ def _fitted(x, index, part):
     shape_of(part.spec, "x[index] = part")
     ndim = len(indexed_shape(x.shape, filled_in(*index)))
     if part.ndim > ndim:  # as NumPy does where they are of length one
-        excess = part.shape[: part.ndim - ndim]
-        if any(extent != 1 for extent in excess):
+        excess = tuple(range(part.ndim - ndim))
+        if any(part.shape[axis] not in (1, None) for axis in excess):
             raise ValueError(
                 f"could not broadcast input array from shape {part.shape} into an index of "
                 f"{ndim} axes")
-        part = reshape(part, part.shape[part.ndim - ndim :]) if None not in part.shape else (
-            part[(0,) * (part.ndim - ndim)])
+        part = squeeze(part, excess)
     return part
 
 
