@@ -198,7 +198,8 @@ def _shared(call: Call) -> Any:
 
 def _n_axes_in_front(index: tuple) -> int:
     """Return how many axes arrays in an index stand for, which a slice between them puts first."""
-    return max(part.ndim for part in index if isinstance(part, np.ndarray))
+    return max(1 if np.asarray(part).dtype == bool else np.ndim(part)  # whatever axes a mask has
+               for part in index if isinstance(part, np.ndarray | bool | np.bool_))
 
 
 # What reads, clears and writes rows of arrays in graphs: by which op where each member has its own

@@ -39,7 +39,8 @@ def _weighted_bincount_spec(weights, x, *, minlength):
 
 weighted_bincount_op = multilinear(
     "WeightedBinCount",
-    lambda weights, x, *, minlength: np.bincount(x, weights, minlength),
+    # Of no elements NumPy counts integers.
+    lambda weights, x, *, minlength: np.bincount(x, weights, minlength).astype(float, copy=False),
     lambda op, g, x: gather_op(g, x, axis=0, mode="raise"),
     shape_rule=_weighted_bincount_spec,
 )

@@ -12,6 +12,7 @@ RNG = np.random.default_rng(3)
 X = RNG.normal(size=(4, 3, 4, 5))
 I = RNG.integers(0, 3, size=4)  # noqa: E741
 IS = RNG.integers(-3, 3, size=(4, 2))
+MASK, MASK_BEHIND = X[0, ..., 0] > 0, X[0, 0] > 0
 APART = (np.array([0, 2]), slice(None), np.array([[1], [4]]))
 
 FUNCTIONS = {
@@ -21,6 +22,10 @@ FUNCTIONS = {
     "take, clipped": lambda x, i, js: cnp.take(x, js + 2, axis=0, mode="clip"),
     "take of one": lambda x, i, js: cytape.constant(X[0])[i] * x[0],
     "apart": lambda x, i, js: x[APART],
+    "mask of two axes, apart": lambda x, i, js: x[MASK, None, 1],
+    "mask of two axes after a number": lambda x, i, js: x[0, ..., MASK_BEHIND],
+    "set at a mask of two axes, apart": lambda x, i, js: x.at[MASK, None, [0]].set(x[0, 0, 0]),
+    "nothing": lambda x, i, js: x[-1, 1:0, False, ::-1],
     "along": lambda x, i, js: cnp.take_along_axis(x, js[:, None, None], axis=0),
     "along all": lambda x, i, js: cnp.take_along_axis(x, js, axis=None),
     "set": lambda x, i, js: x.at[i].set(2.0 * x[0]),

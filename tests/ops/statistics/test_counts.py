@@ -30,6 +30,14 @@ def test_what_numpy_does_not_take_is_its_error(call):
     refuses(call, np.ones(6))
 
 
+def test_weights_of_no_elements_are_floats_in_functions_as_well():
+    count = cytape.function(np.bincount)
+    found = count(np.array([], int), np.array([]))
+    assert found.shape == (0,) and found.dtype == np.float64
+    gradient = cytape.grad(lambda w: np.sum(count(np.array([], int), w)))
+    assert gradient(np.array([])).shape == (0,)
+
+
 @each("bins", [3, [0.0, 1.0, 2.0], [0.5, 5.0], "sturges", [0.0, 0.0, 2.0]])
 @each("density", [None, True])
 def test_elements_are_counted_as_numpy_counts(bins, density):
