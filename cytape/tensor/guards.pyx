@@ -38,10 +38,10 @@ cdef dict INSTEAD = {
     "c_": "Call cytape.numpy.c_, not numpy.c_.\n",
     "r_": "Call cytape.numpy.r_, not numpy.r_.\n",
     "polynomial":
-        "The functions of numpy.polynomial take tensors as points: write polyval(x, p.coef) or "
-        "chebval(x, p.coef), not p(x). For coefficients that are tensors call numpy.polyval and "
-        "its kin, which have the highest power first: numpy.polyval(coefficients[::-1], x); or "
-        "write chebvander(x, n) @ coefficients.\n",
+        "The functions of numpy.polynomial that evaluate take tensors as points: write "
+        "polyval(x, p.coef) or chebval(x, p.coef), not p(x). For coefficients that are tensors "
+        "call numpy.polyval and its kin, which have the highest power first: "
+        "numpy.polyval(coefficients[::-1], x); or write chebvander(x, n) @ coefficients.\n",
 }
 cdef str BRANCH = (
     "if, while, assert, in, min() and max() ask for it, and and, or, not and a < x < b. Choose by "
