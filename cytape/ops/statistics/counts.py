@@ -31,6 +31,11 @@ bincount_op = nondifferentiable(
     "BinCount", np.bincount, shape_rule=lambda x, **_: symbolic_spec((None,), np.intp))
 
 
+def _sums_of_weights(weights, x, *, minlength):
+    sums = np.bincount(x, weights, minlength)
+    return sums if weights.size else sums.astype(float)  # which NumPy counts as integers
+
+
 def _weighted_bincount_spec(weights, x, *, minlength):
     if x.dtype.kind in "biu" and not shape_rules.may_fit(weights.shape, x.shape):
         raise ValueError("The weights and list don't have the same length.")
@@ -39,8 +44,7 @@ def _weighted_bincount_spec(weights, x, *, minlength):
 
 weighted_bincount_op = multilinear(
     "WeightedBinCount",
-    # Of no elements NumPy counts integers.
-    lambda weights, x, *, minlength: np.bincount(x, weights, minlength).astype(float, copy=False),
+    _sums_of_weights,
     lambda op, g, x: gather_op(g, x, axis=0, mode="raise"),
     shape_rule=_weighted_bincount_spec,
 )
