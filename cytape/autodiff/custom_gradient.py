@@ -14,8 +14,8 @@ from cytape.autodiff.custom_calls import (
     call_and_watch,
     graph_around,
     is_tensor,
-    kept,
     lending,
+    lent,
     name_of,
     own_leaf,
     owned,
@@ -153,9 +153,9 @@ class _CustomGradient:
                     owned((args, kwargs))) as (args, kwargs):
                 called = call_and_watch(f, args, kwargs)
         else:
-            args, kwargs = kept((args, kwargs))
+            args, kwargs = nest.map_structure(functools.partial(own_leaf, graph), (args, kwargs))
             leaves = nest.flatten(args)
-            called = attempted(graph, lambda: call_and_watch(f, *owned((args, kwargs))))
+            called = attempted(graph, lambda: call_and_watch(f, *lent((args, kwargs))))
             if called is NotImplemented:
                 with building_into(graph):
                     return self._called_when_run(graph, args, leaves, kwargs)

@@ -15,9 +15,9 @@ from cytape.ops.shared.graph_blocks import install_recomputed
 from cytape.ops.shared.policy import Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
+from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.structures import leaves_of_result
-from cytape.tensor.tensor import Tensor, data_of, tensor_of
+from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 
@@ -28,7 +28,7 @@ def _recomputed_in_graph(
         body = FunctionGraph(getattr(f, "__name__", type(f).__name__), graph)
         body.runs_once = getattr(graph, "runs_once", False)
         with building_into(body):
-            args, kwargs = nest.map_structure(functools.partial(_own, body), (args, kwargs))
+            args, kwargs = nest.map_structure(functools.partial(_captured, body), (args, kwargs))
         with unrecorded(), building_into(body):
             result = call_traced(body, f, args, kwargs)
             leaves = leaves_of_result(result)
@@ -41,13 +41,9 @@ def _recomputed_in_graph(
         result, [next(remaining) if _is_tensor(x) else x for x in leaves])
 
 
-def _own(body: FunctionGraph, leaf: Any) -> Any:
-    """Return an argument as the function may change it, and as Python's values those that are."""
-    if not _is_tensor(leaf) or isinstance(leaf, Variable):
-        return leaf
-    if leaf.graph is None and not is_recorded(leaf.id):
-        return tensor_of(data_of(leaf))
-    return in_graph(body, leaf)
+def _captured(body: FunctionGraph, leaf: Any) -> Any:
+    """Return the body's tensor for an argument, which the function may change."""
+    return in_graph(body, leaf) if _is_tensor(leaf) and not isinstance(leaf, Variable) else leaf
 
 
 def _is_tensor(x: Any) -> bool:

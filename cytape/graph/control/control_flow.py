@@ -332,8 +332,8 @@ def _looped(
     program: Program, maximum: Any, checkpoints: Checkpoints | None, name: str | None
 ) -> Any:
     """Run a loop, or add it to a graph from where on its condition has no value."""
-    variables = lent(program.starts)
-    graph = _graph_around([*variables, maximum])
+    graph = _graph_around([*program.starts, maximum])
+    variables = lent(program.starts) if graph is None else program.starts
     count = 0
     while graph is None and (maximum is None or count < maximum):
         pred = program.goes_on(variables)

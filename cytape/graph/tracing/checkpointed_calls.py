@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from cytape.errors import MemoryBudgetError
@@ -13,6 +14,7 @@ from cytape.ops.creation import identity_op
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.tensor import Tensor
 
 __all__ = ["CheckpointedCalls", "closed"]
 
@@ -101,18 +103,25 @@ class CheckpointedCalls:
         return self._traces
 
     def _called(self, trace: Any, arrived: Sequence[Any], op: Any) -> list:
-        """Build a derivative; what it reads is read when what it is given has arrived.
+        """Call a derivative, or build it; what it reads is read when what it is given has arrived.
 
-        The identities that read it wait: no pass makes one of an op here and the one it repeats.
+        The identities that read it in a graph wait: no pass makes one of an op here and the one it
+        repeats.
         """
         graph, own = current_graph(), self._traces.function.graph
-        arrived = [in_graph(graph, convert_to_tensor(x)) for x in arrived if x is not None]
+        arrived = [convert_to_tensor(x) for x in arrived if x is not None]
+        if graph is not None:
+            arrived = [in_graph(graph, x) for x in arrived]
         known = [*op.inputs[: len(op.inputs) - len(op.outputs)], *op.outputs]
-        with graph.control_dependencies(arrived):
-            read = [
-                identity_op(known[self._places[own.symbol_of(x)]]) if x.graph is own else x
-                for x in trace.captured_inputs]
-        return trace.call_with([*arrived, *read])
+
+        def read(x: Tensor) -> Tensor:
+            if x.graph is not own:
+                return x
+            return identity_op(convert_to_tensor(known[self._places[own.symbol_of(x)]]))
+
+        with nullcontext() if graph is None else graph.control_dependencies(arrived):
+            captured = list(map(read, trace.captured_inputs))
+        return trace.call_with([*arrived, *captured])
 
 
 def _copied(trace: Ends) -> tuple[FunctionGraph, dict[int, int]]:

@@ -1,0 +1,154 @@
+"""A captured tensor as an argument of a wrapped function in a trace: gradient and value."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from tests.cases import each
+from tests.graph.everywhere import derivatives
+
+X = np.array([0.7, 1.3, -0.4])
+W = np.array([0.3, -1.2, 0.8])
+
+
+def cube(q):
+    return q * q * q
+
+
+def with_gradient(f):
+    @cytape.custom_gradient
+    def ruled(q):
+        return f(q), lambda g: 3.0 * q * q * g
+    return ruled
+
+
+def with_tangent(f):
+    @cytape.custom_jvp
+    def ruled(q):
+        return f(q)
+
+    @ruled.defjvp
+    def rule(primals, tangents):
+        return ruled(*primals), 3.0 * primals[0] * primals[0] * tangents[0]
+    return ruled
+
+
+def looped(f, **options):
+    return lambda q: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), q), **options)[1]
+
+
+def until_large(f):
+    """Loop over captured variables alone: they say how often, too, which is once."""
+    return lambda q: cytape.while_loop(
+        lambda y, n: n < 1, lambda y, n: (f(y), n + 1), (q, cytape.constant(0)))[0]
+
+
+WRAPPERS = {
+    "recompute_grad": cytape.recompute_grad,
+    "checkpoint everything": cytape.checkpoint(policy="everything"),
+    "checkpoint dots": cytape.checkpoint(policy="dots"),
+    "checkpoint of a type": cytape.checkpoint(policy=["Multiply"]),
+    "checkpoint all but": cytape.checkpoint(policy=["-Multiply"]),
+    "nested recompute_grad": lambda f: cytape.recompute_grad(cytape.recompute_grad(f)),
+    "checkpoint_sequential": lambda f: lambda q: cytape.checkpoint_sequential(
+        [f, lambda y: y * 1.0, cnp.copy], 2, q),
+    "checkpointed_scan": lambda f: lambda q: cytape.checkpointed_scan(
+        lambda state: (state[0] + 1, cnp.where(state[0] < 1, f(state[1]), state[1])),
+        (np.array(0), q), 3, 2)[1],
+    "custom_gradient": with_gradient,
+    "custom_jvp": with_tangent,
+    "while_loop": looped,
+    "while_loop with checkpoints": lambda f: looped(f, checkpoints=1),
+    "while_loop of captured variables": until_large,
+    "map_fn": lambda f: lambda q: cytape.map_fn(f, q),
+    "scan": lambda f: lambda q: cytape.scan(lambda _, e: f(e), q, np.array(0.0)),
+    "vmap": cytape.vmap,
+    "vmap of what is shared": lambda f: lambda q: cytape.vmap(
+        lambda _, q: f(q), in_axes=(0, None))(np.zeros(2), q)[0],
+    "function": cytape.function,
+    "function with checkpoints": lambda f: cytape.function(f, checkpoints=["Multiply"]),
+    "cond": lambda f: lambda q: cytape.cond(np.array(True), lambda: f(q), lambda: q),
+}
+
+# Bodies around the call, of which the tensor is captured.
+AROUND = {
+    "function": lambda body: cytape.function(body),
+    "function of two": lambda body: cytape.function(lambda b: cytape.function(body)(b)),
+    "branch": lambda body: lambda b: cytape.function(
+        lambda b: cytape.cond(np.array(True), lambda: body(b), lambda: b))(b),
+    "loop": lambda body: lambda b: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, y: (i + 1, body(y)), (np.array(0), b), checkpoints=1)[1],
+    "vmap": lambda body: lambda b: cytape.vmap(lambda e: body(e * cnp.ones(3)))(b)[:, 0],
+    "recompute_grad": lambda body: cytape.function(cytape.recompute_grad(body)),
+}
+
+
+@each("around", AROUND)
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_derivatives_reach_a_captured_argument(wrapper, around):
+    wrapped = WRAPPERS[wrapper](cube)
+
+    def program(f):
+        return lambda a: cnp.sum(AROUND[around](lambda b: f(a) * b)(a))
+
+    def plain(a):
+        if around == "vmap":
+            return cnp.sum((cube(a)[None, :] * a[:, None])[:, 0])
+        return cnp.sum(cube(a) * a)
+
+    for found, wanted in zip(
+            derivatives(program(wrapped), X), derivatives(plain, X), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_tape_in_the_trace_reaches_a_captured_argument(wrapper):
+    w, wrapped = cytape.constant(W), WRAPPERS[wrapper](cube)
+
+    @cytape.function
+    def slope(b):
+        with cytape.GradientTape() as tape:
+            tape.watch(w)
+            y = cnp.sum(wrapped(w) * b)
+        return tape.gradient(y, w)
+
+    for _ in range(2):
+        np.testing.assert_allclose(slope(X), 3.0 * W * W * X, rtol=1e-12)
+
+
+@each("around", [name for name in AROUND if name != "vmap"])
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_later_calls_see_a_captured_argument_that_is_changed_in_place(wrapper, around):
+    w, wrapped = cytape.constant(W), WRAPPERS[wrapper](cube)
+    f = cytape.function(lambda b: AROUND[around](lambda b: wrapped(w) * b)(b))
+    for k in range(3):
+        w[0] = float(k)
+        np.testing.assert_allclose(f(X), cube(w.numpy()) * X, rtol=1e-12)
+    w += 1.0
+    np.testing.assert_allclose(f(X), cube(w.numpy()) * X, rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_a_variable_as_a_captured_argument(wrapper):
+    v, wrapped = cytape.Variable(W), WRAPPERS[wrapper](cube)
+    f = cytape.function(lambda b: cnp.sum(wrapped(v) * b))
+    for k in 1.0, 2.0:
+        v.assign(k * W)
+        with cytape.GradientTape() as tape:
+            y = f(X)
+        np.testing.assert_allclose(y, np.sum(cube(k * W) * X), rtol=1e-12)
+        np.testing.assert_allclose(tape.gradient(y, v), 3.0 * (k * W) ** 2 * X, rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_derivatives_reach_an_argument_of_a_graph_and_a_constant_of_it(wrapper):
+    wrapped = WRAPPERS[wrapper](cube)
+    with cytape.Graph().as_default() as graph:
+        p, c = cytape.placeholder("float64", (3,)), cytape.constant(W)
+        y = cnp.sum(cytape.function(lambda b: (wrapped(p) + wrapped(c)) * b)(p * 1.0))
+        gradients = cytape.gradients(y, [p, c])
+    found = cytape.Session(graph).run(gradients, {p: X})
+    np.testing.assert_allclose(found[0], 4 * X**3 + W**3, rtol=1e-12)
+    np.testing.assert_allclose(found[1], 3 * W**2 * X, rtol=1e-12)
