@@ -11,6 +11,7 @@ from cytape.ops import reductions
 from cytape.ops.elementwise import real, where
 from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.engine.declare import general
+from cytape.ops.joining import concatenate
 from cytape.ops.linalg import conj_if_complex
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, ndim, shape, size, squeeze
@@ -47,31 +48,50 @@ def _pinv(a, *, rcond, by_eps, hermitian):
     return np.linalg.pinv(a, rcond, hermitian)
 
 
-def _pinv_vjp(op, g):
-    a, p = op.inputs[0], op.outputs[0]
+def _is_wide(spec):
+    """Tell whether matrices have more columns than rows; None if their extents are not known."""
+    m, n = spec.shape[-2:]
+    return None if m is None or n is None else m < n
+
+
+# Rules for matrices a with at least as many rows as columns, and their pseudoinverses p. Factors
+# are small squares; the projections a @ p are applied, not formed. Wide matrices are transposed.
+
+
+def _gradient_of_tall(a, p, g):
     ph, gh = adjoint(p), adjoint(g)
-    left = matmul(matmul(gh, p), ph)
-    right = matmul(matmul(ph, p), gh)
-    result = (  # without the parts of left and right that lie in the ranges of a and its adjoint
-        left - matmul(a, matmul(p, left)) + right - matmul(matmul(right, p), a)
-        - matmul(matmul(ph, g), ph)
-    )
+    gram, inner = matmul(p, ph), matmul(p, gh)
+    within = inner - matmul(inner, matmul(p, a)) - adjoint(inner)
+    return matmul(gh, gram) - matmul(a, matmul(inner, gram)) + matmul(ph, within)
+
+
+def _tangent_of_tall(a, p, t):
+    th, gram, inner = adjoint(t), matmul(p, adjoint(p)), matmul(p, t)
+    outer = adjoint(inner)
+    within = outer - matmul(matmul(p, a), outer) - matmul(gram, matmul(th, a)) - inner
+    return matmul(gram, th) + matmul(within, p)
+
+
+def _pinv_rule(op, of_tall, change):
+    a, p, is_wide = op.inputs[0], op.outputs[0], _is_wide(op.input_specs[0])
+    if is_wide is None:
+        return NotImplemented
+    if is_wide:
+        return transposed(of_tall(transposed(a), transposed(p), transposed(change)))
+    return of_tall(a, p, change)
+
+
+def _pinv_vjp(op, g):
+    result = _pinv_rule(op, _gradient_of_tall, g)
+    if result is NotImplemented:
+        return result
     if op.attrs.get("hermitian"):
         result = hermitian_part(result)
     return sum_to(result, op.input_specs[0])
 
 
 def _pinv_jvp(op, t):
-    a, p = op.inputs[0], op.outputs[0]
-    if op.attrs.get("hermitian"):
-        t = hermitian_part(t)
-    th, ph = adjoint(t), adjoint(p)
-    left = matmul(matmul(p, ph), th)
-    right = matmul(matmul(th, ph), p)
-    return (
-        left - matmul(matmul(left, a), p) + right - matmul(p, matmul(a, right))
-        - matmul(matmul(p, t), p)
-    )
+    return _pinv_rule(op, _tangent_of_tall, hermitian_part(t) if op.attrs.get("hermitian") else t)
 
 
 def _pinv_spec(a, *, rcond, hermitian, **_):
@@ -190,15 +210,19 @@ def _pinv_for_lstsq(a, rank, rcond):
     return pinv_of_rank_op(a, rank, rcond=None if by_eps else rcond, by_eps=by_eps)
 
 
+def _adjoint_times(a, x):
+    """Return the product of a's adjoint and a few columns; only these are conjugated."""
+    return adjoint(matmul(adjoint(x), a))
+
+
 def _by_pinv(a, b, x, rank, g, *, rcond):
     p = _pinv_for_lstsq(a, rank, rcond)
-    ph = adjoint(p)
-    gb = matmul(ph, g)
-    ga = matmul(b - matmul(a, x), adjoint(matmul(p, gb))) - matmul(gb, adjoint(x))
-    if values_of(rank) != a.shape[1]:
-        beyond = g - matmul(p, matmul(a, g))  # the range of a's adjoint
-        ga = ga + matmul(matmul(ph, x), adjoint(beyond))
-    return ga, gb
+    gb = _adjoint_times(p, g)
+    left, right = [b - matmul(a, x), gb], [matmul(p, gb), -x]
+    if values_of(rank) != a.shape[1]:  # parts beyond the range of a's adjoint
+        left.append(_adjoint_times(p, x))
+        right.append(g - matmul(p, matmul(a, g)))
+    return matmul(concatenate(left, -1), adjoint(concatenate(right, -1))), gb
 
 
 def _lstsq_back(a, b, x, rank, g, *, rcond):
@@ -231,7 +255,9 @@ def _lstsq_vjp(op, g_x, g_squares, _, g_s):
     a, b = op.inputs
     x, parts = op.outputs[0], []
     if g_x is not None:
-        parts.append(lstsq_back_op(a, b, x, op.outputs[2], g_x, rcond=op.attrs["rcond"]))
+        # Eager calls that others follow are ops that know forward mode and batches.
+        back = lstsq_back_op if type(g_x) is np.ndarray or g_x.graph is not None else _by_pinv
+        parts.append(back(a, b, x, op.outputs[2], g_x, rcond=op.attrs["rcond"]))
     if g_squares is not None:  # none where there are no squares
         if b.shape[1] is None:
             return NotImplemented
@@ -251,10 +277,9 @@ def _lstsq_jvp(op, ta, tb):
     change = sum_of([tb, None if ta is None else -matmul(ta, x)])
     t_x, t_s = matmul(p, change), None
     if ta is not None:
-        ph, tah = adjoint(p), adjoint(ta)
-        beyond = matmul(tah, matmul(ph, x))
+        beyond = _adjoint_times(ta, _adjoint_times(p, x))
         t_x = (
-            t_x + matmul(matmul(p, ph), matmul(tah, residuals))
+            t_x + matmul(p, _adjoint_times(p, _adjoint_times(ta, residuals)))
             + beyond - matmul(p, matmul(a, beyond))
         )
         u, _, vh = svd(a, full_matrices=False)

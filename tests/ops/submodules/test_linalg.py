@@ -9,6 +9,7 @@ import cytape
 from cytape.ops.submodules import linalg
 from cytape.testing import check_grads
 from tests.cases import each
+from tests.ops.submodules import linalg_peaks
 from tests.ops.submodules.numpys import refuses_alike
 
 A = np.array([[2.0, 1.0, 0.0], [0.5, 3.0, 1.0], [1.0, -1.0, 2.0]])
@@ -134,3 +135,12 @@ def test_options_of_plain_arrays():
     x = np.ones((2, 3))
     assert linalg.trace(x, dtype=np.float32).dtype == np.float32
     np.testing.assert_array_equal(linalg.vecdot(x, x, axis=0), [2, 2, 2])
+
+
+@pytest.mark.skipif(not linalg_peaks.MEASURABLE, reason="needs Linux's counters of memory")
+@pytest.mark.parametrize("dtype", [
+    "float", pytest.param("complex", marks=pytest.mark.exhaustive)])
+def test_derivatives_take_memory_in_proportion_to_operands_and_results(dtype):
+    measured = linalg_peaks.run(dtype)
+    assert len(measured) == 5 * len(linalg_peaks.FUNCTIONS)
+    assert max(measured)[0] <= 4, max(measured)
