@@ -22,14 +22,14 @@ from cytape.graph.control.agreement import lent
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.ops.creation import identity
-from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.engine.symbolic import graph_for, in_graph
 from cytape.ops.joining import concatenate
 from cytape.ops.shared.conform import broadcast_to
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.graph_loops import install_for_all_members
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import building_into, current_graph, is_recorded, unrecorded
+from cytape.tensor.state import building_into, is_recorded, unrecorded
 from cytape.tensor.structures import leaves_of_result
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable
@@ -184,8 +184,7 @@ class Vectorized:
 
         The results come as their structure, and as tensors of the graph.
         """
-        around = next((x.graph for x in tensors if x.graph is not None), current_graph())
-        graph = FunctionGraph(f"vmap({self._name})", around)
+        graph = FunctionGraph(f"vmap({self._name})", graph_for(tensors))
         graph.of_member = True
         leaves, kwargs = list(map(_shared, nest.flatten(args))), nest.map_structure(_shared, kwargs)
         with unrecorded(), building_into(graph):

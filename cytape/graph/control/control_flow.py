@@ -27,7 +27,7 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.functions import Function
 from cytape.ops.creation import constant_op
-from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.engine.symbolic import graph_for, in_graph
 from cytape.ops.shared.graph_loops import install_loop_in_graph
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
@@ -109,7 +109,7 @@ def either(
     called: tuple[str, str] = ("true_fn", "false_fn"),
 ) -> Any:
     """Call one of two functions, of which errors speak as they are called."""
-    graph = current_graph() if pred.graph is None else current_graph() or pred.graph
+    graph = graph_for([pred])
     if graph is None:
         result = call(called[0], true_fn) if pred else call(called[1], false_fn)
         # As from a graph: no tensor that a function took from elsewhere.

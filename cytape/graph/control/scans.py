@@ -24,14 +24,14 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.functions import function
 from cytape.ops.engine.declare import nondifferentiable
-from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.engine.symbolic import graph_for, in_graph
 from cytape.ops.joining import concatenate, stack, unstack
 from cytape.ops.shaping import size
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
-from cytape.tensor.state import building_into, current_graph, stop_recording, unrecorded
+from cytape.tensor.state import building_into, stop_recording, unrecorded
 from cytape.tensor.tensor import Tensor, made_whole
 from cytape.tensor.variable import Variable
 
@@ -284,9 +284,7 @@ class _Sequence:
 
     def run(self, step: Callable, start: list[Tensor]) -> tuple[list[Tensor], Any]:
         """Return what was accumulated last, and the stacks of what the steps returned besides."""
-        graph = current_graph()
-        for tensor in (*self._tensors, *start):
-            graph = tensor.graph if graph is None else graph
+        graph = graph_for([*self._tensors, *start])
         with nullcontext() if self._back_prop else stop_recording():
             if graph is not None:
                 with building_into(graph):

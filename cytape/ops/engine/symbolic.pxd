@@ -17,7 +17,7 @@ cdef class SymbolicGraph(NodeStore):
     cdef dict numbers                # a Python scalar, and a dtype -> its symbol
     cdef Number[16] recent_numbers   # those of float dtypes last asked for
 
-cdef SymbolicGraph graph_for(inputs)     # the graph that a call of an op belongs to, or None
+cpdef SymbolicGraph graph_for(inputs)
 cdef object build(SymbolicGraph graph, Op op, inputs, dict attrs)
 cdef int32_t number(SymbolicGraph graph, x, Spec like) except -1
 cdef SymbolicGraph graph_of(x, y)

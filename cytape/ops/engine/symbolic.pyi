@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from cytape.ops.engine.node_store import NodeStore
@@ -19,4 +19,5 @@ class SymbolicGraph(NodeStore):
 def install_overriding_call(
     function: Callable[[Any, int], tuple[Any, dict[str, Any]] | None]
 ) -> None: ...
+def graph_for(inputs: Iterable[Any]) -> SymbolicGraph | None: ...
 def in_graph(graph: SymbolicGraph, tensor: Tensor) -> Tensor: ...

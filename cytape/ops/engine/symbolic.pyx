@@ -91,7 +91,11 @@ cdef class SymbolicGraph(NodeStore):
 
 # ---- calls of ops
 
-cdef SymbolicGraph graph_for(inputs):
+cpdef SymbolicGraph graph_for(inputs):
+    """Return the graph that a call with these operands belongs to, None if it is computed at once.
+
+    It is the graph that is being built, whatever graph the operands are from.
+    """
     cdef SymbolicGraph graph = building()
     for x in inputs:
         if isinstance(x, Tensor):
