@@ -37,12 +37,12 @@ from cytape.autodiff.transformed import (
 )
 from cytape.ops.creation import identity_op
 from cytape.ops.elementwise import where
-from cytape.ops.engine.custom_op import CustomOp, custom_call
+from cytape.ops.engine.custom_op import CustomOp
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import tensor_vspace
 from cytape.ops.engine.multilinear_op import MultilinearOp
 from cytape.ops.engine.partials_op import operands
-from cytape.ops.engine.tangents import fetch
+from cytape.ops.engine.tangents import fetch, follow_call
 from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -259,8 +259,8 @@ class _Rule:
     def __call__(
         self, op: Any, inputs: list, outputs: list, stored: list, attrs: dict
     ) -> list[_Series]:
-        # What a user's gradient function reads may be any tensor, its op's own outputs included.
-        known: dict[int, Any] = dict(self.alive) if isinstance(op, CustomOp) else {}
+        # A rule that is told of the call, or a user's, may read the outputs, the latter any tensor.
+        known: dict[int, Any] = dict(self.alive) if _counts(op) else {}
         if op.name == "Multiply" or isinstance(op, MultilinearOp) and len(outputs) == 1:
             derivatives = [_product(op, inputs, outputs[0], stored, attrs)]
         elif op.name == "Divide":
@@ -274,7 +274,7 @@ class _Rule:
         results = [_Series(derivative=derivative) for derivative in derivatives]
         for output, series in zip(outputs, results, strict=True):
             self.alive[output.id] = series
-            if isinstance(op, CustomOp):
+            if _counts(op):
                 known[output.id] = series
         for series in results:
             if self._order is None:
@@ -384,7 +384,10 @@ def _linear(op: Any, inputs: list, outputs: list, stored: list, attrs: dict) -> 
 def _by_forward_rule(
     op: Any, inputs: list, outputs: list, stored: list, attrs: dict, known: dict
 ) -> list[Callable]:
-    """Run the op again, below an accumulator: the tangents of the outputs have series, too."""
+    """Follow the op below an accumulator: the tangents of the outputs have series, too.
+
+    The op runs again, unless each of its calls counts.
+    """
     tangents: list[tuple] = []
     rule = _Rule()
 
@@ -399,7 +402,11 @@ def _by_forward_rule(
 
         def results() -> list:
             with accumulator:
-                again = _call(op, inputs, outputs, attrs)
+                if _counts(op):
+                    again = outputs
+                    follow_call(accumulator, op, inputs, outputs, attrs)
+                else:
+                    again = nest.flatten(op(*inputs, **attrs))
             return [fetch(accumulator, output.id) for output in again]
 
         return _followed(known, results, rule)
@@ -413,10 +420,9 @@ def _by_forward_rule(
     return _joint(at, len(outputs))
 
 
-def _call(op: Any, inputs: list, outputs: list, attrs: dict) -> list:
-    if not isinstance(op, CustomOp):
-        return nest.flatten(op(*inputs, **attrs))
-    return custom_call(op.name, outputs, inputs, attrs["backward"], attrs["jvp"])
+def _counts(op: Any) -> bool:
+    """Tell whether a call of an op must not be made once more."""
+    return isinstance(op, CustomOp) or op.stateful
 
 
 def _joint(at: Callable[[int], list], n_outputs: int) -> list[Callable]:

@@ -1,4 +1,13 @@
+from typing import Any
+
 from cytape.tensor.state import TangentRecorder
 from cytape.tensor.tensor import Tensor
 
 def fetch(recorder: TangentRecorder, id: int) -> Tensor | None: ...
+def follow_call(
+    recorder: TangentRecorder,
+    op: Any,
+    inputs: list[Tensor],
+    outputs: list[Tensor],
+    attrs: dict[str, Any],
+) -> None: ...

@@ -40,6 +40,21 @@ def fetch(TangentRecorder recorder not None, id_t id):
     return another_handle(<Value>tangent) if type(<object>tangent) is Value else <object>tangent
 
 
+def follow_call(TangentRecorder recorder not None, Op op not None, list inputs not None,
+                list outputs not None, dict attrs not None):
+    """Have a recorder compute the tangents of a call that was made before.
+
+    Parameters
+    ----------
+    recorder : TangentRecorder
+    op : Op
+    inputs, outputs : list of Tensor
+    attrs : dict
+    """
+    follow_for(recorder, op, [(<Tensor?>x).held for x in inputs],
+               [(<Tensor?>y).held for y in outputs], attrs)
+
+
 cdef int follow(Op op, list inputs, list outputs, dict attrs) except -1:
     cdef TangentRecorder accumulator
     for accumulator in accumulating() or ():
