@@ -178,7 +178,7 @@ def _rebuilt(
     inputs = [*inputs[:first], *[stop_gradient_op(x, apart=True) for x in inputs[first:]]]
     symbols = dict(zip(graph.inputs_of(node), inputs, strict=True))
     into = current_graph()
-    inline(graph, symbols, into, lambda op, attrs, _: None, some=[node], afresh=True)
+    inline(graph, symbols, into, some=[node], afresh=True)
     return [symbols[symbol] for symbol in graph.outputs_of(node)]
 
 

@@ -103,7 +103,7 @@ class GradientModel:
             self._nodes: dict[int, int] = {}  # of the copy, by those of the graph
             for node in range(graph.n_nodes):
                 n_before = copy.n_nodes
-                inline(graph, self._symbols, copy, lambda op, attrs, _: None, [node])
+                inline(graph, self._symbols, copy, [node])
                 if copy.n_nodes > n_before:
                     self._nodes[node] = copy.n_nodes - 1
                     if graph.ops[node] is variable_handle_op:

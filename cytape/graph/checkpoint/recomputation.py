@@ -151,8 +151,7 @@ class Recomputation:
         name = graph.name_of(node) if graph.was_named(node) else None
         context = graph.context_number(
             graph.contexts[graph.context_of(node)]._replace(controls=()))
-        build_again(graph, node, inputs, graph, context, True)
-        copy = graph.n_nodes - 1
+        copy, _ = build_again(graph, node, inputs, graph, context, True)
         if name is not None:
             graph.give_name(graph.operation_at(copy), name.rpartition("/")[2])
         return copy

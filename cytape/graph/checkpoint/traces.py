@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from cytape.graph.checkpoint.between import Between
 from cytape.graph.checkpoint.recomputation import MOST_COPIES
@@ -111,7 +110,7 @@ class RecomputingGraph(DerivativeGraph):
                 symbols[symbol] = identity_op(source)
         finally:
             self.enter_context(before)
-        inline(trace, symbols, self, _nothing_changed, nodes, True)
+        inline(trace, symbols, self, nodes, True)
         for node in nodes:
             count = self.n_copies[node] = self.n_copies.get(node, 0) + 1
             copies = self._lasting if count == MOST_COPIES else self._copies
@@ -145,7 +144,3 @@ class RecomputingGraph(DerivativeGraph):
         for symbol in self._copies:
             self._captured.pop(self._kept.graph.tensor_at(symbol).id, None)
         self._copies.clear()
-
-
-def _nothing_changed(op: Any, attrs: dict, node: int) -> None:
-    raise AssertionError(f"{op.name} is not to be called again")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -127,10 +127,11 @@ def either(
             settled(of_true, of_false, "result"), settled(of_false, of_true, "result"))
         leaves = _agreeing(who, body, of_true, other_body, of_false)
         traces, assigned = _branches([body, other_body], leaves)
-        results = iter(call_branch(
-            pred, traces, [trace.captured_inputs for trace in traces], assigned))
-        name_result(graph, name, assigned is not None)
-    packed = [None if leaf is None else next(results) for leaf in leaves[0]]
+        results = call_branch(
+            pred, traces, [trace.captured_inputs for trace in traces], assigned)
+        name_result(graph, name, results)
+    remaining = iter(results)
+    packed = [None if leaf is None else next(remaining) for leaf in leaves[0]]
     return nest.pack_sequence_as(of_true, packed)
 
 
@@ -192,14 +193,10 @@ def _nothing(graph: FunctionGraph, tensor: Tensor) -> Tensor:
     return graph.constant(tensor_of(np.zeros(shape, tensor.dtype)))
 
 
-def name_result(graph: Any, name: str | None, stateful: bool) -> None:
-    """Name the node that was built last, and have the graph forget what it has changed."""
-    node = graph.n_nodes - 1
-    if stateful:
-        graph.changed(graph.ops[node], graph.attrs[node])
-    outputs = graph.outputs_of(node)
+def name_result(graph: Any, name: str | None, outputs: Sequence[Tensor]) -> None:
+    """Name the node of a branch or a loop after what the user called it."""
     if name is not None and outputs:
-        graph.give_name(graph.tensor_at(outputs[0]), name)
+        graph.give_name(outputs[0], name)
 
 
 def while_loop(
@@ -429,7 +426,7 @@ def _build_loop(
         () if always else condition_trace.captured_inputs,
         ragged_kept=ragged_places(trace, len(starts), 0),
         assigned=tuple(assigned.values()) if stateful else None, checkpoints=checkpoints).call()
-    name_result(graph, name, stateful)
+    name_result(graph, name, outputs)
     return outputs[1 : 1 + len(starts)]
 
 

@@ -200,7 +200,7 @@ def extracted(
         for symbol, (x, parts) in wholes.items():
             if parts[0] in tensors:
                 tensors[symbol] = _put_together(x, *[tensors[part] for part in parts])
-        inline(graph, tensors, part, lambda op, attrs, _: part.changed(op, attrs), nodes)
+        inline(graph, tensors, part, nodes)
         return ConcreteFunction(
             graph.name, part, list(map(part.symbol_of, inputs)),
             [tensors[symbol] for symbol in wanted])

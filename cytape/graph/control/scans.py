@@ -304,21 +304,21 @@ class _Sequence:
         return nest.pack_sequence_as(self._structure, list(slices))
 
     def _in_python(self, step: Callable, accumulated: list[Tensor]) -> tuple[list[Tensor], Any]:
-        kept: list[Any] = []
+        kept: list[list[Any]] = []
+        structure: Any = None
         rows = list(zip(*[map(made_whole, unstack(x)) for x in self._tensors], strict=True))
         for row in rows[::-1] if self._reverse else rows:
             accumulated, results = step(lent(accumulated), self._slices(row))
-            if kept:
-                check_structures("the results of fn", kept[0], results)
-            kept.append(results)
+            if not kept:
+                structure = results
+            check_structures("the results of fn", structure, results)
+            kept.append(lent(nest.flatten(results)))
         if self._reverse:
             kept.reverse()
-        leaves = list(map(nest.flatten, kept))
-        places = nest.paths(kept[0], "its result")
-        tensors = list(map(as_tensor, leaves[0]))
-        specs = [tensor.spec for tensor in tensors]
-        columns = zip(*[next_values("fn", places, row, specs) for row in leaves], strict=True)
-        return lent(accumulated), nest.pack_sequence_as(kept[0], list(map(stack, columns)))
+        places = nest.paths(structure, "its result")
+        specs = [as_tensor(x).spec for x in kept[0]]
+        columns = zip(*[next_values("fn", places, row, specs) for row in kept], strict=True)
+        return lent(accumulated), nest.pack_sequence_as(structure, list(map(stack, columns)))
 
     def _in_graph(self, graph: Any, step: Callable, start: list[Tensor]) -> tuple[list, Any]:
         tensors = [in_graph(graph, tensor) for tensor in self._tensors]
@@ -345,7 +345,7 @@ class _Sequence:
             trace, count, start, tensors, trace.captured_inputs, reverse=self._reverse,
             ragged_kept=ragged_places(trace, len(start), len(results)),
             assigned=tuple(assigned.values()) if body.stateful else None).call()
-        name_result(graph, self._name, bool(body.stateful))
+        name_result(graph, self._name, values)
         n = len(start)
         return values[:n], nest.pack_sequence_as(structure, values[n : n + len(results)])
 

@@ -126,11 +126,9 @@ def copy_op_handler(
     context = graph.contexts[graph.context_of(node)]
     number = into.context_number(Context(
         device=context.device, overrides=context.overrides, recorded=context.recorded))
-    outputs = build_again(graph, node, new_inputs, into, number)
-    op_ = into.operation_at(into.n_nodes - 1)
+    node_, outputs = build_again(graph, node, new_inputs, into, number)
+    op_ = into.operation_at(node_)
     into.give_name_of(op_, op, name)
-    if graph.ops[node].stateful:
-        into.changed(graph.ops[node], graph.attrs[node])
     return op_, tuple(outputs)
 
 

@@ -7,6 +7,7 @@ where its value is read. Reads and assignments run in the order in which they we
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +19,7 @@ from cytape.graph.model.contexts import BuiltUnderContexts
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.state import building_into
-from cytape.tensor.tensor import Tensor, data_of
+from cytape.tensor.tensor import Tensor, data_of, install_methods
 from cytape.tensor.variable import Variable
 
 variable_handle_op = nondifferentiable(
@@ -28,6 +29,12 @@ read_variable_op = general(
     "ReadVariable", lambda handle, variable: data_of(variable),
     vjp=lambda op, g: g, jvp=lambda op, t: t, saved_inputs=(), batched=lambda op, t: t,
     shape_rule=lambda handle, variable: variable.spec)
+
+# A read of a variable whose value is known: an assignment has returned it, or an earlier run.
+known_read_op = general(
+    "KnownRead", lambda handle, value: value, vjp=lambda op, g: (g, None),
+    jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
+    shape_rule=lambda handle, value: value)
 
 
 def _check_assignable(value, variable, method):
@@ -74,6 +81,39 @@ for _op in (read_variable_op, *ASSIGNMENTS.values()):
 def assigned_variables(op: Any, attrs: dict[str, Any]) -> tuple[Variable, ...]:
     """Return the variables that a call of a stateful op changes, itself or in a function."""
     return (attrs["variable"],) if op in ASSIGNMENTS.values() else attrs.get("assigned", ())
+
+
+def _assigned_variable(graph: Any, tensor: Tensor) -> Variable | None:
+    """Return the variable that an assignment in a graph has returned as a tensor, or None."""
+    if not isinstance(graph, Variables):
+        return None
+    node = graph.node_of(graph.symbol_of(tensor))
+    if graph.ops[node] is not known_read_op:
+        return None
+    _, result = graph.inputs_of(node)
+    return graph.attrs[graph.node_of(result)].get("variable")
+
+
+def _assignment_after_another(method: str) -> property:
+    """Return a method of the tensors that assignments return, for chains of them."""
+    def of_tensor(tensor: Tensor) -> Callable[[Any], Tensor]:
+        graph = tensor.graph
+        variable = _assigned_variable(graph, tensor)
+        if variable is None:
+            raise AttributeError(
+                f"a tensor has no {method!r}: variables have, and what an assignment to one "
+                "returns in a graph")
+
+        def assigned(value: Any) -> Tensor:
+            with building_into(graph), graph.control_dependencies([tensor]):
+                return getattr(variable, method)(value)
+
+        return assigned
+
+    return property(of_tensor)
+
+
+install_methods({method: _assignment_after_another(method) for method in ASSIGNMENTS})
 
 
 class Variables(BuiltUnderContexts, Collections):
@@ -286,7 +326,8 @@ class Variables(BuiltUnderContexts, Collections):
         Returns
         -------
         Tensor
-            What the variable then holds.
+            What the variable then holds, connected to it. What computes it is to be fetched: a
+            graph runs no assignment on its own.
 
         Raises
         ------
@@ -295,13 +336,10 @@ class Variables(BuiltUnderContexts, Collections):
         TypeError
             If the value is of another kind (say, fractions for an integer variable).
         """
-        if hasattr(value, "to_tensor"):
-            value = value.to_tensor()
         result = self.build(ASSIGNMENTS[method], value, variable=variable)
-        self._reads.pop(variable.id, None)
-        return result
+        return self.build(known_read_op, self.variable_handle(variable), result)
 
-    def changed(self, op: Any, attrs: dict[str, Any]) -> None:
-        """Take note of a node of a stateful op that was copied into this graph."""
+    def note_effects(self, op: Any, attrs: dict[str, Any]) -> None:
+        """Have variables that a new node assigns to be read anew from here on."""
         for variable in assigned_variables(op, attrs):
             self._reads.pop(variable.id, None)

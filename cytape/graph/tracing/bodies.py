@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cytape.graph.model.bodies import install_bodies
-from cytape.graph.model.variables import read_variable_op
+from cytape.graph.model.variables import known_read_op, read_variable_op
 from cytape.graph.run.reference import needed_nodes, run
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -17,7 +17,6 @@ from cytape.graph.tracing.replay import (
     symbolic_tangents,
 )
 from cytape.ops.creation import stop_gradient_op
-from cytape.ops.engine.declare import general
 from cytape.ops.engine.symbolic import SymbolicGraph, in_graph
 from cytape.ops.shared.conform import fill_like
 from cytape.ops.shared.python_call import given_results_op, python_call_op
@@ -46,10 +45,6 @@ __all__ = [
 # inputs, the outputs that there were, and the attributes.
 REPEATED: dict[Any, Callable[..., Sequence[Tensor]]] = {}
 
-known_read_op = general(
-    "KnownRead", lambda handle, value: value, vjp=lambda op, g: (g, None),
-    jvp=lambda op, tangent, _: tangent, saved_inputs=(), optional_tangents=(1,),
-    shape_rule=lambda handle, value: value)
 REPEATED[read_variable_op] = lambda inputs, outputs, attrs: [known_read_op(*inputs, *outputs)]
 REPEATED[python_call_op] = lambda inputs, outputs, attrs: given_results_op(
     *inputs, *outputs, **attrs, n_results=len(outputs)) if outputs else []
@@ -106,7 +101,7 @@ def like(graph: FunctionGraph, source: SymbolicGraph, symbols: Iterable[int]) ->
 def inlined(body: ConcreteFunction, graph: FunctionGraph, inputs: Sequence[Tensor]) -> list[Tensor]:
     """Build a body once more, in the graph that is being built; return the outputs."""
     symbols = dict(zip(body.input_symbols, inputs, strict=True))
-    inline(body.graph, symbols, graph, lambda op, attrs, _: graph.changed(op, attrs))
+    inline(body.graph, symbols, graph)
     return [symbols[symbol] for symbol in body.output_symbols]
 
 

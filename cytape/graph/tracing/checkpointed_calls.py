@@ -133,6 +133,6 @@ def _copied(trace: Ends) -> tuple[FunctionGraph, dict[int, int]]:
             spec = trace.graph.spec_of(symbol)
             symbols[symbol] = graph.argument(
                 None if spec.shape is None else tuple(spec.shape), spec.dtype)
-        inline(trace.graph, symbols, graph, lambda op, attrs, _: graph.changed(op, attrs))
+        inline(trace.graph, symbols, graph)
         return graph, {
             symbol: graph.symbol_of(in_graph(graph, x)) for symbol, x in symbols.items()}

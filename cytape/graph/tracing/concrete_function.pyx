@@ -267,22 +267,18 @@ cdef class ConcreteFunction:
         """Build the body in another graph."""
         own_gradient = self.grad_func is not None or self.python_grad_func is not None
         checkpointed = self.checkpoints is not None
-        cdef list assigning = []
-
-        def changed(op, attrs, node):
-            graph.changed(op, attrs)
-            if assigned_variables(op, attrs):
-                assigning.append(node)
-
+        n_before = graph.n_nodes
         with building_into(graph), graph.name_scope(as_name(self.name)):
             inputs = list(map(convert_to_tensor, inputs))  # variables are read here, as by a call
             symbols = dict(zip(self.input_symbols, inputs, strict=True))
             with unrecorded() if own_gradient else (
                     stop_recording() if checkpointed else nullcontext()):
-                inline(self.graph, symbols, graph, changed)
+                inline(self.graph, symbols, graph)
             results = [in_graph(graph, symbols[symbol]) for symbol in self.output_symbols]
-            if assigning and not isinstance(graph, FunctionGraph):  # which runs all that assigns
-                with graph.control_dependencies(list(map(graph.operation_at, assigning))):
+            if self.graph.assigned and not isinstance(graph, FunctionGraph):  # which runs them all
+                assigning = [graph.operation_at(node) for node in graph.stateful if node >= n_before
+                             and assigned_variables(graph.ops[node], graph.attrs[node])]
+                with graph.control_dependencies(assigning):
                     results = list(map(identity_op, results))
             if checkpointed and results:
                 if self.closed is None:

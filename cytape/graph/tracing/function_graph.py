@@ -227,13 +227,13 @@ class FunctionGraph(Graph):
             return self.capture(variable)
         return self.build(read_variable_op, self.capture(variable), variable=variable)
 
-    def assign(self, variable: Variable, value: Any, method: str) -> Tensor:
-        """Add an op that calls a method of a variable in each call of the function."""
-        self.assigned[variable.id] = variable
-        return self.build(ASSIGNMENTS[method], value, variable=variable)
+    def assign(self, variable: Variable, value: Any, method: str) -> Variable:
+        """Add an op that calls a method of a variable in each call of the function; return it."""
+        self.build(ASSIGNMENTS[method], value, variable=variable)
+        return variable
 
-    def changed(self, op: Any, attrs: dict) -> None:
-        """Take note of a node that was copied into this graph."""
+    def note_effects(self, op: Any, attrs: dict[str, Any]) -> None:
+        """Take note of the variables that a new node assigns to."""
         for variable in assigned_variables(op, attrs):
             self.assigned[variable.id] = variable
 

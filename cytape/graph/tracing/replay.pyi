@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cytape.ops.engine.symbolic import SymbolicGraph
@@ -22,7 +22,6 @@ def inline(
     graph: SymbolicGraph,
     symbols: dict[int, Tensor],
     into: SymbolicGraph,
-    changed: Callable[[Any, dict[str, Any], int], None],
     some: Iterable[int] | None = None,
     afresh: bool = False,
 ) -> None: ...
@@ -33,6 +32,6 @@ def build_again(
     into: SymbolicGraph,
     context: int,
     afresh: bool = False,
-) -> Sequence[Tensor]: ...
+) -> tuple[int, Sequence[Tensor]]: ...
 def context_within(into: Any, present: int, inner: Any) -> int: ...
 def kept_by(graph: SymbolicGraph, body: type) -> tuple[int, list[Any]]: ...

@@ -135,8 +135,8 @@ cdef int replay(SymbolicGraph graph, nodes, tell_t tell) except -1:
     return 0
 
 
-def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not None, changed,
-           some=None, bint afresh=False):
+def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not None, some=None,
+           bint afresh=False):
     """Build the nodes of a graph once more in another.
 
     Parameters
@@ -147,8 +147,6 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
         are added to it.
     into : SymbolicGraph
         The graph that this thread builds.
-    changed : callable
-        Called with each stateful op that has been built, its attributes and its node in `into`.
     some : iterable of int, optional
         The nodes, in order. None: all.
     afresh : bool, optional
@@ -169,8 +167,7 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
         if number not in contexts:
             contexts[number] = context_within(into, present, graph.contexts[number])
         inputs = [symbols[symbol] for symbol in graph.inputs_of(n)]
-        results = built_again(graph, n, inputs, into, contexts[number], afresh)
-        nodes[n] = into.n_nodes - 1
+        nodes[n], results = built_again(graph, n, inputs, into, contexts[number], afresh)
         if graph.has_control_inputs:
             waits_for = [nodes[before] for before in graph.control_inputs_of(n)
                          if before in nodes]
@@ -179,13 +176,11 @@ def inline(SymbolicGraph graph not None, dict symbols, SymbolicGraph into not No
                                         [into.operation_at(before) for before in waits_for])
         for symbol, result in zip(outputs, results):
             symbols.setdefault(symbol, result)
-        if op.stateful:
-            changed(op, graph.attrs[n], nodes[n])
 
 
 def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
                 SymbolicGraph into not None, int32_t context, bint afresh=False):
-    """Build a node of a graph once more, in another or the same; it is last there.
+    """Build a node of a graph once more, in another or the same.
 
     Parameters
     ----------
@@ -203,14 +198,15 @@ def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
 
     Returns
     -------
-    sequence of Tensor
-        The outputs.
+    node : int
+        The new one. Those of its derivative may follow it, if a recorder is active.
+    outputs : sequence of Tensor
     """
     return built_again(graph, n, inputs, into, context, afresh)
 
 
-cdef object built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGraph into,
-                        int32_t context, bint afresh):
+cdef tuple built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGraph into,
+                       int32_t context, bint afresh):
     cdef PyObject* code = into.code     # the node keeps the place where it was built first
     cdef int32_t instruction = into.instruction, before = into.context
     cdef int32_t differentiating = into.differentiating
@@ -230,7 +226,9 @@ cdef object built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGra
         into.differentiating = differentiating
         into.context = before
         into.code, into.instruction = code, instruction
-    return results if isinstance(results, (tuple, list)) else [results]
+    if not isinstance(results, (tuple, list)):
+        results = [results]
+    return into.node_of(into.symbol_of(results[0])) if results else into.n_nodes - 1, results
 
 
 def context_within(into, int32_t present, inner):

@@ -254,10 +254,14 @@ cdef class NodeStore:
         for i in range(n_inputs):
             self.args[self.n_args + i] = inputs[i]
         self.n_args += n_inputs
-        if op.stateful:
-            self.stateful.append(self.n_nodes)
         self.n_nodes += 1
+        if op.stateful:
+            self.stateful.append(self.n_nodes - 1)
+            self.note_effects(op, attrs)
         return self.n_nodes - 1
+
+    def note_effects(self, Op op, dict attrs):
+        """Take note of a stateful op that is being added, before recorders are told of it."""
 
     cdef void begin_backward(self) noexcept:
         self.differentiating += 1
