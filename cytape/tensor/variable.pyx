@@ -132,7 +132,7 @@ cdef class Variable(Tensor):
         Returns
         -------
         Variable
-            The variable itself.
+            The variable itself. While a `Graph` is built, which runs what is fetched, a tensor.
 
         Raises
         ------
@@ -148,7 +148,7 @@ cdef class Variable(Tensor):
         """
         graph = building()
         if graph is not None:
-            return graph.assign(self, value, "assign")
+            return graph.assign(self, dense(value), "assign")
         replace(self, detached_array(value, None))
         return self
 
@@ -163,7 +163,7 @@ cdef class Variable(Tensor):
         Returns
         -------
         Variable
-            The variable itself.
+            The variable itself. While a `Graph` is built, which runs what is fetched, a tensor.
 
         Raises
         ------
@@ -177,7 +177,7 @@ cdef class Variable(Tensor):
         """
         graph = building()
         if graph is not None:
-            return graph.assign(self, delta, "assign_add")
+            return graph.assign(self, dense(delta), "assign_add")
         replace(self, array_of(seen(self, self.held)) + detached_array(delta, None))
         return self
 
@@ -192,7 +192,7 @@ cdef class Variable(Tensor):
         Returns
         -------
         Variable
-            The variable itself.
+            The variable itself. While a `Graph` is built, which runs what is fetched, a tensor.
 
         Raises
         ------
@@ -206,7 +206,7 @@ cdef class Variable(Tensor):
         """
         graph = building()
         if graph is not None:
-            return graph.assign(self, delta, "assign_sub")
+            return graph.assign(self, dense(delta), "assign_sub")
         replace(self, array_of(seen(self, self.held)) - detached_array(delta, None))
         return self
 
@@ -238,9 +238,15 @@ def assignments_refused():
             trials[thread] = around
 
 
-cdef object detached_array(value, dtype):
+cdef object dense(value):
+    """What is assigned, slices as a tensor."""
     if not isinstance(value, Tensor) and hasattr(value, "to_tensor"):
-        value = value.to_tensor()
+        return value.to_tensor()
+    return value
+
+
+cdef object detached_array(value, dtype):
+    value = dense(value)
     if isinstance(value, Tensor):
         value = value.numpy()
     return as_ndarray(plain_array(value, dtype))

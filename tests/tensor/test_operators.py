@@ -314,5 +314,6 @@ def test_methods_are_listed():
     names = dir(cytape.constant(V3))
     assert {name for name, _ in METHODS} <= set(names)
     assert {"numpy", "id", "spec", "T", "__add__"} <= set(names)
-    of_symbolic_tensors = {"name", "op", "value_index"}
+    of_symbolic_tensors = {
+        "name", "op", "value_index", "assign", "assign_add", "assign_sub"}
     assert all(hasattr(cytape.constant(V23), name) for name in set(names) - of_symbolic_tensors)

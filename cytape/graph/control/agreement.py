@@ -17,6 +17,7 @@ from cytape.tensor.making import constant, convert_to_tensor
 from cytape.tensor.spec import Spec
 from cytape.tensor.state import current_graph
 from cytape.tensor.tensor import Tensor
+from cytape.tensor.variable import Variable
 
 __all__ = [
     "as_predicate",
@@ -95,8 +96,12 @@ def as_predicate(argument: str, pred: Any) -> Tensor:
 
 
 def lent(values: Iterable[Any]) -> list[Any]:
-    """Return tensors as a function may have them that changes what it gets."""
-    return [own_tensor(x) if type(x) is Tensor else x for x in values]
+    """Return tensors as a function may have them that changes what it gets, variables as read."""
+    return [
+        own_tensor(x) if type(x) is Tensor
+        else x.value() if isinstance(x, Variable)
+        else x
+        for x in values]
 
 
 def as_tensor(x: Any, dtype: Any = None) -> Tensor:

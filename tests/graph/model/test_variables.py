@@ -182,6 +182,29 @@ def test_slices_are_assigned_densely(graph):
     np.testing.assert_array_equal(cytape.Session(graph).run(change), [[1.0], [-3.0]])
 
 
+def test_a_gradient_goes_through_what_an_assignment_returns(graph):
+    v = cytape.Variable(2.0)
+    with graph.as_default():
+        alone = v.assign_add(1.0) * 1.0
+        y = alone * v
+        gradients = cytape.gradients([alone], v), cytape.gradients([y], v)
+    assert cytape.Session(graph).run([alone, y, *gradients]) == [3.0, 9.0, [1.0], [6.0]]
+
+
+def test_assignments_are_chained(graph):
+    v = cytape.Variable(2.0)
+    slices = cytape.IndexedSlices(cytape.constant([5.0]), cytape.constant([0]), (1,))
+    with graph.as_default():
+        other = cytape.Variable([1.0]).assign([3.0]).assign_add(slices)
+        first = v.assign_add(1.0)
+    last = first.assign_sub(0.5).assign_add(first)
+    assert cytape.Session(graph).run([last, other]) == [5.5, [8.0]]
+    assert v.numpy() == 5.5
+    for tensor in first * 1.0, cytape.constant(1.0):
+        with pytest.raises(AttributeError, match="a tensor has no 'assign': variables have"):
+            tensor.assign(1.0)
+
+
 @pytest.mark.parametrize(
     ("method", "shape"),
     [

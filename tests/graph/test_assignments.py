@@ -1,0 +1,266 @@
+"""Variables that bodies assign to, in traces and derivatives: they do what eager code does."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.tensor import nest
+from tests.tables import table
+
+ROWS = np.array([0.5, -1.0, 2.0])
+
+
+def in_cond(a, v):
+    y = cytape.cond(a > 0, lambda: (v.assign_add(1.0), a * v)[1], lambda: a * 2.0)
+    return y * v
+
+
+def in_the_other_branch(a, v):
+    y = cytape.cond(a < 0, lambda: a * 2.0, lambda: v.assign_add(a * v) * a * a)
+    return y * v
+
+
+def in_switch_case(a, v):
+    y = cytape.switch_case(
+        cnp.sum(a > 0) + 1,
+        [lambda: a * 2.0, lambda: v.assign(7.0) * a, lambda: v.assign_sub(0.5) * a * v])
+    return y * v
+
+
+def in_while_loop(a, v):
+    def body(i, y):
+        y = y * v
+        v.assign_add(0.25)
+        return i + 1, y * a + v
+
+    _, y = cytape.while_loop(lambda i, y: i < 3, body, (0, a * 1.0))
+    return y * v
+
+
+def in_the_condition_of_a_loop(a, v):
+    [y] = cytape.while_loop(lambda y: v.assign_add(1.0) < 4.0, lambda y: [y * a], [a * 1.0])
+    return y * v
+
+
+def in_a_loop_with_checkpoints(a, v):
+    def body(i, y):
+        v.assign_add(0.25)
+        return i + 1, y * a * v
+
+    _, y = cytape.while_loop(lambda i, y: i < 4, body, (0, a * 1.0), checkpoints=2)
+    return y * v
+
+
+def in_scan(a, v):
+    ys = cytape.scan(lambda y, x: y * v.assign_add(x * x), cytape.constant(ROWS), a * a)
+    return cnp.sum(ys) * v
+
+
+def in_foldl(a, v):
+    y = cytape.foldl(lambda y, x: y * x + v.assign_sub(x), cytape.constant(ROWS), a * a)
+    return y * a * v
+
+
+def in_map_fn(a, v):
+    ys = cytape.map_fn(lambda x: v.assign_add(x) * x * a * a, cytape.constant(ROWS))
+    return cnp.sum(ys) * v
+
+
+def in_a_branch_of_a_loop(a, v):
+    def body(i, y):
+        return i + 1, cytape.cond(
+            i % 2 == 0, lambda: v.assign_add(0.5) * y * a, lambda: (v.assign_sub(a), y * v)[1])
+
+    _, y = cytape.while_loop(lambda i, y: i < 3, body, (0, a * 1.0))
+    return y * v
+
+
+def in_a_loop_of_a_branch(a, v):
+    y = cytape.cond(a > 0, lambda: in_while_loop(a, v), lambda: a)
+    return y * v
+
+
+def in_a_function(a, v):
+    return cytape.function(lambda b: v.assign_add(1.0) * b * b)(a) * v
+
+
+def in_a_function_in_a_loop(a, v):
+    f = cytape.function(lambda b: v.assign_add(b) * b)
+    _, y = cytape.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, f(y * a)), (0, a * 1.0))
+    return y * v
+
+
+def in_a_recomputed_function(a, v):
+    f = cytape.recompute_grad(lambda b: v.assign_add(1.0) * b * b * v)
+    return f(a) * v
+
+
+def in_a_gradient(a, v):
+    return cytape.grad(lambda b: v.assign_add(1.0) * b * b * b)(a) * v
+
+
+def in_a_product_of_a_jacobian(a, v):
+    return cytape.jvp(lambda b: cytape.cond(
+        b > 0, lambda: v.assign_add(1.0) * b * b * b, lambda: b), (a,), (a,))[1] * v
+
+
+def alone(a, v):
+    return v.assign(a * 3.0) * a * a
+
+
+def in_a_chain(a, v):
+    return v.assign_add(1.0).assign_sub(a) * v * a * a
+
+
+def seen_by_the_handle(a, v):
+    handle = v.assign_add(1.0)
+    y = handle * a * a
+    v.assign(a * 5.0)
+    return y * handle * handle.assign_sub(1.0)
+
+
+PROGRAMS = [
+    in_cond, in_the_other_branch, in_switch_case, in_while_loop, in_the_condition_of_a_loop,
+    in_a_loop_with_checkpoints, in_scan, in_foldl, in_map_fn, in_a_branch_of_a_loop,
+    in_a_loop_of_a_branch, in_a_function, in_a_function_in_a_loop, in_a_recomputed_function,
+    in_a_gradient, in_a_product_of_a_jacobian, alone, in_a_chain, seen_by_the_handle,
+]  # fmt: skip
+
+
+def reverse(f, a, v):
+    with cytape.GradientTape() as tape:
+        tape.watch(a)
+        y = f(a)
+    return y, tape.gradient(y, [a, v], unconnected_gradients="zero")
+
+
+def forward(f, a, v):
+    with cytape.ForwardAccumulator([a, v], [1.0, 2.0]) as accumulator:
+        y = f(a)
+    return y, [accumulator.jvp(y)]
+
+
+def reverse_over_reverse(f, a, v):
+    with cytape.GradientTape() as outer:
+        outer.watch(a)
+        y, first = reverse(f, a, v)
+        slope = first[0] + 2.0 * first[1]
+    return y, first + outer.gradient(slope, [a, v], unconnected_gradients="zero")
+
+
+def forward_over_reverse(f, a, v):
+    with cytape.ForwardAccumulator([a, v], [1.0, 2.0]) as accumulator:
+        y, first = reverse(f, a, v)
+    return y, first + accumulator.jvp(first, unconnected_gradients="zero")
+
+
+def reverse_over_forward(f, a, v):
+    with cytape.GradientTape() as tape:
+        tape.watch(a)
+        y, first = forward(f, a, v)
+    return y, first + tape.gradient(first, [a, v], unconnected_gradients="zero")
+
+
+MODES = {
+    "value": lambda f, a, v: (f(a), []),
+    "reverse": reverse,
+    "forward": forward,
+    "reverse over reverse": reverse_over_reverse,
+    "forward over reverse": forward_over_reverse,
+    "reverse over forward": reverse_over_forward,
+    "jvp": lambda f, a, v: cytape.jvp(f, (a,), (1.5,)),
+    "jacfwd": lambda f, a, v: cytape.jacfwd(f)(a),
+    "hessian": lambda f, a, v: cytape.hessian(f)(a),
+    "hessian-vector product": lambda f, a, v: cytape.hessian_vector_product(f)(a, 1.5),
+    "jet": lambda f, a, v: cytape.jet(f, (a,), ([1.5, 0.5, 2.0],)),
+}
+PLACES = {
+    "eager": lambda mode, f, a, v: mode(f, a, v),
+    "around a function": lambda mode, f, a, v: mode(cytape.function(f), a, v),
+    "in a function": lambda mode, f, a, v: cytape.function(lambda a: mode(f, a, v))(a),
+    "in a branch": lambda mode, f, a, v: cytape.function(lambda a: cytape.cond(
+        a > -9.0, lambda: mode(f, a, v), lambda: mode(lambda a: a * v, a, v)))(a),
+}
+
+
+def outcome(program, mode, place):
+    """Run a program twice on a variable of its own: what is returned, and what is stored."""
+    found = []
+    v = cytape.Variable(1.0)
+    for a in 0.75, 1.25:
+        result = PLACES[place](MODES[mode], lambda a: program(a, v), cytape.constant(a), v)
+        found += [float(x) for x in nest.flatten(result)] + [float(v)]
+        v.assign(v * 10.0)
+        found.append(float(v))
+    return found
+
+
+@pytest.mark.parametrize("place", table(["around a function", "in a function"], ["in a branch"]))
+@pytest.mark.parametrize("mode", table(
+    ["reverse", "forward over reverse", "jacfwd", "hessian", "jet"],
+    ["value", "forward", "reverse over reverse", "reverse over forward", "jvp",
+     "hessian-vector product"]))
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_assignments_in_traces_do_what_eager_ones_do(program, mode, place):
+    np.testing.assert_allclose(
+        outcome(program, mode, place), outcome(program, mode, "eager"), rtol=1e-9)
+
+
+# ---- what assignments return
+
+
+def of_each_row(a, v):
+    return cytape.map_fn(lambda x: v.assign_add(x * a), cytape.constant(ROWS))
+
+
+def of_a_branch(a, v):
+    return cytape.cond(a > 0, lambda: v.assign_add(a), lambda: a)
+
+
+def of_a_case(a, v):
+    return cytape.switch_case(1, [lambda: a, lambda: v.assign_add(a)])
+
+
+def of_a_loop(a, v):
+    return cytape.while_loop(lambda y: y < 5.0, lambda y: [v.assign_add(a)], [a])[0]
+
+
+@pytest.mark.parametrize("f", [of_each_row, of_a_branch, of_a_case, of_a_loop])
+@pytest.mark.parametrize("traced", [False, True])
+def test_what_a_body_returns_does_not_change_later(f, traced):
+    v = cytape.Variable(1.0)
+
+    def program(a):
+        y = f(a, v)
+        v.assign(100.0)
+        return y
+
+    found = (cytape.function(program) if traced else program)(cytape.constant(2.0))
+    expected = {of_each_row: [2.0, 0.0, 4.0], of_a_loop: 5.0}.get(f, 3.0)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_variable_itself_is_returned():
+    v = cytape.Variable(1.0)
+    handles = []
+
+    @cytape.function
+    def f(a):
+        handles.append(v.assign(a))
+        handles.append(cytape.cond(a > 0, lambda: kept(v.assign_add(a)), lambda: a))
+        return handles[0]
+
+    def kept(handle):
+        handles.append(handle)
+        return handle
+
+    assert float(f(cytape.constant(2.0))) == 4.0
+    assert handles[0] is v and handles[1] is v
+
+
+def test_slices_are_assigned_in_functions():
+    v = cytape.Variable([[1.0], [2.0]])
+    slices = cytape.IndexedSlices(cytape.constant([[5.0]]), cytape.constant([1]), (2, 1))
+    f = cytape.function(lambda a: v.assign_sub(slices) * a)
+    np.testing.assert_array_equal(f(2.0), [[2.0], [-6.0]])
