@@ -11,8 +11,11 @@ from cytape.graph.differentiation.between import BETWEEN, REACHED, nodes_between
 from cytape.graph.differentiation.graph_gradients import as_list, gradients, graph_of, place_of
 from cytape.graph.differentiation.places import Places
 from cytape.graph.tracing.replay import symbolic_tangents
+from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shaping import reshape
+from cytape.ops.shared.conform import broadcast_to
 from cytape.tensor.indexed_slices import IndexedSlices
+from cytape.tensor.making import constant
 from cytape.tensor.state import building_into, building_under
 from cytape.tensor.tensor import Tensor, tensor_of
 
@@ -38,13 +41,13 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[T
     Returns
     -------
     list of Tensor
-        One per entry of `xs`, of its shape twice.
+        One per entry of `xs`, of its shape twice; zeros where the gradient does not depend on it.
 
     Raises
     ------
     ValueError
-        If there is no second derivative with respect to an entry of `xs`, or its shape is not
-        known.
+        If the shape of an entry of `xs` is not known, or `ys` do not depend on it and
+        `unconnected_gradients` is not "zero".
     RuntimeError, TypeError, NotDifferentiableError, InvalidGradientError
         As `gradients` raises them.
 
@@ -72,12 +75,14 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[T
 def _hessian(graph: Any, i: int, x: Tensor, gradient: Any) -> Tensor:
     if not x.spec.known:
         raise ValueError(f"hessians need the shapes of xs, but that of xs[{i}] is {x.shape}")
-    columns = None
-    if gradient is not None:
-        units = np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
-        columns = _tangent(graph, x, dense(gradient), graph.constant(tensor_of(units)))
+    if gradient is None:
+        raise ValueError(
+            f"ys have no derivative with respect to xs[{i}], {x!r}: for zeros pass "
+            "unconnected_gradients='zero'")
+    units = np.eye(x.size, dtype=x.dtype).reshape(x.size, *x.shape)
+    columns = _tangent(graph, x, dense(gradient), graph.constant(tensor_of(units)))
     if columns is None:
-        raise ValueError(f"ys have no second derivative with respect to xs[{i}], {x!r}")
+        return in_graph(graph, broadcast_to(constant(0, x.dtype), x.shape + x.shape))
     return reshape(columns, x.shape + x.shape)
 
 
@@ -128,7 +133,8 @@ def hessian_vector_product(
     Returns
     -------
     list of Tensor, IndexedSlices or None
-        The product, in parts like `vs`; None where `ys` have no second derivative.
+        The product, in parts like `vs`; zeros where the gradient of `ys` does not depend on an
+        entry of `xs`, None (or what `unconnected_gradients` says) where `ys` do not.
 
     Raises
     ------
@@ -160,13 +166,14 @@ def hessian_vector_product(
     graph = graph_of(ys + xs)
     with building_into(graph), building_under(graph, graph.scope_context(name)):
         # The gradients, weighted by the vector, are differentiated once more.
-        weighted = [
-            (dense(first), v)
-            for first, v in zip(gradients(ys, xs, **options), vs, strict=True)
-            if first is not None
-        ]
-        firsts, weights = [first for first, _ in weighted], [v for _, v in weighted]
-        return gradients(firsts, xs, grad_ys=weights, **options)
+        firsts = gradients(ys, xs, **options)
+        weighted = [(dense(first), v) for first, v in zip(firsts, vs, strict=True)
+                    if first is not None]
+        seconds = gradients(
+            [first for first, _ in weighted], xs, grad_ys=[v for _, v in weighted],
+            **{**options, "unconnected_gradients": "zero"})
+        return [None if first is None else second
+                for first, second in zip(firsts, seconds, strict=True)]
 
 
 def dense(gradient: Tensor | IndexedSlices) -> Tensor:

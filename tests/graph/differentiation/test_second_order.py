@@ -92,13 +92,52 @@ def test_with_respect_to_a_tensor_on_the_way(graph):
     np.testing.assert_allclose(evaluate(hessian_y), np.diag([18.0, 36.0]))
 
 
-@pytest.mark.parametrize("linear", [lambda x: 3.0 * x, lambda x: cytape.constant(1.0) * 2.0])
-def test_d_4d_02_without_a_second_derivative_it_is_an_error(graph, linear):
-    x = cytape.constant([1.0, 2.0])
-    with pytest.raises(ValueError, match=r"no second derivative with respect to xs\[1\]"):
-        cytape.hessians([np.sum(linear(x)), x[0] ** 2], [x, linear(x)])
-    with pytest.raises(ValueError, match=r"no second derivative with respect to xs\[0\]"):
-        cytape.hessians(np.sum(linear(x)), x)
+@pytest.mark.parametrize("shape", [(), (2,), (2, 3)])
+@pytest.mark.parametrize("linear", [
+    lambda x: x, lambda x: np.sum(3.0 * x), lambda x: np.sum(x * cytape.stop_gradient(x)),
+    lambda x: cytape.cond(np.sum(x) > 0, lambda: 2.0 * x, lambda: -x),
+    lambda x: cytape.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2.0), (0, x))[1],
+])  # fmt: skip
+def test_of_a_linear_function_it_is_zero(graph, linear, shape):
+    value = np.ones(shape, np.float32)
+    x = cytape.placeholder("float32", shape)
+    v = cytape.Variable(value)
+    [hessian, of_variable] = cytape.hessians([linear(x), linear(v)], [x, v])
+    products = hessian_vector_product([linear(x), linear(v)], [x, v], [value, value])
+    for found, wanted in [(hessian, 2 * shape), (of_variable, 2 * shape), *[
+            (product, shape) for product in products]]:
+        array = cytape.Session(graph).run(found, {x: value})
+        assert (array.shape, array.dtype) == (wanted, np.float32)
+        np.testing.assert_array_equal(array, np.zeros(wanted))
+
+
+def test_where_an_x_is_linear_beside_others(graph):
+    x, y = cytape.constant([1.0, 2.0]), cytape.constant(3.0)
+    total = np.sum(x) * y + y**3 + np.sum(2.0 * x)
+    of_x, of_y = cytape.hessians(total, [x, y])
+    np.testing.assert_array_equal(evaluate(of_x), np.zeros((2, 2)))
+    assert evaluate(of_y) == 18.0
+    product, of_y = hessian_vector_product(total, [x, y], [[1.0, 1.0], 0.0])
+    np.testing.assert_array_equal(evaluate(product), [0.0, 0.0])
+    assert evaluate(of_y) == 2.0
+
+
+def test_products_with_linear_functions_of_unknown_extents(graph):
+    x = cytape.placeholder("float64", (None,))
+    [product] = hessian_vector_product(np.sum(3.0 * x), x, x)
+    np.testing.assert_array_equal(cytape.Session(graph).run(product, {x: [1.0, 2.0]}), [0.0, 0.0])
+
+
+def test_d_4d_02_without_a_first_derivative_it_is_an_error(graph):
+    x, other = cytape.constant([1.0, 2.0]), cytape.constant([1.0, 2.0])
+    with pytest.raises(ValueError, match=r"no derivative with respect to xs\[1\]"):
+        cytape.hessians(x[0] ** 2, [x, other])
+    for option in "zero", cytape.UnconnectedGradients.ZERO:
+        _, zeros = cytape.hessians(x[0] ** 2, [x, other], unconnected_gradients=option)
+        np.testing.assert_array_equal(evaluate(zeros), np.zeros((2, 2)))
+        _, zeros = hessian_vector_product(
+            x[0] ** 2, [x, other], [x, x], unconnected_gradients=option)
+        np.testing.assert_array_equal(evaluate(zeros), [0.0, 0.0])
 
 
 def test_a_shape_that_is_not_known_is_an_error(graph):
@@ -196,7 +235,7 @@ def test_options_are_passed_on(graph):
     [product] = hessian_vector_product(y * x, [x], [x], gate_gradients=True)
     assert "Tuple" in types_of(graph, before)
     assert evaluate(product) == 24.0
-    assert hessian_vector_product(y * x, x, x, stop_gradients=y) == [None]
+    assert evaluate(hessian_vector_product(y * x, x, x, stop_gradients=y)) == [0.0]
 
 
 def test_in_a_function_with_respect_to_what_it_captured(graph):
