@@ -1,4 +1,3 @@
-from cpython.ref cimport PyObject
 from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.tangents cimport follow
@@ -207,7 +206,7 @@ def build_again(SymbolicGraph graph not None, int32_t n, list inputs not None,
 
 cdef tuple built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGraph into,
                        int32_t context, bint afresh):
-    cdef PyObject* code = into.code     # the node keeps the place where it was built first
+    cdef object code = into.code        # the node keeps the place where it was built first
     cdef int32_t instruction = into.instruction, before = into.context
     cdef int32_t differentiating = into.differentiating
     cdef Node node = graph.nodes[graph.valid_node(n)]
@@ -216,7 +215,7 @@ cdef tuple built_again(SymbolicGraph graph, int32_t n, list inputs, SymbolicGrap
     if stream is not None and not stream.given:
         attrs = {**attrs, "stream": new_stream(into, None, stream.unseeded)}
     if node.code != NULL:
-        into.code, into.instruction = node.code, node.instruction
+        into.code, into.instruction = <object>node.code, node.instruction
     into.context = context
     into.differentiating = node.is_derivative + (0 if afresh else differentiating)
     try:

@@ -265,7 +265,7 @@ cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds
     results = infos + n
     ids = <id_t*>(results + m)
     if graph is not None:
-        graph.begin_backward()
+        place = graph.begin_backward()
     try:
         for handle in sources:
             if handle.held.spec.trainable:
@@ -295,7 +295,7 @@ cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds
         return gradients
     finally:
         if graph is not None:
-            graph.end_backward()
+            graph.end_backward(place)
         for i in range(n):
             Py_XDECREF(<PyObject*>row[i])  # a seed that the tape did not take
         for i in range(m):

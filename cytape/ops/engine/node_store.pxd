@@ -43,11 +43,12 @@ cdef class NodeStore:
     # What ops are built under, besides their inputs: whatever the graph's context managers say.
     cdef readonly list contexts
     cdef int32_t context             # the present one
-    cdef PyObject* code              # where all nodes are said to be built, or NULL: look each time
+    cdef object code                 # where all nodes are said to be built, or None: look each time
     cdef int32_t instruction
     cdef int32_t differentiating     # how many derivatives are being built, one within another
-    cdef void begin_backward(self) noexcept  # one place for all nodes until the end
-    cdef void end_backward(self) noexcept
+    # One place for all nodes until the end, which takes what the beginning returned.
+    cdef object begin_backward(self)
+    cdef void end_backward(self, before) noexcept
     cdef public bint finalized
     cdef public bint has_control_inputs  # any node has, see control_inputs_of
     cdef public bint has_overrides       # some contexts have gradient functions for op types

@@ -246,11 +246,11 @@ cdef class NodeStore:
         node.n_outputs = n_outputs
         node.context = self.context
         node.is_derivative = self.differentiating > 0
-        if self.code == NULL:
+        if self.code is None:
             find_line(&node.code, &node.instruction)
         else:
-            Py_XINCREF(self.code)
-            node.code, node.instruction = self.code, self.instruction
+            Py_INCREF(self.code)
+            node.code, node.instruction = <PyObject*>self.code, self.instruction
         for i in range(n_inputs):
             self.args[self.n_args + i] = inputs[i]
         self.n_args += n_inputs
@@ -263,15 +263,20 @@ cdef class NodeStore:
     def note_effects(self, Op op, dict attrs):
         """Take note of a stateful op that is being added, before recorders are told of it."""
 
-    cdef void begin_backward(self) noexcept:
+    cdef object begin_backward(self):
+        cdef object before = self.code
+        cdef PyObject* code
         self.differentiating += 1
-        if self.code == NULL:
-            find_line(&self.code, &self.instruction)
+        if before is None:
+            find_line(&code, &self.instruction)
+            if code != NULL:
+                self.code = <object>code
+                Py_XDECREF(code)
+        return before
 
-    cdef void end_backward(self) noexcept:
+    cdef void end_backward(self, before) noexcept:
         self.differentiating -= 1
-        Py_XDECREF(self.code)
-        self.code = NULL
+        self.code = before
 
     cdef int32_t append_symbol(self, Spec spec) except -1:
         cdef Symbol* symbol = &self.symbols[self.n_symbols]
