@@ -82,8 +82,9 @@ class RecomputingGraph(DerivativeGraph):
     def __init__(self, name: str, kept: KeptSymbols) -> None:
         super().__init__(name, kept.graph)
         self._kept = kept
-        self._copies: dict[int, Tensor] = {}   # symbol of the trace -> what it is in this segment
-        self._lasting: dict[int, Tensor] = {}  # those of nodes that many segments need
+        # Symbols of the trace -> symbols here: a graph that keeps its own tensors is never freed.
+        self._copies: dict[int, int] = {}   # of this segment
+        self._lasting: dict[int, int] = {}  # of nodes that many segments need
         self.n_copies: dict[int, int] = {}
         self._read: set[int] = set()
 
@@ -98,7 +99,7 @@ class RecomputingGraph(DerivativeGraph):
             nodes, reads = self._missing(trace.symbol_of(tensor))
         self._read |= reads
         symbols = {
-            symbol: copy for node in nodes for symbol in trace.inputs_of(node)
+            symbol: self.tensor_at(copy) for node in nodes for symbol in trace.inputs_of(node)
             if (copy := self._copy_of(symbol)) is not None}
         # What is computed again waits for the gradient that was built last, and is not made one
         # with what was computed for another segment.
@@ -115,8 +116,8 @@ class RecomputingGraph(DerivativeGraph):
             count = self.n_copies[node] = self.n_copies.get(node, 0) + 1
             copies = self._lasting if count == MOST_COPIES else self._copies
             for symbol in trace.outputs_of(node):
-                copies[symbol] = symbols[symbol]
-                self._captured[trace.tensor_at(symbol).id] = self.symbol_of(symbols[symbol])
+                copies[symbol] = self.symbol_of(symbols[symbol])
+                self._captured[trace.tensor_at(symbol).id] = copies[symbol]
         return symbols[trace.symbol_of(tensor)]
 
     def _missing(self, symbol: int) -> tuple[list[int], set[int]]:
@@ -135,7 +136,7 @@ class RecomputingGraph(DerivativeGraph):
                     pending.append(node)
         return sorted(nodes), reads
 
-    def _copy_of(self, symbol: int) -> Tensor | None:
+    def _copy_of(self, symbol: int) -> int | None:
         copy = self._copies.get(symbol)
         return self._lasting.get(symbol) if copy is None else copy
 
