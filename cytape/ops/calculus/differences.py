@@ -1,6 +1,6 @@
 """Differences and sums along an axis: discrete derivatives and integrals.
 
-`unwrap` adds steps, which are not connected: its derivative in `p` is 1.
+The steps that `unwrap` adds are constant: its derivative in `p` is 1.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 from cytape.ops import products, reductions
 from cytape.ops.creation import ones_like, zeros_like
 from cytape.ops.engine.arguments import SMALL, axis_in_batch, is_tensor, operand, plain, with_out
-from cytape.ops.engine.declare import linear, nondifferentiable
+from cytape.ops.engine.declare import general, linear
 from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
@@ -335,13 +335,9 @@ cumulative_sum = _cumulative("cumulative_sum", products.cumsum, zeros_like)
 cumulative_prod = _cumulative("cumulative_prod", products.cumprod, ones_like)
 
 
-def _unwrapped(p, discont, axis, period):
-    unwrapped = np.unwrap(p, discont, axis, period=period)
-    return unwrapped - p
-
-
-unwrap_steps_op = nondifferentiable(
-    "UnwrapSteps", lambda p, *, discont, axis, period: _unwrapped(p, discont, axis, period),
+unwrap_op = general(
+    "Unwrap", np.unwrap, lambda op, g: g, lambda op, t: t, saved_inputs=(),
+    batched=lambda op, t: t,
     shape_rule=lambda p, *, discont, axis, period: symbolic_spec(
         p.shape, np.unwrap(np.ones(1, p.dtype), period=period).dtype))
 
@@ -360,5 +356,4 @@ def unwrap(p, discont=None, axis=-1, *, period=2 * np.pi):
     p = convert_to_tensor(p)
     if p.shape is not None:
         normalize_axis_index(axis, ndim(p))
-    return p + unwrap_steps_op(
-        p, discont=plain(discont), axis=axis, period=plain(period))
+    return unwrap_op(p, discont=plain(discont), axis=axis, period=plain(period))

@@ -210,5 +210,6 @@ def _wrapped(x, xp, fp, period):
         convert_to_tensor(fp))
     order = argsort(xp)
     xp, fp = getitem(xp, order), getitem(fp, order)
-    return (x, concatenate((xp[-1:] - period, xp, xp[0:1] + period)),
-            concatenate((fp[-1:], fp, fp[0:1])))
+    # Of the points after the period two: x may be the first of them, and has a slope to the right.
+    return (x, concatenate((xp[-1:] - period, xp, xp[:2] + period)),
+            concatenate((fp[-1:], fp, fp[:2])))

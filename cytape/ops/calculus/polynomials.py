@@ -161,9 +161,12 @@ def polyder(p, m=1):
         return np.polyder(p, m)
     if int(m) < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
-    p = _coefficients(_counted(operand(p), "polyder"), "polyder")
+    p = _counted(operand(p), "polyder")
     for _ in range(int(m)):
         p = p[:-1] * np.arange(p.shape[0] - 1, 0, -1)
+    if ndim(p) > 1:  # in which NumPy takes a step more
+        n = max(p.shape[0] - 1, 0)
+        np.broadcast_shapes((n, *p.shape[1:]), (n,))
     return p
 
 

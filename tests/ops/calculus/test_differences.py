@@ -83,3 +83,13 @@ def test_unwrapping_moves_with_what_is_unwrapped():
     jump = np.array([0.0, 6.0, 12.0])
     np.testing.assert_array_equal(
         cytape.grad(lambda p: np.sum(np.unwrap(p) * X[:3]))(jump), X[:3])
+
+
+def test_unwrapped_values_are_numpys_to_the_bit_where_steps_are_half_a_period():
+    rng = np.random.default_rng(0)
+    for dtype in (np.float64, np.float32):
+        for period in (0.3, 0.1, 0.7, 2 * np.pi):
+            x = rng.integers(-6, 7, (50, 6)) * 0.5 * period + rng.choice([0.0, 0.1, 0.3], (50, 1))
+            for p in x.astype(dtype):
+                np.testing.assert_array_equal(
+                    np.unwrap(cytape.constant(p), period=period), np.unwrap(p, period=period))

@@ -71,3 +71,13 @@ def test_of_several_last_points_in_one_place_the_last_counts():
     gradient = cytape.grad(lambda fp: np.sum(np.interp(x, xp, fp) * weights))
     for found in gradient, cytape.function(gradient):
         np.testing.assert_array_equal(found(np.array([0.0, 1.0, 5.0])), [50.0, 50.0, 11.0])
+
+
+def test_of_periods_the_derivative_is_that_to_the_right_also_where_one_ends():
+    points = ([0.0, 0.5], [0.0, 1.0])
+    for x in (0.0, 1.0, -1e-17, -1e-300, 2.0):  # a remainder of -1e-17 is 1
+        assert slope(x, *points, period=1.0) == 2.0
+        np.testing.assert_array_equal(
+            cnp.interp(cytape.constant(x), *points, period=1.0), np.interp(x, *points, period=1.0))
+    assert slope(0.5, *points, period=1.0) == slope(-0.25, *points, period=1.0) == -2.0
+    assert slope(-1e-17, [0.0], [3.0], period=1.0) == 0.0
