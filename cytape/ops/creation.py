@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, tensors_if_any
-from cytape.ops.engine.declare import linear, nondifferentiable, structural
+from cytape.ops.engine.declare import nondifferentiable, structural
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.joining import stack_op
 from cytape.ops.shapes import fast_shapes, shape_rules
@@ -15,13 +15,14 @@ from cytape.ops.shaping import (
     broadcast_to,
     expand_dims,
     ndim,
-    ravel,
     reshape,
     shape_of_any,
     size,
+    transpose,
 )
-from cytape.ops.shared.conform import broadcast_batch_to, cast_op, sum_to
+from cytape.ops.shared.conform import broadcast_batch_to, cast_op, identity_op, sum_to
 from cytape.ops.shared.grouping import together
+from cytape.ops.shared.layouts import axes_in_memory, is_contiguous
 from cytape.ops.shared.policy import checked_name
 from cytape.tensor import Tensor, convert_to_tensor, nest
 from cytape.tensor.plain_arrays import plain_array
@@ -56,10 +57,6 @@ cast_to_discrete_op = nondifferentiable(
 constant_op = nondifferentiable(
     "Constant", lambda value: value.numpy(), shape_rule=lambda value: value.spec)
 install_conform(constant_op=constant_op)
-identity_op = linear(
-    "Identity", forward=lambda x, name=None: x, transpose=lambda op, g: g,
-    batched=lambda x, name=None: x, shape_rule=shape_rules.same,
-)  # fmt: skip
 # apart: not even the shape, if it is not known, is that of the input to those who ask whose it is.
 stop_gradient_op = nondifferentiable(
     "StopGradient", forward=lambda x, apart=False: x,
@@ -106,7 +103,15 @@ def copy(a, order="K", subok=False):
         return np.copy(a, order, subok)
     if order != "K":
         np.copy(0, order)  # raises NumPy's error
-    return identity_op(a)
+    return in_order(a if type(a) is Tensor else convert_to_tensor(a), order)
+
+
+def in_order(x, order):
+    """Return a copy of a tensor, which NumPy would have laid out in an order."""
+    axes = axes_in_memory(x, order)
+    if axes is None:
+        return identity_op(x)
+    return transpose(identity_op(transpose(x, axes)), tuple(np.argsort(axes).tolist()))
 
 
 def own_tensor(tensor):
@@ -213,10 +218,10 @@ def _refuse_unknown(function, options):
         function(np.zeros(1), **options)
 
 
-def array(object, dtype=None, *, ndmin=0, **options):
+def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     """Make a tensor of a tensor or of nested sequences that hold tensors, as `numpy.array`.
 
-    NumPy's other parameters (`copy`, `order`, `subok`, ...) concern memory, and tensors not at all.
+    `copy` and `order` decide, as in NumPy, whether it is a copy or what it is made of.
 
     Examples
     --------
@@ -230,12 +235,19 @@ def array(object, dtype=None, *, ndmin=0, **options):
     if dtype is None and not ndmin and type(object) in (list, tuple) and _are_of_one_shape(object):
         return stack_op(*object, axis=0, dtype=None, casting="same_kind")
     if not is_tensor(object):
-        return np.array(object, dtype, ndmin=ndmin, **options)
-    _refuse_unknown(np.array, options)
+        return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin, **options)
+    if order != "K" or copy is not None and type(copy) is not bool or options:
+        np.array(np.zeros(1), order=order, copy=copy or None, **options)  # raises NumPy's error
     ndmin = operator.index(ndmin)
     result = _array(object, dtype, ndmin)
-    shares = not isinstance(object, (list, tuple)) and result.dtype == object.dtype
-    return identity_op(result) if shares and options.get("copy", True) else result
+    needs_copy = order in ("C", "F") and not is_contiguous(result, order)
+    if isinstance(object, (list, tuple)) or result.dtype != object.dtype:
+        must_copy, needs_copy = True, needs_copy and order == "F"
+    else:
+        must_copy, needs_copy = needs_copy, needs_copy or copy
+    if must_copy and copy is not None and not copy:
+        np.array([1], float, copy=False)  # raises NumPy's error
+    return in_order(result, order) if needs_copy else result
 
 
 def _array(object, dtype, ndmin=0):
@@ -263,8 +275,10 @@ def asarray(a, dtype=None, order=None, **options):
     """
     if not is_tensor(a):
         return np.asarray(a, dtype, order, **options)
-    _refuse_unknown(np.asarray, options if order is None else {"order": order, **options})
-    return array(a, dtype) if options.get("copy") else _array(a, dtype)
+    if order is None and not options:
+        return _array(a, dtype)
+    _refuse_unknown(np.asarray, options)
+    return array(a, dtype, order=order or "K", copy=options.get("copy"))
 
 
 # -- constants -------------------------------------------------------------------------------------
@@ -341,7 +355,7 @@ def _made(function, shape, *arguments):
     """Return a tensor of what NumPy makes; in a graph one number, repeated."""
     if current_graph() is None:
         return tensor_of(function(shape, *arguments))
-    return copy(broadcast_to(convert_to_tensor(function((), *arguments)), shape))
+    return identity_op(broadcast_to(convert_to_tensor(function((), *arguments)), shape))
 
 
 def zeros(shape, dtype=float, order="C", *, device=None, like=None):
@@ -394,7 +408,7 @@ full_op = structural(
     "Full", lambda x, *, shape: np.broadcast_to(x, shape).copy(),
     lambda results, operands, *, shape: [(results[0], operands[0])],
     transpose=lambda op, g: sum_to(g, op.input_specs[0]),
-    batched=lambda x, *, shape: copy(broadcast_batch_to(x, np.atleast_1d(shape))),
+    batched=lambda x, *, shape: copy(broadcast_batch_to(x, np.atleast_1d(shape)), "C"),
     shape_rule=fast_shapes.broadcast_to,
 )  # fmt: skip
 
@@ -423,7 +437,7 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
         fill_value = array(fill_value, dtype)
     if type(shape) is int or type(shape) is tuple and all([type(n) is int for n in shape]):
         return full_op(fill_value, shape=shape)
-    return copy(broadcast_to(fill_value, shape))
+    return identity_op(broadcast_to(fill_value, shape))
 
 
 # -- coordinate grids ------------------------------------------------------------------------------
@@ -434,7 +448,7 @@ def _grids(xi, swapped):
     ndim = len(xi)
     order = [1, 0, *range(2, ndim)] if swapped and ndim > 1 else range(ndim)
     return tuple(
-        expand_dims(ravel(x), tuple([i for i in range(ndim) if i != axis]))
+        expand_dims(reshape(x, -1), tuple([i for i in range(ndim) if i != axis]))
         for x, axis in zip(xi, order, strict=True)
     )
 

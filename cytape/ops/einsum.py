@@ -30,6 +30,7 @@ from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, reshape, transpose
 from cytape.ops.shared.conform import fit_like
+from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
@@ -199,6 +200,8 @@ def _by_other_ops(subscripts, operands, optimize):
     That sums integers, booleans and float16 in its own way, and goes the paths that it is given.
     """
     shapes = tuple([x.shape for x in operands])
+    if len(operands) == 1 and shapes[0] is not None and None in shapes[0]:
+        return _shown(subscripts, operands[0])
     if None in shapes or any([None in shape for shape in shapes]) or (
             not isinstance(optimize, bool | str)):
         return None
@@ -215,6 +218,24 @@ def _by_other_ops(subscripts, operands, optimize):
     for function, positions, arguments in steps:
         values.append(function(*[values[i] for i in positions], *arguments))
     return values[-1]
+
+
+def _shown(subscripts, x):
+    """Return the view of a tensor of unknown extents that NumPy returns; None if it would sum."""
+    likely = ((2,) * x.ndim,)
+    found = _sizes(subscripts, likely)
+    if found is None:
+        return None
+    (term,), output, _ = found
+    if set(term) != set(output):
+        return None
+    x = with_extents(
+        x, ValueError, f"einsum {subscripts!r}: the axes of a diagonal are not of the same length",
+        same=[(term.index(letter), axis) for axis, letter in enumerate(term)
+              if term.index(letter) != axis])
+    for function, _, arguments in _steps(subscripts, likely, False):
+        x = function(x, *arguments)
+    return x
 
 
 def _evaluate(subscripts, operands, optimize):

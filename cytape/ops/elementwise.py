@@ -34,6 +34,7 @@ from cytape.ops.shared.conform import (
     as_operands,
     broadcast_batch_to,
     broadcast_to,
+    identity_op,
     is_one_number,
     sum_to,
 )
@@ -393,7 +394,7 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     if copy:
         return result
     x[...] = result
-    return x
+    return x if x.ndim else identity_op(x)
 
 
 # ---- magnitude and sign, complex parts -------------------------------------------------------

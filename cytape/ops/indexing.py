@@ -309,7 +309,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         return np.take(a, indices, axis, out, mode)
     if not hasattr(indices, "dtype"):
         indices = np.array(indices, np.intp)  # NumPy takes a list of floats, too
-    if axis is None:
+    if axis is None or ndim(a) == 0 and axis in (0, -1):
         a, axis = ravel(a), 0
         if mode == "raise" and indices.dtype == np.intp and not is_symbol(indices):
             return getitem(a, indices)

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.creation import copy
 from cytape.ops.elementwise import conj, multiply
 from cytape.ops.engine.arguments import is_tensor, joined, operand, with_out
 from cytape.ops.engine.declare import enter, linear, multilinear
@@ -24,7 +23,7 @@ from cytape.ops.shaping import (
     swapaxes,
     transpose,
 )
-from cytape.ops.shared.conform import as_operands
+from cytape.ops.shared.conform import as_operands, identity_op
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor
 from cytape.tensor.spec import symbolic_spec
@@ -317,13 +316,13 @@ def kron(a, b):
         return np.kron(a, b)
     a, b = together(a, b)
     if ndim(a) == ndim(b) == 1:
-        return copy(reshape(outer(a, b), -1))
+        return identity_op(reshape(outer(a, b), -1))
     length = max(ndim(a), ndim(b))
     lead_a, lead_b = length - ndim(a), length - ndim(b)
     a = expand_dims(a, (*range(2 * lead_a), *range(2 * lead_a + 1, 2 * length, 2)))
     b = expand_dims(b, (*range(2 * lead_b), *range(2 * lead_b, 2 * length, 2)))
     product = multiply(a, b)
-    return merge_pairs_op(product) if None in shape(product) else copy(_merge_pairs(product))
+    return merge_pairs_op(product) if None in shape(product) else identity_op(_merge_pairs(product))
 
 
 def _merge_pairs(x):

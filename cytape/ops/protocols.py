@@ -26,6 +26,7 @@ from cytape.ops.engine.declare import rooms_to_come
 from cytape.ops.engine.dispatch import UFUNC_ATTRIBUTES, UFUNC_METHODS, install_conform
 from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.ops.engine.gradients import install_aggregate
+from cytape.ops.shared.layouts import order_in_memory
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.notices import numpy_call, user_line
@@ -298,6 +299,14 @@ def _method(function):
     return lambda tensor, *args, **arguments: function(tensor, *args, **arguments)
 
 
+def _astype(tensor, dtype, order="K", casting="unsafe", subok=True, copy=True):
+    if order == "K" and casting == "unsafe":
+        return creation.astype(tensor, dtype, copy=copy)
+    np.empty(0, tensor.dtype).astype(dtype, order, casting, subok, copy)  # or NumPy's error
+    order = order_in_memory(tensor, order)
+    return creation.array(tensor, dtype, order=order, copy=copy or None)
+
+
 def _conjugate(tensor, *args, **arguments):
     if tensor.dtype.kind != "c" and not args and not arguments:
         return convert_to_tensor(tensor)  # unlike the function, which copies
@@ -324,10 +333,11 @@ install(
     },
     others={
         **_functions(
-            "asarray astype bitwise_and bitwise_or bitwise_xor invert left_shift reshape "
+            "asarray bitwise_and bitwise_or bitwise_xor invert left_shift reshape "
             "right_shift transpose"
         ),
         "array_ufunc": array_ufunc,
+        "astype": _astype,
         "array_function": array_function,
         "import_updates": lambda: importlib.import_module(_UPDATES),
     },
@@ -335,7 +345,7 @@ install(
 install_methods(
     {
         **_functions(
-            "all any argmax argmin argpartition argsort clip copy cumprod cumsum diagonal dot max "
+            "all any argmax argmin argpartition argsort clip cumprod cumsum diagonal dot max "
             "mean min nonzero prod ravel repeat searchsorted squeeze std sum swapaxes take trace "
             "var"
         ),
@@ -351,6 +361,7 @@ install_methods(
         "round": _method(steps.round),
         "flatten": lambda tensor, order="C": creation.copy(shaping.ravel(tensor, order)),
         "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
+        "copy": lambda tensor, order="C": creation.in_order(tensor, order),
         "compress": lambda x, condition, axis=None, **options: indexing.compress(
             condition, x, axis, **options),
     }

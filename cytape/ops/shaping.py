@@ -20,7 +20,14 @@ from cytape.ops.shared.conform import (
     broadcast_to_like_op,
     broadcast_to_op,
     count_op,
+    identity_op,
     reshape_like,
+)
+from cytape.ops.shared.layouts import (
+    axes_in_memory,
+    is_contiguous,
+    order_in_memory,
+    with_memory,
 )
 from cytape.tensor import Tensor
 from cytape.tensor.spec import UnknownShape, symbolic_spec
@@ -198,18 +205,14 @@ atleast_3d_op = _reshaping("AtLeast3D", np.atleast_3d, shape_rules.at_least(3))
 def reshape(a, /, shape, order="C", *, copy=None):
     """Arrange the same elements in another shape, as `numpy.reshape`.
 
-    The orders "A" and "K" ask for the order in memory, which tensors do not have.
-
     Examples
     --------
     >>> import cytape
     >>> np.reshape(cytape.constant([[1.0, 2.0], [3.0, 4.0]]), -1).numpy()
     array([1., 2., 3., 4.])
     """
-    if copy is not None and not is_tensor(a):
-        return np.reshape(a, shape, order, copy=copy)
-    if order in ("A", "K") and is_tensor(a):
-        raise ValueError(f"reshape: order {order!r} is not defined for tensors; use 'C' or 'F'")
+    if copy is not None or order not in ("C", "F"):
+        return _reshape_memory(a, shape, order, copy)
     if type(shape) is UnknownShape and is_tensor(a):
         return reshape_unknown(a, shape, order)
     if _holds_symbol(shape):
@@ -221,6 +224,19 @@ def reshape(a, /, shape, order="C", *, copy=None):
     if order == "F" and is_tensor(a):
         return transpose(reshape(transpose(a), shape if np.ndim(shape) == 0 else shape[::-1]))
     return reshape_op(a, shape=shape, order=order)
+
+
+def _reshape_memory(a, shape, order, copy):
+    """Arrange the elements where it matters in which order they are, or that they are copied."""
+    if not is_tensor(a):
+        return np.reshape(a, shape, order, copy=copy)
+    a = joined(a)
+    if order not in ("C", "F", "A"):
+        np.reshape(np.empty(1), 1, order)  # raises NumPy's error
+    order = order_in_memory(a, order)
+    if copy is not None and not copy and not is_contiguous(a, order):
+        np.reshape(with_memory(a), shape, order, copy=False)  # raises NumPy's error, if at all
+    return reshape(identity_op(a) if copy else a, shape, order)
 
 
 def _is_symbol(n):
@@ -255,6 +271,7 @@ dynamic_reshape_op = multilinear(
     lambda x, shape, *, extents, order: x.reshape(shape.tolist(), order=order),
     lambda op, g, _: reshape(g, op.input_specs[0].extents, op.attrs["order"]),
     shape_rule=lambda x, shape, *, extents, order: symbolic_spec(extents, x.dtype))
+dynamic_reshape_op.makes_views = True
 
 
 def reshape_unknown(a, shape, order="C"):
@@ -276,9 +293,14 @@ def ravel(a, order="C"):
     >>> np.ravel(cytape.constant([[1.0, 2.0], [3.0, 4.0]])).numpy()
     array([1., 2., 3., 4.])
     """
-    if type(a) is Tensor and order == "C":
-        return reshape_op(a, shape=(-1,), order="C")  # in a tuple: NumPy's copies what has gaps
-    return reshape(a, (-1,), order) if is_tensor(a) else np.ravel(a, order)
+    if type(a) is not Tensor and not is_tensor(a):
+        return np.ravel(a, order)
+    if order != "C":
+        np.ravel(0, order)  # raises NumPy's error
+        a = joined(a)
+        axes = axes_in_memory(a, order)
+        a = a if axes is None else transpose(a, axes)
+    return reshape_op(a, shape=(-1,), order="C")  # in a tuple: NumPy's copies what has gaps
 
 
 def squeeze(a, axis=None):
@@ -497,6 +519,8 @@ def broadcast_arrays(*args, subok=False):
         args = tensors_if_any(args)
     shapes = [a.shape or shape_of_any(a) for a in args]
     if any([None in shape for shape in shapes]):
+        if len({id(a.spec.extents) for a in args}) == 1:
+            return tuple(args)
         outline = broadcast_outline_op(*args)
         return tuple(broadcast_to_like_op(a, outline) for a in args)
     common = _common_shape(*shapes)

@@ -35,3 +35,4 @@ cdef struct Link:
 
 cdef Link* new_link(PyObject* tensor, PyObject* spec) except NULL
 cdef void forget(Link* link) noexcept  # by its tensor
+cdef void cut(Link* link) noexcept     # from its origin, if it is no other's

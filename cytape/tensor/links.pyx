@@ -21,19 +21,46 @@ cdef Link* new_link(PyObject* tensor, PyObject* spec) except NULL:
     return link
 
 
+cdef void leave_ring(Link* link) noexcept:
+    link.previous.next, link.next.previous = link.next, link.previous
+    link.previous = link.next = link
+
+
+cdef void cut(Link* link) noexcept:
+    cdef Link* origin = link.origin
+    leave_ring(link)
+    link.origin, link.kind = NULL, UNKNOWN
+    release_call(link)
+    release(origin)
+
+
 cdef void forget(Link* link) noexcept:
+    leave_ring(link)
+    link.tensor = NULL
+    release(link)
+
+
+cdef void release_call(Link* link) noexcept:
+    """Let go of what an op was called with."""
+    cdef PyObject* op = link.op
+    cdef PyObject* attrs = link.attrs
+    cdef PyObject* inputs = link.inputs
+    link.op = link.attrs = link.inputs = NULL
+    Py_XDECREF(op)
+    Py_XDECREF(attrs)
+    Py_XDECREF(inputs)
+
+
+cdef void release(Link* link) noexcept:
+    """Give up one use of a link, and of those that it was the last use of."""
     global spare
     cdef Link* origin
-    link.previous.next, link.next.previous = link.next, link.previous
-    link.tensor = NULL
     while link != NULL:
         link.uses -= 1
         if link.uses:
             break
         origin = link.origin
-        Py_XDECREF(link.op)
-        Py_XDECREF(link.attrs)
-        Py_XDECREF(link.inputs)
+        release_call(link)
         Py_XDECREF(link.spec)
         link.next, spare = spare, link
         link = origin

@@ -493,6 +493,14 @@ def is_part(Tensor tensor not None) -> bool:
     return tensor.held.is_part
 
 
+def layout(Tensor tensor not None):
+    """Return an array with the strides of NumPy's result; None: C order, as far as is known."""
+    if tensor.link == NULL:
+        return None
+    import_updates()
+    return functions["layout"](tensor)
+
+
 def made_whole(Tensor tensor not None) -> Tensor:
     """Return a tensor that nobody else has, which can be changed in place from now on."""
     tensor.held.is_part = False

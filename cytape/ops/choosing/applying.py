@@ -4,10 +4,11 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.creation import array, copy
+from cytape.ops.creation import array
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.joining import stack
-from cytape.ops.shaping import expand_dims, moveaxis, ndim, reshape
+from cytape.ops.shaping import expand_dims, extents, moveaxis, ndim, reshape
+from cytape.ops.shared.conform import identity_op
 from cytape.tensor import convert_to_tensor
 
 __all__ = ["apply_along_axis", "apply_over_axes"]
@@ -40,10 +41,10 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
         return np.apply_along_axis(lambda line: next(found), axis, arr)
     whole = stack([array(result) for result in results])
     n_axes = ndim(whole) - 1
-    whole = reshape(whole, (*lead, *whole.shape[1:]))
+    whole = reshape(whole, (*lead, *extents(whole)[1:]))
     # The axes of the results go where the lines had theirs.
     here = tuple(range(len(lead), len(lead) + n_axes))
-    return copy(moveaxis(whole, here, tuple(range(axis, axis + n_axes))))
+    return identity_op(moveaxis(whole, here, tuple(range(axis, axis + n_axes))))
 
 
 def apply_over_axes(func, a, axes):

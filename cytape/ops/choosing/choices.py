@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.creation import copy, zeros_like
+from cytape.ops.creation import zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, with_out
 from cytape.ops.engine.declare import nondifferentiable
@@ -10,7 +10,7 @@ from cytape.ops.indexing import dynamic_index_add_op, getitem, index_add_op
 from cytape.ops.joining import stack
 from cytape.ops.shaping import broadcast_arrays, expand_dims, ndim, squeeze
 from cytape.ops.shared.along_axis import take_along
-from cytape.ops.shared.conform import stand_in
+from cytape.ops.shared.conform import identity_op, stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor
@@ -103,7 +103,7 @@ def choose(a, choices, out=None, mode="raise"):
         return result
     a, *choices = broadcast_arrays(a, *together(*choices))
     within = within_op(a, n=len(choices), mode=mode)
-    return copy(squeeze(
+    return identity_op(squeeze(
         take_along(stack(choices, -1), expand_dims(within, -1), unique=True), -1))
 
 

@@ -3,10 +3,11 @@
 import numpy as np
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.creation import asarray
+from cytape.ops.creation import asarray, in_order
 from cytape.ops.elementwise import absolute, imag, real
 from cytape.ops.engine.arguments import is_tensor, values_of
 from cytape.ops.shaping import atleast_1d
+from cytape.ops.shared.layouts import is_contiguous, with_memory
 from cytape.tensor import Tensor, convert_to_tensor
 
 __all__ = [
@@ -49,22 +50,23 @@ def asarray_chkfinite(a, dtype=None, order=None):
     return a
 
 
-def _laid_out(name):
+def _laid_out(name, order):
     numpy_function = getattr(np, name)
 
     def function(a, dtype=None, **options):
-        if type(a) is Tensor and dtype is None and a.ndim and not options:
+        if type(a) is Tensor and dtype is None and a.ndim and not options and (
+                is_contiguous(a, order)):
             return a
         if not is_tensor(a):
             return numpy_function(a, dtype, **options)
         if options:
             numpy_function(0, **options)  # raises NumPy's error
-        return atleast_1d(asarray(a, dtype))
+        return atleast_1d(asarray(a, dtype, order))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""Return a tensor of at least one axis, as `numpy.{name}`.
 
-    The order in memory is nothing that tensors have.
+    It is a copy where NumPy's is.
 
     Examples
     --------
@@ -75,12 +77,12 @@ def _laid_out(name):
     return function
 
 
-ascontiguousarray = _laid_out("ascontiguousarray")
-asfortranarray = _laid_out("asfortranarray")
+ascontiguousarray = _laid_out("ascontiguousarray", "C")
+asfortranarray = _laid_out("asfortranarray", "F")
 
 
 def require(a, dtype=None, requirements=None, **options):
-    """Return a tensor in a dtype, as `numpy.require`: the requirements concern memory only.
+    """Return a tensor that meets requirements, as `numpy.require`: a copy where NumPy's is.
 
     Examples
     --------
@@ -91,7 +93,11 @@ def require(a, dtype=None, requirements=None, **options):
     if not is_tensor(a):
         return np.require(a, dtype, requirements, **options)
     np.require(np.zeros(1), None, requirements, **options)  # raises NumPy's error
-    return asarray(a, dtype)
+    letters = {x[0].upper() for x in requirements or ()}
+    order = "F" if "F" in letters else "C" if "C" in letters else "A"
+    a = asarray(a, dtype, order)
+    flags = with_memory(a).flags
+    return a if all(flags[x] for x in letters & {"O", "W"}) else in_order(a, order)
 
 
 def real_if_close(a, tol=100):

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
-from cytape.ops.creation import copy
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import structural
 from cytape.ops.indexing import getitem
@@ -21,6 +20,7 @@ from cytape.ops.shaping import (
     ndim,
     ravel,
 )
+from cytape.ops.shared.conform import identity_op
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor, nest
 from cytape.tensor.plain_arrays import plain_array
@@ -77,7 +77,7 @@ def delete(arr, obj, axis=None):
     left[np.delete(np.arange(n), obj)] = True
     edges = np.flatnonzero(np.diff(left, prepend=False, append=False))
     if len(edges) == 2:  # one slice
-        return copy(getitem(arr, _index_along(axis, slice(*edges.tolist()))))
+        return identity_op(getitem(arr, _index_along(axis, slice(*edges.tolist()))))
     return getitem(arr, _index_along(axis, left))
 
 
@@ -261,7 +261,7 @@ def block(arrays):
     leaves = nest.flatten(arrays) if isinstance(arrays, list) else [arrays]
     leaves = [_with_axes(x, n_axes) for x in together(*map(operand, leaves))]
     if depth == 0:
-        return copy(leaves[0])
+        return identity_op(leaves[0])
     arrangement = _arranged(arrays, iter(range(len(leaves))))
     if depth > 1 and all(x.spec.known for x in leaves):
         return block_op(*leaves, arrangement=arrangement)

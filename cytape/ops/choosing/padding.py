@@ -10,7 +10,7 @@ import numpy as np
 from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.calculus.sequences import linspace
-from cytape.ops.creation import astype, copy, zeros_like
+from cytape.ops.creation import astype, zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import nondifferentiable, structural
@@ -20,6 +20,7 @@ from cytape.ops.ordering import argsort
 from cytape.ops.rearranging import flip, pad_op, pad_with_op, repeat
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import broadcast_to, moveaxis, ndim, reshape, shape, squeeze
+from cytape.ops.shared.conform import identity_op
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import any as any_true
 from cytape.ops.steps import floor, isnan, rint
@@ -65,7 +66,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
         return _filled(array, widths, mode, kwargs)
     _check(array, widths, mode, kwargs)
     if ndim(array) == 0:
-        return array
+        return identity_op(array)
     if mode == "empty" or mode == "constant" and not kwargs:
         return pad_op(array, pad_width=widths)
     if mode == "constant":
@@ -132,7 +133,7 @@ def _filled(array, widths, fill, options):
             raise SymbolicTensorError(
                 "pad: a function as the mode is called for each line, and how many there are is "
                 "not known while a graph is built: give the placeholder or the signature extents")
-        lines = [copy(rows[index]) for index in np.ndindex(*lead)]
+        lines = [identity_op(rows[index]) for index in np.ndindex(*lead)]
         for line in lines:
             fill(line, width, axis, options)
         if lines:

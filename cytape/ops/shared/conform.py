@@ -102,6 +102,10 @@ broadcast_outline_op = nondifferentiable(
         shape_rules.broadcast_specs(specs, "broadcast_arrays"), np.dtype(bool)))
 count_op = nondifferentiable(
     "Count", _count, shape_rule=lambda x, dtype, **_: symbolic_spec((), dtype))
+identity_op = linear(
+    "Identity", forward=lambda x, name=None: x, transpose=lambda op, g: g,
+    batched=lambda x, name=None: x, shape_rule=shape_rules.same,
+)  # fmt: skip
 cast_op = linear(
     "Cast", _cast,
     transpose=lambda op, g: cast(g, op.input_specs[0].dtype),

@@ -85,3 +85,4 @@ def _checked(x, like, **conditions):
 checked_extents_op = general(
     "CheckedExtents", _checked, lambda op, g: (g, None), lambda op, t, _: t, saved_inputs=(),
     optional_tangents=(1,), batched=lambda op, t, _: t, shape_rule=_checked)
+checked_extents_op.makes_views = True

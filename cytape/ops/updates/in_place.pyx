@@ -8,8 +8,8 @@ asked for; and where a graph is built that the tensor is not a part of.
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
 from cytape.ops.updates.views cimport (
-    base_link, base_of, index_in_base, is_view, let_go, others_see, positions_in_base, remake,
-    stand_alone, views_of)
+    base_link, base_of, index_in_base, is_view, layout_of, let_go, nearest_to_base, others_see,
+    positions_in_base, remake, stand_alone, views_of)
 from cytape.tensor.links cimport FOREIGN
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
@@ -28,7 +28,7 @@ from cytape.ops.engine.index_op import holds_symbol, static
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shaping import ravel, reshape
 from cytape.ops.updates.at import At
-from cytape.ops.updates.updates import set_item_op, set_part
+from cytape.ops.updates.updates import dynamic_set_item_op, set_item_op, set_part
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
 
@@ -74,7 +74,7 @@ cdef int assign_with_views(Tensor tensor, index, value) except -1:
 
 cdef int write_to_base(Tensor view, index, value) except -1:
     """Write to a part of a view, by writing to what it is a view of."""
-    cdef Tensor base = base_of(view), flat
+    cdef Tensor base = base_of(view), own, flat
     cdef bint fits
     if base is None:
         if view.link == NULL or base_link(view.link).kind == FOREIGN:
@@ -82,14 +82,14 @@ cdef int write_to_base(Tensor view, index, value) except -1:
                 "the tensor is a view of a variable, or of a value that another tensor has. Write "
                 "to a variable itself (variable[index] = value, or variable.assign(value)), or to "
                 "a copy (row = variable[0].copy())")
-        if others_see(view):
+        own = nearest_to_base(view)
+        if others_see(own):
             raise read_only(
                 "the tensor is a view of one that nothing names any more, and other views show "
                 "the same elements. Name that first (y = f(x); a, b = y[:-1], y[1:]), or write to "
                 "a copy (a = a.copy())")
-        require_changeable(view)
-        take_result(view, set_part(view, index, value))
-        stand_alone(view)
+        stand_alone(own)
+        assign(view, index, value)
         return 0
     inside = index_in_base(view, index)
     if inside is not None:
@@ -104,13 +104,15 @@ cdef int write_to_base(Tensor view, index, value) except -1:
         raise read_only(
             "the tensor is a part of complex numbers, a diagonal, or what repeats elements. Write "
             "to the tensor that it is a view of (x[index] = value), or to a copy (y = y.copy())")
-    if holds_symbol(index):
-        index, value, fits = Ellipsis, set_part(view, index, value), True
-    if fits:  # all positions differ, which `set_part` would have to find out
-        flat = set_item_op(ravel(base), ravel(value), index=positions.ravel())
-    else:
+    if not fits and (holds_symbol(index) or type(positions) is Tensor):
+        value, fits = set_part(view, index, value), True
+    if not fits:
         flat = set_part(ravel(base), positions[static(index)], value)
-    return take_everywhere(base, reshape(flat, base.shape))
+    elif type(positions) is Tensor:  # all differ, which `set_part` would have to find out
+        flat = dynamic_set_item_op(ravel(base), ravel(value), ravel(positions), index="@0")
+    else:
+        flat = set_item_op(ravel(base), ravel(value), index=positions.ravel())
+    return take_everywhere(base, reshape(flat, base.spec.extents))
 
 
 cdef int take_everywhere(Tensor tensor, Tensor result) except -1:
@@ -263,6 +265,11 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
     return identity_op(tensor) if is_view(tensor) else another_handle(tensor.held)
 
 
+def layout(Tensor tensor not None):
+    """Serve `cytape.tensor.tensor.layout`, of tensors with links."""
+    return layout_of(tensor)
+
+
 cdef object read_only(str why):
     return ValueError(
         f"assignment destination is read-only: {why}; or name a new tensor: y = y + 1")
@@ -312,5 +319,5 @@ cdef int require_unfollowed(Variable variable, value, str what) except -1:
 
 set_item_op.general = assign
 install_updates(
-    set_item_op, {"at": At, "in_place": in_place, "into": into,
+    set_item_op, {"at": At, "in_place": in_place, "into": into, "layout": layout,
                   "refuse_temporary": refuse_temporary})

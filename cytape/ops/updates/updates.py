@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.ops.creation import astype, copy
+from cytape.ops.creation import astype
 from cytape.ops.engine.arguments import is_tensor
 from cytape.ops.engine.declare import enter, general, multilinear, nondifferentiable
 from cytape.ops.engine.index_op import index_in_batch
@@ -23,7 +23,13 @@ from cytape.ops.joining import concatenate
 from cytape.ops.shapes.index_shapes import indexed_shape, set_item
 from cytape.ops.shapes.shape_rules import shape_of
 from cytape.ops.shaping import ravel, reshape, squeeze
-from cytape.ops.shared.conform import broadcast_to, fill_like, stand_in, sum_to
+from cytape.ops.shared.conform import (
+    broadcast_to,
+    fill_like,
+    identity_op,
+    stand_in,
+    sum_to,
+)
 from cytape.ops.shared.graph_loops import with_row_in_graph
 from cytape.ops.updates.update_op import UpdateOp
 from cytape.tensor import convert_to_tensor
@@ -185,7 +191,7 @@ def _fitted(x, index, part):
     """Return what is written as a tensor of the array's dtype, without axes in excess."""
     part = as_cast(part, x.dtype)
     shape_of(part.spec, "x[index] = part")
-    ndim = len(indexed_shape(x.shape, filled_in(*index)))
+    ndim = len(indexed_shape(shape_of(x.spec, "x[index] = part"), filled_in(*index)))
     if part.ndim > ndim:  # as NumPy does where they are of length one
         excess = tuple(range(part.ndim - ndim))
         if any(part.shape[axis] not in (1, None) for axis in excess):
@@ -333,5 +339,5 @@ def _accumulated(x, places, part, neutral, reduce, ufunc):
     is_place = reshape(places, (-1, 1)) == reshape(columns, (1, -1))
     rows = np.where(is_place, reshape(part, (-1, 1)), constant(neutral(x.dtype), x.dtype))
     total = reduce(concatenate([reshape(flat, (1, -1)), rows]), axis=0)
-    return copy(reshape(total, x.shape)) if x.spec.known else np.where(
+    return identity_op(reshape(total, x.shape)) if x.spec.known else np.where(
         fill_like(x, 1) > 0, total.reshape((-1, *x.shape[1:])), x)

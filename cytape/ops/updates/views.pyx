@@ -4,10 +4,10 @@ from cytape.ops.engine.index_op cimport IndexOp, find_bytes, is_plain_slice
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from cytape.ops.kernels.moves cimport COPIED_BYTES
 from cytape.ops.updates.update_op cimport note_change
-from cytape.tensor.links cimport ALONE, COPY, FOREIGN, UNKNOWN, VIEW, Link
+from cytape.tensor.links cimport ALONE, COPY, FOREIGN, UNKNOWN, VIEW, Link, cut
 from cytape.tensor.spec cimport Spec
 from cytape.tensor.state cimport building
-from cytape.tensor.tensor cimport leave, take_on
+from cytape.tensor.tensor cimport take_on
 from cytape.tensor.value cimport (
     Value, array_of, copy_of_array, is_exclusive, is_symbolic, symbol_of, value_of_array)
 from cytape.tensor.views cimport LAST
@@ -16,14 +16,24 @@ from libc.stdint cimport int32_t, int64_t
 import numpy as np
 
 from cytape.ops.indexing import dynamic_get_item_op, filled_in, get_item_op
+from cytape.ops.shaping import dynamic_reshape_op, reshape, reshape_op
+from cytape.ops.shared.conform import reshape_like_op
+from cytape.ops.shared.extents import checked_extents_op
+from cytape.ops.updates.updates import places_op
 
 cdef extern from "Python.h":
     int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
     void Py_LeaveRecursiveCall()
 
+cdef tuple LIKELY = (24, 4)  # which stand for extents that only a run tells
+cdef tuple RESHAPES = (dynamic_reshape_op, reshape_like_op, reshape_op)
 cdef Value NOTHING = value_of_array(np.empty(0))
 cdef enum:
     MOST_STEPS = 8  # by which the strides are known of what stands alone
+
+
+class UnknownLayoutError(ValueError):
+    """Whether a tensor is a view is not known before a graph runs."""
 
 
 cdef bint is_view(Tensor tensor) except -1:
@@ -37,10 +47,12 @@ cdef bint is_view(Tensor tensor) except -1:
     graph = tensor.held.owner
     node = graph.symbols[symbol_of(tensor.held)].node
     op = graph.ops[node]
+    if not op.makes_views:
+        return False
+    specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
     if op is get_item_op or op is dynamic_get_item_op:
-        specs = [graph.spec_of(symbol) for symbol in graph.inputs_of(node)]
-        return is_basic(filled_in(graph.attrs[node]["index"], specs[1:]))
-    return op.makes_views
+        return specs[0].ndim != 0 and is_basic(filled_in(graph.attrs[node]["index"], specs[1:]))
+    return specs[0].ndim != 0
 
 
 cdef bint is_basic(index) except -1:
@@ -63,7 +75,7 @@ cdef Link* base_link(Link* link) except NULL:
 
 
 cdef bint shows_origin(Link* link) except -1:
-    """Whether NumPy made a view in the last step; what only a run can tell is taken for one."""
+    """Whether NumPy made a view in the last step."""
     if link.kind == UNKNOWN:
         if <object>link.op is get_item_op:
             shows = is_basic(<object>link.attrs)
@@ -71,34 +83,122 @@ cdef bint shows_origin(Link* link) except -1:
             index = (<dict>link.attrs)["index"]
             specs = [x.spec if isinstance(x, Tensor) else x for x in <tuple>link.inputs]
             shows = (<Spec>link.spec).ndim != 0 and is_basic(filled_in(index, specs))
+        elif <object>link.op in RESHAPES:
+            shows = reshapes_memory(link)
         else:
-            memory = stand_in(link.origin) if link.inputs == NULL else None
-            # A shape in a tuple is what `ravel` asks for, which copies what has gaps.
-            shows = memory is None or np.may_share_memory(memory, called(link, memory)) and (
-                (<dict>link.attrs).get("shape") != (-1,) or memory.flags.c_contiguous)
+            shows = (<Spec>link.spec).ndim != 0 or not returns_number(link)
         link.kind = VIEW if shows else COPY
     return link.kind == VIEW
 
 
-cdef object stand_in(Link* link):
-    """An array with strides as NumPy's would have them; None: they are not known."""
-    cdef Spec spec = <Spec>link.spec
+cdef bint returns_number(Link* link) except -1:
+    """Whether NumPy's function returns a number, not an array without axes."""
+    memory = stand_in(link.origin, LIKELY[0])
+    result = None if memory is None else example_of_call(link, memory, LIKELY[0])
+    return result is not None and type(result) is not np.ndarray
+
+
+cdef bint reshapes_memory(Link* link) except -1:
+    """Whether NumPy makes a view of another shape."""
+    cdef set found = set()
+    # A shape in a tuple is what `ravel` asks for, which copies what has gaps.
+    cdef bint is_raveled = (<dict>link.attrs).get("shape") == (-1,)
+    for extent in LIKELY:
+        memory = stand_in(link.origin, extent)
+        if is_reshaped_in_order(link, memory):
+            found.add(True)
+        elif memory is not None and memory.size:
+            result = example_of_call(link, memory, extent)
+            found.add(None if result is None else (
+                not is_raveled and np.may_share_memory(memory, result)))
+        elif memory is not None and (<Spec>link.origin.spec).known:
+            found.add(False)
+    if len(found) != 1 or None in found:
+        raise UnknownLayoutError(
+            f"whether NumPy makes a view or a copy by {(<object>link.op).name} depends on extents "
+            "that are not known while a graph is built, and so does what an assignment changes. "
+            "Write to a copy (y = y.copy()), make one of what is reshaped "
+            "(x.copy().reshape(shape)), or give the function's signature its extents")
+    return found.pop()
+
+
+cdef object stand_in(Link* link, extent):
+    """An array with strides as NumPy's would have them; None: only a run tells them."""
     if link.origin == NULL or not shows_origin(link) and link.kind == COPY:
-        return np.empty(spec.shape, spec.dtype) if spec.known else None
+        return example_of(<Spec>link.spec, extent)
     Py_EnterRecursiveCall(b" for views of views")
     try:
-        memory = stand_in(link.origin)
+        memory = stand_in(link.origin, extent)
     finally:
         Py_LeaveRecursiveCall()
-    return None if memory is None or link.inputs != NULL else called(link, memory)
+    memory = None if memory is None else shown(link, memory, extent)
+    if memory is not None and memory.size == 0 and not (<Spec>link.spec).known:
+        return None  # its extents are too many for the example's
+    return memory
+
+
+cdef object example_of(Spec spec, extent):
+    if spec.ndim < 0:
+        return None
+    return np.empty([extent if n is None else n for n in spec.shape], spec.dtype)
+
+
+cdef object shown(Link* link, memory, extent):
+    """What the op that made a view makes of an array; None: only a run tells."""
+    result = example_of_call(link, memory, extent)
+    if result is None and is_reshaped_in_order(link, memory):
+        result = example_of(<Spec>link.spec, extent)
+        return None if result is None else result[...]
+    return result
+
+
+cdef object example_of_call(Link* link, memory, extent):
+    """The same, but None where the examples of extents do not fit each other."""
+    cdef tuple inputs = () if link.inputs == NULL else (
+        tuple([example_input(x, extent) for x in <tuple>link.inputs]))
+    if <object>link.op is checked_extents_op:  # which would not hold of examples
+        return memory
+    try:
+        return called_with(link, memory, inputs)
+    except (IndexError, TypeError, ValueError):
+        return None
+
+
+cdef bint is_reshaped_in_order(Link* link, memory) except -1:
+    """Whether an op gives another shape to an array in C order, whatever its extents are."""
+    return memory is not None and memory.flags.c_contiguous and (
+        <object>link.op in RESHAPES and (<dict>link.attrs).get("order", "C") == "C")
+
+
+cdef object example_input(x, extent):
+    """An array for an operand that may have no value yet; of ones, for nothing is before 0."""
+    if not isinstance(x, Tensor):
+        return x
+    if not is_symbolic((<Tensor>x).held):
+        return array_of((<Tensor>x).held)
+    example = example_of(x.spec, extent)
+    if example is not None:
+        example.fill(1)
+    return example
+
+
+cdef object layout_of(Tensor tensor):
+    try:
+        return stand_in(tensor.link, LIKELY[0])
+    except UnknownLayoutError:
+        return None
 
 
 cdef object called(Link* link, x):
     """What the op that made a view makes of something."""
+    return called_with(link, x, () if link.inputs == NULL else <tuple>link.inputs)
+
+
+cdef object called_with(Link* link, x, tuple inputs):
     op = <object>link.op
     if isinstance(op, IndexOp):
         return (<IndexOp>op).call2(x, <object>link.attrs)
-    result = op(x, *(<tuple>link.inputs if link.inputs != NULL else ()), **<dict>link.attrs)
+    result = op(x, *inputs, **<dict>link.attrs)
     return result if link.output < 0 else result[link.output]
 
 
@@ -175,8 +275,26 @@ cdef Tensor base_of(Tensor view):
     return None if link.tensor == NULL or link.kind == FOREIGN else <Tensor>link.tensor
 
 
+cdef Tensor nearest_to_base(Tensor view):
+    """The view, or what it is a view of, that no other tensor on the way to a lost base shows."""
+    cdef Link* link = view.link
+    cdef Tensor nearest = view
+    while link.origin != NULL and shows_origin(link):
+        if link.tensor != NULL:
+            nearest = <Tensor>link.tensor
+        link = link.origin
+    return nearest
+
+
+cdef bint is_view_of(Link* link, Link* origin) except -1:
+    """Whether a link is that of a view of another, or the same."""
+    while link != origin and link.origin != NULL and shows_origin(link):
+        link = link.origin
+    return link == origin
+
+
 cdef bint others_see(Tensor view) except -1:
-    """Whether other views of a base that is gone show elements of this one."""
+    """Whether views of a base that is gone, which are none of this one, show elements of it."""
     cdef Link* base = base_link(view.link)
     cdef Link* link = view.link.next
     cdef list others = []
@@ -184,14 +302,15 @@ cdef bint others_see(Tensor view) except -1:
     while link != view.link:
         others.append(<Tensor>link.tensor)
         link = link.next
-    others = [other for other in others if base_link(other.link) == base]
+    others = [other for other in others
+              if base_link(other.link) == base and not is_view_of(other.link, view.link)]
     if not others or not (<Spec>base.spec).known:
         return bool(others)
-    memory = np.empty((<Spec>base.spec).shape, (<Spec>base.spec).dtype)
-    shown = made_of(view.link, memory)
+    memory = example_of(<Spec>base.spec, 0)
+    part = made_of(view.link, memory)
     for other in others:
         of_other = made_of(other.link, memory)
-        if shown is None or of_other is None or share(shown, of_other):
+        if type(part) is Tensor or type(of_other) is Tensor or share(part, of_other):
             return True
     return False
 
@@ -211,8 +330,8 @@ cdef int stand_alone(Tensor view) except -1:
     while link.origin != NULL:
         link = link.origin
         steps += 1
-    if steps > MOST_STEPS:
-        leave(view)
+    if steps > MOST_STEPS and view.link.uses == 1:  # no views, which know bytes of the base
+        cut(view.link)
     else:
         view.link.kind = ALONE
     return 0
@@ -269,20 +388,41 @@ cdef object slice_of(places):
 
 
 cdef object positions_in_base(Tensor view):
-    cdef Spec spec = base_of(view).held.spec
-    if not spec.known or view.held.spec.dtype != spec.dtype:
+    cdef Tensor base = base_of(view)
+    cdef Spec spec = base.held.spec
+    if view.held.spec.dtype != spec.dtype:
         return None
-    positions = made_of(view.link, np.arange(spec.size).reshape(spec.shape))
-    return positions if positions is not None and positions.flags.writeable else None
+    for extent in LIKELY:
+        example = example_of(spec, extent)
+        example = None if example is None else seen_through(view.link, example, extent)
+        if example is not None:
+            break
+    if example is None or not example.flags.writeable:
+        return None
+    if spec.known:
+        return made_of(view.link, np.arange(spec.size).reshape(spec.shape))
+    return made_of(view.link, reshape(places_op(base, index=...), spec.extents))
 
 
-cdef object made_of(Link* link, array):
-    """What NumPy makes of an array as a view was made of its base; None: that takes a run."""
+cdef object seen_through(Link* link, example, extent):
+    """What NumPy makes of an array as a view was made of its base; None: only a run tells."""
     if link.origin == NULL or not shows_origin(link):
-        return array
+        return example
     Py_EnterRecursiveCall(b" for views of views")
     try:
-        array = made_of(link.origin, array)
+        example = seen_through(link.origin, example, extent)
     finally:
         Py_LeaveRecursiveCall()
-    return None if array is None or link.inputs != NULL else called(link, array)
+    return None if example is None else shown(link, example, extent)
+
+
+cdef object made_of(Link* link, x):
+    """What ops make of an array or tensor as a view was made of its base."""
+    if link.origin == NULL or not shows_origin(link):
+        return x
+    Py_EnterRecursiveCall(b" for views of views")
+    try:
+        x = made_of(link.origin, x)
+    finally:
+        Py_LeaveRecursiveCall()
+    return called(link, x)

@@ -486,8 +486,13 @@ def test_views_of_views_without_end():
     np.testing.assert_array_equal(x, X[:3, :3] + 5000.0)
     for _ in range(5000):
         x = x.T
+    x[0] = 1.0
+    np.testing.assert_array_equal(x[0], np.ones(3))
+    shown = x
+    for _ in range(5000):
+        shown = shown.T
     with pytest.raises(RecursionError):
-        x[0] = 1.0
+        shown[0] = 1.0
 
 
 def test_what_cannot_be_told_is_refused():

@@ -1,0 +1,46 @@
+"""Orders of elements in memory, as those of NumPy's results, for functions that ask for one.
+
+Tensors other than views count as arrays in C order, and so does a shape that only a run tells.
+"""
+
+import numpy as np
+
+from cytape.tensor.tensor import layout
+
+__all__ = ["axes_in_memory", "is_contiguous", "order_in_memory", "with_memory"]
+
+
+def with_memory(tensor):
+    """Return an array with the strides that NumPy's would have, whatever is in it."""
+    array = layout(tensor)
+    if array is not None:
+        return array
+    return np.empty([2 if n is None else n for n in tensor.shape or ()], tensor.dtype)
+
+
+def is_contiguous(tensor, order):
+    """Return whether NumPy's array would be contiguous in an order, "C" or "F"."""
+    if order == "C" and layout(tensor) is None:
+        return True
+    flags = with_memory(tensor).flags
+    return flags.c_contiguous if order == "C" else flags.f_contiguous
+
+
+def order_in_memory(tensor, order):
+    """Return "F" for the order "A" of an array that is only contiguous in that, "C" of others."""
+    if order != "A":
+        return order
+    array = layout(tensor)
+    return "F" if array is not None and array.flags.fnc else "C"
+
+
+def axes_in_memory(tensor, order):
+    """Return the axes in which NumPy goes through an array in an order; None: as they stand."""
+    order = order_in_memory(tensor, order)
+    array = layout(tensor) if order == "K" else None
+    axes = None
+    if order == "F":
+        axes = tuple(range(tensor.ndim))[::-1]
+    elif array is not None:
+        axes = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
+    return None if axes is None or axes == tuple(range(tensor.ndim)) else axes

@@ -1,0 +1,210 @@
+"""Views of tensors whose extents a trace does not know, and of results that nothing else names."""
+
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
+from cytape.testing import check_grads
+from tests.cases import each
+from tests.ops.updates.test_views import COPIES, SOME, STEPS, VIEWS, WRITES, X
+
+TRACES = {
+    "no extent": partial(cytape.function, input_signature=[cytape.Spec.of((None, None), float)]),
+    "one extent": partial(cytape.function, input_signature=[cytape.Spec.of((None, 4), float)]),
+    "of a mask": lambda f: cytape.function(lambda x: f(x[x[:, 0] > -99.0])),
+}
+SECOND = ("rows", "every other", "column", "transpose", "reshape", "flip", "ravel", "windows")
+# Whether this is a view depends on the number of rows.
+UNDECIDED = [("every other", "reshape"), ("transpose", "same shape"), ("swapaxes", "same shape")]
+
+
+def compare(trace, f, *, may_depend=False):
+    """Compare a program with NumPy's, where it does not need extents; return whether it ran."""
+    try:
+        expected = f(X.copy())
+    except (IndexError, TypeError, ValueError):  # of a number, or what is only to be read
+        return False
+    try:
+        found = trace(f)(X)
+    except SymbolicTensorError:
+        return False
+    except ValueError as error:
+        if "read-only" not in str(error) and not (
+                may_depend and "depends on extents" in str(error)):
+            raise
+        return False
+    for tensor, array in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(tensor, array)
+    return True
+
+
+@each("trace", TRACES)
+@each("view", [*VIEWS.values(), *COPIES.values()], ids=[*VIEWS, *COPIES])
+def test_views_see_what_is_written(view, trace):
+    for write in WRITES.values():
+        def f(x, write=write):
+            x = x * 1.0
+            shown = view(x)
+            write(x)
+            return x, shown
+
+        compare(TRACES[trace], f)
+
+
+@each("trace", TRACES)
+@each("first", [*VIEWS, *COPIES])
+def test_views_of_views_are_written_to(first, trace):
+    for second in SECOND:
+        def f(x, second=second):
+            x = x * 1.0
+            shown = ({**VIEWS, **COPIES})[first](x)
+            part = VIEWS[second](shown)
+            part[:1] = 5.0
+            part[-1] = part[0] * 2.0
+            x[1] = x[0] + 1.0
+            return x, shown, part
+
+        compare(TRACES[trace], f, may_depend=(first, second) in [
+            *UNDECIDED, ("every other", "ravel of rows")])
+
+
+def test_most_programs_of_unknown_extents_run():
+    def f(x, first, second):
+        x = x * 1.0
+        shown = VIEWS[first](x)
+        part = VIEWS[second](shown)
+        part[:1] = 5.0
+        return x, shown, part
+
+    firsts = ("rows", "transpose", "flip", "rot90", "swapaxes", "expand_dims", "ravel", "column")
+    for first, second in product(firsts, ("rows", "every other", "flip", "ravel", "new axis")):
+        assert compare(TRACES["no extent"], partial(f, first=first, second=second))
+
+
+def test_what_depends_on_extents_is_an_error_when_it_is_written_to():
+    def f(x):
+        x = x * 1.0
+        shown = x[::-2].reshape(2, -1)
+        total = np.sum(shown)
+        x[0] = 1.0
+        return total
+
+    with pytest.raises(ValueError, match="depends on extents"):
+        TRACES["no extent"](f)(X)
+
+    def of_a_copy(x):
+        x = x * 1.0
+        shown = np.copy(x[::-2].reshape(2, -1))
+        shown[0] = 1.0
+        return x, shown
+
+    assert compare(TRACES["no extent"], of_a_copy)
+
+
+def test_derivatives_through_views_of_unknown_extents():
+    def f(x):
+        y = x * 1.0
+        turned, rows = y.T[::-1], y[1:]
+        turned[0] = np.sin(x[:, 0]) * turned[1]
+        rows[:, 1] *= rows[0, 2]
+        chosen = y[y[:, 0] > 0.2]
+        flipped = chosen.T
+        flipped[0] = flipped[1] * y[0, 0]
+        return np.sum(chosen * chosen) + np.sum(turned * y[0, 1])
+
+    for trace in (cytape.function, TRACES["no extent"], TRACES["one extent"]):
+        check_grads(trace(f), (X / 9.0,), order=2)
+        np.testing.assert_allclose(
+            cytape.grad(trace(f))(X / 9.0), cytape.grad(f)(X / 9.0), rtol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_random_programs_of_views(steps):
+    def program(x):
+        tensors = [x * 1.0]
+        for kind, which, how, other in steps:
+            tensor = tensors[which % len(tensors)]
+            if kind == "view" and np.ndim(tensor):
+                tensors.append(SOME[how % len(SOME)](tensor))
+            elif kind == "new":
+                tensors.append(np.add(tensor, 1.0, order="C"))
+            elif kind == "drop" and len(tensors) > 1:
+                del tensors[which % len(tensors)]
+            elif kind in ("write", "add") and np.ndim(tensor):
+                tensor[how % 2] = other
+        return tensors
+
+    compare(TRACES["no extent"], program, may_depend=True)
+
+
+# -- results that nothing names --------------------------------------------------------------------
+
+RESULTS = {
+    "solve": lambda x: np.linalg.solve(x[:3], x[:3, 0]),
+    "lstsq": lambda x: np.linalg.lstsq(x, x[:, 0] + 1.0)[0],
+    "nanmean": lambda x: np.nanmean(x, axis=0), "nanvar": lambda x: np.nanvar(x, axis=0),
+    "median": lambda x: np.median(x, axis=0, keepdims=True),
+    "average": lambda x: np.average(x, axis=1, keepdims=True),
+    "vecdot": lambda x: np.vecdot(x, x), "matvec": lambda x: np.matvec(x, x[0]),
+    "polyfit": lambda x: np.polyfit(x[0], x[1], 1), "inverse": lambda x: np.linalg.inv(x[:3]),
+    "cross": lambda x: np.cross(x, x[::-1]), "norm": lambda x: np.linalg.norm(x, axis=0),
+    "gradient": lambda x: np.gradient(x, axis=0), "kron": lambda x: np.kron(x, x[:1]),
+    "quantile": lambda x: np.quantile(x, [0.3, 0.6], axis=0), "ptp": lambda x: np.ptp(x, axis=1),
+    "cholesky": lambda x: np.linalg.cholesky(x.T @ x + np.eye(3)), "fft": lambda x: np.fft.irfft(
+        np.fft.rfft(x, axis=0), axis=0), "unique": lambda x: np.unique(x),
+    "tensordot": lambda x: np.tensordot(x, x, (0, 0)), "outer": lambda x: np.outer(x[0], x[1]),
+    "interp": lambda x: np.interp(x[0], [0.0, 1.0], [0.0, 2.0]), "cov": lambda x: np.cov(x.T),
+    "transposed": lambda x: (x * 2.0).T, "reshaped": lambda x: (x * 2.0).reshape(3, 4),
+    "apply_over_axes": lambda x: np.apply_over_axes(np.sum, x, [1]),
+    "asfortranarray": cnp.asfortranarray, "windows": lambda x: np.sort(x, axis=0)[:, 1:].T,
+}
+MATRIX = np.cos(np.arange(12.0) ** 2).reshape(4, 3)
+
+
+def written_to(make, x):
+    y = make(x)
+    reversed_y, first = y[::-1], y[..., :1]
+    reversed_y[:1] = 9.0
+    first *= 2.0
+    return y, reversed_y, first
+
+
+@each("way", [lambda f: f, cytape.function])
+@each("make", RESULTS.values(), ids=RESULTS)
+def test_views_of_fresh_results_are_written_to(make, way):
+    found = way(partial(written_to, make))(cytape.constant(MATRIX))
+    for tensor, array in zip(found, written_to(make, MATRIX.copy()), strict=True):
+        np.testing.assert_allclose(tensor, array, rtol=1e-10, atol=1e-12)
+
+
+@each("name", [name for name in RESULTS if name not in ("unique", "median", "interp")])
+def test_derivatives_of_written_views_of_fresh_results(name):
+    def f(x):
+        return np.sum(np.sin(written_to(RESULTS[name], x)[0]))
+
+    check_grads(f, (MATRIX,), modes=("reverse", "forward"))
+    check_grads(cytape.function(f), (MATRIX,), modes=("reverse", "forward"))
+
+
+@each("traced", [False, True])
+def test_a_view_that_is_written_to_often_keeps_its_views(traced):
+    def f(x):
+        y = (x * 2.0).T
+        rows = [y[i] for i in range(3)]
+        for i in range(20):
+            rows[i % 3] += 1.0
+            y[:, 0] = i
+            turned = y.T
+            turned[1:] *= 0.5
+        return y, *rows
+
+    found = (cytape.function(f) if traced else f)(cytape.constant(MATRIX))
+    for tensor, array in zip(found, f(MATRIX.copy()), strict=True):
+        np.testing.assert_array_equal(tensor, array)
