@@ -130,7 +130,7 @@ def nodes_of(subscripts, *shapes):
     ("iii->i", [(3, 3, 3)], ["Diagonal", "Diagonal"]),
     ("ij->i", [(2, 3)], ["Sum"]),
     ("ii", [(3, 3)], ["Diagonal", "Sum"]),
-    ("ii->i", [(None, 3)], ["Einsum"]),
+    ("ii->i", [(None, 3)], ["CheckedExtents", "Diagonal"]),
 ])
 def test_what_is_computed_as_a_product_of_matrices_or_a_view(subscripts, shapes, expected):
     assert nodes_of(subscripts, *shapes) == expected
