@@ -216,10 +216,10 @@ cdef Tensor written(Tensor out, result, where, op):
     return replaced(out, result, op)
 
 
-cdef bint may_broadcast(tuple shape, tuple target) except -1:
-    """Whether a known shape is another than the one to which it can be broadcast."""
-    return shape != target and len(shape) <= len(target) and all([
-        n == 1 or n == m for n, m in zip(shape[::-1], target[::-1])])
+cdef bint may_broadcast(shape, tuple target) except -1:
+    """Whether a shape may be another than the one to which it can be broadcast."""
+    return shape is not None and tuple(shape) != target and len(shape) <= len(target) and all([
+        n is None or n == 1 or n == m for n, m in zip(tuple(shape)[::-1], target[::-1])])
 
 
 def refuse_temporary(Tensor x not None):

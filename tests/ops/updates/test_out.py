@@ -388,3 +388,16 @@ def test_what_stands_before_out_by_position_is_no_output():
     np.testing.assert_array_equal(np.concatenate([x, x], 0), [1.0, 2.0, 1.0, 2.0])
     np.concatenate([x, x], 0, out)
     np.testing.assert_array_equal(out, [1.0, 2.0, 1.0, 2.0])
+
+
+def test_a_result_of_unknown_extents_takes_the_shape_of_out():
+    with cytape.Graph().as_default() as graph:
+        x = cytape.placeholder(float, (None,))
+        y = cnp.add(x, x, out=cnp.zeros((2, 3)))
+        assert y.shape == (2, 3)
+    session, row = cytape.Session(graph), np.arange(3.0)
+    for fed in (row, row[1:2]):
+        expected = np.add(fed, fed, out=np.zeros((2, 3)))
+        np.testing.assert_array_equal(session.run(y, {x: fed}), expected)
+    with pytest.raises(ValueError, match="broadcast"):
+        session.run(y, {x: row[:2]})
