@@ -100,6 +100,9 @@ SPECS = [
         case((2, 3), (3,), same=((1, 0),), least=((0, 2),), multiple=((1, 3),), error="ValueError",
              message="unequal"),
     ], differentiable=FIRST_ONLY),
+    record("EnsureShape", extents.ensure_shape_op, lambda x, shape: x, [
+        case((2, 3), shape=(2, None)), case((), shape=()), case((0, 2), shape=(None, 2)),
+    ]),
     record("WeightsInOrder", averages.axes_in_order_op,
            lambda w, a, axes: w if w.shape == a.shape else w.transpose(np.argsort(axes)), [
         case((3, 2), (2, 3), axes=(1, 0)), case((2, 3), (2, 3), axes=(1, 0)),

@@ -30,6 +30,7 @@ from .elements cimport add_element, get_element
 from .moved_ops cimport moved
 from .picked_ops cimport add_picked, gather, pick, scatter_add
 from .part_ops cimport copy_region, is_updated, update_part
+from .stack_ops cimport ensure_shape
 from .sum_ops cimport accumulated, add_n, broadcasts, extremum, multiplied, sum_to, total
 
 cdef Op ones_like_op, read_variable_op, real_op
@@ -50,7 +51,7 @@ from cytape.ops.products import cumprod_op, cumsum_op, prod_op
 from cytape.ops.reductions import max_op, mean_op, min_op, sum_op
 from cytape.ops.shared.complex_parts import imag_op, real_op
 from cytape.ops.shared.conform import broadcast_to_like_op, cast_op, sum_to_like_op, sum_to_op
-from cytape.ops.shared.extents import checked_extents_op
+from cytape.ops.shared.extents import checked_extents_op, ensure_shape_op
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.ops.shared.grouping import add_n_op
 from cytape.ops.shared.python_call import given_results_op
@@ -441,6 +442,7 @@ emit_by(filled, (ones_like_op, zeros_like_op))
 emit_by(identity, (identity_op, stop_gradient_op))
 emit_by(known_results, (checkpointed_call_op, given_results_op))
 emit_by(checked, (checked_extents_op,))
+emit_by(ensure_shape, (ensure_shape_op,))
 emit_by(broadcast, (broadcast_to_like_op,))
 emit_by(sum_to, (sum_to_op, sum_to_like_op))
 emit_by(total, (sum_op, mean_op))

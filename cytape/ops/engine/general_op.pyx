@@ -39,7 +39,7 @@ cnp.import_array()
 
 cdef Counts* recorders = counts()
 cdef tuple COPIES = (  # what returns its input, for a copy
-    "CheckedExtents", "ComplexSign", "Confirmed", "Identity", "StopGradient")
+    "CheckedExtents", "ComplexSign", "Confirmed", "EnsureShape", "Identity", "StopGradient")
 
 
 @cython.final

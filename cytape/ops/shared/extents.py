@@ -1,12 +1,15 @@
-"""What NumPy demands of extents: checked at once, or where a graph runs that does not know them."""
+"""Conditions on extents, checked at once or, in a graph that does not know them, when it runs."""
 
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from cytape.ops.engine.declare import general
+from cytape.errors import GraphError
+from cytape.ops.engine.declare import general, linear
+from cytape.ops.shared.grouping import may_agree
 from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.spec import symbolic_spec
 
-__all__ = ["with_extents", "with_shape_of"]
+__all__ = ["ensure_shape", "with_extents", "with_shape_of"]
 
 _ERRORS = {error.__name__: error for error in (
     IndexError, LinAlgError, RuntimeError, TypeError, ValueError)}
@@ -86,3 +89,43 @@ checked_extents_op = general(
     "CheckedExtents", _checked, lambda op, g: (g, None), lambda op, t, _: t, saved_inputs=(),
     optional_tangents=(1,), batched=lambda op, t, _: t, shape_rule=_checked)
 checked_extents_op.makes_views = True
+
+
+def ensure_shape(x, shape):
+    """Return a tensor of a graph with the extents that the caller knows of it.
+
+    Parameters
+    ----------
+    x : Tensor
+    shape : sequence of (int or None), or None
+        None: nothing is known, of one extent or of all.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> with cytape.Graph().as_default():
+    ...     x = cytape.placeholder(float, (None, 2))
+    ...     ensure_shape(x, (3, None)).shape
+    (3, 2)
+    """
+    if shape is None or _ensured_spec(x.spec, shape) is x.spec:
+        return x
+    return ensure_shape_op(x, shape=tuple(shape))
+
+
+def _ensured(x, shape):
+    if not may_agree(np.shape(x), shape):
+        raise GraphError(f"a value of shape {shape} was expected, got one of {np.shape(x)}")
+    return x
+
+
+def _ensured_spec(x, shape):
+    _ensured(x, shape)
+    own = (None,) * len(shape) if x.shape is None else tuple(x.shape)
+    known = tuple([m if n is None else n for n, m in zip(own, shape, strict=True)])
+    return x if x.shape is not None and known == own else symbolic_spec(known, x.dtype)
+
+
+ensure_shape_op = linear(
+    "EnsureShape", _ensured, lambda op, g: g,
+    batched=lambda x, *, shape: ensure_shape_op(x, shape=(None, *shape)), shape_rule=_ensured_spec)

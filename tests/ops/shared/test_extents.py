@@ -8,7 +8,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 import cytape
 import cytape.numpy as cnp
-from cytape.ops.shared.extents import checked_extents_op, with_extents, with_shape_of
+from cytape.errors import GraphError
+from cytape.ops.shared.extents import (
+    checked_extents_op,
+    ensure_shape,
+    with_extents,
+    with_shape_of,
+)
 from tests.cases import each
 
 OPEN = "function with a signature", "function that leaves shapes open", "graph", "branch", "loop"
@@ -195,3 +201,22 @@ def test_plans_check_without_python():
     np.testing.assert_array_equal(session.run(y, {x: np.ones(2)}, options=trace), [3.0, 3.0])
     assert checked_extents_op.name == "CheckedExtents"
     assert "CheckedExtents" not in str(trace.table())
+
+
+def test_extents_that_the_caller_knows_are_added():
+    with cytape.Graph().as_default() as graph:
+        x, anything = cytape.placeholder("float64", (None, 2)), cytape.placeholder("float64", None)
+        assert ensure_shape(x, None) is ensure_shape(x, (None, 2)) is x
+        assert ensure_shape(anything, (None, 2)).shape == (None, 2)
+        y = ensure_shape(x, (3, None))
+        assert y.shape == (3, 2)
+        assert ensure_shape(y, (None, 2)) is y
+        slope = cytape.gradients([cnp.sum(y * y)], [x])[0]
+        assert slope.shape == (3, 2)
+        for wrong in ((None, 3), (2,)):
+            with pytest.raises(GraphError, match="was expected"):
+                ensure_shape(x, wrong)
+    session, ones = cytape.Session(graph), np.ones((3, 2))
+    np.testing.assert_array_equal(session.run(slope, {x: ones}), 2 * ones)
+    with pytest.raises(GraphError, match="was expected"):
+        session.run(y, {x: np.ones((4, 2))})

@@ -1,0 +1,61 @@
+cimport cython
+from cpython.exc cimport PyErr_SetString
+from cytape.core.interrupts cimport INTERRUPTED
+from cytape.ops.kernels.walk cimport MAX_AXES
+from cytape.tensor.spec cimport Spec
+from libc.string cimport memcpy
+from numpy cimport npy_intp
+
+from .instructions cimport CONTROL, Runner, Subprogram
+from .layout cimport PLACED, STACKED, Stack
+
+from cytape.errors import GraphError
+
+cdef object graph_error = GraphError
+
+
+cdef bint ensure_shape(Code code, int32_t node, Op op) except -1:
+    """Show an operand of known shape; copy a stack, if that has as many rows as it must have."""
+    cdef int32_t x = code.graph.args[code.graph.nodes[node].inputs]
+    cdef int32_t out = code.graph.nodes[node].first_output
+    cdef Spec spec = code.spec(x), result = code.spec(out)
+    cdef npy_intp strides[MAX_AXES]
+    cdef StackProgram program
+    if code.layout.places[x].kind == PLACED and spec.known:
+        code.strides_of(x, strides)
+        return code.view(out, x, 0, strides) == 0
+    if code.layout.places[x].kind != STACKED or tuple(spec.shape)[1:] != result.shape[1:]:
+        return False
+    program = StackProgram()
+    program.n_rows, program.n_bytes = result.shape[0], result.nbytes
+    code.place_output(out)
+    code.subprograms.append(program)
+    code.emit_operands(node, CONTROL, program, [x, out], 2 * result.nbytes)
+    return True
+
+
+@cython.final
+cdef class StackProgram(Subprogram):
+    cdef npy_intp n_rows, n_bytes
+
+    cdef Runner new_runner(self):
+        cdef StackRunner runner = StackRunner()
+        runner.n_rows, runner.n_bytes = self.n_rows, self.n_bytes
+        return runner
+
+
+@cython.final
+cdef class StackRunner(Runner):
+    cdef npy_intp n_rows, n_bytes
+
+    cdef int run(self, char** data) noexcept nogil:
+        cdef Stack* stack = <Stack*>data[0]
+        if stack.count != self.n_rows:
+            return wrong_count()
+        memcpy(data[1], stack.data, self.n_bytes)
+        return 0
+
+
+cdef int wrong_count() noexcept with gil:
+    PyErr_SetString(graph_error, b"a loop left another number of rows than was expected")
+    return INTERRUPTED
