@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cytape.errors import GraphError
+from cytape.graph.control.control_ops import output_specs
 from cytape.graph.tracing.bodies import given_symbols
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.lost_counts import Run
@@ -16,7 +17,14 @@ from cytape.ops.shared.grouping import may_agree
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.variable import Variable
 
-__all__ = ["LoopAttributes", "check_branches", "check_call", "check_loop", "is_ragged"]
+__all__ = [
+    "LoopAttributes",
+    "check_branches",
+    "check_call",
+    "check_loop",
+    "is_ragged",
+    "loop_specs",
+]
 
 
 def check_call(what: str, body: Any, specs: Sequence[Spec]) -> None:
@@ -137,8 +145,8 @@ class LoopAttributes:
         return Run(self.body, (*range(1, 1 + n + self.n_stacks), *self.body_inputs), 1, n)
 
 
-def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> None:
-    """Raise if a call of LoopOp is not valid.
+def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> list[Spec]:
+    """Return the specs that the body is called with; raise if a call of LoopOp is not valid.
 
     Parameters
     ----------
@@ -175,7 +183,8 @@ def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> None:
         _slice_spec(stack, i in ragged_stacks)
         for i, stack in enumerate(specs[1 + n_variables : first_lengths])
     ]
-    check_call("the body", body, variables + slices + [specs[i] for i in call.body_inputs])
+    operands = variables + slices + [specs[i] for i in call.body_inputs]
+    check_call("the body", body, operands)
     carried = list(map(body.graph.spec_of, body.input_symbols[:n_variables]))
     outputs = list(map(body.graph.spec_of, body.output_symbols))
     n_given = 0 if call.assigned is None else len(given_symbols(body.graph))
@@ -193,6 +202,35 @@ def check_loop(specs: Sequence[Spec], call: LoopAttributes) -> None:
         _require(len(condition.output_symbols) == 1, "the condition does not return one tensor")
         _check_predicate(
             "what the condition returns", condition.graph.spec_of(condition.output_symbols[0]))
+    return operands
+
+
+def loop_specs(*specs: Spec, **attrs: Any) -> list[Spec]:
+    """Return the specs of the outputs of a call of LoopOp; raise if the call is not valid."""
+    call = LoopAttributes(**attrs)
+    body, n, operands = call.body, call.n_variables, check_loop(specs, call)
+    outputs, own = output_specs(body, operands), operands[:n]
+    if any(found is not spec for found, spec in zip(outputs, own, strict=False)):
+        outputs = output_specs(body, ())  # shapes may change between iterations
+        own = [_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]]
+    stacks = []
+    for i, spec in enumerate(outputs[n:]):
+        shape: Any = spec.shape
+        if shape is not None:
+            shape = (None, *tuple(shape)[1 if i in call.ragged_kept else 0 :])
+        stacks.append(symbolic_spec(shape, spec.dtype))
+    stored = [] if call.snapshots is None else [
+        *[_stack_spec(spec) for spec in own], symbolic_spec((None,), np.int64)]
+    lengths = [symbolic_spec((None,), np.int64) for _ in call.ragged_kept]
+    return [Spec.of((), np.int64), *own, *stacks, *lengths, *stored]
+
+
+def _stack_spec(spec: Spec) -> Spec:
+    return symbolic_spec(None if spec.shape is None else (None, *tuple(spec.shape)), spec.dtype)
+
+
+def _own_spec(spec: Spec) -> Spec:
+    return symbolic_spec(spec.shape, spec.dtype)
 
 
 def _slice_spec(stack: Spec, is_ragged: bool) -> Spec:

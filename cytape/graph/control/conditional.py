@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from cytape.graph.control.checks import check_branches, is_ragged
-from cytape.graph.control.control_ops import CondOp, LoopOp
+from cytape.graph.control.control_ops import CondOp, LoopOp, output_specs
 from cytape.graph.control.residuals import extracted, read_of, residuals
 from cytape.graph.tracing.bodies import (
     REPEATED,
@@ -87,8 +87,9 @@ def _forward(*arrays: Any, branches: Any, positions: Any, assigned: Any = ()) ->
 
 def _shape_rule(*specs: Spec, branches: Any, positions: Any, assigned: Any = None) -> list[Spec]:
     check_branches(specs, branches, positions, assigned)
-    specs_of = [map(branch.graph.spec_of, branch.output_symbols) for branch in branches]
-    return [common(*pair) for pair in zip(*specs_of, strict=True)]
+    returned = [output_specs(branch, [specs[i] for i in place])
+                for branch, place in zip(branches, positions, strict=True)]
+    return [common(*pair) for pair in zip(*returned, strict=True)]
 
 
 def common(first: Spec, second: Spec) -> Spec:

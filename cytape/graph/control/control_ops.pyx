@@ -16,6 +16,8 @@ from cytape.core.schedules import FirstPass
 from cytape.errors import GraphError
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
+from cytape.graph.passes.simplify import with_known_specs
+from cytape.tensor.spec import symbolic_spec
 
 cdef enum:
     MOST_ALONE = 64   # plans of calls of loops, as many as of one function
@@ -61,9 +63,9 @@ cdef class LoopOp(ValueOp):
 
     cdef list run_node(self, Code code, int32_t node, list values):
         """Run a plan of the call alone, now that shapes are known, if that calls no Python."""
-        cdef tuple specs = tuple([(<Value>value).spec for value in values])
+        cdef tuple specs = tuple(specs_of(values))
         cdef Plan plan
-        if self.stateful:
+        if self.stateful or not array_of(values[0]):  # no iteration: shapes may contradict
             return self.run_values(values, code.graph.attrs[node])
         if (node, specs) not in code.alone:
             if len(code.alone) == MOST_ALONE:
@@ -107,7 +109,8 @@ cdef class LoopOp(ValueOp):
             variables = [copy_of_array(array_of(value)) for value in variables]
         if reverse:
             kept.reverse()
-        specs = [body.subgraph.graph.spec_of(symbol) for symbol in body.subgraph.fetches[n:]]
+        specs = output_specs(attrs["body"], [] if count else [
+            *specs_of(variables), *[part.spec() for part in slices], *specs_of(same)])[n:]
         return [value_of_array(np.asarray(count, np.int64)), *variables,
                 *[value_of_array(array) for array in kept_arrays(
                     kept, specs, attrs["ragged_kept"]) + snapshots.arrays()]]
@@ -118,6 +121,10 @@ cdef Plan plan_of_call(SymbolicGraph graph, int32_t node, tuple specs):
     cdef Plan plan = Plan(optimise(
         Subgraph(graph, tuple(operands), tuple(graph.outputs_of(node))), list(operands.values())))
     return None if plan.n_calls else plan
+
+
+cdef list specs_of(list values):
+    return [(<Value>value).spec for value in values]
 
 
 cdef bint is_true(Value predicate) except -1:
@@ -157,6 +164,11 @@ class Slices:
         if self.ends is None:
             return self.stack[place, ...]
         return self.stack[self.ends[place - 1] if place else 0:self.ends[place]]
+
+    def spec(self):
+        """Return the spec of a slice."""
+        shape = self.stack.shape[1:] if self.ends is None else (None, *self.stack.shape[1:])
+        return symbolic_spec(shape, self.stack.dtype)
 
 
 class Snapshots:
@@ -205,6 +217,32 @@ class Snapshots:
         for row, (step, _) in enumerate(found):
             index += [step, row]
         return [*stacks, np.array(index, np.int64)]
+
+
+def output_specs(body, specs):
+    """Return the specs of what a body returns.
+
+    Parameters
+    ----------
+    body : ConcreteFunction
+    specs : sequence of Spec
+        Of its inputs, which may say more than the body was traced with.
+
+    Returns
+    -------
+    list of Spec
+    """
+    graph, symbols = body.graph, body.output_symbols
+    if any([not graph.spec_of(symbol).known and spec.known
+            for symbol, spec in zip(body.input_symbols, specs)]):
+        try:
+            subgraph = with_known_specs(
+                Subgraph(graph, tuple(body.input_symbols), tuple(symbols)), specs)
+        except Exception:  # a body that does not run may be given shapes that contradict each other
+            pass
+        else:
+            graph, symbols = subgraph.graph, subgraph.fetches
+    return [graph.spec_of(symbol) for symbol in symbols]
 
 
 def kept_arrays(rows, specs, ragged):

@@ -23,8 +23,14 @@ from cytape.graph.control.checkpointed_loops import (
     checkpointed_gradients,
     final_seeds,
 )
-from cytape.graph.control.checks import LoopAttributes, check_loop, is_ragged
-from cytape.graph.control.control_ops import LoopOp, Snapshots, kept_arrays, slices_of
+from cytape.graph.control.checks import LoopAttributes, is_ragged, loop_specs
+from cytape.graph.control.control_ops import (
+    LoopOp,
+    Snapshots,
+    kept_arrays,
+    output_specs,
+    slices_of,
+)
 from cytape.graph.control.residuals import (
     can_be_stacked,
     extracted,
@@ -54,8 +60,10 @@ from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.engine.declare import ANY_OUTPUT, enter
 from cytape.ops.engine.general_op import NotSaved
 from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.shared.conform import reshape_like
+from cytape.ops.shared.extents import ensure_shape
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.tensor.spec import Spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
@@ -204,39 +212,15 @@ def _forward(*arrays: Any, **attrs: Any) -> list[Any]:
         count += 1
     if call.reverse:
         kept.reverse()
-    specs = [body.graph.spec_of(symbol) for symbol in body.output_symbols[n:]]
+    specs = output_specs(body, [] if count else [
+        *[convert_to_tensor(x).spec for x in variables], *[part.spec() for part in slices],
+        *[convert_to_tensor(x).spec for x in same]])[n:]
     return [np.asarray(count, np.int64), *variables, *kept_arrays(kept, specs, call.ragged_kept),
             *snapshots.arrays()]
 
 
 def _leading(condition: ConcreteFunction, variables: list, same: list) -> list:
     return [*variables[: len(condition.input_symbols) - len(same)], *same]
-
-
-def _shape_rule(*specs: Spec, **attrs: Any) -> list[Spec]:
-    call = LoopAttributes(**attrs)
-    check_loop(specs, call)
-    body, n = call.body, call.n_variables
-    stacks = []
-    for i, symbol in enumerate(body.output_symbols[n:]):
-        spec = body.graph.spec_of(symbol)
-        shape: Any = spec.shape
-        if shape is not None:
-            shape = (None, *tuple(shape)[1 if i in call.ragged_kept else 0 :])
-        stacks.append(symbolic_spec(shape, spec.dtype))
-    own = [_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]]
-    stored = [] if call.snapshots is None else [
-        *[_stack_spec(spec) for spec in own], symbolic_spec((None,), np.int64)]
-    lengths = [symbolic_spec((None,), np.int64) for _ in call.ragged_kept]
-    return [Spec.of((), np.int64), *own, *stacks, *lengths, *stored]
-
-
-def _stack_spec(spec: Spec) -> Spec:
-    return symbolic_spec(None if spec.shape is None else (None, *tuple(spec.shape)), spec.dtype)
-
-
-def _own_spec(spec: Spec) -> Spec:
-    return symbolic_spec(spec.shape, spec.dtype)
 
 
 def _view(op: Any) -> Loop:
@@ -246,7 +230,7 @@ def _view(op: Any) -> Loop:
 
 
 def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
-    loop = _view(op)
+    loop, inputs = _view(op), list(map(convert_to_tensor, op.inputs))
     body, n = loop.body, len(loop.variables)
     n_own_stacks = op.attrs["n_stacks"]
     positions = [*range(1, 1 + n), *range(1 + n, 1 + n + n_own_stacks),
@@ -268,8 +252,19 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
         told + arrived, final_seeds(loop, op.outputs[1:], gradients[1:], carried))
     by_position: list[Tensor | None] = [None] * len(op.inputs)
     for i, result in zip(carried + gradient.summed + gradient.sliced, results, strict=False):
-        by_position[positions[i]] = added(by_position[positions[i]], result)
+        position = positions[i]
+        result = _of_shape(result, inputs[position].spec)
+        by_position[position] = added(by_position[position], result)
     return by_position
+
+
+def _of_shape(gradient: Tensor, spec: Spec) -> Tensor:
+    """Return the gradient of what has a spec; no row may have told the extents of one."""
+    gradient = ensure_shape(gradient, spec.shape)
+    shape: Any = gradient.shape
+    if shape is not None and None not in tuple(shape)[1:]:
+        return gradient
+    return reshape_like(gradient, spec.extents)
 
 
 class _Told(NamedTuple):
@@ -327,7 +322,7 @@ class _BodyGradient:
                 [graph.symbol_of(inputs[i]) for i in carried + wanted], seeds + self.seeds_of_kept)
             next_seeds = [zeros(inputs[i]) if gradient is None else dense(gradient)
                           for i, gradient in zip(carried, found, strict=False)]
-            of_wanted = {i: dense(gradient)
+            of_wanted = {i: ensure_shape(dense(gradient), inputs[i].shape)
                          for i, gradient in zip(wanted, found[len(carried) :], strict=True)
                          if gradient is not None}
             self.summed = [i for i in of_wanted if i >= first_same]
@@ -487,13 +482,13 @@ _RULES: dict[str, Any] = {
     "optional_gradients": ANY_OUTPUT,
     "optional_tangents": range(1 << 30),
     "saved_outputs": range(1 << 30),
-    "shape_rule": _shape_rule,
+    "shape_rule": loop_specs,
 }
 loop_op = enter(LoopOp("While", _forward, _vjp, _jvp, **_RULES))
 stateful_loop_op = enter(LoopOp("StatefulWhile", _forward, _vjp, _jvp, **_RULES))
 stateful_loop_op.stateful = True
 snapshots_op = enter(LoopOp(
-    "WhileSnapshots", _forward, saved_inputs=(), differentiable=False, shape_rule=_shape_rule))
+    "WhileSnapshots", _forward, saved_inputs=(), differentiable=False, shape_rule=loop_specs))
 REPEATED[stateful_loop_op] = lambda inputs, outputs, attrs: Loop.repeated(
     inputs, outputs, attrs, True).call()
 RUNS[stateful_loop_op] = lambda attrs: [LoopAttributes(**attrs).run()]

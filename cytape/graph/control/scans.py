@@ -27,6 +27,7 @@ from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.symbolic import graph_for, in_graph
 from cytape.ops.joining import concatenate, stack, unstack
 from cytape.ops.shaping import size
+from cytape.ops.shared.extents import ensure_shape
 from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -346,12 +347,18 @@ class _Sequence:
             ragged_kept=ragged_places(trace, len(start), len(results)),
             assigned=tuple(assigned.values()) if body.stateful else None).call()
         name_result(graph, self._name, values)
-        n = len(start)
-        return values[:n], nest.pack_sequence_as(structure, values[n : n + len(results)])
+        n, length = len(start), self._length(tensors)
+        stacks = [ensure_shape(x, x.shape and (length, *x.shape[1:]))
+                  for x in values[n : n + len(results)]]
+        return values[:n], nest.pack_sequence_as(structure, stacks)
 
+    def _length(self, tensors: list[Tensor]) -> int | None:
+        """Return how many slices there are of each tensor, as far as that is known."""
+        lengths = [x.shape[0] for x in tensors if x.shape is not None]
+        return next((n for n in lengths if n is not None), None)
 
     def _count(self, tensors: list[Tensor]) -> Tensor:
-        """Return how many slices there are of each tensor."""
+        """Return the same as a tensor."""
         if all([x.shape is not None and x.shape[0] is not None for x in tensors]):
             return convert_to_tensor(np.asarray(tensors[0].shape[0], np.int64))
         return size(tensors[0], 0) if len(tensors) == 1 else (

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import cytape
 import cytape.numpy as cnp
+from tests.cases import each, grouped
 from tests.graph.everywhere import assert_everywhere
 
 X = np.array([[0.3, -0.7], [1.1, 0.4], [-0.2, 0.9]])
@@ -286,3 +287,146 @@ def test_a_fold_over_what_has_an_unknown_rank():
     plain = cytape.function(lambda x: cytape.foldl(lambda a, e: cnp.sin(a) * e + a, x, cnp.sum(x)))
     x = np.array([0.3, 0.7, 1.2])
     np.testing.assert_allclose(cytape.grad(f)(x), cytape.grad(plain)(x), rtol=1e-13)
+
+
+def array_of_products(x):
+    array = cytape.TensorArray("float64", size=3, element_shape=())
+    return cytape.while_loop(
+        lambda i, _: i < 3, lambda i, array: (i + 1, array.write(i, x[i] * x[0])),
+        (0, array))[1].stack()
+
+
+def doubled_until_large(x):
+    return cytape.while_loop(lambda x: x < 3.0, lambda x: (1.5 * x,), (x,))[0]
+
+
+# Functions of three numbers that return three numbers.
+LOOPS = {
+    "scan": lambda x: cytape.scan(lambda c, e: c * e, x),
+    "scan from a start": lambda x: cytape.scan(lambda c, e: c * e + c, x, x[0], reverse=True),
+    "scan of a structure": lambda x: cytape.scan(
+        lambda c, e: {"a": c["a"] * e, "b": c["b"] + e * x}, x, {"a": x[0], "b": x})["b"][:, 0],
+    "foldl": lambda x: cytape.foldl(lambda c, e: c + e * x, x, x),
+    "foldl, a sum": lambda x: cytape.foldl(lambda c, e: c + e, x) * x,
+    "foldr": lambda x: cytape.foldr(lambda c, e: c * cnp.sin(e) + x, x, x),
+    "map_fn": lambda x: cytape.map_fn(lambda e: cnp.sin(e) * x[0], x),
+    "map_fn of two": lambda x: cytape.map_fn(
+        lambda rows: cnp.sum(rows[0] * rows[1]), (cnp.outer(x, x), 2.0 * cnp.outer(x, x))),
+    "fold in map_fn": lambda x: cytape.map_fn(
+        lambda e: cytape.foldl(lambda c, f: c * f + e, x), x),
+    "scan in map_fn": lambda x: cnp.sum(
+        cytape.map_fn(lambda e: cytape.scan(lambda c, f: c * f + e, x), x), 0),
+    "scan in cond": lambda x: cytape.cond(
+        x[0] > 0, lambda: cytape.scan(lambda c, e: c * e, x), lambda: x),
+    "scan in recompute_grad": lambda x: cytape.recompute_grad(
+        lambda x: cytape.scan(lambda c, e: c * e, x))(x),
+    "recompute_grad in scan": lambda x: cytape.scan(
+        lambda c, e: cytape.recompute_grad(lambda a, b: a * b)(c, e), x),
+    "while_loop": lambda x: cytape.while_loop(
+        lambda i, y: i < 3, lambda i, y: (i + 1, cnp.sin(y) * x), (0, x))[1],
+    "while_loop in vmap": lambda x: cytape.vmap(doubled_until_large)(x),
+    "scan in vmap": lambda x: cytape.vmap(
+        lambda e: cytape.scan(lambda c, f: c * f + e, x)[1])(x),
+    "mask in vmap": lambda x: cytape.vmap(lambda e: cnp.sum((x * e)[x > e]))(x),
+    "TensorArray": array_of_products,
+    "draws": lambda x: cytape.map_fn(lambda e: e * cnp.random.normal(size=()), x),
+}
+DIRECTION = np.array([1.0, -0.5, 2.0])
+
+
+def squared(f):
+    return lambda x: cnp.sum(f(x) ** 2)
+
+
+DERIVATIVES = {
+    "value": (lambda f: f, (3,)),
+    "gradient": (lambda f: cytape.grad(squared(f)), (3,)),
+    "tangent": (lambda f: lambda x: cytape.jvp(f, (x,), (DIRECTION,))[1], (3,)),
+    "jacrev": (cytape.jacrev, (3, 3)),
+    "jacfwd": (cytape.jacfwd, (3, 3)),
+    "hessian": (lambda f: cytape.hessian(squared(f)), (3, 3)),
+    "second order in reverse": (lambda f: cytape.grad(squared(cytape.grad(squared(f)))), (3,)),
+    "gradient of a tangent": (
+        lambda f: cytape.grad(squared(lambda x: cytape.jvp(f, (x,), (DIRECTION,))[1])), (3,)),
+    "of a function": (lambda f: cytape.grad(squared(cytape.function(f))), (3,)),
+    "in vmap": (lambda f: lambda x: cytape.vmap(f)(cnp.outer(x, x)), (3, 3)),
+    "gradient in a branch": (
+        lambda f: lambda x: cytape.cond(
+            x[0] > 0, lambda: cytape.grad(squared(f))(x), lambda: x), (3,)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::cytape.errors.UnconnectedGradientWarning")
+@grouped("derivative, loop", [
+    (derivative, f"{derivative}, {loop}", (derivative, loop), (i + k) % 3 > 0)
+    for i, derivative in enumerate(DERIVATIVES) for k, loop in enumerate(LOOPS)])
+def test_shapes_are_known_while_a_graph_is_built(derivative, loop):
+    x, (transformed, shape) = np.array([0.5, 1.3, 2.1]), DERIVATIVES[derivative]
+    shapes = []
+
+    def noted(x):
+        y = transformed(LOOPS[loop])(x)
+        shapes.append(y.shape)
+        return y
+
+    assert cytape.function(noted)(x).shape == shape
+    assert shapes == [shape]
+
+
+@each("make", {
+    "scan": lambda row: cytape.scan(lambda c, e: c * e, row),
+    "map_fn": lambda row: cytape.map_fn(cnp.sin, row),
+    "scan of rows": lambda row: cytape.scan(lambda c, e: c * e + row, row, row),
+}.items())
+@each("use", {
+    "len": lambda y: y * len(y),
+    "extent": lambda y: y / y.shape[0],
+    "iteration": lambda y: sum(row * row for row in y),
+    "unpacking": lambda y: (lambda a, b, c: a * b + c)(*y),
+    "broadcast_to": lambda y: cnp.broadcast_to(y, (2, *y.shape)),
+    "apply_along_axis": lambda y: cnp.apply_along_axis(lambda v: cnp.sum(v) * v, 0, y),
+    "zeros": lambda y: y + cnp.zeros(y.shape),
+    "out": lambda y: cnp.add(y, y, out=cnp.zeros(y.shape)),
+    "split": lambda y: cnp.split(y, 3)[1],
+    "pairs": lambda y: sum(a * b for a, b in zip(y, y[1:], strict=False)),
+}.items())
+def test_members_of_a_batch_are_used_as_arrays_are(make, use):
+    x = np.outer([0.5, 1.3, 2.1], [0.5, 1.3, 2.1])
+    (_, loop), (_, of_result) = make, use
+
+    def f(row):
+        return of_result(loop(row))
+
+    for way in (lambda f: f, cytape.function):
+        for derivative in (lambda f: f, cytape.jacrev, cytape.jacfwd):
+            expected = np.stack([derivative(f)(row) for row in x])
+            np.testing.assert_allclose(
+                way(cytape.vmap(derivative(f)))(x), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+@each("f", [
+    lambda rows, x: cytape.map_fn(lambda row: row * x, rows),
+    lambda rows, x: cytape.map_fn(lambda row: cnp.sort(row) * cnp.sum(x[x > 1.0]), rows),
+    lambda rows, x: cytape.scan(lambda y, row: cnp.tanh(y * row), rows, x),
+    lambda rows, x: cytape.map_fn(
+        lambda row: cytape.foldl(lambda y, e: y * e + row, x, x), rows),
+    lambda rows, x: cytape.map_fn(lambda row: cytape.while_loop(
+        lambda y: cnp.sum(y) < 3.0, lambda y: (1.5 * y + 0.1,), (row * row,))[0], rows),
+])
+def test_rows_of_unknown_extents_have_a_shape_even_if_there_are_none(n, f):
+    x, rows = np.array([0.5, 1.3, 2.1]), np.arange(9.0).reshape(3, 3)[:n]
+
+    def total(rows, x):
+        return cnp.sum(cnp.sum(f(rows, x), 0) * x)
+
+    with cytape.Graph().as_default() as graph:
+        of_rows, of_x = cytape.placeholder(float, (None, None)), cytape.placeholder(float, (None,))
+        y = total(of_rows, of_x)
+        fetches = [f(of_rows, of_x), y, *cytape.gradients(
+            [y], [of_rows, of_x], unconnected_gradients="zero")]
+    found = cytape.Session(graph).run(fetches, {of_rows: rows, of_x: x})
+    expected = [f(rows, x), total(rows, x), *cytape.grad(total, (0, 1))(rows, x)]
+    for a, b in zip(found, expected, strict=True):
+        assert a.shape == np.shape(b)
+        np.testing.assert_allclose(a, b, rtol=1e-12)
