@@ -170,6 +170,9 @@ cdef class BranchRunner(Runner):
         self.n_ports[which] = n
         return 0
 
+    cdef list memory(self):
+        return self.frames
+
     cdef int run(self, char** data) noexcept nogil:
         cdef int which = 0 if data[0][0] else 1
         cdef RowsReturned* rows = self.rows[which]

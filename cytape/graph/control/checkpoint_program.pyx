@@ -194,7 +194,7 @@ cdef class CheckpointRunner(Runner):
     cdef int64_t* index         # what that says; NULL: there is the first state alone
     cdef int64_t n_first, n_rows    # how many it lists, how many rows there are
     cdef npy_intp state_bytes, gradient_bytes
-    cdef Buffer memory          # two records of each
+    cdef Buffer both_records    # ... of each
     cdef char* records[2]
     cdef char* gradients[2]
     cdef Reversal schedule
@@ -231,8 +231,8 @@ cdef class CheckpointRunner(Runner):
                 fetch_port(self.reverse_frame, &carried.out, i - n)
                 carried.offset = self.gradient_bytes
                 self.gradient_bytes += in_records(carried.nbytes)
-        self.memory = new_buffer(2 * (self.state_bytes + self.gradient_bytes))
-        data = self.memory.data
+        self.both_records = new_buffer(2 * (self.state_bytes + self.gradient_bytes))
+        data = self.both_records.data
         for i in range(2):
             self.records[i] = data + i * self.state_bytes
             self.gradients[i] = data + 2 * self.state_bytes + i * self.gradient_bytes
@@ -257,6 +257,9 @@ cdef class CheckpointRunner(Runner):
         given.is_sliced, given.is_stack, given.row_bytes, given.extent = (
             self.program.given[operand])
         return 0
+
+    cdef list memory(self):
+        return [self.both_records, self.advance_frame, self.reverse_frame]
 
     cdef int run(self, char** data) noexcept nogil:
         cdef int failed, i

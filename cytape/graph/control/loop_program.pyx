@@ -190,7 +190,7 @@ cdef class LoopRunner(Runner):
     cdef Piece body, condition
     cdef bint has_condition, is_reverse, stores
     cdef char goes_on
-    cdef Buffer memory                    # of the variables
+    cdef Buffer memory_of_variables
     cdef int n_inputs, n_variables, n_read, n_written, n_same, n_in_condition
     cdef Variable* variables
     cdef RowsRead* read
@@ -304,8 +304,8 @@ cdef class LoopRunner(Runner):
                 vacant.remove(variable.spare)
             if not variable.stays:
                 total += in_lines(spec.nbytes) * (1 + (variable.spare >= 0))
-        self.memory = new_buffer(total)
-        data = self.memory.data
+        self.memory_of_variables = new_buffer(total)
+        data = self.memory_of_variables.data
         for i in range(n):
             variable = self.variables + i
             size = in_lines(variable.nbytes)
@@ -318,6 +318,10 @@ cdef class LoopRunner(Runner):
             data += size
             give(&variable.out, variable.next)
         return 0
+
+    cdef list memory(self):
+        frames = [self.body_frame, self.condition_frame]
+        return [self.memory_of_variables, *frames[: 1 + self.has_condition]]
 
     cdef int run(self, char** data) noexcept nogil:
         cdef int64_t count = 0, limit = (<int64_t*>data[0])[0], effort = 0

@@ -2,10 +2,10 @@
 # that a loop in the body left, whose lengths then are another stack.
 
 from cytape.core.schedules cimport Sweep, end_sweep
-from cytape.graph.run.layout cimport Stack
+from cytape.graph.run.layout cimport Stack, poison
 from libc.stdint cimport int64_t
 from libc.stdlib cimport realloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 from numpy cimport npy_intp
 
 from .nested cimport Port, give
@@ -42,6 +42,8 @@ cdef inline bint fits(Stack* stack, npy_intp n, npy_intp row_bytes) noexcept nog
     memory = <char*>realloc(stack.data if stack.capacity else NULL, nbytes)
     if memory == NULL:
         return False
+    if poison >= 0:
+        memset(memory + stack.capacity, poison, nbytes - stack.capacity)
     stack.data, stack.capacity = memory, nbytes
     return True
 

@@ -39,6 +39,7 @@ cdef class Frame:
     cdef char* resolved(self, uint64_t address) except NULL
     cdef int set_external(self, Py_ssize_t number, Value value) except -1
     cdef list execute(self, list values, trace)
+    cdef int fill_memory(self) except -1
     cdef int begin(self, list values) except -1
     cdef int run_all(self, bint careful, trace) except -1
     cdef int step(self, int32_t start, int32_t end, trace) except -1

@@ -18,7 +18,7 @@ from cytape.tensor.tensor cimport Tensor, as_ndarray
 from cytape.tensor.value cimport (
     array_of, copy_of_array, new_value, strided_value, value_of_array)
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from .code cimport Span
 from .instructions cimport (
@@ -26,7 +26,7 @@ from .instructions cimport (
     run_looped, run_span)
 from .layout cimport (
     CONSTANT, EXTERNAL, LARGE, SMALL, STACKED, STACKS, UNKNOWN, Place, clear_stacks,
-    external_number, memory_of, offset_of)
+    external_number, memory_of, offset_of, poison)
 from .special_ops cimport is_read
 
 import time
@@ -171,6 +171,20 @@ cdef class Frame:
             for i in range(len(self.objects)):
                 self.objects[i] = None
 
+    cdef int fill_memory(self) except -1:
+        """Fill memory, so that a read of what nothing writes in this run is noticed."""
+        cdef Buffer buffer
+        cdef list parts = [self.arena]
+        for runner in self.runners:
+            parts += (<Runner>runner).memory()
+        for part in parts:
+            if type(part) is Frame:
+                (<Frame>part).fill_memory()
+            else:
+                buffer = part
+                memset(buffer.data, poison, buffer.nbytes)
+        return 0
+
     cdef int begin(self, list values) except -1:
         """Take what is fed, and make room for what is fetched."""
         cdef Code code = self.code
@@ -180,6 +194,8 @@ cdef class Frame:
         cdef int32_t symbol
         cdef Py_ssize_t k, n_feeds = len(code.feeds)
         check_fed(code.graph, code.feeds, values)
+        if poison >= 0:
+            self.fill_memory()
         for k in range(n_feeds):
             symbol = code.feeds[k]
             value = values[k]
@@ -193,7 +209,10 @@ cdef class Frame:
                 memcpy(self.resolved(place.address), value.data, spec.nbytes)
         for k, symbol in enumerate(code.fetches, n_feeds):
             if k not in code.late:
-                self.set_external(k, new_value(<Spec>code.graph.symbols[symbol].spec))
+                value = new_value(<Spec>code.graph.symbols[symbol].spec)
+                if poison >= 0:
+                    memset(value.data, poison, value.spec.nbytes)
+                self.set_external(k, value)
         return 0
 
     cdef int run_all(self, bint careful, trace) except -1:

@@ -57,6 +57,7 @@ cdef class Subprogram:
 
 cdef class Runner:
     cdef bint careful   # what it runs on is to stay as it is: it may have to be run again
+    cdef list memory(self)  # frames and buffers
     cdef int run(self, char** data) noexcept nogil  # as run_span
 
 # These return NO_MEMORY or INTERRUPTED, or 0. `met` is for the steps of a FusedOp, or NULL.

@@ -168,6 +168,9 @@ cdef class Subprogram:
 cdef class Runner:
     """A subprogram with the memory that it works in."""
 
+    cdef list memory(self):
+        return []
+
     cdef int run(self, char** data) noexcept nogil:
         return 0
 

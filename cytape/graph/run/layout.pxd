@@ -28,6 +28,8 @@ cdef enum Memory:
     EXTERNAL
     STACKS
 
+cdef int poison  # for debugging: the byte that plans fill their memory with; -1: none
+
 cdef enum PlaceKind:
     NOWHERE = 0  # not computed, or not yet
     PLACED

@@ -7,6 +7,17 @@ from libc.string cimport memmove
 cdef enum:
     LINE = 64  # bytes
 
+poison = -1
+
+
+def poison_memory(byte):
+    """Have plans fill their memory with a byte before each run; None: no longer.
+
+    For tests: a read of memory that nothing has written gives another result then.
+    """
+    global poison
+    poison = -1 if byte is None else <unsigned char>byte
+
 
 @cython.final
 @cython.no_gc

@@ -8,7 +8,10 @@ import pytest
 
 from cytape.errors import GraphError
 from cytape.graph.model.graph import Graph
+from cytape.graph.run.layout import poison_memory
 from cytape.graph.run.trace_events import RunTrace
+from cytape.ops.engine.declare import general
+from tests.conftest import POISONS
 from tests.graph.plans import assert_as_reference, plan_of
 
 MEGABYTE = 1 << 20
@@ -105,3 +108,35 @@ def test_sizes_of_all_kinds():
             values.pop(rng.integers(len(values)))
     with np.errstate(all="ignore"):
         assert_as_reference(graph, [x], values, [rng.normal(size=3000).astype(np.float32)])
+
+
+found = []
+
+
+def _keep(x):
+    found.append(x)
+    return x + 1.0
+
+
+def _look(x):
+    found.append(found[-1].tobytes() if found else None)
+    return x + 1.0
+
+
+_keep.__module__ = _look.__module__ = "cytape.tests"  # as theirs, their operands are not copied
+keep, look = (general(name, function, shape_rule=lambda x: x) for name, function in (
+    ("Keep", _keep), ("LookAtWhatIsKept", _look)))
+
+
+@pytest.mark.parametrize("n", [1, 1000])
+@pytest.mark.parametrize("byte", POISONS)
+def test_memory_is_filled_before_each_run(byte, n):
+    found.clear()
+    graph = Graph()
+    x = graph.placeholder("float64", (n,))
+    plan = plan_of(graph, [x], [keep(np.exp(look(x)))])
+    poison_memory(byte)
+    for _ in range(2):
+        [result] = plan.run([np.zeros(n)])
+        np.testing.assert_array_equal(result, np.exp(np.ones(n)) + 1.0)
+    assert found[2] == bytes([byte]) * 8 * n
