@@ -63,6 +63,7 @@ cdef extern from *:
             memcpy(data[1] + i * strides[1], data[0] + i * strides[0], (size_t)itemsize);
         }
     }
+    #define CYTAPE_BLOCK 1024
     typedef void (*cytape_loop)(char **, const npy_intp *, const npy_intp *, void *);
 
     /* A loop that clears the floating-point flags, as NumPy's of comparisons, negative and others
@@ -73,6 +74,27 @@ cdef extern from *:
         const int before = cytape_trouble();
         loop->function(data, n, strides, loop->data);
         if (before) { feraiseexcept(before); }
+    }
+
+    /* A loop of one operand with boolean results, which are written to contiguous memory first and
+       copied from there. NumPy's own loops leave a part of a strided result unwritten (isnan,
+       isinf, isfinite, signbit with AVX-512 in NumPy 2.4). */
+    static void cytape_through_block(char **data, const npy_intp *n, const npy_intp *strides,
+                                     void *numpys) {
+        const struct { cytape_loop function; void *data; } *loop = numpys;
+        char block[CYTAPE_BLOCK], *through[2] = { data[0], block }, *result = data[1];
+        const npy_intp steps[2] = { strides[0], 1 };
+        npy_intp i, left, count;
+        if (strides[1] == 1) {
+            loop->function(data, n, strides, loop->data);
+            return;
+        }
+        for (left = *n; left; left -= count) {
+            count = left < CYTAPE_BLOCK ? left : CYTAPE_BLOCK;
+            loop->function(through, &count, steps, loop->data);
+            for (i = 0; i < count; i++, result += strides[1]) { *result = block[i]; }
+            through[0] += count * strides[0];
+        }
     }
 
     #if defined(__x86_64__) && defined(__GNUC__)
@@ -199,6 +221,7 @@ cdef extern from *:
     void* cytape_sqrt_npy_float
     void* cytape_sqrt_npy_double
     void cytape_keep_trouble() noexcept
+    void* cytape_through_block
     void cytape_sign_npy_float() noexcept
     void cytape_sign_npy_double() noexcept
     void cytape_copy_npy_int8() noexcept
@@ -251,6 +274,9 @@ cdef class Kernel:
                 self.clearing[i] = self.loops[i]
                 self.loops[i].function = <loop_t><void*>cytape_keep_trouble
                 self.loops[i].data = &self.clearing[i]
+            if self.loops[i].function != NULL and raw.nargs == 2 and (
+                    self.loops[i].out_type == cnp.NPY_BOOL):
+                self.widen(i, cytape_through_block)
 
     cdef void widen(self, int type_num, void* function) noexcept:
         """Put a loop before NumPy's, which is left what that one does not do."""

@@ -208,3 +208,20 @@ def test_square_roots_beside_special_numbers_are_numpys(special, dtype):
             assert complaints(np.sqrt, cytape.constant(x), **how) == complaints(np.sqrt, x, **how)
             with np.errstate(all="ignore"):
                 assert_same_bits(np.sqrt(cytape.constant(x)).numpy(), np.sqrt(x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_all_of_a_strided_boolean_result_is_written(dtype):
+    with np.errstate(over="ignore"):
+        x = draw(dtype, 2100, 0).reshape(700, 3)
+    tests = [op for op in UFUNC_OPS.values()
+             if op.n_inputs == 1 and op.forward.types[-1][-1] == "?"]
+    assert len(tests) > 3
+    for op in tests:
+        traced = cytape.function(lambda a, op=op: op(a[:, :-1]))
+        try:
+            expected = op.forward(x[:, :-1])
+        except TypeError:
+            continue
+        for _ in range(3):
+            np.testing.assert_array_equal(traced(x), expected, err_msg=op.name)
