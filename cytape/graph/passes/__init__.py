@@ -4,9 +4,12 @@ from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.passes.composites import decomposed
 from cytape.graph.passes.fusion import fused
 from cytape.graph.passes.histories import with_histories_merged
-from cytape.graph.passes.simplify import simplified
+from cytape.graph.passes.simplify import simplified, with_known_specs
 
 __all__ = ["optimise"]
+
+PASSES = with_histories_merged, simplified, decomposed, accumulated, fused
+left_out: set[object] = set()  # of these, by tests
 
 
 def optimise(subgraph, specs=None):
@@ -28,4 +31,9 @@ def optimise(subgraph, specs=None):
     ValueError
         If an op cannot be applied to what is fed.
     """
-    return fused(accumulated(decomposed(simplified(with_histories_merged(subgraph), specs))))
+    for apply in PASSES:
+        if apply is simplified and specs is not None:
+            subgraph = with_known_specs(subgraph, specs)
+        if apply not in left_out:
+            subgraph = apply(subgraph)
+    return subgraph

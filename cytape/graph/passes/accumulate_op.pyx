@@ -146,7 +146,8 @@ cdef class AccumulateOp(Op):
         cdef int64_t effort = 0
         cdef int i, first = 0
         if self.first_is_all:
-            memcpy(result, operands[0], self.spec.nbytes)
+            if result != operands[0]:
+                memcpy(result, operands[0], self.spec.nbytes)
             first = 1
         else:
             memset(result, 0, self.spec.nbytes)

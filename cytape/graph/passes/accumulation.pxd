@@ -1,5 +1,6 @@
 # Accumulation: sums of gradients of parts, each added where it belongs instead of to zeros first.
 
+from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.symbolic cimport SymbolicGraph
 from libc.stdint cimport int32_t
 
@@ -20,6 +21,8 @@ cdef class Accumulation:
     cdef int find_chains(self) except -1
     cdef int mark_needed(self) except -1
     cdef int emit_sum(self, int32_t node) except -1
+    cdef int32_t emit_terms(self, int32_t node, int32_t total, list terms) except -1
+    cdef int32_t emit_op(self, int32_t node, Op op, list symbols) except -1
     cdef list terms_of(self, int32_t node)        # (symbol, index), left to right
     cdef tuple term_of(self, int32_t symbol, int32_t node)
     cdef int32_t producer(self, int32_t symbol) noexcept

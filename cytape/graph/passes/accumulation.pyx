@@ -125,7 +125,7 @@ cdef class Accumulation:
             and (<UpdateOp>self.source.ops[node]).kind == CLEAR)
 
     cdef list terms_of(self, int32_t node):
-        cdef list terms = [], cleared
+        cdef list terms = []
         cdef int32_t i, symbol, chain = node
         while chain != ABSENT:
             for i in range(1, -1, -1):
@@ -134,10 +134,10 @@ cdef class Accumulation:
                     terms.append(symbol)
             chain = self.inner[chain]
         terms.reverse()
-        cleared = [one for one in terms if self.is_cleared(one)]
-        if cleared:  # parts are added to it, one by one
-            return [(one, None) for one in cleared] + [
-                (one, None) for one in terms if one not in cleared]
+        for i in range(min(2, len(terms))):
+            if self.is_cleared(terms[i]):  # parts are added to it, one by one
+                terms.insert(0, terms.pop(i))
+                return [(one, None) for one in terms]
         return [self.term_of(one, node) for one in terms]
 
     cdef int mark_needed(self) except -1:
@@ -164,27 +164,50 @@ cdef class Accumulation:
         return 0
 
     cdef int emit_sum(self, int32_t node) except -1:
+        cdef list terms = self.terms_of(node), waiting = []  # to be added in one op
+        cdef int32_t symbol, total = ABSENT
+        cdef int i
+        for i in range(len(terms)):
+            symbol, index = terms[i]
+            if index is not None or not self.is_placed(symbol):
+                # Elements are added to an array, not to zeros: in any order to one that is fed, as
+                # the sum that a loop carries is; an iteration does not take as long as the array.
+                if i < 2 or self.producer(symbol) == ABSENT:
+                    terms.insert(0, terms.pop(i))
+                break
+        for symbol, index in terms:
+            if index is None and self.is_placed(symbol) and (waiting or total != ABSENT):
+                total = self.emit_terms(node, total, waiting)
+                total = self.emit_terms(node, total, [(symbol, None)])
+                waiting = []
+            else:
+                waiting.append((symbol, index))
+        return self.rewriting.replace(node, self.emit_terms(node, total, waiting))
+
+    cdef int32_t emit_terms(self, int32_t node, int32_t total, list terms) except -1:
+        """Add terms, from left to right, to what there is already; return the sum."""
+        cdef SymbolicGraph target = self.rewriting.target
+        cdef Spec spec = spec_at(self.source, self.source.nodes[node].first_output)
+        cdef list symbols = [self.rewriting.mapping[symbol] for symbol, _ in terms]
+        cdef list indices = [index for _, index in terms]
+        cdef int32_t symbol
+        if total != ABSENT:
+            symbols.insert(0, total)
+            indices.insert(0, None)
+        if any([index is not None for index in indices]):
+            op = AccumulateOp(spec, [spec_at(target, symbol) for symbol in symbols], indices)
+            return self.emit_op(node, op, symbols)
+        total = symbols[0]
+        for symbol in symbols[1:]:
+            total = self.emit_op(node, add, [total, symbol])
+        return total
+
+    cdef int32_t emit_op(self, int32_t node, Op op, list symbols) except -1:
         cdef SymbolicGraph source = self.source, target = self.rewriting.target
-        cdef Spec spec = spec_at(source, source.nodes[node].first_output)
-        cdef list terms = self.terms_of(node)
-        cdef list last = [term for term in terms if self.is_placed(term[0])]
-        cdef int32_t symbol, made, total = ABSENT
-        terms = [term for term in terms if not self.is_placed(term[0])]
-        if any([index is not None for _, index in terms]):
-            op = AccumulateOp(spec, [spec_at(source, symbol) for symbol, _ in terms],
-                              [index for _, index in terms])
-            made = target.add(
-                op, [self.rewriting.mapping[symbol] for symbol, _ in terms], {}, (spec,))
-            located_as(target, made, source, node)
-            total, terms = target.nodes[made].first_output, []
-        for symbol, _ in terms + last:
-            symbol = self.rewriting.mapping[symbol]
-            if total != ABSENT:
-                made = target.add(add, [total, symbol], {}, (spec,))
-                located_as(target, made, source, node)
-                symbol = target.nodes[made].first_output
-            total = symbol
-        return self.rewriting.replace(node, total)
+        cdef int32_t made = target.add(
+            op, symbols, {}, (spec_at(source, source.nodes[node].first_output),))
+        located_as(target, made, source, node)
+        return target.nodes[made].first_output
 
 
 cdef bint any_parts(SymbolicGraph graph) except -1:

@@ -10,17 +10,15 @@ from .rewriting cimport ABSENT, set_spec, spec_at
 from cytape.graph.model.failures import note_operation
 
 
-def simplified(subgraph, specs=None):
+def simplified(subgraph):
     """Leave out what is not needed, not new, known already, or changes nothing.
 
-    Does what `with_known_specs`, `without_dead_code`, `with_constants_folded` and
-    `with_repeats_merged` do. What nobody reads any more once it is done is not looked for again.
+    Does what `without_dead_code`, `with_constants_folded` and `with_repeats_merged` do. What nobody
+    reads any more once it is done is not looked for again.
 
     Parameters
     ----------
     subgraph : Subgraph
-    specs : sequence of Spec, optional
-        Of what is fed.
 
     Returns
     -------
@@ -29,8 +27,6 @@ def simplified(subgraph, specs=None):
     cdef Rewriting rewriting = Rewriting()
     cdef NodeTable table
     cdef int32_t node, symbol
-    if specs is not None and says_more(subgraph, specs):
-        subgraph = with_known_specs(subgraph, specs)
     rewriting.begin(subgraph)
     table = NodeTable(rewriting.target, rewriting.source.n_nodes)
     for node in range(rewriting.source.n_nodes):
@@ -45,7 +41,7 @@ def simplified(subgraph, specs=None):
 
 
 def with_known_specs(subgraph, specs):
-    """Work out all shapes anew from those of what is fed.
+    """Work out all shapes anew from those of what is fed, where these say more than the graph.
 
     What sums or broadcasts to a shape that its input turns out to have is left out.
 
@@ -66,6 +62,8 @@ def with_known_specs(subgraph, specs):
     """
     cdef Rewriting rewriting = Rewriting()
     cdef int32_t node
+    if not says_more(subgraph, specs):
+        return subgraph
     rewriting.begin(subgraph, specs)
     for node in range(rewriting.source.n_nodes):
         if rewriting.skip(node):

@@ -36,6 +36,7 @@ import numpy as np
 from cytape.errors import GraphError
 from cytape.graph.model.failures import note_operation, where_built
 from cytape.graph.run.trouble import say
+from cytape.ops.elementwise import add
 
 cnp.import_array()
 
@@ -441,9 +442,8 @@ cdef class Frame:
             if met is not None:
                 for i, step_op in enumerate((<FusedOp>op).step_ops):
                     say(step_op, numbered((<int*><char*>met)[i]), self.errors)
-            elif isinstance(op, AccumulateOp):
-                op.report(*[self.argument(symbol, False)
-                            for symbol in self.code.graph.inputs_of(node)])
+            elif isinstance(op, AccumulateOp):  # which may have written over an operand
+                say(add, numbered(found), self.errors)
             elif not isinstance(op, ValueOp):
                 say(op, numbered(found), self.errors)
             elif matters(found, self.errors):
