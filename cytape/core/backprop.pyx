@@ -249,7 +249,7 @@ cdef int prepare(State* state, Py_ssize_t n_targets) except -1:
 cdef int seed(OpStore store, VSpace vspace, State* state, Py_ssize_t n_targets, void** seeds,
               void** infos) except -1:
     cdef Py_ssize_t target
-    cdef index_t slot, output
+    cdef index_t slot, output = 0, producer, last_producer = NO_INDEX
     cdef void* gradient
     cdef Op* op
     for target in range(n_targets):
@@ -257,13 +257,15 @@ cdef int seed(OpStore store, VSpace vspace, State* state, Py_ssize_t n_targets, 
         gradient = seeds[target]
         seeds[target] = NULL
         if gradient == NULL:
-            if state.tensors[slot].producer != NO_INDEX:
-                op = &state.table.ops[state.tensors[slot].producer]
-                output = 0
+            producer = state.tensors[slot].producer
+            if producer != NO_INDEX:
+                op = &state.table.ops[producer]
+                if producer != last_producer:  # else behind the last: many outputs come in order
+                    output, last_producer = 0, producer
                 while state.table.args[op.args + op.n_inputs + output] != slot:
-                    output += 1
+                    output = output + 1 if output + 1 < op.n_outputs else 0
                 gradient = vspace.ones(refs_of(store, state)[op.refs + output])
-            elif infos[target] != NULL:
+            elif infos[target] != NULL and state.tensors[slot].is_source:
                 gradient = vspace.ones(infos[target])
             else:
                 continue  # no op leads to this target

@@ -100,7 +100,8 @@ def _side_by_side(results, operands, *, axis, casting, **_):
     whole = np.moveaxis(results[0], axis or 0, 0)
     stop = 0
     for x in operands:
-        x = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
+        if axis != 0:
+            x = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)
         start, stop = stop, stop + len(x)
         yield whole[start:stop], x
 
@@ -306,14 +307,14 @@ def _parts(ary, indices_or_sections, axis, uneven=False, n_axes=1):
     return None if sizes is None else list(split_op(ary, sizes=sizes, axis=axis))
 
 
-@lru_cache
 def _even_sizes(extent, sections, uneven):
     if sections <= 0 or extent % sections and not uneven:
         return None  # NumPy will say what is wrong
-    return tuple([len(part) for part in np.array_split(range(extent), sections)])
+    size, n_larger = divmod(extent, sections)
+    return (size + 1,) * n_larger + (size,) * (sections - n_larger)
 
 
-@lru_cache
+@lru_cache(maxsize=16)
 def _sizes_between(extent, indices):
     """Return the lengths of parts; None of parts that overlap."""
     bounds = [0, *indices, extent]

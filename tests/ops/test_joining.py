@@ -1,10 +1,15 @@
 """Special cases of joining and splitting: mixed arguments, unused parts, bad arguments."""
 
+import time
+
 import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.ops import joining as ops
+from tests.cases import each
+from tests.resident import needs_rollup, resident_bytes
 
 JOINS = ["concatenate", "stack", "vstack", "hstack", "dstack", "column_stack"]
 SPLITS = ["split", "array_split", "hsplit", "vsplit", "dsplit"]
@@ -167,3 +172,56 @@ def test_numbers_of_parts_that_are_none(sections, error):
     for x in np.zeros(6), cytape.constant(np.zeros(6)):
         with pytest.raises(error):
             np.split(x, sections)
+
+
+LISTS = {
+    "stack": lambda x: cnp.stack(list(x)),
+    "concatenate": lambda x: cnp.concatenate([e[None] for e in x]),
+    "concatenate along axis 1": lambda x: cnp.concatenate([e[None, None] for e in x], 1),
+    "concatenate with empty operands": lambda x: cnp.concatenate(
+        [part for i in range(len(x)) for part in (x[i:i + 1], x[:0])]),
+    "split": lambda x: cnp.split(x, len(x)),
+    "split with empty parts": lambda x: cnp.array_split(x, 2 * len(x)),
+    "unstack": cnp.unstack,
+    "sum of a list": lambda x: cnp.sum(cnp.array(list(x))),
+    "block": lambda x: cnp.block(list(x)),
+}
+
+
+@each("name", LISTS)
+def test_the_first_call_with_a_length_takes_time_in_proportion_to_it(name):
+    def seconds(n):
+        start = time.process_time()  # whatever else the machine does
+        with cytape.GradientTape() as tape:
+            x = cytape.constant(np.ones(n))
+            tape.watch(x)
+            y = LISTS[name](x)
+        tape.gradient(y, x)
+        return time.process_time() - start
+
+    few, many = (min(seconds(n + i) for i in range(3)) for n in (1000, 8000))
+    assert many < 24 * few
+
+
+def test_targets_that_are_sources_take_time_in_proportion_to_their_number():
+    def seconds(n):
+        xs = [cytape.constant(1.0) for _ in range(n)]
+        start = time.process_time()
+        with cytape.GradientTape() as tape:
+            tape.watch(xs)
+        assert tape.gradient(xs, xs)[-1] == 1
+        return time.process_time() - start
+
+    few, many = (min(seconds(n) for _ in range(3)) for n in (1000, 8000))
+    assert many < 24 * few
+
+
+@needs_rollup
+@each("name", LISTS)
+def test_lists_of_many_lengths_leave_little_behind(name):
+    x = cytape.constant(np.ones(3000))
+    LISTS[name](x)
+    before = resident_bytes()
+    for n in range(2000, 2060):
+        LISTS[name](x[:n])
+    assert resident_bytes() - before < 8 << 20

@@ -276,9 +276,7 @@ cdef list gradients_of(Recorder recorder, list targets, list sources, list seeds
             if not handle.held.spec.trainable:
                 continue
             ids[n_targets] = id_of(handle)
-            for j in range(n_sources):
-                if ids[n + j] == ids[n_targets]:
-                    infos[n_targets] = <void*>handle.held.spec
+            infos[n_targets] = <void*>handle.held.spec
             if seeds is not None and seeds[i] is not None:
                 row[n_targets] = new_reference(seeds[i])
             n_targets += 1

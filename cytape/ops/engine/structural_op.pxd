@@ -14,10 +14,12 @@ cdef class StructuralOp(GeneralOp):
     cdef bint is_own       # cytape's: where its pieces fail NumPy's function says why
     cdef object failure    # of a user's pieces, until it is known whether the call fails as well
     cdef dict known        # a layout, as a tuple, and attributes -> Moves, None if there are none
+    cdef Py_ssize_t known_nbytes
     cdef list recent       # Moves, specs and attributes of the last calls
     # None where NumPy has to see to it: mixed dtypes, errors, what is not a matter of regions.
     cdef Moves moves_of(self, tuple layout, dict attrs)
     cdef Moves moves_of_values(self, list values, dict attrs)
+    cdef int remember(self, tuple key, Moves moves) except -1
     cdef Moves new_moves(self, tuple layout, dict attrs)
     cdef Moves moves_in_order(self, PyObject** specs, Py_ssize_t n, dict attrs)
     cdef Value moved(self, Moves moves, int target, list read)

@@ -35,9 +35,11 @@ cdef extern from "Python.h":
     bint PyDict_Next(object d, Py_ssize_t* at, PyObject** key, PyObject** value) noexcept
 
 cdef enum:
-    MOST_LAYOUTS = 1024  # whose moves an op remembers
+    MOST_LAYOUTS = 1024  # whose moves an op remembers, ...
+    MOST_BYTES = 1 << 21  # ... of this much memory, or of one layout
     RECENT = 8           # of which it finds so many again by their addresses
     MANY = 16            # operands: more are not on the fastest way
+    OBJECT_BYTES = 32    # of an attribute or one of its parts
 
 cdef Counts* recorders = counts()
 cdef dict structural_ops = {}  # by key
@@ -63,7 +65,7 @@ cdef class StructuralOp(GeneralOp):
         while self.key in structural_ops:  # one that is replaced keeps its moves
             self.key += "'"
         structural_ops[self.key] = self
-        self.known = {}
+        self.known, self.known_nbytes = {}, 0
         self.recent = [None] * RECENT
 
     def __call__(self, *inputs, **attrs):
@@ -235,12 +237,20 @@ cdef class StructuralOp(GeneralOp):
         key = layout + tuple(attrs.items())
         moves = self.known.get(key, self)
         if moves is self:
-            if len(self.known) >= MOST_LAYOUTS:
-                self.known.clear()
             moves = self.new_moves(layout, attrs)
             if self.failure is None:  # else each call is to say so
-                self.known[key] = moves
+                self.remember(key, moves)
         return moves
+
+    cdef int remember(self, tuple key, Moves moves) except -1:
+        cdef Py_ssize_t nbytes = key_nbytes(key) + (0 if moves is None else moves.nbytes())
+        self.known_nbytes += nbytes
+        if len(self.known) >= MOST_LAYOUTS or self.known_nbytes > MOST_BYTES:
+            self.known.clear()
+            self.recent = [None] * RECENT
+            self.known_nbytes = nbytes
+        self.known[key] = moves
+        return 0
 
     cdef Moves new_moves(self, tuple layout, dict attrs):
         cdef Spec spec
@@ -394,6 +404,14 @@ cdef list values_if_any(tuple inputs):
             if values[i] is None:
                 values[i] = value_of_array(as_ndarray(x))
     return values
+
+
+cdef Py_ssize_t key_nbytes(key) except -1:
+    """The memory of a tuple of specs and attributes, nested ones included."""
+    cdef Py_ssize_t nbytes = sizeof(void*) * len(key)
+    for part in <tuple>key:
+        nbytes += key_nbytes(part) if type(part) is tuple else OBJECT_BYTES
+    return nbytes
 
 
 cdef inline bint may_move(Spec spec) noexcept:

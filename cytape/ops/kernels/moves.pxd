@@ -34,6 +34,8 @@ cdef class Moves:
     cdef readonly tuple sources, targets  # Specs, of one dtype
     cdef Move* moves
     cdef int n_moves
+    cdef int* by_target           # numbers of moves, sorted by targets; those of target i begin at
+    cdef int* begins              # begins[i], and end at begins[i + 1]
     cdef bint fills               # each element of each target is written once
     cdef readonly bint sums       # an element of a target is written more often
     cdef bint begins_whole        # it sums, and the first move writes all of the only target, once
@@ -41,9 +43,11 @@ cdef class Moves:
     cdef readonly bint are_views  # each target is one region of a source, in its order
     cdef bint in_tuple            # the targets are handed out in one
     cdef Moves transposed         # once somebody asked for it
+    cdef Py_ssize_t nbytes(self) except -1  # with those of its transpose, which may come later
     cdef int allocate(self, int n) except -1
     cdef int shape_move(self, Move* move, int ndim) except -1
     cdef int put_in_order(self, Move* move) except -1
+    cdef int sort_by_target(self) except -1
     cdef int find_counts(self) except -1
     cdef Moves transpose(self)
     # A target of sources, Values that lie as the moves say they are read, or are uniform (None:

@@ -9,9 +9,14 @@ from .loops cimport Loop, copy_loop
 from .sums cimport add_loop_of, zeros
 from .walk cimport begin, join_memory, run
 
+from bisect import bisect_right
+
 import numpy as np
 
 cnp.import_array()
+
+cdef enum:
+    HEADER = 16  # bytes in front of what malloc returns
 
 cdef npy_intp[MAX_AXES + 1] ZERO_STRIDES
 
@@ -60,15 +65,15 @@ cdef class Moves:
         self.in_tuple = in_tuple
         self.targets = tuple([spec_of(x.shape, x.dtype) for x in targets])
         self.sources = tuple([spec_of(x.shape, x.dtype) for x in sources])
-        target_places, source_places = places_of(targets), places_of(sources)
+        target_places, source_places = Places(targets), Places(sources)
+        dtype = targets[0].dtype if targets else None
         for written, read in pieces:
             move = &self.moves[n]
             self.shape_move(move, cnp.PyArray_NDIM(written))
-            if written.dtype != targets[0].dtype or read.dtype != targets[0].dtype:
-                raise ValueError(
-                    f"pieces of {written.dtype} and {read.dtype} of {targets[0].dtype}")
-            move.target, move.write_offset = place_of(target_places, written)
-            move.source, move.read_offset = place_of(source_places, read)
+            if written.dtype != dtype or read.dtype != dtype:
+                raise ValueError(f"pieces of {written.dtype} and {read.dtype} of {dtype}")
+            move.target = target_places.find(written, &move.write_offset)
+            move.source = source_places.find(read, &move.read_offset)
             for axis in range(move.ndim):
                 move.dims[axis] = cnp.PyArray_DIMS(written)[axis]
                 move.read_strides[axis] = cnp.PyArray_STRIDES(read)[axis]
@@ -76,6 +81,14 @@ cdef class Moves:
             sort_axes(move)
             n += 1
         self.find_counts()
+
+    cdef Py_ssize_t nbytes(self) except -1:
+        cdef Py_ssize_t of_axes = 0
+        cdef int i
+        for i in range(self.n_moves):
+            of_axes += HEADER + (3 * self.moves[i].ndim + 1) * sizeof(npy_intp)
+        return 2 * (self.n_moves * (sizeof(Move) + sizeof(int)) + of_axes) + 2 * sizeof(void*) * (
+            len(self.targets) + len(self.sources))
 
     cdef int allocate(self, int n) except -1:
         self.moves = <Move*>calloc(max(n, 1), sizeof(Move))
@@ -98,12 +111,29 @@ cdef class Moves:
         for i in range(self.n_moves if self.moves != NULL else 0):
             free(self.moves[i].dims)
         free(self.moves)
+        free(self.begins)
+
+    cdef int sort_by_target(self) except -1:
+        cdef int i, n = <int>len(self.targets)
+        self.begins = <int*>calloc(n + 2 + self.n_moves, sizeof(int))
+        if self.begins == NULL:
+            raise MemoryError()
+        self.by_target = self.begins + n + 2
+        for i in range(self.n_moves):
+            self.begins[self.moves[i].target + 2] += 1
+        for i in range(n):
+            self.begins[i + 2] += self.begins[i + 1]
+        for i in range(self.n_moves):  # begins[t + 1] proceeds from where those of t begin
+            self.by_target[self.begins[self.moves[i].target + 1]] = i
+            self.begins[self.moves[i].target + 1] += 1
+        return 0
 
     cdef int find_counts(self) except -1:
         """Find out how often the elements of the targets are written."""
         cdef Spec spec
         cdef list counts = []
         cdef int i
+        self.sort_by_target()
         self.are_views = self.n_moves == len(self.targets)
         for i in range(self.n_moves):
             spec = self.targets[i] if self.are_views else None
@@ -226,7 +256,7 @@ cdef class Moves:
         cdef Spec spec = self.targets[target]
         cdef Value source
         cdef Walk walk
-        cdef int i, operand, axis
+        cdef int i, place, operand, axis
         cdef Loop* loop = add_loop_of(spec) if adding else NULL
         cdef npy_intp steps[3]
         cdef bint uniform, adds
@@ -235,10 +265,10 @@ cdef class Moves:
                             "complex numbers are summed: convert them first")
         if n_batch == 0:
             return 0
-        for i in range(target if self.are_views else 0,
-                       target + 1 if self.are_views else self.n_moves):
+        for place in range(self.begins[target], self.begins[target + 1]):
+            i = self.by_target[place]
             source = sources[self.moves[i].source]
-            if self.moves[i].target != target or source is None:
+            if source is None:
                 continue
             uniform, adds = is_uniform(source), adding and not (anew and i == 0)
             self.join(&walk, i, source.data, out.data, adds, uniform)
@@ -472,26 +502,40 @@ cdef list viewed(pieces, targets, sources):
                 raise ValueError(f"piece {i} is a copy: parts are views, as slices make them, "
                                  "not masks, arrays of positions or arithmetic")
         if part.size:
-            found.append((part, np.broadcast_to(of, part.shape)))
+            found.append((part, of if of.shape == part.shape else np.broadcast_to(of, part.shape)))
     return found
 
 
-cdef list places_of(outlines):
-    """The memory of each outline: its first byte, where its data begin, and the first one after."""
-    places = []
-    for x in outlines:
-        memory = x if x.base is None else x.base
-        places.append((memory.ctypes.data, x.ctypes.data, memory.ctypes.data + memory.nbytes))
-    return places
+cdef class Places:
+    """The memory of outlines, in the order of addresses, to find out which one a part lies in."""
+    cdef list starts, places
 
+    def __init__(self, outlines):
+        cdef ndarray x, memory
+        self.places = []
+        for i, x in enumerate(outlines):
+            memory = x if (<object>x).base is None else (<object>x).base
+            start = <size_t>cnp.PyArray_DATA(memory)
+            self.places.append((start, start + <size_t>cnp.PyArray_NBYTES(memory),
+                                <size_t>cnp.PyArray_DATA(x), i))
+        self.places.sort()
+        self.starts = [place[0] for place in self.places]
 
-cdef tuple place_of(list places, ndarray part):
-    """Which outline a part lies in, and where."""
-    address = <size_t>cnp.PyArray_DATA(part)
-    reaches = [(n - 1) * stride for n, stride in zip((<object>part).shape, (<object>part).strides)]
-    first = address + sum([reach for reach in reaches if reach < 0])
-    last = address + sum([reach for reach in reaches if reach > 0]) + part.itemsize
-    for i, (start, data, end) in enumerate(places):
-        if start <= first and last <= end:
-            return i, address - data
-    raise ValueError("a piece is no part of what it should be a part of, or a copy")
+    cdef int find(self, ndarray part, npy_intp* offset) except -1:
+        """Return the number of the outline; the offset is set to where the part begins in it."""
+        cdef size_t first = <size_t>cnp.PyArray_DATA(part), last = first + part.itemsize
+        cdef npy_intp reach
+        cdef int axis
+        for axis in range(cnp.PyArray_NDIM(part)):
+            reach = (cnp.PyArray_DIMS(part)[axis] - 1) * cnp.PyArray_STRIDES(part)[axis]
+            if reach < 0:
+                first += reach
+            else:
+                last += reach
+        place = bisect_right(self.starts, first) - 1
+        if place >= 0:
+            _, end, data, i = self.places[place]
+            if last <= end:
+                offset[0] = <npy_intp>(<size_t>cnp.PyArray_DATA(part) - <size_t>data)
+                return i
+        raise ValueError("a piece is no part of what it should be a part of, or a copy")
