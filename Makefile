@@ -13,7 +13,7 @@ PEERS := .venv-peers
 ON_ALL_CORES := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo demo-memory test test-all mutants random-programs bench bench-smoke bench-peers \
+.PHONY: help build demo demo-memory test test-all mutants random-programs mutated-files bench bench-smoke bench-peers \
     bench-ops bench-instructions lint coverage clean
 
 help:  ## show the targets
@@ -38,6 +38,9 @@ mutants: $(BUILT) $(TOOLS)  ## see that the tests notice planted faults; ONLY='c
 
 random-programs: $(BUILT) $(TOOLS)  ## differentiate 200,000 random programs of mixed dtypes (20 minutes)
 	$(RUN) -m tests.ops.mixed_programs --count 200000
+
+mutated-files: $(BUILT) $(TOOLS)  ## load 100,000 mutated files of graphs (20 minutes)
+	$(RUN) -m tests.graph.model.mutated_files --count 100000
 
 bench: $(BUILT) $(TOOLS)  ## compare the Cython tape with the plain-Python one
 	$(RUN) -m bench

@@ -22,7 +22,6 @@ from cytape.graph.model.encoding import (
 )
 from cytape.graph.model.names import checked_name
 from cytape.ops.engine.declare import OPS, find
-from cytape.ops.engine.elementwise_op import ElementwiseOp
 from cytape.tensor.spec import Spec
 from cytape.tensor.tensor import Tensor
 
@@ -268,10 +267,6 @@ def field(code: Any, name: str, kind: type) -> Any:
 
 def _check_call(op: Any, n_inputs: int, attrs: dict[str, Any]) -> None:
     """Raise if an op cannot be called with so many inputs and these arguments."""
-    if isinstance(op, ElementwiseOp):
-        if n_inputs != len(op.partials) or attrs:
-            raise GraphFileError(f"it takes {len(op.partials)} inputs and no attributes")
-        return
     try:
         signature = inspect.signature(op.forward)
     except ValueError:  # a function in C may have none

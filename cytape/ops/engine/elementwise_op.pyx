@@ -351,11 +351,16 @@ cdef class ElementwiseOp(PartialsOp):
         return append_gradients(self, call, graph)
 
     cdef object infer(self, list inputs, dict attrs):
-        cdef Spec spec = (<Value>inputs[0]).spec, broadcast
+        cdef Spec spec, broadcast
         cdef Value value
         cdef Loop* loop
-        cdef int type_num = spec.type_num
+        cdef int type_num
         cdef bint same = True
+        if len(inputs) != len(self.partials) or attrs:
+            raise TypeError(f"{self.op_type.name} takes {len(self.partials)} inputs and no "
+                            f"attributes, got {len(inputs)} and {attrs}")
+        spec = (<Value>inputs[0]).spec
+        type_num = spec.type_num
         for value in inputs[1:]:
             same &= value.spec.type_num == type_num
             broadcast = broadcast_spec(spec, value.spec)

@@ -171,8 +171,11 @@ cdef class IndexOp(GeneralOp):
         return self.call2(x, index)
 
     cdef object infer(self, list inputs, dict attrs):
-        cdef Spec spec = (<Value>inputs[0]).spec
+        cdef Spec spec
         cdef Region region
+        if len(inputs) != 1:
+            return GeneralOp.infer(self, inputs, attrs)
+        spec = (<Value>inputs[0]).spec
         if spec.known and find_region(attrs["index"], NULL, spec, &region):
             return spec_of_dims(region.ndim, region.dims, spec.dtype)
         return GeneralOp.infer(self, inputs, attrs)

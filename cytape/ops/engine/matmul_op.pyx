@@ -76,9 +76,12 @@ cdef class MatMulOp(MultilinearOp):
         return tensor
 
     cdef object infer(self, list inputs, dict attrs):
-        cdef Spec a = (<Value>inputs[0]).spec, b = (<Value>inputs[1]).spec
+        cdef Spec a, b
         cdef npy_intp dims[2]
         cdef int ndim = 0
+        if len(inputs) != 2:
+            return MultilinearOp.infer(self, inputs, attrs)
+        a, b = (<Value>inputs[0]).spec, (<Value>inputs[1]).spec
         if (attrs or not a.known or not b.known or a.dtype is not b.dtype
                 or not 1 <= a.ndim <= 2 or not 1 <= b.ndim <= 2
                 or a.dims[a.ndim - 1] != b.dims[0]):

@@ -47,10 +47,13 @@ cdef class SumOp(GeneralOp):
         return tensor
 
     cdef object infer(self, list inputs, dict attrs):
-        cdef Spec spec = (<Value>inputs[0]).spec
+        cdef Spec spec
         cdef npy_intp dims[MAX_AXES]
         cdef uint64_t axes
         cdef int i, ndim = 0
+        if len(inputs) != 1:
+            return GeneralOp.infer(self, inputs, attrs)
+        spec = (<Value>inputs[0]).spec
         if (not spec.known or not spec.trainable or spec.ndim > MAX_AXES or len(attrs) != 3
                 or attrs["dtype"] is not None or type(attrs["keepdims"]) is not bool
                 or not axes_of(attrs["axis"], spec, &axes)):

@@ -75,26 +75,25 @@ def expand_dims(Spec x not None, axis):
     return spec_of_dims(ndim, dims, x.dtype)
 
 
-def concatenate(*specs, axis=0, dtype=None, **options):
+def concatenate(Spec first not None, *others, axis=0, dtype=None, **options):
     """Infer the spec of what is joined along an axis."""
     cdef npy_intp dims[MAX_AXES]
-    cdef Spec first = specs[0], spec
+    cdef Spec spec
     cdef int i, place
     if type(axis) is not int or dtype is not None or not first.known or first.ndim > MAX_AXES or (
             not -first.ndim <= axis < first.ndim):
-        return joining_shapes.concatenate(*specs, axis=axis, dtype=dtype)
+        return joining_shapes.concatenate(first, *others, axis=axis, dtype=dtype)
     place = axis if axis >= 0 else axis + first.ndim
     for i in range(first.ndim):
         dims[i] = first.dims[i]
-    dims[place] = 0
-    for spec in specs:
+    for spec in others:
         if not spec.known or spec.ndim != first.ndim or spec.dtype is not first.dtype:
-            return joining_shapes.concatenate(*specs, axis=axis, dtype=dtype)
+            return joining_shapes.concatenate(first, *others, axis=axis, dtype=dtype)
         for i in range(first.ndim):
             if i == place:
                 dims[i] += spec.dims[i]
             elif dims[i] != spec.dims[i]:
-                return joining_shapes.concatenate(*specs, axis=axis, dtype=dtype)
+                return joining_shapes.concatenate(first, *others, axis=axis, dtype=dtype)
     return spec_of_dims(first.ndim, dims, first.dtype)
 
 

@@ -14,8 +14,9 @@ def _joined_dtype(specs, dtype):
     return np.result_type(*[spec.dtype for spec in specs]) if dtype is None else np.dtype(dtype)
 
 
-def concatenate(*specs, axis=0, dtype=None, **_):
+def concatenate(first, *others, axis=0, dtype=None, **_):
     """Infer the spec of what is joined along an axis."""
+    specs = first, *others
     shapes = [shape_of(spec, "concatenate") for spec in specs]
     dtype = _joined_dtype(specs, dtype)
     if axis is None:
@@ -37,8 +38,9 @@ def concatenate(*specs, axis=0, dtype=None, **_):
     return symbolic_spec(result, dtype)
 
 
-def stack(*specs, axis=0, dtype=None, **_):
+def stack(first, *others, axis=0, dtype=None, **_):
     """Infer the spec of what is joined along a new axis."""
+    specs = first, *others
     shapes = [shape_of(spec, "stack") for spec in specs]
     result = list(shapes[0])
     for shape in shapes[1:]:
