@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
+from cytape.core.vspace import VSpace
 from cytape.ops.creation import own_tensor
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import Recorder, current_graph, is_recorded
+from cytape.tensor.state import (
+    Origins,
+    Recorder,
+    TangentRecorder,
+    anybody_records,
+    current_graph,
+    departures,
+    is_recorded,
+)
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
 __all__ = [
     "Arguments",
-    "call_and_watch",
+    "Call",
     "call_with_own",
     "followed",
     "graph_around",
@@ -193,12 +202,34 @@ def require_positional(f: Callable, kwargs: dict) -> None:
         )
 
 
-def call_and_watch(f: Callable, args: tuple, kwargs: dict) -> tuple[Any, list[Variable]]:
-    """Call f, and list the trainable variables that it read in the order of their creation."""
-    watcher = Recorder(False, True)
-    with watcher:
-        result = f(*args, **kwargs)
-    return result, sorted(watcher.variables, key=lambda variable: variable.id)
+class Call:
+    """A call of a function that has a derivative of its own, and what it did besides.
+
+    Attributes
+    ----------
+    returned : object
+    variables : list of Variable
+        The trainable ones that it read, in the order of their creation.
+    left : bool
+        Whether values became plain arrays or numbers.
+    """
+
+    def __init__(self, f: Callable, args: tuple, kwargs: dict) -> None:
+        watcher, graph = Recorder(False, True), current_graph()
+        self._origins: Origins | None = None
+        following: AbstractContextManager = nullcontext()
+        if graph is not None or anybody_records():
+            self._origins = Origins(
+                arguments=filter(is_tensor, nest.flatten(args)), graph=graph)
+            following = TangentRecorder(VSpace(), reads=self._origins)
+        with watcher, following, departures() as left:
+            self.returned = f(*args, **kwargs)
+        self.variables = sorted(watcher.variables, key=lambda variable: variable.id)
+        self.left = left.any
+
+    def captured_by(self, leaf: Any) -> list[Tensor]:
+        """Return tensors that a leaf of the result depends on, and which are no arguments."""
+        return [] if self._origins is None or not is_tensor(leaf) else self._origins.of(leaf)
 
 
 def record(

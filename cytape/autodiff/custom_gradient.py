@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 from cytape.autodiff.custom_calls import (
     Arguments,
-    call_and_watch,
+    Call,
     graph_around,
     is_tensor,
     lending,
@@ -23,9 +23,11 @@ from cytape.autodiff.custom_calls import (
     require_positional,
     value_of,
 )
+from cytape.autodiff.detachments import Trail, call_rule, reads_arrays
 from cytape.autodiff.eager_call import EagerCall
-from cytape.errors import InvalidGradientError
+from cytape.errors import DetachedError, InvalidGradientError
 from cytape.ops.creation import stop_gradient_op
+from cytape.ops.shared.missing_derivatives import without_derivative
 from cytape.ops.shared.python_call import (
     attempted,
     given_results_op,
@@ -86,13 +88,16 @@ def custom_gradient(f: Callable) -> Callable:
         does not accept the variables that `f` read.
     InvalidGradientError
         In the backward pass, if `grad_fn` returns a wrong number of gradients.
+    DetachedError
+        Where a derivative is needed that is not known: with respect to a tensor that `f` reads and
+        that is no argument; of second order, if `grad_fn` computes with arrays or numbers that left
+        their tensors; in forward mode, if what it returns does not depend on what it is given.
 
     Notes
     -----
     The gradient of a complex output follows TensorFlow's convention, see `GradientTape`. What
-    `grad_fn` computes from tensors can be differentiated in its turn. Forward mode transposes it,
-    as far as it is written in functions that have a gradient: what it gets from elsewhere, say with
-    ``dy.numpy()``, has no tangent. `custom_jvp` is for such functions.
+    `grad_fn` computes from tensors, those of its closure included, can be differentiated in its
+    turn. Forward mode transposes it.
 
     Arrays count as they are at the call: while a tape or an accumulator is entered, `f` gets copies
     of those among its arguments. What it writes to them is in the caller's when it returns.
@@ -151,26 +156,27 @@ class _CustomGradient:
             # Which variables f reads by other ways, its gradient being asked for, is not known yet.
             with lending((args, kwargs)) if anybody_records() else nullcontext(
                     owned((args, kwargs))) as (args, kwargs):
-                called = call_and_watch(f, args, kwargs)
+                passed = args, kwargs
+                call = Call(f, args, kwargs)
         else:
             args, kwargs = nest.map_structure(functools.partial(own_leaf, graph), (args, kwargs))
             leaves = nest.flatten(args)
-            called = attempted(graph, lambda: call_and_watch(f, *lent((args, kwargs))))
-            if called is NotImplemented:
+            passed = lent((args, kwargs))
+            call = attempted(graph, lambda: Call(f, *passed))
+            if call is NotImplemented:
                 with building_into(graph):
                     return self._called_when_run(graph, args, leaves, kwargs)
-        returned, variables = called
-        result, grad_fn = _checked_pair(name, returned)
-        variables = [v for v in variables if not any(v is x for x in given)]
+        result, grad_fn = _checked_pair(name, call.returned)
+        variables = [v for v in call.variables if not any(v is x for x in given)]
         if variables and not _accepts_variables(grad_fn):
             raise TypeError(
                 f"{name} reads {len(variables)} variables that are not among its arguments, so its "
                 "grad_fn must accept a keyword argument `variables`"
             )
         differentiable = [is_tensor(leaf) for leaf in leaves]
+        of_arrays = call.left and reads_arrays(grad_fn, f, nest.flatten(passed))
 
-        def backward(*output_gradients: Tensor) -> list:
-            output_gradients = owned(output_gradients)
+        def gradients(output_gradients: Sequence[Tensor]) -> list:
             if variables:
                 returned = grad_fn(*output_gradients, variables=variables)
                 if not (isinstance(returned, (tuple, list)) and len(returned) == 2):
@@ -193,8 +199,23 @@ class _CustomGradient:
             return of_tensors + variable_gradients
 
         inputs = list(filter(is_tensor, leaves)) + variables
+        primals = Trail(list(map(value_of, inputs))).tensors if graph is None else lambda: inputs
+
+        def backward(*output_gradients: Tensor) -> list:
+            seeds = owned(output_gradients)
+            return call_rule(
+                f"the grad_fn of {name}", lambda: gradients(seeds), seeds, primals, of_arrays)
+
+        captured = [call.captured_by(leaf) for leaf in nest.flatten(result)]
+
+        def recorded(backward: Callable) -> Any:
+            leaves = nest.flatten(record(name, result, inputs, backward))
+            return nest.pack_sequence_as(result, [
+                _cut_off(name, leaf, tensors)
+                for leaf, tensors in zip(leaves, captured, strict=True)])
+
         if graph is None or variables:
-            return record(name, result, inputs, backward)
+            return recorded(backward)
         eager = self._eager(Arguments(args, leaves), kwargs, ())
 
         def symbolic_backward(*output_gradients: Tensor) -> list:
@@ -204,7 +225,7 @@ class _CustomGradient:
                 return eager.gradients(inputs, list(output_gradients), wanted)
             return found
 
-        return record(name, result, inputs, symbolic_backward)
+        return recorded(symbolic_backward)
 
     def _eager(self, arguments: Arguments, kwargs: dict, specs: Any) -> EagerCall:
         """Return a call of this function that is made when a graph runs."""
@@ -220,11 +241,13 @@ class _CustomGradient:
         inputs, apart = arguments.tensors, arguments.without_tensors()
 
         def computed(*tensors: Tensor) -> Any:
-            returned, variables = call_and_watch(
-                self.__wrapped__, apart.packed(tensors), kwargs)
-            if variables:
-                raise TypeError(f"it reads {variables[0]!r}: pass variables as arguments")
-            return _checked_pair(name, returned)[0]
+            call = Call(self.__wrapped__, apart.packed(tensors), kwargs)
+            if call.variables:
+                raise TypeError(f"it reads {call.variables[0]!r}: pass variables as arguments")
+            result = _checked_pair(name, call.returned)[0]
+            if any(map(call.captured_by, nest.flatten(result))):
+                raise DetachedError(_depends_on_another(name))
+            return result
 
         result, specs = specs_by_example(name, computed, [x.spec for x in inputs], args)
         results = python_values_op(
@@ -234,6 +257,18 @@ class _CustomGradient:
                 *inputs, *results, call=self._eager(arguments, kwargs, specs),
                 n_results=len(results))
         return nest.pack_sequence_as(result, results)
+
+
+def _cut_off(name: str, leaf: Any, captured: list[Tensor]) -> Any:
+    """Have a result refuse derivatives with respect to tensors that are no arguments."""
+    return without_derivative(leaf, captured, _depends_on_another(name)) if captured else leaf
+
+
+def _depends_on_another(name: str) -> str:
+    return (
+        f"{name} has a custom gradient, but depends on a tensor that is not among its arguments, "
+        "so the derivative with respect to that tensor is not known: pass it as an argument, or "
+        "stop_gradient it")
 
 
 def _checked_pair(name: str, returned: Any) -> tuple[Any, Callable]:

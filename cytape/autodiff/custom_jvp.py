@@ -12,7 +12,7 @@ import numpy as np
 
 from cytape.autodiff.custom_calls import (
     Arguments,
-    call_and_watch,
+    Call,
     followed,
     graph_around,
     is_tensor,
@@ -25,6 +25,7 @@ from cytape.autodiff.custom_calls import (
     require_positional,
     value_of,
 )
+from cytape.autodiff.detachments import call_rule
 from cytape.autodiff.eager_call import EagerCall
 from cytape.core import is_trainable
 from cytape.errors import InvalidGradientError
@@ -39,7 +40,7 @@ from cytape.ops.shared.python_call import (
     python_values_op,
     specs_by_example,
 )
-from cytape.tensor import nest, state
+from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
@@ -160,13 +161,11 @@ class _CustomJvp:
         f = self.__wrapped__
         # Nobody follows new tensors: what is recorded nevertheless came in by another way.
         fresh = [tensor_of(data_of(value_of(x))) for x in arguments.tensors]
-        result, variables = call_and_watch(f, arguments.packed(fresh), kwargs)
-        self._refuse_variables(variables, arguments)
-        if not variables and any(
-            is_tensor(leaf) and state.is_recorded(leaf.id) for leaf in nest.flatten(result)
-        ):
+        call = Call(f, arguments.packed(fresh), kwargs)
+        self._refuse_variables(call.variables, arguments)
+        if any(map(call.captured_by, nest.flatten(call.returned))):
             raise TypeError(_depends_on_another(f))
-        return result
+        return call.returned
 
     def _refuse_variables(self, variables: list[Variable], arguments: Arguments) -> None:
         for variable in variables:
@@ -185,7 +184,7 @@ class _CustomJvp:
         apart, kwargs = arguments.without_tensors(), kept(kwargs)
         # What is connected to the results all the same came in by another way.
         stopped = [stop_gradient_op(x, apart=True) for x in inputs]
-        built = attempted(graph, lambda: call_and_watch(f, arguments.packed(stopped), kwargs), args)
+        built = attempted(graph, lambda: Call(f, arguments.packed(stopped), kwargs), args)
         if built is NotImplemented:
             def computed(*tensors: Tensor) -> Any:
                 args = apart.packed(tensors)
@@ -194,8 +193,8 @@ class _CustomJvp:
             result, specs = specs_by_example(name_of(f), computed, [x.spec for x in inputs], args)
             results = python_values_op(*inputs, call=EagerCall(name_of(f), computed, specs))
         else:
-            result, variables = built
-            self._refuse_variables(variables, given)
+            result = built.returned
+            self._refuse_variables(built.variables, given)
             results = list(map(convert_to_tensor, nest.flatten(result)))
         result = nest.pack_sequence_as(result, results)
         if results:
@@ -223,6 +222,13 @@ class _JvpCall(PythonCall):
         """Call the rule; return a tangent or None per output."""
         rule = self._function._rule
         assert rule is not None
+        return call_rule(
+            f"the JVP rule of {self.name}", lambda: self._tangents(rule, values, tangents), (),
+            lambda: values)
+
+    def _tangents(
+        self, rule: Callable, values: Sequence[Tensor], tangents: Sequence[Tensor | None]
+    ) -> list:
         returned = rule(
             lent(self._arguments.packed(values)),
             owned(self._arguments.packed(tangents, _still)), **lent(self._kwargs))

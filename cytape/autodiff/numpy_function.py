@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from cytape.autodiff.custom_calls import Arguments, is_tensor, name_of, owned, value_of
+from cytape.autodiff.detachments import call_rule
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
+from cytape.ops.shared.missing_derivatives import missing_gradients
 from cytape.ops.shared.python_call import (
     PythonCall,
     checked_results,
     described,
-    missing_gradients,
     python_values_op,
 )
 from cytape.tensor import nest
@@ -112,7 +113,13 @@ def numpy_function(
     def backward(*gradients: Tensor) -> Any:
         if grad_func is None:
             return missing_gradients(_no_gradient(call.name), gradients, inputs)
-        returned = nest.flatten(grad_func(*owned((*arguments.packed(inputs), *gradients))))
+        seeds = owned(gradients)
+        return call_rule(
+            f"the grad_func of {call.name}", lambda: found(grad_func, seeds), seeds,
+            lambda: inputs)
+
+    def found(grad_func: Callable, seeds: Any) -> list:
+        returned = nest.flatten(grad_func(*owned(arguments.packed(inputs)), *seeds))
         if len(returned) != len(leaves):
             raise InvalidGradientError(
                 f"the grad_func of {call.name} must return {len(leaves)} gradients (None where "

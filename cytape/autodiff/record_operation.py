@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cytape.autodiff.custom_calls import graph_around, is_plain_tensor, is_tensor, owned
+from cytape.autodiff.custom_calls import graph_around, is_plain_tensor, is_tensor, owned, value_of
+from cytape.autodiff.detachments import Trail, call_rule
 from cytape.core import OpType
 from cytape.errors import InvalidIdError, SymbolicTensorError
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
 from cytape.tensor import nest
-from cytape.tensor.variable import Variable
 
 __all__ = ["record_operation"]
 
@@ -105,7 +105,8 @@ def record_operation(
             f"op {name!r} cannot be recorded by hand in a graph or in a function that is traced: "
             "whoever differentiates these goes by their own ops. Have cytape.custom_gradient or "
             "cytape.custom_jvp make an op of the function that computes the outputs")
-    taken = {x.id for x in inputs} | {x.value().id for x in inputs if isinstance(x, Variable)}
+    values = list(map(value_of, inputs))
+    taken = {x.id for x in (*inputs, *values)}
     for i, output in enumerate(outputs):
         if output.id in taken:
             raise InvalidIdError(
@@ -114,7 +115,8 @@ def record_operation(
         taken.add(output.id)
     return record_custom(
         op_type, outputs, inputs,
-        lambda: _ByHand(backward_getter() if backward_getter else backward_function),
+        lambda: _ByHand(
+            name, backward_getter() if backward_getter else backward_function, Trail(values)),
         forward_function, lazy=True,
         deleter=None if deleter is None else lambda by_hand: deleter(by_hand.function))
 
@@ -122,23 +124,34 @@ def record_operation(
 class _ByHand:
     """A backward function that may return functions in the place of gradients."""
 
-    __slots__ = ("function",)
+    __slots__ = ("_inputs", "_what", "function")
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, name: str, function: Any, inputs: Trail) -> None:
+        self._what = f"the backward function of op {name!r}"
         self.function = function
+        self._inputs = inputs
 
     def __call__(self, *gradients: Any) -> GradientsIfNeeded:
-        returned = self.function(*owned(gradients))
-        found = returned if isinstance(returned, (list, tuple)) else [returned]
+        seeds = owned(gradients)
+
+        found = self._followed(lambda: self.function(*seeds), seeds)
 
         def computed(needed: tuple[bool, ...]) -> Any:
             if len(found) != len(needed):
                 return found  # which is an error that is told elsewhere
             return [
-                gradient if not callable(gradient) else gradient() if wanted else None
+                gradient if not callable(gradient)
+                else self._followed(gradient, seeds)[0] if wanted else None
                 for gradient, wanted in zip(found, needed, strict=True)]
 
         return GradientsIfNeeded(computed)
+
+    def _followed(self, function: Callable[[], Any], seeds: Any) -> list:
+        def called() -> list | tuple:
+            returned = function()
+            return returned if isinstance(returned, (list, tuple)) else [returned]
+
+        return call_rule(self._what, called, seeds, self._inputs.tensors)
 
 
 def _require_tensors(outputs: list, inputs: list) -> None:

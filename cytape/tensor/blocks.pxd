@@ -28,5 +28,10 @@ cdef class unrecorded(Block):
 cdef class push_forwardprop_state(Block):
     pass
 
+cdef class departures:
+    cdef readonly bint any
+    cdef set ignored             # ids
+    cdef object around           # the block around this one, or None
+
 cdef class suspended(Block):
     cdef tuple recorders         # None: all that are entered

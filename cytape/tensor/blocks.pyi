@@ -1,7 +1,16 @@
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Self
 
 from cytape.tensor.recorders import Recorder, TangentRecorder
+from cytape.tensor.tensor import Tensor
+
+class departures:
+    @property
+    def any(self) -> bool: ...
+    def __init__(self, ignored: Iterable[Tensor] = ()) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exception: Any) -> None: ...
 
 def building_into(graph: Any) -> AbstractContextManager[Any]: ...
 def building_under(

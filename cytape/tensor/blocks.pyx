@@ -225,6 +225,48 @@ cdef class suspended(Block):
         return put_back(entry.thread, entry.thread.recorders)
 
 
+@cython.final
+cdef class departures:
+    """Tell whether values of tensors become plain arrays or numbers in a block, while it records.
+
+    A block within another keeps its own to itself.
+
+    Parameters
+    ----------
+    ignored : iterable of Tensor, optional
+
+    Examples
+    --------
+    >>> import cytape
+    >>> x, y = cytape.constant(3.0), cytape.constant(5.0)
+    >>> with cytape.GradientTape():
+    ...     with departures() as outer:
+    ...         with departures([y]) as inner:
+    ...             _ = float(y)
+    ...             print(inner.any)
+    ...             _ = float(x)
+    False
+    >>> inner.any, outer.any
+    (True, False)
+    """
+
+    def __init__(self, ignored=()):
+        self.ignored = {x.id for x in ignored}
+
+    def __enter__(self):
+        cdef ThreadState thread = this_thread()
+        self.around, thread.departures = thread.departures, self
+        return self
+
+    def __exit__(self, *exception):
+        cdef ThreadState thread = this_thread()
+        thread.departures, self.around = self.around, None
+
+    def note(self, id):
+        """Hear of a value that left."""
+        self.any |= id not in self.ignored
+
+
 def stop_recording():
     """Suspend the recorders that this thread has entered; one entered inside records.
 

@@ -1,6 +1,6 @@
 from .deaths cimport Counts, counts
 from .state cimport followers_of, note_detachment
-from .threads cimport building
+from .threads cimport ThreadState, building, this_thread
 from .value cimport array_of, is_symbolic, no_value, symbol_of
 
 from threading import get_ident
@@ -105,10 +105,18 @@ cdef bint is_read_on_its_own(tensor) except -1:
     return type(tensor) is variable_type and tensor.trainable
 
 
+cdef int note_departure(Value held) except -1:
+    cdef ThreadState thread = this_thread()
+    if thread.departures is not None:
+        thread.departures.note(held.id)
+    return 0
+
+
 cdef ndarray detached(tensor, Value held):
     held = seen(tensor, held)
     cdef ndarray array = array_of(held)
     if recorders.entered and held.spec.trainable:
+        note_departure(held)
         note_detachment(tensor, tensor.id, held.id, is_read_on_its_own(tensor))
     return array
 
@@ -171,8 +179,10 @@ cdef str lost_by(tensor, str cause):
 
 cdef ndarray converted(tensor, Value held, str cause):
     cdef ndarray array = examined(tensor, held, cause)
-    if is_recorded(tensor, held) and numpy_call() not in COMPARISONS:
-        raise DetachedError(lost_by(tensor, cause))
+    if recorders.entered and held.spec.trainable and numpy_call() not in COMPARISONS:
+        if is_recorded(tensor, held):
+            raise DetachedError(lost_by(tensor, cause))
+        note_departure(held)
     return array
 
 

@@ -3,10 +3,12 @@
 
 from cpython.ref cimport PyObject
 from cytape.core.accumulator cimport ForwardAccumulator
+from cytape.core.idtable cimport IdTable
 from cytape.core.tape cimport Tape
-from cytape.core.typedefs cimport id_t
+from cytape.core.typedefs cimport id_t, index_t
 
 from .deaths cimport Counts, counts, register, unregister
+from .value cimport Value
 from .threads cimport (
     RECORDER, Entry, ThreadState, enter_entry, leave_entry, still_entered, this_thread)
 
@@ -41,7 +43,22 @@ cdef class Reads:
     cdef list around             # these recorders
     cdef dict tensors            # that they follow, by id
     cdef dict variables          # read or assigned to, by id, each with the value that was found
+    cdef bint silent             # it does not ask for errors where values leave their tensors
     cdef bint follow(self, id_t id) noexcept
+    # What the program does: it reads a variable, calls an op, knows one tensor by two ids.
+    cdef int found_variable(self, bint trainable, Value value) except -1
+    cdef int called(self, list inputs, list outputs) except -1
+    cdef int renamed(self, id_t id, id_t other) except -1
+
+# What the results of a program depend on. Nobody takes it for a recorder that loses a derivative.
+cdef class Origins(Reads):
+    cdef id_t first              # ids from this one on are of tensors that the program made
+    cdef bint any                # tensors that no recorder follows count, too: a graph is built
+    # id -> place in `sets`, which has the ids of the tensors that a result depends on. In the first
+    # place are none: that of arguments, and of values of variables.
+    cdef IdTable places
+    cdef list sets
+    cdef int put(self, id_t id, index_t place) except -1
 
 cdef Recorder new_recorder(bint persistent, bint watch_accessed_variables)
 cdef Entry entry_of(recorder)  # where it stands on a stack, or None

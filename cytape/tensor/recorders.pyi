@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
 from cytape.core.accumulator import ForwardAccumulator
@@ -46,6 +46,13 @@ class TangentRecorder(ForwardAccumulator):
     def pop(self) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: Any) -> None: ...
+
+class Origins(Reads):
+    def __init__(
+        self, sources: Iterable[Tensor] | None = None, arguments: Iterable[Tensor] = (),
+        graph: Any = None,
+    ) -> None: ...
+    def of(self, result: Tensor) -> list[Tensor]: ...
 
 class Reads:
     @property

@@ -2,7 +2,10 @@ cimport cython
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport is_known, slot_of
+from cytape.core.idtable cimport idtable_add, idtable_free, idtable_get, idtable_init
 from cytape.core.typedefs cimport NO_INDEX
+
+from .value cimport new_id
 
 cdef Counts* the_counts = counts()
 
@@ -268,7 +271,6 @@ cdef class TangentRecorder(ForwardAccumulator):
         return 0
 
 
-@cython.final
 cdef class Reads:
     """What a program reads of that which this thread's recorders follow, who do not see it run.
 
@@ -324,6 +326,115 @@ cdef class Reads:
             elif is_known(<Recorder>recorder, id):
                 return True
         return False
+
+    cdef int found_variable(self, bint trainable, Value value) except -1:
+        return 0
+
+    cdef int called(self, list inputs, list outputs) except -1:
+        return 0
+
+    cdef int renamed(self, id_t id, id_t other) except -1:
+        return 0
+
+
+@cython.final
+cdef class Origins(Reads):
+    """What the results of a program depend on.
+
+    That is, of `sources`; or else of all tensors older than the program that recorders follow, but
+    for its arguments. A `TangentRecorder` that is made with it takes note.
+
+    Parameters
+    ----------
+    sources : iterable of Tensor, optional
+    arguments : iterable of Tensor, optional
+    graph : SymbolicGraph, optional
+        What the program builds into. There it is not known who will follow a tensor, so all count.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.engine.gradients import tensor_vspace
+    >>> x, w, b = cytape.constant(2.0), cytape.constant(3.0), cytape.constant(5.0)
+    >>> with cytape.GradientTape() as tape:
+    ...     tape.watch([x, w, b])
+    ...     origins = Origins(arguments=[x])
+    ...     with TangentRecorder(tensor_vspace, reads=origins):
+    ...         unused = b * 2.0
+    ...         y = x * w
+    >>> origins.of(y)
+    [Tensor(3.)]
+    """
+
+    def __cinit__(self, sources=None, arguments=(), graph=None):
+        idtable_init(&self.places)
+        self.silent = True
+        self.any = graph is not None
+        self.sets = [frozenset()]
+        for x in arguments:
+            self.put(x.id, 0)
+        if sources is None:
+            self.first = new_id()
+        else:
+            for x in sources:
+                self.tensors[x.id] = x
+                self.sets.append(frozenset([x.id]))
+                self.put(x.id, len(self.sets) - 1)
+
+    def __dealloc__(self):
+        idtable_free(&self.places)
+
+    def of(self, result) -> list:
+        """Return the tensors that a result depends on.
+
+        Parameters
+        ----------
+        result : Tensor
+
+        Returns
+        -------
+        list of Tensor
+        """
+        cdef index_t place = idtable_get(&self.places, result.id)
+        if place > 0:
+            return [self.tensors[id] for id in self.sets[place]]
+        return [result] if self.follow(result.id) else []
+
+    cdef int put(self, id_t id, index_t place) except -1:
+        if idtable_get(&self.places, id) == NO_INDEX:
+            idtable_add(&self.places, id, place)
+        return 0
+
+    cdef bint follow(self, id_t id) noexcept:
+        cdef index_t place = idtable_get(&self.places, id) if id >= 0 else 0
+        if place != NO_INDEX:
+            return place > 0
+        return id < self.first and (self.any or Reads.follow(self, id))
+
+    cdef int found_variable(self, bint trainable, Value value) except -1:
+        return self.put(value.id, 0) if trainable else 0
+
+    cdef int called(self, list inputs, list outputs) except -1:
+        cdef Value value
+        cdef index_t place
+        found = frozenset()
+        for value in inputs:
+            if value.spec.trainable and self.follow(value.id):
+                place = idtable_get(&self.places, value.id)
+                found |= {value.id} if place == NO_INDEX else self.sets[place]
+        if found:
+            self.sets.append(found)
+            for value in outputs:
+                self.put(value.id, len(self.sets) - 1)
+        return 0
+
+    cdef int renamed(self, id_t id, id_t other) except -1:
+        """Count a tensor of a graph that stands for another tensor as that one."""
+        cdef index_t place = idtable_get(&self.places, id)
+        if place == NO_INDEX and self.follow(id):
+            self.sets.append(frozenset([other]))
+            place = len(self.sets) - 1
+        return 0 if place == NO_INDEX else self.put(other, place)
 
 
 # ---- what a recorder computes is for those alone that were entered before it

@@ -4,12 +4,13 @@ from typing import Any
 from cytape.tensor.blocks import (
     building_into,
     building_under,
+    departures,
     push_forwardprop_state,
     stop_recording,
     suspended,
     unrecorded,
 )
-from cytape.tensor.recorders import Reads, Recorder, TangentRecorder
+from cytape.tensor.recorders import Origins, Reads, Recorder, TangentRecorder
 from cytape.tensor.threads import current_graph
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "HIGHER_ORDER",
     "MOST_DETACHED",
     "NO_GRADIENTS",
+    "Origins",
     "Reads",
     "Recorder",
     "TangentRecorder",
@@ -24,6 +26,7 @@ __all__ = [
     "building_into",
     "building_under",
     "current_graph",
+    "departures",
     "is_recorded",
     "possible_gradient_types",
     "possible_modes",

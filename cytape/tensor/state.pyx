@@ -8,9 +8,9 @@ import cytape.tensor.threads as threads
 
 # What else Python knows under this module's name.
 for module, names in (
-        (blocks, "building_into building_under push_forwardprop_state stop_recording suspended "
-                 "unrecorded"),
-        (recorders, "Reads Recorder TangentRecorder"),
+        (blocks, "building_into building_under departures push_forwardprop_state stop_recording "
+                 "suspended unrecorded"),
+        (recorders, "Origins Reads Recorder TangentRecorder"),
         (threads, "current_graph")):
     globals().update({name: getattr(module, name) for name in names.split()})
 
@@ -99,6 +99,8 @@ cdef list followers_of(id_t id, id_t value, bint trainable_variable):
                 trainable_variable and recorder.watch_accessed_variables):
             found.append(recorder)
     for accumulator in accumulating() or ():
+        if accumulator.reads is not None and accumulator.reads.silent:
+            continue
         if tangent_of(accumulator, id) != NULL or tangent_of(accumulator, value) != NULL:
             found.append(accumulator)
     return found

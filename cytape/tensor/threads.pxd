@@ -58,6 +58,7 @@ cdef class ThreadState:
     cdef uint64_t version        # of the context that all this is about
     cdef int held                # how many reasons there are not to look at contexts now
     cdef bint disturbed          # something was entered or left meanwhile
+    cdef object departures       # who is told of values that become plain arrays; or None
     cdef int update(self) except -1
     cdef int follow_context(self) except -1
     cdef int follow_recorders(self) except -1

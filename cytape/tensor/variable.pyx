@@ -305,6 +305,7 @@ cdef Value read(Variable variable):
                 pass_tangent_on(accumulator, variable.variable_id, value)
             else:
                 note(accumulator.reads, variable)
+                accumulator.reads.found_variable(variable.trainable, value)
     return value
 
 
@@ -376,12 +377,21 @@ def holds(Variable variable not None, Tensor value not None) -> bool:
 
 cdef int follow_as(id_t id, Value value) except -1:
     cdef Recorder recorder
+    cdef TangentRecorder accumulator
     for recorder in recording() or ():
         if is_known(recorder, id) and not is_known(recorder, value.id):
             record_identity(recorder, id, value)
     for accumulator in accumulating() or ():
         pass_tangent_on(accumulator, id, value)
+        if accumulator.reads is not None:
+            accumulator.reads.renamed(id, value.id)
     return 0
+
+
+def followed_as(id_t id, Tensor tensor not None) -> Tensor:
+    """Return a tensor, which whoever follows the one with an id follows from now on."""
+    follow_as(id, tensor.held)
+    return tensor
 
 
 cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) except -1:

@@ -229,9 +229,9 @@ def test_D_2_32_foreign_code_computes_on_arrays():
         array = x.numpy()
         return np.outer(array, array), lambda dy: (dy + dy.T) @ array
 
-    (first,), _ = gradient_of(f, np.array([1.0, 2.0]))
+    x = np.array([1.0, 2.0])
     assert isinstance(f(cytape.constant([1.0])), cytape.Tensor)
-    np.testing.assert_allclose(first.numpy(), [6.0, 6.0])
+    np.testing.assert_allclose(cytape.grad(lambda x: np.sum(f(x)))(x), [6.0, 6.0])
 
 
 def test_D_2_32_grad_fn_is_differentiable():
@@ -260,7 +260,7 @@ def test_second_order_where_grad_fn_has_a_custom_gradient():
     def f(x):
         @cytape.custom_gradient
         def grad_fn(dy):
-            return dy * x * 2, lambda ddy: ddy * 100
+            return dy * cytape.stop_gradient(x) * 2, lambda ddy: ddy * 100
 
         return x * x, grad_fn
 

@@ -601,7 +601,7 @@ def test_rules_that_leave_cytape_in_a_trace():
     traced = cytape.function(lambda x: f(x))
     assert derivative(traced)(3.0) == cytape.function(derivative(f))(3.0) == 6.0
     for second in derivative(cytape.function(derivative(f))), derivative(derivative(traced)):
-        with pytest.raises(DetachedError, match="left its tensor"):
+        with pytest.raises(DetachedError, match="left (its tensor|their tensors)"):
             second(3.0)
     with pytest.raises(DetachedError, match="JVP rule of square cannot be transposed"):
         cytape.grad(traced)(3.0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.errors import NotDifferentiableError
 from cytape.ops.engine.declare import OPS, general
 from cytape.tensor.tensor import live_tensors
@@ -208,13 +209,12 @@ def test_sparse_gradients():
 @pytest.mark.parametrize(
     "grad_fn",
     [
-        lambda dy: dy.numpy() * 3,
-        lambda dy: np.array([0.0, 4.0]),
         lambda dy: np.zeros(2),
+        lambda dy: cnp.zeros(2),
         lambda dy: None,
     ],
 )
-def test_a_gradient_that_is_not_connected_to_the_output_s_gives_no_tangent(grad_fn):
+def test_a_gradient_that_is_zero_gives_no_tangent(grad_fn):
     f = cytape.custom_gradient(lambda x: (2 * x, grad_fn))
     x = cytape.constant(np.ones(2))
     with cytape.ForwardAccumulator(x, x) as accumulator:

@@ -530,5 +530,5 @@ def test_every_op_has_a_record():
     # test_batches.py, and in test_random.py.
     of_graphs = {
         "BatchOutline", "CheckpointedCall", "Constant", "GivenResults", "MissingDerivative",
-        "NoDerivative", "UnitDirections"}
+        "NoDerivative", "UnitDirections", "WithoutDerivative"}
     assert set(run.stdout.split()) - {spec.op for spec in SPECS} == of_graphs

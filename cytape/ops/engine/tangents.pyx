@@ -73,7 +73,9 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
         for value in inputs:
             if value.spec.trainable and accumulator.reads.follow(value.id):
                 accumulator.reads.tensors.setdefault(value.id, another_handle(value))
-        return 0
+        # Graphs tell of all their nodes.
+        return accumulator.reads.called(inputs, outputs) if (
+            getattr(op, "differentiable", True)) else 0
     for value in inputs:
         tangents.append(stored(accumulator, value))
     for value in outputs:

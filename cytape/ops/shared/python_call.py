@@ -16,14 +16,12 @@ import numpy as np
 from cytape.errors import (
     DetachedError,
     InvalidGradientError,
-    NotDifferentiableError,
     SymbolicTensorError,
 )
-from cytape.ops.engine.custom_op import GradientsIfNeeded
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.engine.gradients import compute_gradients
 from cytape.ops.shapes.shape_rules import may_fit
-from cytape.ops.shared.conform import broadcast_to, cast, stand_in
+from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
@@ -39,8 +37,6 @@ __all__ = [
     "described",
     "given_results_op",
     "install_saved_draws",
-    "missing_gradients",
-    "missing_op",
     "python_call_op",
     "python_values_op",
     "specs_by_example",
@@ -385,58 +381,3 @@ def _ones(spec: Spec) -> Tensor:
     if current_graph() is None:
         return tensor_of(np.ones(spec.shape, spec.dtype))
     return broadcast_to(tensor_of(np.ones((), spec.dtype)), spec.extents)
-
-
-# ---- derivatives that are not known
-
-
-def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequence[Any]) -> Any:
-    """Return what a backward function returns that does not know the gradients.
-
-    It is an error if one of them is needed, unless the gradients of the results are zero. A trace
-    knows neither: there it is an error when it runs.
-
-    Parameters
-    ----------
-    refusal : str
-        The error.
-    gradients : sequence of Tensor
-        Of the results.
-    inputs : sequence of Tensor
-
-    Returns
-    -------
-    GradientsIfNeeded, or list of Tensor or None
-    """
-    specs = [x.spec for x in inputs]
-    if current_graph() is not None:
-        return _refused(refusal, gradients, specs)
-    return GradientsIfNeeded(
-        lambda needed: (
-            _refused(refusal, gradients, specs) if any(needed) else [None] * len(needed)))
-
-
-def _refused(refusal: str, given: Sequence[Any], specs: Sequence[Spec]) -> list:
-    """Return zeros as derivatives, if those they follow from are zero when they are known."""
-    given = _as_tensors([x for x in given if x is not None])
-    results = iter(missing_op(
-        *given, *[stand_in(spec) for spec in specs if spec.trainable], n=len(given),
-        refusal=refusal))
-    return [next(results) if spec.trainable else None for spec in specs]
-
-
-def _missing(*arrays: Any, n: int, refusal: str) -> list[np.ndarray]:
-    if any(map(np.any, arrays[:n])):
-        raise NotDifferentiableError(refusal)
-    return [np.zeros_like(array) for array in arrays[n:]]
-
-
-missing_op = general(
-    "MissingDerivative", _missing,
-    vjp=lambda op, *gradients: [
-        *_refused(op.attrs["refusal"], gradients, op.input_specs[: op.attrs["n"]]),
-        *[None] * (len(op.input_specs) - op.attrs["n"])],
-    jvp=lambda op, *tangents: _refused(
-        op.attrs["refusal"], tangents[: op.attrs["n"]], op.output_specs),
-    saved_inputs=(), optional_tangents=ANY_INPUTS,
-    shape_rule=lambda *specs, n, refusal: list(specs[n:]))

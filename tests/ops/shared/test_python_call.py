@@ -5,14 +5,13 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.errors import DetachedError, NotDifferentiableError, SymbolicTensorError
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.shared.python_call import (
     PythonCall,
     attempted,
     checked_results,
     described,
     linear_transpose,
-    missing_gradients,
     specs_by_example,
 )
 from tests.cases import each
@@ -175,27 +174,6 @@ def test_transposition_of_what_left_cytape():
     zero = cytape.constant(np.zeros(2))
     assert linear_transpose(lambda args: [zero], foreign, [x], "it left") == [None]
     assert linear_transpose(lambda args: [cytape.constant(args[0].numpy())], foreign, [x]) == [None]
-
-
-def test_gradients_that_are_not_known():
-    x = cytape.constant(2.0)
-    refused = missing_gradients("no gradient here", [x], [x])
-    with pytest.raises(NotDifferentiableError, match="no gradient here"):
-        refused.compute((True,))
-    assert refused.compute((False,)) == [None]
-    whole = cytape.constant(3)
-    zeros = missing_gradients("no gradient here", [x * 0.0, cnp.zeros(3)], [x, whole])
-    zero, none = zeros.compute((True, False))
-    assert float(zero) == 0.0 and none is None
-    graph = cytape.Graph()
-    with graph.as_default():
-        p = graph.placeholder("float64", (None,))
-        [dx, none] = missing_gradients("no gradient here", [p], [p, graph.placeholder("int64", ())])
-        assert none is None
-    session = cytape.Session(graph)
-    assert session.run(dx, {p: np.zeros(3)}).tolist() == [0.0, 0.0, 0.0]
-    with pytest.raises(NotDifferentiableError, match="no gradient here"):
-        session.run(dx, {p: np.ones(3)})
 
 
 def test_a_call_that_does_nothing():

@@ -1,0 +1,144 @@
+"""Derivatives that are not known: an error where one is needed, unless what multiplies it is zero.
+
+`missing_gradients` is for backward functions. `without_derivative` is for a result that depends on
+tensors in a way that recorders do not see. In a graph both are errors when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cytape.errors import DetachedError, NotDifferentiableError
+from cytape.ops.engine.custom_op import GradientsIfNeeded
+from cytape.ops.engine.declare import general
+from cytape.ops.shared.conform import stand_in
+from cytape.tensor.making import convert_to_tensor
+from cytape.tensor.spec import Spec
+from cytape.tensor.state import current_graph
+from cytape.tensor.tensor import Tensor
+
+__all__ = ["missing_gradients", "missing_op", "without_derivative"]
+
+ANY_INPUTS = range(1 << 30)  # more than an op has
+
+
+def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequence[Any]) -> Any:
+    """Return what a backward function returns that does not know the gradients.
+
+    Parameters
+    ----------
+    refusal : str
+        The error.
+    gradients : sequence of Tensor
+        Of the results.
+    inputs : sequence of Tensor
+
+    Returns
+    -------
+    GradientsIfNeeded, or list of Tensor or None
+    """
+    specs = [x.spec for x in inputs]
+    if current_graph() is not None:
+        return _refused(NotDifferentiableError, refusal, gradients, specs)
+    return GradientsIfNeeded(
+        lambda needed: (
+            _refused(NotDifferentiableError, refusal, gradients, specs) if any(needed)
+            else [None] * len(needed)))
+
+
+def without_derivative(
+    result: Tensor, tensors: Sequence[Tensor], refusal: str, linear: bool = False
+) -> Tensor:
+    """Return a result that depends on tensors, too, by a derivative that is not known.
+
+    Parameters
+    ----------
+    result : Tensor
+    tensors : sequence of Tensor
+    refusal : str
+        The `DetachedError` where that derivative is needed.
+    linear : bool, optional
+        Whether the result is linear in the tensors, so that it does not depend on them where it is
+        zero.
+
+    Returns
+    -------
+    Tensor
+    """
+    moving = [x for x in tensors if x.spec.trainable]
+    if not moving or not result.spec.trainable:
+        return result
+    return without_derivative_op(result, *moving, refusal=refusal, linear=linear)
+
+
+def _given(op: Any, factors: Sequence[Any]) -> list:
+    """Return what is zero if the derivative that is not known does not matter."""
+    if not op.attrs["linear"]:
+        return list(factors)
+    matters = np.any(op.inputs[0])
+    return [factor * matters for factor in factors]
+
+
+def _vjp(op: Any, gradient: Any) -> list:
+    found: list = [None] * (len(op.input_specs) - 1)
+    if any(op.needs[1:]):
+        found = _refused(
+            DetachedError, op.attrs["refusal"], _given(op, [gradient]), op.input_specs[1:])
+    return [_alike(op, gradient), *found]
+
+
+def _jvp(op: Any, tangent: Any, *others: Any) -> Any:
+    result = None if tangent is None else _alike(op, tangent)
+    factors = [dx for dx in others if dx is not None]
+    if not factors:
+        return result
+    [zero] = _refused(DetachedError, op.attrs["refusal"], _given(op, factors), op.output_specs)
+    return zero if result is None else result + zero
+
+
+def _alike(op: Any, derivative: Any) -> Any:
+    """Have a derivative refuse what the result refuses: its factors depend on the same tensors."""
+    if op.attrs["linear"]:
+        return derivative
+    return without_derivative_op(derivative, *op.inputs[1:], **op.attrs)
+
+
+without_derivative_op = general(
+    "WithoutDerivative", lambda x, *tensors, refusal, linear: np.array(x),
+    vjp=_vjp, jvp=_jvp, optional_tangents=ANY_INPUTS,
+    shape_rule=lambda x, *tensors, refusal, linear: x)
+
+
+def _refused(
+    error: type, refusal: str, given: Sequence[Any], specs: Sequence[Spec]
+) -> list:
+    """Return zeros as derivatives, if those they follow from are zero when they are known."""
+    given = [convert_to_tensor(x) for x in given if x is not None]
+    results = iter(missing_op(
+        *given, *[stand_in(spec) for spec in specs if spec.trainable], n=len(given), error=error,
+        refusal=refusal))
+    return [next(results) if spec.trainable else None for spec in specs]
+
+
+def _missing(*arrays: Any, n: int, error: type, refusal: str) -> list[np.ndarray]:
+    if any(map(np.any, arrays[:n])):
+        raise error(refusal)
+    return [np.zeros_like(array) for array in arrays[n:]]
+
+
+def _refused_again(op: Any, given: Sequence[Any], specs: Sequence[Spec]) -> list:
+    return _refused(op.attrs["error"], op.attrs["refusal"], given, specs)
+
+
+missing_op = general(
+    "MissingDerivative", _missing,
+    vjp=lambda op, *gradients: [
+        *_refused_again(op, gradients, op.input_specs[: op.attrs["n"]]),
+        *[None] * (len(op.input_specs) - op.attrs["n"])],
+    jvp=lambda op, *tangents: _refused_again(
+        op, tangents[: op.attrs["n"]], op.output_specs),
+    saved_inputs=(), optional_tangents=ANY_INPUTS,
+    shape_rule=lambda *specs, n, error, refusal: list(specs[n:]))
