@@ -14,6 +14,7 @@ from cytape.autodiff.eager_functional import (
     make_vjp,
     val_and_grad_function,
 )
+from cytape.autodiff.elementwise_function import elementwise
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.forward_functional import hessian_vector_product, jvp, make_ggnvp
 from cytape.autodiff.functional import grad, value_and_grad, vjp
@@ -116,6 +117,7 @@ __all__ = [
     "custom_jvp",
     "device",
     "disable_gradient",
+    "elementwise",
     "elementwise_grad",
     "errors",
     "foldl",

@@ -5,6 +5,10 @@ import numpy as np
 
 partials_of: dict[np.ufunc, tuple[Callable[..., Any] | None, ...]]
 
+class NotAProgram(Exception): ...
+
+class Symbol: ...
+
 def has_loop(ufunc: np.ufunc, type_num: int) -> int | None: ...
 def declare_partials(
     ufunc: np.ufunc,
