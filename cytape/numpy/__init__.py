@@ -10,6 +10,7 @@ from typing import Any as _Any
 import numpy as _numpy
 
 from cytape.numpy import random as random
+from cytape.ops.constants import *  # noqa: F403
 from cytape.ops.creation import *  # noqa: F403
 from cytape.ops.einsum import *  # noqa: F403
 from cytape.ops.elementwise import *  # noqa: F403

@@ -1,18 +1,17 @@
-"""Tensors from tensors: dtypes, nested lists, constants shaped like another, coordinate grids."""
+"""Tensors from tensors: dtypes, copies, nested lists, coordinate grids."""
 
 import operator
 
 import numpy as np
 
 from cytape.ops.engine.arguments import is_tensor, tensors_if_any
-from cytape.ops.engine.declare import nondifferentiable, structural
+from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.joining import stack_op
-from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shaping import (
     broadcast_arrays,
-    broadcast_to,
     expand_dims,
     ndim,
     reshape,
@@ -20,30 +19,21 @@ from cytape.ops.shaping import (
     size,
     transpose,
 )
-from cytape.ops.shared.conform import broadcast_batch_to, cast_op, identity_op, sum_to
+from cytape.ops.shared.conform import cast_op, identity_op
 from cytape.ops.shared.grouping import together
 from cytape.ops.shared.layouts import axes_in_memory, is_contiguous
 from cytape.ops.shared.policy import checked_name
 from cytape.tensor import Tensor, convert_to_tensor, nest
 from cytape.tensor.plain_arrays import plain_array
 from cytape.tensor.spec import symbolic_spec
-from cytape.tensor.state import current_graph
-from cytape.tensor.tensor import another, is_part, tensor_of
+from cytape.tensor.tensor import another, is_part
 
 __all__ = [
     "array",
     "asarray",
     "astype",
     "copy",
-    "empty",
-    "empty_like",
-    "full",
-    "full_like",
     "meshgrid",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
 ]
 
 
@@ -281,165 +271,6 @@ def asarray(a, dtype=None, order=None, **options):
     return array(a, dtype, order=order or "K", copy=options.get("copy"))
 
 
-# -- constants -------------------------------------------------------------------------------------
-
-def _constant_like(name, forward):
-    return nondifferentiable(name, forward=forward, shape_rule=shape_rules.constant_like)
-
-
-zeros_like_op = _constant_like("ZerosLike", np.zeros_like)
-ones_like_op = _constant_like("OnesLike", np.ones_like)
-empty_like_op = _constant_like("EmptyLike", np.empty_like)
-full_like_op = _constant_like("FullLike", np.full_like)
-
-
-def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """Return zeros of the same shape and dtype, as `numpy.zeros_like`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> np.zeros_like(cytape.constant([1.0, 2.0])).numpy()
-    array([0., 0.])
-    """
-    return zeros_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
-
-
-def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """Return ones of the same shape and dtype, as `numpy.ones_like`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> np.ones_like(cytape.constant([1.0, 2.0])).numpy()
-    array([1., 1.])
-    """
-    return ones_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
-
-
-def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """Return a tensor of the same shape and dtype and of any value, as `numpy.empty_like`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> np.empty_like(cytape.constant([1.0, 2.0])).shape
-    (2,)
-    """
-    return empty_like_op(
-        prototype, dtype=dtype, order=order, subok=subok, shape=shape, device=device
-    )
-
-
-def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
-    """Return a tensor of the same shape and dtype filled with a value, as `numpy.full_like`.
-
-    It is differentiable in the value.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> np.full_like(cytape.constant([1.0, 2.0]), 3.0).numpy()
-    array([3., 3.])
-    """
-    if is_tensor(fill_value):
-        like = a if is_tensor(a) else np.asarray(a)
-        dtype = like.dtype if dtype is None else dtype
-        return full(like.shape if shape is None else shape, fill_value, dtype)
-    return full_like_op(
-        a, fill_value=fill_value, dtype=dtype, order=order, subok=subok, shape=shape, device=device
-    )
-
-
-def _made(function, shape, *arguments):
-    """Return a tensor of what NumPy makes; in a graph one number, repeated."""
-    if current_graph() is None:
-        return tensor_of(function(shape, *arguments))
-    return identity_op(broadcast_to(convert_to_tensor(function((), *arguments)), shape))
-
-
-def zeros(shape, dtype=float, order="C", *, device=None, like=None):
-    """Return a tensor of zeros, to be filled, as `numpy.zeros`.
-
-    What is assigned to its elements is differentiated, in time that does not depend on its size.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> import cytape.numpy as cnp
-    >>> def powers(x):
-    ...     found = cnp.zeros(4)
-    ...     for i in range(4):
-    ...         found[i] = x**i
-    ...     return found
-    >>> cytape.jacrev(powers)(2.0)
-    array([ 0.,  1.,  4., 12.])
-    """
-    return _made(np.zeros, shape, dtype)
-
-
-def ones(shape, dtype=None, order="C", *, device=None, like=None):
-    """Return a tensor of ones, to be changed, as `numpy.ones`.
-
-    Examples
-    --------
-    >>> import cytape.numpy as cnp
-    >>> x = cnp.ones(3)
-    >>> x[0] = 5.0
-    >>> x
-    Tensor([5., 1., 1.])
-    """
-    return _made(np.ones, shape, dtype)
-
-
-def empty(shape, dtype=float, order="C", *, device=None, like=None):
-    """Return a tensor of any values, to be filled, as `numpy.empty`.
-
-    Examples
-    --------
-    >>> import cytape.numpy as cnp
-    >>> cnp.empty((2, 3)).shape
-    (2, 3)
-    """
-    return _made(np.empty, shape, dtype)
-
-
-full_op = structural(
-    "Full", lambda x, *, shape: np.broadcast_to(x, shape).copy(),
-    lambda results, operands, *, shape: [(results[0], operands[0])],
-    transpose=lambda op, g: sum_to(g, op.input_specs[0]),
-    batched=lambda x, *, shape: copy(broadcast_batch_to(x, np.atleast_1d(shape)), "C"),
-    shape_rule=fast_shapes.broadcast_to,
-)  # fmt: skip
-
-
-def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    """Return a tensor filled with a number or a tensor, as `numpy.full`; arrays for an array.
-
-    It is differentiable in the value.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> from cytape.ops.creation import full
-    >>> full(2, cytape.constant(3.0)).numpy()
-    array([3., 3.])
-    """
-    if type(fill_value) in (bool, int, float, complex):
-        return _made(lambda shape: np.full(shape, fill_value, dtype), shape)
-    if not is_tensor(fill_value):
-        return np.full(shape, fill_value, dtype, order, device=device, like=like)
-    _refuse_unknown(lambda x, **options: np.full((), x[0], **options), {
-        name: value for name, value, default in (
-            ("order", order, "C"), ("device", device, None), ("like", like, None))
-        if value is not default})
-    if type(fill_value) is not Tensor or dtype is not None and fill_value.dtype != dtype:
-        fill_value = array(fill_value, dtype)
-    if type(shape) is int or type(shape) is tuple and all([type(n) is int for n in shape]):
-        return full_op(fill_value, shape=shape)
-    return identity_op(broadcast_to(fill_value, shape))
-
-
 # -- coordinate grids ------------------------------------------------------------------------------
 
 
@@ -481,13 +312,5 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
 NUMPY_FUNCTIONS = {
     np.astype: astype,
     np.copy: copy,
-    np.empty: empty,
-    np.empty_like: empty_like,
-    np.full: full,
-    np.full_like: full_like,
     np.meshgrid: meshgrid,
-    np.ones: ones,
-    np.ones_like: ones_like,
-    np.zeros: zeros,
-    np.zeros_like: zeros_like,
 }

@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from cytape.ops.creation import astype, ones_like, zeros_like
+from cytape.ops.constants import ones_like, zeros_like
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import conj, isfinite, multiply, where
 from cytape.ops.engine.arguments import (
     axis_in_batch,

@@ -7,6 +7,7 @@ from types import FunctionType
 
 import numpy as np
 
+import cytape.ops.constants as constants
 import cytape.ops.creation as creation
 import cytape.ops.einsum as einsum
 import cytape.ops.elementwise as elementwise
@@ -40,8 +41,8 @@ from cytape.tensor.tensor import (
 )
 
 _FAMILIES = (
-    creation, einsum, elementwise, indexing, joining, linalg, ordering, products, rearranging,
-    reductions, shaping, steps, variance)
+    constants, creation, einsum, elementwise, indexing, joining, linalg, ordering, products,
+    rearranging, reductions, shaping, steps, variance)
 NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }
@@ -190,15 +191,15 @@ def _without_gradient(name, function, args, arguments):
     if arguments.get("out") is not None:
         name += " with out= (or as an operator like +=)"
         advice = (
-            "As it is written to, make it with cytape.numpy.zeros (or ones, full, empty), a "
-            "tensor; or write `u = u + x` instead of `u += x`"
+            "As it is written to, make it with cytape.numpy.zeros (or ones, full, empty) inside of "
+            "the tape or function; or write `u = u + x` instead of `u += x`"
         )
     elif function is np.copyto and (caller := numpy_call()) is not None:
         name = f"numpy.{caller}"  # full_like, say, which fills an array of NumPy's
         advice = f"Call cytape.{name}, which makes a tensor"
     elif function in _WRITTEN:
         advice = (
-            "Make the array a tensor with cytape.numpy.zeros or cytape.constant(array), and call "
+            "Make the array a tensor with cytape.constant(array), and call "
             f"{name} again, or write x[index] = values; or x.at[index].set(values)"
         )
     else:
@@ -359,9 +360,10 @@ install_methods(
         # Ops are no functions: nothing would bind a tensor to them.
         **dict.fromkeys(("conj", "conjugate"), _conjugate),
         "round": _method(steps.round),
-        "flatten": lambda tensor, order="C": creation.copy(shaping.ravel(tensor, order)),
+        "flatten": lambda tensor, order="C": creation.identity_op(shaping.ravel(tensor, order)),
         "choose": lambda x, choices, **options: later("choose")(x, choices, **options),
-        "copy": lambda tensor, order="C": creation.in_order(tensor, order),
+        "copy": lambda tensor, order="C": (
+            creation.identity_op(tensor) if order == "C" else creation.copy(tensor, order)),
         "compress": lambda x, condition, axis=None, **options: indexing.compress(
             condition, x, axis, **options),
     }

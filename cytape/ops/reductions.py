@@ -16,7 +16,8 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.creation import astype, ones_like
+from cytape.ops.constants import ones_like
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, add, maximum, minimum, sign, where_op
 from cytape.ops.engine.arguments import (
     axis_in_batch,

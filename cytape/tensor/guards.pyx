@@ -10,8 +10,9 @@ from cytape.tensor.notices import is_asked_by_user, numpy_call, user_line
 
 cdef Counts* recorders = counts()
 cdef str TO_FILL = (
-    "To store it, fill what cytape.numpy.zeros makes, or cytape.constant(array), not an array of "
-    "NumPy's (zeros_like(array) and eye(n) are arrays, too); or write x.at[index].set(tensor).\n")
+    "To store it, fill what cytape.numpy.zeros makes inside of the tape or function, or "
+    "cytape.constant(array), not an array of NumPy's (zeros_like(array) and eye(n) are arrays, "
+    "too, and zeros(n) outside); or write x.at[index].set(tensor).\n")
 cdef str NUMBER = (
     "Compute with functions of cytape.numpy, not of the math module; print with f'{tensor}'.\n")
 # What to do instead, by what converts a tensor, and by the functions of NumPy that do.
@@ -33,8 +34,8 @@ cdef dict INSTEAD = {
     "vectorize": "Call cytape.vmap, not numpy.vectorize.\n",
     "full": "Call cytape.numpy.full, which makes a tensor.\n",
     "fill_diagonal":
-        "Call it with a tensor to write to: cytape.numpy.zeros makes one, cytape.constant(array), "
-        "too.\n",
+        "Call it with a tensor to write to: cytape.numpy.zeros makes one inside of the tape or "
+        "function, cytape.constant(array), too.\n",
     "c_": "Call cytape.numpy.c_, not numpy.c_.\n",
     "r_": "Call cytape.numpy.r_, not numpy.r_.\n",
     "polynomial":

@@ -21,37 +21,28 @@ cdef Link* new_link(PyObject* tensor, PyObject* spec) except NULL:
     return link
 
 
-cdef void leave_ring(Link* link) noexcept:
-    link.previous.next, link.next.previous = link.next, link.previous
-    link.previous = link.next = link
-
-
-cdef void cut(Link* link) noexcept:
-    cdef Link* origin = link.origin
-    leave_ring(link)
-    link.origin, link.kind = NULL, UNKNOWN
-    release_call(link)
-    release(origin)
-
-
 cdef void forget(Link* link) noexcept:
-    leave_ring(link)
+    link.previous.next, link.next.previous = link.next, link.previous
     link.tensor = NULL
     release(link)
 
 
-cdef void release_call(Link* link) noexcept:
-    """Let go of what an op was called with."""
+cdef void cut(Link* link) noexcept:
+    cdef Link* origin = link.origin
     cdef PyObject* op = link.op
     cdef PyObject* attrs = link.attrs
     cdef PyObject* inputs = link.inputs
-    link.op = link.attrs = link.inputs = NULL
+    link.previous.next, link.next.previous = link.next, link.previous
+    link.previous = link.next = link
+    link.origin, link.op, link.attrs, link.inputs = NULL, NULL, NULL, NULL
+    link.kind = UNKNOWN
     Py_XDECREF(op)
     Py_XDECREF(attrs)
     Py_XDECREF(inputs)
+    release(origin)
 
 
-cdef void release(Link* link) noexcept:
+cdef inline void release(Link* link) noexcept:
     """Give up one use of a link, and of those that it was the last use of."""
     global spare
     cdef Link* origin
@@ -60,7 +51,9 @@ cdef void release(Link* link) noexcept:
         if link.uses:
             break
         origin = link.origin
-        release_call(link)
+        Py_XDECREF(link.op)
+        Py_XDECREF(link.attrs)
+        Py_XDECREF(link.inputs)
         Py_XDECREF(link.spec)
         link.next, spare = spare, link
         link = origin

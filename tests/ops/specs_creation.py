@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cytape.ops import constants
 from cytape.ops import creation as ops
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, uniform
 
@@ -34,22 +35,22 @@ SPECS = [
     OpSpec("array", ops.array, np.array, [
         case((2, 3)), case((2,), dtype=np.complex128), case((2,), ndmin=3), case((), ndmin=0),
     ]),
-    OpSpec("full_like", lambda x, **kwargs: ops.full_like(np.ones((2, 3)), x, **kwargs),
+    OpSpec("full_like", lambda x, **kwargs: constants.full_like(np.ones((2, 3)), x, **kwargs),
            lambda x, **kwargs: np.full_like(np.ones((2, 3)), x, **kwargs), [
         case(()), case((3,)), case((2, 1)), case((), shape=4), case((), dtype=np.complex128),
     ]),
-    OpSpec("Full", lambda x, **kwargs: ops.full((2, 3), x, **kwargs),
+    OpSpec("Full", lambda x, **kwargs: constants.full((2, 3), x, **kwargs),
            lambda x, **kwargs: np.full((2, 3), x, **kwargs), [
         case(()), case((3,)), case((), dtype=np.complex128),
     ]),
-    OpSpec("ZerosLike", ops.zeros_like, np.zeros_like, [
+    OpSpec("ZerosLike", constants.zeros_like, np.zeros_like, [
         case((2, 3)), case((2, 3), dtype=int, shape=(4,)), case(()),
     ], differentiable=False),
-    OpSpec("OnesLike", ops.ones_like, np.ones_like, [
+    OpSpec("OnesLike", constants.ones_like, np.ones_like, [
         case((2, 3)), case((2, 3), dtype=int, shape=(4,)), case(()),
     ], differentiable=False),
-    OpSpec("EmptyLike", ops.empty_like, np.empty_like, [case((0, 3))], differentiable=False),
-    OpSpec("FullLike", ops.full_like, np.full_like, [
+    OpSpec("EmptyLike", constants.empty_like, np.empty_like, [case((0, 3))], differentiable=False),
+    OpSpec("FullLike", constants.full_like, np.full_like, [
         case((2, 3), fill_value=2.5), case((2, 3), fill_value=2.5, dtype=int),
         case((), fill_value=np.ones((2, 2)), shape=(2, 2)),
     ], domain=uniform(-2, 2), differentiable=False),

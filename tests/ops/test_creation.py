@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
-import cytape.numpy as cnp
-from cytape.errors import SymbolicTensorError
 from cytape.ops import creation as ops
-from tests.cases import each
 
 
 @pytest.fixture
@@ -157,63 +154,6 @@ def test_plain_data_is_left_to_numpy():
     assert type(ops.array(x, order="F", copy=True)) is np.ndarray
     assert ops.array(x, order="F").flags.f_contiguous
     assert type(ops.asarray(x, np.float32)) is np.ndarray
-    assert type(ops.full((2,), np.float32(1))) is np.ndarray
-    assert type(ops.full_like(x, 1)) is np.ndarray
-
-
-@pytest.mark.parametrize("make", ["zeros", "ones", "empty", "full"])
-def test_arrays_to_be_filled_are_tensors(make):
-    arguments = ((2, 3), 7) if make == "full" else ((2, 3),)
-    for dtype in (None, "float32", int):
-        keywords = {} if dtype is None else {"dtype": dtype}
-        x = getattr(ops, make)(*arguments, **keywords)
-        expected = getattr(np, make)(*arguments, **keywords)
-        traced = cytape.function(
-            lambda y, keywords=keywords: getattr(ops, make)(*arguments, **keywords))(1.0)
-        for found in (x, traced):
-            assert found.dtype == expected.dtype
-            assert found.shape == expected.shape
-            if make != "empty":
-                np.testing.assert_array_equal(np.asarray(found), expected)
-        assert type(x) is cytape.Tensor
-        x[0] = 1
-        assert x.numpy()[0].tolist() == [1, 1, 1]
-
-
-def test_full_like_is_differentiable_in_the_fill_value(watched):
-    s, gradient = watched(2.0)
-    filled = np.full_like(cytape.constant(np.zeros(3)), s)
-    np.testing.assert_array_equal(filled.numpy(), [2, 2, 2])
-    assert gradient(filled.sum() + s).item() == 4
-
-
-def test_full_like_an_array_is_differentiable_in_the_fill_value(watched):
-    s, gradient = watched(2.0)
-    y = ops.full_like(np.zeros((2, 3), np.float32), s) + ops.full((2, 3), [s, 1.0, s])
-    np.testing.assert_array_equal(y.numpy(), [[4, 3, 4], [4, 3, 4]])
-    assert gradient(y).item() == 10
-
-
-def test_full_like_casts_to_the_dtype_of_the_prototype(watched):
-    s, gradient = watched(2.7)
-    y = ops.full_like(np.zeros(2, int), s)
-    assert y.dtype == int
-    np.testing.assert_array_equal(y.numpy(), [2, 2])
-    assert gradient(y) is None
-
-
-@pytest.mark.parametrize("name", ["zeros_like", "ones_like", "empty_like"])
-def test_constants_are_not_connected(watched, name):
-    x, gradient = watched([1.0, 2.0])
-    y = getattr(np, name)(x)
-    assert isinstance(y, cytape.Tensor)
-    assert (y.shape, y.dtype) == ((2,), np.float64)
-    assert gradient(y) is None
-
-
-def test_a_filled_tensor_is_not_connected_to_its_prototype(watched):
-    x, gradient = watched([1.0, 2.0])
-    assert gradient(np.full_like(x, 3.0)) is None
 
 
 @pytest.mark.parametrize("options", [{}, {"dtype": float}])
@@ -224,33 +164,6 @@ def test_asarray_copies_if_it_is_told_to(options):
     assert x.numpy().tolist() == [1.0, 1.0, 1.0]
     assert cytape.numpy.asarray(x, copy=False, **options) is x
     assert cytape.numpy.asarray(x, **options) is x
-
-
-@each("make", [
-    cnp.zeros, cnp.ones, cnp.empty, lambda n: cnp.zeros((n, 2)), lambda n: cnp.full((2, n), 3.0),
-    lambda n: cnp.full(n, 1.0 * n), lambda n: cnp.broadcast_to(1.0 * n, (n,)), cnp.arange,
-    lambda n: cnp.random.normal(size=n), lambda n: cnp.random.random((n, 2)),
-    lambda n: cnp.random.uniform(size=n), lambda n: cnp.random.integers(3, size=(n,))])
-def test_extents_that_are_tensors_without_value_say_what_to_write(make):
-    def f(x):
-        return make(cnp.size(x, 0))
-
-    traced = cytape.function(f, input_signature=[cytape.Spec.of((None,), float)])
-    with pytest.raises(SymbolicTensorError, match=r"ones\(x\.shape\)"):
-        traced(np.ones(3))
-    assert 3 in f(np.ones(3)).shape
-
-
-def test_shapes_with_open_extents_are_taken_as_a_whole():
-    @cytape.function(input_signature=[cytape.Spec.of((None,), float)])
-    def f(x):
-        noise = cnp.random.normal(cnp.zeros_like(x), 1.0)
-        numbers = cnp.cumsum(cnp.ones(x.shape)) - 1
-        return numbers, cnp.full(x.shape, 2.0), cnp.diag(cnp.ones(x.shape)), noise
-
-    numbers, twos, identity, noise = f(np.zeros(3))
-    assert numbers.tolist() == [0.0, 1.0, 2.0] and twos.tolist() == [2.0] * 3
-    assert identity.tolist() == np.eye(3).tolist() and len(set(noise)) == 3
 
 
 def test_a_tensor_is_no_dtype():

@@ -40,8 +40,9 @@ import numpy as np
 from cytape.errors import GraphError
 from cytape.graph.model.graph import placeholder_op
 from cytape.graph.model.variables import read_variable_op
+from cytape.ops.constants import ones_like_op, zeros_like_op
 from cytape.ops.creation import (
-    cast_to_discrete_op, constant_op, identity_op, ones_like_op, stop_gradient_op, zeros_like_op)
+    cast_to_discrete_op, constant_op, identity_op, stop_gradient_op)
 from cytape.ops.elementwise import where_op
 from cytape.ops.indexing import (
     dynamic_get_item_op, dynamic_index_add_op, gather_op, get_item_op, index_add_op,

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops import products, reductions
-from cytape.ops.creation import ones_like, zeros_like
+from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.engine.arguments import SMALL, axis_in_batch, is_tensor, operand, plain, with_out
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.indexing import dynamic_index_add_op, getitem

@@ -4,7 +4,8 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops import products, reductions
-from cytape.ops.creation import astype, ones_like
+from cytape.ops.constants import ones_like
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import power, where
 from cytape.ops.engine.arguments import is_tensor, operand, values_of, wide
 from cytape.ops.engine.declare import general, linear

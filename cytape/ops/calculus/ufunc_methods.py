@@ -14,7 +14,8 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops import products, reductions, steps
-from cytape.ops.creation import astype, ones_like, zeros_like
+from cytape.ops.constants import ones_like, zeros_like
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import conj, fmax, fmin, maximum, minimum, where
 from cytape.ops.engine.arguments import (
     is_given,

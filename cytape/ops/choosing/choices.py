@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cytape.ops.creation import zeros_like
+from cytape.ops.constants import zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, with_out
 from cytape.ops.engine.declare import nondifferentiable

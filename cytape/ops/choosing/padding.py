@@ -10,7 +10,8 @@ import numpy as np
 from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.calculus.sequences import linspace
-from cytape.ops.creation import astype, zeros_like
+from cytape.ops.constants import zeros_like
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import nondifferentiable, structural

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cytape.errors import DetachedError, SymbolicTensorError
 from cytape.ops.shapes import shape_rules
 from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.plain_arrays import plain_array
@@ -65,17 +66,28 @@ def only_numpy(function, inputs, **parameters):
 
 def with_out(theirs, out, *args, **arguments):
     """Call a function of NumPy's that writes its result to `out`, an array or a tensor."""
-    if not isinstance(out, Tensor) and any(map(is_tensor, (*args, *arguments.values()))):
-        raise no_tensor_to_write_to(theirs.__name__, out)
-    return theirs(*args, out=out, **arguments)
+    if isinstance(out, Tensor) or not any(map(is_tensor, (*args, *arguments.values()))):
+        return theirs(*args, out=out, **arguments)
+    result = theirs(*args, **arguments)
+    if np.shape(out) != np.shape(result):
+        raise ValueError(
+            f"{theirs.__name__}: out has shape {np.shape(out)}, the result {np.shape(result)}")
+    return written_to_array(theirs.__name__, out, result)
 
 
-def no_tensor_to_write_to(name, out):
-    """Return the error for an `out` that is no tensor, where an operand is one."""
-    return TypeError(
-        f"{name}: out must be a tensor where an operand is one, got {type(out).__name__}: an array "
-        "cannot hold the derivative of a tensor. Make it with cytape.numpy.empty, or use what is "
-        "returned")
+def written_to_array(name, out, result, where=True):
+    """Return an array after a result was written to it; raise if a derivative would be lost."""
+    try:
+        if type(out) is np.ndarray:
+            np.copyto(out, np.asarray(result), "same_kind", np.asarray(where))
+            return out
+        cause = None
+    except (DetachedError, SymbolicTensorError) as error:
+        cause = error
+    raise TypeError(
+        f"{name}: out must be a tensor where an operand is one that is recorded or symbolic, got "
+        f"{type(out).__name__}: an array cannot hold the derivative of a tensor. Make it with "
+        "cytape.numpy.empty inside of the tape or function, or use what is returned") from cause
 
 
 def dtypes_of_operands(ufunc, operands, dtype=None, casting="same_kind"):

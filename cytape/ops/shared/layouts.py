@@ -36,11 +36,11 @@ def order_in_memory(tensor, order):
 
 def axes_in_memory(tensor, order):
     """Return the axes in which NumPy goes through an array in an order; None: as they stand."""
-    order = order_in_memory(tensor, order)
-    array = layout(tensor) if order == "K" else None
-    axes = None
-    if order == "F":
+    array = layout(tensor) if order in ("A", "K") else None
+    if order == "F" or order == "A" and array is not None and array.flags.fnc:
         axes = tuple(range(tensor.ndim))[::-1]
-    elif array is not None:
+    elif order == "K" and array is not None:
         axes = tuple(sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis])))
-    return None if axes is None or axes == tuple(range(tensor.ndim)) else axes
+    else:
+        return None
+    return None if axes == tuple(range(tensor.ndim)) else axes

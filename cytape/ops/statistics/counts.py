@@ -12,7 +12,8 @@ from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
 from cytape.ops.calculus.differences import diff
 from cytape.ops.calculus.sequences import linspace
-from cytape.ops.creation import astype, ones_like
+from cytape.ops.constants import ones_like
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import multilinear, nondifferentiable

@@ -13,7 +13,8 @@ import math
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from cytape.ops.creation import astype, full, zeros_like
+from cytape.ops.constants import full, zeros_like
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, wide, with_out
 from cytape.ops.engine.declare import general, nondifferentiable

@@ -23,7 +23,7 @@ import numpy as np
 from cytape.errors import DetachedError, TapeStateError
 from cytape.ops.creation import astype, identity_op
 from cytape.ops.elementwise import where as select
-from cytape.ops.engine.arguments import no_tensor_to_write_to, operand, values_of
+from cytape.ops.engine.arguments import operand, values_of, written_to_array
 from cytape.ops.engine.index_op import holds_symbol, static
 from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shaping import ravel, reshape
@@ -170,9 +170,6 @@ def into(op, tuple inputs, dict arguments):
     """Call an op with ``out=``, tensors, and maybe ``where=``, as NumPy's ufuncs take them."""
     given, where = arguments.pop("out"), arguments.pop("where", True)
     outs = given if isinstance(given, tuple) else (given,)
-    for out in outs:
-        if out is not None and (not isinstance(out, Tensor) or isinstance(out, Variable)):
-            raise no_tensor_to_write_to(name_of(op), out)
     if where is not True:
         inputs = with_masked_replaced(inputs, where, op)
     results = op(*inputs, **arguments)
@@ -207,8 +204,10 @@ cdef tuple with_masked_replaced(tuple inputs, where, op):
     return tuple(operands)
 
 
-cdef Tensor written(Tensor out, result, where, op):
-    """A tensor that has taken on a result, where a mask says so."""
+cdef object written(out, result, where, op):
+    """A tensor that has taken on a result, where a mask says so, or an array of its values."""
+    if type(out) is not Tensor:
+        return written_to_array(name_of(op), out, result, where)
     if where is not True:
         result = select(where, result, out)
     if out.spec.known and may_broadcast(np.shape(result), out.shape):
@@ -312,8 +311,8 @@ cdef int require_unfollowed(Variable variable, value, str what) except -1:
             bool(followers_of(value.id, (<Tensor>value).held.id, False))):
         raise DetachedError(
             f"{what}: the value is being recorded, and no gradient flows into assignments of "
-            "variables. Say variable.assign(...) if it should stop here; or fill a tensor, as "
-            "cytape.numpy.zeros makes them")
+            "variables. Say variable.assign(...) if it should stop here; or fill what "
+            "cytape.numpy.zeros makes")
     return 0
 
 

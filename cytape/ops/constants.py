@@ -1,0 +1,199 @@
+"""Arrays and tensors of one number, or of any, which programs fill."""
+
+import numpy as np
+
+from cytape.ops.creation import array, copy, in_order
+from cytape.ops.engine.arguments import is_tensor
+from cytape.ops.engine.declare import nondifferentiable, structural
+from cytape.ops.shapes import fast_shapes, shape_rules
+from cytape.ops.shaping import broadcast_to
+from cytape.ops.shared.conform import broadcast_batch_to, identity_op, sum_to
+from cytape.tensor import Tensor, convert_to_tensor
+from cytape.tensor.state import anybody_records, current_graph
+from cytape.tensor.tensor import tensor_of
+
+__all__ = [
+    "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros", "zeros_like"]
+
+
+def _constant_like(name, forward):
+    return nondifferentiable(name, forward=forward, shape_rule=shape_rules.constant_like)
+
+
+zeros_like_op = _constant_like("ZerosLike", np.zeros_like)
+ones_like_op = _constant_like("OnesLike", np.ones_like)
+empty_like_op = _constant_like("EmptyLike", np.empty_like)
+full_like_op = _constant_like("FullLike", np.full_like)
+
+
+def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return zeros of the same shape and dtype, as `numpy.zeros_like`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.zeros_like(cytape.constant([1.0, 2.0])).numpy()
+    array([0., 0.])
+    """
+    return zeros_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
+
+
+def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return ones of the same shape and dtype, as `numpy.ones_like`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.ones_like(cytape.constant([1.0, 2.0])).numpy()
+    array([1., 1.])
+    """
+    return ones_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
+
+
+def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return a tensor of the same shape and dtype and of any value, as `numpy.empty_like`.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.empty_like(cytape.constant([1.0, 2.0])).shape
+    (2,)
+    """
+    return empty_like_op(
+        prototype, dtype=dtype, order=order, subok=subok, shape=shape, device=device
+    )
+
+
+def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
+    """Return a tensor of the same shape and dtype filled with a value, as `numpy.full_like`.
+
+    It is differentiable in the value.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> np.full_like(cytape.constant([1.0, 2.0]), 3.0).numpy()
+    array([3., 3.])
+    """
+    if is_tensor(fill_value):
+        like = a if is_tensor(a) else np.asarray(a)
+        dtype = like.dtype if dtype is None else dtype
+        return full(like.shape if shape is None else shape, fill_value, dtype)
+    return full_like_op(
+        a, fill_value=fill_value, dtype=dtype, order=order, subok=subok, shape=shape, device=device
+    )
+
+
+def _made(function, shape, order, **options):
+    """Return what NumPy makes; where something records, as a tensor that can be filled.
+
+    Under tapes and accumulators what has no derivative stays an array. In a graph, where anything
+    may be written to it, all numbers are tensors: one, repeated.
+    """
+    graph = current_graph()
+    if graph is None and not anybody_records():
+        return function(shape, order=order, **options)
+    number = function((), order=order, **options)
+    if number.dtype.kind not in ("fc" if graph is None else "biufc"):
+        return function(shape, order=order, **options)
+    tensor = tensor_of(function(shape, **options)) if graph is None else (
+        identity_op(broadcast_to(convert_to_tensor(number), shape)))
+    return in_order(tensor, "F") if order == "F" else tensor
+
+
+def zeros(shape, dtype=float, order="C", *, device=None, like=None):
+    """Return zeros, to be filled, as `numpy.zeros`: a tensor where something records.
+
+    That is in functions that are differentiated, traced or mapped, and inside of tapes. What is
+    assigned to its elements is differentiated, in time that does not depend on its size. Elsewhere
+    it is an array, and so is what has no derivative (integers) where no graph is built.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> import cytape.numpy as cnp
+    >>> def powers(x):
+    ...     found = cnp.zeros(4)
+    ...     for i in range(4):
+    ...         found[i] = x**i
+    ...     return found
+    >>> cytape.jacrev(powers)(2.0)
+    array([ 0.,  1.,  4., 12.])
+    >>> powers(2.0)
+    array([1., 2., 4., 8.])
+    """
+    return _made(np.zeros, shape, order, dtype=dtype, device=device, like=like)
+
+
+def ones(shape, dtype=None, order="C", *, device=None, like=None):
+    """Return ones, to be changed, as `numpy.ones`: a tensor where something records (see `zeros`).
+
+    Examples
+    --------
+    >>> import cytape.numpy as cnp
+    >>> cnp.ones(3)
+    array([1., 1., 1.])
+    """
+    return _made(np.ones, shape, order, dtype=dtype, device=device, like=like)
+
+
+def empty(shape, dtype=float, order="C", *, device=None, like=None):
+    """Return any values, to be replaced, as `numpy.empty`: a tensor where something records.
+
+    See `zeros`.
+
+    Examples
+    --------
+    >>> import cytape.numpy as cnp
+    >>> cnp.empty((2, 3)).shape
+    (2, 3)
+    """
+    return _made(np.empty, shape, order, dtype=dtype, device=device, like=like)
+
+
+full_op = structural(
+    "Full", lambda x, *, shape: np.broadcast_to(x, shape).copy(),
+    lambda results, operands, *, shape: [(results[0], operands[0])],
+    transpose=lambda op, g: sum_to(g, op.input_specs[0]),
+    batched=lambda x, *, shape: copy(broadcast_batch_to(x, np.atleast_1d(shape)), "C"),
+    shape_rule=fast_shapes.broadcast_to,
+)  # fmt: skip
+
+
+def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
+    """Return what is filled with a number, a tensor or an array, as `numpy.full`.
+
+    It is differentiable in a tensor. Of a number it is an array, or a tensor where something
+    records (see `zeros`), of an array it is an array.
+
+    Examples
+    --------
+    >>> import cytape
+    >>> from cytape.ops.constants import full
+    >>> full(2, cytape.constant(3.0)).numpy()
+    array([3., 3.])
+    """
+    if isinstance(fill_value, (bool, int, float, complex, np.generic)):
+        return _made(np.full, shape, order, fill_value=fill_value, dtype=dtype, device=device,
+                     like=like)
+    if not is_tensor(fill_value):
+        return np.full(shape, fill_value, dtype, order, device=device, like=like)
+    if order != "C" or device is not None or like is not None:
+        np.full((), 0.0, order=order, device=device, like=like)  # raises NumPy's error
+    if type(fill_value) is not Tensor or dtype is not None and fill_value.dtype != dtype:
+        fill_value = array(fill_value, dtype)
+    if type(shape) is int or type(shape) is tuple and all([type(n) is int for n in shape]):
+        return full_op(fill_value, shape=shape)
+    return identity_op(broadcast_to(fill_value, shape))
+
+
+NUMPY_FUNCTIONS = {
+    np.empty: empty,
+    np.empty_like: empty_like,
+    np.full: full,
+    np.full_like: full_like,
+    np.ones: ones,
+    np.ones_like: ones_like,
+    np.zeros: zeros,
+    np.zeros_like: zeros_like,
+}
