@@ -264,3 +264,39 @@ def test_slices_are_assigned_in_functions():
     slices = cytape.IndexedSlices(cytape.constant([[5.0]]), cytape.constant([1]), (2, 1))
     f = cytape.function(lambda a: v.assign_sub(slices) * a)
     np.testing.assert_array_equal(f(2.0), [[2.0], [-6.0]])
+
+
+# ---- values of variables that recorders follow
+
+VARIABLE = cytape.Variable(2.0)
+
+
+def in_a_function_of_its_own(f):
+    return cytape.function(f)()
+
+
+@pytest.mark.parametrize("call", [
+    lambda f: f(), in_a_function_of_its_own, lambda f: cytape.recompute_grad(f)(),
+    lambda f: in_a_function_of_its_own(lambda: cytape.cond(VARIABLE > 0, f, f)),
+])  # fmt: skip
+def test_a_recorder_of_a_value_follows_reads_of_the_variable(call):
+    value = VARIABLE.value()
+    with cytape.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(value)
+        with cytape.ForwardAccumulator(value, 3.0) as accumulator:
+            y = call(lambda: VARIABLE * VARIABLE)
+    assert float(accumulator.jvp(y)) == 12.0
+    assert float(tape.gradient(y, value)) == 4.0
+
+
+def test_a_recomputed_function_may_call_one_whose_result_it_does_not_use():
+    v, x = cytape.Variable(2.0), cytape.constant(3.0)
+
+    def f():
+        cytape.function(lambda a: v * a)(x)
+        return 0.5 * x
+
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = cytape.recompute_grad(f)() + cytape.recompute_grad(f)()
+    assert [float(g) for g in tape.gradient(y, [x])] == [1.0]

@@ -9,7 +9,7 @@ import numpy as np
 from cytape.graph.run.executable cimport Executable
 from cytape.ops.engine.symbolic cimport SymbolicGraph, own_symbol
 from cytape.tensor.nest cimport flatten, pack_sequence_as
-from cytape.tensor.state cimport building, possible_gradient_types
+from cytape.tensor.state cimport accumulating, building, possible_gradient_types, recording
 from cytape.tensor.tensor cimport Tensor
 from cytape.tensor.value cimport is_symbolic
 
@@ -193,7 +193,10 @@ cdef class ConcreteFunction:
             results = self.inlined(graph, inputs)
         elif self.grad_func is not None or self.python_grad_func is not None:
             results = self.with_own_gradient(self.run(inputs), inputs)
+        elif recording() is None and accumulating() is None:
+            results = self.run(inputs)
         else:
+            inputs = list(map(convert_to_tensor, inputs))  # recorders may follow a variable's value
             order = possible_gradient_types(inputs)
             results = self.run(inputs) if order == NO_GRADIENTS else (
                 self.derivatives_of(order).call(inputs))

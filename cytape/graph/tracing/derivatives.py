@@ -13,7 +13,6 @@ from cytape.graph.tracing.function_graph import FunctionGraph
 from cytape.graph.tracing.replay import symbolic_gradients, symbolic_tangents
 from cytape.ops.creation import constant_op
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
-from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import HIGHER_ORDER, building_into, unrecorded
 from cytape.tensor.tensor import Tensor, another, restored, without_handle
 
@@ -306,7 +305,7 @@ class Derivatives:
                 (*function.output_symbols, *self.saved), tuple(function.graph.stateful)))
             self._executable.report = self._report
         # Handles of its own: what the caller changes in place later is not what the call was given.
-        values = [another(convert_to_tensor(x)) for x in inputs]
+        values = list(map(another, inputs))
         results = self._executable.run(values)
         n_targets = len(self._traces.targets)
         outputs, intermediates = results[:n_targets], results[n_targets:]
