@@ -36,8 +36,9 @@ test-all: $(BUILT) $(TOOLS)  ## the same with the whole of the tables that `test
 mutants: $(BUILT) $(TOOLS)  ## see that the tests notice planted faults; ONLY='core/* ops/...' for some
 	$(RUN) -m tests.mutants $(foreach pattern,$(ONLY),'$(pattern)')
 
-random-programs: $(BUILT) $(TOOLS)  ## differentiate 200,000 random programs of mixed dtypes (20 minutes)
+random-programs: $(BUILT) $(TOOLS)  ## differentiate random programs: 200,000 of ops, 10,000 of nested bodies
 	$(RUN) -m tests.ops.mixed_programs --count 200000
+	$(RUN) -m tests.graph.nested_programs --count 10000
 
 mutated-files: $(BUILT) $(TOOLS)  ## load 100,000 mutated files of graphs (20 minutes)
 	$(RUN) -m tests.graph.model.mutated_files --count 100000
