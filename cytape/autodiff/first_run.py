@@ -58,6 +58,9 @@ class FirstRun:
             self._result = nest.pack_sequence_as(result, leaves)
         self._states = repeated_draws.moved(states) + streams.of_graphs
         self._values = reads.found_variables
+        with holding(self._values):  # first runs around this one note the values from before it
+            for variable, _ in self._values:
+                variable.value()
         found = {x.id: x for x in reads.found}
         for leaf in leaves:
             if isinstance(leaf, Tensor) and reads.follows(leaf.id):

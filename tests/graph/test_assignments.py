@@ -300,3 +300,29 @@ def test_a_recomputed_function_may_call_one_whose_result_it_does_not_use():
         tape.watch(x)
         y = cytape.recompute_grad(f)() + cytape.recompute_grad(f)()
     assert [float(g) for g in tape.gradient(y, [x])] == [1.0]
+
+
+@pytest.mark.parametrize("trainable", [True, False])
+@pytest.mark.parametrize("method", ["assign_add", "assign"])
+def test_recomputed_functions_in_each_other_assign_once(method, trainable):
+    v, x = cytape.Variable(1.0, trainable=trainable), cytape.constant(2.0)
+
+    def inner(a):
+        y = a * v
+        return getattr(v, method)(2.0) * y
+
+    def outer(a):
+        return cytape.recompute_grad(inner)(a) * v * cytape.recompute_grad(inner)(a)
+
+    def program(a, recompute):
+        v.assign(1.0)
+        return (cytape.recompute_grad(outer) if recompute else outer)(a) * v
+
+    found = []
+    for recompute in False, True:
+        with cytape.GradientTape() as tape:
+            tape.watch([x, v])
+            with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+                y = program(x, recompute)
+        found.append([float(z) for z in (y, accumulator.jvp(y), *tape.gradient(y, [x, v]), v)])
+    assert found[0] == found[1]
