@@ -93,6 +93,10 @@ def custom_gradient(f: Callable) -> Callable:
         that is no argument; of second order, if `grad_fn` computes with arrays or numbers that left
         their tensors; in forward mode, if what it returns does not depend on what it is given.
 
+    See Also
+    --------
+    cytape.testing.check_grads : to check a rule against central differences, in both modes.
+
     Notes
     -----
     The gradient of a complex output follows TensorFlow's convention, see `GradientTape`. What

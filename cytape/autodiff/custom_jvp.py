@@ -76,6 +76,10 @@ def custom_jvp(f: Callable) -> _CustomJvp:
     SymbolicTensorError
         In a trace, if it cannot be found out what `f` returns, see below.
 
+    See Also
+    --------
+    cytape.testing.check_grads : to check a rule against central differences, in both modes.
+
     Notes
     -----
     Keyword arguments that the rule takes as well are handed on to it, and have no derivative. All

@@ -47,6 +47,7 @@ def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) 
     See Also
     --------
     custom_jvp : for functions that do not act on each element.
+    cytape.testing.check_grads : to check a derivative against central differences, in both modes.
 
     Notes
     -----

@@ -32,10 +32,10 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
     Parameters
     ----------
     fun : callable
-        Returns a scalar. The arguments to differentiate must be floating point or complex arrays,
-        numbers or tensors, or structures (lists, tuples, dicts, dataclasses, and what
-        `register_structure` is told of) of them. A list of numbers is no array. It is called with
-        tensors in their place.
+        Returns a scalar, or an array of one element. The arguments to differentiate must be
+        floating point or complex arrays, numbers or tensors, or structures (lists, tuples, dicts,
+        dataclasses, and what `register_structure` is told of) of them. A list of numbers is no
+        array. It is called with tensors in their place.
     argnums : int or sequence of int
         Which positional arguments to differentiate with respect to.
     has_aux : bool
@@ -205,7 +205,7 @@ def _scalar_output(fun: Callable, value: Any) -> Tensor:
             "has_aux=True if it returns a scalar and something else"
         )
     output = output_of(fun, value)
-    if output.shape != ():
+    if not output.spec.known or output.spec.size != 1:
         raise TypeError(
             f"{name_of(fun)} must return a scalar, got shape {output.shape}: sum it to one, or use "
             "vjp, jacfwd or GradientTape.jacobian"

@@ -304,3 +304,45 @@ def test_gradients_are_not_the_weights():
     gradient, = cytape.vjp(lambda x: x, cytape.constant([3.0, 4.0]))[1](weights)
     gradient[0] = 9.0
     assert weights.numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (1, 1, 1)])
+@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
+@pytest.mark.parametrize("take", [np.ones, lambda shape: cytape.constant(np.ones(shape))])
+def test_a_result_of_one_element_is_a_scalar(shape, wrapped, take):
+    def f(x):
+        return 3.0 * x * x
+
+    x = take(shape)
+    gradient = wrapped(cytape.grad(f))(x)
+    assert type(gradient) is type(x)
+    np.testing.assert_array_equal(gradient, np.full(shape, 6.0))
+    value, gradient = wrapped(cytape.value_and_grad(f))(x)
+    np.testing.assert_array_equal([value, gradient], np.stack([np.full(shape, i) for i in (3, 6)]))
+    np.testing.assert_array_equal(wrapped(cytape.grad(cytape.grad(f)))(x), np.full(shape, 6.0))
+    hvp = cytape.hessian_vector_product(f)
+    np.testing.assert_array_equal(wrapped(hvp)(x, take(shape)), np.full(shape, 6.0))
+    np.testing.assert_array_equal(
+        wrapped(cytape.hessian_diagonal(f))(x), np.full(shape, 6.0))
+
+
+@pytest.mark.parametrize("shape", [(0,), (2,), (1, 2)])
+@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
+def test_other_arrays_are_no_scalars(shape, wrapped):
+    for transform in (cytape.grad, cytape.value_and_grad):
+        with pytest.raises(TypeError, match="must return a scalar, got shape"):
+            wrapped(transform(lambda x: x * 2.0))(np.ones(shape))
+
+
+@pytest.mark.parametrize("integers", [np.array([1, 2]), 3, np.array([True, False]), [1, 2]])
+@pytest.mark.parametrize("transform", [
+    cytape.grad, cytape.value_and_grad, cytape.jacrev, cytape.jacfwd, cytape.hessian])
+@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
+def test_integers_beside_differentiated_arrays_are_named(integers, transform, wrapped):
+    def f(x, n):
+        return np.sum(x) * 2.0
+
+    for argnums in ((0, 1), (1, 0), 1, -1):
+        with pytest.raises(TypeError, match=r"argument 1(\[0\])? of f has dtype (int64|bool)"):
+            wrapped(transform(f, argnums))(np.ones(2), integers)
+    assert np.shape(wrapped(cytape.grad(f))(np.ones(2), integers)) == (2,)
