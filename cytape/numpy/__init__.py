@@ -10,6 +10,8 @@ from typing import Any as _Any
 import numpy as _numpy
 
 from cytape.numpy import random as random
+from cytape.numpy.own_names import ndarray as ndarray
+from cytape.numpy.own_names import numpys as _numpys
 from cytape.ops.constants import *  # noqa: F403
 from cytape.ops.creation import *  # noqa: F403
 from cytape.ops.einsum import *  # noqa: F403
@@ -33,7 +35,7 @@ def __getattr__(name: str) -> _Any:
         return _importlib.import_module(f"cytape.numpy.{name}")
     ours = _later(name)
     if ours is None:
-        return getattr(_numpy, name)
+        return _numpys(_numpy, name)
     globals()[name] = ours
     return ours
 

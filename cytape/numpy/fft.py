@@ -7,12 +7,13 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from cytape.numpy.own_names import numpys as _numpys
 from cytape.ops.submodules.fft import *  # noqa: F403
 from cytape.ops.submodules.fft import __all__ as _ours
 
 
 def __getattr__(name: str) -> _Any:
-    return getattr(_numpy.fft, name)
+    return _numpys(_numpy.fft, name)
 
 
 def __dir__() -> list[str]:

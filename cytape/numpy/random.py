@@ -9,6 +9,7 @@ from typing import Any as _Any
 
 import numpy as _numpy
 
+from cytape.numpy.own_names import numpys as _numpys
 from cytape.ops.random import *  # noqa: F403
 from cytape.ops.random import __all__ as _ours
 
@@ -26,7 +27,7 @@ _LATER = {
 
 def __getattr__(name: str) -> _Any:
     if name not in _LATER:
-        return getattr(_numpy.random, name)
+        return _numpys(_numpy.random, name)
     room = _importlib.import_module(f"cytape.ops.submodules.{_LATER[name]}")
     ours = globals()[name] = getattr(room, name)
     return ours
