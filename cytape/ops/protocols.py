@@ -187,6 +187,8 @@ def _without_gradient(name, function, args, arguments):
         "Write it with functions that have one (docs/functions.md); or wrap it with "
         "cytape.custom_jvp or custom_gradient"
     )
+    if name.startswith("scipy.special."):
+        advice = f"Call what cytape.elementwise({name}, derivative) returns, instead of {name}"
     writes = True
     if arguments.get("out") is not None:
         name += " with out= (or as an operator like +=)"
@@ -226,8 +228,7 @@ def _without_gradient(name, function, args, arguments):
         else:
             message = (
                 f"{name} has no version in cytape, and a symbolic tensor has no value yet to call "
-                "it with. Write it with functions that have one (docs/functions.md), or call it by "
-                "cytape.numpy_function, when the graph runs")
+                f"it with. {advice}; or call it by cytape.numpy_function, when the graph runs")
         raise SymbolicTensorError(message) from error
 
 
@@ -246,6 +247,9 @@ def array_ufunc(ufunc, method, inputs, arguments):
             isinstance(ours, ElementwiseOp) or method == "outer" and ours is not None):
         return ufunc_method(ours or ufunc, method, *inputs, **arguments)
     module = "numpy." if getattr(np, ufunc.__name__, None) is ufunc else ""
+    special = getattr(sys.modules.get("scipy.special"), ufunc.__name__, None)
+    if special is ufunc:
+        module = "scipy.special."
     name = module + ufunc.__name__ + ("" if method == "__call__" else f".{method}")
     return _without_gradient(name, getattr(ufunc, method), inputs, arguments)
 

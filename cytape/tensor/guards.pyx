@@ -6,7 +6,8 @@ from .value cimport array_of, is_symbolic, no_value, symbol_of
 from threading import get_ident
 
 from cytape.errors import DetachedError, SymbolicTensorError
-from cytape.tensor.notices import is_asked_by_user, numpy_call, user_line
+from cytape.tensor.notices import is_asked_by_user, numpy_call, scipy_call, user_line
+from cytape.tensor.plain_arrays import no_sparse
 
 cdef Counts* recorders = counts()
 cdef str TO_FILL = (
@@ -146,10 +147,21 @@ cdef bint is_recorded(tensor, Value held) except -1:
 
 cdef str asker(str cause):
     """Who wants a number or an array, by name where that can be known."""
+    caller = scipy_call()
+    if caller is not None:
+        return f"{caller}, which takes plain arrays,"
     if cause != "NumPy":
         return cause
     caller = numpy_call()
     return f"{cause if caller is None else f'numpy.{caller}'}, which asks for an array,"
+
+
+cdef str instead_of_scipy(str caller):
+    """What to do instead of calling a function of SciPy."""
+    if caller.endswith(("_array", "_matrix")):
+        return no_sparse(caller.rpartition(".")[2]) + "\n"
+    return (f"Wrap {caller} with cytape.custom_jvp, whose rule says how the result moves with the "
+            "arguments.\n")
 
 
 cdef str instead_of(str cause):
@@ -160,6 +172,9 @@ cdef str instead_of(str cause):
 
 cdef str instead_of_value(Value held, str cause):
     """What to do instead of asking for the value of what has none yet."""
+    scipy = scipy_call()
+    if scipy is not None:
+        return instead_of_scipy(scipy)
     if cause in ("bool()", "the operator in,"):
         return BRANCH if is_asked_by_user() else BRANCH + EXTENT
     if cause in OF_SYMBOLIC:
@@ -171,11 +186,15 @@ cdef str instead_of_value(Value held, str cause):
 
 cdef str lost_by(tensor, str cause):
     """What to say of a conversion that loses a gradient, and what to do instead."""
-    return (
+    what = (
         f"a tensor that is being recorded (shape {tensor.shape}) was about to "
         f"become a plain array or number, by {asker(cause)} {user_line()}: "
-        "its gradient would be lost.\n"
-        f"{instead_of(cause)}If the gradient should stop here, say tensor.numpy() or tensor.item()")
+        "its gradient would be lost.\n")
+    scipy = scipy_call()
+    if scipy is not None:
+        return what + instead_of_scipy(scipy).rstrip()
+    return (
+        f"{what}{instead_of(cause)}If the gradient should stop here, say tensor.numpy() or tensor.item()")
 
 
 cdef ndarray converted(tensor, Value held, str cause):

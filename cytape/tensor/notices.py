@@ -16,10 +16,17 @@ ONLY_OBJECTS = {"CClass": "c_", "RClass": "r_", "MGridClass": "mgrid", "OGridCla
 _shown: dict[str, dict] = {}  # by file: what has been said of which line
 
 
+def _scipy() -> str:
+    """Return the folder of SciPy, if that has been imported, else one where nothing is."""
+    module = sys.modules.get("scipy")
+    return "\0" if module is None else os.path.dirname(module.__file__ or "") + os.sep
+
+
 def user_line() -> str:
     """Say where in the user's program this is."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename.startswith((PACKAGE, NUMPY)):
+    libraries = PACKAGE, NUMPY, _scipy()
+    while frame.f_code.co_filename.startswith(libraries):
         if frame.f_back is None:
             return ""
         frame = frame.f_back
@@ -40,6 +47,28 @@ def numpy_call() -> str | None:
             called = frame
         frame = frame.f_back
     return None if called is None else _as_written(called)
+
+
+def scipy_call() -> str | None:
+    """Name the function of SciPy that the user's program called to get here, if any.
+
+    An operator or a method of a sparse matrix is named by the matrix' class.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    scipy, called = _scipy(), None
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, NUMPY, scipy)):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("scipy.") and not module.startswith("scipy._lib."):
+            called = frame
+        frame = frame.f_back
+    if called is None:
+        return None
+    public = called.f_globals["__name__"].partition("._")[0]
+    names, owner = [called.f_code.co_name], called.f_locals.get("self")
+    if owner is not None:
+        hidden = public == "scipy.sparse" or names == ["__call__"]
+        names = [type(owner).__name__, *names[hidden:]]
+    return ".".join([public, *names])
 
 
 def _as_written(called: FrameType) -> str:

@@ -21,6 +21,16 @@ NO_MASKS = (
     "array.filled(0.0), say (array.data may hold NaN, and then gradients are NaN), and choose by "
     "the mask, as in cytape.numpy.where(array.mask, 0.0, x)")
 
+
+def no_sparse(str kind):
+    """Say what to do instead of an operation of a tensor and a sparse matrix of some class."""
+    return (
+        f"a sparse {kind} of SciPy cannot be combined with tensors. Pass matrix.toarray() if that "
+        "is small enough; or have a function `product` return, for a matrix, "
+        "cytape.custom_gradient(lambda x: (matrix @ cytape.stop_gradient(x).numpy(), "
+        "product(matrix.T)))")
+
+
 cdef enum:
     MOST_AXES = 64  # NumPy's limit
 cdef tuple NUMBERS = (np.number, np.bool_)  # NumPy's scalars
@@ -55,11 +65,7 @@ cdef int require_plain_at(x, int depth) except -1:
         if hasattr(x, "__array__"):
             require_plain_at(np.asanyarray(x), depth)
         elif type(x).__module__.startswith("scipy.sparse"):  # an object, to NumPy
-            raise TypeError(
-                f"a sparse {type(x).__name__} of SciPy cannot be combined with tensors. Pass "
-                "matrix.toarray() if that is small enough; or wrap the product with "
-                "cytape.custom_gradient: matrix @ cytape.stop_gradient(x).numpy(), whose gradient "
-                "is matrix.T @ dy")
+            raise TypeError(no_sparse(type(x).__name__))
     return 0
 
 

@@ -466,16 +466,46 @@ def test_multiply_accumulate_is_a_cumulative_product():
 def test_sparse_matrices_of_scipy_are_refused_by_name():
     sparse = pytest.importorskip("scipy.sparse")
     matrix = sparse.csr_array(np.eye(3))
+    says = "sparse csr_array of SciPy cannot be combined with tensors.*custom_gradient"
     for call in (lambda t: t @ matrix, lambda t: t * matrix, lambda t: np.dot(matrix, t)):
-        with pytest.raises(TypeError, match="sparse csr_array of SciPy.*custom_gradient"):
+        with pytest.raises(TypeError, match=says):
             call(cytape.constant([1.0, 2.0, 3.0]))
+    for call in (lambda t: matrix @ t, lambda t: matrix * t, lambda t: matrix.dot(t)):
+        for transform in (cytape.grad, cytape.function):
+            with pytest.raises(TypeError, match=f"(?s)test_protocols.py, line.*{says}"):
+                transform(lambda t: np.sum(call(t)))(np.ones(3))  # noqa: B023
 
-    @cytape.custom_gradient
-    def product(x):  # what the error advises
-        return matrix @ cytape.stop_gradient(x).numpy(), lambda dy: matrix.T @ dy
+    def product(matrix):  # what the error advises
+        return cytape.custom_gradient(
+            lambda x: (matrix @ cytape.stop_gradient(x).numpy(), product(matrix.T)))
+
+    def f(x):
+        return np.sum(product(2.0 * matrix)(x) ** 2)
 
     x = np.array([1.0, 2.0, 3.0])
-    np.testing.assert_array_equal(cytape.grad(lambda x: np.sum(product(x) ** 2))(x), 2 * x)
+    for transform in (lambda f: f, cytape.function):
+        np.testing.assert_array_equal(transform(cytape.grad(f))(x), 8 * x)
+        np.testing.assert_array_equal(transform(cytape.hessian(f))(x), 8 * np.eye(3))
+
+
+def test_functions_of_scipy_are_named_with_the_line_that_calls_them_and_one_remedy():
+    linalg, special = pytest.importorskip("scipy.linalg"), pytest.importorskip("scipy.special")
+    stats = pytest.importorskip("scipy.stats")
+    for call, name, remedy in (
+        (lambda t: linalg.solve(t, np.ones(2)), "scipy.linalg.solve", "custom_jvp"),
+        (lambda t: linalg.expm(t), "scipy.linalg.expm", "custom_jvp"),
+        (lambda t: special.logsumexp(t), "scipy.special.logsumexp", "custom_jvp"),
+        (lambda t: special.gammaln(t), "scipy.special.gammaln", "cytape.elementwise"),
+        (lambda t: stats.norm.pdf(t), "scipy.stats", "custom_jvp"),
+    ):
+        for transform in (cytape.grad, cytape.function):
+            with pytest.raises((DetachedError, SymbolicTensorError)) as error:
+                transform(lambda t: np.sum(call(t)))(np.eye(2))  # noqa: B023
+            message = str(error.value)
+            assert name in message and remedy in message
+            assert "scipy/" not in message
+            assert transform is cytape.function or "test_protocols.py, line" in message
+            assert transform is cytape.function or len(message) < 400
 
 
 def test_the_length_of_what_has_an_unknown_one():
