@@ -17,6 +17,7 @@ from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec
+from cytape.tensor.tensor import Tensor
 
 __all__ = ["case", "switch_case"]
 
@@ -30,8 +31,8 @@ def case(
 ) -> Any:
     """Call the function of the first predicate that is true.
 
-    Where all have values only that function is called. In a graph, or a function that is traced,
-    all functions are traced, and one runs whenever the graph runs.
+    Where all have values, or Python bools decide, only that function is called. In a graph, or a
+    function that is traced, all functions are traced, and one runs whenever the graph runs.
 
     Parameters
     ----------
@@ -85,8 +86,30 @@ def case(
     if default is not None:
         require_function("default", default)
         functions.append(default)
-    if exclusive or default is None:
-        first = first_true_op(*preds, exclusive=bool(exclusive), has_default=default is not None)
+    first: Any = _first_known([pred for pred, _ in pairs], exclusive, default is not None)
+    if first is not None:
+        result = _chosen(first, functions, 0, name)
+    else:
+        result = _first_of_tensors(preds, functions, exclusive, default is not None, name)
+    unpacked = not strict and isinstance(result, (list, tuple)) and len(result) == 1
+    return result[0] if unpacked else result
+
+
+def _first_known(preds: list, exclusive: bool, has_default: bool) -> int | None:
+    """Return the position of the function that Python bools choose, None if tensors decide."""
+    first_true = next((i for i, pred in enumerate(preds) if pred is True), len(preds))
+    decisive = preds if exclusive else preds[: first_true + 1]
+    if not all(isinstance(pred, bool) for pred in decisive):
+        return None
+    return int(_first_true(*decisive, exclusive=exclusive, has_default=has_default))
+
+
+def _first_of_tensors(
+    preds: list[Tensor], functions: list, exclusive: bool, has_default: bool, name: str
+) -> Any:
+    """Call the function of the first predicate that is true."""
+    if exclusive or not has_default:
+        first = first_true_op(*preds, exclusive=bool(exclusive), has_default=has_default)
     else:
         first = convert_to_tensor(len(preds))
         for i in reversed(range(len(preds))):
@@ -96,8 +119,7 @@ def case(
     if len(functions) == 1 and first.graph is not None:  # nothing else asks whether it is true
         result = nest.map_structure(
             lambda x: None if x is None else confirmed_op(convert_to_tensor(x), first), result)
-    unpacked = not strict and isinstance(result, (list, tuple)) and len(result) == 1
-    return result[0] if unpacked else result
+    return result
 
 
 def switch_case(
@@ -192,9 +214,11 @@ def _chosen(index: Any, functions: list, first: int, name: str) -> Any:
     middle = len(functions) // 2
     halves = (functions[:middle], first), (functions[middle:], first + middle)
     called = (_branches(*halves[0]), _branches(*halves[1]))
+    is_first = index < first + middle
     return either(
-        convert_to_tensor(index < first + middle), lambda: _chosen(index, *halves[0], name),
-        lambda: _chosen(index, *halves[1], name), name, called)
+        is_first if isinstance(is_first, bool) else convert_to_tensor(is_first),
+        lambda: _chosen(index, *halves[0], name), lambda: _chosen(index, *halves[1], name), name,
+        called)
 
 
 def _branches(functions: list, first: int) -> str:

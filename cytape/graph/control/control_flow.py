@@ -51,9 +51,10 @@ def cond(
 
     Parameters
     ----------
-    pred : Tensor or array
-        Boolean, a scalar. Predicates of tensors are combined by ``&``, ``|`` and ``~``; Python's
-        ``and``, ``or`` and ``not`` ask for values, which tensors of a graph do not have.
+    pred : bool, Tensor or array
+        Boolean, a scalar. A Python bool chooses a function at once, as Python's ``if`` does, also
+        where a graph is built. Predicates of tensors are combined by ``&``, ``|`` and ``~``;
+        Python's ``and``, ``or`` and ``not`` ask for values, which tensors of a graph do not have.
     true_fn, false_fn : callable
         Without arguments. What they return, tensors or structures of them, must agree in structure
         and dtypes, but not in shapes.
@@ -68,8 +69,7 @@ def cond(
     Raises
     ------
     TypeError
-        If `pred` is a Python bool (for which Python has ``if``) or not boolean, or the functions
-        return tensors of different dtypes.
+        If `pred` is not boolean, or the functions return tensors of different dtypes.
     ValueError
         If `pred` is no scalar, or the functions return different structures.
 
@@ -93,24 +93,19 @@ def cond(
     """
     for argument, f in (("true_fn", true_fn), ("false_fn", false_fn)):
         require_function(argument, f)
-    if isinstance(pred, bool):
-        raise TypeError(
-            f"pred must be a boolean tensor or array, got the Python bool {pred}, for which Python "
-            "has if"
-        )
-    return either(as_predicate("pred", pred), true_fn, false_fn, name)
+    return either(
+        pred if isinstance(pred, bool) else as_predicate("pred", pred), true_fn, false_fn, name)
 
 
 def either(
-    pred: Tensor,
+    pred: bool | Tensor,
     true_fn: Callable[[], Any],
     false_fn: Callable[[], Any],
     name: str | None,
     called: tuple[str, str] = ("true_fn", "false_fn"),
 ) -> Any:
     """Call one of two functions, of which errors speak as they are called."""
-    graph = graph_for([pred])
-    if graph is None:
+    if isinstance(pred, bool) or (graph := graph_for([pred])) is None:
         result = call(called[0], true_fn) if pred else call(called[1], false_fn)
         # As from a graph: no tensor that a function took from elsewhere.
         return nest.pack_sequence_as(result, lent(nest.flatten(result)))

@@ -161,12 +161,13 @@ class Backward:
         graph, marks, arrived = self._graphs[level], self._marks[level], self._arrived[level]
         captures = self._places.captures_of(level)
         nodes = nodes_between(graph, marks)
-        for symbol in self._places.starts_of(level):
+        for symbol, (around, start) in self._places.starts_of(level).items():
             if marks[symbol] & BETWEEN and not marks[symbol] & (SOURCE | STOPPED):
                 raise ValueError(
-                    f"inside a loop there is no gradient with respect to the start value of a loop "
-                    f"variable, or through it, as {graph.describe(symbol)} has one: the iterations "
-                    "before take part in it. Differentiate the results of the loop"
+                    f"inside a loop there is no gradient with respect to "
+                    f"{self._graphs[around].describe(start)}, the start value of a loop variable, "
+                    "or through it: the iterations before take part in it. Differentiate the "
+                    "results of the loop"
                 )
         for symbol, (outer, origin) in captures.items():
             if symbol >= len(marks):

@@ -183,3 +183,33 @@ def test_errors():
 def test_branches_that_take_arguments_are_named(f, call, branch):
     with pytest.raises(TypeError, match=rf"^branch {branch} must take no arguments, as lambda: f"):
         f(call)(cytape.constant(1))
+
+
+@pytest.mark.parametrize("way", [lambda f: f, cytape.function])
+def test_python_bools_choose_as_if_does(way):
+    calls = []
+
+    def f(x, *pairs, **options):
+        def called(which):
+            calls.append(which)
+            return which * x
+
+        named = [(pred, lambda which=i: called(which)) for i, pred in enumerate(pairs)]
+        return cytape.case(named, **options)
+
+    x = np.array(2.0)
+    for pairs, chosen in (
+            ((True,), 0), ((False, True), 1), ((False, True, True), 1), ((False, False, True), 2)):
+        calls.clear()
+        assert way(lambda x, pairs=pairs: f(x, *pairs))(x) == 2.0 * chosen
+        assert calls == [chosen]
+    calls.clear()
+    assert way(lambda x: f(x, False, default=lambda: -x))(x) == -2.0
+    assert way(lambda x: f(x, False, True, x > 0))(x) == 2.0  # what follows is not asked
+    assert calls == [1]
+    assert way(lambda x: f(x, False, x > 0, True))(x) == 2.0
+    assert way(lambda x: f(x, False, x < 0, True))(x) == 4.0
+    for wrong, match, options in (
+            ((False, False), "no predicate", {}), ((True, True), "together", {"exclusive": True})):
+        with pytest.raises(ValueError, match=match):
+            way(lambda x, wrong=wrong, options=options: f(x, *wrong, **options))(x)
