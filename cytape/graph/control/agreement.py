@@ -98,10 +98,18 @@ def as_predicate(argument: str, pred: Any) -> Tensor:
 def lent(values: Iterable[Any]) -> list[Any]:
     """Return tensors as a function may have them that changes what it gets, variables as read."""
     return [
-        own_tensor(x) if type(x) is Tensor
+        _own(x) if type(x) is Tensor
         else x.value() if isinstance(x, Variable)
         else x
         for x in values]
+
+
+def _own(tensor: Tensor) -> Tensor:
+    if tensor.graph is None:
+        return own_tensor(tensor)
+    from cytape.ops.updates.in_place import own_in_graph  # here: it is needed late
+
+    return own_in_graph(tensor)
 
 
 def as_tensor(x: Any, dtype: Any = None) -> Tensor:

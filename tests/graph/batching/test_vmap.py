@@ -560,3 +560,32 @@ def test_no_members_are_as_many_results(f, x):
     expected = cytape.vmap(f)(np.arange(float(np.prod(x.shape[1:]))).reshape(1, *x.shape[1:]))
     found = cytape.vmap(f)(x)
     assert found.shape == (0, *expected.shape[1:]) and found.dtype == expected.dtype
+
+
+@each("way", [lambda f: f, cytape.function])
+@each("f, out_axes", [
+    (lambda x, row: cnp.sin(x[0]), 0),
+    (lambda x, row: cnp.sin(x[0]), 1),
+    (lambda x, row: cnp.zeros(3), 0),
+    (lambda x, row: x, None),
+    (lambda x, row: x[:2], 0),
+    (lambda x, row: row, 0),
+    (lambda x, row: row, 1),
+    (lambda x, row: row[::-1], 0),
+    (lambda x, row: cnp.reshape(row, (3, 1)), 0),
+])
+def test_results_are_the_callers_to_write_to(way, f, out_axes):
+    def written(x):
+        x = x * 1.0
+        y = cytape.vmap(lambda row: f(x, row), out_axes=out_axes)(x)
+        y[0] = 9.0
+        y += 1.0
+        return x, y
+
+    of_x, of_y = way(written)(X)
+    np.testing.assert_array_equal(of_x, X)
+    expected = np.array(cytape.vmap(lambda row: f(X, row), out_axes=out_axes)(X))
+    expected[0] = 9.0
+    np.testing.assert_array_equal(of_y, expected + 1.0)
+    if out_axes is not None:
+        check_grads(way(lambda x: cnp.sum(written(x)[1] ** 2)), [X], order=1)
