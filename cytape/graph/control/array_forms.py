@@ -19,6 +19,7 @@ from cytape.graph.control.array_ops import (
     update_rows_op,
 )
 from cytape.graph.control.row_program import out_of_range, written_before
+from cytape.ops.creation import constant_op
 from cytape.ops.joining import stack
 from cytape.ops.shaping import size
 from cytape.ops.shared.conform import broadcast_to
@@ -32,6 +33,7 @@ __all__ = [
     "Shape",
     "as_index",
     "as_leaf",
+    "constant_of",
     "has_value",
     "is_known",
     "merged",
@@ -57,6 +59,21 @@ def has_value(index: Any) -> bool:
     if isinstance(index, (list, tuple)):
         return all(map(has_value, index))
     return not isinstance(index, Tensor) or index.graph is None
+
+
+def constant_of(x: Any) -> Any:
+    """Return the value of a constant of a graph, or of graphs around it; anything else as it is."""
+    while type(x) is Tensor and x.graph is not None:
+        graph: Any = x.graph
+        symbol = graph.symbol_of(x)
+        node = graph.node_of(symbol)
+        if graph.ops[node] is constant_op:
+            return graph.attrs[node]["value"]
+        outer = {inner: outer for outer, inner in getattr(graph, "captures", ())}.get(symbol)
+        if type(outer) is not Tensor:
+            break
+        x = outer
+    return x
 
 
 def numbers(index: Any) -> list[int]:

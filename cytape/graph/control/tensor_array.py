@@ -24,6 +24,7 @@ from cytape.graph.control.array_forms import (
     Shape,
     as_index,
     as_leaf,
+    constant_of,
     has_value,
     is_known,
     merged,
@@ -239,7 +240,7 @@ class TensorArray:
         """
         value = as_tensor(value, self.dtype)
         _require_axis("what is split", value)
-        lengths = np.asarray(lengths)
+        lengths = np.asarray(constant_of(lengths))
         if lengths.ndim != 1 or lengths.dtype.kind not in "iu" and lengths.size:
             raise TypeError(f"lengths must be integers along one axis, got {lengths!r}")
         if value.shape[0] not in (None, lengths.sum()):

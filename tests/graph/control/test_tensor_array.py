@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import cytape
 import cytape.numpy as cnp
+from cytape.errors import SymbolicTensorError
 from cytape.tensor import nest
 from tests.cases import each
 from tests.graph.everywhere import WAYS, assert_everywhere
@@ -645,3 +646,34 @@ def test_what_only_a_run_tells_is_not_broadcast():
     assert f(np.array([1.0, 2.0]), places).tolist() == [1.0, 0.0, 2.0]
     with pytest.raises(ValueError, match=r"written to 2 places, got an array of shape \(1,\)"):
         f(np.ones(1), places)
+
+
+@pytest.mark.parametrize("where", ["graph", "function", "branch", "loop"])
+def test_lengths_of_parts_may_be_a_constant_of_the_graph(where):
+    def second(x, lengths):
+        array = cytape.TensorArray("float64", size=2, infer_shape=False)
+        return cnp.sum(array.split(x, lengths).read(1))
+
+    def of_constant(x):
+        return second(x, cytape.constant([1, 3]))
+
+    x = np.arange(4.0)
+    if where == "graph":
+        with cytape.Graph().as_default() as graph:
+            fed = cytape.placeholder("float64", (4,))
+            y = of_constant(fed)
+        assert cytape.Session(graph).run(y, {fed: x}) == 6.0
+        return
+
+    def captured(x):
+        lengths = cytape.constant([1, 3])
+        if where == "branch":
+            return cytape.cond(x[1] > 0, lambda: second(x, lengths), lambda: 0.0)
+        return cytape.while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, second(x, lengths)), (0, 0.0))[1]
+
+    f = cytape.function(of_constant if where == "function" else captured)
+    assert f(x) == 6.0
+    np.testing.assert_array_equal(cytape.grad(f)(x), [0.0, 1.0, 1.0, 1.0])
+    with pytest.raises(SymbolicTensorError, match="symbolic"):
+        cytape.function(second)(x, np.array([1, 3]))
