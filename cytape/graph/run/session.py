@@ -24,6 +24,7 @@ from cytape.tensor.making import constant
 from cytape.tensor.references import TensorReference
 from cytape.tensor.spec import UnknownShape
 from cytape.tensor.state import building_into, unrecorded
+from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable
 
 __all__ = ["Session"]
@@ -75,7 +76,8 @@ class Session:
         ----------
         fetches : Tensor, Operation, Variable, IndexedSlices or str, or a structure of these
             What to return, or to do. Structures are lists, tuples, named tuples and dicts, nested
-            as you like; strings are names of tensors (``"x:0"``) or operations (``"x"``).
+            as you like; strings are names of tensors (``"x:0"``) or operations (``"x"``). A tensor
+            that has a value, such as the zero gradient of what a graph does not use, is that value.
         feed_dict : mapping or list of pairs, optional
             Values for placeholders, and for any other tensors in place of what their operations
             would compute. Keys are tensors, their names (``"x:0"``) or references (`Tensor.ref`).
@@ -197,6 +199,9 @@ class _Wanted:
             return lambda arrays: IndexedSlices(
                 constant(values(arrays)), constant(indices(arrays)),
                 shape if like is None else np.shape(like(arrays)))
+        if type(fetch) is Tensor and fetch.graph is None:
+            value = data_of(fetch)
+            return lambda arrays: _own(value)
         element = self._graph.as_graph_element(fetch)
         if isinstance(element, Operation):
             self.nodes[element.node] = None

@@ -78,7 +78,7 @@ def test_results_are_arrays_and_scalars_of_numpy(graph, session):
     assert type(scalar) is np.float32
 
 
-@pytest.mark.parametrize("fetch", [None, 3.0, cytape.constant(1.0), object()])
+@pytest.mark.parametrize("fetch", [None, 3.0, np.ones(2), object()])
 def test_other_fetches_are_refused(session, fetch):
     with pytest.raises(TypeError, match="is not a tensor or an operation of a graph"):
         session.run([fetch])
@@ -369,3 +369,21 @@ def test_a_finalized_graph_runs(graph, session):
         y = v * 3.0
     graph.finalize()
     assert session.run([y, v]) == [6.0, 2.0]
+
+
+def test_a_tensor_that_has_a_value_is_fetched_as_it_is():
+    graph = cytape.Graph()
+    x, unused = graph.placeholder("float64", (2,)), graph.placeholder("float64", (3,))
+    [of_x, of_unused] = cytape.gradients([x * x], [x, unused], unconnected_gradients="zero")
+    value = cytape.constant([1.0, 2.0])
+    session = cytape.Session(graph)
+    for _ in range(2):
+        found = session.run(
+            {"x": of_x, "unused": of_unused, "value": [value], "number": cytape.constant(3.0)},
+            {x: [1.0, 2.0]})
+        np.testing.assert_array_equal(found["x"], [2.0, 4.0])
+        np.testing.assert_array_equal(found["unused"], np.zeros(3))
+        np.testing.assert_array_equal(found["value"][0], [1.0, 2.0])
+        assert found["number"] == 3.0
+        found["value"][0][0] = 9.0  # the caller's own
+    assert session.run(value).tolist() == [1.0, 2.0]
