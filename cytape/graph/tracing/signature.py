@@ -309,17 +309,26 @@ def difference(key: tuple, others: list[tuple]) -> str:
         return [i for i, (a, b) in enumerate(zip(key, other, strict=False)) if a != b]
 
     alike = [other for other in others if len(other) == len(key)]
-    if not others and any(map(is_object, key)):
-        return "an object it was not called with before, the others being gone"
+    for kind, found in (("variable", _is_variable), ("object", is_object)):
+        if not others and any(map(found, key)):
+            return f"another {kind} than it was called with before, the others being gone"
     if not alike:
         return "a new structure of its arguments"
     closest = min(alike, key=lambda other: len(differing(other)))
     for i in differing(closest):
+        if _is_variable(key[i]) and _is_variable(closest[i]):
+            return "another variable than it was called with before: use one, and assign to it"
         return f"{_shown(key[i])} where it was {_shown(closest[i])} before"
     return "the graph it is called in, out of which what its trace captured cannot be reached"
 
 
+def _is_variable(part: Any) -> bool:
+    return isinstance(part, tuple) and len(part) == 2 and part[0] is Variable
+
+
 def _shown(part: Any) -> str:
+    if _is_variable(part):
+        return "a variable"
     spec = spec_of_part(part)
     if spec is not None:
         return f"a {spec.dtype} tensor of shape {spec.shape}"

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import cytape
 from cytape.graph.tracing.keys import describe_arguments, has_attributes, structures_of_specs
 from cytape.graph.tracing.signature import (
     difference,
@@ -50,6 +51,12 @@ def test_the_difference_is_said():
     assert difference(key_of(np.zeros(3), 2)[0], keys) == "2 where it was 1 before"
     assert "structure" in difference(key_of([X, X])[0], keys)
     assert "graph it is called in" in difference(keys[0], keys)
+    v, w = cytape.Variable(1.0), cytape.Variable(1.0)
+    of_v, of_w = key_of({"w": v})[0], key_of({"w": w})[0]
+    assert "another variable than" in difference(of_w, [of_v])
+    assert "another variable than" in difference(of_w, [])
+    assert difference(key_of(v)[0], [key_of(2)[0]]) == "a variable where it was 2 before"
+    assert difference(key_of(2)[0], [key_of(v)[0]]) == "2 where it was a variable before"
 
 
 class Lazy(tuple):
