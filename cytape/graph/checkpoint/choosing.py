@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ from cytape.tensor.state import building_into
 from cytape.tensor.tensor import Tensor
 
 COLLECTION = "checkpoints"
+_logger = logging.getLogger(__name__)
 _COSTLY = re.compile("conv2d|Conv|MatMul")
 # Parts of names of tensors that are not worth keeping: losses, masks, and what is cheap to compute.
 _EXCLUDED = re.compile("L2Loss|entropy|FusedBatchNorm|Switch|dropout|Cast")
@@ -85,6 +87,9 @@ def chosen(
             f"no checkpoint nodes were found between xs and ys (checkpoints={checkpoints!r}): xs "
             "and ys themselves are none. Give a list of tensors that lie between them, or of parts "
             "of their names")
+    _logger.info("keep %d of %d tensors between xs and ys", len(found), len(between.tensors()))
+    if _logger.isEnabledFor(logging.DEBUG):
+        _logger.debug("keep %s", ", ".join(map(graph.tensor_name_of, found)))
     return found
 
 

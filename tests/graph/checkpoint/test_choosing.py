@@ -202,3 +202,11 @@ def test_all_ways_to_ask_agree():
         cytape.graph.checkpoint.gradients_memory(a[-1], a[0]),
     ):
         assert np.array_equal(session.run(found), wanted)
+
+
+def test_the_choice_is_logged(caplog):
+    a = chain(6)
+    with caplog.at_level("DEBUG", "cytape"):
+        checkpoint.gradients(a[-1], a[0], checkpoints=[a[2], a[4]])
+    assert [(x.levelname, x.getMessage()) for x in caplog.records] == [
+        ("INFO", "keep 2 of 4 tensors between xs and ys"), ("DEBUG", "keep a02:0, a04:0")]
