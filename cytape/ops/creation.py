@@ -211,7 +211,8 @@ def _refuse_unknown(function, options):
 def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     """Make a tensor of a tensor or of nested sequences that hold tensors, as `numpy.array`.
 
-    `copy` and `order` decide, as in NumPy, whether it is a copy or what it is made of.
+    `copy` and `order` decide, as in NumPy, whether it is a copy or what it is made of. With a dtype
+    of objects it is an array of NumPy's whose elements are tensors.
 
     Examples
     --------
@@ -229,6 +230,8 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     if order != "K" or copy is not None and type(copy) is not bool or options:
         np.array(np.zeros(1), order=order, copy=copy or None, **options)  # raises NumPy's error
     ndmin = operator.index(ndmin)
+    if dtype is not None and np.dtype(dtype) == np.object_:
+        return _of_objects(_array(object, None, ndmin))
     result = _array(object, dtype, ndmin)
     needs_copy = order in ("C", "F") and not is_contiguous(result, order)
     if isinstance(object, (list, tuple)) or result.dtype != object.dtype:
@@ -238,6 +241,14 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     if must_copy and copy is not None and not copy:
         np.array([1], float, copy=False)  # raises NumPy's error
     return in_order(result, order) if needs_copy else result
+
+
+def _of_objects(tensor):
+    """Return an array of NumPy's whose objects are the elements of a tensor, tensors."""
+    result = np.empty(tensor.shape, np.object_)
+    for index in np.ndindex(tensor.shape):
+        result[index] = tensor[index]
+    return result
 
 
 def _array(object, dtype, ndmin=0):

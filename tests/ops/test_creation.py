@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.ops import creation as ops
 
 
@@ -170,3 +171,21 @@ def test_a_tensor_is_no_dtype():
     for x in np.arange(3), cytape.constant([1.0]):
         with pytest.raises(TypeError, match="a tensor is no dtype"):
             np.astype(x, cytape.constant(1.0))
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, cytape.function])
+@pytest.mark.parametrize("make, shape", [
+    (lambda x: [x[0], 2.0 * x[1]], (2,)), (lambda x: [[x[0], 1.0], [0.0, x[1]]], (2, 2)),
+    (lambda x: [x, 2.0 * x], (2, 2)), (lambda x: x, (2,))])
+def test_arrays_of_objects_hold_tensors(make, shape, wrapped):
+    def f(x, dtype):
+        array = cnp.array(make(x), dtype)
+        if dtype is object:
+            assert type(array) is np.ndarray and array.dtype == object and array.shape == shape
+            assert all(isinstance(element, cytape.Tensor) for element in array.flat)
+        return np.sum(array * array)
+
+    x = np.array([3.0, 4.0])
+    of_objects, plain = (
+        wrapped(cytape.grad(lambda x, dtype=dtype: f(x, dtype))) for dtype in (object, None))
+    np.testing.assert_array_equal(of_objects(x), plain(x))
