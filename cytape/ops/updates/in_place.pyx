@@ -8,8 +8,8 @@ asked for; and where a graph is built that the tensor is not a part of.
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
 from cytape.ops.updates.views cimport (
-    base_link, base_of, index_in_base, is_view, layout_of, let_go, nearest_to_base, others_see,
-    positions_in_base, remake, stand_alone, views_of)
+    base_link, base_of, index_in_base, is_view, layout_of, let_go, may_be_view, nearest_to_base,
+    others_see, positions_in_base, remake, stand_alone, views_of)
 from cytape.tensor.links cimport FOREIGN
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
@@ -253,7 +253,7 @@ cdef Tensor fitting(Tensor x, result, op):
         raise ValueError(
             f"non-broadcastable output operand with shape {x.shape} doesn't match the broadcast "
             f"shape {result.shape}")
-    return identity_op(result) if is_view(result) else result
+    return identity_op(result) if may_be_view(result) else result
 
 
 def own_in_graph(Tensor tensor not None) -> Tensor:
@@ -261,7 +261,7 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
     graph = building()
     if graph is not None:  # one of a graph around it cannot be changed there
         tensor = in_graph(graph, tensor)
-    return identity_op(tensor) if is_view(tensor) else another_handle(tensor.held)
+    return identity_op(tensor) if may_be_view(tensor) else another_handle(tensor.held)
 
 
 def layout(Tensor tensor not None):

@@ -5,6 +5,7 @@ from cytape.tensor.links cimport Link
 from cytape.tensor.tensor cimport Tensor
 
 cdef bint is_view(Tensor tensor) except -1  # NumPy would have made it one
+cdef bint may_be_view(Tensor tensor) except -1  # or whether it would depends on extents
 # The views that a write to their base concerns, ahead of what was made of them, for the next two;
 # the index is where it writes, None: everywhere.
 cdef list views_of(Tensor base, index)

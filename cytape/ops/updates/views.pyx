@@ -55,6 +55,13 @@ cdef bint is_view(Tensor tensor) except -1:
     return specs[0].ndim != 0
 
 
+cdef bint may_be_view(Tensor tensor) except -1:
+    try:
+        return is_view(tensor)
+    except UnknownLayoutError:
+        return True
+
+
 cdef bint is_basic(index) except -1:
     """Whether NumPy makes a view of what an index selects; specs stand for tensors in it."""
     for part in index if isinstance(index, tuple) else (index,):

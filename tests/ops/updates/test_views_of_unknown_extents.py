@@ -107,6 +107,29 @@ def test_what_depends_on_extents_is_an_error_when_it_is_written_to():
     assert compare(TRACES["no extent"], of_a_copy)
 
 
+def undecided(x):
+    return (x * 1.0)[::-2].reshape(2, -1)
+
+
+@each("read", [
+    lambda x: cytape.function(lambda y: y * 2.0)(undecided(x)),
+    lambda x: cytape.cond(x[0, 0] > 0, lambda y=undecided(x): y * 2.0, lambda y=undecided(x): y),
+    lambda x: cytape.while_loop(
+        lambda i, y: i < 1, lambda i, y: (i + 1, y * 2.0), (0, undecided(x)))[1],
+    lambda x: cytape.vmap(lambda y: y * 2.0)(undecided(x)),
+    lambda x: cytape.recompute_grad(lambda y: y * 2.0)(undecided(x)),
+    lambda x: np.add(undecided(x), undecided(x), out=cnp.zeros((2, 4))),
+    lambda x: np.positive(np.copy(undecided(x)), out=cnp.zeros((2, 4))) * 2.0,
+    lambda x: cnp.ascontiguousarray(undecided(x)) * 2.0,
+])
+def test_what_depends_on_extents_is_read_and_handed_on(read):
+    f = TRACES["no extent"](read)
+    np.testing.assert_array_equal(f(X), 2.0 * undecided(X))
+    np.testing.assert_array_equal(
+        cytape.grad(lambda x: cnp.sum(f(x)))(X), cytape.grad(lambda x: np.sum(
+            2.0 * undecided(x)))(X))
+
+
 def test_derivatives_through_views_of_unknown_extents():
     def f(x):
         y = x * 1.0
