@@ -113,7 +113,7 @@ def undecided(x):
 
 @each("read", [
     lambda x: cytape.function(lambda y: y * 2.0)(undecided(x)),
-    lambda x: cytape.cond(x[0, 0] > 0, lambda y=undecided(x): y * 2.0, lambda y=undecided(x): y),
+    lambda x: cytape.map_fn(lambda y: y * 2.0, undecided(x)),
     lambda x: cytape.while_loop(
         lambda i, y: i < 1, lambda i, y: (i + 1, y * 2.0), (0, undecided(x)))[1],
     lambda x: cytape.vmap(lambda y: y * 2.0)(undecided(x)),
