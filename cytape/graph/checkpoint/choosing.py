@@ -28,6 +28,8 @@ _logger = logging.getLogger(__name__)
 _COSTLY = re.compile("conv2d|Conv|MatMul")
 # Parts of names of tensors that are not worth keeping: losses, masks, and what is cheap to compute.
 _EXCLUDED = re.compile("L2Loss|entropy|FusedBatchNorm|Switch|dropout|Cast")
+# ... and the kinds of op here that these are, whatever a user calls them.
+_EXCLUDED_KINDS = re.compile("CrossEntropy|FusedBatchNorm|Cast$")
 
 
 def chosen(
@@ -116,7 +118,8 @@ def _listed(between: Between, checkpoints: list[Any]) -> list[int]:
 
 def _not_excluded(graph: Any, symbols: Iterable[int]) -> list[int]:
     return [
-        symbol for symbol in symbols if not _EXCLUDED.search(graph.tensor_name_of(symbol))]
+        symbol for symbol in symbols if not _EXCLUDED.search(graph.tensor_name_of(symbol))
+        and not _EXCLUDED_KINDS.search(graph.ops[graph.node_of(symbol)].name)]
 
 
 def _size(shape: tuple[int | None, ...] | None) -> int:

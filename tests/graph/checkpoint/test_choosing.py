@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import cytape
+import cytape.numpy as cnp
 from cytape.graph import checkpoint
 from cytape.graph.checkpoint.choosing import chosen
 from tests.graph.checkpoint.chains import chain, mlp, named
@@ -210,3 +211,16 @@ def test_the_choice_is_logged(caplog):
         checkpoint.gradients(a[-1], a[0], checkpoints=[a[2], a[4]])
     assert [(x.levelname, x.getMessage()) for x in caplog.records] == [
         ("INFO", "keep 2 of 4 tensors between xs and ys"), ("DEBUG", "keep a02:0, a04:0")]
+
+
+@pytest.mark.parametrize("loss", [
+    lambda x: cytape.nn.softmax_cross_entropy_with_logits(np.ones((4, 4)) / 4, x),
+    lambda x: cytape.nn.sparse_softmax_cross_entropy_with_logits(np.arange(4), x)])
+def test_d_5b_07_losses_are_excluded_by_their_kind(loss):
+    graph = cytape.Graph()
+    with graph.as_default():
+        x = graph.placeholder("float64", (4, 4), name="x")
+        kept = cytape.identity(cnp.tanh(x), name="kept")
+        losses = loss(kept)
+        y = cnp.sum(losses * 2.0)
+    assert names(y, x, ["kept", losses.op.name]) == ["kept"]
