@@ -17,6 +17,7 @@ from cytape.graph.model.graph import Graph
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.model.variables import read_variable_op, variable_handle_op
 from cytape.graph.passes import optimise
+from cytape.graph.passes.early_sums import with_sums_early
 from cytape.graph.run.plan import Plan as ExecutorPlan
 from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -274,7 +275,7 @@ class GradientModel:
         if not all(spec.known for spec in specs):
             return peak_of_run(subgraph, self.unknown_extent)
         # Unless ops wait for others, the first run is of the graph as it is.
-        ways = [optimise(subgraph)] + ([] if waits else [subgraph])
+        ways = [optimise(subgraph)] + ([] if waits else [with_sums_early(subgraph)])
         return max(ExecutorPlan(each).peak_bytes for each in ways)
 
     def stand_ins(self, schedule: Schedule, numbers: Any = None) -> Any:

@@ -2,13 +2,15 @@
 
 from cytape.graph.passes.accumulation import accumulated
 from cytape.graph.passes.composites import decomposed
+from cytape.graph.passes.early_sums import with_sums_early
 from cytape.graph.passes.fusion import fused
 from cytape.graph.passes.histories import with_histories_merged
 from cytape.graph.passes.simplify import simplified, with_known_specs
 
 __all__ = ["optimise"]
 
-PASSES = with_histories_merged, simplified, decomposed, accumulated, fused
+PASSES = (
+    with_histories_merged, simplified, decomposed, with_sums_early, accumulated, fused)
 left_out: set[object] = set()  # of these, by tests
 
 

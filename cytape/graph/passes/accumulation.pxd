@@ -2,6 +2,7 @@
 
 from cytape.ops.engine.dispatch cimport Op
 from cytape.ops.engine.symbolic cimport SymbolicGraph
+from cytape.tensor.spec cimport Spec
 from libc.stdint cimport int32_t
 
 from .rewriting cimport Rewriting
@@ -16,6 +17,7 @@ cdef class Accumulation:
     cdef char* is_addition   # of two tensors that have the sum's spec
     cdef char* continued     # by another addition, and not used otherwise
     cdef char* needed
+    cdef char* has_placed    # among its terms is one in a place that only a run finds
     cdef int32_t* uses       # per symbol
     cdef int count_uses(self) noexcept
     cdef int find_chains(self) except -1
@@ -26,6 +28,7 @@ cdef class Accumulation:
     cdef list terms_of(self, int32_t node)        # (symbol, index), left to right
     cdef tuple term_of(self, int32_t symbol, int32_t node)
     cdef int32_t producer(self, int32_t symbol) noexcept
+    cdef bint may_wait(self, Spec spec, int32_t node, int32_t other) noexcept
     cdef bint is_root(self, int32_t node) noexcept
     cdef bint is_of_part(self, int32_t symbol) except -1
     cdef bint is_cleared(self, int32_t symbol) except -1

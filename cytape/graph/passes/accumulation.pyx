@@ -7,6 +7,7 @@ from cytape.ops.updates.update_op cimport CLEAR, UpdateOp
 from cytape.tensor.spec cimport Spec
 from libc.stdlib cimport calloc, free
 
+from .early_sums cimport LARGE
 from .rewriting cimport ABSENT, located_as, spec_at
 
 cdef Op add, broadcast_to_op, index_add_op
@@ -22,7 +23,7 @@ cdef class Accumulation:
         cdef SymbolicGraph source = rewriting.source
         cdef Py_ssize_t n = source.n_nodes, i
         self.rewriting, self.source = rewriting, source
-        self.memory = calloc(1, (2 * n + source.n_symbols) * sizeof(int32_t) + 3 * n + 1)
+        self.memory = calloc(1, (2 * n + source.n_symbols) * sizeof(int32_t) + 4 * n + 1)
         if self.memory == NULL:
             raise MemoryError()
         self.inner = <int32_t*>self.memory
@@ -31,6 +32,7 @@ cdef class Accumulation:
         self.is_addition = <char*>(self.uses + source.n_symbols)
         self.continued = self.is_addition + n
         self.needed = self.continued + n
+        self.has_placed = self.needed + n
         for i in range(n):
             self.inner[i] = ABSENT
 
@@ -83,11 +85,12 @@ cdef class Accumulation:
                     spec_at(source, inputs[1]) is not spec):
                 continue
             self.is_addition[node] = True
+            self.has_placed[node] = self.is_placed(inputs[0]) or self.is_placed(inputs[1])
             for i in range(2):
                 symbol = inputs[i]
                 other = self.producer(symbol)
                 if (self.inner[node] == ABSENT and other != ABSENT and self.is_addition[other]
-                        and self.uses[symbol] == 1):
+                        and self.uses[symbol] == 1 and self.may_wait(spec, node, other)):
                     self.inner[node] = other
                     self.parts[node] += self.parts[other]
                 else:
@@ -96,6 +99,13 @@ cdef class Accumulation:
             if self.inner[node] != ABSENT and self.parts[node]:
                 self.continued[self.inner[node]] = True
         return 0
+
+    cdef bint may_wait(self, Spec spec, int32_t node, int32_t other) noexcept:
+        """Whether the terms of an addition may be kept until another one runs."""
+        if self.has_placed[node] or self.has_placed[other]:
+            self.has_placed[node] = True
+            return True
+        return spec.nbytes < LARGE
 
     cdef bint is_root(self, int32_t node) noexcept:
         return self.is_addition[node] and self.parts[node] > 0 and not self.continued[node]

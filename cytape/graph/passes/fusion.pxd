@@ -21,6 +21,9 @@ cdef class Fusion:
     cdef PyObject** kinds       # per node: the Spec of its group's floats, or NULL: not to be fused
     # Per node:
     cdef int32_t* stages
+    cdef int32_t* cuts          # the input that is not to be in the node's group, or ABSENT
+    cdef int32_t* firsts        # the first member of what is a group with it so far
+    cdef int32_t* lasts         # the last node that computes a large operand for that alone
     cdef int32_t* limits        # the last stage it could be at
     cdef int32_t* parents       # towards the node that stands for the group, its first
     cdef int32_t* sizes         # of the group, where a node stands for one
@@ -36,6 +39,7 @@ cdef class Fusion:
     cdef int32_t* order         # the members of the group being built, as they are to be done
     cdef int32_t* pending
     # Per symbol:
+    cdef int32_t* uses
     cdef int32_t* users         # the last node seen that reads it
     cdef int32_t* numbers       # in the group being built
     cdef int32_t* number_groups  # and which that is
@@ -50,6 +54,8 @@ cdef class Fusion:
     cdef PyObject* kind_of_sum(self, int32_t node, Spec out) except? NULL
     cdef int distance(self, int32_t node, int32_t user) noexcept
     cdef int assign_stages(self) except -1
+    cdef int cut(self, int32_t node) except -1
+    cdef int32_t fused_input(self, int32_t node, int32_t i) except -2
     cdef int choose_fast(self) except -1
     cdef int sink(self) except -1
     cdef int32_t root(self, int32_t node) noexcept

@@ -9,6 +9,7 @@ from cytape.tensor.spec cimport boolean_spec
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from .early_sums cimport LARGE
 from .rewriting cimport ABSENT, located_as, spec_at
 
 cdef Op add_op, broadcast_to_op, cos, index_add_op, sin
@@ -37,13 +38,15 @@ cdef class Fusion:
         for before in rewriting.controls.values():
             controls += len(before)
         # Every node is put on the stack once for each edge, and once by itself.
-        self.memory = calloc(1, n * sizeof(PyObject*) + (12 * n + 3 * m + source.n_args + controls)
+        self.memory = calloc(1, n * sizeof(PyObject*) + (15 * n + 4 * m + source.n_args + controls)
                              * sizeof(int32_t) + 7 * n + m)
         if self.memory == NULL:
             raise MemoryError()
         self.kinds = <PyObject**>self.memory
         words = <int32_t*>(self.kinds + n)
-        memset(words, 0xff, (6 * n + 3 * m) * sizeof(int32_t))  # ABSENT everywhere
+        memset(words, 0xff, (7 * n + 3 * m) * sizeof(int32_t))  # ABSENT everywhere
+        self.cuts = words
+        words += n
         self.parents, self.nexts, self.befores = words, words + n, words + 2 * n
         self.stages, self.limits, self.sizes = words + 3 * n, words + 4 * n, words + 5 * n
         words += 6 * n
@@ -51,7 +54,9 @@ cdef class Fusion:
         self.stack = words + 3 * m
         self.order = self.stack + 2 * n + source.n_args + controls
         self.pending = self.order + n
-        flags = <char*>(self.pending + 3 * n)
+        self.firsts = self.pending + 3 * n
+        self.lasts, self.uses = self.firsts + n, self.firsts + 2 * n
+        flags = <char*>(self.uses + m)
         self.is_sum, self.fast, self.joins = flags, flags + n, flags + 2 * n
         self.is_last, self.emitted, self.fetched = flags + 3 * n, flags + 4 * n, flags + 5 * n
         self.placed, self.escapes = flags + 6 * n, flags + 7 * n
@@ -148,11 +153,15 @@ cdef class Fusion:
         """How many stages a user of a node's output is behind it at least."""
         if self.kinds[node] == NULL:
             return 0
-        return self.is_sum[node] or self.kinds[node] != self.kinds[user]
+        return (self.is_sum[node] or self.kinds[node] != self.kinds[user]
+                or self.cuts[user] == node)
 
     cdef int assign_stages(self) except -1:
         cdef SymbolicGraph source = self.source
         cdef int32_t node, other, i, stage, stateful = ABSENT
+        for node in range(source.n_nodes):
+            for i in range(source.nodes[node].n_inputs if self.rewriting.live[node] else 0):
+                self.uses[source.args[source.nodes[node].inputs + i]] += 1
         for node in range(source.n_nodes):
             if not self.rewriting.live[node]:
                 continue
@@ -171,7 +180,50 @@ cdef class Fusion:
                 for other in self.rewriting.controls[node]:
                     stage = max(stage, self.stages[other])
             self.stages[node] = stage
+            if self.kinds[node] != NULL and not self.is_sum[node] and spec_at(
+                    source, source.nodes[node].first_output).nbytes >= LARGE:
+                self.cut(node)
         return 0
+
+    cdef int cut(self, int32_t node) except -1:
+        """Put a node in another group than an input that would wait for a large operand.
+
+        A group runs when all its operands are there, so those that were there before, and are read
+        nowhere else, would take memory for longer than they do where the ops run one by one.
+        """
+        cdef int32_t first = node, chain = ABSENT, other, symbol, i
+        cdef bint waits = False
+        for i in range(self.source.nodes[node].n_inputs):
+            other = self.fused_input(node, i)
+            if other != ABSENT and self.firsts[other] < first:
+                first, chain = self.firsts[other], other
+        self.lasts[node] = ABSENT
+        for i in range(self.source.nodes[node].n_inputs):
+            symbol = self.input_of(node, i)
+            other = self.fused_input(node, i)
+            if other != ABSENT:
+                self.lasts[node] = max(self.lasts[node], self.lasts[other])
+                waits |= other != chain and self.lasts[other] > first
+                continue
+            other = self.producer(symbol)
+            if other != ABSENT and self.uses[symbol] == 1 and (
+                    spec_at(self.source, symbol).nbytes >= LARGE):
+                self.lasts[node] = max(self.lasts[node], other)
+                waits |= other > first
+        self.firsts[node] = first
+        if chain != ABSENT and waits:
+            self.cuts[node], self.firsts[node] = chain, node
+            self.lasts[node] = max(self.lasts[node], chain)
+            self.stages[node] = max(self.stages[node], self.stages[chain] + 1)
+        return 0
+
+    cdef int32_t fused_input(self, int32_t node, int32_t i) except -2:
+        """The node of the same group that computes an input, or ABSENT."""
+        cdef int32_t other = self.producer(self.input_of(node, i))
+        if other == ABSENT or self.kinds[other] != self.kinds[node] or self.is_sum[other] or (
+                self.stages[other] != self.stages[node]):
+            return ABSENT
+        return other
 
     cdef int choose_fast(self) except -1:
         cdef int32_t node
@@ -482,6 +534,7 @@ def fused(subgraph, Py_ssize_t least=4096):
         if fusion.producer(symbol) != ABSENT:
             fusion.fetched[fusion.producer(symbol)] = True
             fusion.escapes[symbol] = True
+            fusion.uses[symbol] += 1
     fusion.choose_fast()
     fusion.assign_stages()
     fusion.sink()

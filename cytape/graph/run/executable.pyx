@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t
 from .executor cimport check_fed
 
 from cytape.graph.passes import optimise
+from cytape.graph.passes.early_sums import with_sums_early
 
 cdef enum:
     MOST_PLANS = 64        # of one subgraph, for as many shapes
@@ -120,7 +121,7 @@ cdef class Executable:
         cdef Value value
         if self.plans is None:
             if self.plan is None and not self.at_once:
-                plan = self.plan = Plan(self.subgraph)
+                plan = self.plan = Plan(with_sums_early(self.subgraph))
             elif not self.is_optimised:
                 plan = self.plan = Plan(optimise(self.subgraph))
                 self.is_optimised = True

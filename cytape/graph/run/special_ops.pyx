@@ -382,16 +382,14 @@ cdef bint own_loop(Code code, int32_t node, Op op) except -1:
                for i, symbol in enumerate(symbols)]
     if kind == FUSED:
         overwritable = [i for i in (<FusedOp>op).overwritable if code.may_take_over(symbols[i], 1)]
-    elif (<AccumulateOp>op).first_is_all and 0 not in items:
-        if code.take_over(row.first_output, symbols[0], 1):
-            symbols.append(row.first_output)
     for i, symbol in enumerate(range(row.first_output, row.first_output + row.n_outputs)):
         if n_overwritten < len(overwritable) and (
                 (<FusedOp>op).free_from[<int32_t>overwritable[n_overwritten]]
                 <= (<FusedOp>op).written_by[i]) and (
                 code.take_over(symbol, symbols[overwritable[n_overwritten]], 1)):
             n_overwritten += 1
-        else:
+        elif not (kind == ACCUMULATE and (<AccumulateOp>op).first_is_all
+                  and code.take_over(symbol, symbols[0], 1)):
             code.place_output(symbol)
         symbols.append(symbol)
     for symbol in symbols:

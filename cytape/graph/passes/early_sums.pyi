@@ -1,0 +1,3 @@
+from cytape.graph.model.subgraph import Subgraph
+
+def with_sums_early(subgraph: Subgraph) -> Subgraph: ...

@@ -1,0 +1,91 @@
+# A sum of n large arrays that waits for the last of them keeps all n; one that adds each as soon
+# as it is there keeps two.
+
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
+from cytape.ops.engine.dispatch cimport Op
+from cytape.ops.engine.node_store cimport Node
+from cytape.ops.engine.symbolic cimport SymbolicGraph
+from libc.stdint cimport int32_t
+
+from .rewriting cimport ABSENT, Rewriting, spec_at
+
+cdef Op add_op
+
+from cytape.ops.elementwise import add as add_op
+
+
+cdef bint is_large_sum(SymbolicGraph graph, int32_t node) except -1:
+    return <Op>graph.ops[node] is add_op and (
+        spec_at(graph, graph.nodes[node].first_output).nbytes >= LARGE)
+
+
+def with_sums_early(subgraph):
+    """Move large sums of two to where the second operand is computed, if both are read only there.
+
+    Results are the same to the bit.
+
+    Parameters
+    ----------
+    subgraph : Subgraph
+
+    Returns
+    -------
+    Subgraph
+    """
+    cdef SymbolicGraph source = subgraph.graph
+    cdef Rewriting rewriting = Rewriting()
+    cdef Node* found
+    cdef int32_t node, symbol, i
+    cdef int32_t* uses     # per symbol
+    cdef int32_t* readers  # per symbol: the last node that reads it
+    if not any([is_large_sum(source, i) for i in range(source.n_nodes)]):
+        return subgraph
+    rewriting.begin(subgraph)
+    uses = <int32_t*>PyMem_Calloc(2 * source.n_symbols + 1, sizeof(int32_t))
+    if uses == NULL:
+        raise MemoryError()
+    readers = uses + source.n_symbols
+    try:
+        for symbol in rewriting.fetches:
+            uses[symbol] += 1
+        for node in range(source.n_nodes):
+            found = &source.nodes[node]
+            for i in range(found.inputs, found.inputs + (
+                    found.n_inputs if rewriting.live[node] else 0)):
+                uses[source.args[i]] += 1
+                readers[source.args[i]] = node
+        for node in range(source.n_nodes):
+            if not rewriting.skip(node) and not is_done(rewriting, node):
+                copy_with_sums(rewriting, node, uses, readers)
+    finally:
+        PyMem_Free(uses)
+    return rewriting.result()
+
+
+cdef bint is_done(Rewriting rewriting, int32_t node) noexcept:
+    return rewriting.successors[node] != ABSENT
+
+
+cdef int copy_with_sums(Rewriting rewriting, int32_t node, const int32_t* uses,
+                        const int32_t* readers) except -1:
+    """Copy a node, and the sum that has waited for it, and the sum that has waited for that."""
+    cdef int32_t symbol, i
+    rewriting.copy(node)
+    for i in range(rewriting.source.nodes[node].n_outputs):
+        symbol = rewriting.source.nodes[node].first_output + i
+        while uses[symbol] == 1 and can_run(rewriting, readers[symbol], uses):
+            rewriting.copy(readers[symbol])
+            symbol = rewriting.source.nodes[readers[symbol]].first_output
+    return 0
+
+
+cdef bint can_run(Rewriting rewriting, int32_t node, const int32_t* uses) except -1:
+    cdef SymbolicGraph source = rewriting.source
+    cdef int32_t symbol, i
+    if not is_large_sum(source, node) or rewriting.pinned[node] or is_done(rewriting, node):
+        return False
+    for i in range(2):
+        symbol = source.args[source.nodes[node].inputs + i]
+        if uses[symbol] != 1 or rewriting.mapping[symbol] == ABSENT:
+            return False
+    return rewriting.mapping[source.nodes[node].first_output] == ABSENT
