@@ -62,7 +62,8 @@ def gradients(
           take the most time.
         - ``"memory"``: about sqrt(n) of the bottlenecks, tensors on which all that comes later
           depends and which depend on all that came before. Only those with more than 1024 elements
-          count, or what ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to.
+          count, or what ``cytape.graph.checkpoint.MIN_CHECKPOINT_NODE_SIZE`` is set to. Chains of
+          elementwise ops take more memory with it than plain, as they are not fused any more.
         - ``"auto"``: what `plan` finds best. Or a plan, or the checkpoints of one.
     memory_budget : int or float, optional
         For ``"auto"``, as `plan` takes it.
