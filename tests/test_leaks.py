@@ -180,6 +180,22 @@ def test_custom_gradients_make_no_garbage():
     make_no_garbage(work)
 
 
+@pytest.mark.parametrize("indexed", [
+    lambda x: x.at[0].add(2.0),
+    lambda x: x.at[np.array([0, 1])].set(x[:2] * 2.0),
+    lambda x: x[x > 1.5],
+    lambda x: (x * x).at[x > 1.5].set(0.0),
+], ids=["at", "at an array", "a mask", "at a mask"])
+def test_indexing_makes_no_garbage(indexed):
+    x = np.array([1.0, 2.0, 3.0])
+
+    def work():
+        indexed(cytape.constant(x))
+        cytape.grad(lambda x: np.sum(indexed(x)))(x)
+
+    make_no_garbage(work)
+
+
 def test_failed_gradients_leave_nothing():
     @cytape.custom_gradient
     def broken(x):

@@ -108,26 +108,26 @@ def getitem(tensor, index):
 def template_of(index):
     """Return an index with strings for the tensors in it that have no value yet, and these."""
     tensors = []
+    if isinstance(index, tuple):
+        return tuple([_template_of_part(part, tensors) for part in index]), tensors
+    return _template_of_part(index, tensors), tensors
 
-    def whole(bound):
-        return None if bound is None else operator.index(bound)
 
-    def template(part):
-        if isinstance(part, slice):
-            bounds = (part.start, part.stop, part.step)
-            return slice(*[template(bound) if is_symbol(bound) else whole(bound)
-                           for bound in bounds])
-        if isinstance(part, list) and holds_symbol(part):
-            part = array(part)
-        if is_symbol(part):
-            tensors.append(part)
-            return f"@{len(tensors) - 1}"
-        part = static(part)
-        if np.isscalar(part) and not isinstance(part, (int, np.integer, np.bool)):
-            np.empty(0)[part]  # raises NumPy's error
-        return part
-
-    return tuple(map(template, index)) if isinstance(index, tuple) else template(index), tensors
+def _template_of_part(part, tensors):
+    if isinstance(part, slice):
+        bounds = (part.start, part.stop, part.step)
+        return slice(*[
+            _template_of_part(bound, tensors) if is_symbol(bound)
+            else None if bound is None else operator.index(bound) for bound in bounds])
+    if isinstance(part, list) and holds_symbol(part):
+        part = array(part)
+    if is_symbol(part):
+        tensors.append(part)
+        return f"@{len(tensors) - 1}"
+    part = static(part)
+    if np.isscalar(part) and not isinstance(part, (int, np.integer, np.bool)):
+        np.empty(0)[part]  # raises NumPy's error
+    return part
 
 
 def _getitem_in_graph(x, index):
@@ -140,17 +140,19 @@ def _getitem_in_graph(x, index):
 
 def filled_in(index, values):
     """Return an index with values (arrays or specs) for the strings in it."""
+    if isinstance(index, tuple):
+        return tuple([_filled_part(part, values) for part in index])
+    return _filled_part(index, values)
 
-    def fill(part):
-        if isinstance(part, slice):
-            return slice(*map(fill, (part.start, part.stop, part.step)))
-        if not isinstance(part, str):
-            return part
-        value = values[int(part[1:])]
-        whole = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
-        return int(value) if whole else value
 
-    return tuple(map(fill, index)) if isinstance(index, tuple) else fill(index)
+def _filled_part(part, values):
+    if isinstance(part, slice):
+        return slice(*[_filled_part(x, values) for x in (part.start, part.stop, part.step)])
+    if not isinstance(part, str):
+        return part
+    value = values[int(part[1:])]
+    whole = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iu"
+    return int(value) if whole else value
 
 
 def _dynamic_get_item(x, *values, index):
