@@ -1,5 +1,5 @@
 from .deaths cimport Counts, counts
-from .state cimport followers_of, note_detachment
+from .state cimport followers_everywhere, note_detachment
 from .threads cimport ThreadState, building, this_thread
 from .value cimport array_of, is_symbolic, no_value, symbol_of
 
@@ -140,9 +140,9 @@ cdef ndarray examined(tensor, Value held, str cause):
 
 
 cdef bint is_recorded(tensor, Value held) except -1:
-    """Whether a recorder of this thread follows a tensor."""
+    """Whether a recorder of this thread follows a tensor, be it outside of what is traced."""
     return recorders.entered and held.spec.trainable and bool(
-        followers_of(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
+        followers_everywhere(tensor.id, seen(tensor, held).id, is_read_on_its_own(tensor)))
 
 
 cdef str asker(str cause):

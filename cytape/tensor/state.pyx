@@ -91,24 +91,50 @@ def is_recorded(id_t id) -> bool:
 
 
 cdef list followers_of(id_t id, id_t value, bint trainable_variable):
-    cdef Recorder recorder
+    return [recorder for recorder in (*(recording() or ()), *(accumulating() or ()))
+            if follows(recorder, id, value, trainable_variable)]
+
+
+cdef list followers_everywhere(id_t id, id_t value, bint trainable_variable):
+    cdef list found = followers_of(id, value, trainable_variable)
+    return found + [recorder for recorder in hidden_recorders()
+                    if follows(recorder, id, value, trainable_variable)]
+
+
+cdef bint follows(recorder, id_t id, id_t value, bint trainable_variable) except -1:
     cdef TangentRecorder accumulator
+    if type(recorder) is not TangentRecorder:
+        return is_known(<Recorder>recorder, id) or is_known(<Recorder>recorder, value) or (
+            trainable_variable and (<Recorder>recorder).watch_accessed_variables)
+    accumulator = recorder
+    if accumulator.reads is not None and accumulator.reads.silent:
+        return False
+    return tangent_of(accumulator, id) != NULL or tangent_of(accumulator, value) != NULL
+
+
+cdef list hidden_recorders():
+    """List the recorders outside of the traces that this thread is in.
+
+    They do not see what is computed there, but they follow what a trace captures.
+    """
+    cdef ThreadState thread = this_thread()
+    cdef Entry entry, other
     cdef list found = []
-    for recorder in recording() or ():
-        if is_known(recorder, id) or is_known(recorder, value) or (
-                trainable_variable and recorder.watch_accessed_variables):
-            found.append(recorder)
-    for accumulator in accumulating() or ():
-        if accumulator.reads is not None and accumulator.reads.silent:
-            continue
-        if tangent_of(accumulator, id) != NULL or tangent_of(accumulator, value) != NULL:
-            found.append(accumulator)
+    entry = None if thread.graph is None else innermost_entry()
+    while entry is not None:
+        if entry.thread is thread and not entry.left:
+            if entry.kind == SCOPE and not entry.what.contexts[entry.number].recorded:
+                break  # of stop_recording
+            if entry.kind == CUT:
+                found += [other.what for other in entry.before if not other.left
+                          and other.suspensions[0] == 0 and other not in thread.suspended]
+        entry = entry.outer
     return found
 
 
 cdef int note_detachment(tensor, id_t id, id_t value, bint trainable_variable) except -1:
     cdef dict noted
-    for recorder in followers_of(id, value, trainable_variable):
+    for recorder in followers_everywhere(id, value, trainable_variable):
         if type(recorder) is TangentRecorder:
             (<TangentRecorder>recorder).detached = True
         else:

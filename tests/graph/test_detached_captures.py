@@ -1,0 +1,136 @@
+"""Recorded tensors that bodies convert to numbers or arrays: errors, as in eager code."""
+
+import math
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.errors import DetachedError
+from tests.cases import each
+
+ONE = np.ones(())
+
+
+def stored(t):
+    array = np.zeros(1)
+    array[0] = t
+    return array[0]
+
+
+CONVERSIONS = {
+    "float": float,
+    "complex": lambda t: complex(t).real,
+    "int": int,
+    "asarray": np.asarray,
+    "array": np.array,
+    "exp of math": math.exp,
+    "fromiter": lambda t: np.fromiter((t for _ in range(1)), float)[0],
+    "stored": stored,
+    "method of an array": lambda t: np.ones(2).dot(np.asarray(t)).sum(),
+}
+
+BODIES = {
+    "function": lambda f: cytape.function(f)(cytape.constant(ONE)),
+    "cond": lambda f: cytape.function(
+        lambda a: cytape.cond(a > 0, lambda: f(a), lambda: a))(cytape.constant(ONE)),
+    "switch_case": lambda f: cytape.function(lambda a: cytape.switch_case(
+        cnp.argmax(a), [lambda: f(a), lambda: a]))(cytape.constant(ONE)),
+    "while_loop": lambda f: cytape.function(lambda a: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (cytape.constant(0), a))[1])(ONE),
+    "eager while_loop": lambda f: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (cytape.constant(0), ONE))[1],
+    "scan": lambda f: cytape.function(
+        lambda a: cytape.scan(lambda y, row: f(row), a, ONE)[0])(np.ones(1)),
+    "eager scan": lambda f: cytape.scan(lambda y, row: f(row), np.ones(1), ONE)[0],
+    "map_fn": lambda f: cytape.function(lambda a: cytape.map_fn(f, a)[0])(np.ones(1)),
+    "eager map_fn": lambda f: cytape.map_fn(f, np.ones(1))[0],
+    "vmap": lambda f: cytape.vmap(f)(np.ones(2))[0],
+    "vmap in a function": lambda f: cytape.function(cytape.vmap(f))(np.ones(2))[0],
+    "recompute_grad": lambda f: cytape.recompute_grad(f)(cytape.constant(ONE)),
+    "recompute_grad in a function": lambda f: cytape.function(cytape.recompute_grad(f))(ONE),
+    "checkpoint": lambda f: cytape.checkpoint(f, policy="dots")(cytape.constant(ONE)),
+    "checkpoint_sequential": lambda f: cytape.checkpoint_sequential([f, f], 2, ONE),
+    "checkpointed_scan": lambda f: cytape.checkpointed_scan(f, ONE, 1, 1),
+}
+
+
+def reverse(f):
+    x = cytape.constant(2.0)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x)
+
+
+def forward(f):
+    x = cytape.constant(2.0)
+    with cytape.ForwardAccumulator(x, 1.0) as accumulator:
+        return accumulator.jvp(f(x))
+
+
+MODES = {
+    "reverse": reverse,
+    "forward": forward,
+    "persistent": lambda f: cytape.jacrev(lambda x: f(x))(2.0),
+    "forward over reverse": lambda f: cytape.jvp(cytape.grad(f), (2.0,), (1.0,))[1],
+    "reverse over forward": lambda f: cytape.grad(
+        lambda x: cytape.jvp(f, (x,), (1.0,))[1])(2.0),
+}
+
+
+@each("conversion", CONVERSIONS)
+@pytest.mark.parametrize("body", BODIES)
+@each("mode", MODES)
+def test_conversions_of_captured_tensors_are_errors(mode, body, conversion):
+    def f(x):
+        w = x * 1.0
+        return BODIES[body](lambda a: a * CONVERSIONS[conversion](w) * w)
+
+    with pytest.raises(DetachedError, match="its gradient would be lost"):
+        MODES[mode](f)
+
+
+@each("body", BODIES)
+def test_values_that_are_asked_for_by_name_are_constants(body):
+    def f(x):
+        w = x * 1.0
+        return BODIES[body](lambda a: a * w.numpy() * w)
+
+    n_factors = 2 if body == "checkpoint_sequential" else 1
+    assert float(reverse(f)) == n_factors * 2.0 ** (2 * n_factors - 1)
+
+
+@each("body", BODIES)
+def test_a_result_that_loses_its_argument_is_an_error(body):
+    with pytest.raises(DetachedError):
+        cytape.grad(lambda x: BODIES[body](lambda a, w=x * 1.0: a * w.item()))(2.0)
+
+
+@each("conversion", CONVERSIONS)
+@each("body", BODIES)
+def test_what_nobody_follows_converts_freely(body, conversion):
+    other = cytape.constant(2.0)
+
+    def f(x):
+        with cytape.stop_recording():
+            same = CONVERSIONS[conversion](x)
+        return x * BODIES[body](lambda a: a * CONVERSIONS[conversion](other)) * same
+
+    assert float(BODIES[body](lambda a: a * CONVERSIONS[conversion](other))) > 0
+    assert reverse(f) is not None
+
+
+def test_a_body_that_stops_recording_converts_freely():
+    def f(x):
+        w = x * 1.0
+
+        def body(a):
+            with cytape.stop_recording():
+                factor = cytape.cond(a > 0, lambda: a * float(w), lambda: a)
+            return a * factor * w
+
+        return cytape.function(body)(ONE)
+
+    assert float(reverse(f)) == 2.0
