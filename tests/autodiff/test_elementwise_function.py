@@ -137,3 +137,11 @@ def test_a_graph_with_one_cannot_be_saved(tmp_path):
         sine(cytape.placeholder(np.float64, (3,)))
     with pytest.raises(CytapeError, match="sin"):
         graph.save(tmp_path / "graph")
+
+
+def test_a_function_may_be_made_where_it_is_called():
+    def f(x):
+        return np.sum(cytape.elementwise(lambda x: x**3, lambda x: 3 * x**2)(x))
+
+    for _ in range(20):
+        assert cytape.grad(f)(np.array([1.0, 2.0])).tolist() == [3.0, 12.0]
