@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -23,7 +23,7 @@ from cytape.tensor.state import (
     departures,
     is_recorded,
 )
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, another
 from cytape.tensor.variable import Variable
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "record",
     "require_positional",
     "value_of",
+    "values_at_call",
 ]
 
 
@@ -176,6 +177,11 @@ def followed(values: list) -> bool:
 def value_of(leaf: Any) -> Any:
     """Return the present value of a variable, anything else as it is."""
     return leaf.value() if isinstance(leaf, Variable) else leaf
+
+
+def values_at_call(tensors: Iterable[Any]) -> list[Tensor]:
+    """Return tensors that stay what the arguments are now, whatever is written to these later."""
+    return [another(value_of(x)) for x in tensors]
 
 
 def is_tensor(leaf: Any) -> bool:

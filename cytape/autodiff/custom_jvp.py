@@ -24,6 +24,7 @@ from cytape.autodiff.custom_calls import (
     record,
     require_positional,
     value_of,
+    values_at_call,
 )
 from cytape.autodiff.detachments import call_rule
 from cytape.autodiff.eager_call import EagerCall
@@ -150,8 +151,7 @@ class _CustomJvp:
                 return self._built(graph, args, leaves, kwargs)
         arguments = Arguments(args, leaves)
         inputs = arguments.tensors
-        # For a backward pass, before which they may be written to.
-        values = list(map(value_of, inputs))
+        values = values_at_call(inputs)
         args, options = kept((args, kwargs)) if followed(values) else (args, kwargs)
         result = self._computed(arguments, kwargs)
         call = _JvpCall(self, Arguments(args, nest.flatten(args)), options, result)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.custom_calls import Arguments, is_tensor, name_of, owned, value_of
+from cytape.autodiff.custom_calls import Arguments, is_tensor, name_of, owned, values_at_call
 from cytape.autodiff.detachments import call_rule
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
@@ -101,7 +101,7 @@ def numpy_function(
     inputs = arguments.tensors
     graph = current_graph() or next((x.graph for x in inputs if x.graph is not None), None)
     with building_into(graph):
-        inputs = list(map(value_of, inputs))  # variables may be assigned to before a backward pass
+        inputs = values_at_call(inputs)
     if graph is not None:
         results = graph.build(python_values_op, *inputs, call=call)
     else:

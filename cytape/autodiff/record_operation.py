@@ -124,17 +124,20 @@ def record_operation(
 class _ByHand:
     """A backward function that may return functions in the place of gradients."""
 
-    __slots__ = ("_inputs", "_what", "function")
+    __slots__ = ("_bindings", "_inputs", "_what", "function")
 
     def __init__(self, name: str, function: Any, inputs: Trail) -> None:
+        from cytape.ops.shared.bindings import Bindings  # numpy.random is slow to import
+
         self._what = f"the backward function of op {name!r}"
         self.function = function
+        self._bindings = Bindings(function)
         self._inputs = inputs
 
     def __call__(self, *gradients: Any) -> GradientsIfNeeded:
         seeds = owned(gradients)
 
-        found = self._followed(lambda: self.function(*seeds), seeds)
+        found = self._followed(lambda: self._bindings.function()(*seeds), seeds)
 
         def computed(needed: tuple[bool, ...]) -> Any:
             if len(found) != len(needed):
