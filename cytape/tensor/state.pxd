@@ -17,7 +17,7 @@ cpdef int possible_gradient_types(tensors) except -1
 # Which recorders of this thread follow a tensor by its id or its value's, or will as soon as an op
 # reads it.
 cdef list followers_of(id_t id, id_t value, bint trainable_variable)
-# The same with the recorders outside of the traces that this thread is in.
+# The same with the recorders outside of the traces and checkpointed calls that it is in.
 cdef list followers_everywhere(id_t id, id_t value, bint trainable_variable)
 # Raise for a tensor of a graph that is built out of the sight of a recorder that goes on outside.
 cdef int require_in_sight(recorder, graph) except -1

@@ -113,13 +113,17 @@ cdef bint follows(recorder, id_t id, id_t value, bint trainable_variable) except
 
 
 cdef list hidden_recorders():
-    """List the recorders outside of the traces that this thread is in.
+    """List the recorders outside of the traces and checkpointed calls that this thread is in.
 
-    They do not see what is computed there, but they follow what a trace captures.
+    They do not see what is computed there, but they follow what a trace or a call captures.
     """
     cdef ThreadState thread = this_thread()
+    cdef TangentRecorder accumulator
     cdef Entry entry, other
     cdef list found = []
+    for accumulator in accumulating() or ():
+        if accumulator.reads is not None and not accumulator.reads.silent:
+            found += accumulator.reads.around
     entry = None if thread.graph is None else innermost_entry()
     while entry is not None:
         if entry.thread is thread and not entry.left:
