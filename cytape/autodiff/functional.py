@@ -59,7 +59,8 @@ def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False)
     ------
     TypeError
         If `fun` is not callable or `argnums` are no integers; in a call, if an argument to be
-        differentiated has no gradient (an integer, say), or `fun` does not return a scalar.
+        differentiated has no gradient (an integer, say), or `fun` does not return a scalar, or
+        returns a complex one for a real argument.
     DetachedError
         In a call, if the result does not depend on such an argument after `fun` has taken a value
         out of a tensor by ``numpy()``, ``item()`` or ``tolist()``: the derivative was lost there.
@@ -185,7 +186,7 @@ def _value_and_grad(
     fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool
 ) -> tuple:
     run = RecordedCall(fun, args, kwargs, argnums, has_aux)
-    output = _scalar_output(fun, run.value)
+    output = _scalar_output(fun, run)
     gradients = export(run.gradients([output]), run.arrays_out)
     value = export(output, run.arrays_out)
     return ((value, run.aux) if has_aux else value), gradients
@@ -193,11 +194,12 @@ def _value_and_grad(
 
 def _grad(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple, has_aux: bool) -> Any:
     run = RecordedCall(fun, args, kwargs, argnums, has_aux)
-    gradients = export(run.gradients([_scalar_output(fun, run.value)]), run.arrays_out)
+    gradients = export(run.gradients([_scalar_output(fun, run)]), run.arrays_out)
     return (gradients, run.aux) if has_aux else gradients
 
 
-def _scalar_output(fun: Callable, value: Any) -> Tensor:
+def _scalar_output(fun: Callable, run: RecordedCall) -> Tensor:
+    value = run.value
     require_result(fun, value)
     if isinstance(value, (list, tuple, dict)):
         raise TypeError(
@@ -214,4 +216,14 @@ def _scalar_output(fun: Callable, value: Any) -> Tensor:
         raise TypeError(
             f"{name_of(fun)} returned a scalar of dtype {output.dtype}, which has no gradient"
         )
+    require_real_for_real(fun, run, output)
     return output
+
+
+def require_real_for_real(fun: Callable, run: RecordedCall, target: Tensor) -> None:
+    """Raise if a gradient would be that of the real part of a result."""
+    if target.dtype.kind == "c" and any(source.dtype.kind != "c" for source in run.sources):
+        raise TypeError(
+            f"{name_of(fun)} returned complex numbers for real arguments: a gradient is that of "
+            "their real part only. Take numpy.real or numpy.imag of them, or use jacfwd"
+        )

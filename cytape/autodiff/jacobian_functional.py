@@ -13,7 +13,7 @@ import numpy as np
 
 from cytape.autodiff.backward import zeros
 from cytape.autodiff.forward_functional import followed, pushed
-from cytape.autodiff.functional import grad
+from cytape.autodiff.functional import grad, require_real_for_real
 from cytape.autodiff.jacobian_rows import MOST_AT_A_TIME, element_seeds, member_seeds, stack_rows
 from cytape.autodiff.recorded_call import RecordedCall
 from cytape.autodiff.transformed import (
@@ -345,7 +345,7 @@ def _by_rows(fun: Callable, args: tuple, kwargs: dict, argnums: int | tuple) -> 
         raise TypeError(f"{name_of(fun)} returned no array of a dtype that has a gradient, but of "
                         f"{', '.join(str(result.dtype) for result in results) or 'none'}")
     for target in targets:
-        _require_real_for_real(fun, call, target)
+        require_real_for_real(fun, call, target)
     if targets[0] is call.value and targets[0].shape == ():  # as `grad` does it
         return export(call.gradients(targets), call.arrays_out)
     rows = iter(call.rows(targets, [element_seeds(target) for target in targets]))
@@ -470,15 +470,8 @@ def _only_target(fun: Callable, call: RecordedCall) -> Tensor:
     if not target.spec.trainable:
         raise TypeError(
             f"{name_of(fun)} returned an array of dtype {target.dtype}, which has no gradient")
-    _require_real_for_real(fun, call, target)
+    require_real_for_real(fun, call, target)
     return target
-
-
-def _require_real_for_real(fun: Callable, call: RecordedCall, target: Tensor) -> None:
-    if target.dtype.kind == "c" and any(source.dtype.kind != "c" for source in call.sources):
-        raise TypeError(
-            f"{name_of(fun)} returned complex numbers for real arguments: a gradient is that of "
-            "their real part only. Use jacfwd, or differentiate the real and the imaginary part")
 
 
 def _stacked(call: RecordedCall, target: Tensor, rows: list, axis: int) -> list:

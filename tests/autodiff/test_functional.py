@@ -9,6 +9,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.errors import InvalidGradientError, UnconnectedGradientWarning
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 
 def cube(x):
@@ -250,9 +251,25 @@ def test_complex_gradients_follow_the_convention_of_the_conjugate():
     # TensorFlow's: conj(d/dz) for holomorphic functions. JAX and autograd give the conjugate of it.
     assert cytape.grad(lambda z: z * z)(7 + 3j) == 14 - 6j
     assert cytape.grad(lambda z: np.real(z * np.conj(z)))(7 + 3j) == 14 + 6j
-    assert cytape.grad(lambda x: (x * (1 + 2j)) ** 2)(2.0) == (4 * (1 + 2j) ** 2).real
     _, vjp_fn = cytape.vjp(lambda z: z * z, 7 + 3j)
     assert vjp_fn(1j)[0] == 1j * (14 - 6j)
+
+
+@each("transform", [
+    cytape.grad, cytape.value_and_grad, cytape.hessian, cytape.elementwise_grad, cytape.jacrev,
+    lambda f: cytape.function(cytape.grad(f)), lambda f: cytape.grad(cytape.grad(f)),
+    lambda f: lambda x: cytape.vmap(cytape.grad(f))(np.full(3, x)), cytape.hessian_diagonal,
+    lambda f: lambda x: cytape.grad(lambda x, z: f(x) * z, (0, 1))(x, 1j),
+])
+def test_a_complex_result_of_real_arguments_is_an_error(transform):
+    """Its gradient would be that of the real part only: here 0."""
+    with pytest.raises(TypeError, match=r"Take numpy\.real"):
+        transform(lambda x: x * 1j)(2.0)
+
+
+def test_real_parts_of_complex_results_are_differentiated():
+    assert cytape.grad(lambda x: np.real((x * (1 + 2j)) ** 2))(2.0) == (4 * (1 + 2j) ** 2).real
+    assert cytape.grad(lambda x: np.imag(x * 3j))(2.0) == 3
 
 
 # -- as objects ------------------------------------------------------------------------------------
