@@ -30,6 +30,7 @@ cdef void release(void* memory) noexcept
 cdef enum:
     BLOCKS = 64              # kept at most, ...
     KEPT_BYTES = 1 << 28     # ... of this much memory altogether
+    TRIMMED_BYTES = 1 << 27  # freed instead of kept, until the system gets their pages back
 
 cdef struct Block:
     void* memory
@@ -37,6 +38,7 @@ cdef struct Block:
 
 cdef struct Keeper:
     size_t nbytes
+    size_t freed  # since the heap was trimmed
     int n
     Block[BLOCKS] blocks  # those given back last stand last
 

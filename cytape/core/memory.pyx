@@ -12,6 +12,13 @@ cdef extern from *:
     #define CYTAPE_HUGE_PAGE ((size_t)1 << 21)
     #define CYTAPE_CACHE_LINE ((size_t)64)
 
+    /* Give free pages within the heap back to the system: glibc does that for its end only. */
+    static void cytape_trim(void) {
+    #if defined(__GLIBC__)
+        malloc_trim(0);
+    #endif
+    }
+
     /* Large memory in huge pages, as NumPy asks for it: fewer faults, fewer misses of the TLB. */
     static void *cytape_allocate(size_t n_bytes) {
     #if defined(_MSC_VER)
@@ -93,6 +100,7 @@ cdef extern from *:
     const bint MAPS "CYTAPE_MAPS"
     const size_t HUGE_PAGE "CYTAPE_HUGE_PAGE"
     const size_t CACHE_LINE "CYTAPE_CACHE_LINE"
+    void cytape_trim() noexcept
     void* cytape_allocate(size_t n_bytes) noexcept
     void* cytape_map(void* memory, size_t n_bytes) noexcept
     bint cytape_unmap(void* memory) noexcept
@@ -132,7 +140,11 @@ cdef void keep_instead(void* memory, size_t nbytes) noexcept:
         free(memory)
         return
     while keeper.n == BLOCKS or keeper.nbytes + nbytes > KEPT_BYTES:
+        keeper.freed += keeper.blocks[0].nbytes
         free(removed(0))
+    if keeper.freed > TRIMMED_BYTES:
+        keeper.freed = 0
+        cytape_trim()
     give_back_block(memory, nbytes)
 
 
@@ -149,6 +161,7 @@ cdef size_t release_blocks() noexcept:
     cdef size_t released = keeper.nbytes
     while keeper.n:
         free(removed(keeper.n - 1))
+    cytape_trim()
     return released
 
 

@@ -11,6 +11,7 @@ import cytape
 import cytape.numpy as cnp
 from cytape.ops.declare import general
 from cytape.tensor.buffer import release_kept
+from tests.resident import needs_rollup, resident_bytes
 
 MEBIBYTE = 1 << 20
 SMALLEST = 2049  # elements of float64 that are too many for Python's allocator
@@ -221,3 +222,17 @@ def test_an_error_ends_the_loan():
 def test_arrays_made_outside_are_numpys():
     differences(cytape.constant(np.ones(MEBIBYTE)))
     assert get_handler_name(np.ones(MEBIBYTE)) == "default_allocator"
+
+
+@needs_rollup
+def test_memory_of_mixed_sizes_goes_back_to_the_system():
+    """Freed blocks lie between others in the heap, which glibc keeps unless it is trimmed."""
+    rng, gradient = np.random.default_rng(0), cytape.grad(lambda x: cnp.sum((cnp.tanh(x) * x) ** 2))
+    gradient(np.ones(1000))
+    release_kept()
+    before = resident_bytes()
+    for _ in range(60):
+        gradient(np.ones(int(10 ** rng.uniform(4, 6.5))))
+    assert resident_bytes() - before < 480 * MEBIBYTE
+    release_kept()
+    assert resident_bytes() - before < 48 * MEBIBYTE
