@@ -22,6 +22,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 import cytape.ops.reductions as reductions
+from cytape.ops.creation import astype
 from cytape.ops.elementwise import multiply
 from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, with_out
 from cytape.ops.engine.declare import multilinear
@@ -361,13 +362,25 @@ def einsum(*operands, out=None, optimize=False, **kwargs):
         return with_out(np.einsum, out, *operands, optimize=optimize, **kwargs)
     if type(operands[-1]) is not Tensor and not any(map(is_tensor, operands)):
         return np.einsum(*operands, optimize=optimize, **kwargs)
-    if kwargs:
-        only_numpy("einsum", operands, **kwargs)
     if not isinstance(operands[0], str):
         operands = _from_lists(operands)
     subscripts, *operands = operands
-    return _evaluate(
-        subscripts, [x if type(x) is Tensor else operand(x) for x in operands], optimize)
+    operands = [x if type(x) is Tensor else operand(x) for x in operands]
+    if kwargs:
+        operands = _converted(operands, **kwargs)
+    return _evaluate(subscripts, operands, optimize)
+
+
+def _converted(operands, *, dtype=None, casting="safe", **others):
+    only_numpy("einsum", operands, **others)
+    if dtype is None:
+        return operands
+    for i, x in enumerate(operands):
+        if not np.can_cast(x.dtype, dtype, casting):
+            raise TypeError(
+                f"Iterator operand {i} dtype could not be cast from {x.dtype!r} to "
+                f"{np.dtype(dtype)!r} according to the rule {casting!r}")
+    return [astype(x, dtype, copy=False) for x in operands]
 
 
 def _from_lists(operands):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import cytape
 import cytape.numpy as cnp
 from cytape.testing import check_grads
+from tests.cases import each
 
 
 def gradient(function, x):
@@ -54,12 +55,43 @@ def test_a_missing_operand_is_named_in_functions():
         cytape.function(lambda x: np.einsum("ij,ij", x))(np.eye(2))
 
 
-def test_out_and_casting_are_not_for_tensors():
+def test_out_and_order_are_not_for_tensors():
     x = cytape.constant(np.ones((2, 2)))
     with pytest.raises(TypeError, match="out"):
         cnp.einsum("ij->ji", x, out=np.ones((2, 2)))
-    with pytest.raises(TypeError, match="dtype"):
-        cnp.einsum("ij->ji", x, dtype="float32")
+    with pytest.raises(TypeError, match="order"):
+        cnp.einsum("ij->ji", x, order="F")
+
+
+@each("traced", [False, True])
+@each("options", [
+    {"dtype": "float64"}, {"dtype": float}, {"dtype": None}, {"dtype": complex},
+    {"dtype": "float32", "casting": "same_kind"}, {"casting": "no"}])
+def test_the_dtype_that_is_computed_in(options, traced):
+    x, y = np.arange(4, dtype=np.float32).reshape(2, 2) / 3, np.arange(2, dtype=np.float32)
+
+    def f(x, y):
+        return np.einsum("ij,j->i", x, y, **options)
+
+    run = cytape.function(f) if traced else f
+    expected = np.einsum("ij,j->i", x, y, **options)
+    found = run(cytape.constant(x), y)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, 1e-6)
+    gradient = cytape.grad(lambda x: np.sum(np.real(run(x, y))))(x)
+    assert gradient.dtype == np.float32
+    np.testing.assert_allclose(gradient, [y, y])
+
+
+def test_a_dtype_that_does_not_hold_the_operands_is_numpys_error():
+    x = np.ones((2, 2))
+    for call in (lambda x: np.einsum("ij->i", x, dtype="float32"),
+                 lambda x: np.einsum("ij->i", x, dtype="int64", casting="same_kind")):
+        with pytest.raises(TypeError) as expected:
+            call(x)
+        with pytest.raises(TypeError, match="Iterator operand 0 dtype") as found:
+            call(cytape.constant(x))
+        assert str(found.value) == str(expected.value)
 
 
 def test_plain_arrays_take_all_of_numpys_options():
