@@ -11,11 +11,12 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops.calculus.convolutions import convolve
-from cytape.ops.elementwise import conj, real, sqrt
+from cytape.ops.elementwise import conj, real, sqrt, where
 from cytape.ops.engine.arguments import is_tensor, operand, plain, values_of
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
 from cytape.ops.linalg import matmul_op
+from cytape.ops.products import cumsum
 from cytape.ops.reductions import sum
 from cytape.ops.shaping import atleast_1d, expand_dims, ndim, ravel, reshape, shape, size, transpose
 from cytape.ops.shared.deferred import composed
@@ -448,11 +449,17 @@ def _roots_vjp(op, g):
     return g if op.input_specs[0].dtype.kind == "c" or g.dtype.kind != "c" else real(g)
 
 
+def _roots(p):
+    found = np.roots(p)
+    return found.astype(p.dtype, copy=False) if p.dtype.kind == "c" else found  # none are float64
+
+
 roots_op = general(
-    "Roots", np.roots,
+    "Roots", _roots,
     vjp=_roots_vjp,
     jvp=lambda op, t: sum(_root_factors(op) * t, 1).astype(op.output_specs[0].dtype),
     saved_outputs=(0,),
+    shape_rule=lambda p: symbolic_spec((None,), p.dtype),
 )  # fmt: skip
 
 
@@ -468,11 +475,14 @@ def roots(p):
     if not is_tensor(p):
         return np.roots(p)
     p = convert_to_tensor(p)
+    if p.graph is not None and p.dtype.kind == "c":
+        p = _coefficients(p, "roots")
+        return roots_op(where(cumsum(p != 0) > 0, p, 0))  # leading zeros have no derivative
     if p.graph is not None:
         raise SymbolicTensorError(
             "roots: whether they are complex depends on values, which symbolic tensors do not have "
-            "yet; call it by cytape.numpy_function, when the graph runs, or take the eigenvalues "
-            "of the companion matrix")
+            "yet; convert the coefficients to complex numbers, call it by cytape.numpy_function, "
+            "when the graph runs, or take the eigenvalues of the companion matrix")
     p = _coefficients(p, "roots")
     nonzero = np.flatnonzero(values_of(p))
     if not nonzero.size:

@@ -41,6 +41,18 @@ def test_a_double_root_has_no_derivative():
     assert not np.isfinite(gradient).all()
 
 
+@each("p", [[1, 2, 3, 1j], [0, 0, 1, 2], [2, 1j, 1, 0], [0, 0, 1j, 0]])
+def test_roots_of_complex_coefficients_in_functions(p):
+    def size(p):
+        return np.sum(np.abs(np.roots(p)) ** 3)
+
+    p, t = np.array(p, complex), np.array([0.3j, 1.0, 0.2, -1.0])
+    gradient = cytape.grad(size)
+    for f in (np.roots, size, gradient, lambda p: cytape.jvp(size, (p,), (t,))[1],
+              lambda p: cytape.jvp(gradient, (p,), (t,))[1]):
+        np.testing.assert_allclose(cytape.function(f)(p), f(p), 1e-12, 1e-12)
+
+
 def test_roots_of_zero_move_with_the_last_coefficient():
     p = np.array([2.0, 4.0, 0.0])
     found = cytape.grad(lambda p: np.max(np.roots(p)))(p)
