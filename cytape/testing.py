@@ -83,7 +83,7 @@ def check_grads(
     unknown = set(modes) - {"forward", "reverse"}
     if unknown:
         raise ValueError(f"modes must be among 'forward' and 'reverse', got {sorted(unknown)}")
-    args = [np.asarray(arg) if _is_list_of_numbers(arg) else arg for arg in args]
+    args = [arg if (array := _array_of_numbers(arg)) is None else array for arg in args]
     leaves, places = list(map(_leaf, nest.flatten(args))), nest.paths(args, "args")
     positions = [i for i, leaf in enumerate(leaves)
                  if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "fc"]
@@ -99,6 +99,15 @@ def check_grads(
             # Whether a derivative is zero is what is checked.
             warnings.simplefilter("ignore", UnconnectedGradientWarning)
             check.run(_of_leaf(f, args, leaves, i), leaves[i], order, [])
+
+
+def _array_of_numbers(x: Any) -> np.ndarray | None:
+    """Return a number, or lists of them of equal lengths, as an array; None of other structures."""
+    try:
+        array = np.asarray(x) if _is_list_of_numbers(x) else None
+    except ValueError:  # lists of different lengths
+        return None
+    return array
 
 
 def _is_list_of_numbers(x: Any) -> bool:

@@ -159,6 +159,8 @@ def affine(layer, x):
     ([(np.ones(2), cytape.constant([2.0]))], lambda xs: cnp.sum(xs[0] * xs[1] ** 2)),
     ([{}, 0.5, None, "name"], lambda nothing, x, none, name: cnp.sin(x)),
     ([[[1.0, 2.0], [3.0, 4.0]], (0.5, 1)], lambda m, v: m @ v),
+    ([[[1.0, 2.0], [3.0]]], lambda rows: rows[0][1] ** 2 * rows[1][0]),
+    ([[1.0, [2.0, (3.0, np.ones(2))]], 2.0], lambda x, y: x[0] * x[1][0] * x[1][1][1] * y),
 ])  # fmt: skip
 def test_arguments_may_be_structures(args, f):
     check_grads(f, args)
