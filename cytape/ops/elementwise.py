@@ -5,6 +5,7 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
 - `power`: `x**0` has derivative 0 in `x`, also at 0; `0**y` has derivative 0 in `y` for `y >= 0`.
   The derivative in the exponent of a negative base is NaN.
 - `absolute`, `fabs`, `hypot`, `arctan2` and `sinc` have derivative 0 at the origin.
+- `hypot` has its sign as the derivative in an infinite operand.
 - `sqrt` and `cbrt` have derivative inf at 0, as in mathematics.
 - `maximum`, `minimum`, `fmax`, `fmin`: where operands are equal each gets half of the gradient, as
   in JAX, PyTorch and autograd; where one is NaN that one gets it which is the result; where both
@@ -39,7 +40,7 @@ from cytape.ops.shared.conform import (
     sum_to,
 )
 from cytape.ops.shared.grouping import together
-from cytape.ops.shared.quotients import over_square, power_in_base
+from cytape.ops.shared.quotients import component_over_length, over_square, power_in_base
 from cytape.ops.steps import floor, floor_divide, isfinite, isinf, real_sign, rint
 
 # fmt: off
@@ -161,14 +162,9 @@ rad2deg = elementwise("Rad2deg", np.rad2deg, lambda y, x: 180 / math.pi)
 degrees = elementwise("Degrees", np.degrees, lambda y, x: 180 / math.pi)
 
 
-def _divisor(x):
-    """Replace 0 by infinity: what is divided by it is 0, and so are all of its derivatives."""
-    return where(x == 0, math.inf, x)
-
-
 hypot = elementwise(
-    "Hypot", np.hypot, lambda z, x, y: x / _divisor(z), lambda z, x, y: y / _divisor(z)
-)
+    "Hypot", np.hypot,
+    lambda z, x, y: component_over_length(x, z), lambda z, x, y: component_over_length(y, z))
 
 arctan2 = atan2 = elementwise(
     "Arctan2", np.arctan2,
@@ -461,7 +457,8 @@ def sign(x, /, *out, **kwargs):
         (x,) = as_operands(np.sign, (x,), kwargs)
         infinite = isinf(x)  # divided by its magnitude it would be NaN
         finite = where(infinite, 1, x) * _scale_of_subnormal(x)
-        quotient = divide(finite, _divisor(absolute(finite)))
+        magnitude = absolute(finite)
+        quotient = divide(finite, where(magnitude == 0, math.inf, magnitude))
         return _complex_sign_op(quotient, real_sign(x))
     return real_sign(x, *out, **kwargs)
 

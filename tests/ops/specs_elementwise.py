@@ -208,6 +208,7 @@ SPECS += [
     OpSpec("OverSquares", OPS["OverSquares"], lambda a, y, x: a / (x * x + y * y),
            [case((3, 4), (3, 4), (3, 4)), case((), (2,), (2, 1))],
            (REAL, NONZERO, NONZERO), SINGLE_AND_DOUBLE),
+    OpSpec("Unit", OPS["Unit"], np.divide, BINARY[:4], (REAL, POSITIVE), SINGLE_AND_DOUBLE),
     OpSpec("OverPowersOfTwo", OPS["OverPowersOfTwo"], lambda x, n: np.ldexp(x, -n),
            [case((3, 4), (3, 4)), case((), ())], (REAL, integers(-2, 3))),
     OpSpec("PowerLessOne", lambda x, y: OPS["PowerLessOne"](cnp.power(x, y), x, y),

@@ -83,6 +83,30 @@ def test_derivatives_of_roots_at_zero_are_zero(root, mode, place):
         np.testing.assert_array_equal(found, np.zeros_like(found))
 
 
+INFINITE = {
+    **{f"norm of order {order}": (
+        lambda x, order=order: np.linalg.norm(x, order), [inf, 1.0, -3.0], [1.0, 0.0, 0.0])
+       for order in (None, 1.5, 2, 3, np.inf)},
+    "norm along an axis": (lambda x: np.linalg.norm(x, axis=0), [1.0, -inf], [0.0, -1.0]),
+    "Frobenius": (lambda x: np.linalg.norm(x[None], "fro"), [1.0, -inf], [0.0, -1.0]),
+    "hypot": (lambda x: np.hypot(x[0], x[1]), [inf, 3.0], [1.0, 0.0]),
+    "hypot of the second": (lambda x: np.hypot(x[0], x[1]), [3.0, -inf], [0.0, -1.0]),
+}
+
+
+@routes
+@each("dtype", ["f2", "f4", "f8"])
+@each("name", INFINITE)
+def test_an_infinite_component_moves_a_length_by_its_sign(name, dtype, mode, place):
+    f, x, gradient = INFINITE[name]
+    x, gradient, t = (np.array(values, dtype) for values in (x, gradient, np.arange(1, len(x) + 1)))
+    found = derivatives(mode, place, f, [x], [t])
+    for first in found if mode == "reverse" else ():
+        np.testing.assert_array_equal(first, gradient)
+    for derivative in found:
+        assert np.isfinite(derivative).all()
+
+
 @pytest.mark.parametrize("order", [0.5, 0.9, 1, 1.5, 2, 3])
 def test_a_zero_among_others_has_a_gradient_of_zero(order):
     gradient = cytape.grad(lambda x: np.linalg.norm(x, order))(np.array([3.0, 0.0]))

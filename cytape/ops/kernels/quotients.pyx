@@ -119,6 +119,31 @@ cdef extern from *:
         };
     CYTAPE_QUOTIENT(over_squares, SQUARES)
     CYTAPE_QUOTIENT(power_less_one, POWER)
+
+    /* a / b, where b is the length of a vector with the component a: 0 if that is 0, and the sign
+       of an infinite component. */
+    #define CYTAPE_UNIT(type) \\
+        static void cytape_unit_##type##_loop( \\
+                char **data, const npy_intp *count, const npy_intp *strides, void *extra) { \\
+            npy_intp i; \\
+            for (i = 0; i < *count; i++) { \\
+                const type a = *(const type *)(data[0] + i * strides[0]); \\
+                const type b = *(const type *)(data[1] + i * strides[1]); \\
+                const int is_infinite = MAGNITUDE_##type(a) == (type)INFINITY; \\
+                const type above = is_infinite ? (a == (type)INFINITY ? (type)1 : (type)-1) : a; \\
+                *(type *)(data[2] + i * strides[2]) = \\
+                    (b == 0 ? (type)0 : above) / ((b == 0) | is_infinite ? (type)1 : b); \\
+            } \\
+        }
+    CYTAPE_UNIT(npy_float)
+    CYTAPE_UNIT(npy_double)
+    static PyUFuncGenericFunction cytape_unit[] = {
+        (PyUFuncGenericFunction)cytape_unit_npy_float_loop,
+        (PyUFuncGenericFunction)cytape_unit_npy_double_loop,
+    };
+    static char cytape_pairs_of_floats[3 * 2] = {
+        NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE,
+    };
     static char cytape_float_types[4 * 2] = {
         NPY_FLOAT, NPY_FLOAT, NPY_FLOAT, NPY_FLOAT,
         NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE, NPY_DOUBLE,
@@ -127,14 +152,17 @@ cdef extern from *:
     """
     PyUFuncGenericFunction* cytape_over_squares
     PyUFuncGenericFunction* cytape_power_less_one
+    PyUFuncGenericFunction* cytape_unit
     char* cytape_float_types
+    char* cytape_pairs_of_floats
     void** cytape_nothing
 
 
-cdef object ufunc(PyUFuncGenericFunction* loops, char* name):
+cdef object ufunc(PyUFuncGenericFunction* loops, char* types, int n_operands, char* name):
     return cnp.PyUFunc_FromFuncAndData(
-        loops, cytape_nothing, cytape_float_types, 2, 3, 1, cnp.PyUFunc_None, name, NULL, 0)
+        loops, cytape_nothing, types, 2, n_operands, 1, cnp.PyUFunc_None, name, NULL, 0)
 
 
-over_squares = ufunc(cytape_over_squares, b"over_squares")
-power_less_one = ufunc(cytape_power_less_one, b"power_less_one")
+over_squares = ufunc(cytape_over_squares, cytape_float_types, 3, b"over_squares")
+power_less_one = ufunc(cytape_power_less_one, cytape_float_types, 3, b"power_less_one")
+unit = ufunc(cytape_unit, cytape_pairs_of_floats, 2, b"unit")

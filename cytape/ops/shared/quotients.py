@@ -28,6 +28,10 @@ _over_squares = elementwise(
     lambda z, a, y, x: _over_squares(-2 * x * z, y, x),
 )  # fmt: skip
 
+# a / b, where b is the length of a vector with the component a
+_unit = elementwise(
+    "Unit", quotients.unit, lambda u, a, b: _unit(1, b), lambda u, a, b: -u * _unit(1, b))
+
 
 def _has_kernels(x):
     """Tell whether these are for an operand; what is no array stands for one in a program."""
@@ -49,3 +53,14 @@ def over_square(a, y, x):
     larger, smaller = np.where(x_is_larger, x, y), np.where(x_is_larger, y, x)
     larger = np.where(larger == 0, np.inf, larger)
     return a / larger / (larger + smaller * (smaller / larger))
+
+
+def component_over_length(x, length):
+    """Return x / length, 0 where the length of a vector is 0; of an infinite component its sign."""
+    if _has_kernels(x):
+        return _unit(x, length)
+    length = np.where(length == 0, np.inf, length)
+    if x.dtype.kind == "c":
+        return x / length
+    infinite = np.isinf(x)
+    return np.where(infinite, np.sign(x), x) / np.where(infinite, 1, length)

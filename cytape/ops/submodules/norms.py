@@ -1,6 +1,6 @@
 """Norms of vectors and matrices, and the condition number.
 
-Where a norm has no derivative, at zero, the gradient is 0.
+Where a norm has no derivative, at zero, the gradient is 0. That of an infinite element is its sign.
 """
 
 import numpy as np
@@ -16,6 +16,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import expand_dims, moveaxis, ndim, ravel, squeeze
 from cytape.ops.shared.conform import widened
 from cytape.ops.shared.extents import with_extents
+from cytape.ops.shared.quotients import component_over_length
 from cytape.ops.steps import isnan
 from cytape.ops.submodules.matrices import real_dtype, square_shape
 from cytape.ops.submodules.solving import inv_op
@@ -57,11 +58,9 @@ def _direction(op):
         x = widened(x)
         norm = vector_norm_op(x, **op.attrs)
     norm = reductions.kept(op, norm)
-    # Divided by infinity, derivatives of all orders are 0.
-    norm = where(norm == 0, np.inf, norm)
     if ord in (None, 2):
-        return x / norm
-    magnitude = absolute(x) / norm
+        return component_over_length(x, norm)
+    magnitude = component_over_length(absolute(x), norm)
     if ord >= 2:
         return sign(x) * magnitude ** (ord - 1)
     still = magnitude == 0  # where the power or its derivative would be infinite
@@ -133,9 +132,10 @@ def norm(x, ord=None, axis=None, keepdims=False):
         if x.ndim == 1 and not keepdims and x.dtype.char in "fd" and is_small(x):
             square = x @ x
             value = data_of(square).item()
-            # Gradients do not overflow or underflow on the way; those of an infinite norm are 0.
-            if _EPSILON < value < 1 / _EPSILON or value == np.inf:
+            if _EPSILON < value < 1 / _EPSILON:  # gradients do not overflow or underflow on the way
                 return sqrt(square)
+            with np.errstate(over="ignore"):  # the square has reported it
+                return vector_norm_op(x, ord=None, axis=None, keepdims=False)
         return vector_norm_op(x, ord=None, axis=None, keepdims=bool(keepdims))
     axes = _axes_of_norm(axis, ndim(x))
     if axis is None and (

@@ -56,6 +56,21 @@ def test_numbers_of_all_sizes(name, dtype):
 
 
 @each("dtype", DTYPES)
+def test_components_over_lengths_of_all_sizes(dtype):
+    a, b = (x.ravel() for x in np.meshgrid(extremes(dtype), extremes(dtype)))
+    with np.errstate(all="ignore"):
+        expected = np.where(np.isinf(a), np.sign(a), a / b)
+        expected[b == 0] = 0
+        expected[(b == 0) & np.isinf(a)] = 0
+        for step in (1, -2):
+            found = quotients.unit(a[::step], b[::step])
+            assert found.dtype == dtype
+            np.testing.assert_array_equal(found, expected[::step])
+    with np.errstate(all="raise"):
+        quotients.unit(np.array([INF, NAN, 0.0] * 50), np.array([INF, NAN, 0.0] * 50))
+
+
+@each("dtype", DTYPES)
 @each("name", FORMULAS)
 def test_ordinary_numbers_among_which_there_is_another(name, dtype):
     rng = np.random.default_rng(0)
