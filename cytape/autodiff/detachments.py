@@ -85,8 +85,8 @@ def call_rule(
         tensor = convert_to_tensor(result)
         if not origins.follows(tensor.id) and (
                 tensor.graph is not None or np.any(data_of(tensor))):
-            tensor = without_derivative(tensor, moving, _constant(what), linear=True)
-        return without_derivative(tensor, lost, _detached(what))
+            tensor = without_derivative(tensor, moving, _constant(what), [tensor])
+        return without_derivative(tensor, lost, _detached(what), moving)
 
     return [
         result if result is None or callable(result)

@@ -6,6 +6,7 @@ tensors in a way that recorders do not see. In a graph both are errors when it r
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequenc
 
 
 def without_derivative(
-    result: Tensor, tensors: Sequence[Tensor], refusal: str, linear: bool = False
+    result: Tensor, tensors: Sequence[Tensor], refusal: str, factors: Sequence[Tensor] = ()
 ) -> Tensor:
     """Return a result that depends on tensors, too, by a derivative that is not known.
 
@@ -60,9 +61,8 @@ def without_derivative(
     tensors : sequence of Tensor
     refusal : str
         The `DetachedError` where that derivative is needed.
-    linear : bool, optional
-        Whether the result is linear in the tensors, so that it does not depend on them where it is
-        zero.
+    factors : sequence of Tensor, optional
+        If these are given and all zero, the result does not depend on the tensors.
 
     Returns
     -------
@@ -71,45 +71,36 @@ def without_derivative(
     moving = [x for x in tensors if x.spec.trainable]
     if not moving or not result.spec.trainable:
         return result
-    return without_derivative_op(result, *moving, refusal=refusal, linear=linear)
-
-
-def _given(op: Any, factors: Sequence[Any]) -> list:
-    """Return what is zero if the derivative that is not known does not matter."""
-    if not op.attrs["linear"]:
-        return list(factors)
-    matters = np.any(op.inputs[0])
-    return [factor * matters for factor in factors]
+    matters = functools.reduce(np.logical_or, map(np.any, factors)) if factors else np.True_
+    return without_derivative_op(result, matters, *moving, refusal=refusal)
 
 
 def _vjp(op: Any, gradient: Any) -> list:
-    found: list = [None] * (len(op.input_specs) - 1)
-    if any(op.needs[1:]):
+    _, matters, *tensors = op.inputs
+    found: list = [None] * len(tensors)
+    if any(op.needs[2:]):
         found = _refused(
-            DetachedError, op.attrs["refusal"], _given(op, [gradient]), op.input_specs[1:])
-    return [_alike(op, gradient), *found]
+            DetachedError, op.attrs["refusal"], [gradient * matters], op.input_specs[2:])
+    # The gradient's factor depends on the same tensors.
+    alike = without_derivative_op(gradient, np.any(gradient), *tensors, **op.attrs)
+    return [alike, None, *found]
 
 
-def _jvp(op: Any, tangent: Any, *others: Any) -> Any:
-    result = None if tangent is None else _alike(op, tangent)
-    factors = [dx for dx in others if dx is not None]
+def _jvp(op: Any, tangent: Any, _: Any, *others: Any) -> Any:
+    _, matters, *tensors = op.inputs
+    result = None if tangent is None else without_derivative_op(
+        tangent, np.True_, *tensors, **op.attrs)
+    factors = [dx * matters for dx in others if dx is not None]
     if not factors:
         return result
-    [zero] = _refused(DetachedError, op.attrs["refusal"], _given(op, factors), op.output_specs)
+    [zero] = _refused(DetachedError, op.attrs["refusal"], factors, op.output_specs)
     return zero if result is None else result + zero
 
 
-def _alike(op: Any, derivative: Any) -> Any:
-    """Have a derivative refuse what the result refuses: its factors depend on the same tensors."""
-    if op.attrs["linear"]:
-        return derivative
-    return without_derivative_op(derivative, *op.inputs[1:], **op.attrs)
-
-
 without_derivative_op = general(
-    "WithoutDerivative", lambda x, *tensors, refusal, linear: np.array(x),
+    "WithoutDerivative", lambda x, matters, *tensors, refusal: np.array(x),
     vjp=_vjp, jvp=_jvp, optional_tangents=ANY_INPUTS,
-    shape_rule=lambda x, *tensors, refusal, linear: x)
+    shape_rule=lambda x, matters, *tensors, refusal: x)
 
 
 def _refused(
