@@ -194,7 +194,8 @@ cdef str lost_by(tensor, str cause):
     if scipy is not None:
         return what + instead_of_scipy(scipy).rstrip()
     return (
-        f"{what}{instead_of(cause)}If the gradient should stop here, say tensor.numpy() or tensor.item()")
+        f"{what}{instead_of(cause)}If the gradient should stop here, say tensor.numpy() or "
+        "tensor.item()")
 
 
 cdef ndarray converted(tensor, Value held, str cause):
