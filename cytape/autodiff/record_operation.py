@@ -79,6 +79,8 @@ def record_operation(
     What computes the outputs should not be recorded as well (see `stop_recording`): an accumulator
     would already have their tangents, and keeps those. The functions should not refer to the
     outputs, whose death is the sign for a tape to forget the op; values are enough.
+    `backward_function` finds in its closure and its globals what was there when the op was
+    recorded, whatever is assigned or written to tensors there later.
 
     Examples
     --------

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import cytape
+from cytape.ops.engine.declare import OPS
 from cytape.ops.shapes.index_shapes import gather, get_item, indexed_shape, scatter_add
 from cytape.tensor.spec import Spec, symbolic_spec
 from tests.cases import each
@@ -65,3 +67,13 @@ def test_slices_along_an_axis():
     assert gather(x, indices, axis=1, mode="raise").shape == (None, 3, None, 2)
     values = symbolic_spec((None, 3, 5, 2), np.dtype(float))
     assert scatter_add(values, indices, axis=1, mode="raise", size=7).shape == (None, 7, 2)
+
+
+@pytest.mark.parametrize("shape", [(2, 33, 2, 2), (2, 3, 3), (4,)])
+def test_values_that_do_not_fit_an_index_are_refused(shape):
+    index = np.array([0, 1]), slice(None), np.array([0, 1])
+    graph = cytape.Graph()
+    with graph.as_default():
+        values = graph.placeholder("float32", shape)
+        with pytest.raises(ValueError, match="cannot be added"):
+            graph.build(OPS["IndexAdd"], values, index=index, shape=(4, 3, 2))
