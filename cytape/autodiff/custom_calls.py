@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cytape.autodiff.detachments import reached
 from cytape.core.vspace import VSpace
 from cytape.ops.creation import own_tensor
 from cytape.ops.engine.custom_op import custom_call
@@ -216,8 +217,8 @@ class Call:
     returned : object
     variables : list of Variable
         The trainable ones that it read, in the order of their creation.
-    left : bool
-        Whether values became plain arrays or numbers.
+    known : dict or None
+        What `f` could reach before a value became a plain array or number, by id; None: none did.
     """
 
     def __init__(self, f: Callable, args: tuple, kwargs: dict) -> None:
@@ -228,10 +229,14 @@ class Call:
             self._origins = Origins(
                 arguments=filter(is_tensor, nest.flatten(args)), graph=graph)
             following = TangentRecorder(VSpace(), reads=self._origins)
-        with watcher, following, departures() as left:
+        self.known: dict[int, Any] | None = None
+
+        def look() -> None:
+            self.known = reached(f, args, kwargs, constants=True)
+
+        with watcher, following, departures(at_first=look):
             self.returned = f(*args, **kwargs)
         self.variables = sorted(watcher.variables, key=lambda variable: variable.id)
-        self.left = left.any
 
     def captured_by(self, leaf: Any) -> list[Tensor]:
         """Return tensors that a leaf of the result depends on, and which are no arguments."""

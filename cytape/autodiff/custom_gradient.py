@@ -160,13 +160,11 @@ class _CustomGradient:
             # Which variables f reads by other ways, its gradient being asked for, is not known yet.
             with lending((args, kwargs)) if anybody_records() else nullcontext(
                     owned((args, kwargs))) as (args, kwargs):
-                passed = args, kwargs
                 call = Call(f, args, kwargs)
         else:
             args, kwargs = nest.map_structure(functools.partial(own_leaf, graph), (args, kwargs))
             leaves = nest.flatten(args)
-            passed = lent((args, kwargs))
-            call = attempted(graph, lambda: Call(f, *passed))
+            call = attempted(graph, lambda: Call(f, *lent((args, kwargs))))
             if call is NotImplemented:
                 with building_into(graph):
                     return self._called_when_run(graph, args, leaves, kwargs)
@@ -178,7 +176,7 @@ class _CustomGradient:
                 "grad_fn must accept a keyword argument `variables`"
             )
         differentiable = [is_tensor(leaf) for leaf in leaves]
-        of_arrays = call.left and reads_arrays(grad_fn, f, nest.flatten(passed))
+        of_arrays = call.known is not None and reads_arrays(grad_fn, call.known)
 
         def gradients(output_gradients: Sequence[Tensor]) -> list:
             if variables:

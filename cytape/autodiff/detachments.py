@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy as np
 from cytape.core.vspace import VSpace
 from cytape.ops.shared.conform import stand_in
 from cytape.ops.shared.missing_derivatives import without_derivative
-from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import (
@@ -31,9 +30,10 @@ from cytape.tensor.state import (
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import followed_as
 
-__all__ = ["Trail", "call_rule", "reads_arrays"]
+__all__ = ["Trail", "call_rule", "reached", "reads_arrays"]
 
 HARMLESS = bool, bytes, int, str, type, type(None), type(...), np.dtype, slice, range, ModuleType
+MOST_LOOKED_AT = 1000  # elements of a list, tuple or dict
 
 
 class Trail:
@@ -95,54 +95,66 @@ def call_rule(
         else refusing(result) for result in results]
 
 
-def reads_arrays(rule: Callable, maker: Callable, arguments: Sequence[Any]) -> bool:
-    """Return whether a function reads arrays or numbers that the call computed which made it.
+def reads_arrays(rule: Callable, known: dict[int, Any]) -> bool:
+    """Return whether a function reads arrays or numbers that are new.
 
     Parameters
     ----------
     rule : callable
-    maker : callable
-        Whose call returned `rule`.
-    arguments : sequence
-        Of that call: the leaves.
+    known : dict
+        What was `reached` before. Arrays in it that are written to meanwhile count as known.
     """
-    known: list = [*arguments, maker]
-    while isinstance(maker, partial | MethodType):
-        if isinstance(maker, partial):
-            known += [*maker.args, *maker.keywords.values()]
-            maker = maker.func
-        else:
-            known.append(maker.__self__)
-            maker = maker.__func__
-    cells: tuple = ()
-    if isinstance(maker, FunctionType):
-        cells = maker.__closure__ or ()
-        scope = maker.__globals__
-        known += [*maker.__code__.co_consts, *_contents(cells),
-                  *(scope[name] for name in maker.__code__.co_names if name in scope)]
-    return _reads(rule, set(map(id, known)) | set(map(id, cells)))
+    return any(id(x) not in known and _holds_values(x) for x in reached(rule).values())
 
 
-def _reads(x: Any, seen: set[int]) -> bool:
-    """Return whether an array or a number is, or is read by, something not seen before."""
-    if id(x) in seen or isinstance(x, HARMLESS):
-        return False
-    seen.add(id(x))
-    parts: list | tuple
+def reached(*roots: Any, constants: bool = False) -> dict[int, Any]:
+    """Return the objects that functions, structures and objects refer to, by id.
+
+    The constants in the code of functions are among them if asked for.
+    """
+    found: dict[int, Any] = {}
+    left = list(roots)
+    while left:
+        x = left.pop()
+        if id(x) not in found and not isinstance(x, HARMLESS):
+            found[id(x)] = x
+            left += _parts(x)
+            if constants and isinstance(x, FunctionType):
+                left += x.__code__.co_consts
+    return found
+
+
+def _holds_values(x: Any) -> bool:
     if isinstance(x, Tensor):
         return x.spec.trainable and not is_recorded(x.id)
     if isinstance(x, np.ndarray | np.generic):
         return x.dtype.kind in "fcO"
+    if isinstance(x, list | tuple | dict):
+        return len(x) > MOST_LOOKED_AT
+    return not callable(x) and not hasattr(x, "__dict__")
+
+
+def _parts(x: Any) -> Iterable:
+    if isinstance(x, Tensor | np.ndarray | np.generic):
+        return ()
     if isinstance(x, FunctionType):
-        cells = [cell for cell in x.__closure__ or () if id(cell) not in seen]
-        parts = [*_contents(cells), *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()]
-    elif isinstance(x, partial):
-        parts = x.func, *x.args, *x.keywords.values()
-    elif isinstance(x, list | tuple | dict):
-        parts = nest.flatten(x)
-    else:
-        return isinstance(x, MethodType) or not callable(x)
-    return any(_reads(part, seen) for part in parts)
+        scope = x.__globals__
+        values = [scope[name] for name in x.__code__.co_names if name in scope]
+        return [
+            *_contents(x.__closure__ or ()), *(x.__defaults__ or ()),
+            *(x.__kwdefaults__ or {}).values(),
+            *(value for value in values if not callable(value))]
+    if isinstance(x, partial):
+        return x.func, *x.args, *x.keywords.values()
+    if isinstance(x, list | tuple | dict):
+        return () if len(x) > MOST_LOOKED_AT else x.values() if isinstance(x, dict) else x
+    if isinstance(x, MethodType):
+        return x.__func__, x.__self__
+    if isinstance(x, BuiltinMethodType | MethodWrapperType):
+        return [x.__self__]
+    if type(x).__module__.startswith("cytape."):
+        return [getattr(x, "__wrapped__", None)]
+    return list(getattr(x, "__dict__", {}).values())
 
 
 def _contents(cells: Iterable) -> list:

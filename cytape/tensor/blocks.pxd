@@ -31,6 +31,7 @@ cdef class push_forwardprop_state(Block):
 cdef class departures:
     cdef readonly bint any
     cdef set ignored             # ids
+    cdef object at_first         # called when the first value leaves, before it does; or None
     cdef object around           # the block around this one, or None
 
 cdef class suspended(Block):

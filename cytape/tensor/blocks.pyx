@@ -234,6 +234,8 @@ cdef class departures:
     Parameters
     ----------
     ignored : iterable of Tensor, optional
+    at_first : callable, optional
+        Called without arguments when the first value leaves, before the program has it.
 
     Examples
     --------
@@ -250,8 +252,9 @@ cdef class departures:
     (True, False)
     """
 
-    def __init__(self, ignored=()):
+    def __init__(self, ignored=(), at_first=None):
         self.ignored = {x.id for x in ignored}
+        self.at_first = at_first
 
     def __enter__(self):
         cdef ThreadState thread = this_thread()
@@ -264,7 +267,11 @@ cdef class departures:
 
     def note(self, id):
         """Hear of a value that left."""
-        self.any |= id not in self.ignored
+        if self.any or id in self.ignored:
+            return
+        self.any = True
+        if self.at_first is not None:
+            self.at_first()
 
 
 def stop_recording():

@@ -64,6 +64,46 @@ def reads_partial(a, y):
     return functools.partial(lambda slope, dy: dy * slope, 0.5 / y)
 
 
+class Slope:
+    def __init__(self, y):
+        self.y = y
+
+    def __call__(self, dy):
+        return dy * 0.5 / self.y
+
+
+KEPT = SimpleNamespace(y=None)
+CACHE = {}
+
+
+def reads_callable_object(a, y):
+    return Slope(y)
+
+
+def reads_bound_method(a, y):
+    return Slope(y).__call__
+
+
+def reads_older_object(a, y):
+    KEPT.y = y
+    return lambda dy: dy * 0.5 / KEPT.y
+
+
+def reads_older_dict(a, y):
+    CACHE["y"] = y
+    return lambda dy: dy * 0.5 / CACHE["y"]
+
+
+def reads_global_name(a, y):
+    global newest
+    newest = y
+    return lambda dy: dy * 0.5 / newest
+
+
+def reads_wrapped_function(a, y):
+    return cytape.function(lambda dy: dy * 0.5 / y)
+
+
 def reads_beside_the_argument(a, y):
     return lambda dy: dy * 0.5 * y / a
 
@@ -78,7 +118,9 @@ def leaves_in_rule_stopped(a, y):
 
 LOST = [
     reads_result, reads_list, reads_function, reads_object, reads_default, reads_tensor,
-    reads_partial, reads_beside_the_argument, leaves_in_rule, leaves_in_rule_stopped,
+    reads_partial, reads_callable_object, reads_bound_method, reads_older_object, reads_older_dict,
+    reads_global_name, reads_wrapped_function, reads_beside_the_argument, leaves_in_rule,
+    leaves_in_rule_stopped,
 ]
 
 
@@ -133,6 +175,25 @@ def test_a_gradient_function_that_reads_what_left_the_tape_has_no_second_order(m
         cytape.jvp(root, (x,), (np.ones(2),))[1], 0.5 / np.sqrt(x))
     with pytest.raises(DetachedError, match="grad_fn of root"):
         SECOND_ORDER[way](root)(x)
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, F])
+def test_a_gradient_function_may_read_objects_that_are_older_than_the_call(wrapped):
+    class Layer:
+        def __init__(self):
+            self.weights, self.factors, self.shapes = np.array([2.0, 3.0]), {"half": 0.5}, []
+
+        def __call__(self, a):
+            @cytape.custom_gradient
+            def weighted(a):
+                self.shapes.append(np.asarray(cytape.stop_gradient(a)).shape)
+                return a**2 * self.weights, lambda dy: dy * a * self.weights / self.factors["half"]
+
+            return weighted(a)
+
+    layer = Layer()
+    np.testing.assert_allclose(
+        wrapped(cytape.hessian(lambda a: np.sum(layer(a))))(x), np.diag([4.0, 6.0]))
 
 
 def test_a_second_derivative_that_is_multiplied_by_zero_is_not_needed():
