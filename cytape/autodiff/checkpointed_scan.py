@@ -21,20 +21,21 @@ import numpy as np
 
 from cytape.autodiff.backward import densify
 from cytape.autodiff.custom_calls import (
-    call_with_own,
     followed,
     graph_around,
     is_tensor,
     kept,
     lent,
     name_of,
+    owned,
     record,
     value_of,
+    with_tensors,
 )
 from cytape.autodiff.first_run import FirstRun
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
-from cytape.autodiff.recompute import recompute_grad, tensors_in, with_tensors
+from cytape.autodiff.recompute import recompute_grad, tensors_in
 from cytape.core.schedules import Action, Kind, reversal, sweep
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
@@ -42,7 +43,7 @@ from cytape.ops.shared.graph_loops import loop_in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import current_graph, possible_modes, stop_recording
-from cytape.tensor.tensor import Tensor
+from cytape.tensor.tensor import Tensor, data_of
 
 __all__ = ["checkpointed_scan"]
 
@@ -136,14 +137,14 @@ def checkpointed_scan(
         return loop_in_graph(step, state, n, snapshots)
     backward, _ = possible_modes()
     if not backward or n < 2:
-        return _advanced(step, state, n)
+        return _advanced(step, lent(state), n)
     state = nest.map_structure(value_of, state)
     return _advanced(step, _Scan(step, n, snapshots, storage).run(state), 1)
 
 
 def _advanced(step: Callable[[Any], Any], state: Any, n: int) -> Any:
     for _ in range(n):
-        state = call_with_own(step, (state,), {})
+        state = step(owned(state))
     return state
 
 
@@ -170,15 +171,13 @@ class _Scan:
         """Take the steps, and return the state before the last one."""
         arguments = list(filter(is_tensor, nest.flatten(state)))
         self.start = kept(state)
-        with stop_recording():
-            fresh = with_tensors(state, list(map(identity_op, arguments)))
         from cytape.ops.shared.bindings import Bindings
         from cytape.ops.shared.repeated_draws import Streams  # numpy.random is slow to import
 
         self.streams = Streams(self.step, (state,))
         self.bindings = Bindings(self.step)
         with self.streams.finding():
-            first_run = FirstRun(self.sweep, (fresh, self.n - 1), {})
+            first_run = FirstRun(self.sweep, (self.start, self.n - 1), {})
         self.first_run = first_run
         assigned = first_run.assigned_since()
         if assigned is not None:
@@ -250,7 +249,8 @@ class _Scan:
 
     def reversed_step(self, state: Any, gradients: Sequence[Any]) -> tuple[list, list]:
         """Go backward through a step; return gradients of its state, and of what is elsewhere."""
-        arguments = tensors_in(state)
+        # Under other ids than what a step finds elsewhere, the first state perhaps.
+        arguments = list(map(identity_op, tensors_in(state)))
         sources = arguments + self.elsewhere
         moving = [source for source in sources if source.spec.trainable]
         with GradientTape(watch_accessed_variables=False) as tape:
@@ -350,7 +350,7 @@ class _InFile:
 
     def __init__(self, path: str, x: Tensor) -> None:
         self.path = path
-        np.save(path, x.numpy())
+        np.save(path, data_of(x))
 
     def tensor(self) -> Tensor:
         return convert_to_tensor(np.load(self.path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -45,6 +45,7 @@ __all__ = [
     "require_positional",
     "value_of",
     "values_at_call",
+    "with_tensors",
 ]
 
 
@@ -117,14 +118,14 @@ def _kept_leaf(leaf: Any) -> Any:
 
 
 def lent(structure: Any) -> Any:
-    """Return arguments that were kept as a function may have them that writes to its arrays."""
+    """Return arguments for a function that may change its arrays and tensors in place."""
     return nest.map_structure(
         lambda leaf: leaf.copy(order="K") if isinstance(leaf, np.ndarray) else own(leaf), structure)
 
 
 def call_with_own(f: Callable, args: tuple, kwargs: dict) -> Any:
-    """Call a function that may change its tensors in place, and not those of the caller."""
-    args, kwargs = owned((args, kwargs))
+    """Call a function that may change its arguments in place, and not those of the caller."""
+    args, kwargs = lent((args, kwargs))
     return f(*args, **kwargs)
 
 
@@ -138,6 +139,9 @@ def own(leaf: Any) -> Any:
     if not is_plain_tensor(leaf):
         return leaf
     if leaf.graph is None:
+        graph = current_graph()
+        if graph is not None and leaf.id <= graph.first_id:
+            return leaf  # it cannot be changed here, and the graph is to capture the caller's
         return own_tensor(leaf)
     from cytape.ops.updates.in_place import own_in_graph  # here: it is needed late
 
@@ -193,6 +197,13 @@ def is_tensor(leaf: Any) -> bool:
 def is_plain_tensor(leaf: Any) -> bool:
     """Tell tensors that are no variables."""
     return isinstance(leaf, Tensor) and not isinstance(leaf, Variable)
+
+
+def with_tensors(structure: Any, tensors: Sequence[Any]) -> Any:
+    """Return a structure with others in the places of its tensors, of which variables are none."""
+    remaining = iter(tensors)
+    return nest.map_structure(
+        lambda leaf: next(remaining) if is_plain_tensor(leaf) else leaf, structure)
 
 
 def name_of(f: Callable) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cytape.autodiff.custom_calls import is_plain_tensor, lent, with_tensors
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.core.vspace import VSpace
+from cytape.ops.creation import identity_op
 from cytape.tensor import nest
 from cytape.tensor.state import Reads, TangentRecorder, stop_recording
 from cytape.tensor.structures import leaves_of_result
@@ -20,9 +22,12 @@ __all__ = ["FirstRun", "reading"]
 class FirstRun:
     """A call that nobody records; what it reads besides its arguments is found.
 
+    Values that leave their tensors are errors, or noted, as if the recorders around recorded it.
+
     Parameters
     ----------
     f : callable
+        Called with copies of arrays and with tensors of its own.
     args : tuple
     kwargs : dict
 
@@ -50,9 +55,17 @@ class FirstRun:
         from cytape.ops.shared.bindings import Bindings
 
         self._draws, self._bindings = repeated_draws, Bindings(f)
+        # Under other ids an argument is told from the same tensor that is found elsewhere.
+        arguments = list(filter(is_plain_tensor, nest.flatten((args, kwargs))))
+        with stop_recording():
+            fresh = list(map(identity_op, arguments))
+        args, kwargs = with_tensors(lent((args, kwargs)), fresh)
         streams = repeated_draws.Streams(f, (*args, *kwargs.values()))
         states = streams.states()
-        with reading() as reads, streams.finding():
+        with reading() as (reads, recorder), streams.finding():
+            for x, new in zip(arguments, fresh, strict=True):
+                if reads.follows(x.id):
+                    recorder.watch(new.id, True)
             result = f(*args, **kwargs)
             leaves = [_read(leaf) for leaf in leaves_of_result(result)]
             self._result = nest.pack_sequence_as(result, leaves)
@@ -69,6 +82,9 @@ class FirstRun:
         self.variables = sorted(
             (v for v, _ in reads.found_variables if v.trainable or reads.follows(v.id)),
             key=lambda v: v.id)
+        if recorder.detached:
+            for x in (*arguments, *self.tensors, *self.variables):
+                x.numpy()  # which recorders around note
 
     def take_result(self) -> Any:
         """Return once what the function returned; variables among that are read."""
@@ -88,9 +104,10 @@ class FirstRun:
         """Call the function once more, and tell whether it finds a tensor that it found before."""
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(tensor)
-            with self.again() as f, reading() as reads:
+            with self.again() as f, reading() as (reads, _):
                 leaves = nest.flatten(f(*args, **kwargs))
-        return any(x.id == tensor.id for x in (*reads.found, *leaves) if isinstance(x, Tensor))
+        found = *reads.found, *leaves
+        return any(x.id == tensor.id for x in found if isinstance(x, Tensor))
 
     def assigned_since(self) -> Variable | None:
         """Return a variable that has another value now than the call found."""
@@ -98,11 +115,11 @@ class FirstRun:
 
 
 @contextmanager
-def reading() -> Iterator[Reads]:
-    """Have nobody record, but take note of what is read that the recorders of before follow."""
+def reading() -> Iterator[tuple[Reads, TangentRecorder]]:
+    """Have nobody record; yield what notes which tensors of the recorders around are read."""
     reads = Reads()
-    with stop_recording(), TangentRecorder(VSpace(), reads=reads):
-        yield reads
+    with stop_recording(), TangentRecorder(VSpace(), reads=reads) as recorder:
+        yield reads, recorder
 
 
 def _read(leaf: Any) -> Any:

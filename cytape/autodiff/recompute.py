@@ -17,6 +17,7 @@ from cytape.autodiff.custom_calls import (
     lent,
     name_of,
     record,
+    with_tensors,
 )
 from cytape.autodiff.first_run import FirstRun
 from cytape.autodiff.forward_accumulator import ForwardAccumulator
@@ -27,11 +28,11 @@ from cytape.ops.shared.graph_blocks import called_by_a_trace, recomputed_in_grap
 from cytape.ops.shared.policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
-from cytape.tensor.state import anybody_records, current_graph, stop_recording
+from cytape.tensor.state import anybody_records, current_graph
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
-__all__ = ["checkpoint", "checkpoint_sequential", "recompute_grad", "tensors_in", "with_tensors"]
+__all__ = ["checkpoint", "checkpoint_sequential", "recompute_grad", "tensors_in"]
 
 
 def recompute_grad(f: Callable, *arguments: Any) -> Callable:
@@ -73,8 +74,8 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     its closure or the names that it uses. Other threads should leave such streams alone meanwhile.
     Its closure, its defaults and the globals that it names, and those of functions that it finds
     there, are what they were, tensors among them with the values that they had; but for names that
-    it assigns to itself. All else that `f` changes, or that changes what it returns, attributes of
-    objects and elements of lists say, is its caller's concern.
+    it assigns to itself. All else that `f` changes, or that changes what it returns, is the
+    caller's concern: attributes of objects, elements of lists and of arrays that are no arguments.
 
     What `f` returns beside tensors is returned as it is.
 
@@ -99,10 +100,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
             return call_with_own(f, args, kwargs)
         later = kept(structure)  # what is written to arrays from here on does not count
         arguments = [leaf for leaf in nest.flatten(later) if is_plain_tensor(leaf)]
-        # Under other ids an argument is told from the same tensor that is found elsewhere.
-        with stop_recording():
-            first_args, first_kwargs = with_tensors(structure, list(map(identity_op, arguments)))
-        run = FirstRun(f, first_args, first_kwargs)
+        run = FirstRun(f, *later)
         result = run.take_result()
         variables = run.variables
         for leaf in leaves:
@@ -297,21 +295,15 @@ def checkpoint_sequential(functions: Sequence[Callable], segments: int, x: Any) 
             f"got {segments}")
     bounds = [len(functions) * i // segments for i in range(segments + 1)]
     for first, last in zip(bounds, bounds[1:-1], strict=False):
-        x = recompute_grad(functools.partial(_applied, functions[first:last]))(x)
-    return _applied(functions[bounds[-2]:], x)
+        x = recompute_grad(functools.partial(_applied, *functions[first:last]))(x)
+    return _applied(*functions[bounds[-2]:], x)
 
 
-def _applied(functions: Sequence[Callable], x: Any) -> Any:
+def _applied(*functions_and_x: Any) -> Any:
+    *functions, x = functions_and_x
     for function in functions:
         x = function(x)
     return x
-
-
-def with_tensors(structure: Any, tensors: Sequence[Any]) -> Any:
-    """Return a structure with others in the places of its tensors, of which variables are none."""
-    remaining = iter(tensors)
-    return nest.map_structure(
-        lambda leaf: next(remaining) if is_plain_tensor(leaf) else leaf, structure)
 
 
 def tensors_in(structure: Any) -> list[Tensor]:

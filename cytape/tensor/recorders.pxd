@@ -43,6 +43,7 @@ cdef class Reads:
     cdef list around             # these recorders
     cdef dict tensors            # that they follow, by id
     cdef dict variables          # read or assigned to, by id, each with the value that was found
+    cdef bint watch_variables    # one of them watches trainable variables that are read
     cdef bint silent             # it does not ask for errors where values leave their tensors
     cdef bint follow(self, id_t id) noexcept
     # What the program does: it reads a variable, calls an op, knows one tensor by two ids.
@@ -64,6 +65,8 @@ cdef Recorder new_recorder(bint persistent, bint watch_accessed_variables)
 cdef Entry entry_of(recorder)  # where it stands on a stack, or None
 cdef int enter(recorder) except -1  # this thread's stack
 cdef int leave(recorder) except -1  # the stack that it is on
+# Mark a tensor that follows from tensors that others follow, in an accumulator with `reads`.
+cdef int mark(TangentRecorder accumulator, id_t id) except -1
 cdef int suspend(recorder, int change) except -1
 # Leave only those recorders on this thread's stack that were entered before one, or one that was
 # not entered; put back a stack.

@@ -1,5 +1,6 @@
 cimport cython
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
+from cpython.ref cimport Py_INCREF
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport is_known, slot_of
 from cytape.core.idtable cimport idtable_add, idtable_free, idtable_get, idtable_init
@@ -8,6 +9,7 @@ from cytape.core.typedefs cimport NO_INDEX
 from .value cimport new_id
 
 cdef Counts* the_counts = counts()
+cdef object MARK = True  # in the place of a tangent, where somebody notes what is read
 
 
 cdef Entry entry_of(recorder):
@@ -259,7 +261,7 @@ cdef class TangentRecorder(ForwardAccumulator):
             unregister(&the_counts.accumulators, <PyObject*>self)
 
     cdef void* tangent_elsewhere(self, id_t id) noexcept:
-        return <void*>True if self.reads.follow(id) else NULL
+        return <void*><PyObject*>MARK if self.reads.follow(id) else NULL
 
     cdef Tape begin_forwarding(self):
         cdef Recorder tape = new_recorder(False, False)
@@ -292,12 +294,18 @@ cdef class Reads:
 
     def __cinit__(self):
         cdef ThreadState thread = this_thread()
+        cdef Reads reads
         self.around = [] if thread.active is None else list(thread.active)
+        for recorder in self.around:
+            self.watch_variables |= (<Recorder>recorder).watch_accessed_variables
         for recorder in thread.accumulating or ():
-            if (<TangentRecorder>recorder).reads is None:
-                self.around.append(recorder)
+            reads = (<TangentRecorder>recorder).reads
+            if reads is not None:
+                self.watch_variables |= reads.watch_variables
+            if reads is not None and reads.silent:
+                self.around += reads.around
             else:
-                self.around += (<TangentRecorder>recorder).reads.around
+                self.around.append(recorder)
         self.tensors = {}
         self.variables = {}
 
@@ -435,6 +443,13 @@ cdef class Origins(Reads):
             self.sets.append(frozenset([other]))
             place = len(self.sets) - 1
         return 0 if place == NO_INDEX else self.put(other, place)
+
+
+cdef int mark(TangentRecorder accumulator, id_t id) except -1:
+    if tangent_of(accumulator, id) == NULL:
+        Py_INCREF(MARK)
+        accumulator.store(id, <void*><PyObject*>MARK)
+    return 0
 
 
 # ---- what a recorder computes is for those alone that were entered before it

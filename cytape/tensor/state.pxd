@@ -8,7 +8,8 @@ from cytape.core.typedefs cimport id_t
 
 from .deaths cimport Counts, counts
 from .recorders cimport (
-    Recorder, TangentRecorder, begin_computing, begin_recording_alone, end_computing, entry_of)
+    Recorder, TangentRecorder, begin_computing, begin_recording_alone, end_computing,
+    entry_of, mark)
 from .threads cimport (
     CUT, SCOPE, Entry, ThreadState, accumulating, building, innermost_entry, observed, recording,
     this_thread)

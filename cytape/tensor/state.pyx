@@ -50,7 +50,7 @@ cpdef int possible_gradient_types(tensors) except -1:
                 order += 2 if recorder.persistent else 1
                 break
     for accumulator in accumulating() or ():
-        for tensor in tensors:
+        for tensor in tensors if accumulator.reads is None else ():
             if tangent_of(accumulator, tensor.id) != NULL:
                 order += 1 if accumulator.rule is None else 2
                 break
@@ -109,6 +109,8 @@ cdef bint follows(recorder, id_t id, id_t value, bint trainable_variable) except
     accumulator = recorder
     if accumulator.reads is not None and accumulator.reads.silent:
         return False
+    if trainable_variable and accumulator.reads is not None and accumulator.reads.watch_variables:
+        return True
     return tangent_of(accumulator, id) != NULL or tangent_of(accumulator, value) != NULL
 
 

@@ -6,7 +6,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int32_t
 
 from .deaths cimport Counts, counts, handle_died, value_died
-from .recorders cimport Reads, Recorder, TangentRecorder
+from .recorders cimport Reads, Recorder, TangentRecorder, mark
 from .tensor cimport another_handle, hold
 from .threads cimport accumulating, building, recording
 from .guards cimport require_unrecorded, seen, views
@@ -301,11 +301,13 @@ cdef Value read(Variable variable):
                 announce(recorder, variable, value)
     if recorders.accumulators.count:
         for accumulator in accumulating() or ():
-            if accumulator.reads is None:
-                pass_tangent_on(accumulator, variable.variable_id, value)
-            else:
+            if accumulator.reads is not None:
                 note(accumulator.reads, variable)
                 accumulator.reads.found_variable(variable.trainable, value)
+                if variable.trainable and accumulator.reads.watch_variables and (
+                        not accumulator.reads.silent):
+                    mark(accumulator, value.id)
+            pass_tangent_on(accumulator, variable.variable_id, value)
     return value
 
 
@@ -396,7 +398,8 @@ def followed_as(id_t id, Tensor tensor not None) -> Tensor:
 
 cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) except -1:
     """Give a value the tangent of what it is another name for."""
-    cdef void* tangent = tangent_of(accumulator, id) if accumulator.reads is None else NULL
+    cdef bint is_silent = accumulator.reads is not None and accumulator.reads.silent
+    cdef void* tangent = NULL if is_silent else tangent_of(accumulator, id)
     if tangent != NULL and tangent_of(accumulator, value.id) == NULL:
         Py_INCREF(<object>tangent)
         accumulator.store(value.id, tangent)

@@ -12,6 +12,7 @@ from cytape.core.schedules import fewest_advances
 from cytape.errors import TapeStateError
 from cytape.tensor import state
 from cytape.tensor.tensor import live_tensors
+from tests.cases import each
 
 RUNS = {
     "all": (7, 7), "more": (7, 20), "few": (11, 3), "one": (6, 1), "two": (10, 2), "single": (1, 3),
@@ -60,7 +61,7 @@ def test_gradients_are_those_of_the_plain_loop(rng, tmp_path, n, snapshots, on_d
 
 
 def is_recorded(x):
-    return state.is_recorded(x.id)
+    return state.possible_gradient_types([x]) != state.NO_GRADIENTS
 
 
 @pytest.mark.parametrize(("n", "snapshots"), [
@@ -136,6 +137,52 @@ def test_a_persistent_tape_asked_twice(rng):
     np.testing.assert_array_equal(tape.gradient(y, x), first)
     # The last step stays recorded, and the snapshots are made again.
     assert n_calls < len(calls) <= 2 * n_calls
+
+
+# What steps find elsewhere, and what they make of a state.
+CLOSED_OVER = {
+    "the start state": lambda x: lambda s: s * x,
+    "the start state alone": lambda x: lambda s: x * 1.0,
+    "the start state itself": lambda x: lambda s: x,
+    "a view of it": lambda x: lambda s: s * x[::-1],
+    "a structure's part": lambda x: lambda s: (s[1], s[0] * x),
+    "another one": lambda x: lambda s, y=x * 2.0: s * y,
+}
+
+
+@each("n", [1, 2, 3, 5])
+@each("snapshots", [1, 2, 5])
+@pytest.mark.parametrize("name", CLOSED_OVER)
+def test_steps_that_close_over_the_start_state(name, snapshots, n):
+    def start(x):
+        return (x, x * 3.0) if name == "a structure's part" else x
+
+    def scanned(x):
+        last = cytape.checkpointed_scan(CLOSED_OVER[name](x), start(x), n, snapshots)
+        return last[0] + last[1] if isinstance(last, tuple) else last
+
+    def plain(x):
+        state, step = start(x), CLOSED_OVER[name](x)
+        for _ in range(n):
+            state = step(state)
+        return state[0] + state[1] if isinstance(state, tuple) else state
+
+    x = cytape.constant([0.7, 1.3, -0.4])
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y, wanted = scanned(x), plain(x)
+    for _ in range(3):
+        np.testing.assert_allclose(tape.gradient(y, x), tape.gradient(wanted, x), rtol=1e-12)
+    for make in (
+            cytape.jacrev, cytape.jacfwd,
+            lambda f: cytape.hessian(lambda x: np.sum(f(x))),
+            lambda f: cytape.jacrev(cytape.grad(lambda x: np.sum(f(x))))):
+        np.testing.assert_allclose(make(scanned)(x), make(plain)(x), rtol=1e-11, atol=1e-12)
+    _, pull_back = cytape.vjp(scanned, x)
+    for k in range(3):
+        seed = np.eye(3)[k]
+        np.testing.assert_allclose(
+            pull_back(seed)[0], cytape.jacrev(plain)(x)[k], rtol=1e-12, atol=1e-12)
 
 
 def test_two_threads_take_gradients_at_once(tmp_path):

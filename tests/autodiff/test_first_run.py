@@ -24,7 +24,7 @@ def test_nothing_is_recorded_meanwhile():
     a = cytape.constant(1.0)
     with cytape.GradientTape() as tape:
         tape.watch(a)
-        with reading() as reads:
+        with reading() as (reads, _):
             y = a * a
     assert tape.gradient(y, a) is None
     assert reads.follows(a.id) and not reads.follows(y.id)
@@ -34,7 +34,7 @@ def test_tapes_inside_record_as_ever():
     a = cytape.constant(3.0)
     with cytape.GradientTape() as tape:
         tape.watch(a)
-        with reading() as reads:
+        with reading() as (reads, _):
             gradient = cytape.grad(lambda x: x * x * a)(a)
     assert float(gradient) == 18.0
     assert [x.id for x in reads.found] == [a.id]

@@ -24,6 +24,7 @@ from cytape.graph.tracing.signature import shapes_agree
 from cytape.ops.creation import identity_op, own_tensor
 from cytape.ops.engine.custom_op import custom_call
 from cytape.ops.engine.symbolic import in_graph
+from cytape.ops.engine.tangents import note_call
 from cytape.ops.shared.graph_blocks import checkpointed_call_op
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.making import convert_to_tensor
@@ -198,8 +199,12 @@ cdef class ConcreteFunction:
         else:
             inputs = list(map(convert_to_tensor, inputs))  # recorders may follow a variable's value
             order = possible_gradient_types(inputs)
-            results = self.run(inputs) if order == NO_GRADIENTS else (
-                self.derivatives_of(order).call(inputs))
+            if order == NO_GRADIENTS:
+                results = self.run(inputs)
+                if accumulating() is not None:
+                    note_call(inputs, results)
+            else:
+                results = self.derivatives_of(order).call(inputs)
         return self.results.pack(results)
 
     @property

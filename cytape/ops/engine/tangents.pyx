@@ -2,10 +2,11 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.interrupts cimport OP_EFFORT, effort_so_far, spend
 from cytape.core.typedefs cimport id_t
+from cytape.tensor.guards cimport seen
 from cytape.tensor.spec cimport spec_of, symbolic_spec
 from cytape.tensor.state cimport (
     Recorder, accumulating, begin_computing, begin_recording_alone, building, end_computing,
-    observed, recording, this_thread)
+    mark, observed, recording, this_thread)
 from cytape.tensor.tensor cimport Tensor, another_handle, as_ndarray
 from cytape.tensor.value cimport array_of, value_of_array
 from libc.stdlib cimport calloc, free
@@ -70,12 +71,8 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
     if accumulator.entry is None:
         return 0  # it was left while one before it computed
     if accumulator.reads is not None:
-        for value in inputs:
-            if value.spec.trainable and accumulator.reads.follow(value.id):
-                accumulator.reads.tensors.setdefault(value.id, another_handle(value))
         # Graphs tell of all their nodes.
-        return accumulator.reads.called(inputs, outputs) if (
-            getattr(op, "differentiable", True)) else 0
+        return note_reads(accumulator, inputs, outputs, getattr(op, "differentiable", True))
     for value in inputs:
         tangents.append(stored(accumulator, value))
     for value in outputs:
@@ -130,6 +127,40 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
         accumulator.pop_state()
         end_computing(recorders)
     return 0
+
+
+cdef int note_reads(TangentRecorder accumulator, list inputs, list outputs,
+                    bint differentiable) except -1:
+    """Note inputs that others follow, and mark the outputs that follow from those."""
+    cdef Value value
+    cdef bint follows = False
+    for value in inputs:
+        if value.spec.trainable and tangent_of(accumulator, value.id) != NULL:
+            follows = True
+            if accumulator.reads.follow(value.id):
+                accumulator.reads.tensors.setdefault(value.id, another_handle(value))
+    if not differentiable:
+        return 0
+    for value in outputs if follows and not accumulator.reads.silent else ():
+        if value.spec.trainable:
+            mark(accumulator, value.id)
+    return accumulator.reads.called(inputs, outputs)
+
+
+def note_call(list inputs not None, list outputs not None):
+    """Note what a call read that is not told to recorders op by op.
+
+    Parameters
+    ----------
+    inputs, outputs : list of Tensor
+        Variables as they are read now.
+    """
+    cdef TangentRecorder accumulator
+    cdef Tensor x
+    for accumulator in accumulating() or ():
+        if accumulator.reads is not None:
+            note_reads(accumulator, [seen(x, x.held) for x in inputs], [x.held for x in outputs],
+                       True)
 
 
 cdef TangentRecorder sole_accumulator():
