@@ -6,11 +6,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cytape.autodiff.custom_calls import call_with_own
 from cytape.autodiff.gradient_tape import GradientTape, noting_detached
 from cytape.autodiff.transformed import (
     Transformed,
     name_of,
     new_tensor,
+    own_argument,
     report_unconnected,
     require_result,
 )
@@ -198,7 +200,8 @@ def _make_vjp(
     with tape:
         tape.watch(sources)
         detached = noting_detached(tape)
-        result = f(*[another(new[i]) if i in new else arg for i, arg in enumerate(args)])
+        result = f(*[
+            another(new[i]) if i in new else own_argument(arg) for i, arg in enumerate(args)])
         require_result(f, result)
         result = nest.map_structure(convert_to_tensor, result)
 
@@ -238,7 +241,7 @@ def _listed(numbers: list[int]) -> str:
 
 def _implicit_val_and_grad(f: Callable, args: tuple, kwargs: dict) -> tuple:
     with GradientTape() as tape:
-        value = f(*args, **kwargs)
+        value = call_with_own(f, args, kwargs)
     require_result(f, value)
     variables = list(tape.watched_variables())
     if not variables:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cytape.autodiff.backward import zeros
+from cytape.autodiff.custom_calls import lent
 from cytape.autodiff.forward_accumulator import (
     ForwardAccumulator,
     has_detached,
@@ -254,13 +255,13 @@ def _hessian_vector_product(fun: Callable, args: tuple, kwargs: dict, argnum: in
 def _ggnvp(
     f: Callable, args: tuple, kwargs: dict, gradient_of_g: Callable, argnum: int, use_batch: bool
 ) -> Callable:
-    selected, sources, _ = replace_arguments(f, args, argnum, kwargs)
+    selected, sources, own = replace_arguments(f, args, argnum, kwargs)
     specs = [source.spec for source in sources]
     argnum %= len(args)
 
     @functools.wraps(f)
     def of_argument(x: Any) -> Any:
-        return f(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+        return f(*own[:argnum], x, *own[argnum + 1 :], **lent(kwargs))
 
     _, pull_back = vjp(of_argument, selected)
 

@@ -14,6 +14,7 @@ import types
 
 import numpy as np
 
+from cytape.autodiff.custom_calls import lent
 from cytape.errors import DetachedError, SymbolicTensorError, UnconnectedGradientWarning
 from cytape.ops.creation import identity_op
 from cytape.tensor.nest import map_structure, paths
@@ -24,6 +25,9 @@ cnp.import_array()
 
 cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_NewCopy(cnp.ndarray array, cnp.NPY_ORDER order)
+
+
+cdef frozenset IMMUTABLE = frozenset((type(None), bool, int, float, complex, str))
 
 
 cdef class Transformed:
@@ -56,6 +60,8 @@ cdef class Transformed:
 cpdef tuple call_followed(fun, args, dict kwargs, bint has_aux):
     """Call a function that a recorder follows; return its value and what else it computed."""
     aux = None
+    if kwargs:
+        kwargs = {word: own_argument(x) for word, x in kwargs.items()}
     try:
         value = fun(*args, **kwargs)
     except Exception as error:
@@ -122,7 +128,10 @@ def checked_argnum(argnum) -> int:
 
 
 cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
-    """Return the chosen arguments, their leaves as new tensors, and all arguments with these."""
+    """Return the chosen arguments, their leaves as new tensors, and all arguments with these.
+
+    The others are ones that the function may change.
+    """
     cdef list positions, new, sources = [], new_args = list(args)
     if isinstance(argnums, int) and 0 <= argnums < len(args):
         positions = [argnums]
@@ -148,9 +157,23 @@ cpdef tuple replace_arguments(fun, tuple args, argnums, kwargs=()):
         new_args[i] = pack_sequence_as(
             args[i], [another_handle((<Tensor>tensor).held) for tensor in new])
         sources += new
+    if len(positions) < len(args):
+        for i, x in enumerate(args):
+            if i not in positions:
+                new_args[i] = own_argument(x)
     selected = args[positions[0]] if isinstance(argnums, int) else tuple([
         args[i] for i in positions])
     return selected, sources, new_args
+
+
+cpdef own_argument(x):
+    """Return an argument that a function may change: arrays are copied, but read-only ones."""
+    if type(x) in IMMUTABLE or isinstance(x, np.ndarray) and not x.flags.writeable:
+        return x
+    for leaf in flatten(x):
+        if isinstance(leaf, (np.ndarray, Tensor)):
+            return lent(x)
+    return x
 
 
 cdef list positions_of(fun, tuple args, argnums, kwargs):

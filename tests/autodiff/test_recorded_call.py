@@ -13,12 +13,13 @@ def call(fun, *args, argnums=0, has_aux=False, **kwargs):
     return RecordedCall(fun, args, kwargs, argnums, has_aux)
 
 
-def test_chosen_arguments_are_new_tensors_and_others_are_what_they_were():
+def test_chosen_arguments_are_new_tensors_and_others_are_the_functions_own():
     x, other = cytape.constant(3.0), np.ones(2)
     seen = []
     made = call(lambda *args: seen.extend(args) or args[0] * 2.0, x, other, x)
     assert isinstance(seen[0], cytape.Tensor) and seen[0] is not x
-    assert seen[1] is other and seen[2] is x
+    assert seen[1] is not other and seen[1].tolist() == [1.0, 1.0]
+    assert seen[2] is not x and seen[2].id == x.id
     assert float(made.value) == 6.0 and not made.arrays_out
 
 

@@ -122,7 +122,7 @@ def test_a_list_of_integers_is_told_of_arrays(numbers):
     assert cytape.grad(lambda x: np.sum(x**2))(np.array(numbers, float)).tolist() == [2.0, 4.0]
 
 
-def test_other_arguments_are_passed_as_they_are():
+def test_other_arguments_are_passed_as_they_are_but_for_copies_of_arrays():
     seen = []
 
     def f(x, *rest, **options):
@@ -132,7 +132,7 @@ def test_other_arguments_are_passed_as_they_are():
     array = np.arange(3)
     cytape.grad(f)(1.0, array, None, text="text")
     (rest, options) = seen[0]
-    assert rest[0] is array
+    assert rest[0] is not array and rest[0].tolist() == [0, 1, 2]
     assert rest[1] is None
     assert options == {"text": "text"}
 

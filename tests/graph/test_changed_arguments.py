@@ -159,3 +159,111 @@ def test_a_constant_that_a_tape_in_a_trace_watches_can_be_changed_by_a_recompute
         return tape.gradient(y, c)
 
     np.testing.assert_allclose(f(), 8 * c.numpy() + 16 * c.numpy() ** 3)
+
+
+# ---- arguments that are not differentiated
+
+def changing_both(x, y):
+    part = part_of(y)
+    part *= 2.0
+    part[0] = 7.0
+    return np.sum(x * x * part)
+
+
+def elementwise(x, y):
+    changing_both(x, y)
+    return x * x * part_of(y)
+
+
+def part_of(y):
+    return y["part"] if isinstance(y, dict) else y[0] if isinstance(y, (list, tuple)) else y
+
+
+X3, FACTORS = X[:3], np.array([7.0, 4.0, 6.0])
+SLOPE, CURVATURE = 2.0 * X3 * FACTORS, np.diag(2.0 * FACTORS)
+
+
+def with_vector(transform):
+    """Call a product with the arguments, and with ones as the vector."""
+    return lambda f: lambda *args, **named: transform(f)(*args, np.ones(3), **named)
+
+
+# What differentiates with respect to the first argument of two, the function, and the result.
+TRANSFORMS = {
+    "grad": (cytape.grad, changing_both, SLOPE),
+    "value_and_grad": (
+        lambda f: lambda *args, **named: cytape.value_and_grad(f)(*args, **named)[1],
+        changing_both, SLOPE),
+    "hessian": (cytape.hessian, changing_both, CURVATURE),
+    "hessian_diagonal": (cytape.hessian_diagonal, changing_both, 2.0 * FACTORS),
+    "jacrev": (cytape.jacrev, elementwise, np.diag(SLOPE)),
+    "jacfwd": (cytape.jacfwd, elementwise, np.diag(SLOPE)),
+    "elementwise_grad": (cytape.elementwise_grad, elementwise, SLOPE),
+    "hessian_vector_product": (
+        with_vector(cytape.hessian_vector_product), changing_both, 2.0 * FACTORS),
+    "make_ggnvp": (
+        lambda f: lambda *args, **named: cytape.make_ggnvp(f)(*args, **named)(np.ones(3)),
+        elementwise, SLOPE**2),
+    "jacrev of grad": (lambda f: cytape.jacrev(cytape.grad(f)), changing_both, CURVATURE),
+    "gradients_function": (
+        lambda f: lambda x, y: cytape.gradients_function(f, [0])(x, y)[0], changing_both, SLOPE),
+    "make_vjp": (
+        lambda f: lambda x, y: cytape.make_vjp(f, [0])(x, y)[1]()[0], changing_both, SLOPE),
+    "implicit_grad": (
+        lambda f: lambda x, y: cytape.implicit_grad(f)(cytape.Variable(x), y)[0][0],
+        changing_both, SLOPE),
+    "recompute_grad": (cytape.recompute_grad, elementwise, X3**2 * FACTORS),
+    "grad of recompute_grad": (
+        lambda f: cytape.grad(cytape.recompute_grad(f)), changing_both, SLOPE),
+    "grad of checkpoint": (
+        lambda f: cytape.grad(cytape.checkpoint(f, policy="everything")), changing_both, SLOPE),
+    "grad of a function": (lambda f: cytape.grad(cytape.function(f)), changing_both, SLOPE),
+    "recompute_grad in a function": (
+        lambda f: cytape.function(lambda x, y: cytape.recompute_grad(f)(x, y)), elementwise,
+        X3**2 * FACTORS),
+}
+WITHOUT_KEYWORDS = "gradients_function", "make_vjp", "implicit_grad"
+MAKERS = {
+    "itself": lambda part: part, "list": lambda part: [part, 3.0], "tuple": lambda part: (part,),
+    "dict": lambda part: {"part": part}}
+
+
+@each("make", MAKERS)
+@each("kind", [np.array, cytape.constant])
+@each("by_name", [False, True])
+@pytest.mark.filterwarnings("ignore:.*changes an argument")
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_arguments_that_are_not_differentiated_stay_as_they_are(transform, by_name, kind, make):
+    if by_name and transform in WITHOUT_KEYWORDS:
+        return
+    given = kind([1.0, 2.0, 3.0])
+    y = MAKERS[make](given)
+    differentiate, f, wanted = TRANSFORMS[transform]
+    call = differentiate(f)
+    for _ in range(2):
+        found = call(X3, y=y) if by_name else call(X3, y)
+        np.testing.assert_array_equal(given, [1.0, 2.0, 3.0])
+        np.testing.assert_allclose(found, wanted)
+
+
+def test_arrays_that_nobody_can_write_to_are_not_copied():
+    seen, y = [], np.array([1.0, 2.0, 3.0])
+    y.setflags(write=False)
+
+    def f(x, y):
+        seen.append(y)
+        return np.sum(x * y)
+
+    cytape.grad(f)(X3, y)
+    assert seen[0] is y
+
+
+def test_arguments_without_arrays_are_the_callers_own():
+    log = {}
+
+    def f(x, log):
+        log["calls"] = log.get("calls", 0) + 1
+        return np.sum(x * x)
+
+    cytape.grad(f)(X, log)
+    assert log == {"calls": 1}

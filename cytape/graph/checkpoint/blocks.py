@@ -6,6 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.frozen_draws import call_traced
 from cytape.graph.tracing.function_graph import FunctionGraph
@@ -42,7 +44,9 @@ def _recomputed_in_graph(
 
 
 def _captured(body: FunctionGraph, leaf: Any) -> Any:
-    """Return the body's tensor for an argument, which the function may change."""
+    """Return the body's tensor for an argument, or a copy: the function may change either."""
+    if isinstance(leaf, np.ndarray):
+        return leaf.copy(order="K")
     return in_graph(body, leaf) if _is_tensor(leaf) and not isinstance(leaf, Variable) else leaf
 
 
