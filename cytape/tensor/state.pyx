@@ -114,18 +114,26 @@ cdef bint follows(recorder, id_t id, id_t value, bint trainable_variable) except
     return tangent_of(accumulator, id) != NULL or tangent_of(accumulator, value) != NULL
 
 
+cdef list recorders_around(recorder):
+    """The recorders that do not see the checkpointed call in which one notes reads."""
+    cdef Reads reads = None
+    if type(recorder) is TangentRecorder:
+        reads = (<TangentRecorder>recorder).reads
+    return [] if reads is None or reads.silent else reads.around
+
+
 cdef list hidden_recorders():
     """List the recorders outside of the traces and checkpointed calls that this thread is in.
 
     They do not see what is computed there, but they follow what a trace or a call captures.
     """
     cdef ThreadState thread = this_thread()
-    cdef TangentRecorder accumulator
     cdef Entry entry, other
     cdef list found = []
-    for accumulator in accumulating() or ():
-        if accumulator.reads is not None and not accumulator.reads.silent:
-            found += accumulator.reads.around
+    for recorder in [*(accumulating() or ())]:
+        found += recorders_around(recorder)
+    for recorder in found:  # which grows, by those around the calls around
+        found += recorders_around(recorder)
     entry = None if thread.graph is None else innermost_entry()
     while entry is not None:
         if entry.thread is thread and not entry.left:
