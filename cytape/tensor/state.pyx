@@ -1,6 +1,8 @@
 from cytape.core.accumulator cimport tangent_of
 from cytape.core.op_store cimport is_known
 
+from .recorders cimport Reads
+
 from cytape.errors import TapeStateError
 import cytape.tensor.blocks as blocks
 import cytape.tensor.recorders as recorders
