@@ -265,7 +265,7 @@ def kept_arrays(rows, specs, ragged):
         if i not in ragged:
             stacks.append(stacked(arrays, spec))
             continue
-        empty = np.zeros([extent or 0 for extent in spec.shape], spec.dtype)
+        empty = np.zeros([0, *[extent or 0 for extent in spec.shape[1:]]], spec.dtype)
         stacks.append(np.concatenate(arrays) if arrays else empty)
         lengths.append(np.array([len(array) for array in arrays], np.int64))
     return stacks + lengths

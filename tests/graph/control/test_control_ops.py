@@ -6,7 +6,7 @@ import pytest
 import cytape
 import cytape.numpy as cnp
 from cytape.errors import GraphError
-from cytape.graph.control.control_ops import CondOp, LoopOp, stacked
+from cytape.graph.control.control_ops import CondOp, LoopOp, kept_arrays, stacked
 from cytape.graph.run.executor import ValueOp
 from cytape.ops.engine.declare import OPS
 from cytape.tensor.spec import symbolic_spec
@@ -28,6 +28,11 @@ def test_arrays_are_stacked():
     assert stacked([], symbolic_spec(None, "int64")).shape == (0,)
     with pytest.raises(GraphError, match="must have one shape"):
         stacked([np.zeros(2), np.zeros(3)], spec)
+
+
+def test_a_stack_of_slices_of_several_lengths_has_no_rows_without_iterations():
+    stack, lengths = kept_arrays([], [symbolic_spec((2, 3), "float32")], ragged=(0,))
+    assert (stack.shape, stack.dtype, lengths.shape) == ((0, 3), np.float32, (0,))
 
 
 def test_results_are_new():
