@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from cytape.graph.model.bodies import install_bodies
 from cytape.graph.model.variables import known_read_op, read_variable_op
@@ -170,7 +171,7 @@ def reached_by_gradients(
                 list(map(graph.symbol_of, inputs[:n_variables])),
                 like(graph, body.graph, [body.output_symbols[i] for i in reached]))
 
-    return _closure(body, variables, outputs, n_variables, step)
+    return _closure("gradients", body, variables, outputs, n_variables, step)
 
 
 def reached_by_tangents(
@@ -195,10 +196,26 @@ def reached_by_tangents(
                 like(graph, body.graph, [body.input_symbols[i] for i in reached]),
                 list(map(graph.symbol_of, results)))
 
-    return _closure(body, variables, inputs, n_variables, step)
+    return _closure("tangents", body, variables, inputs, n_variables, step)
+
+
+# Results per body. Each takes the derivative of an iteration, in which those of inner loops are
+# built: without these a gradient would be built twice as often with each level of nesting.
+_reached: WeakKeyDictionary[ConcreteFunction, dict[tuple, list[int]]] = WeakKeyDictionary()
 
 
 def _closure(
+    mode: str, body: ConcreteFunction, variables: Sequence[int], others: Sequence[int],
+    n_variables: int, step: Callable[[Sequence[int]], list[Any]],
+) -> list[int]:
+    known = _reached.setdefault(body, {})
+    key = mode, tuple(variables), tuple(others), n_variables
+    if key not in known:
+        known[key] = _found_in_steps(body, variables, others, n_variables, step)
+    return list(known[key])
+
+
+def _found_in_steps(
     body: ConcreteFunction, variables: Sequence[int], others: Sequence[int], n_variables: int,
     step: Callable[[Sequence[int]], list[Any]],
 ) -> list[int]:

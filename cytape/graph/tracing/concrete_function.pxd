@@ -21,12 +21,12 @@ cdef class ConcreteFunction:
     cdef object grad_func, python_grad_func, checkpoints
     cdef tuple closed                     # a body for calls in graphs, and what it keeps, or None
     cdef dict calls_by_kept               # derivatives of such calls, by how many values are kept
-    cdef Executable own_executable        # None before it is asked for
+    cdef readonly Executable own_executable  # None before it is asked for
     cdef readonly dict derivatives        # by order and modes
-    cdef object report                    # called after each plan that is made, or None
-    cdef Py_ssize_t n_constant_bytes
+    cdef public object report             # called after each plan that is made, or None
+    cdef readonly Py_ssize_t n_constant_bytes
     cdef list bodies                      # of branches and loops, in its nodes
-    cdef list traces(self)
+    cdef list parts(self)
     cdef Py_ssize_t size(self) except -1
     cdef Executable to_execute(self)
     cpdef bint fits_here(self) except -1

@@ -222,8 +222,7 @@ cdef class ConcreteFunction:
     @property
     def n_plans(self) -> int:
         """The number of plans of this trace, its derivatives, and the bodies that it runs."""
-        n_plans = 0 if self.own_executable is None else self.own_executable.n_plans
-        return n_plans + sum([part.n_plans for part in self.traces()])
+        return sum([executable.n_plans for executable in self.executables()])
 
     @property
     def nbytes(self) -> int:
@@ -231,31 +230,39 @@ cdef class ConcreteFunction:
         return self.size()
 
     cdef Py_ssize_t size(self) except -1:
-        cdef Py_ssize_t n_bytes = self.n_constant_bytes
-        if self.own_executable is not None:
-            n_bytes += self.own_executable.size()
-        for part in self.traces():
-            n_bytes += part.nbytes
+        cdef Py_ssize_t n_bytes = 0
+        cdef Executable executable
+        for part in self.parts():
+            n_bytes += part.n_constant_bytes
+            executable = part.own_executable
+            if executable is not None:
+                n_bytes += executable.size()
         return n_bytes
 
     def executables(self) -> list:
         """List all that have these plans."""
-        executables = [] if self.own_executable is None else [self.own_executable]
-        for part in self.traces():
-            executables += part.executables()
-        return executables
+        return [part.own_executable for part in self.parts() if part.own_executable is not None]
 
     cpdef report_plans(self, report):
         """Have a function called after each plan that is made, for whatever part of this."""
-        self.report = report
-        if self.own_executable is not None:
-            self.own_executable.report = report
-        for part in self.traces():
-            part.report_plans(report)
+        for part in self.parts():
+            part.report = report
+            if part.own_executable is not None:
+                part.own_executable.report = report
 
-    cdef list traces(self):
-        if not self.derivatives:
-            return self.bodies
+    cdef list parts(self):
+        """This trace, its derivatives and the bodies that they run, each once."""
+        cdef list found = [self]
+        cdef set known = {id(self)}
+        for part in found:  # which grows
+            for other in part.traces():
+                if id(other) not in known:
+                    known.add(id(other))
+                    found.append(other)
+        return found
+
+    def traces(self):
+        """List the derivatives of this trace and the bodies in its nodes."""
         return [*self.derivatives.values(), *self.bodies]
 
     cpdef list run(self, list inputs):
@@ -265,10 +272,9 @@ cdef class ConcreteFunction:
     cdef derivatives_of(self, order):
         modes = possible_modes()
         if (order, modes) not in self.derivatives:
-            derivatives = Derivatives(
+            self.derivatives[order, modes] = Derivatives(
                 self, ConcreteFunction, order, *modes, self.checkpoints)
-            derivatives.report_plans(self.report)
-            self.derivatives[order, modes] = derivatives
+            self.report_plans(self.report)
         return self.derivatives[order, modes]
 
     cdef list inlined(self, graph, list inputs):

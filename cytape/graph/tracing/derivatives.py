@@ -106,7 +106,7 @@ class DerivativeTraces:
         # inputs that have a tangent.
         self._backward_from: dict[tuple[tuple[bool, ...], tuple[bool, ...]], Any] = {}
         self._jvp_of: dict[tuple[bool, ...], Any] = {}
-        self._report: Callable[[], None] | None = None
+        self.report: Callable[[], None] | None = None
 
     def _seeds(
         self, body: FunctionGraph, symbols: Sequence[int], there: Sequence[bool]
@@ -178,19 +178,13 @@ class DerivativeTraces:
         # Lists, for other threads may add to these meanwhile.
         return [*list(self._backward_from.values()), *list(self._jvp_of.values())]
 
-    def report_plans(self, report: Callable[[], None] | None) -> None:
-        """Have a function called after each plan that is made."""
-        self._report = report
-        for trace in self.traces():
-            trace.report_plans(report)
-
     def _trace_for(self, traces: dict, key: tuple, new_trace: Callable[[], Any]) -> Any:
         """Return the trace of a key, and keep those that were used last."""
         trace = traces.pop(key, None)
         if trace is None:
             with unrecorded():
                 trace = new_trace()
-            trace.report_plans(self._report)
+            trace.report_plans(self.report)
         traces[key] = trace
         for oldest in list(traces)[:-MOST_PARTIAL]:  # other threads may have dropped it meanwhile
             traces.pop(oldest, None)
@@ -217,6 +211,8 @@ class Derivatives:
     checkpoints : Any, optional
         Which intermediates are kept; the derivatives compute all others again. By default all.
     """
+
+    n_constant_bytes = 0
 
     def __init__(
         self, function: Any, new_trace: Callable[..., Any], order: int, reverse: bool,
@@ -261,52 +257,32 @@ class Derivatives:
         # last but for inputs: an input that is returned is the caller's tensor.
         places = [*function.input_symbols, *function.output_symbols, *saved]
         self._places = {symbol: i for i, symbol in reversed(list(enumerate(places)))}
-        self._executable: Executable | None = None
-        self._report: Callable[[], None] | None = None
+        self.own_executable: Executable | None = None
 
     @property
-    def n_plans(self) -> int:
-        """The number of plans."""
-        return sum(part.n_plans for part in self._parts())
+    def report(self) -> Callable[[], None] | None:
+        """What is called after each plan that is made."""
+        return self._traces.report
 
-    @property
-    def nbytes(self) -> int:
-        """The size of plans and their constants."""
-        return sum(part.nbytes for part in self._parts())
+    @report.setter
+    def report(self, report: Callable[[], None] | None) -> None:
+        self._traces.report = report
 
     def traces(self) -> list[Any]:
         """List the traces of derivatives."""
         return self._traces.traces()
 
-    def executables(self) -> list[Executable]:
-        """List all that have these plans."""
-        executables = [] if self._executable is None else [self._executable]
-        for trace in self.traces():
-            executables += trace.executables()
-        return executables
-
-    def report_plans(self, report: Callable[[], None] | None) -> None:
-        """Have a function called after each plan that is made."""
-        self._report = report
-        if self._executable is not None:
-            self._executable.report = report
-        self._traces.report_plans(report)
-
-    def _parts(self) -> list[Any]:
-        executable = [] if self._executable is None else [self._executable]
-        return [*self.traces(), *executable]
-
     def call(self, inputs: list) -> list:
         """Compute the function's outputs, as the outputs of one op that recorders follow."""
         function, places = self._function, self._places
-        if self._executable is None:
-            self._executable = Executable(Subgraph(
+        if self.own_executable is None:
+            self.own_executable = Executable(Subgraph(
                 function.graph, function.input_symbols,
                 (*function.output_symbols, *self.saved), tuple(function.graph.stateful)))
-            self._executable.report = self._report
+            self.own_executable.report = self.report
         # Handles of its own: what the caller changes in place later is not what the call was given.
         values = list(map(another, inputs))
-        results = self._executable.run(values)
+        results = self.own_executable.run(values)
         n_targets = len(self._traces.targets)
         outputs, intermediates = results[:n_targets], results[n_targets:]
         # Not the handles: by their death a tape knows that nobody needs this call any more.

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from contextlib import nullcontext
 
+from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.lost_counts import warn_of_counts
 from cytape.ops.shared.draws import new_stream
 from cytape.ops.engine.tangents import fetch
@@ -65,7 +66,7 @@ def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, 
     targets : sequence of int
         Symbols.
     nodes : iterable of int, optional
-        What to follow, in order; by default all but those that nobody is to record.
+        What to follow, in order; by default what the targets need, but for what nobody records.
     use_batch : bool, optional
         Whether tangents have a leading axis, of directions.
 
@@ -84,7 +85,10 @@ def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, 
     with unrecorded():
         accumulator.push()
         try:
-            replay(graph, recorded_nodes(graph) if nodes is None else nodes, tell_accumulators)
+            if nodes is None:
+                needed = set(needed_nodes(graph, targets, (), waits=False))
+                nodes = [node for node in recorded_nodes(graph) if node in needed]
+            replay(graph, nodes, tell_accumulators)
         finally:
             accumulator.pop()
     return [fetch(accumulator, graph.tensor_at(symbol).id) for symbol in targets]

@@ -1,0 +1,109 @@
+"""Bodies within bodies, deep: what is traced grows with the depth, and does not double with it."""
+
+import numpy as np
+import pytest
+
+import cytape
+import cytape.numpy as cnp
+from cytape.graph.tracing.function_graph import FunctionGraph
+
+X = np.array([0.3, 0.1, 0.2])
+
+
+def scanned(f):
+    return lambda a: cytape.scan(lambda y, _: f(y), np.zeros(1), a)[-1]
+
+
+def looped(f):
+    return lambda a: cytape.while_loop(
+        lambda i, _: i < 1, lambda i, y: (i + 1, f(y)), (np.array(0), a))[1]
+
+
+def chosen(f):
+    return lambda a: cytape.cond(a[0] > -9.0, lambda: f(a), lambda: a)
+
+
+WRAPPERS = {
+    "recompute_grad": cytape.recompute_grad,
+    "checkpoint dots": cytape.checkpoint(policy="dots"),
+    "checkpoint everything": cytape.checkpoint(policy="everything"),
+    "function": cytape.function,
+    "scan": scanned,
+    "while_loop": looped,
+    "cond": chosen,
+}
+MODES = {
+    "grad": cytape.grad,
+    "jacfwd": cytape.jacfwd,
+    "traced": lambda f: cytape.grad(cytape.function(f)),
+    "second order": lambda f: cytape.grad(lambda a: cnp.sum(cytape.grad(f)(a))),
+}
+
+
+def nested(wrap, depth):
+    f = cnp.sin
+    for _ in range(depth):
+        f = wrap(lambda a, f=f: cnp.sin(f(a)))
+    return f
+
+
+def plain(depth):
+    return nested(lambda f: f, depth)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_the_number_of_graphs_does_not_double_with_each_level(monkeypatch, wrapper, mode):
+    n_graphs = 0
+    made = FunctionGraph.__init__
+
+    def counted(self, *args, **named):
+        nonlocal n_graphs
+        n_graphs += 1
+        made(self, *args, **named)
+
+    monkeypatch.setattr(FunctionGraph, "__init__", counted)
+    counts = []
+    for depth in 3, 6:
+        n_graphs = 0
+        f = nested(WRAPPERS[wrapper], depth)
+        found = cytape.function(MODES[mode](lambda a, f=f: cnp.sum(f(a))))(X)
+        wanted = MODES[mode](lambda a, depth=depth: cnp.sum(plain(depth)(a)))(X)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        counts.append(n_graphs)
+    assert counts[1] <= 5 * counts[0], counts
+
+
+@pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots"])
+def test_what_is_kept_of_deep_nesting_is_counted_once(wrapper):
+    f = cytape.function(cytape.grad(lambda a: cnp.sum(nested(WRAPPERS[wrapper], 40)(a))))
+    for _ in range(2):
+        np.testing.assert_allclose(
+            f(X), cytape.grad(lambda a: cnp.sum(plain(40)(a)))(X), rtol=1e-12)
+    assert f.cache_info().plans < 200
+    assert f.cache_info().nbytes < 2**24
+
+
+def with_unused_values(a):
+    unused = cnp.exp(a)
+    cnp.sin(unused * unused)
+    return cnp.tanh(a)
+
+
+def with_a_second_derivative(a):
+    def slope(a):
+        return cytape.jvp(lambda a: cnp.sum(cnp.sin(a) * a), (a,), (cnp.ones(3),))[1]
+
+    return cytape.jvp(slope, (a,), (a,))[1]
+
+
+@pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots", "checkpoint everything"])
+@pytest.mark.parametrize("f", [with_unused_values, with_a_second_derivative])
+def test_forward_mode_reads_only_what_the_results_need(f, wrapper):
+    wrapped = WRAPPERS[wrapper](f)
+    wanted = cytape.jvp(f, (X,), (X,))
+    for call in (
+            lambda a: cytape.jvp(cytape.function(lambda a: wrapped(a)), (a,), (a,)),
+            cytape.function(lambda a: cytape.jvp(wrapped, (a,), (a,)))):
+        for found, expected in zip(call(X), wanted, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
