@@ -182,3 +182,59 @@ def test_a_function_that_captured_a_constant_is_traced_anew_elsewhere():
             y = f()
         assert cytape.Session(graph).run(y) == 9.0 * n**2
         assert f.experimental_get_tracing_count() == n
+
+
+# -- captured tensors that are changed between calls in a trace ------------------------------------
+
+
+def set_item(q):
+    q[0] = 30.0
+
+
+def add_in_place(q):
+    q += 1.0
+
+
+def write_to_view(q):
+    q[1:][0] = 5.0
+
+
+def write_to_output(q):
+    np.multiply(q, 2.0, out=q)
+
+
+@pytest.mark.parametrize("around", [
+    cytape.function, cytape.vmap, lambda f: cytape.function(cytape.recompute_grad(f)),
+    lambda f: cytape.function(cytape.function(f)),
+    lambda f: cytape.function(lambda a: cytape.cond(a[0, 0] > 0.0, lambda: f(a), lambda: a)),
+    lambda f: cytape.function(
+        lambda a: cytape.while_loop(lambda i, y: i < 1, lambda i, y: (i + 1, f(y)), (0, a))[1]),
+])
+@pytest.mark.parametrize("change", [set_item, add_in_place, write_to_view, write_to_output])
+@pytest.mark.parametrize("inside", [
+    lambda f: f,
+    cytape.recompute_grad,
+    cytape.checkpoint(policy="dots"),
+    cytape.function,
+    lambda f: lambda b: cytape.cond(np.array(True), lambda: f(b), lambda: b),
+    lambda f: lambda b: loop(lambda y: f(y) - y, b),
+    lambda f: lambda b: cytape.vmap(f)(b[None])[0],
+])
+def test_later_calls_in_a_trace_see_what_was_written_to_a_captured_tensor(change, around, inside):
+    def called_twice(a, wrapped=cytape.function):
+        q = a * 2.0
+        scaled = wrapped(inside(lambda b: q * b))
+        first = scaled(a)
+        change(q)
+        return first + 10.0 * scaled(a)
+
+    def plain(a):
+        return called_twice(a, lambda f: f)
+
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    expected = (cytape.vmap(plain) if around is cytape.vmap else plain)(cytape.constant(x))
+    np.testing.assert_array_equal(around(called_twice)(x), expected)
+    if around is not cytape.vmap:
+        np.testing.assert_allclose(
+            cytape.grad(lambda a: np.sum(around(called_twice)(a)))(x),
+            cytape.grad(lambda a: np.sum(plain(a)))(x))

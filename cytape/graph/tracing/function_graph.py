@@ -36,6 +36,8 @@ class FunctionGraph(Graph):
     n_variables_made : int
     runs_once : bool
         Whether it is for a single call, at once: what it draws is drawn as without a graph.
+    called_again : bool
+        Whether later calls pass what captured tensors are then, as those of `cytape.function`.
     of_member : bool
         Whether it stands for any member of a batch, as that of `cytape.vmap`.
     graphs_asked : list of Graph
@@ -43,7 +45,7 @@ class FunctionGraph(Graph):
     """
 
     n_variables_made = 0
-    runs_once = False
+    runs_once = called_again = False
     of_member = False
     may_make_variables: Callable[[], bool] = staticmethod(lambda: True)
 
@@ -141,8 +143,13 @@ class FunctionGraph(Graph):
         """Add what stands for a tensor from outside, of which calls pass the value."""
         placeholder = self.argument(tensor.shape, tensor.dtype)
         if type(tensor) is Tensor and (
-                self.runs_once or tensor.graph is not None or tensor.id > self.first_id):
-            tensor = another(tensor)  # the function may change what it has made itself
+                self.runs_once or tensor.graph is not None and not self.called_again
+                or tensor.id > self.first_id):
+            around = self.outer_graph
+            if isinstance(around, FunctionGraph) and tensor.graph not in (None, around):
+                tensor = around.capture(tensor)  # which decides whether later calls see changes
+            else:
+                tensor = another(tensor)  # the function may change what it has made itself
         self.captures.append((tensor, self.symbol_of(placeholder)))
         return placeholder
 

@@ -365,6 +365,7 @@ cdef class Function:
         cdef NodeStore graph
         newest = newest_id()
         graph = FunctionGraph(self.name, current_graph())
+        graph.called_again = True
         graph.may_make_variables = may_make_variables
 
         def symbolic(leaf):
