@@ -7,10 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from cytape.autodiff.custom_calls import Arguments, is_tensor, name_of, owned, values_at_call
+from cytape.autodiff.custom_calls import (
+    Arguments,
+    is_tensor,
+    name_of,
+    owned,
+    value_of,
+    values_at_call,
+)
 from cytape.autodiff.detachments import call_rule
 from cytape.errors import InvalidGradientError
 from cytape.ops.engine.custom_op import custom_call
+from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shared.missing_derivatives import missing_gradients
 from cytape.ops.shared.python_call import (
     PythonCall,
@@ -101,6 +109,8 @@ def numpy_function(
     inputs = arguments.tensors
     graph = current_graph() or next((x.graph for x in inputs if x.graph is not None), None)
     with building_into(graph):
+        if graph is not None:  # before copies are made: it is to capture the caller's tensors
+            inputs = [in_graph(graph, value_of(x)) for x in inputs]
         inputs = values_at_call(inputs)
     if graph is not None:
         results = graph.build(python_values_op, *inputs, call=call)

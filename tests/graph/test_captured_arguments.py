@@ -59,6 +59,9 @@ WRAPPERS = {
         (np.array(0), q), 3, 2)[1],
     "custom_gradient": with_gradient,
     "custom_jvp": with_tangent,
+    "numpy_function": lambda f: lambda q: cytape.numpy_function(
+        f, q, specs=cytape.convert_to_tensor(q).spec, grad_func=lambda q, dy: 3.0 * q * q * dy),
+    "elementwise": lambda f: cytape.elementwise(f, lambda q: 3.0 * q * q),
     "while_loop": looped,
     "while_loop with checkpoints": lambda f: looped(f, checkpoints=1),
     "while_loop of captured variables": until_large,
