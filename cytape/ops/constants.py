@@ -26,6 +26,11 @@ empty_like_op = _constant_like("EmptyLike", np.empty_like)
 full_like_op = _constant_like("FullLike", np.full_like)
 
 
+def _like(op, a, order, **options):
+    result = op(a, order=order, **options)
+    return in_order(result, order) if order == "F" and type(result) is Tensor else result
+
+
 def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     """Return zeros of the same shape and dtype, as `numpy.zeros_like`.
 
@@ -35,7 +40,7 @@ def zeros_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None)
     >>> np.zeros_like(cytape.constant([1.0, 2.0])).numpy()
     array([0., 0.])
     """
-    return zeros_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
+    return _like(zeros_like_op, a, order, dtype=dtype, subok=subok, shape=shape, device=device)
 
 
 def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
@@ -47,7 +52,7 @@ def ones_like(a, dtype=None, order="K", subok=True, shape=None, *, device=None):
     >>> np.ones_like(cytape.constant([1.0, 2.0])).numpy()
     array([1., 1.])
     """
-    return ones_like_op(a, dtype=dtype, order=order, subok=subok, shape=shape, device=device)
+    return _like(ones_like_op, a, order, dtype=dtype, subok=subok, shape=shape, device=device)
 
 
 def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None):
@@ -59,9 +64,8 @@ def empty_like(prototype, /, dtype=None, order="K", subok=True, shape=None, *, d
     >>> np.empty_like(cytape.constant([1.0, 2.0])).shape
     (2,)
     """
-    return empty_like_op(
-        prototype, dtype=dtype, order=order, subok=subok, shape=shape, device=device
-    )
+    return _like(
+        empty_like_op, prototype, order, dtype=dtype, subok=subok, shape=shape, device=device)
 
 
 def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, device=None):
@@ -78,10 +82,11 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
     if is_tensor(fill_value):
         like = a if is_tensor(a) else np.asarray(a)
         dtype = like.dtype if dtype is None else dtype
-        return full(like.shape if shape is None else shape, fill_value, dtype)
-    return full_like_op(
-        a, fill_value=fill_value, dtype=dtype, order=order, subok=subok, shape=shape, device=device
-    )
+        shape = like.shape if shape is None else shape
+        return full(shape, fill_value, dtype, "F" if order == "F" else "C")
+    return _like(
+        full_like_op, a, order, fill_value=fill_value, dtype=dtype, subok=subok, shape=shape,
+        device=device)
 
 
 def _made(function, shape, order, **options):
@@ -183,8 +188,10 @@ def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
     if type(fill_value) is not Tensor or dtype is not None and fill_value.dtype != dtype:
         fill_value = array(fill_value, dtype)
     if type(shape) is int or type(shape) is tuple and all([type(n) is int for n in shape]):
-        return full_op(fill_value, shape=shape)
-    return identity_op(broadcast_to(fill_value, shape))
+        result = full_op(fill_value, shape=shape)
+    else:
+        result = identity_op(broadcast_to(fill_value, shape))
+    return in_order(result, order) if order == "F" else result
 
 
 NUMPY_FUNCTIONS = {

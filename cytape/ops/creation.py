@@ -223,7 +223,8 @@ def array(object, dtype=None, *, copy=True, order="K", ndmin=0, **options):
     array([[1., 0.],
            [0., 2.]])
     """
-    if dtype is None and not ndmin and type(object) in (list, tuple) and _are_of_one_shape(object):
+    if (dtype is None and not ndmin and order == "K" and copy is True and not options
+            and type(object) in (list, tuple) and _are_of_one_shape(object)):
         return stack_op(*object, axis=0, dtype=None, casting="same_kind")
     if not is_tensor(object):
         return np.array(object, dtype, copy=copy, order=order, ndmin=ndmin, **options)

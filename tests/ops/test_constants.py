@@ -225,3 +225,38 @@ def test_shapes_with_open_extents_are_taken_as_a_whole():
     numbers, twos, identity, noise = f(np.zeros(3))
     assert numbers.tolist() == [0.0, 1.0, 2.0] and twos.tolist() == [2.0] * 3
     assert identity.tolist() == np.eye(3).tolist() and len(set(noise)) == 3
+
+
+@pytest.mark.parametrize("make", [
+    lambda m, a: m.full((2, 3), a[0], order="F"),
+    lambda m, a: m.full_like(a, a[0], order="F"),
+    lambda m, a: m.full_like(a, 2.0, order="F"),
+    lambda m, a: m.zeros_like(a, order="F"),
+    lambda m, a: m.ones_like(a[0], shape=(2, 3), order="F"),
+    lambda m, a: m.empty_like(a, order="F"),
+    lambda m, a: m.array([a[0], a[1]], order="F"),
+])
+@pytest.mark.parametrize("read", [
+    lambda r: r.ravel("K"), lambda r: r.reshape(-1), lambda r: r.ravel("F")])
+def test_an_order_decides_as_in_numpy_what_is_a_view(make, read):
+    def written(m):
+        def f(a):
+            result = make(m, a)
+            result[...] = a
+            flat = read(result)
+            flat[1] = 50.0
+            return flat * np.arange(6.0), result * 1.0
+
+        return f
+
+    x = np.arange(6.0).reshape(2, 3)
+    wanted = written(np)(x)
+    for found in written(cnp)(cytape.constant(x)), cytape.function(written(cnp))(x):
+        for result, array in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(result, array)
+
+
+def test_lists_of_tensors_are_copied():
+    x = cytape.constant([1.0, 2.0])
+    with pytest.raises(ValueError, match="copy"):
+        cnp.array([x, x], copy=False)
