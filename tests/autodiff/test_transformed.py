@@ -150,7 +150,7 @@ def test_the_same_tensor_for_two_parameters():
     ("f", "message"),
     [
         (lambda x: x * np.ones(2), r"scalar, got shape \(2,\): sum it"),
-        (lambda x: x * np.ones((1,)), r"scalar, got shape \(1,\)"),
+        (lambda x: x * np.ones((0,)), r"scalar, got shape \(0,\)"),
         (lambda x: (x, x), "one scalar, got a tuple: use vjp, or has_aux=True"),
         (lambda x: [x], "one scalar, got a list"),
         (lambda x: x > 0, "dtype bool, which has no gradient"),

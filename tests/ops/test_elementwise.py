@@ -265,7 +265,8 @@ class TestClip:
             cnp.clip(x, 0)
         with pytest.raises(ValueError, match="not both"):
             cnp.clip(x, 0, 1, min=0)
-        with pytest.raises(TypeError, match="out"):
+        with cytape.GradientTape() as tape, pytest.raises(TypeError, match="out"):
+            tape.watch(x)
             cnp.clip(x, 0, 1, out=np.zeros(5))
 
 
@@ -287,10 +288,11 @@ def test_numpys_own_keywords_on_plain_arrays():
     assert out.tolist() == [1.0, np.sin(1.0)]
 
 
-def test_numpys_own_keywords_are_refused_on_tensors():
+def test_arrays_hold_no_results_that_are_recorded():
     x = cytape.constant([1.0, 2.0])
-    for function in (cnp.sin, cnp.abs, cnp.floor):
-        with pytest.raises(TypeError, match="out"):
+    for function in (cnp.sin, cnp.abs):
+        with cytape.GradientTape() as tape, pytest.raises(TypeError, match="out"):
+            tape.watch(x)
             function(x, out=np.zeros(2))
 
 

@@ -189,9 +189,11 @@ def test_take_counts_a_list_of_floats_as_integers_like_numpy():
     np.testing.assert_array_equal(slices.to_tensor().numpy(), [0, 1, 1])
 
 
-def test_out_is_not_for_tensors():
-    with pytest.raises(TypeError, match="out"):
-        cnp.take(cytape.constant([1.0]), [0], out=np.zeros(1))
+def test_out_is_no_array_for_tensors_that_are_recorded():
+    x = cytape.constant([1.0])
+    with cytape.GradientTape() as tape, pytest.raises(TypeError, match="out"):
+        tape.watch(x)
+        cnp.take(x, [0], out=np.zeros(1))
 
 
 # -- tensors without a value yet as indices --------------------------------------------------------

@@ -67,8 +67,10 @@ def test_out_is_for_plain_arrays(name):
     out = np.zeros((1, 2)) if name == "stack" else np.zeros(2)
     getattr(ops, name)([np.ones(2)], out=out)
     assert out.sum() == 2
-    with pytest.raises(TypeError, match=f"{name}: out"):
-        getattr(ops, name)([cytape.constant([1.0, 2.0])], out=out)
+    x = cytape.constant([1.0, 2.0])
+    with cytape.GradientTape() as tape, pytest.raises(TypeError, match=f"{name}: out"):
+        tape.watch(x)
+        getattr(ops, name)([x], out=out)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def copyto(dst, src, casting="same_kind", where=True):
     >>> x = np.zeros(3)
     >>> np.copyto(x, 2.0, where=[True, False, True])
     >>> x
-    Tensor([2., 0., 2.])
+    array([2., 0., 2.])
     """
     if not isinstance(dst, Tensor):
         return np.copyto(dst, src, casting, where)

@@ -112,7 +112,7 @@ def set_item(x, part, *, index):
 
 def index_add(values, *, index, shape):
     """Infer the spec of zeros that values are added into."""
-    given, place = values.shape, indexed_shape(tuple(shape), index)
+    given, place = values.shape, indexed_shape(tuple(map(int, shape)), index)
     if given is not None and (len(given) > len(place) or any(
             n not in (1, m, None) and m is not None
             for n, m in zip(given[::-1], place[::-1], strict=False))):

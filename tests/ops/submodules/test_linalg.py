@@ -95,9 +95,12 @@ def test_chains_in_graphs(shapes, known):
     check_grads(lambda *xs: np.linalg.multi_dot(xs), arrays, order=1)
 
 
-def test_out_is_not_for_tensors():
-    with pytest.raises(TypeError, match="out"):
-        linalg.multi_dot([cytape.constant(A), A], out=np.zeros((3, 3)))
+def test_out_is_no_array_for_tensors_that_are_recorded():
+    x = cytape.constant(A)
+    with cytape.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(TypeError, match="out"):
+            linalg.multi_dot([x, A], out=np.zeros((3, 3)))
     out = np.zeros((3, 3))
     assert linalg.multi_dot([A, A], out=out) is out
 
