@@ -125,7 +125,7 @@ def _look(x):
 
 _keep.__module__ = _look.__module__ = "cytape.tests"  # as theirs, their operands are not copied
 keep, look = (general(name, function, shape_rule=lambda x: x) for name, function in (
-    ("Keep", _keep), ("LookAtWhatIsKept", _look)))
+    ("DeclaredKeep", _keep), ("DeclaredLook", _look)))
 
 
 @pytest.mark.parametrize("n", [1, 1000])
