@@ -15,8 +15,6 @@ from cytape.tensor.tensor import Tensor
 
 __all__ = ["elementwise"]
 
-_made: list[ElementwiseOp] = []  # tapes refer to ops without owning them
-
 
 def elementwise(f: Callable[..., Any], *derivatives: Callable[..., Any] | None) -> Callable:
     """Make a differentiable function of one that acts on each element of arrays.
@@ -88,9 +86,7 @@ def _op(f: Callable, partials: list[Callable]) -> ElementwiseOp:
         return f(*arrays)
 
     forward.__doc__ = f.__doc__
-    op = ElementwiseOp(name_of(f), forward, tuple(partials))
-    _made.append(op)
-    return op
+    return ElementwiseOp(name_of(f), forward, tuple(partials))
 
 
 def _unknown(what: str) -> Callable:

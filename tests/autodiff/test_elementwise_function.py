@@ -1,6 +1,8 @@
 """cytape.elementwise: functions of arrays with their derivatives, in every order and mode."""
 
+import gc
 import math
+import weakref
 
 import numpy as np
 import pytest
@@ -145,3 +147,39 @@ def test_a_function_may_be_made_where_it_is_called():
 
     for _ in range(20):
         assert cytape.grad(f)(np.array([1.0, 2.0])).tolist() == [3.0, 12.0]
+
+
+@pytest.mark.parametrize("transform", [
+    cytape.grad, cytape.hessian, cytape.jacrev, cytape.jacfwd,
+    lambda f: cytape.grad(cytape.recompute_grad(f)),
+    lambda f: cytape.function(cytape.hessian(f)), lambda f: cytape.hessian(cytape.function(f))])
+def test_functions_that_a_program_makes_go_with_it(transform):
+    made = []
+
+    def program(a):
+        factor = np.full(3, 2.0)
+
+        def square(x):
+            return x * x
+
+        made.append(weakref.ref(square))
+        return np.sum(cytape.elementwise(square, lambda x: factor * x)(a))
+
+    def called():
+        return transform(program)(np.ones(3))
+
+    expected = transform(lambda a: np.sum(a * a))(np.ones(3))
+    np.testing.assert_allclose(called(), expected)
+    gc.collect()
+    assert [reference() for reference in made] == [None] * len(made)
+
+
+def test_a_tape_keeps_the_function_that_it_recorded():
+    x = cytape.constant(3.0)
+    with cytape.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = cytape.elementwise(lambda x: x * x, lambda x: 2.0 * x)(x)
+        z = y * x
+    for _ in range(2):
+        gc.collect()
+        np.testing.assert_allclose(tape.gradient(z, x), 27.0)

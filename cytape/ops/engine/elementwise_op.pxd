@@ -1,7 +1,7 @@
 # ElementwiseOp: a NumPy function of each element, with one partial derivative per input.
 #
 # refs of an entry: the output's spec; per input its value or spec; the output's value where a
-# partial reads that.
+# partial reads that, and then the op itself if its function is no ufunc.
 
 from cpython.ref cimport PyObject
 from cytape.ops.kernels.loops cimport Kernel

@@ -398,7 +398,7 @@ cdef class ElementwiseOp(PartialsOp):
         cdef index_t slots[MAX_INPUTS + 1]
         cdef index_t slot
         cdef unsigned int saves
-        cdef bint wanted, unknown
+        cdef bint wanted, unknown, owns_op
         cdef int i, k
         if active is None:
             return 0
@@ -425,7 +425,9 @@ cdef class ElementwiseOp(PartialsOp):
                     slots[i] = (new_slot(<Recorder>recorder, ids[i], INPUT_ONLY) if slot == NO_INDEX
                                 else slot)
             slots[n] = new_slot(<Recorder>recorder, out.id, INPUT_ONLY)
-            entry = next_op(<Recorder>recorder, n + 1, 1 + n + (saves & 1))
+            # A tape does not own ops, and one that `cytape.elementwise` made may have no other owner.
+            owns_op = self.kernel is None and saves & 1
+            entry = next_op(<Recorder>recorder, n + 1, 1 + n + (saves & 1) + owns_op)
             row = (<Recorder>recorder).table.args + entry.args
             refs = (<Recorder>recorder).table.refs + entry.refs
             refs[0] = owned_pointer(<PyObject*>out.spec)
@@ -436,6 +438,8 @@ cdef class ElementwiseOp(PartialsOp):
             row[n] = slots[n]
             if saves & 1:
                 refs[1 + n] = owned_pointer(<PyObject*>out)
+            if owns_op:
+                refs[2 + n] = owned_pointer(<PyObject*>self)
             append_op(<Recorder>recorder, &self.op_type.kind, n, 1)
         return 0
 
