@@ -96,7 +96,7 @@ def as_predicate(argument: str, pred: Any) -> Tensor:
 
 
 def lent(values: Iterable[Any]) -> list[Any]:
-    """Return tensors as a function may have them that changes what it gets, variables as read."""
+    """Return leaves that a function may write to: tensors of its own, the values of variables."""
     return [
         _own(x) if type(x) is Tensor
         else x.value() if isinstance(x, Variable)

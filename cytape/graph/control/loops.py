@@ -259,7 +259,7 @@ def _vjp(op: Any, *gradients: Tensor | None) -> list[Tensor | None]:
 
 
 def _of_shape(gradient: Tensor, spec: Spec) -> Tensor:
-    """Return the gradient of what has a spec; no row may have told the extents of one."""
+    """Return a gradient with the extents of its operand, which a loop without iterations loses."""
     gradient = ensure_shape(gradient, spec.shape)
     shape: Any = gradient.shape
     if shape is not None and None not in tuple(shape)[1:]:

@@ -358,7 +358,7 @@ class _Sequence:
         return next((n for n in lengths if n is not None), None)
 
     def _count(self, tensors: list[Tensor]) -> Tensor:
-        """Return the same as a tensor."""
+        """Return how many slices there are of each tensor, as a tensor."""
         if all([x.shape is not None and x.shape[0] is not None for x in tensors]):
             return convert_to_tensor(np.asarray(tensors[0].shape[0], np.int64))
         return size(tensors[0], 0) if len(tensors) == 1 else (

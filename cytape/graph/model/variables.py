@@ -340,6 +340,6 @@ class Variables(BuiltUnderContexts, Collections):
         return self.build(known_read_op, self.variable_handle(variable), result)
 
     def note_effects(self, op: Any, attrs: dict[str, Any]) -> None:
-        """Have variables that a new node assigns to be read anew from here on."""
+        """Forget earlier reads of the variables that a new node assigns to."""
         for variable in assigned_variables(op, attrs):
             self._reads.pop(variable.id, None)

@@ -195,7 +195,7 @@ cdef class Accumulation:
         return self.rewriting.replace(node, self.emit_terms(node, total, waiting))
 
     cdef int32_t emit_terms(self, int32_t node, int32_t total, list terms) except -1:
-        """Add terms, from left to right, to what there is already; return the sum."""
+        """Emit ops that add terms from left to right, to `total` if that exists; return the sum."""
         cdef SymbolicGraph target = self.rewriting.target
         cdef Spec spec = spec_at(self.source, self.source.nodes[node].first_output)
         cdef list symbols = [self.rewriting.mapping[symbol] for symbol, _ in terms]
@@ -250,7 +250,7 @@ def accumulated(subgraph):
     rewriting.begin(subgraph)
     accumulation = Accumulation(rewriting)
     for symbol in rewriting.fetches:
-        accumulation.uses[symbol] += 2  # one that is fetched has to be there by itself
+        accumulation.uses[symbol] += 2  # fetched symbols stay, so they are never continued
     accumulation.count_uses()
     accumulation.find_chains()
     accumulation.mark_needed()

@@ -68,7 +68,7 @@ cdef bint is_done(Rewriting rewriting, int32_t node) noexcept:
 
 cdef int copy_with_sums(Rewriting rewriting, int32_t node, const int32_t* uses,
                         const int32_t* readers) except -1:
-    """Copy a node, and the sum that has waited for it, and the sum that has waited for that."""
+    """Copy a node, then each large sum whose last missing operand has just been copied."""
     cdef int32_t symbol, i
     rewriting.copy(node)
     for i in range(rewriting.source.nodes[node].n_outputs):

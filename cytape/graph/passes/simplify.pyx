@@ -43,7 +43,7 @@ def simplified(subgraph):
 def with_known_specs(subgraph, specs):
     """Work out all shapes anew from those of what is fed, where these say more than the graph.
 
-    What sums or broadcasts to a shape that its input turns out to have is left out.
+    Ops that sum or broadcast to the shape that their input has already are left out.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ cdef class Frame:
                 self.objects[i] = None
 
     cdef int fill_memory(self) except -1:
-        """Fill memory, so that a read of what nothing writes in this run is noticed."""
+        """Fill memory with `poison`, so that tests notice reads of unwritten memory."""
         cdef Buffer buffer
         cdef list parts = [self.arena]
         for runner in self.runners:

@@ -76,8 +76,8 @@ class Session:
         ----------
         fetches : Tensor, Operation, Variable, IndexedSlices or str, or a structure of these
             What to return, or to do. Structures are lists, tuples, named tuples and dicts, nested
-            as you like; strings are names of tensors (``"x:0"``) or operations (``"x"``). A tensor
-            that has a value, such as the zero gradient of what a graph does not use, is that value.
+            as you like; strings are names of tensors (``"x:0"``) or operations (``"x"``). An
+            eager tensor, such as the zero gradient of an unused source, is returned as its value.
         feed_dict : mapping or list of pairs, optional
             Values for placeholders, and for any other tensors in place of what their operations
             would compute. Keys are tensors, their names (``"x:0"``) or references (`Tensor.ref`).

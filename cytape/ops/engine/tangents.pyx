@@ -71,7 +71,7 @@ cdef int follow_for(TangentRecorder accumulator, Op op, list inputs, list output
     if accumulator.entry is None:
         return 0  # it was left while one before it computed
     if accumulator.reads is not None:
-        # Graphs tell of all their nodes.
+        # Replays of graphs also report nodes that have no derivative.
         return note_reads(accumulator, inputs, outputs, getattr(op, "differentiable", True))
     for value in inputs:
         tangents.append(stored(accumulator, value))

@@ -211,7 +211,7 @@ def _pinv_for_lstsq(a, rank, rcond):
 
 
 def _adjoint_times(a, x):
-    """Return the product of a's adjoint and a few columns; only these are conjugated."""
+    """Return the product of a's adjoint and a few columns, without a conjugated copy of a."""
     return adjoint(matmul(adjoint(x), a))
 
 
@@ -255,7 +255,7 @@ def _lstsq_vjp(op, g_x, g_squares, _, g_s):
     a, b = op.inputs
     x, parts = op.outputs[0], []
     if g_x is not None:
-        # Eager calls that others follow are ops that know forward mode and batches.
+        # Recorded eager calls build single ops, which have rules for forward mode and batches.
         back = lstsq_back_op if type(g_x) is np.ndarray or g_x.graph is not None else _by_pinv
         parts.append(back(a, b, x, op.outputs[2], g_x, rcond=op.attrs["rcond"]))
     if g_squares is not None:  # none where there are no squares
