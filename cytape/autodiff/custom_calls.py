@@ -1,4 +1,4 @@
-"""What functions with a derivative of their own have in common."""
+"""Calls of functions that have a derivative of their own: parts shared by all wrappers."""
 
 from __future__ import annotations
 
@@ -221,15 +221,16 @@ def require_positional(f: Callable, kwargs: dict) -> None:
 
 
 class Call:
-    """A call of a function that has a derivative of its own, and what it did besides.
+    """A call of a function that has a derivative of its own, with its side effects.
 
     Attributes
     ----------
     returned : object
     variables : list of Variable
-        The trainable ones that it read, in the order of their creation.
+        Trainable variables that the function read, in the order of their creation.
     known : dict or None
-        What `f` could reach before a value became a plain array or number, by id; None: none did.
+        Objects that `f` could reach before a value became a plain array or number, by id. None if
+        no value did.
     """
 
     def __init__(self, f: Callable, args: tuple, kwargs: dict) -> None:
@@ -250,7 +251,7 @@ class Call:
         self.variables = sorted(watcher.variables, key=lambda variable: variable.id)
 
     def captured_by(self, leaf: Any) -> list[Tensor]:
-        """Return tensors that a leaf of the result depends on, and which are no arguments."""
+        """Return the tensors, arguments excepted, that a leaf of the result depends on."""
         return [] if self._origins is None or not is_tensor(leaf) else self._origins.of(leaf)
 
 

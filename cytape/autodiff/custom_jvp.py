@@ -163,7 +163,7 @@ class _CustomJvp:
     def _computed(self, arguments: Arguments, kwargs: dict) -> Any:
         """Call the function, and see that it depends on nothing but its arguments."""
         f = self.__wrapped__
-        # Nobody follows new tensors: what is recorded nevertheless came in by another way.
+        # No recorder follows the new tensors: a recorded result depends on a captured one.
         fresh = [tensor_of(data_of(value_of(x))) for x in arguments.tensors]
         call = Call(f, arguments.packed(fresh), kwargs)
         self._refuse_variables(call.variables, arguments)
@@ -186,7 +186,7 @@ class _CustomJvp:
         arguments = Arguments(args, [own_leaf(graph, leaf) for leaf in leaves])
         inputs = arguments.tensors
         apart, kwargs = arguments.without_tensors(), kept(kwargs)
-        # What is connected to the results all the same came in by another way.
+        # A tensor that is still connected to the results is a captured one.
         stopped = [stop_gradient_op(x, apart=True) for x in inputs]
         built = attempted(graph, lambda: Call(f, arguments.packed(stopped), kwargs), args)
         if built is NotImplemented:

@@ -43,7 +43,7 @@ class Trail:
         self._known = [(x.id, x.spec) for x in tensors]
 
     def tensors(self) -> list[Tensor]:
-        """Return tensors that whoever follows the originals follows; their values are zero."""
+        """Return zeros that the recorders of the original tensors follow in their place."""
         return [followed_as(id, stand_in(spec)) for id, spec in self._known]
 
 
@@ -59,7 +59,7 @@ def call_rule(
     Parameters
     ----------
     what : str
-        What messages call the rule.
+        Name of the rule in messages.
     rule : callable
         Takes no arguments, and returns tensors, arrays, slices or None.
     seeds : sequence of Tensor or None

@@ -259,7 +259,7 @@ class _Rule:
     def __call__(
         self, op: Any, inputs: list, outputs: list, stored: list, attrs: dict
     ) -> list[_Series]:
-        # A rule that is told of the call, or a user's, may read the outputs, the latter any tensor.
+        # Rules of calls that are not repeated may read the outputs; those of users, any tensor.
         known: dict[int, Any] = dict(self.alive) if _counts(op) else {}
         if op.name == "Multiply" or isinstance(op, MultilinearOp) and len(outputs) == 1:
             derivatives = [_product(op, inputs, outputs[0], stored, attrs)]

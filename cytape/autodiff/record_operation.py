@@ -104,9 +104,9 @@ def record_operation(
     name = op_type.name if isinstance(op_type, OpType) else op_type
     if graph_around([*outputs, *inputs]) is not None:
         raise SymbolicTensorError(
-            f"op {name!r} cannot be recorded by hand in a graph or in a function that is traced: "
-            "whoever differentiates these goes by their own ops. Have cytape.custom_gradient or "
-            "cytape.custom_jvp make an op of the function that computes the outputs")
+            f"op {name!r} cannot be recorded by hand in a graph or in a traced function, which are "
+            "differentiated through their own ops. Make an op of the function that computes the "
+            "outputs with cytape.custom_gradient or cytape.custom_jvp")
     values = list(map(value_of, inputs))
     taken = {x.id for x in (*inputs, *values)}
     for i, output in enumerate(outputs):
@@ -143,7 +143,7 @@ class _ByHand:
 
         def computed(needed: tuple[bool, ...]) -> Any:
             if len(found) != len(needed):
-                return found  # which is an error that is told elsewhere
+                return found  # the caller raises
             return [
                 gradient if not callable(gradient)
                 else self._followed(gradient, seeds)[0] if wanted else None

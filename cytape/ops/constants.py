@@ -1,4 +1,4 @@
-"""Arrays and tensors of one number, or of any, which programs fill."""
+"""Constant and uninitialised arrays: zeros, ones, full and empty, and their `_like` forms."""
 
 import numpy as np
 
@@ -90,10 +90,10 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, *, d
 
 
 def _made(function, shape, order, **options):
-    """Return what NumPy makes; where something records, as a tensor that can be filled.
+    """Return NumPy's array; where something records, a tensor that can be written to.
 
-    Under tapes and accumulators what has no derivative stays an array. In a graph, where anything
-    may be written to it, all numbers are tensors: one, repeated.
+    Under tapes and accumulators integers stay arrays. In a graph, where anything may be written to
+    them, all constants are tensors: one number, broadcast.
     """
     graph = current_graph()
     if graph is None and not anybody_records():
@@ -111,7 +111,7 @@ def zeros(shape, dtype=float, order="C", *, device=None, like=None):
 
     That is in functions that are differentiated, traced or mapped, and inside of tapes. What is
     assigned to its elements is differentiated, in time that does not depend on its size. Elsewhere
-    it is an array, and so is what has no derivative (integers) where no graph is built.
+    it is an array. Integers are arrays wherever no graph is built.
 
     Examples
     --------
@@ -166,7 +166,7 @@ full_op = structural(
 
 
 def full(shape, fill_value, dtype=None, order="C", *, device=None, like=None):
-    """Return what is filled with a number, a tensor or an array, as `numpy.full`.
+    """Return an array filled with a number, an array or a tensor, as `numpy.full`.
 
     It is differentiable in a tensor. Of a number it is an array, or a tensor where something
     records (see `zeros`), of an array it is an array.

@@ -1,4 +1,4 @@
-"""Derivatives that are not known: an error where one is needed, unless what multiplies it is zero.
+"""Unknown derivatives: an error where one is needed, unless it is multiplied by zero.
 
 `missing_gradients` is for backward functions. `without_derivative` is for a result that depends on
 tensors in a way that recorders do not see. In a graph both are errors when it runs.
@@ -27,7 +27,7 @@ ANY_INPUTS = range(1 << 30)  # more than an op has
 
 
 def missing_gradients(refusal: str, gradients: Sequence[Tensor], inputs: Sequence[Any]) -> Any:
-    """Return what a backward function returns that does not know the gradients.
+    """Return the result of a backward function whose gradients are not known.
 
     Parameters
     ----------
