@@ -180,8 +180,7 @@ cdef class Fusion:
                 for other in self.rewriting.controls[node]:
                     stage = max(stage, self.stages[other])
             self.stages[node] = stage
-            if self.kinds[node] != NULL and not self.is_sum[node] and spec_at(
-                    source, source.nodes[node].first_output).nbytes >= LARGE:
+            if self.kinds[node] != NULL and not self.is_sum[node]:
                 self.cut(node)
         return 0
 

@@ -456,3 +456,16 @@ def test_random_programs_compute_the_same(program):
         after = fused(before, least)
         check_same(before, after, arrays, rtol, any_condition=True)
         check_same(before, fused(after, least), arrays, rtol, any_condition=True)
+
+
+@pytest.mark.parametrize("n", [5000, 1 << 20])
+def test_a_mask_is_in_the_loop_that_reads_it(n):
+    graph = Graph()
+    with graph.as_default():
+        x, y = cytape.placeholder(float, (n,)), cytape.placeholder(float, (n,))
+        chosen = cnp.cumsum(y)
+        z = cnp.where(x > 0.0, chosen, x * 2.0)
+    of = Subgraph(graph, (graph.symbol_of(x), graph.symbol_of(y)), (graph.symbol_of(z),))
+    names = [op.name for op in fused(of).graph.ops]
+    assert "Greater" not in names
+    assert names.count("Fused") == 1
