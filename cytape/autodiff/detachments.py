@@ -102,9 +102,16 @@ def reads_arrays(rule: Callable, known: dict[int, Any]) -> bool:
     ----------
     rule : callable
     known : dict
-        What was `reached` before. Arrays in it that are written to meanwhile count as known.
+        What was `reached` before. Views of arrays in it, and arrays that are written to meanwhile,
+        count as known.
     """
-    return any(id(x) not in known and _holds_values(x) for x in reached(rule).values())
+    owners = {id(_owner(x)) for x in known.values()}
+    return any(id(_owner(x)) not in owners and _holds_values(x) for x in reached(rule).values())
+
+
+def _owner(x: Any) -> Any:
+    """Return the owner of an array's memory; any other object as it is."""
+    return x if not isinstance(x, np.ndarray) or x.base is None else x.base
 
 
 def reached(*roots: Any, constants: bool = False) -> dict[int, Any]:
