@@ -425,7 +425,7 @@ cdef class ElementwiseOp(PartialsOp):
                     slots[i] = (new_slot(<Recorder>recorder, ids[i], INPUT_ONLY) if slot == NO_INDEX
                                 else slot)
             slots[n] = new_slot(<Recorder>recorder, out.id, INPUT_ONLY)
-            # A tape does not own ops, and one that `cytape.elementwise` made may have no other owner.
+            # A tape does not own ops; one of `cytape.elementwise` may have no other owner.
             owns_op = self.kernel is None and saves & 1
             entry = next_op(<Recorder>recorder, n + 1, 1 + n + (saves & 1) + owns_op)
             row = (<Recorder>recorder).table.args + entry.args
