@@ -100,7 +100,7 @@ def _unknown(what: str) -> Callable:
 
 
 def _partial(what: str, derivative: Callable, n_inputs: int) -> Callable:
-    # What it computes by other means than cytape's functions has no derivative.
+    # A derivative that leaves cytape's functions cannot be differentiated in its turn.
     opaque = _op(derivative, [_unknown(f"the derivative of {what}")] * n_inputs)
 
     def partial(_: Any, *xs: Any) -> Any:

@@ -116,7 +116,7 @@ class FirstRun:
 
 @contextmanager
 def reading() -> Iterator[tuple[Reads, TangentRecorder]]:
-    """Have nobody record; yield what notes which tensors of the recorders around are read."""
+    """Suspend all recorders; yield a recorder that notes the tensors of theirs that are read."""
     reads = Reads()
     with stop_recording(), TangentRecorder(VSpace(), reads=reads) as recorder:
         yield reads, recorder

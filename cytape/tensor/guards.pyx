@@ -157,7 +157,7 @@ cdef str asker(str cause):
 
 
 cdef str instead_of_scipy(str caller):
-    """What to do instead of calling a function of SciPy."""
+    """Advice: the replacement for a call of a function of SciPy."""
     if caller.endswith(("_array", "_matrix")):
         return no_sparse(caller.rpartition(".")[2]) + "\n"
     return (f"Wrap {caller} with cytape.custom_jvp, whose rule says how the result moves with the "

@@ -347,7 +347,7 @@ cdef class Reads:
 
 @cython.final
 cdef class Origins(Reads):
-    """What the results of a program depend on.
+    """Tensors that the results of a program depend on.
 
     That is, of `sources`; or else of all tensors older than the program that recorders follow, but
     for its arguments. A `TangentRecorder` that is made with it takes note.

@@ -261,7 +261,7 @@ class Derivatives:
 
     @property
     def report(self) -> Callable[[], None] | None:
-        """What is called after each plan that is made."""
+        """Function that is called after each plan is made."""
         return self._traces.report
 
     @report.setter

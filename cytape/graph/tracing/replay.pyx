@@ -66,7 +66,7 @@ def symbolic_tangents(SymbolicGraph graph not None, sources, tangents, targets, 
     targets : sequence of int
         Symbols.
     nodes : iterable of int, optional
-        What to follow, in order; by default what the targets need, but for what nobody records.
+        Nodes to follow, in order. Default: those the targets need, without unrecorded ones.
     use_batch : bool, optional
         Whether tangents have a leading axis, of directions.
 

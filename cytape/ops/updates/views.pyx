@@ -151,7 +151,7 @@ cdef object example_of(Spec spec, extent):
 
 
 cdef object shown(Link* link, memory, extent):
-    """What the op that made a view makes of an array; None: only a run tells."""
+    """Result for an array of the op that made a view; None if only a run tells."""
     result = example_of_call(link, memory, extent)
     if result is None and is_reshaped_in_order(link, memory):
         result = example_of(<Spec>link.spec, extent)
@@ -197,7 +197,7 @@ cdef object layout_of(Tensor tensor):
 
 
 cdef object called(Link* link, x):
-    """What the op that made a view makes of something."""
+    """Result for an array or tensor of the op that made a view."""
     return called_with(link, x, () if link.inputs == NULL else <tuple>link.inputs)
 
 
@@ -424,7 +424,7 @@ cdef object seen_through(Link* link, example, extent):
 
 
 cdef object made_of(Link* link, x):
-    """What ops make of an array or tensor as a view was made of its base."""
+    """Result for an array or tensor of the ops that made a view of its base."""
     if link.origin == NULL or not shows_origin(link):
         return x
     Py_EnterRecursiveCall(b" for views of views")
