@@ -1,4 +1,4 @@
-# Stacks of rows, which loops leave, as arrays of a number of rows that the graph knows.
+# Stacks of rows, written by loops, as arrays whose number of rows the graph knows.
 
 from cytape.ops.engine.dispatch cimport Op
 from libc.stdint cimport int32_t

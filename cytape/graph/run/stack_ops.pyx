@@ -1,5 +1,4 @@
 cimport cython
-from cpython.exc cimport PyErr_SetString
 from cytape.core.interrupts cimport INTERRUPTED
 from cytape.ops.kernels.walk cimport MAX_AXES
 from cytape.tensor.spec cimport Spec
@@ -10,6 +9,9 @@ from .instructions cimport CONTROL, Runner, Subprogram
 from .layout cimport PLACED, STACKED, Stack
 
 from cytape.errors import GraphError
+
+cdef extern from "Python.h":
+    void PyErr_Format(object kind, const char* text, ...) noexcept
 
 cdef object graph_error = GraphError
 
@@ -51,11 +53,13 @@ cdef class StackRunner(Runner):
     cdef int run(self, char** data) noexcept nogil:
         cdef Stack* stack = <Stack*>data[0]
         if stack.count != self.n_rows:
-            return wrong_count()
+            return wrong_count(stack.count, self.n_rows)
         memcpy(data[1], stack.data, self.n_bytes)
         return 0
 
 
-cdef int wrong_count() noexcept with gil:
-    PyErr_SetString(graph_error, b"a loop left another number of rows than was expected")
+cdef int wrong_count(npy_intp found, npy_intp expected) noexcept with gil:
+    PyErr_Format(
+        graph_error, b"a loop wrote %zd rows, but %zd were expected", <Py_ssize_t>found,
+        <Py_ssize_t>expected)
     return INTERRUPTED
