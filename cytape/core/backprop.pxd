@@ -5,9 +5,9 @@ from .typedefs cimport id_t
 from .vspace cimport VSpace
 
 # Fills results (one per source, NULL: unconnected) with new references. seeds[i] is the gradient of
-# target i, whose reference is taken over, or NULL for "ones"; infos[i] describes target i, and is
-# read if that is a source too (NULL: it is none). consume: release every op, needed or not, exactly
-# once.
+# target i, an owned reference that is taken over, or NULL for "ones". infos[i] describes a target
+# that is a source, too; it is NULL for other targets. consume: release every op, needed or not,
+# exactly once.
 cdef int backpropagate(OpStore store, VSpace vspace, const id_t* targets, Py_ssize_t n_targets,
                        void** seeds, void** infos, const id_t* sources, Py_ssize_t n_sources,
                        bint build_zeros, bint consume, void** results) except -1

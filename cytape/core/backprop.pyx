@@ -260,7 +260,7 @@ cdef int seed(OpStore store, VSpace vspace, State* state, Py_ssize_t n_targets, 
             producer = state.tensors[slot].producer
             if producer != NO_INDEX:
                 op = &state.table.ops[producer]
-                if producer != last_producer:  # else behind the last: many outputs come in order
+                if producer != last_producer:  # else search on: outputs often come in order
                     output, last_producer = 0, producer
                 while state.table.args[op.args + op.n_inputs + output] != slot:
                     output = output + 1 if output + 1 < op.n_outputs else 0

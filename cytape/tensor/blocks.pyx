@@ -229,7 +229,7 @@ cdef class suspended(Block):
 cdef class departures:
     """Tell whether values of tensors become plain arrays or numbers in a block, while it records.
 
-    A block within another keeps its own to itself.
+    A nested block does not report to the outer one.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ cdef class departures:
         thread.departures, self.around = self.around, None
 
     def note(self, id):
-        """Hear of a value that left."""
+        """Note that the value of a tensor became an array or a number."""
         if self.any or id in self.ignored:
             return
         self.any = True

@@ -146,7 +146,7 @@ cdef bint is_recorded(tensor, Value held) except -1:
 
 
 cdef str asker(str cause):
-    """Who wants a number or an array, by name where that can be known."""
+    """Name the caller that converts a tensor, if it can be found."""
     caller = scipy_call()
     if caller is not None:
         return f"{caller}, which takes plain arrays,"

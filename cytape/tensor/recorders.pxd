@@ -38,20 +38,21 @@ cdef class TangentRecorder(ForwardAccumulator):
     cdef readonly object rule
     cdef readonly Reads reads    # what it notes in the place of tangents, if that is what it is for
 
-# What a program reads of that which recorders follow who do not see the program themselves.
+# Reads: inputs of a program that outer recorders track. These do not see the program itself.
 cdef class Reads:
-    cdef list around             # these recorders
-    cdef dict tensors            # that they follow, by id
+    cdef list around             # the outer recorders
+    cdef dict tensors            # tensors that they follow, by id
     cdef dict variables          # read or assigned to, by id, each with the value that was found
     cdef bint watch_variables    # one of them watches trainable variables that are read
     cdef bint silent             # it does not ask for errors where values leave their tensors
     cdef bint follow(self, id_t id) noexcept
-    # What the program does: it reads a variable, calls an op, knows one tensor by two ids.
+    # Events: the program reads a variable, calls an op, or gives a tensor a second id.
     cdef int found_variable(self, bint trainable, Value value) except -1
     cdef int called(self, list inputs, list outputs) except -1
     cdef int renamed(self, id_t id, id_t other) except -1
 
-# What the results of a program depend on. Nobody takes it for a recorder that loses a derivative.
+# Origins: tensors that results of a program depend on. Detachments do not count it as a recorder
+# that loses a derivative.
 cdef class Origins(Reads):
     cdef id_t first              # ids from this one on are of tensors that the program made
     cdef bint any                # tensors that no recorder follows count, too: a graph is built

@@ -391,13 +391,13 @@ cdef int follow_as(id_t id, Value value) except -1:
 
 
 def followed_as(id_t id, Tensor tensor not None) -> Tensor:
-    """Return a tensor, which whoever follows the one with an id follows from now on."""
+    """Return a tensor, and have all recorders that follow an id follow it, too."""
     follow_as(id, tensor.held)
     return tensor
 
 
 cdef int pass_tangent_on(TangentRecorder accumulator, id_t id, Value value) except -1:
-    """Give a value the tangent of what it is another name for."""
+    """Give a value the tangent of an id that names the same tensor."""
     cdef bint is_silent = accumulator.reads is not None and accumulator.reads.silent
     cdef void* tangent = NULL if is_silent else tangent_of(accumulator, id)
     if tangent != NULL and tangent_of(accumulator, value.id) == NULL:

@@ -38,7 +38,7 @@ def symbols_within(
     memory_budget : int, float or None
         As `plan` takes it. The peak is that of the call, or of what it keeps and its backward pass.
     outputs : bool
-        Whether what a call returns is kept by whoever called.
+        Whether the caller keeps the outputs.
     least_size : int
         As `chosen` takes it.
 

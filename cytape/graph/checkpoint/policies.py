@@ -27,7 +27,7 @@ def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> Ke
     checkpoints : Policy, Automatic, frozenset of int, str or list
         Symbols of the trace, or as `chosen` takes them.
     outputs : bool
-        Whether what a call returns is kept by whoever called.
+        Whether the caller keeps the outputs.
     least_size : int
         As `chosen` takes it.
 

@@ -326,8 +326,8 @@ class Variables(BuiltUnderContexts, Collections):
         Returns
         -------
         Tensor
-            What the variable then holds, connected to it. What computes it is to be fetched: a
-            graph runs no assignment on its own.
+            The new value, connected to the variable. The tensor or its operation must be fetched:
+            a graph runs no assignment on its own.
 
         Raises
         ------

@@ -11,7 +11,7 @@ __all__ = ["optimise"]
 
 PASSES = (
     with_histories_merged, simplified, decomposed, with_sums_early, accumulated, fused)
-left_out: set[object] = set()  # of these, by tests
+left_out: set[object] = set()  # passes that tests switch off
 
 
 def optimise(subgraph, specs=None):

@@ -17,7 +17,7 @@ cdef class Accumulation:
     cdef char* is_addition   # of two tensors that have the sum's spec
     cdef char* continued     # by another addition, and not used otherwise
     cdef char* needed
-    cdef char* has_placed    # among its terms is one in a place that only a run finds
+    cdef char* has_placed    # one of its terms has an index that is known only at run time
     cdef int32_t* uses       # per symbol
     cdef int count_uses(self) noexcept
     cdef int find_chains(self) except -1

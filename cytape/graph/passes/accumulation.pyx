@@ -64,7 +64,7 @@ cdef class Accumulation:
                        spec_at(self.source, symbol), &region)
 
     cdef bint is_placed(self, int32_t symbol) except -1:
-        """Whether a term is zeros with a value in a place that only a run finds."""
+        """Whether a term is zeros with a value at an index that is known only at run time."""
         cdef int32_t node = self.producer(symbol)
         return node != ABSENT and (<Op>self.source.ops[node]).adds_part and (
             self.uses[symbol] == 1 and not self.rewriting.pinned[node])

@@ -1,4 +1,4 @@
-# Early sums: large arrays that are added as soon as both are there.
+# Early sums: two large arrays are added as soon as both are computed.
 
 cdef enum:
-    LARGE = 1 << 22  # bytes of an array for whose sake memory comes before time
+    LARGE = 1 << 22  # bytes; from this size on, freeing memory early matters more than time

@@ -21,9 +21,9 @@ cdef class Fusion:
     cdef PyObject** kinds       # per node: the Spec of its group's floats, or NULL: not to be fused
     # Per node:
     cdef int32_t* stages
-    cdef int32_t* cuts          # the input that is not to be in the node's group, or ABSENT
-    cdef int32_t* firsts        # the first member of what is a group with it so far
-    cdef int32_t* lasts         # the last node that computes a large operand for that alone
+    cdef int32_t* cuts          # the input that must be in another group, or ABSENT
+    cdef int32_t* firsts        # the first member of the node's group so far
+    cdef int32_t* lasts         # the last producer of a large operand that only the group reads
     cdef int32_t* limits        # the last stage it could be at
     cdef int32_t* parents       # towards the node that stands for the group, its first
     cdef int32_t* sizes         # of the group, where a node stands for one

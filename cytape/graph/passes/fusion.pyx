@@ -187,8 +187,8 @@ cdef class Fusion:
     cdef int cut(self, int32_t node) except -1:
         """Put a node in another group than an input that would wait for a large operand.
 
-        A group runs when all its operands are there, so those that were there before, and are read
-        nowhere else, would take memory for longer than they do where the ops run one by one.
+        A group runs once all its operands are computed. Operands that are computed early and read
+        only by the group would be kept longer than where the ops run one by one.
         """
         cdef int32_t first = node, chain = ABSENT, other, symbol, i
         cdef bint waits = False

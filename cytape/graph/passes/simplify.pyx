@@ -11,10 +11,10 @@ from cytape.graph.model.failures import note_operation
 
 
 def simplified(subgraph):
-    """Leave out what is not needed, not new, known already, or changes nothing.
+    """Remove dead nodes, fold constants, merge repeated nodes and remove identities.
 
-    Does what `without_dead_code`, `with_constants_folded` and `with_repeats_merged` do. What nobody
-    reads any more once it is done is not looked for again.
+    Does the work of `without_dead_code`, `with_constants_folded` and `with_repeats_merged` in one
+    pass. Nodes that become dead by it stay.
 
     Parameters
     ----------

@@ -48,7 +48,8 @@ cdef struct Instruction:
     npy_intp work       # bytes gone through
     int32_t geometry
 
-# Other code that an instruction runs, once or again and again; what runs it, one for each frame.
+# Subprogram: code that an instruction runs, once or repeatedly (a body). Runner: its state in one
+# frame.
 cdef class Subprogram:
     cdef readonly Py_ssize_t nbytes      # of a runner
     cdef readonly Py_ssize_t peak_bytes  # of values in it
@@ -56,7 +57,7 @@ cdef class Subprogram:
     cdef Runner new_runner(self)
 
 cdef class Runner:
-    cdef bint careful   # what it runs on is to stay as it is: it may have to be run again
+    cdef bint careful   # operands are kept as they are: the run may be repeated
     cdef list memory(self)  # frames and buffers
     cdef int run(self, char** data) noexcept nogil  # as run_span
 

@@ -35,11 +35,11 @@ def closed(
     Returns
     -------
     body : ConcreteFunction
-        Of all inputs; returns what the trace does, then what is kept.
+        Function of all inputs; returns the outputs of the trace, then the kept values.
     kept : list of int
         The symbols of the trace that are kept.
     attrs : dict
-        What else the node says. Why there is nothing to keep: for whoever asks for a derivative.
+        Further attributes of the node: `refusal`, the error for derivatives if no choice fits.
     """
     attrs: dict[str, tuple] = {}
     try:

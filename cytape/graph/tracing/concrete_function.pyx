@@ -74,8 +74,8 @@ cdef class ConcreteFunction:
         self.graph = graph
         self.results = Results(graph, outputs)
         self.n_arguments = len(arguments)
-        # Variables that are arguments come between tensors and what was captured; whoever calls
-        # has them, so that the trace need not keep them alive.
+        # Variables that are arguments come between tensors and captures. The caller holds them, so
+        # the trace need not keep them alive.
         passed = taken_out(graph, variables) if variables else []
         self.variable_places = tuple([place for place, _ in passed])
         self.variables = [weakref.ref(variables[place]) for place in self.variable_places]
@@ -152,7 +152,7 @@ cdef class ConcreteFunction:
         return self.call(checked + variables)
 
     def release_captures(self) -> None:
-        """Forget where captured tensors are from: whoever runs the trace passes them.
+        """Drop the captured tensors: the caller of the trace passes them.
 
         A graph whose nodes run traces must not be referred to by these: tensors cannot be collected
         as parts of a cycle.
@@ -266,7 +266,7 @@ cdef class ConcreteFunction:
         return [*self.derivatives.values(), *self.bodies]
 
     cpdef list run(self, list inputs):
-        """Compute the outputs, whoever records."""
+        """Compute the outputs; recorders are not told."""
         return self.to_execute().run(inputs)
 
     cdef derivatives_of(self, order):

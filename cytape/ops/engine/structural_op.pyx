@@ -35,10 +35,10 @@ cdef extern from "Python.h":
     bint PyDict_Next(object d, Py_ssize_t* at, PyObject** key, PyObject** value) noexcept
 
 cdef enum:
-    MOST_LAYOUTS = 1024  # whose moves an op remembers, ...
-    MOST_BYTES = 1 << 21  # ... of this much memory, or of one layout
-    RECENT = 8           # of which it finds so many again by their addresses
-    MANY = 16            # operands: more are not on the fastest way
+    MOST_LAYOUTS = 1024  # layouts that an op caches moves of
+    MOST_BYTES = 1 << 21  # of cached moves; one layout may take more
+    RECENT = 8           # cached layouts that are found by the addresses of their specs
+    MANY = 16            # operands: calls with more take a slower path
     OBJECT_BYTES = 32    # of an attribute or one of its parts
 
 cdef Counts* recorders = counts()

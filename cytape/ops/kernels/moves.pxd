@@ -42,7 +42,7 @@ cdef class Moves:
     cdef npy_intp repeats         # the moves write each element of the only target so often; or 0
     cdef readonly bint are_views  # each target is one region of a source, in its order
     cdef bint in_tuple            # the targets are handed out in one
-    cdef Moves transposed         # once somebody asked for it
+    cdef Moves transposed         # computed at the first use
     cdef Py_ssize_t nbytes(self) except -1  # with those of its transpose, which may come later
     cdef int allocate(self, int n) except -1
     cdef int shape_move(self, Move* move, int ndim) except -1

@@ -1,19 +1,19 @@
-# What a write to a tensor does to those that NumPy would have made views of the same memory: they
-# are made anew, of what was written.
+# Views of tensors that are written to. A tensor that would be a view of the written memory in NumPy
+# is computed anew from the written values.
 
 from cytape.tensor.links cimport Link
 from cytape.tensor.tensor cimport Tensor
 
 cdef bint is_view(Tensor tensor) except -1  # NumPy would have made it one
 cdef bint may_be_view(Tensor tensor) except -1  # or whether it would depends on extents
-# The views that a write to their base concerns, ahead of what was made of them, for the next two;
-# the index is where it writes, None: everywhere.
+# Views that change with a write to their base at an index (None: the whole), each before the views
+# made of it. `let_go` releases their memory before the write, `remake` computes them anew.
 cdef list views_of(Tensor base, index)
-cdef int let_go(list views) except -1    # of memory, which the write has to itself then
+cdef int let_go(list views) except -1
 cdef int remake(list views) except -1
-cdef object layout_of(Tensor tensor)     # an array like NumPy's, of what has a link; None: unknown
-cdef Link* base_link(Link* link) except NULL  # of what a write goes to
-# For a view of what is gone: the tensor to be written to instead, and whether that may be.
+cdef object layout_of(Tensor tensor)     # with NumPy's strides; None: unknown
+cdef Link* base_link(Link* link) except NULL  # of the array that a write goes to
+# The tensor to be written to instead of a view whose base is gone.
 cdef Tensor nearest_to_base(Tensor view)
 cdef bint others_see(Tensor view) except -1
 cdef int stand_alone(Tensor view) except -1

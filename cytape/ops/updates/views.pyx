@@ -22,14 +22,14 @@ from cytape.ops.shared.extents import checked_extents_op
 from cytape.ops.updates.updates import places_op
 
 cdef extern from "Python.h":
-    int Py_EnterRecursiveCall(const char* where) except *  # what else it returns varies
+    int Py_EnterRecursiveCall(const char* where) except *  # no fixed value means success
     void Py_LeaveRecursiveCall()
 
-cdef tuple LIKELY = (24, 4)  # which stand for extents that only a run tells
+cdef tuple LIKELY = (24, 4)  # examples of extents that are known only at run time
 cdef tuple RESHAPES = (dynamic_reshape_op, reshape_like_op, reshape_op)
 cdef Value NOTHING = value_of_array(np.empty(0))
 cdef enum:
-    MOST_STEPS = 8  # by which the strides are known of what stands alone
+    MOST_STEPS = 8  # in a chain of links that only serves to know strides
 
 
 class UnknownLayoutError(ValueError):
@@ -75,7 +75,7 @@ cdef bint is_basic(index) except -1:
 
 
 cdef Link* base_link(Link* link) except NULL:
-    """The link of what a write goes to: not of a view, as NumPy makes them."""
+    """Return the link of the array that a write goes to: the first origin that is not a view."""
     while link.origin != NULL and shows_origin(link):
         link = link.origin
     return link
@@ -108,7 +108,7 @@ cdef bint returns_number(Link* link) except -1:
 cdef bint reshapes_memory(Link* link) except -1:
     """Whether NumPy makes a view of another shape."""
     cdef set found = set()
-    # A shape in a tuple is what `ravel` asks for, which copies what has gaps.
+    # `ravel` passes its shape in a tuple, and copies arrays with gaps.
     cdef bint is_raveled = (<dict>link.attrs).get("shape") == (-1,)
     for extent in LIKELY:
         memory = stand_in(link.origin, extent)
@@ -151,7 +151,7 @@ cdef object example_of(Spec spec, extent):
 
 
 cdef object shown(Link* link, memory, extent):
-    """Result for an array of the op that made a view; None if only a run tells."""
+    """Call a view's op with an array; None if the result is known only at run time."""
     result = example_of_call(link, memory, extent)
     if result is None and is_reshaped_in_order(link, memory):
         result = example_of(<Spec>link.spec, extent)
@@ -160,10 +160,10 @@ cdef object shown(Link* link, memory, extent):
 
 
 cdef object example_of_call(Link* link, memory, extent):
-    """The same, but None where the examples of extents do not fit each other."""
+    """Call a view's op with an array; None if the example extents do not fit each other."""
     cdef tuple inputs = () if link.inputs == NULL else (
         tuple([example_input(x, extent) for x in <tuple>link.inputs]))
-    if <object>link.op is checked_extents_op:  # which would not hold of examples
+    if <object>link.op is checked_extents_op:  # its check fails for example extents
         return memory
     try:
         return called_with(link, memory, inputs)
@@ -178,7 +178,7 @@ cdef bint is_reshaped_in_order(Link* link, memory) except -1:
 
 
 cdef object example_input(x, extent):
-    """An array for an operand that may have no value yet; of ones, for nothing is before 0."""
+    """Return an array for an operand: ones if it has no value yet, which are valid indices."""
     if not isinstance(x, Tensor):
         return x
     if not is_symbolic((<Tensor>x).held):
@@ -412,7 +412,7 @@ cdef object positions_in_base(Tensor view):
 
 
 cdef object seen_through(Link* link, example, extent):
-    """What NumPy makes of an array as a view was made of its base; None: only a run tells."""
+    """Apply the ops that made a view to an array; None if the result is known only at run time."""
     if link.origin == NULL or not shows_origin(link):
         return example
     Py_EnterRecursiveCall(b" for views of views")
