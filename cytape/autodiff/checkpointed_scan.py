@@ -22,7 +22,6 @@ import numpy as np
 from cytape.autodiff.backward import densify
 from cytape.autodiff.custom_calls import (
     followed,
-    graph_around,
     is_tensor,
     kept,
     lent,
@@ -39,6 +38,7 @@ from cytape.autodiff.recompute import recompute_grad, tensors_in
 from cytape.core.schedules import Action, Kind, reversal, sweep
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
+from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.shared.graph_loops import loop_in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
@@ -131,7 +131,7 @@ def checkpointed_scan(
         raise ValueError(f"at least one state must be kept, the first, got snapshots={snapshots}")
     if storage is not None and not os.path.isdir(storage):
         raise FileNotFoundError(f"storage must be an existing directory, got {str(storage)!r}")
-    if graph_around(nest.flatten(state)) is not None or current_graph() is not None:
+    if graph_for(nest.flatten(state)) is not None or current_graph() is not None:
         if storage is not None:
             raise ValueError("storage is for steps that are taken at once, not for a graph")
         return loop_in_graph(step, state, n, snapshots)

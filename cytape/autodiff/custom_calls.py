@@ -32,7 +32,6 @@ __all__ = [
     "Call",
     "call_with_own",
     "followed",
-    "graph_around",
     "is_plain_tensor",
     "is_tensor",
     "kept",
@@ -86,16 +85,6 @@ class Arguments:
             [next(remaining) if moving else still(leaf)
              for moving, leaf in zip(self.is_tensor, self._leaves, strict=True)],
         )
-
-
-def graph_around(leaves: list) -> Any:
-    """Return the graph that a call with such arguments is a part of, None if it is computed."""
-    tensors = list(filter(is_tensor, leaves))
-    graph = current_graph() if tensors else None
-    for tensor in tensors:
-        if graph is None:
-            graph = tensor.graph
-    return graph
 
 
 def own_leaf(graph: Any, leaf: Any) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 from cytape.autodiff.custom_calls import (
     Arguments,
     Call,
-    graph_around,
     is_tensor,
     lending,
     lent,
@@ -27,6 +26,7 @@ from cytape.autodiff.detachments import Trail, call_rule, reads_arrays
 from cytape.autodiff.eager_call import EagerCall
 from cytape.errors import DetachedError, InvalidGradientError
 from cytape.ops.creation import stop_gradient_op
+from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.shared.missing_derivatives import without_derivative
 from cytape.ops.shared.python_call import (
     attempted,
@@ -151,7 +151,7 @@ class _CustomGradient:
         name = name_of(f)
         require_positional(f, kwargs)
         given = nest.flatten(args)
-        graph = graph_around(given)
+        graph = graph_for(given)
         # What is written to before a backward pass counts as it is now.
         with building_into(graph):
             args = nest.map_structure(value_of, args)

@@ -14,7 +14,6 @@ from cytape.autodiff.custom_calls import (
     Arguments,
     Call,
     followed,
-    graph_around,
     is_tensor,
     kept,
     lent,
@@ -31,6 +30,7 @@ from cytape.autodiff.eager_call import EagerCall
 from cytape.core import is_trainable
 from cytape.errors import InvalidGradientError
 from cytape.ops.creation import stop_gradient_op
+from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shared.conform import fill_like
 from cytape.ops.shared.python_call import (
@@ -145,7 +145,7 @@ class _CustomJvp:
             args, kwargs = _resolved(f, rule, args, kwargs)
             require_positional(f, kwargs)
         leaves = nest.flatten(args)
-        graph = graph_around(leaves)
+        graph = graph_for(leaves)
         if graph is not None:
             with building_into(graph):
                 return self._built(graph, args, leaves, kwargs)

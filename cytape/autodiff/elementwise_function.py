@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cytape.autodiff.custom_calls import graph_around, is_tensor, name_of
+from cytape.autodiff.custom_calls import is_tensor, name_of
 from cytape.autodiff.detachments import call_rule
 from cytape.errors import DetachedError, NotDifferentiableError
 from cytape.ops.engine.elementwise_op import ElementwiseOp
+from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.kernels.tracer import NotAProgram, Symbol
 from cytape.ops.shared.python_call import attempted
 from cytape.tensor.tensor import Tensor
@@ -112,7 +113,7 @@ def _partial(what: str, derivative: Callable, n_inputs: int) -> Callable:
         def called() -> Tensor:
             return call_rule(what, lambda: [derivative(*xs)], (), lambda: tensors)[0]
 
-        graph = graph_around(tensors)
+        graph = graph_for(tensors)
         if graph is not None:
             found = attempted(graph, called)
         else:

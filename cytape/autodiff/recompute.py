@@ -10,7 +10,6 @@ import numpy as np
 
 from cytape.autodiff.custom_calls import (
     call_with_own,
-    graph_around,
     is_plain_tensor,
     is_tensor,
     kept,
@@ -24,6 +23,7 @@ from cytape.autodiff.forward_accumulator import ForwardAccumulator
 from cytape.autodiff.gradient_tape import GradientTape
 from cytape.errors import TapeStateError
 from cytape.ops.creation import identity_op
+from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.shared.graph_blocks import called_by_a_trace, recomputed_in_graph
 from cytape.ops.shared.policy import NOTHING, Policy
 from cytape.tensor import nest
@@ -93,7 +93,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     def recomputed(*args: Any, **kwargs: Any) -> Any:
         structure = (args, kwargs)
         leaves = nest.flatten(structure)
-        graph = graph_around(leaves) or current_graph()
+        graph = graph_for(leaves) or current_graph()
         if graph is not None:
             return recomputed_in_graph(graph, f, args, kwargs, NOTHING)
         if not anybody_records():
@@ -226,7 +226,7 @@ def checkpoint(
 
     @functools.wraps(f)
     def keeping(*args: Any, **kwargs: Any) -> Any:
-        graph = graph_around(nest.flatten((args, kwargs))) or current_graph()
+        graph = graph_for(nest.flatten((args, kwargs))) or current_graph()
         if graph is not None:
             return recomputed_in_graph(graph, function, args, kwargs, chosen)
         if not anybody_records():

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cytape.autodiff.custom_calls import graph_around, is_plain_tensor, is_tensor, owned, value_of
+from cytape.autodiff.custom_calls import is_plain_tensor, is_tensor, owned, value_of
 from cytape.autodiff.detachments import Trail, call_rule
 from cytape.core import OpType
 from cytape.errors import InvalidIdError, SymbolicTensorError
 from cytape.ops.engine.custom_op import GradientsIfNeeded, record_custom
+from cytape.ops.engine.symbolic import graph_for
 from cytape.tensor import nest
 
 __all__ = ["record_operation"]
@@ -102,7 +103,7 @@ def record_operation(
             f"{'not both' if backward_getter is not None else 'got neither'}")
     _require_tensors(outputs, inputs)
     name = op_type.name if isinstance(op_type, OpType) else op_type
-    if graph_around([*outputs, *inputs]) is not None:
+    if graph_for([*outputs, *inputs]) is not None:
         raise SymbolicTensorError(
             f"op {name!r} cannot be recorded by hand in a graph or in a traced function, which are "
             "differentiated through their own ops. Make an op of the function that computes the "

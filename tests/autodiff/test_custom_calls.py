@@ -5,7 +5,7 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
-from cytape.autodiff.custom_calls import Arguments, graph_around, own_leaf, value_of
+from cytape.autodiff.custom_calls import Arguments, own_leaf, value_of
 
 
 def test_tensors_are_told_from_what_stays():
@@ -19,16 +19,6 @@ def test_tensors_are_told_from_what_stays():
     kept = arguments.without_tensors()
     assert kept.packed([10, 20]) == ({"b": 10, "a": 5}, [20, "word"])
     assert kept.tensors == []
-
-
-def test_which_graph_a_call_is_a_part_of():
-    graph, other = cytape.Graph(), cytape.Graph()
-    p, x = graph.placeholder("float64", ()), cytape.constant(1.0)
-    assert graph_around([x, 2.0]) is None
-    assert graph_around([x, p]) is graph
-    with other.as_default():
-        assert graph_around([x, 2.0]) is other
-        assert graph_around([2.0, np.ones(3)]) is None
 
 
 def test_arguments_become_parts_of_a_graph():

@@ -212,7 +212,8 @@ def loop_specs(*specs: Spec, **attrs: Any) -> list[Spec]:
     outputs, own = output_specs(body, operands), operands[:n]
     if any(found is not spec for found, spec in zip(outputs, own, strict=False)):
         outputs = output_specs(body, ())  # shapes may change between iterations
-        own = [_own_spec(body.graph.spec_of(symbol)) for symbol in body.input_symbols[:n]]
+        own = [symbolic_spec(spec.shape, spec.dtype)
+               for spec in map(body.graph.spec_of, body.input_symbols[:n])]
     stacks = []
     for i, spec in enumerate(outputs[n:]):
         shape: Any = spec.shape
@@ -227,10 +228,6 @@ def loop_specs(*specs: Spec, **attrs: Any) -> list[Spec]:
 
 def _stack_spec(spec: Spec) -> Spec:
     return symbolic_spec(None if spec.shape is None else (None, *tuple(spec.shape)), spec.dtype)
-
-
-def _own_spec(spec: Spec) -> Spec:
-    return symbolic_spec(spec.shape, spec.dtype)
 
 
 def _slice_spec(stack: Spec, is_ragged: bool) -> Spec:

@@ -8,8 +8,8 @@ asked for; and where a graph is built that the tensor is not a part of.
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
 from cytape.ops.updates.views cimport (
-    base_link, base_of, index_in_base, is_view, layout_of, let_go, may_be_view, nearest_to_base,
-    others_see, positions_in_base, remake, stand_alone, views_of)
+    base_link, base_of, index_in_base, is_view, let_go, may_be_view, nearest_to_base, others_see,
+    positions_in_base, remake, stand_alone, views_of)
 from cytape.tensor.links cimport FOREIGN
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
@@ -29,6 +29,7 @@ from cytape.ops.engine.symbolic import in_graph
 from cytape.ops.shaping import ravel, reshape
 from cytape.ops.updates.at import At
 from cytape.ops.updates.updates import dynamic_set_item_op, set_item_op, set_part
+from cytape.ops.updates.views import layout
 from cytape.tensor import convert_to_tensor
 from cytape.tensor.operators import install_updates
 
@@ -262,11 +263,6 @@ def own_in_graph(Tensor tensor not None) -> Tensor:
     if graph is not None:  # one of a graph around it cannot be changed there
         tensor = in_graph(graph, tensor)
     return identity_op(tensor) if may_be_view(tensor) else another_handle(tensor.held)
-
-
-def layout(Tensor tensor not None):
-    """Serve `cytape.tensor.tensor.layout`, of tensors with links."""
-    return layout_of(tensor)
 
 
 cdef object read_only(str why):

@@ -11,7 +11,6 @@ cdef bint may_be_view(Tensor tensor) except -1  # or whether it would depends on
 cdef list views_of(Tensor base, index)
 cdef int let_go(list views) except -1
 cdef int remake(list views) except -1
-cdef object layout_of(Tensor tensor)     # with NumPy's strides; None: unknown
 cdef Link* base_link(Link* link) except NULL  # of the array that a write goes to
 # The tensor to be written to instead of a view whose base is gone.
 cdef Tensor nearest_to_base(Tensor view)

@@ -10,7 +10,7 @@ from cytape.errors import SymbolicTensorError
 from cytape.graph import Graph
 from cytape.graph.run.reference import run
 from cytape.ops.engine.declare import OPS, general
-from cytape.ops.engine.symbolic import SymbolicGraph
+from cytape.ops.engine.symbolic import SymbolicGraph, graph_for
 from cytape.tensor.state import building_into, current_graph
 
 
@@ -21,6 +21,16 @@ def graph():
 
 def ops_of(graph):
     return [op.name for op in graph.ops]
+
+
+def test_which_graph_a_call_belongs_to():
+    graph, other = Graph(), Graph()
+    p, x = graph.placeholder("float64", ()), cytape.constant(1.0)
+    assert graph_for([x, 2.0]) is None
+    assert graph_for([x, p]) is graph
+    with other.as_default():
+        assert graph_for([x, 2.0]) is other
+        assert graph_for([2.0, np.ones(3)]) is None
 
 
 # ---- what becomes a node
