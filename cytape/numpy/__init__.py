@@ -12,12 +12,14 @@ import numpy as _numpy
 from cytape.numpy import random as random
 from cytape.numpy.own_names import ndarray as ndarray
 from cytape.numpy.own_names import numpys as _numpys
+from cytape.ops.broadcasting import *  # noqa: F403
 from cytape.ops.constants import *  # noqa: F403
 from cytape.ops.creation import *  # noqa: F403
 from cytape.ops.einsum import *  # noqa: F403
 from cytape.ops.elementwise import *  # noqa: F403
 from cytape.ops.indexing import *  # noqa: F403
 from cytape.ops.joining import *  # noqa: F403
+from cytape.ops.limits import *  # noqa: F403
 from cytape.ops.linalg import *  # noqa: F403
 from cytape.ops.ordering import *  # noqa: F403
 from cytape.ops.products import *  # noqa: F403

@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 
+from cytape.ops.broadcasting import broadcast_arrays
 from cytape.ops.engine.arguments import is_tensor, tensors_if_any
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.engine.dispatch import install_conform
@@ -11,7 +12,6 @@ from cytape.ops.joining import stack_op
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shapes.shape_rules import may_fit
 from cytape.ops.shaping import (
-    broadcast_arrays,
     expand_dims,
     ndim,
     reshape,

@@ -22,6 +22,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 import cytape.ops.reductions as reductions
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import multiply
 from cytape.ops.engine.arguments import is_tensor, only_numpy, operand, with_out
@@ -29,7 +30,7 @@ from cytape.ops.engine.declare import multilinear
 from cytape.ops.linalg import matmul
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, reshape, transpose
+from cytape.ops.shaping import reshape, transpose
 from cytape.ops.shared.conform import fit_like
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together

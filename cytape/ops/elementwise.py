@@ -10,8 +10,6 @@ A partial gets `(output, *inputs)` and returns d output / d input. Derivatives a
 - `maximum`, `minimum`, `fmax`, `fmin`: where operands are equal each gets half of the gradient, as
   in JAX, PyTorch and autograd; where one is NaN that one gets it which is the result; where both
   are, the first.
-- `clip`: where the array equals a bound it gets the whole gradient, a bound that is NaN likewise;
-  an upper bound that is below the lower one gets all of it.
 - `logaddexp(x, -inf)` has derivative 1 in `x`, also where `x` is -inf.
 - `sign` is not connected: its gradient is None, not zero. So are the functions in `steps`.
 
@@ -23,8 +21,7 @@ import math
 
 import numpy as np
 
-from cytape.ops.engine import arguments
-from cytape.ops.engine.arguments import is_tensor, is_written, joined, only_numpy, values_of
+from cytape.ops.engine.arguments import is_tensor, is_written, joined
 from cytape.ops.engine.declare import elementwise, enter, general, linear
 from cytape.ops.engine.where_op import WhereOp
 from cytape.ops.kernels import extrema
@@ -35,22 +32,20 @@ from cytape.ops.shared.conform import (
     as_operands,
     broadcast_batch_to,
     broadcast_to,
-    identity_op,
     is_one_number,
     sum_to,
 )
-from cytape.ops.shared.grouping import together
 from cytape.ops.shared.quotients import component_over_length, over_square, power_in_base
-from cytape.ops.steps import floor, floor_divide, isfinite, isinf, real_sign, rint
+from cytape.ops.steps import floor, floor_divide, isinf, real_sign, rint
 
 # fmt: off
 __all__ = [
     "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin",
     "arcsinh", "arctan", "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh",
-    "cbrt", "clip", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees",
+    "cbrt", "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees",
     "divide", "divmod", "exp", "exp2", "expm1", "fabs", "float_power", "fmax", "fmin",
     "fmod", "hypot", "imag", "log", "log10", "log1p", "log2", "logaddexp",
-    "logaddexp2", "maximum", "minimum", "mod", "multiply", "nan_to_num", "negative",
+    "logaddexp2", "maximum", "minimum", "mod", "multiply", "negative",
     "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
     "sign", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
     "true_divide", "where",
@@ -251,7 +246,7 @@ def where(condition, /, *x_and_y):
     return np.nonzero(condition.numpy() if known else condition)
 
 
-def _part_of_gradient(name, ufunc):
+def part_of_gradient(name, ufunc):
     """Declare a ufunc that gives a part of its first operand, a gradient.
 
     Partials multiply by 1 or 0 with it: 0 times the infinite gradient that sqrt(maximum(x, 0)) gets
@@ -263,8 +258,8 @@ def _part_of_gradient(name, ufunc):
 
 def _extremum(name, ufunc):
     """Declare a ufunc that chooses one of two operands; where they tie each has half."""
-    first = _part_of_gradient(f"FirstOf{name}", getattr(extrema, f"first_of_{ufunc.__name__}"))
-    second = _part_of_gradient(f"SecondOf{name}", getattr(extrema, f"second_of_{ufunc.__name__}"))
+    first = part_of_gradient(f"FirstOf{name}", getattr(extrema, f"first_of_{ufunc.__name__}"))
+    second = part_of_gradient(f"SecondOf{name}", getattr(extrema, f"second_of_{ufunc.__name__}"))
     return elementwise(
         name, ufunc,
         lambda z, x, y: lambda g: first(g, x, y), lambda z, x, y: lambda g: second(g, x, y),
@@ -276,121 +271,6 @@ maximum = _extremum("Maximum", np.maximum)
 minimum = _extremum("Minimum", np.minimum)
 fmax = _extremum("Fmax", np.fmax)
 fmin = _extremum("Fmin", np.fmin)
-
-# Where operands of these tie, the array gets the whole gradient.
-_where_unchanged = _part_of_gradient("WhereUnchanged", extrema.where_unchanged)
-_clip_below = elementwise(
-    "ClipBelow", np.maximum,
-    lambda z, x, low: lambda g: _where_unchanged(g, x, z),
-    lambda z, x, low: ~((x >= low) | (x != x)))  # fmt: skip
-_clip_above = elementwise(
-    "ClipAbove", np.minimum,
-    lambda z, x, high: lambda g: _where_unchanged(g, x, z),
-    lambda z, x, high: ~((x <= high) | (x != x)))  # fmt: skip
-
-
-def _part_of_high(z, x, low, high):
-    raised = maximum(x, low)
-    return (z != x) & ~((raised <= high) | (raised != raised))
-
-
-_clip = elementwise(
-    "Clip", extrema.clip,
-    lambda z, x, low, high: lambda g: _where_unchanged(g, x, z),
-    lambda z, x, low, high: ~((x >= low) | (x != x)) & ((low <= high) | (low != low)),
-    _part_of_high,
-)  # fmt: skip
-
-
-def clip(
-    a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, **kwargs
-):
-    """Limit values to an interval, as `numpy.clip`; the bounds may be differentiated too.
-
-    The array gets the gradient where it is taken, also where it equals a bound; a bound gets it
-    where it replaces the array. Upper bounds below the lower ones replace all elements.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import cytape
-    >>> cytape.grad(lambda x: cytape.numpy.clip(x, 0, 1).sum())(np.array([-1.0, 0.5, 1.0, 2.0]))
-    array([0., 1., 1., 0.])
-    """
-    if out is not None:
-        return arguments.with_out(np.clip, out, a, a_min, a_max, min=min, max=max, **kwargs)
-    if not any(map(is_tensor, (a, a_min, a_max, min, max))):
-        return np.clip(a, a_min, a_max, out, min=min, max=max, **kwargs)
-    only_numpy("clip", [a], **kwargs)
-    if a_min is np._NoValue and a_max is np._NoValue:
-        a_min, a_max = min, max
-    elif a_min is np._NoValue or a_max is np._NoValue:
-        raise TypeError("clip() takes both a_min and a_max, or neither; None is no bound")
-    elif min is not np._NoValue or max is not np._NoValue:
-        raise ValueError("clip() takes a_min and a_max, or min and max, not both")
-    a, a_min, a_max = [np.asarray(x) if isinstance(x, (list, tuple, str)) else x
-                       for x in together(a, a_min, a_max)]  # fmt: skip
-    if not is_tensor(a):
-        a = np.asarray(a)  # also a number, which is not weak here
-    if a.dtype.kind in "iu":  # numbers that no element can reach may be out of the dtype's bounds
-        limits = np.iinfo(a.dtype)
-        a_min = None if type(a_min) is int and a_min <= limits.min else a_min
-        a_max = None if type(a_max) is int and a_max >= limits.max else a_max
-    has_min, has_max = (bound is not None and bound is not np._NoValue for bound in (a_min, a_max))
-    if has_min and has_max and _keeps_dtype(a, a_min, a_max) and _is_interval(a_min, a_max):
-        return _clip(a, a_min, a_max)
-    if has_min:
-        a = _clip_below(a, a_min)
-    if has_max:
-        return _clip_above(a, a_max)
-    return a if has_min else positive(a)
-
-
-def _is_interval(low, high):
-    """Tell whether no lower bound is above the upper one, which then replaces all elements."""
-    if type(low) in (int, float) and type(high) in (int, float):
-        return not low > high
-    low, high = values_of(low), values_of(high)
-    return low is not None and high is not None and not (low > high).any()
-
-
-def _keeps_dtype(a, *bounds):
-    """Tell whether the dtype of an array is that of its result: then numbers have it, too."""
-    return np.result_type(a.dtype, *[getattr(x, "dtype", x) for x in bounds]) == a.dtype
-
-
-# Not a number, and the infinities, become constants.
-_nan_to_num = general(
-    "NanToNum", np.nan_to_num,
-    lambda op, g: where(isfinite(op.inputs[0]), g, 0),
-    lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
-    batched=lambda op, dx: where(isfinite(op.inputs[0]), dx, 0),
-    shape_rule=shape_rules.elementwise(np.nan_to_num),
-)  # fmt: skip
-
-
-def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    """Replace NaN and infinities by numbers, as `numpy.nan_to_num`; they get no gradient.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import cytape
-    >>> cytape.grad(lambda x: cytape.numpy.nan_to_num(x).sum())(np.array([1.0, np.nan]))
-    array([1., 0.])
-    """
-    if not is_tensor(x):
-        return np.nan_to_num(x, copy, nan, posinf, neginf)
-    x = joined(x)
-    replacements = {"nan": nan, "posinf": posinf, "neginf": neginf}
-    if x.dtype.kind == "c":
-        result = _nan_to_num(real(x), **replacements) + 1j * _nan_to_num(imag(x), **replacements)
-    else:
-        result = _nan_to_num(x, **replacements)
-    if copy:
-        return result
-    x[...] = result
-    return x if x.ndim else identity_op(x)
 
 
 # ---- magnitude and sign, complex parts -------------------------------------------------------

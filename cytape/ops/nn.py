@@ -10,6 +10,7 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import exp, log, maximum, where
@@ -18,7 +19,7 @@ from cytape.ops.engine.declare import elementwise, general
 from cytape.ops.kernels import activations
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes import nn_shapes
-from cytape.ops.shaping import broadcast_to, expand_dims, ndim, squeeze
+from cytape.ops.shaping import expand_dims, ndim, squeeze
 from cytape.ops.shared.conform import count, countable, widened
 from cytape.ops.shared.draws import random_in_shape_of
 from cytape.ops.steps import isfinite, isnan

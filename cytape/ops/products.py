@@ -14,7 +14,7 @@ import numpy as np
 
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import conj, isfinite, multiply, where
+from cytape.ops.elementwise import conj, multiply, where
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_given,
@@ -43,6 +43,7 @@ from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import moveaxis, ndim, ravel, reshape, transpose
 from cytape.ops.shared.conform import widely
 from cytape.ops.shared.deferred import composed
+from cytape.ops.steps import isfinite
 from cytape.tensor import Tensor
 
 __all__ = ["cumprod", "cumsum", "prod"]

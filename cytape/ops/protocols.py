@@ -7,12 +7,14 @@ from types import FunctionType
 
 import numpy as np
 
+import cytape.ops.broadcasting as broadcasting
 import cytape.ops.constants as constants
 import cytape.ops.creation as creation
 import cytape.ops.einsum as einsum
 import cytape.ops.elementwise as elementwise
 import cytape.ops.indexing as indexing
 import cytape.ops.joining as joining
+import cytape.ops.limits as limits
 import cytape.ops.linalg as linalg
 import cytape.ops.ordering as ordering
 import cytape.ops.products as products
@@ -41,8 +43,8 @@ from cytape.tensor.tensor import (
 )
 
 _FAMILIES = (
-    constants, creation, einsum, elementwise, indexing, joining, linalg, ordering, products,
-    rearranging, reductions, shaping, steps, variance)
+    broadcasting, constants, creation, einsum, elementwise, indexing, joining, limits, linalg,
+    ordering, products, rearranging, reductions, shaping, steps, variance)
 NUMPY_FUNCTIONS = {
     theirs: ours for family in _FAMILIES for theirs, ours in family.NUMPY_FUNCTIONS.items()
 }

@@ -16,6 +16,7 @@ from functools import partial
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.constants import ones_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import absolute, add, maximum, minimum, sign, where_op
@@ -33,7 +34,7 @@ from cytape.ops.engine.declare import enter, general
 from cytape.ops.engine.sum_op import SumOp
 from cytape.ops.kernels.ties import shared_among_ties
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, expand_dims, ndim, squeeze
+from cytape.ops.shaping import expand_dims, ndim, squeeze
 from cytape.ops.shared.conform import count, countable, sum_to
 from cytape.ops.shared.grouping import together
 from cytape.tensor import convert_to_tensor

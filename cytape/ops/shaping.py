@@ -1,4 +1,4 @@
-"""Ops that move elements about: new shapes, axes in another order, repeats, parts left out."""
+"""Ops that arrange the same elements anew: other shapes, axes in another order."""
 
 from functools import lru_cache
 
@@ -16,9 +16,6 @@ from cytape.ops.engine.dispatch import install_conform
 from cytape.ops.shapes import fast_shapes, shape_rules
 from cytape.ops.shared.batches import reshape_batch
 from cytape.ops.shared.conform import (
-    broadcast_outline_op,
-    broadcast_to_like_op,
-    broadcast_to_op,
     count_op,
     identity_op,
     reshape_like,
@@ -36,8 +33,6 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_to",
     "expand_dims",
     "isscalar",
     "matrix_transpose",
@@ -215,7 +210,7 @@ def reshape(a, /, shape, order="C", *, copy=None):
         return _reshape_memory(a, shape, order, copy)
     if type(shape) is UnknownShape and is_tensor(a):
         return reshape_unknown(a, shape, order)
-    if _holds_symbol(shape):
+    if holds_symbol(shape):
         return _reshape_dynamically(a, shape, order)
     if type(shape) is list and len(shape) != 1:  # attributes that may change are copied, slowly
         shape = tuple(shape)
@@ -243,7 +238,7 @@ def _is_symbol(n):
     return is_tensor(n) and n.graph is not None
 
 
-def _holds_symbol(shape):
+def holds_symbol(shape):
     if type(shape) is int:
         return False
     if not isinstance(shape, (tuple, list)):
@@ -480,61 +475,10 @@ def rollaxis(a, axis, start=0):
     return transpose_op(a, axes=_permutation(np.rollaxis, a, axis, start))
 
 
-# -- broadcasting ----------------------------------------------------------------------------------
-
-_common_shape = lru_cache(np.broadcast_shapes)
-
-
-def broadcast_to(array, shape, subok=False):
-    """Broadcast to a shape, as `numpy.broadcast_to`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> np.broadcast_to(cytape.constant([1.0, 2.0]), (2, 2)).numpy()
-    array([[1., 2.],
-           [1., 2.]])
-    """
-    if subok and not is_tensor(array):
-        return np.broadcast_to(array, shape, subok=True)
-    if type(shape) is UnknownShape and is_tensor(array):
-        return broadcast_to_like_op(array, shape.tensor())
-    if _holds_symbol(shape):
-        raise shape_rules.no_number(shape)
-    return broadcast_to_op(array, shape=shape)
-
-
-def broadcast_arrays(*args, subok=False):
-    """Broadcast against each other, as `numpy.broadcast_arrays`.
-
-    Examples
-    --------
-    >>> import cytape
-    >>> [a.shape for a in np.broadcast_arrays(cytape.constant([[1.0], [2.0]]), 3.0)]
-    [(2, 1), (2, 1)]
-    """
-    if not all([type(a) is Tensor for a in args]):
-        if not any(map(is_tensor, args)):
-            return np.broadcast_arrays(*args, subok=subok)
-        args = tensors_if_any(args)
-    shapes = [a.shape or shape_of_any(a) for a in args]
-    if any([None in shape for shape in shapes]):
-        if len({id(a.spec.extents) for a in args}) == 1:
-            return tuple(args)
-        outline = broadcast_outline_op(*args)
-        return tuple(broadcast_to_like_op(a, outline) for a in args)
-    common = _common_shape(*shapes)
-    if all([shape == common for shape in shapes]):
-        return tuple(args)  # as NumPy does, so that they can be written to
-    return tuple([broadcast_to_op(a, shape=common) for a in args])
-
-
 NUMPY_FUNCTIONS = {
     np.atleast_1d: atleast_1d,
     np.atleast_2d: atleast_2d,
     np.atleast_3d: atleast_3d,
-    np.broadcast_arrays: broadcast_arrays,
-    np.broadcast_to: broadcast_to,
     np.expand_dims: expand_dims,
     np.matrix_transpose: matrix_transpose,
     np.moveaxis: moveaxis,

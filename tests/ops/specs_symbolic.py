@@ -150,7 +150,7 @@ SPECS = [
     OpSpec("DeferredVjp", deferred.deferred_vjp_op, gradient_of_prod, [
         case((3, 2), (2,), **OF_PROD), case((1,), (), **OF_PROD),
     ], domain=uniform(-2, 2, avoid=[0], margin=0.3)),
-    OpSpec("BroadcastOutline", shaping.broadcast_outline_op,
+    OpSpec("BroadcastOutline", conform.broadcast_outline_op,
            lambda *xs: np.zeros(np.broadcast_shapes(*[x.shape for x in xs]), bool), [
         case((2, 1), (3,)), case((), (2,), (3, 1)),
     ], differentiable=False),

@@ -214,73 +214,6 @@ def test_where_wants_both_operands_or_none():
         cnp.where(x > 0, x)
 
 
-class TestClip:
-    x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0])
-
-    @pytest.mark.parametrize(
-        ("args", "kwargs"),
-        [((0, 1), {}), ((), {"min": 0, "max": 1}), ((), {"a_min": 0, "a_max": 1})],
-    )
-    def test_array_gets_the_gradient_inside_and_on_the_bounds(self, args, kwargs):
-        assert gradients(lambda x: cnp.clip(x, *args, **kwargs), self.x)[0].tolist() == [
-            0,
-            1,
-            1,
-            1,
-            0,
-        ]
-
-    def test_bounds_get_the_rest(self):
-        _, low, high = gradients(cnp.clip, self.x, 0.0, 1.0)
-        assert (low, high) == (1, 1)
-
-    def test_no_bound(self):
-        assert gradients(lambda x: cnp.clip(x, None, 1), self.x)[0].tolist() == [1, 1, 1, 1, 0]
-        assert gradients(lambda x: cnp.clip(x), self.x)[0].tolist() == [1] * 5
-
-    def test_crossed_bounds_give_the_upper_one(self):
-        np.testing.assert_array_equal(
-            cnp.clip(cytape.constant(self.x), 1, 0), np.clip(self.x, 1, 0)
-        )
-
-    @pytest.mark.parametrize(("low", "high"), [
-        (-300, 300), (None, 300), (-1, None), (-5, 100), (10, 256), (300, 10), (10, -1)])
-    def test_numbers_that_no_element_can_reach_are_no_bounds(self, low, high):
-        x = np.array([0, 100, 200], np.uint8)
-        for clip in (lambda x: np.clip(x, low, high), lambda x: cnp.clip(x, low, high)):
-            for called in (clip, cytape.function(clip)):
-                try:
-                    expected = clip(x)
-                except OverflowError:
-                    with pytest.raises(OverflowError):
-                        called(cytape.constant(x))
-                    continue
-                found = np.asarray(called(cytape.constant(x)))
-                assert found.dtype == expected.dtype
-                np.testing.assert_array_equal(found, expected)
-
-    def test_bad_calls(self):
-        x = cytape.constant(self.x)
-        with pytest.raises(TypeError, match="a_min and a_max"):
-            cnp.clip(x, 0)
-        with pytest.raises(ValueError, match="not both"):
-            cnp.clip(x, 0, 1, min=0)
-        with cytape.GradientTape() as tape, pytest.raises(TypeError, match="out"):
-            tape.watch(x)
-            cnp.clip(x, 0, 1, out=np.zeros(5))
-
-
-def test_nan_to_num_of_complex_parts():
-    z = np.array([complex(nan, 2.0), complex(1.0, inf)])
-    expected = np.nan_to_num(z, nan=7.0, posinf=5.0)
-    actual = cnp.nan_to_num(cytape.constant(z), nan=7.0, posinf=5.0)
-    np.testing.assert_array_equal(actual.numpy(), expected)
-    np.testing.assert_array_equal(
-        gradients(lambda z: cnp.real(cnp.nan_to_num(z)) + cnp.imag(cnp.nan_to_num(z)), z)[0],
-        [1j, 1],
-    )
-
-
 def test_numpys_own_keywords_on_plain_arrays():
     out = np.zeros(2)
     assert cnp.sin(np.ones(2), out=out) is out
@@ -312,21 +245,6 @@ def test_help_says_what_numpy_says(function):
     theirs = inspect.getdoc(function.forward).partition("\n\nParameters")[0]
     assert function.__doc__.startswith(theirs)
     assert "result is a tensor" in function.__doc__
-
-
-@pytest.mark.parametrize(("x", "low", "high"), [
-    (np.array([0.3, 0.7], np.float16), np.array([0.1, 0.1]), 0.2),
-    (np.array([np.inf], np.float32), np.array([0.0]), 1e300),
-    (np.array([0, 3, 255], np.uint8), 0.5, 300),
-    (np.array([0, 3], np.int32), np.float64(0.5), 2**40),
-    (np.array([0.3, 0.7], np.float32), 0.5, 0.6),
-])
-def test_bounds_of_clip_have_the_dtype_of_the_result(x, low, high):
-    expected = np.clip(x, low, high)
-    for f in (lambda x: cnp.clip(x, low, high), cytape.function(lambda x: cnp.clip(x, low, high))):
-        found = f(cytape.constant(x)).numpy()
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found, expected)
 
 
 def test_a_quotient_by_a_number_whose_reciprocal_overflows():

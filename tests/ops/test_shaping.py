@@ -40,9 +40,6 @@ def same_error(name, x, *args, **kwargs):
         ("moveaxis", (0, 2)),
         ("moveaxis", ((0, 1), 0)),
         ("rollaxis", (2,)),
-        ("broadcast_to", ((3, 3),)),
-        ("broadcast_to", ((3,),)),
-        ("broadcast_arrays", (np.ones(4),)),
     ],
 )
 def test_bad_arguments_raise_numpys_error(name, args):
@@ -78,10 +75,7 @@ def test_orders_that_numpy_refuses_are_refused():
 def test_parameters_about_memory_leave_values_alone():
     x = np.ones((2, 3))
     assert ops.reshape(x, 6, copy=True).base is not x
-    assert ops.broadcast_to(x, (2, 2, 3), subok=True).shape == (2, 2, 3)
-    for function in (lambda x: ops.reshape(x, 6, copy=True),
-                     lambda x: ops.broadcast_to(x, (2, 2, 3), subok=True)):
-        np.testing.assert_array_equal(function(cytape.constant(x)).numpy(), function(x))
+    np.testing.assert_array_equal(ops.reshape(cytape.constant(x), 6, copy=True), x.reshape(6))
 
 
 def test_shape_ndim_and_size_are_plain_numbers():

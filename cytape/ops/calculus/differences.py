@@ -7,13 +7,14 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.ops import products, reductions
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.engine.arguments import SMALL, axis_in_batch, is_tensor, operand, plain, with_out
 from cytape.ops.engine.declare import general, linear
 from cytape.ops.indexing import dynamic_index_add_op, getitem
 from cytape.ops.joining import concatenate
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, ndim, ravel, reshape, shape
+from cytape.ops.shaping import ndim, ravel, reshape, shape
 from cytape.ops.shared.conform import is_one_number, stand_in
 from cytape.ops.shared.extents import with_extents
 from cytape.ops.shared.grouping import together

@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops import products, reductions, steps
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.creation import astype
 from cytape.ops.elementwise import conj, fmax, fmin, maximum, minimum, where
@@ -31,7 +32,7 @@ from cytape.ops.indexing import take
 from cytape.ops.joining import concatenate
 from cytape.ops.rearranging import flip
 from cytape.ops.reductions import filled, start
-from cytape.ops.shaping import broadcast_to, expand_dims, moveaxis, ndim, shape, squeeze
+from cytape.ops.shaping import expand_dims, moveaxis, ndim, shape, squeeze
 from cytape.ops.shared.grouping import together
 from cytape.tensor import Tensor, convert_to_tensor
 from cytape.tensor.spec import spec_like, symbolic_spec

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from cytape.ops.broadcasting import broadcast_arrays
 from cytape.ops.constants import zeros_like
 from cytape.ops.elementwise import where
 from cytape.ops.engine.arguments import is_tensor, operand, with_out
 from cytape.ops.engine.declare import nondifferentiable
 from cytape.ops.indexing import dynamic_index_add_op, getitem, index_add_op
 from cytape.ops.joining import stack
-from cytape.ops.shaping import broadcast_arrays, expand_dims, ndim, squeeze
+from cytape.ops.shaping import expand_dims, ndim, squeeze
 from cytape.ops.shared.along_axis import take_along
 from cytape.ops.shared.conform import identity_op, stand_in
 from cytape.ops.shared.extents import with_extents

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from cytape.errors import SymbolicTensorError
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.engine.arguments import is_tensor, operand, plain
 from cytape.ops.engine.declare import structural
 from cytape.ops.indexing import getitem
@@ -14,7 +15,6 @@ from cytape.ops.joining import concatenate, split_op
 from cytape.ops.rearranging import diag
 from cytape.ops.shapes import joining_shapes
 from cytape.ops.shaping import (
-    broadcast_to,
     expand_dims,
     moveaxis,
     ndim,

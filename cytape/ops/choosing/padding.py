@@ -9,6 +9,7 @@ import numpy as np
 
 from cytape.errors import SymbolicTensorError
 from cytape.ops import reductions
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.calculus.sequences import linspace
 from cytape.ops.constants import zeros_like
 from cytape.ops.creation import astype
@@ -20,7 +21,7 @@ from cytape.ops.joining import concatenate, stack
 from cytape.ops.ordering import argsort
 from cytape.ops.rearranging import flip, pad_op, pad_with_op, repeat
 from cytape.ops.shapes import shape_rules
-from cytape.ops.shaping import broadcast_to, moveaxis, ndim, reshape, shape, squeeze
+from cytape.ops.shaping import moveaxis, ndim, reshape, shape, squeeze
 from cytape.ops.shared.conform import identity_op
 from cytape.ops.shared.grouping import together
 from cytape.ops.steps import any as any_true

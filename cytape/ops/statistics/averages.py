@@ -6,8 +6,9 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from cytape.ops import reductions
+from cytape.ops.broadcasting import broadcast_to
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import clip, imag, maximum, real, sqrt
+from cytape.ops.elementwise import imag, maximum, real, sqrt
 from cytape.ops.engine.arguments import (
     is_tensor,
     joined,
@@ -19,12 +20,12 @@ from cytape.ops.engine.arguments import (
 )
 from cytape.ops.engine.declare import general
 from cytape.ops.joining import concatenate
+from cytape.ops.limits import clip
 from cytape.ops.linalg import conj_if_complex, matmul_op
 from cytape.ops.rearranging import diagonal
 from cytape.ops.shapes import shape_rules
 from cytape.ops.shaping import (
     atleast_2d,
-    broadcast_to,
     expand_dims,
     ndim,
     reshape,
