@@ -5,6 +5,8 @@ import pytest
 
 import cytape
 import cytape.numpy as cnp
+from cytape.graph.control import control_ops
+from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.function_graph import FunctionGraph
 
 X = np.array([0.3, 0.1, 0.2])
@@ -23,20 +25,32 @@ def chosen(f):
     return lambda a: cytape.cond(a[0] > -9.0, lambda: f(a), lambda: a)
 
 
+def folded(f):
+    return lambda a: cytape.foldl(lambda y, e: f(y) * e, a[:2], a)
+
+
+def mapped(f):
+    return lambda a: cnp.sum(cytape.map_fn(lambda e: f(a * e), a[:2]), axis=0)
+
+
 WRAPPERS = {
     "recompute_grad": cytape.recompute_grad,
     "checkpoint dots": cytape.checkpoint(policy="dots"),
     "checkpoint everything": cytape.checkpoint(policy="everything"),
     "function": cytape.function,
     "scan": scanned,
+    "foldl": folded,
+    "map_fn": mapped,
     "while_loop": looped,
     "cond": chosen,
 }
+LOOPS = "scan", "foldl", "map_fn", "while_loop"
 MODES = {
     "grad": cytape.grad,
     "jacfwd": cytape.jacfwd,
     "traced": lambda f: cytape.grad(cytape.function(f)),
     "second order": lambda f: cytape.grad(lambda a: cnp.sum(cytape.grad(f)(a))),
+    "forward over reverse": lambda f: lambda a: cytape.jvp(cytape.grad(f), (a,), (a,))[1],
 }
 
 
@@ -68,10 +82,56 @@ def test_the_number_of_graphs_does_not_double_with_each_level(monkeypatch, wrapp
         n_graphs = 0
         f = nested(WRAPPERS[wrapper], depth)
         found = cytape.function(MODES[mode](lambda a, f=f: cnp.sum(f(a))))(X)
-        wanted = MODES[mode](lambda a, depth=depth: cnp.sum(plain(depth)(a)))(X)
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        if wrapper not in ("foldl", "map_fn"):  # which compute more besides
+            wanted = MODES[mode](lambda a, depth=depth: cnp.sum(plain(depth)(a)))(X)
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
         counts.append(n_graphs)
     assert counts[1] <= 5 * counts[0], counts
+
+
+def n_nodes(trace):
+    """Count the nodes of a trace and of all bodies within it, each once."""
+    parts, found = [trace], {}
+    for part in parts:
+        if id(part) not in found:
+            found[id(part)] = part
+            parts += part.traces()
+    return sum(part.graph.n_nodes for part in found.values() if isinstance(part, ConcreteFunction))
+
+
+@pytest.mark.parametrize("n", [3, None])
+@pytest.mark.parametrize(("mode", "depths", "most"), [
+    ("grad", (5, 10), 5.0), ("second order", (3, 6), 5.6), ("forward over reverse", (3, 6), 3.5)])
+@pytest.mark.parametrize("wrapper", LOOPS)
+def test_the_size_of_a_derivative_does_not_double_with_each_level(wrapper, mode, depths, most, n):
+    counts = []
+    for depth in depths:
+        f = nested(WRAPPERS[wrapper], depth)
+        derivative = cytape.function(MODES[mode](lambda a, f=f: cnp.sum(f(a))))
+        counts.append(n_nodes(derivative.get_concrete_function(cytape.Spec.of((n,), float))))
+    assert counts[1] <= most * counts[0], counts
+
+
+@pytest.mark.parametrize("wrapper", [*LOOPS, "cond"])
+def test_the_specs_of_a_body_are_inferred_once_for_each_signature(monkeypatch, wrapper):
+    n_inferred = 0
+    infer = control_ops.with_known_specs
+
+    def counted(*args):
+        nonlocal n_inferred
+        n_inferred += 1
+        return infer(*args)
+
+    monkeypatch.setattr(control_ops, "with_known_specs", counted)
+    counts = []
+    for depth in 3, 6:
+        n_inferred = 0
+        f = nested(WRAPPERS[wrapper], depth)
+        cytape.function(
+            cytape.grad(lambda a, f=f: cnp.sum(f(a))),
+            input_signature=[cytape.Spec.of((None,), float)])(X)
+        counts.append(n_inferred)
+    assert 0 < counts[0] and counts[1] <= 2.5 * counts[0], counts
 
 
 @pytest.mark.parametrize("wrapper", ["recompute_grad", "checkpoint dots"])

@@ -20,7 +20,7 @@ from cytape.graph.passes.simplify import with_known_specs
 from cytape.tensor.spec import symbolic_spec
 
 cdef enum:
-    MOST_ALONE = 64   # plans of calls of loops, as many as of one function
+    MOST_ALONE = 64   # plans of calls of loops, as many as of one function; also inferred specs
 
 
 cdef class CondOp(ValueOp):
@@ -232,16 +232,35 @@ def output_specs(body, specs):
     -------
     list of Spec
     """
+    cdef Executable executable
+    cdef tuple key
     graph, symbols = body.graph, body.output_symbols
-    if any([not graph.spec_of(symbol).known and spec.known
-            for symbol, spec in zip(body.input_symbols, specs)]):
-        try:
-            subgraph = with_known_specs(
-                Subgraph(graph, tuple(body.input_symbols), tuple(symbols)), specs)
-        except Exception:  # a body that does not run may be given shapes that contradict each other
-            pass
-        else:
-            graph, symbols = subgraph.graph, subgraph.fetches
+    if not any([not graph.spec_of(symbol).known and spec.known
+                for symbol, spec in zip(body.input_symbols, specs)]):
+        return [graph.spec_of(symbol) for symbol in symbols]
+    if not all([spec.known for spec in specs]):  # results may have the extents of operands
+        return inferred_specs(body, specs)
+    # Bodies within this one are inferred, too: again for each level around them if none was kept.
+    executable, key = body.executable, tuple(specs)
+    if executable.inferred is None:
+        executable.inferred = {}
+    elif key in executable.inferred:
+        return executable.inferred[key]
+    elif len(executable.inferred) == MOST_ALONE:
+        executable.inferred.clear()
+    executable.inferred[key] = inferred_specs(body, specs)
+    return executable.inferred[key]
+
+
+cdef list inferred_specs(body, specs):
+    cdef object graph = body.graph, symbols = body.output_symbols
+    try:
+        subgraph = with_known_specs(
+            Subgraph(graph, tuple(body.input_symbols), tuple(symbols)), specs)
+    except Exception:  # a body that does not run may be given shapes that contradict each other
+        pass
+    else:
+        graph, symbols = subgraph.graph, subgraph.fetches
     return [graph.spec_of(symbol) for symbol in symbols]
 
 

@@ -31,13 +31,8 @@ from cytape.graph.control.control_ops import (
     output_specs,
     slices_of,
 )
-from cytape.graph.control.residuals import (
-    can_be_stacked,
-    extracted,
-    read_of,
-    residuals,
-    taken_apart,
-)
+from cytape.graph.control.residuals import extracted, read_of, residuals, stackable
+from cytape.graph.control.row_counts import shared_lengths
 from cytape.graph.tracing.bodies import (
     REPEATED,
     Operands,
@@ -160,9 +155,8 @@ class Loop:
             n_given = len(given_symbols(body.graph))
             last = 1 + len(body.output_symbols)
             first = last - n_given - 1 - n
-            for i, k in enumerate(attrs["ragged_kept"]):
-                if k >= first:
-                    lengths[len(stacks) + k - first] = outputs[last + i]
+            shared = shared_lengths(body, n, attrs["ragged_kept"], outputs[last:])
+            lengths.update({len(stacks) + k - first: x for k, x in shared.items() if k >= first})
             body = _given_before_same(repeatable(body), len(same), n_given)
             stacks = [*stacks, *outputs[last - n_given : last]]
         return cls(body, outputs[0], inputs[1 : 1 + n], stacks, same, lengths=lengths,
@@ -337,7 +331,7 @@ class _BodyGradient:
             told = residuals(
                 graph, inputs[:first_same], self._carried + self.seeds_of_kept, first_backward,
                 self.results, slices + self.seeds_of_kept)
-            self._told = [(x, [x] if can_be_stacked(x.spec) else taken_apart(x)) for x in told]
+            self._told = list(zip(told, stackable(graph, told), strict=True))
         self._moving, self._slices = inputs[:first_same], slices
         # What the parts take from outside is the same in all iterations, too.
         self._has_captures = bool(graph.captures)
@@ -364,10 +358,12 @@ class _BodyGradient:
         n_kept = len(self.outputs) - n
         told = [_Told(x, [x], [loop.stacks[k]], [loop.lengths.get(k)])
                 for k, x in enumerate(self._slices)]
-        arguments = [x for _, parts in self._told for x in parts]
+        by_symbol = {self.graph.symbol_of(x): x for _, parts in self._told for x in parts}
+        places = {symbol: n_kept + i for i, symbol in enumerate(by_symbol)}
+        arguments = list(by_symbol.values())
         if not arguments:
-            return told, dict(zip(
-                loop.ragged_kept, map(convert_to_tensor, outputs[1 + n + n_kept :]), strict=False))
+            return told, shared_lengths(loop.body, n, loop.ragged_kept, list(map(
+                convert_to_tensor, outputs[1 + n + n_kept :][:len(loop.ragged_kept)])))
         forward = extracted(
             self.graph, self._moving + self._same,
             [in_graph(self.graph, x) for x in self.outputs] + arguments)
@@ -377,14 +373,14 @@ class _BodyGradient:
                      lengths=loop.lengths, reverse=loop.reverse,
                      ragged_kept=loop.ragged_kept + ragged_places(forward, n, n_kept))
         history = again.call()[1 + n :]
-        lengths = dict(zip(again.ragged_kept, history[n_kept + len(arguments) :], strict=True))
-        place = n_kept
+        n_stacks = n_kept + len(arguments)
+        lengths = shared_lengths(
+            forward, n, again.ragged_kept, history[n_stacks:], history[:n_stacks])
         of_residuals = []
         for x, parts in self._told:
-            places = range(place, place + len(parts))
-            of_residuals.append(_Told(
-                x, parts, [history[i] for i in places], [lengths.get(i) for i in places]))
-            place += len(parts)
+            at = [places[self.graph.symbol_of(part)] for part in parts]
+            of_residuals.append(
+                _Told(x, parts, [history[i] for i in at], [lengths.get(i) for i in at]))
         return of_residuals + told, lengths
 
     def go_back(self, told: list[_Told], start: list[Tensor]) -> list[Tensor]:
@@ -398,14 +394,15 @@ class _BodyGradient:
         """
         loop, graph = self.loop, self.graph
         used = read_of(graph, self.results, [x.tensor for x in told] + self._same, self._carried)
-        stacks = [stack for i in used if i < len(told) for stack in zip(*told[i][1:], strict=True)]
+        stacks = list({graph.symbol_of(stack[0]): stack for i in used if i < len(told)
+                       for stack in zip(*told[i][1:], strict=True)}.values())
         same = [i - len(told) for i in used if i >= len(told)]
         backward = extracted(
             graph,
             [*self._carried, *[argument for argument, _, _ in stacks],
              *[self._same[i] for i in same]],
             self.results, graph.stateful,
-            {x.tensor: x.arguments for x in told if len(x.arguments) > 1})
+            {x.tensor: x.arguments for x in told if x.arguments[0] is not x.tensor})
         return Loop(
             backward, loop.limit, start + [zeros(loop.arguments[i]) for i in self.summed],
             [stack for _, stack, _ in stacks], [self._actual_same[i] for i in same],

@@ -17,6 +17,7 @@ import numpy as np
 
 from cytape.graph.control.checks import is_ragged
 from cytape.graph.control.control_ops import CondOp, LoopOp
+from cytape.graph.control.row_counts import row_count
 from cytape.graph.run.reference import needed_nodes
 from cytape.graph.tracing.bodies import like
 from cytape.graph.tracing.concrete_function import ConcreteFunction
@@ -26,11 +27,12 @@ from cytape.ops.creation import identity_op, stop_gradient_op
 from cytape.ops.engine.declare import general, nondifferentiable
 from cytape.ops.engine.structural_op import StructuralOp
 from cytape.ops.shared.conform import cast_op
-from cytape.tensor.spec import Spec, symbolic_spec
+from cytape.ops.shared.extents import ensure_shape
+from cytape.tensor.spec import symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
 from cytape.tensor.tensor import Tensor
 
-__all__ = ["can_be_stacked", "extracted", "read_of", "residuals", "taken_apart"]
+__all__ = ["extracted", "read_of", "residuals", "stackable"]
 
 _SAME, _FORWARD, _LATE, _BACKWARD = range(4)
 
@@ -130,21 +132,41 @@ def _is_free(graph: FunctionGraph, node: int) -> bool:
     return operand.known and result.known and operand.nbytes <= result.nbytes
 
 
-def can_be_stacked(spec: Spec) -> bool:
-    """Return whether slices of a spec make a stack: they differ in the number of rows at most.
+def stackable(graph: FunctionGraph, tensors: Sequence[Tensor]) -> list[list[Tensor]]:
+    """Return what is stacked of tensors of a body, in the graph that is being built.
 
-    Examples
-    --------
-    >>> shapes = (2,), (None, 2), (2, None), None
-    >>> [can_be_stacked(symbolic_spec(shape, float)) for shape in shapes]
-    [True, True, False, False]
+    Stacks are made of tensors that differ in the number of rows at most. Others are taken apart.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        Of the body.
+    tensors : sequence of Tensor
+
+    Returns
+    -------
+    list of list of Tensor
+        Of each: itself, or its elements and its shape, which tensors of one shape share.
     """
-    return spec.known or is_ragged(spec) and None not in tuple(spec.shape)[1:]
+    parts: list[list[Tensor]] = []
+    shapes: dict[int, Tensor] = {}  # by the extents that tensors share
+    for x in tensors:
+        spec = x.spec
+        if spec.known:
+            parts.append([x])
+        elif is_ragged(spec) and None not in tuple(spec.shape)[1:]:
+            n_rows = row_count(graph, graph.symbol_of(x))
+            known = n_rows if isinstance(n_rows, int) else None
+            parts.append([ensure_shape(x, (known, *tuple(spec.shape)[1:]))])
+        else:
+            shape = shapes.setdefault(id(spec.extents), shape_op(x))
+            parts.append([elements_op(x), shape])
+    return parts
 
 
-def taken_apart(x: Tensor) -> list[Tensor]:
-    """Return the elements and the shape of a tensor: both can be stacked."""
-    return [elements_op(x), shape_op(x)]
+def _with_parts(x: Tensor, parts: Sequence[Tensor]) -> Tensor:
+    """Return a tensor made of what was stacked of it."""
+    return parts[0] if len(parts) == 1 else _put_together(x, *parts)
 
 
 def _put_together(x: Tensor, elements: Tensor, shape: Tensor) -> Tensor:
@@ -182,7 +204,7 @@ def extracted(
     keep : sequence of int, optional
         Nodes that are to run, too, for what they do.
     apart : dict of Tensor to sequence of Tensor, optional
-        What is not computed but put together, of two of the arguments: see `taken_apart`.
+        What is not computed but put together of other arguments: see `stackable`.
 
     Returns
     -------
@@ -199,7 +221,7 @@ def extracted(
         tensors = dict(zip(symbols, inputs, strict=True))
         for symbol, (x, parts) in wholes.items():
             if parts[0] in tensors:
-                tensors[symbol] = _put_together(x, *[tensors[part] for part in parts])
+                tensors[symbol] = _with_parts(x, [tensors[part] for part in parts])
         inline(graph, tensors, part, nodes)
         return ConcreteFunction(
             graph.name, part, list(map(part.symbol_of, inputs)),
