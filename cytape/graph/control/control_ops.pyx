@@ -16,6 +16,7 @@ from cytape.core.schedules import FirstPass
 from cytape.errors import GraphError
 from cytape.graph.model.subgraph import Subgraph
 from cytape.graph.passes import optimise
+from cytape.graph.passes.rewriting import without_dead_code
 from cytape.graph.passes.simplify import with_known_specs
 from cytape.tensor.spec import symbolic_spec
 
@@ -118,8 +119,9 @@ cdef class LoopOp(ValueOp):
 
 cdef Plan plan_of_call(SymbolicGraph graph, int32_t node, tuple specs):
     cdef dict operands = dict(zip(graph.inputs_of(node), specs))
-    cdef Plan plan = Plan(optimise(
-        Subgraph(graph, tuple(operands), tuple(graph.outputs_of(node))), list(operands.values())))
+    call = Subgraph(graph, tuple(operands), tuple(graph.outputs_of(node)))
+    # Its control inputs have run.
+    cdef Plan plan = Plan(optimise(without_dead_code(call, waits=False), list(operands.values())))
     return None if plan.n_calls else plan
 
 

@@ -28,8 +28,8 @@ cdef class Rewriting:
     cdef char* pinned            # a control input, or has some, or is kept: has to be a node
     cdef int32_t n_fed           # symbols of the target before this one are fed
     cdef dict controls           # node of the source -> its control inputs, if it has any
-    cdef int begin(self, subgraph, specs=*) except -1
-    cdef int mark(self) except -1
+    cdef int begin(self, subgraph, specs=*, bint waits=*) except -1
+    cdef int mark(self, bint waits) except -1
     cdef int32_t producer(self, int32_t symbol) noexcept  # in the source; ABSENT for what is fed
     cdef bint skip(self, int32_t node) except -1      # it is not to be run: go on to the next
     cdef int32_t copy(self, int32_t node) except -1   # the node of the target

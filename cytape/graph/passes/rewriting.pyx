@@ -62,8 +62,11 @@ cdef class Rewriting:
         free(self.live)
         free(self.pinned)
 
-    cdef int begin(self, subgraph, specs=None) except -1:
-        """Find out what has to run, and make a target with the feeds, of these specs if given."""
+    cdef int begin(self, subgraph, specs=None, bint waits=True) except -1:
+        """Find out what has to run, and make a target with the feeds, of these specs if given.
+
+        Control inputs have to run, too, if nodes wait for them.
+        """
         self.source = subgraph.graph
         self.feeds, self.fetches, self.keep = subgraph.feeds, subgraph.fetches, subgraph.keep
         cdef SymbolicGraph source = self.source
@@ -86,14 +89,14 @@ cdef class Rewriting:
                 self.mapping[symbol] = fed_symbol(
                     self, symbol, spec_at(source, symbol) if specs is None else specs[i])
         self.n_fed = self.target.n_symbols
-        return self.mark()
+        return self.mark(waits)
 
     cdef int32_t producer(self, int32_t symbol) noexcept:
         cdef int32_t mapped = self.mapping[symbol]
         return ABSENT if mapped != ABSENT and mapped < self.n_fed else (
             self.source.symbols[symbol].node)
 
-    cdef int mark(self) except -1:
+    cdef int mark(self, bint waits) except -1:
         """Mark what fetches, kept nodes and control inputs need; what is fed needs nothing."""
         cdef SymbolicGraph source = self.source
         cdef int32_t symbol, node, other, i
@@ -111,7 +114,7 @@ cdef class Rewriting:
                 symbol = source.args[source.nodes[node].inputs + i]
                 if self.mapping[symbol] == ABSENT:
                     self.live[source.symbols[symbol].node] = True
-            if not source.has_control_inputs:
+            if not (waits and source.has_control_inputs):
                 continue
             before = source.control_inputs_of(node)
             if before:
@@ -199,12 +202,14 @@ cdef int set_spec(SymbolicGraph graph, int32_t symbol, Spec spec) except -1:
     return 0
 
 
-def without_dead_code(subgraph):
+def without_dead_code(subgraph, waits=True):
     """Keep what fetches, kept nodes and control inputs need, and all feeds.
 
     Parameters
     ----------
     subgraph : Subgraph
+    waits : bool
+        Whether nodes wait for their control inputs. Else these are left out.
 
     Returns
     -------
@@ -212,7 +217,7 @@ def without_dead_code(subgraph):
     """
     cdef Rewriting rewriting = Rewriting()
     cdef int32_t node
-    rewriting.begin(subgraph)
+    rewriting.begin(subgraph, None, waits)
     for node in range(rewriting.source.n_nodes):
         if not rewriting.skip(node):
             rewriting.copy(node)
