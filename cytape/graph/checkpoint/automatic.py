@@ -18,7 +18,37 @@ from cytape.graph.tracing.concrete_function import ConcreteFunction
 from cytape.graph.tracing.derivatives import DerivativeTraces, Ends
 from cytape.tensor.state import building_into, unrecorded
 
-__all__ = ["symbols_within"]
+__all__ = ["CallGradient", "symbols_within"]
+
+
+class CallGradient:
+    """The gradient of a call: of its outputs with respect to its inputs, as arguments of `chosen`.
+
+    Captured tensors are inputs: nothing is differentiated in the graphs around.
+
+    Parameters
+    ----------
+    trace : Ends
+
+    Attributes
+    ----------
+    ys, xs, grad_ys : list
+    options : dict
+    """
+
+    def __init__(self, trace: Ends) -> None:
+        graph = trace.graph
+        self.xs, self.ys = (
+            [graph.tensor_at(symbol) for symbol in symbols if graph.spec_of(symbol).trainable]
+            for symbols in (trace.input_symbols, trace.output_symbols))
+        # Only sizes count, so a complex output stands for its own gradient.
+        self.grad_ys = [y if y.dtype.kind == "c" else None for y in self.ys]
+        self.options = {"stop_gradients": self.xs}
+
+    def chosen(self, checkpoints: Any, least_size: int) -> frozenset[int]:
+        """Return the symbols that `chosen` chooses."""
+        return frozenset(chosen(
+            self.ys, self.xs, self.grad_ys, checkpoints, least_size, self.options))
 
 
 class _Candidate(NamedTuple):
@@ -53,15 +83,15 @@ def symbols_within(
         If nothing was found within the budget.
     """
     graph = trace.graph
-    xs, ys = ([graph.tensor_at(symbol) for symbol in symbols if graph.spec_of(symbol).trainable]
-              for symbols in (trace.input_symbols, trace.output_symbols))
-    if not xs or not ys:
+    gradient = CallGradient(trace)
+    if not gradient.xs or not gradient.ys:
         return frozenset()
     with building_into(graph), unrecorded():
-        model = GradientModel(graph, ys, xs, None, {})
+        model = GradientModel(
+            graph, gradient.ys, gradient.xs, gradient.grad_ys, gradient.options)
         found = [
             _measured(trace, symbols, outputs, model)
-            for symbols in dict.fromkeys(_choices(model, graph, ys, xs, least_size))]
+            for symbols in dict.fromkeys(_choices(model, graph, gradient, least_size))]
     plain = found[0]
     if memory_budget is None:
         most = (MOST_TIME - 1) * model.seconds
@@ -81,7 +111,7 @@ def symbols_within(
 
 
 def _choices(
-    model: GradientModel, graph: Any, ys: list, xs: list, least_size: int
+    model: GradientModel, graph: Any, gradient: CallGradient, least_size: int
 ) -> Iterator[frozenset[int]]:
     """Yield what may be kept, first everything."""
     yield frozenset(range(graph.n_symbols))
@@ -91,7 +121,7 @@ def _choices(
             for symbol in graph.outputs_of(model.values[value]))
     for checkpoints, least in (("memory", least_size), ("memory", 0), ("speed", 0)):
         try:
-            yield frozenset(chosen(ys, xs, None, checkpoints, least, {}))
+            yield gradient.chosen(checkpoints, least)
         except ValueError:
             continue
 

@@ -69,7 +69,7 @@ class GradientModel:
         self._original = graph
         self._copy_graph(graph)
         self._ys, self._xs, self._grad_ys = map(self._in_copy, (ys, xs, grad_ys))
-        self._options = options
+        self._options = {**options, "stop_gradients": self._in_copy(options.get("stop_gradients"))}
         copy = self.graph
         self._n_forward = copy.n_nodes
         observers: list[Observer] = []

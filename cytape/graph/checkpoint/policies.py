@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from cytape.graph.checkpoint.automatic import symbols_within
-from cytape.graph.checkpoint.choosing import chosen
+from cytape.graph.checkpoint.automatic import CallGradient, symbols_within
 from cytape.graph.checkpoint.traces import KeptSymbols
 from cytape.graph.tracing.derivatives import Ends
 from cytape.ops.creation import identity_op
@@ -44,11 +43,10 @@ def kept_of(trace: Ends, checkpoints: Any, outputs: bool, least_size: int) -> Ke
     if isinstance(checkpoints, Automatic):
         kept.symbols = symbols_within(trace, checkpoints.memory_budget, outputs, least_size)
         return kept
-    xs, ys = ([graph.tensor_at(symbol) for symbol in symbols if graph.spec_of(symbol).trainable]
-              for symbols in (trace.input_symbols, trace.output_symbols))
-    if xs and ys:
+    gradient = CallGradient(trace)
+    if gradient.xs and gradient.ys:
         with building_into(graph), unrecorded():
-            kept.symbols = frozenset(chosen(ys, xs, None, checkpoints, least_size, {}))
+            kept.symbols = gradient.chosen(checkpoints, least_size)
     return kept
 
 

@@ -31,6 +31,12 @@ def test_a_chain_of_tanhs():
     assert all(cost > 0 for cost in program.costs) and inf not in program.costs
 
 
+def test_the_gradient_stops_where_it_is_told_to():
+    a = chain(6)
+    model = GradientModel(a[0].graph, a[-1], [a[3]], None, {"stop_gradients": [a[3]]})
+    assert [a[0].graph.ops[node].name for node in model.values] == ["Tanh"] * 2
+
+
 def test_products_read_their_inputs_and_take_time():
     loss, weights, _ = mlp(3)
     model = model_of(loss, weights)
