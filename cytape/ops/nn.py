@@ -6,6 +6,7 @@ Convolution and pooling are in `cytape.ops.convolution`, losses in `cytape.ops.c
 import functools
 import math
 import operator
+from contextlib import nullcontext
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -16,6 +17,7 @@ from cytape.ops.creation import astype
 from cytape.ops.elementwise import exp, log, maximum, where
 from cytape.ops.engine.arguments import axis_in_batch, is_tensor
 from cytape.ops.engine.declare import elementwise, general
+from cytape.ops.engine.symbolic import graph_for
 from cytape.ops.kernels import activations
 from cytape.ops.reductions import max_op, sum
 from cytape.ops.shapes import nn_shapes
@@ -426,5 +428,7 @@ def dropout(x, rate, seed=None):
     if rate == 0:
         return x
     precision = np.float32 if dtype in (np.float32, np.float16, np.complex64) else np.float64
-    kept = random_in_shape_of(x, np.dtype(precision), seed) >= rate
-    return where(kept, x / (1 - rate), 0)
+    graph = graph_for([x])
+    with nullcontext() if graph is None else graph.name_scope("dropout"):
+        kept = random_in_shape_of(x, np.dtype(precision), seed) >= rate
+        return where(kept, x / (1 - rate), 0)

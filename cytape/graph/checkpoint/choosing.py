@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from cytape.graph.checkpoint.between import Between
@@ -116,10 +115,13 @@ def _listed(between: Between, checkpoints: list[Any]) -> list[int]:
     return [symbol for symbol in candidates if symbol in found]
 
 
-def _not_excluded(graph: Any, symbols: Iterable[int]) -> list[int]:
-    return [
+def _not_excluded(graph: Any, symbols: list[int]) -> list[int]:
+    found = [
         symbol for symbol in symbols if not _EXCLUDED.search(graph.tensor_name_of(symbol))
         and not _EXCLUDED_KINDS.search(graph.ops[graph.node_of(symbol)].name)]
+    n = len(symbols)
+    _logger.debug("exclude %d of %d tensors by name or kind", n - len(found), n)
+    return found
 
 
 def _size(shape: tuple[int | None, ...] | None) -> int:
@@ -147,6 +149,9 @@ def _some_bottlenecks(between: Between, least_size: int, read_backwards: set[int
     candidates = {symbol for symbol, size in sizes.items() if size > least_size}
     found = bottlenecks(between, candidates)
     n_read = len(read_backwards & candidates)
+    _logger.debug(
+        "%d tensors have more than %d elements: %d are bottlenecks, the backward pass reads %d",
+        len(candidates), least_size, len(found), n_read)
     first = [symbol for symbol in found if symbol in read_backwards]
     if n_read and len(first) >= math.sqrt(n_read):
         found = first

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from cytape.graph.checkpoint.between import dependents
@@ -13,6 +14,7 @@ from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.state import stop_recording
 from cytape.tensor.tensor import Tensor
 
+_logger = logging.getLogger(__name__)
 MOST_COPIES = 3  # of an op; the last one is kept until the backward pass has come to the op
 
 
@@ -117,6 +119,9 @@ class Recomputation:
         graph = self._graph
         late = graph.context_with(scope=ROOT, controls=waits, original=-1)
         pins: dict[int, Tensor] = {}  # symbol that is kept -> what stands for it here
+        if _logger.isEnabledFor(logging.DEBUG):
+            _logger.debug(
+                "compute %d ops again: %s", len(nodes), ", ".join(map(graph.name_of, nodes)))
         present = graph.present_context
         try:
             with stop_recording():

@@ -210,7 +210,35 @@ def test_the_choice_is_logged(caplog):
     with caplog.at_level("DEBUG", "cytape"):
         checkpoint.gradients(a[-1], a[0], checkpoints=[a[2], a[4]])
     assert [(x.levelname, x.getMessage()) for x in caplog.records] == [
-        ("INFO", "keep 2 of 4 tensors between xs and ys"), ("DEBUG", "keep a02:0, a04:0")]
+        ("INFO", "keep 2 of 4 tensors between xs and ys"), ("DEBUG", "keep a02:0, a04:0"),
+        ("DEBUG", "compute 1 ops again: a05"), ("DEBUG", "compute 2 ops again: a03, a04"),
+        ("DEBUG", "compute 2 ops again: a01, a02")]
+
+
+def test_the_search_for_bottlenecks_is_logged(caplog):
+    a = chain(12)
+    with caplog.at_level("DEBUG", "cytape"):
+        names(a[-1], a[0], "memory")
+    assert [x.getMessage() for x in caplog.records][:2] == [
+        "exclude 0 of 10 tensors by name or kind",
+        "10 tensors have more than 1024 elements: 10 are bottlenecks, the backward pass reads 10"]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_mask_of_dropout_and_its_product_are_excluded(traced):
+    def built(x):
+        kept = cytape.identity(cnp.tanh(x), name="kept")
+        dropped = cytape.nn.dropout(kept, 0.5)
+        found.append(names(cnp.tanh(cnp.tanh(dropped * 2.0)), x, ["kept", "dropout", "Where"]))
+        return dropped
+
+    found = []
+    if traced:
+        cytape.function(built)(np.ones(2000))
+    else:
+        with cytape.Graph().as_default():
+            built(cytape.placeholder("float64", (2000,)))
+    assert found == [["kept"]]
 
 
 @pytest.mark.parametrize("loss", [
