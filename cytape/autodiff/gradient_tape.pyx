@@ -190,6 +190,28 @@ cdef class GradientTape:
         self._recorder = new_recorder(self.persistent, self.watch_accessed_variables)
         enter(self._recorder)
 
+    def recorded_ops(self) -> list:
+        """List the ops on the tape in the order of recording, for other code to go through.
+
+        Returns
+        -------
+        list of (str, list of int, list of int)
+            The name of an op, the ids of its inputs and of its outputs, as in `Tensor.id`. An id is
+            None for a constant, and for an output that another op has recorded since. A variable
+            that is read is the input of an op "Identity", whose output is its value.
+
+        Examples
+        --------
+        >>> import cytape
+        >>> x = cytape.constant(2.0)
+        >>> with cytape.GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = x * x
+        >>> tape.recorded_ops() == [("Multiply", [x.id, x.id], [y.id])]
+        True
+        """
+        return [] if self._recorder is None else self._recorder.recorded_ops()
+
     def gradient(self, target, sources, output_gradients=None,
                  unconnected_gradients=UnconnectedGradients.NONE):
         """Differentiate the sum of the targets with respect to each source.

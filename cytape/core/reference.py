@@ -235,6 +235,11 @@ class Tape:
         ids = chain.from_iterable(op.input_ids + op.output_ids for op in self._ops.values())
         return {tensor_id: self._usages[tensor_id] for tensor_id in ids if tensor_id is not None}
 
+    def recorded_ops(self):
+        """List the name of each op, and the ids of its inputs and outputs."""
+        return [(op.op_type.name, list(op.input_ids), list(op.output_ids))
+                for op in self._ops.values()]
+
     @property
     def num_ops(self):
         """Number of ops on the tape."""

@@ -210,6 +210,36 @@ cdef class Tape(OpStore):
                                                      + self.slots[slot].uses % CONSUMER)
         return uses
 
+    def recorded_ops(self) -> list:
+        """List the ops on the tape in the order of recording, for other code to go through.
+
+        Returns
+        -------
+        list of (str, list of int, list of int)
+            The name of an op, the ids of its inputs and of its outputs. An id is None for a
+            constant, and for an output that another op has recorded since.
+
+        Examples
+        --------
+        >>> tape = Tape()
+        >>> tape.watch(1)
+        >>> tape.record("Multiply", [3], [1, 2], ["float64"] * 2, lambda: None)
+        True
+        >>> tape.recorded_ops()
+        [('Multiply', [1, 2], [3])]
+        """
+        cdef index_t op
+        cdef Op* entry
+        found = []
+        for op in range(self.table.n_ops):
+            entry = &self.table.ops[op]
+            if entry.kind != NULL:
+                found.append((
+                    "Identity" if entry.kind.owner == NULL else (<object>entry.kind.owner).name,
+                    ids_at(self, entry.args, entry.n_inputs),
+                    ids_at(self, entry.args + entry.n_inputs, entry.n_outputs)))
+        return found
+
     @property
     def num_ops(self) -> int:
         """Number of ops on the tape."""
@@ -342,6 +372,13 @@ cdef class Tape(OpStore):
                 if buffer[i] != NULL:
                     vspace.release(buffer[i])  # a seed that the gradient did not take
             free(buffer)
+
+
+cdef list ids_at(Tape tape, index_t start, index_t n):
+    """List the ids of some arguments of an op; None for those that have no slot."""
+    cdef index_t i
+    return [None if tape.table.args[i] == NO_INDEX else tape.slots[tape.table.args[i]].id
+            for i in range(start, start + n)]
 
 
 cdef object taken(void* gradient):

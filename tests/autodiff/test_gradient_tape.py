@@ -24,6 +24,36 @@ def test_D_2_01_watch_takes_any_nesting_of_tensors_and_variables():
     assert [float(g) for g in tape.gradient(z, [x, y, v])] == [15.0, 10.0, 6.0]
 
 
+def test_recorded_ops_can_be_gone_through_by_other_code():
+    """Reverse mode of a product and a sum, by their names alone."""
+    x, y = cytape.constant(2.0), cytape.constant(3.0)
+    with cytape.GradientTape() as tape:
+        assert tape.recorded_ops() == []
+        tape.watch([x, y])
+        product = x * y
+        total = product + x
+    values = {tensor.id: float(tensor) for tensor in (x, y, product)}
+    gradients = {total.id: 1.0}
+    for name, inputs, [output] in reversed(tape.recorded_ops()):
+        a, b = inputs
+        partials = {"Multiply": (values.get(b), values.get(a)), "Add": (1.0, 1.0)}[name]
+        for source, partial in zip(inputs, partials, strict=True):
+            gradients[source] = gradients.get(source, 0.0) + gradients[output] * partial
+    assert (gradients[x.id], gradients[y.id]) == (4.0, 2.0)
+    assert [float(g) for g in tape.gradient(total, [x, y])] == [4.0, 2.0]
+    assert tape.recorded_ops() == []  # the gradient has consumed the tape
+
+
+def test_reads_of_variables_and_custom_ops_are_listed_by_name():
+    v = cytape.Variable(2.0)
+    cube = cytape.custom_gradient(lambda x: (x**3, lambda g: 3 * g * x**2))
+    with cytape.GradientTape() as tape:
+        y = cube(v) + np.sum(v[None])
+    names = [name for name, _, _ in tape.recorded_ops()]
+    assert names[0] == "Identity" and names[-1] == "Add" and len(names) >= 4
+    assert tape.recorded_ops()[0][1] == [v.id] and tape.recorded_ops()[-1][2] == [y.id]
+
+
 @pytest.mark.parametrize("wrong", [np.ones(2), [np.ones(2)], 1.0, "text", None])
 def test_D_2_01_watching_anything_else_is_an_error_that_names_the_type(wrong):
     leaf = wrong[0] if isinstance(wrong, list) else wrong

@@ -1,0 +1,5 @@
+from typing import Any
+
+from cytape.tensor import Tensor
+
+def layout(tensor: Tensor) -> Any: ...
