@@ -1,7 +1,6 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.function cimport PyFunction_GetClosure, PyFunction_GetCode, PyFunction_GetGlobals
 from cpython.long cimport PyLong_FromVoidPtr
-from cpython.object cimport PyObject_GenericGetAttr
 from cpython.ref cimport PyObject
 from cpython.type cimport PyType_IsSubtype
 from cytape.tensor.tensor cimport Tensor
@@ -41,6 +40,7 @@ cdef extern from *:
         Py_ssize_t tp_basicsize
         PyObject* tp_mro
     dict PyType_GetDict(PyTypeObject* kind)
+    object PyObject_GenericGetDict(object x, void* context)
     PyObject* PyFunction_GetDefaults(object function)
     PyObject* PyFunction_GetKwDefaults(object function)
 
@@ -268,9 +268,15 @@ def codes(code) -> list:
     return found
 
 
-cpdef dict contents(module):
-    """Return a module's globals; one that is lazy is not loaded."""
-    return PyObject_GenericGetAttr(module, "__dict__")
+cpdef dict contents(x):
+    """Return a module's globals, or what attributes an object has, without asking it.
+
+    A module that is lazy is not loaded.
+    """
+    try:
+        return PyObject_GenericGetDict(x, NULL)
+    except AttributeError:
+        return {}
 
 
 cpdef bint is_of_cytape(function) except -1:
@@ -329,12 +335,8 @@ cdef tuple names_in(function):
 
 cdef list own_attributes(value):
     """The values of an object's attributes, without asking it."""
-    cdef list found = []
+    cdef list found = list(contents(value).values())
     cdef dict attributes
-    try:
-        found = list((<dict>PyObject_GenericGetAttr(value, "__dict__")).values())
-    except AttributeError:
-        pass
     for cls in classes_of(type(value)):
         attributes = dict_of(cls)
         if "__slots__" in attributes:
