@@ -43,6 +43,7 @@ from cytape.ops.shared.graph_loops import loop_in_graph
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import current_graph, possible_modes, stop_recording
+from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor, data_of
 
 __all__ = ["checkpointed_scan"]
@@ -131,7 +132,7 @@ def checkpointed_scan(
         raise ValueError(f"at least one state must be kept, the first, got snapshots={snapshots}")
     if storage is not None and not os.path.isdir(storage):
         raise FileNotFoundError(f"storage must be an existing directory, got {str(storage)!r}")
-    if graph_for(nest.flatten(state)) is not None or current_graph() is not None:
+    if graph_for(leaves_of_operand(state)) is not None or current_graph() is not None:
         if storage is not None:
             raise ValueError("storage is for steps that are taken at once, not for a graph")
         return loop_in_graph(step, state, n, snapshots)

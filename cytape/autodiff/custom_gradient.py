@@ -36,6 +36,7 @@ from cytape.ops.shared.python_call import (
 )
 from cytape.tensor import nest
 from cytape.tensor.state import anybody_records, building_into, current_graph
+from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["custom_gradient", "stop_gradient"]
@@ -150,7 +151,7 @@ class _CustomGradient:
         f = self.__wrapped__
         name = name_of(f)
         require_positional(f, kwargs)
-        given = nest.flatten(args)
+        given = leaves_of_arguments(args)
         graph = graph_for(given)
         # What is written to before a backward pass counts as it is now.
         with building_into(graph):

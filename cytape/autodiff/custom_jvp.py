@@ -44,6 +44,7 @@ from cytape.ops.shared.python_call import (
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph
+from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 from cytape.tensor.variable import Variable
 
@@ -144,7 +145,7 @@ class _CustomJvp:
         if kwargs:
             args, kwargs = _resolved(f, rule, args, kwargs)
             require_positional(f, kwargs)
-        leaves = nest.flatten(args)
+        leaves = leaves_of_arguments(args)
         graph = graph_for(leaves)
         if graph is not None:
             with building_into(graph):

@@ -12,7 +12,7 @@ from cytape.core.vspace import VSpace
 from cytape.ops.creation import identity_op
 from cytape.tensor import nest
 from cytape.tensor.state import Reads, TangentRecorder, stop_recording
-from cytape.tensor.structures import leaves_of_result
+from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable, holding, holds
 
@@ -56,7 +56,7 @@ class FirstRun:
 
         self._draws, self._bindings = repeated_draws, Bindings(f)
         # Under other ids an argument is told from the same tensor that is found elsewhere.
-        arguments = list(filter(is_plain_tensor, nest.flatten((args, kwargs))))
+        arguments = list(filter(is_plain_tensor, leaves_of_arguments((args, kwargs))))
         with stop_recording():
             fresh = list(map(identity_op, arguments))
         args, kwargs = with_tensors(lent((args, kwargs)), fresh)

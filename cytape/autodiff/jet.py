@@ -47,6 +47,7 @@ from cytape.ops.shared.conform import broadcast_to, cast
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import TangentRecorder
+from cytape.tensor.structures import leaves_of_operand, leaves_of_result
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["jet"]
@@ -141,9 +142,10 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     recorder = TangentRecorder(tensor_vspace, rule=rule)
     arguments = []
     for i, (primal, derivatives) in enumerate(zip(primals, series, strict=True)):
+        leaves = leaves_of_operand(primal)
         by_order = [_leaves(i, primal, derivative) for derivative in derivatives]
         tensors = []
-        for leaf, *tangents in zip(nest.flatten(primal), *by_order, strict=True):
+        for leaf, *tangents in zip(leaves, *by_order, strict=True):
             tensor = new_source(f, i, leaf)
             known = _Series([_converted(i, tensor, tangent) for tangent in tangents])
             recorder.watch(tensor.id, known)
@@ -153,7 +155,7 @@ def jet(f: Callable, primals: Any, series: Sequence) -> tuple[Any, list]:
     with recorder:
         value, _ = call_followed(f, arguments, {}, has_aux=False)
     require_result(f, value)
-    outputs = [output_of(f, leaf) for leaf in nest.flatten(value)]
+    outputs = [output_of(f, leaf) for leaf in leaves_of_result(value)]
     series = [fetch(recorder, y.id) for y in outputs]
     if arguments and None in series:
         wholly = not any(of_y is not None for of_y in series)

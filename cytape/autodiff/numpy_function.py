@@ -30,6 +30,7 @@ from cytape.tensor import nest
 from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph
+from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor, data_of, tensor_of
 
 __all__ = ["numpy_function"]
@@ -102,7 +103,7 @@ def numpy_function(
     leaves = [
         leaf.to_tensor() if isinstance(leaf, IndexedSlices)
         else tensor_of(leaf.copy()) if isinstance(leaf, (np.ndarray, np.generic)) else leaf
-        for leaf in nest.flatten(args)
+        for leaf in leaves_of_arguments(args)
     ]
     arguments = Arguments(args, leaves)
     call = _NumpyCall(f, arguments.without_tensors(), specs)

@@ -29,6 +29,7 @@ from cytape.ops.shared.policy import NOTHING, Policy
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import anybody_records, current_graph
+from cytape.tensor.structures import leaves_of_arguments
 from cytape.tensor.tensor import Tensor
 from cytape.tensor.variable import Variable
 
@@ -92,7 +93,7 @@ def recompute_grad(f: Callable, *arguments: Any) -> Callable:
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
         structure = (args, kwargs)
-        leaves = nest.flatten(structure)
+        leaves = leaves_of_arguments(structure)
         graph = graph_for(leaves) or current_graph()
         if graph is not None:
             return recomputed_in_graph(graph, f, args, kwargs, NOTHING)
@@ -226,7 +227,7 @@ def checkpoint(
 
     @functools.wraps(f)
     def keeping(*args: Any, **kwargs: Any) -> Any:
-        graph = graph_for(nest.flatten((args, kwargs))) or current_graph()
+        graph = graph_for(leaves_of_arguments((args, kwargs))) or current_graph()
         if graph is not None:
             return recomputed_in_graph(graph, function, args, kwargs, chosen)
         if not anybody_records():

@@ -11,7 +11,8 @@ from cytape.tensor.indexed_slices import IndexedSlices
 from cytape.tensor.tensor import Tensor
 
 __all__ = [
-    "leaves_of_result", "pack_parts", "parts_of", "register_dataclasses", "register_structure"]
+    "leaves_of_arguments", "leaves_of_operand", "leaves_of_result", "pack_parts", "parts_of",
+    "register_dataclasses", "register_structure"]
 
 
 class _Rules(NamedTuple):
@@ -37,8 +38,8 @@ def register_structure(
     cls : type
         Its subclasses are not meant. A dataclass needs no functions: it consists of its fields, but
         for those that are declared by ``dataclasses.field(metadata={"static": True})``. It is
-        registered by itself where it is first differentiated as an argument, or returned with
-        tensors in it.
+        registered by itself where it is first differentiated as an argument, or given to a loop,
+        or passed or returned with tensors in it. `function` tells other arguments apart as objects.
     flatten : callable, optional
         Called with an object; returns its components, each a tensor, a number or another structure.
     unflatten : callable, optional
@@ -128,19 +129,36 @@ def register_dataclasses(leaves: Sequence[Any]) -> bool:
 
 def leaves_of_result(value: Any) -> list[Any]:
     """List the leaves of what a function returned; dataclasses of tensors are structures, too."""
-    if type(value) is Tensor:
-        return [value]
+    return [value] if type(value) is Tensor else _leaves(
+        value, lambda leaf: _holds(leaf, lambda part: isinstance(part, Tensor)))
+
+
+def leaves_of_arguments(value: Any, kinds: tuple[type, ...] = (Tensor,)) -> list[Any]:
+    """List the leaves of what a function is called with.
+
+    Dataclasses that hold objects of some types are structures, too. Subclasses of these types do
+    not count: a dataclass of variables may be an object whose method the function is.
+    """
+    return _leaves(value, lambda leaf: _holds(leaf, lambda part: type(part) in kinds))
+
+
+def leaves_of_operand(value: Any) -> list[Any]:
+    """List the leaves of what must consist of tensors: all dataclasses are structures."""
+    return _leaves(value, lambda leaf: True)
+
+
+def _leaves(value: Any, is_structure: Callable[[Any], bool]) -> list[Any]:
     leaves = nest.flatten(value)
-    late = [leaf for leaf in leaves if type(leaf) is not Tensor and _holds_tensors(leaf)]
-    return leaves_of_result(value) if late and register_dataclasses(late) else leaves
+    late = [leaf for leaf in leaves if is_dataclass(type(leaf)) and is_structure(leaf)]
+    return _leaves(value, is_structure) if late and register_dataclasses(late) else leaves
 
 
-def _holds_tensors(leaf: Any, within: tuple = ()) -> bool:
+def _holds(leaf: Any, counts: Callable[[Any], bool], within: tuple = ()) -> bool:
     if not is_dataclass(type(leaf)) or any(leaf is outer for outer in within):
         return False
     parts = nest.flatten([getattr(leaf, name, None) for name in leaf.__dataclass_fields__])
     within = (*within, leaf)
-    return any(isinstance(part, Tensor) or _holds_tensors(part, within) for part in parts)
+    return any(counts(part) or _holds(part, counts, within) for part in parts)
 
 
 def is_dataclass(cls: type) -> bool:
@@ -189,6 +207,7 @@ def _packed(part: Any, leaves: Iterator[Any]) -> Any:
 
 def parts_of(structure: Any) -> list[Any]:
     """List the leaves of a nested structure, of a TensorArray the tensors that it reads from."""
+    leaves_of_operand(structure)
     return [part for leaf in nest.flatten(structure, expand=False)
             for part in (flatten_structure(leaf) if nest.rules_of(leaf) is not None else [leaf])]
 

@@ -30,7 +30,7 @@ from cytape.ops.shared.graph_loops import install_for_all_members
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, is_recorded, unrecorded
-from cytape.tensor.structures import leaves_of_result
+from cytape.tensor.structures import leaves_of_arguments, leaves_of_result
 from cytape.tensor.tensor import Tensor, data_of
 from cytape.tensor.variable import Variable
 
@@ -141,7 +141,8 @@ class Vectorized:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function for all members."""
-        leaves, axes, places = nest.flatten(args), self._axes(args), nest.paths(args, "args")
+        leaves = leaves_of_arguments(args, (Tensor, np.ndarray))
+        axes, places = self._axes(args), nest.paths(args, "args")
         mapped = [i for i, axis in enumerate(axes) if axis is not None]
         tensors = [members_first(leaves[i], axes[i], places[i]) for i in mapped]
         extent = extent_of(tensors, [places[i] for i in mapped])

@@ -33,6 +33,7 @@ from cytape.ops.shared.grouping import may_agree
 from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.state import building_into, current_graph, stop_recording, unrecorded
+from cytape.tensor.structures import leaves_of_operand, leaves_of_result
 from cytape.tensor.tensor import Tensor, tensor_of
 from cytape.tensor.variable import Variable
 
@@ -108,13 +109,14 @@ def either(
     if isinstance(pred, bool) or (graph := graph_for([pred])) is None:
         result = call(called[0], true_fn) if pred else call(called[1], false_fn)
         # As from a graph: no tensor that a function took from elsewhere.
-        return nest.pack_sequence_as(result, lent(nest.flatten(result)))
+        return nest.pack_sequence_as(result, lent(leaves_of_result(result)))
     with building_into(graph):
         functions = []
         for suffix, word, f in zip(("true", "false"), called, (true_fn, false_fn), strict=True):
             body = FunctionGraph(f"{name or 'cond'}_{suffix}", graph).under_overrides()
             with unrecorded(), building_into(body):
                 functions.append((body, call(word, f)))
+                leaves_of_operand(functions[-1][1])  # which registers its dataclasses
         (body, of_true), (other_body, of_false) = functions
         who = " and ".join(called)
         check_structures(f"the results of {who}", of_true, of_false)

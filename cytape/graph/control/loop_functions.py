@@ -22,6 +22,7 @@ from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, current_graph, unrecorded
+from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor
 
 __all__ = ["Program", "settled"]
@@ -54,6 +55,7 @@ class Program:
     ) -> None:
         self._functions = cond, body
         self._loop_vars, self._invariants, self._expand = loop_vars, shape_invariants, expand
+        leaves_of_operand(loop_vars)  # which registers its dataclasses
         self._unpacked = isinstance(loop_vars, (list, tuple)) and not hasattr(loop_vars, "_fields")
         self._places = nest.paths(loop_vars, "loop_vars", expand)
         self.starts: list[Any] = [

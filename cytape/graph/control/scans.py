@@ -33,6 +33,7 @@ from cytape.tensor import nest
 from cytape.tensor.making import convert_to_tensor
 from cytape.tensor.spec import Spec, symbolic_spec
 from cytape.tensor.state import building_into, stop_recording, unrecorded
+from cytape.tensor.structures import leaves_of_operand
 from cytape.tensor.tensor import Tensor, made_whole
 from cytape.tensor.variable import Variable
 
@@ -98,7 +99,9 @@ def map_fn(
     sequence = _Sequence("map_fn", fn, elems, parallel_iterations, back_prop, False, name)
 
     def step(_: Any, slices: Any) -> tuple[list, Any]:
-        return [], _as_signed(fn(slices), signature)
+        result = fn(slices)
+        leaves_of_operand(result)  # which registers its dataclasses
+        return [], _as_signed(result, signature)
 
     return sequence.run(step, [])[1]
 
@@ -238,7 +241,7 @@ class _Sequence:
         self._kind, self._fn, self._name = kind, fn, name
         self._back_prop, self._reverse = back_prop, reverse
         self._structure: Any = elems
-        self._tensors = list(map(convert_to_tensor, nest.flatten(elems)))
+        self._tensors = list(map(convert_to_tensor, leaves_of_operand(elems)))
         if not self._tensors:
             raise ValueError("elems must have a tensor at least")
         places = nest.paths(elems, "elems")
@@ -257,7 +260,7 @@ class _Sequence:
         """Return the first elements, if these are to start with, and the start."""
         if initializer is not None:
             self._accumulated, name = initializer, "initializer"
-            start = list(map(convert_to_tensor, nest.flatten(initializer)))
+            start = list(map(convert_to_tensor, leaves_of_operand(initializer)))
             first: list[Tensor] = []
         else:
             if any(tensor.shape is not None and tensor.shape[0] == 0 for tensor in self._tensors):

@@ -329,7 +329,10 @@ cdef class Function:
     ) except -1:
         """Find a trace again whose making had properties of the arguments cached."""
         if self.input_signature is None:
-            args, kwargs = structures_of_specs((args, kwargs), key)  # tensors need no description
+            try:  # tensors need no description
+                args, kwargs = structures_of_specs((args, kwargs), key)
+            except StopIteration:  # of a dataclass that was registered while the function ran
+                return 0
         else:
             args, kwargs = args[:len(args) + len(kwargs) - len(self.input_signature)], {}
         later, _, more, _ = describe_arguments(args, kwargs, self.keyword_order_counts)
