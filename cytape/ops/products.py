@@ -6,7 +6,6 @@ order of the derivative. An element that stands still adds nothing to a tangent,
 of the others is infinite; nor does a gradient of zero.
 """
 
-import functools
 import math
 from functools import partial
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from cytape.ops.constants import ones_like, zeros_like
 from cytape.ops.creation import astype
-from cytape.ops.elementwise import conj, multiply, where
+from cytape.ops.elementwise import multiply, where
 from cytape.ops.engine.arguments import (
     axis_in_batch,
     is_given,
@@ -23,17 +22,19 @@ from cytape.ops.engine.arguments import (
     wide,
     with_out,
 )
-from cytape.ops.engine.declare import general, linear
+from cytape.ops.engine.declare import general, linear, nondifferentiable
 from cytape.ops.joining import concatenate
 from cytape.ops.kernels.recurrences import (
     cumprod_gradient,
     cumsum_gradient,
     prod_gradient,
+    products_of_others,
 )
+from cytape.ops.linalg import conj_if_complex
 from cytape.ops.rearranging import flip
+from cytape.ops.recurrences import after, before, recurrence_op
 from cytape.ops.reductions import (
     from_start,
-    kept,
     loses_imaginary,
     operand,
     reduced_axes,
@@ -45,85 +46,118 @@ from cytape.ops.shared.conform import widely
 from cytape.ops.shared.deferred import composed
 from cytape.ops.steps import isfinite
 from cytape.tensor import Tensor
+from cytape.tensor.spec import symbolic_spec
 
 __all__ = ["cumprod", "cumsum", "prod"]
 
 _NoValue = np._NoValue
 
 
-def _times(moving, factor, still):
+def times(moving, factor):
     """Multiply a tangent or gradient by a factor; where it stands still 0 * inf is 0."""
-    return where(still & ~isfinite(factor), 0, moving * factor)
-
-
-def _conj(x):
-    return conj(x) if x.dtype.kind == "c" else x
-
-
-def _are_normal(factors, *products):
-    """Whether all are arrays of one dtype, and nothing is zero, subnormal, infinite or NaN."""
-    tiny, largest = _normal_range(factors.dtype)
-    for x in products:
-        if isinstance(x, Tensor) or x.dtype != factors.dtype:
-            return False  # somebody records, or the precision is not the same
-        sizes = np.abs(x)
-        if not sizes.size or sizes.min() < tiny or not sizes.max() <= largest:
-            return False
-    # What else a factor might be would show in a product.
-    return np.abs(factors).min(initial=largest) >= tiny
-
-
-@functools.cache
-def _normal_range(dtype):
-    return np.finfo(dtype).tiny, np.finfo(dtype).max
+    product = moving * factor
+    if type(product) is np.ndarray and np.isfinite(product).all():
+        return product
+    return where((moving == 0) & ~isfinite(factor), 0, product)
 
 
 # -- product ---------------------------------------------------------------------------------------
 
 
-def _products_of_others(row):
-    """Return for each element the product of all the others along the last axis.
-
-    Elements are multiplied in pairs, and pairs of pairs, up a tree; then each node hands down to
-    one child what it got from above times the other child.
-    """
-    n = row.shape[-1]
-    if n < 2:
-        return ones_like(row)
-    half = n // 2
-    left, right, odd = row[..., :half], row[..., half : 2 * half], row[..., 2 * half :]
-    above = _products_of_others(concatenate([left * right, odd], axis=-1))
-    pairs, odd = above[..., :half], above[..., half:]
-    return concatenate([pairs * right, pairs * left, odd], axis=-1)
+def _lines_last(x, axes):
+    """Return lines along some axes as one last axis, and the order of axes that leads there."""
+    order = tuple([i for i in range(x.ndim) if i not in axes]) + axes
+    lines = transpose(x, order)
+    extents = lines.shape[:x.ndim - len(axes)]
+    return reshape(lines, (*extents, math.prod(x.shape[i] for i in axes))), order
 
 
-def _prod_partials(x, axes):
-    """Return the partial derivative of a product in each element."""
-    others = tuple(i for i in range(x.ndim) if i not in axes)
-    order = others + axes
-    rows = transpose(x, order)
-    size = math.prod(x.shape[i] for i in axes)
-    partials = _products_of_others(reshape(rows, (*[x.shape[i] for i in others], size)))
-    return transpose(reshape(partials, rows.shape), tuple(np.argsort(order)))
+def _lines_back(lines, x, order):
+    moved = reshape(lines, tuple([x.shape[i] for i in order]))
+    return transpose(moved, tuple(np.argsort(order).tolist()))
 
 
-def _prod_back(g, x, *, axis):
+def _of_others(x, *starts, axis, t=None):
+    """Call the kernel, which takes axes that are side by side."""
+    dtype, common = x.dtype, wide(x.dtype)
+    x, t = (None if y is None else y.astype(common, copy=False) for y in (x, t))
+    order = None
+    if len(axis) < max(axis) - min(axis) + 1:
+        whole = x
+        x, order = _lines_last(x, axis)
+        t, axis = None if t is None else _lines_last(t, axis)[0], (x.ndim - 1,)
+    found = products_of_others(x, axis, *starts, t=t).astype(dtype, copy=False)
+    return found if order is None else _lines_back(found, whole, order)
+
+
+def _partials(x, *starts, axis):
     x = np.asarray(x)  # of no axes NumPy's conjugate is a number
-    found = prod_gradient(g, x, None, axis)
-    if found is None:
-        product = np.multiply.reduce(x, axis=axis, keepdims=True)
-        whole = g * product
-        found = whole / x if _are_normal(x, product, whole) else (
-            _prod_back_by_pairs(g, x, axis=axis))
-    return found
+    if not axis:
+        return np.ones_like(x)
+    if not starts:
+        g = np.ones([n for i, n in enumerate(x.shape) if i not in axis], x.dtype)
+        found = prod_gradient(g, x, None, axis)
+        if found is not None:
+            return found
+    return _of_others(x, *starts, axis=axis)
 
 
-def _prod_back_by_pairs(g, x, *, axis):
-    return _times(g, _prod_partials(x, axis), g == 0)
+def _partials_tangent(x, t, *starts, axis):
+    return _of_others(np.asarray(x), *starts, axis=axis, t=t) if axis else np.zeros_like(x)
 
 
-prod_back_op = composed(
-    "ProdBack", _prod_back, _prod_back_by_pairs, shape_rule=lambda g, x, *, axis: x)
+def _partials_tangent_by_recurrences(x, t, *starts, axis):
+    if not axis:
+        return zeros_like(x)
+    (x, order), whole, t = _lines_last(x, axis), x, _lines_last(t, axis)[0]
+    begins = begins_op(*starts, n=x.shape[-1]) if starts else _first_of(x.shape[-1])
+    ends = np.append(begins[1:], True) if type(begins) is np.ndarray else (
+        concatenate([begins[1:], np.ones(1, bool)]))
+    return _lines_back(_curvature(where(ends, ones_like(x), 0), x, t, begins), whole, order)
+
+
+def _first_of(n):
+    return np.arange(n) == 0
+
+
+def _curvature(g, x, t, begins):
+    """Return the tangent of the gradient of products along the last axis, as recurrences.
+
+    The gradient is p * r, with the products p of the factors before each one, and r[k] = g[k] +
+    x[k+1] * r[k+1].
+    """
+    factors = where(begins, 0, before(x))
+    product = recurrence_op(factors, where(begins, ones_like(x), 0))
+    moved = recurrence_op(factors, where(begins, 0, before(times(t, product))))
+    factors = where(begins, 0, x)
+    later = recurrence_op(factors, g, backwards=True)
+    moved_later = recurrence_op(
+        factors, after(where(begins, 0, times(t, later))), backwards=True)
+    return times(moved, later) + times(moved_later, product)
+
+
+def _begins(starts, *, n):
+    begins = np.zeros(n, bool)
+    begins[starts] = True
+    return begins
+
+
+begins_op = nondifferentiable(
+    "BeginsOfSlices", _begins, shape_rule=lambda starts, *, n: symbolic_spec((n,), bool))
+
+# For each factor the product of the others in its line, or in its slice: the partial derivatives.
+partials_op = general(
+    "ProductsOfOthers",
+    _partials,
+    vjp=lambda op, h: (
+        partials_tangent_op(conj_if_complex(op.inputs[0]), h, *op.inputs[1:], **op.attrs),
+        *[None for _ in op.inputs[1:]]),
+    jvp=lambda op, t, *_: partials_tangent_op(op.inputs[0], t, *op.inputs[1:], **op.attrs),
+    shape_rule=lambda x, *_, **__: x,
+)
+partials_tangent_op = composed(
+    "ProductsOfOthersTangent", _partials_tangent, _partials_tangent_by_recurrences,
+    shape_rule=lambda x, *_, **__: x)
 
 
 def _prod_vjp(op, g):
@@ -135,15 +169,14 @@ def _prod_vjp(op, g):
             return found
     x, axes = operand(op), reduced_axes(op)
     g = reshape(g, tuple([1 if i in axes else n for i, n in enumerate(op.input_specs[0].shape)]))
-    return prod_back_op(astype(g, x.dtype, copy=False), _conj(x), axis=axes)
+    g = astype(g, x.dtype, copy=False)
+    return times(g, partials_op(conj_if_complex(x), axis=axes))
 
 
 def _prod_jvp(op, t):
     if not op.input_specs[0].known:
         return NotImplemented
-    x, product = operand(op), kept(op, op.outputs[0])
-    partials = product / x if _are_normal(x, product) else _prod_partials(x, reduced_axes(op))
-    return summed(op, _times(t, partials, t == 0))
+    return summed(op, times(t, partials_op(operand(op), axis=reduced_axes(op))))
 
 
 prod_op = general(
@@ -207,71 +240,64 @@ cumsum_op = linear(
 )
 
 
-def _doubling_steps(row):
-    """Return the (shift, row) pairs that lead to the cumulative product along the last axis.
-
-    Each step multiplies every element by the one `shift` places before it, in the row that the
-    step before has made; the shift doubles each time.
-    """
-    steps, shift = [], 1
-    while shift < row.shape[-1]:
-        steps.append((shift, row))
-        product = row[..., shift:] * row[..., :-shift]
-        row = concatenate([row[..., :shift], product], axis=-1)
-        shift *= 2
-    return steps
-
-
-def _cumprod_back(g, x, *, axis):
+def _cumprod_back(g, x, *, axis, t=None):
     dtype, common = x.dtype, wide(x.dtype if g.dtype == x.dtype else np.result_type(g, x))
-    g, x = g.astype(common, copy=False), x.astype(common, copy=False)
-    if g.ndim == 1:
-        return cumprod_gradient(g, x).astype(dtype, copy=False)
-    result = cumprod_gradient(np.moveaxis(g, axis, -1), np.moveaxis(x, axis, -1))
-    return np.moveaxis(result.astype(dtype, copy=False), -1, axis)
+    lines = [None if y is None else np.moveaxis(y.astype(common, copy=False), axis, -1)
+             for y in (g, x, t)]
+    return np.moveaxis(cumprod_gradient(*lines).astype(dtype, copy=False), -1, axis)
 
 
-def _cumprod_back_by_doubling(g, x, *, axis):
-    g = moveaxis(g, axis, -1)
-    still = g == 0
-    for shift, row in reversed(_doubling_steps(moveaxis(x, axis, -1))):
-        first, rest, at_rest = g[..., :shift], g[..., shift:], still[..., shift:]
-        to_later = concatenate([first, _times(rest, row[..., :-shift], at_rest)], axis=-1)
-        to_earlier = concatenate(
-            [_times(rest, row[..., shift:], at_rest), zeros_like(first)], axis=-1
-        )
-        g = to_later + to_earlier
-        earlier = concatenate([at_rest, ones_like(still[..., :shift])], axis=-1)
-        still = still & earlier
-    return moveaxis(g, -1, axis)
+def _cumprod_tangent(x, t, axis):
+    x, t = moveaxis(x, axis, -1), moveaxis(t, axis, -1)
+    first = _first_of(x.shape[-1])
+    product = where(first, ones_like(x), before(cumprod_op(x, axis=-1, dtype=None)))
+    return moveaxis(recurrence_op(x, times(t, product)), -1, axis)
 
 
-cumprod_back_op = composed(
-    "CumprodBack", _cumprod_back, _cumprod_back_by_doubling,
-    shape_rule=lambda g, x, *, axis: x)
+def _cumprod_curvature_by_recurrences(g, x, t, *, axis):
+    g, x, t = (moveaxis(y, axis, -1) for y in (g, x, t))
+    return moveaxis(_curvature(g, x, t, _first_of(x.shape[-1])), -1, axis)
+
+
+def _cumprod_back_vjp(op, h):
+    if not op.input_specs[0].known:
+        return NotImplemented, NotImplemented
+    g, x = map(conj_if_complex, op.inputs)
+    axis, needed = op.attrs["axis"], op.needs
+    return (_cumprod_tangent(x, h, axis) if needed[0] else None,
+            cumprod_curvature_op(g, x, h, axis=axis) if needed[1] else None)
+
+
+def _cumprod_back_jvp(op, tg, tx):
+    if not op.input_specs[0].known:
+        return NotImplemented
+    (g, x), axis = op.inputs, op.attrs["axis"]
+    if tg is None:
+        return cumprod_curvature_op(g, x, tx, axis=axis)
+    moved = cumprod_back_op(tg, x, axis=axis)
+    return moved if tx is None else moved + cumprod_curvature_op(g, x, tx, axis=axis)
+
+
+cumprod_back_op = general(
+    "CumprodBack", _cumprod_back, vjp=_cumprod_back_vjp, jvp=_cumprod_back_jvp,
+    optional_tangents=(0, 1), shape_rule=lambda g, x, *, axis: x)
+cumprod_curvature_op = composed(
+    "CumprodCurvature", lambda g, x, t, *, axis: _cumprod_back(g, x, axis=axis, t=t),
+    _cumprod_curvature_by_recurrences, shape_rule=lambda g, x, t, *, axis: x)
 
 
 def _cumprod_vjp(op, g):
     if not op.input_specs[0].known:
         return NotImplemented
     x = operand(op)
-    return cumprod_back_op(astype(g, x.dtype, copy=False), _conj(x), axis=op.attrs["axis"])
+    g = astype(g, x.dtype, copy=False)
+    return cumprod_back_op(g, conj_if_complex(x), axis=op.attrs["axis"])
 
 
 def _cumprod_jvp(op, t):
-    axis = op.attrs["axis"]
     if not op.input_specs[0].known:
         return NotImplemented
-    t = moveaxis(t, axis, -1)
-    still = t == 0
-    for shift, row in _doubling_steps(moveaxis(operand(op), axis, -1)):
-        later, earlier = still[..., shift:], still[..., :-shift]
-        product = _times(t[..., shift:], row[..., :-shift], later) + (
-            _times(t[..., :-shift], row[..., shift:], earlier)
-        )
-        t = concatenate([t[..., :shift], product], axis=-1)
-        still = concatenate([still[..., :shift], later & earlier], axis=-1)
-    return moveaxis(t, -1, axis)
+    return _cumprod_tangent(operand(op), t, op.attrs["axis"])
 
 
 def _cumprod(a, axis=None, dtype=None):

@@ -118,42 +118,80 @@ def _cumprod_back(g, x, *, axis):
     return np.moveaxis(total, -1, axis)
 
 
-def _prod_back(g, x, *, axis):
-    """Multiply the gradient of each product by all other factors."""
+def _of_others(x, *starts, axis):
+    """Multiply all other factors of the line, or of the slice of it."""
     total = np.zeros_like(x)
     for place in np.ndindex(x.shape):
         others = x.copy()
         others[place] = 1
-        total[place] = (g * np.prod(others, axis, keepdims=True))[
-            tuple(0 if i in axis else k for i, k in enumerate(place))]
+        line = others[tuple([slice(None) if i in axis else k for i, k in enumerate(place)])]
+        if not starts:
+            total[place] = np.prod(line)
+        elif place[axis[0]] >= starts[0][0]:
+            j = np.searchsorted(starts[0], place[axis[0]], "right")
+            total[place] = np.prod(line[starts[0][j - 1]:(*starts[0], None)[j]])
     return total
 
 
+def _moved_others(x, t, *starts, axis):
+    """Sum over the other factors: the product with one of them replaced by its tangent."""
+    total = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        replaced = x.copy()
+        replaced[place] = t[place]
+        of_place = _of_others(replaced, *starts, axis=axis)
+        without = x.copy()
+        without[place] = 0
+        rest = _of_others(without, *starts, axis=axis)
+        moved = of_place - rest
+        moved[place] = 0
+        total += moved
+    return total
+
+
+def _moved_back(g, x, t, *, axis):
+    total = np.zeros_like(x)
+    for place in np.ndindex(x.shape):
+        replaced, without = x.copy(), x.copy()
+        replaced[place], without[place] = t[place], 0
+        moved = _cumprod_back(g, replaced, axis=axis) - _cumprod_back(g, without, axis=axis)
+        moved[place] = 0
+        total += moved
+    return total
+
+
+NUMBERS = ("float64", "float32", "complex128", "complex64")
+STARTS = np.array([0, 2, 3])
+
 SPECS += [
-    OpSpec(
-        "ProdBack", OPS["ProdBack"], _prod_back,
-        [case((1,), (4,), axis=(0,)), case((3, 1, 2), (3, 5, 2), axis=(1,)),
-         case((1, 1, 2), (4, 3, 2), axis=(0, 1))],
-        dtypes=("float64", "float32", "complex128", "complex64"),
-    ),
-    OpSpec(
-        "ProdBack", OPS["ProdBack"], _prod_back,
-        [case((2, 1), (2, 4), axis=(1,)), case((1, 4), (2, 4), axis=(0,))],
-        domain=(uniform(-2, 2), repeated(ZEROS)),
-        dtypes=("float64", "float32", "complex128", "complex64"),
-    ),
-    OpSpec(
-        "CumprodBack", OPS["CumprodBack"], _cumprod_back,
-        [case((4,), (4,), axis=0), case((3, 5, 2), (3, 5, 2), axis=1), case((1, 2), (1, 2), axis=1),
-         case((0,), (0,), axis=0)],
-        dtypes=("float64", "float32", "complex128", "complex64"),
-    ),
-    OpSpec(
-        "CumprodBack", OPS["CumprodBack"], _cumprod_back,
-        [case((2, 4), (2, 4), axis=0), case((2, 4), (2, 4), axis=1)],
-        domain=(uniform(-2, 2), repeated(ZEROS)),
-        dtypes=("float64", "float32", "complex128", "complex64"),
-    ),
+    OpSpec("ProductsOfOthers", OPS["ProductsOfOthers"], _of_others, [
+        case((9, 2), STARTS, axis=(0,)), case((4,), axis=(0,)), case((3, 5, 2), axis=(1,)),
+        case((4, 3, 2), axis=(0, 1)), case((2, 3, 2), axis=(0, 2)), case((10, 3), axis=(1,)),
+        case((2, 5), STARTS + 1, axis=(1,))], differentiable=(True, False), dtypes=NUMBERS),
+    OpSpec("ProductsOfOthers", OPS["ProductsOfOthers"], _of_others, [
+        case((2, 4), axis=(1,)), case((2, 4), axis=(0,)), case((8, 3), STARTS, axis=(0,))],
+        domain=repeated(ZEROS), differentiable=(True, False), dtypes=NUMBERS),
+    OpSpec("ProductsOfOthersTangent", OPS["ProductsOfOthersTangent"], _moved_others, [
+        case((4,), (4,), axis=(0,)), case((3, 4, 2), (3, 4, 2), axis=(1,)),
+        case((2, 2, 2), (2, 2, 2), axis=(0, 2)), case((9, 2), (9, 2), axis=(1,)),
+        case((4, 2), (4, 2), STARTS, axis=(0,))],
+        differentiable=(True, True, False), dtypes=NUMBERS),
+    OpSpec("ProductsOfOthersTangent", OPS["ProductsOfOthersTangent"], _moved_others, [
+        case((2, 4), (2, 4), axis=(1,)), case((8, 3), (8, 3), STARTS, axis=(0,))],
+        domain=(repeated(ZEROS), uniform(-2, 2), None), differentiable=(True, True, False),
+        dtypes=NUMBERS),
+    OpSpec("CumprodBack", OPS["CumprodBack"], _cumprod_back, [
+        case((4,), (4,), axis=0), case((3, 5, 2), (3, 5, 2), axis=1), case((1, 2), (1, 2), axis=1),
+        case((0,), (0,), axis=0), case((9, 3), (9, 3), axis=1)], dtypes=NUMBERS),
+    OpSpec("CumprodBack", OPS["CumprodBack"], _cumprod_back,
+           [case((2, 4), (2, 4), axis=0), case((2, 4), (2, 4), axis=1)],
+           domain=(uniform(-2, 2), repeated(ZEROS)), dtypes=NUMBERS),
+    OpSpec("CumprodCurvature", OPS["CumprodCurvature"], _moved_back, [
+        case((4,), (4,), (4,), axis=0), case((2, 3), (2, 3), (2, 3), axis=0),
+        case((9, 2), (9, 2), (9, 2), axis=1)], dtypes=NUMBERS),
+    OpSpec("CumprodCurvature", OPS["CumprodCurvature"], _moved_back,
+           [case((2, 4), (2, 4), (2, 4), axis=1)],
+           domain=(uniform(-2, 2), repeated(ZEROS), uniform(-2, 2)), dtypes=NUMBERS),
 ]  # fmt: skip
 
 

@@ -7,7 +7,9 @@ its loops read ahead of what they write. `test_ufunc_methods.py` has them.
 import numpy as np
 
 import cytape.numpy as cnp
-from cytape.ops.calculus import ufunc_methods
+from cytape.ops.calculus import folds, slices
+from cytape.ops.engine.declare import OPS
+from cytape.ops.recurrences import recurrence_op
 from tests.ops.op_specs import FLOATS_AND_COMPLEX, OpSpec, case, distinct, uniform
 
 POSITIVE = uniform(0.6, 1.6)
@@ -35,15 +37,35 @@ CASES = {
     "accumulate": [case((4,)), case((2, 3), axis=-1), case((3, 2, 2), axis=1), case((0, 2)),
                    case((21,))],
     "reduceat": [case((5,), indices=[0, 3, 1, 4], axis=0), case((2, 4), indices=[2, 0], axis=1),
-                 case((3, 2), indices=[1, 1, 2], axis=0)],
+                 case((3, 2), indices=[1, 1, 2], axis=0), case((2, 5), indices=[1, 3], axis=1)],
 }
 
 
-def recurrence(a, b):
+def recurrence(a, b, backwards=False):
+    if backwards:
+        return np.flip(recurrence(np.roll(np.flip(a, -1), 1, -1), np.flip(b, -1)), -1)
     y = np.zeros(b.shape, np.result_type(a, b))
     for k in range(b.shape[-1]):
         y[..., k] = b[..., k] + (a[..., k] * y[..., k - 1] if k else 0)
     return y
+
+
+def spread(g, starts, *, n, axis):
+    """Repeat a number for each slice over the elements of the slice."""
+    found = np.zeros((n, *np.moveaxis(g, axis, 0).shape[1:]), g.dtype)
+    for k, start in enumerate(starts):
+        found[start:] = np.moveaxis(g, axis, 0)[k]
+    return np.moveaxis(found, 0, axis)
+
+
+def differences(x, starts, *, name, axis):
+    """Return the partial derivatives of `subtract.reduceat`, where all elements are in a slice."""
+    signs = np.where(np.isin(np.arange(x.shape[axis]), starts), 1, -1)
+    return signs.astype(x.dtype) * np.ones_like(x)
+
+
+def at_starts(name):
+    return lambda x, starts, *, axis, **_: getattr(np, name).reduceat(x, starts, axis)
 
 
 def fold(name):
@@ -53,20 +75,40 @@ def fold(name):
         [accumulate(part, axis) for part in np.split(x, np.flatnonzero(begins)[1:], axis)], axis)
 
 
+STARTS = np.array([0, 1, 3])
 BEGINS = np.array([True, False, True, True, False])
 
 SPECS = [
-    OpSpec("LinearRecurrence", ufunc_methods.recurrence_op, recurrence,
+    OpSpec("LinearRecurrence", recurrence_op, recurrence,
            [case((5,), (5,)), case((2, 3), (2, 3)), case((3, 1), (3, 1)), case((2, 0), (2, 0)),
-            case((17,), (17,)), case((2, 12), (2, 12))], dtypes=FLOATS_AND_COMPLEX),
-    OpSpec("Fold", ufunc_methods.fold_op, fold("hypot"), [
+            case((17,), (17,)), case((9, 4), (9, 4)), case((9, 4), (9, 4), backwards=True),
+            case((1,), (1,), backwards=True)], dtypes=FLOATS_AND_COMPLEX),
+    OpSpec("BeginsOfSlices", OPS["BeginsOfSlices"], lambda starts, n: np.isin(
+        np.arange(n), starts), [case(STARTS, n=5)], differentiable=False),
+    OpSpec("SumsOfSlices", slices.sums_op, at_starts("add"),
+           [case((5,), STARTS, axis=0), case((2, 5), STARTS + 1, axis=1)],
+           differentiable=(True, False), dtypes=FLOATS_AND_COMPLEX),
+    OpSpec("SpreadOverSlices", slices.spread_op, spread,
+           [case((3,), STARTS, n=5, axis=0), case((2, 3), STARTS + 1, n=5, axis=1),
+            case((0,), np.zeros(0, int), n=4, axis=0)],
+           differentiable=(True, False), dtypes=FLOATS_AND_COMPLEX),
+    OpSpec("ConstantPartialsOfSlices", slices.constant_partials_op, differences,
+           [case((5,), STARTS, name="Subtract", axis=0),
+            case((2, 4), STARTS, name="Subtract", axis=1)], differentiable=False),
+    OpSpec("ReduceAt", slices.reduce_at_op, at_starts("hypot"),
+           [case((5,), STARTS, name="Hypot", axis=0), case((2, 4), STARTS, name="Hypot", axis=1)],
+           domain=POSITIVE, differentiable=(True, False)),
+    OpSpec("ReduceStepsAt", slices.reduce_steps_at_op, at_starts("floor_divide"),
+           [case((5,), STARTS, name="FloorDivide", axis=0)], domain=POSITIVE,
+           differentiable=False),
+    OpSpec("Fold", folds.fold_op, fold("hypot"), [
         case((4,), name="Hypot", axis=0), case((2, 5), BEGINS, name="Hypot", axis=1),
         case((0, 2), name="Hypot", axis=0),
     ], domain=POSITIVE, differentiable=(True, False)),
-    OpSpec("FoldSteps", ufunc_methods.fold_steps_op, fold("floor_divide"),
+    OpSpec("FoldSteps", folds.fold_steps_op, fold("floor_divide"),
            [case((4,), name="FloorDivide", axis=0)], differentiable=False),
-    OpSpec("SlicesOfReduceAt", ufunc_methods.slices_op, lambda x, indices, name, axis: (
-        np.array([0, 1, 0, 1, 2, 3]), np.array([1, 1, 1, 0, 0, 0], bool), np.array([0, 1, 5])),
+    OpSpec("SlicesOfReduceAt", slices.slices_op, lambda x, indices, name, axis: (
+        np.array([0, 1, 0, 1, 2, 3]), np.array([0, 1, 2])),
            [case((4, 2), np.array([0, 1, 0]), name="Add", axis=0)], differentiable=False),
     *[OpSpec(f"{name}.{method}", *methods(name, method), cases, domain=domain,
              dtypes=FLOATS_AND_COMPLEX if name in COMPLEX else ("float64", "float32"))

@@ -110,10 +110,15 @@ def _matrices(call: Call) -> Any:
 
 
 def _of_one_shape(call: Call) -> Any:
-    """Call what does not broadcast with inputs of which members share none."""
+    """Call what does not broadcast with inputs of which members share none, but for positions."""
+    moving = [spec.dtype.kind in "fc" for spec in call.specs]
+    if any(mapped and not moves for mapped, moves in zip(call.mapped, moving, strict=True)):
+        return NotImplemented
     inputs = repeated(call)
     if inputs is None:
         return NotImplemented
+    inputs = [x if moves else shared for x, shared, moves in zip(
+        inputs, call.inputs, moving, strict=True)]
     if "axis" not in call.attrs:
         return call.again(inputs)
     return call.again(inputs, axis=axis_in_batch(call.attrs["axis"], inputs[0].ndim))
@@ -180,7 +185,9 @@ RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys([
         "ArgMax", "ArgMin", "ArgPartition", "ArgSort", "Cumprod", "NanArgMax", "NanArgMin"],
         _along_lines),
-    **dict.fromkeys(["CholeskyBack", "CumprodBack", "ProdBack"], _of_one_shape),
+    **dict.fromkeys([
+        "CholeskyBack", "CumprodBack", "CumprodCurvature", "ProductsOfOthersTangent"],
+        _of_one_shape),
     **dict.fromkeys(["CountsOfLines", "Sort", "SortComplex"], _of_last_axis),
     **dict.fromkeys([
         "Cholesky", "Cofactors", "Determinant", "Eig", "Gram", "HermitianEig", "IdentityMatrices",

@@ -239,7 +239,9 @@ def _moved_back(call: Call) -> Any:
 
 RULES: dict[str, Callable[[Call], Any]] = {
     **dict.fromkeys(["AvgPool", "AvgPoolGrad", "Conv2D"], _of_images(0)),
-    **dict.fromkeys(["Fold", "FoldSteps", "Unwrap"], _along_axis),
+    **dict.fromkeys([
+        "ConstantPartialsOfSlices", "Fold", "FoldSteps", "ProductsOfOthers", "ReduceAt",
+        "ReduceStepsAt", "SpreadOverSlices", "SumsOfSlices", "Unwrap"], _along_axis),
     **dict.fromkeys(["LinearRecurrence", "Tuple"], _stacks),
     **dict.fromkeys(["SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"],
                     _cross_entropy),

@@ -2,6 +2,7 @@ cimport numpy as cnp
 from cytape.core.interrupts cimport effort_so_far
 from libc.math cimport fabs
 from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
 from numpy cimport ndarray, npy_intp
 
 from .ties cimport in_c_order, lines_of
@@ -10,13 +11,17 @@ import numpy as np
 
 cnp.import_array()
 
+ctypedef long double longdouble
+ctypedef float complex floatcomplex
+ctypedef double complex doublecomplex
+ctypedef long double complex longdoublecomplex
 ctypedef fused number:
     float
     double
-    long double
-    float complex
-    double complex
-    long double complex
+    longdouble
+    floatcomplex
+    doublecomplex
+    longdoublecomplex
 
 ctypedef fused floating:
     float
@@ -85,10 +90,23 @@ cdef extern from "<float.h>":
     const float FLT_MIN, FLT_MAX
     const double DBL_MIN, DBL_MAX
 
+cdef enum:
+    LANES = 8  # lines that are gone through at once
+
+cdef struct Lines:
+    char* g  # of cumulative products; NULL: of the product of each slice, and 1
+    char* x
+    char* t
+    char* result
+    char* kept
+    npy_intp n, step, lane  # elements of a line, and how many are from one to the next, ...
+    npy_intp n_slices       # ... and from one line to the next
+    const npy_intp* starts
+
 cdef int64_t* effort = effort_so_far()
 
 
-def cumprod_gradient(g, x):
+def cumprod_gradient(g, x, t=None):
     """Return the gradient of a cumulative product along the last axis, without a division.
 
     The element i gets the product of those before it, times r[i] = g[i] + x[i + 1] * r[i + 1]. A
@@ -100,6 +118,8 @@ def cumprod_gradient(g, x):
         The gradient of the products.
     x : ndarray
         The factors; of the shape and dtype of `g`.
+    t : ndarray, optional
+        A tangent of the factors, likewise; the tangent of the gradient is returned then.
 
     Returns
     -------
@@ -110,59 +130,258 @@ def cumprod_gradient(g, x):
     TypeError
         If they are not floats or complex numbers of one dtype and shape, or have no axis.
     """
-    if (g.dtype != x.dtype or x.dtype.char not in "fdgFDG" or not x.dtype.isnative
-            or g.shape != x.shape or not x.ndim):
+    if (x.dtype.char not in "fdgFDG" or not x.dtype.isnative or not x.ndim
+            or any([y.dtype != x.dtype or y.shape != x.shape for y in (g, t) if y is not None])):
         raise TypeError(
             "expected a gradient and factors of one shape, with an axis at least, and one dtype, "
             "of floats or complex numbers of single precision or more, not of shapes "
             f"{g.shape} and {x.shape} and dtypes {g.dtype} and {x.dtype}: convert them first")
-    cdef ndarray gradients = np.ascontiguousarray(g), factors = np.ascontiguousarray(x)
-    cdef ndarray result = np.empty_like(factors)
-    cdef npy_intp n = factors.shape[factors.ndim - 1]
-    cdef int type_num = cnp.PyArray_TYPE(factors)
+    return lines_gradient(g, x, t, None, (x.ndim - 1,))
+
+
+def products_of_others(x, axis, starts=None, t=None):
+    """Return the product of all other factors of a line or slice, for each factor.
+
+    Parameters
+    ----------
+    x : ndarray
+        The factors, of `float32`, `float64`, `longdouble` or a complex dtype of these.
+    axis : tuple of int
+        The axes of a line.
+    starts : ndarray, optional
+        Where slices of a line begin, which go on to the next one, in order. By default a line is
+        one slice. What is before the first has a product of 0.
+    t : ndarray, optional
+        A tangent of the factors, of their shape and dtype; the tangents of the products are
+        returned then.
+
+    Returns
+    -------
+    ndarray
+    """
+    return lines_gradient(None, x, t, starts, axis)
+
+
+cdef ndarray lines_gradient(g, x, t, starts, tuple axis):
+    """Gradient of products along lines, cumulative ones if `g` is given; its tangent if `t` is."""
+    cdef npy_intp[3] lines
+    cdef ndarray factors = in_c_order(x), begins, result
+    cdef ndarray gradients = None if g is None else in_c_order(g)
+    cdef ndarray tangents = None if t is None else in_c_order(t)
+    cdef Lines of
+    if not lines_of(factors, axis, lines):
+        raise ValueError(f"the axes {axis} of {factors.ndim} are not side by side")
+    begins = np.zeros(1, np.intp) if starts is None else np.ascontiguousarray(starts, np.intp)
+    result = np.zeros((<object>factors).shape, factors.dtype)
+    if not result.size or not begins.size:
+        return result
+    of.n, of.starts, of.n_slices = lines[1], <npy_intp*>cnp.PyArray_DATA(begins), begins.size
     effort[0] += factors.nbytes
-    cdef char* of_g = cnp.PyArray_BYTES(gradients)
-    cdef char* of_x = cnp.PyArray_BYTES(factors)
-    cdef char* of_result = cnp.PyArray_BYTES(result)
-    cdef npy_intp rows = factors.size // n if factors.size else 0
+    of.g = NULL if gradients is None else cnp.PyArray_BYTES(gradients)
+    of.t = NULL if tangents is None else cnp.PyArray_BYTES(tangents)
+    of.x, of.result = cnp.PyArray_BYTES(factors), cnp.PyArray_BYTES(result)
+    of.kept = <char*>malloc(LANES * lines[1] * factors.itemsize if of.t != NULL else 1)
+    if of.kept == NULL:
+        raise MemoryError()
+    cdef int type_num = cnp.PyArray_TYPE(factors)
     with nogil:
         if type_num == cnp.NPY_FLOAT:
-            go_through(<float*>of_g, <float*>of_x, <float*>of_result, rows, n)
+            go_through[float](&of, lines, 0)
         elif type_num == cnp.NPY_DOUBLE:
-            go_through(<double*>of_g, <double*>of_x, <double*>of_result, rows, n)
+            go_through[double](&of, lines, 0)
         elif type_num == cnp.NPY_LONGDOUBLE:
-            go_through(<long double*>of_g, <long double*>of_x, <long double*>of_result, rows, n)
+            go_through[longdouble](&of, lines, 0)
         elif type_num == cnp.NPY_CFLOAT:
-            go_through(
-                <float complex*>of_g, <float complex*>of_x, <float complex*>of_result, rows, n)
+            go_through[floatcomplex](&of, lines, 0)
         elif type_num == cnp.NPY_CDOUBLE:
-            go_through(
-                <double complex*>of_g, <double complex*>of_x, <double complex*>of_result, rows, n)
+            go_through[doublecomplex](&of, lines, 0)
         else:
-            go_through(<long double complex*>of_g, <long double complex*>of_x,
-                       <long double complex*>of_result, rows, n)
+            go_through[longdoublecomplex](&of, lines, 0)
+    free(of.kept)
     return result
 
 
-cdef void go_through(number* g, number* x, number* result, npy_intp rows,
-                     npy_intp n) noexcept nogil:
-    cdef number product, later
-    cdef npy_intp _, i
-    cdef bint still
-    for _ in range(rows):
-        product = 1
-        for i in range(n):
-            result[i] = product
-            product = product * x[i]
-        later = 0
-        still = True
+cdef void go_through(Lines* of, const npy_intp* lines, number _) noexcept nogil:
+    """Go through lines, several at once: each product waits for the one before it in its line."""
+    cdef npy_intp block, first, at, n_beside, apart
+    of.step = lines[2]
+    of.lane = 1 if lines[2] > 1 else lines[1]
+    n_beside = lines[2] if lines[2] > 1 else lines[0]
+    apart = lines[1] * lines[2]
+    for block in range(lines[0] if lines[2] > 1 else 1):
+        first = 0
+        while first + LANES <= n_beside:
+            at = block * apart + first * of.lane
+            if of.t == NULL:
+                differentiate(of, at, LANES, _)
+            else:
+                differentiate_twice(of, at, LANES, _)
+            first += LANES
+        for first in range(first, n_beside):
+            at = block * apart + first * of.lane
+            if of.t == NULL:
+                differentiate(of, at, 1, _)
+            else:
+                differentiate_twice(of, at, 1, _)
+
+
+cdef inline void differentiate(Lines* of, npy_intp at, int width, number _) noexcept nogil:
+    """Element i gets the product of those before it, times r[i] = g[i] + x[i + 1] * r[i + 1]."""
+    cdef number* g = NULL if of.g == NULL else <number*>of.g + at
+    cdef number* x = <number*>of.x + at
+    cdef number* result = <number*>of.result + at
+    cdef number[LANES] product, later, next_x
+    cdef bint[LANES] still  # all gradients so far are zero
+    cdef number gradient
+    cdef npy_intp i, j, place, start, stop
+    cdef int k
+    for j in range(of.n_slices):
+        start, stop = of.starts[j], of.starts[j + 1] if j + 1 < of.n_slices else of.n
+        for k in range(width):
+            product[k] = 1
+        for i in range(start, stop):
+            for k in range(width):
+                place = i * of.step + k * of.lane
+                result[place] = product[k]
+                product[k] = product[k] * x[place]
+        for k in range(width):
+            still[k] = True
+            later[k] = next_x[k] = 0
+        for i in range(stop - 1, start - 1, -1):
+            for k in range(width):
+                place = i * of.step + k * of.lane
+                gradient = g[place] if g != NULL else 1 if i == stop - 1 else 0
+                later[k] = gradient if still[k] else gradient + next_x[k] * later[k]
+                still[k] = still[k] and gradient == 0
+                result[place] = 0 if still[k] else result[place] * later[k]
+                next_x[k] = x[place]
+
+
+cdef inline void differentiate_twice(Lines* of, npy_intp at, int width, number _) noexcept nogil:
+    """Tangent of what `differentiate` returns, for a tangent of the factors.
+
+    As there, what is multiplied by a zero that no factor made adds nothing.
+    """
+    cdef number* g = NULL if of.g == NULL else <number*>of.g + at
+    cdef number* x = <number*>of.x + at
+    cdef number* t = <number*>of.t + at
+    cdef number* result = <number*>of.result + at
+    cdef number* kept = <number*>of.kept  # products of the factors before each one
+    cdef number[LANES] product, moved, later, moved_later, next_x, next_t
+    cdef bint[LANES] still, stays, later_stays  # g so far, t so far, and what r got of it, are zero
+    cdef number gradient
+    cdef npy_intp i, j, place, start, stop
+    cdef int k
+    for j in range(of.n_slices):
+        start, stop = of.starts[j], of.starts[j + 1] if j + 1 < of.n_slices else of.n
+        for k in range(width):
+            product[k] = 1
+            moved[k] = 0
+            stays[k] = still[k] = later_stays[k] = True
+            later[k] = moved_later[k] = next_x[k] = next_t[k] = 0
+        for i in range(start, stop):
+            for k in range(width):
+                place = i * of.step + k * of.lane
+                kept[i * width + k] = product[k]
+                result[place] = moved[k]
+                if not stays[k]:
+                    moved[k] = moved[k] * x[place]
+                if t[place] != 0:
+                    moved[k] = moved[k] + product[k] * t[place]
+                    stays[k] = False
+                product[k] = product[k] * x[place]
+        for i in range(stop - 1, start - 1, -1):
+            for k in range(width):
+                place = i * of.step + k * of.lane
+                if not later_stays[k]:
+                    moved_later[k] = next_x[k] * moved_later[k]
+                if next_t[k] != 0 and not still[k]:
+                    moved_later[k] = moved_later[k] + next_t[k] * later[k]
+                    later_stays[k] = False
+                gradient = g[place] if g != NULL else 1 if i == stop - 1 else 0
+                later[k] = gradient if still[k] else gradient + next_x[k] * later[k]
+                still[k] = still[k] and gradient == 0
+                if still[k] or result[place] == 0:
+                    result[place] = 0
+                else:
+                    result[place] = result[place] * later[k]
+                if not later_stays[k]:
+                    result[place] = result[place] + kept[i * width + k] * moved_later[k]
+                next_x[k], next_t[k] = x[place], t[place]
+
+
+def linear_recurrence(a, b, backwards=False):
+    """Solve y[k] = a[k] * y[k - 1] + b[k] along the last axis; the first of `a` does not count.
+
+    Backwards y[k] = a[k + 1] * y[k + 1] + b[k]. A y of 0 adds nothing, even to infinite factors.
+
+    Parameters
+    ----------
+    a, b : ndarray
+        Of one shape and one dtype: `float32`, `float64`, `longdouble` or a complex dtype of these.
+    backwards : bool, optional
+
+    Returns
+    -------
+    ndarray
+    """
+    cdef ndarray factors = in_c_order(a), terms = in_c_order(b)
+    cdef ndarray result = np.empty((<object>terms).shape, terms.dtype)
+    cdef npy_intp n = terms.shape[terms.ndim - 1]
+    cdef npy_intp rows = terms.size // n if terms.size else 0
+    cdef char* of_a = cnp.PyArray_BYTES(factors)
+    cdef char* of_b = cnp.PyArray_BYTES(terms)
+    cdef char* of_y = cnp.PyArray_BYTES(result)
+    cdef int type_num = cnp.PyArray_TYPE(terms)
+    cdef bint back = backwards
+    effort[0] += result.nbytes
+    with nogil:
+        if type_num == cnp.NPY_FLOAT:
+            solve_rows(<float*>of_a, <float*>of_b, <float*>of_y, rows, n, back)
+        elif type_num == cnp.NPY_DOUBLE:
+            solve_rows(<double*>of_a, <double*>of_b, <double*>of_y, rows, n, back)
+        elif type_num == cnp.NPY_LONGDOUBLE:
+            solve_rows(<longdouble*>of_a, <longdouble*>of_b, <longdouble*>of_y, rows, n, back)
+        elif type_num == cnp.NPY_CFLOAT:
+            solve_rows(<floatcomplex*>of_a, <floatcomplex*>of_b, <floatcomplex*>of_y, rows, n, back)
+        elif type_num == cnp.NPY_CDOUBLE:
+            solve_rows(
+                <doublecomplex*>of_a, <doublecomplex*>of_b, <doublecomplex*>of_y, rows, n, back)
+        else:
+            solve_rows(<longdoublecomplex*>of_a, <longdoublecomplex*>of_b,
+                       <longdoublecomplex*>of_y, rows, n, back)
+    return result
+
+
+cdef void solve_rows(number* a, number* b, number* y, npy_intp rows, npy_intp n,
+                     bint backwards) noexcept nogil:
+    cdef npy_intp row = 0
+    while row + LANES <= rows:
+        solve(a + row * n, b + row * n, y + row * n, n, backwards, LANES)
+        row += LANES
+    for row in range(row, rows):
+        solve(a + row * n, b + row * n, y + row * n, n, backwards, 1)
+
+
+cdef inline void solve(number* a, number* b, number* y, npy_intp n, bint backwards,
+                       int width) noexcept nogil:
+    """Solve as many rows at once: each element waits for the one before it in its row."""
+    cdef number[LANES] last
+    cdef npy_intp i
+    cdef int k
+    for k in range(width):
+        last[k] = 0
+    if backwards:
         for i in range(n - 1, -1, -1):
-            later = g[i] if still else g[i] + x[i + 1] * later
-            still = still and g[i] == 0
-            result[i] = 0 if still else result[i] * later
-        g += n
-        x += n
-        result += n
+            for k in range(width):
+                last[k] = b[i + k * n] if last[k] == 0 else (
+                    a[i + 1 + k * n] * last[k] + b[i + k * n])
+                y[i + k * n] = last[k]
+        return
+    for i in range(n):
+        for k in range(width):
+            last[k] = b[i + k * n] if last[k] == 0 else a[i + k * n] * last[k] + b[i + k * n]
+            y[i + k * n] = last[k]
 
 
 def cumsum_gradient(ndarray g not None):
@@ -203,13 +422,13 @@ def cumsum_gradient(ndarray g not None):
         elif type_num == cnp.NPY_DOUBLE:
             sum_back(of_g, stride, <double*>of_result, rows, n)
         elif type_num == cnp.NPY_LONGDOUBLE:
-            sum_back(of_g, stride, <long double*>of_result, rows, n)
+            sum_back(of_g, stride, <longdouble*>of_result, rows, n)
         elif type_num == cnp.NPY_CFLOAT:
-            sum_back(of_g, stride, <float complex*>of_result, rows, n)
+            sum_back(of_g, stride, <floatcomplex*>of_result, rows, n)
         elif type_num == cnp.NPY_CDOUBLE:
-            sum_back(of_g, stride, <double complex*>of_result, rows, n)
+            sum_back(of_g, stride, <doublecomplex*>of_result, rows, n)
         else:
-            sum_back(of_g, stride, <long double complex*>of_result, rows, n)
+            sum_back(of_g, stride, <longdoublecomplex*>of_result, rows, n)
     return result
 
 

@@ -37,7 +37,9 @@ LOOPED = {
     "Conv2DBackpropFilter": "gradients of filters that all share, for each member: the same",
     "Conv2DBackpropInput": "filters of each member's own",
     "DynamicSetItem of slices": "parts of each member's own size",
-    "Fold": "slices of each member's own",
+    **dict.fromkeys([
+        "Fold", "ProductsOfOthers", "ProductsOfOthersTangent", "ReduceAt", "SpreadOverSlices",
+        "SumsOfSlices"], "slices of each member's own"),
     "LeastSquares": "NumPy solves one system at a time, and the rank tells how many squares it has",
     "LeastSquaresBack": "the same",
     "polyfit": "the same",

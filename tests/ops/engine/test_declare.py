@@ -343,7 +343,8 @@ def test_an_error_in_a_rule_comes_out_and_leaves_nothing_broken(name):
 # -- the table -------------------------------------------------------------------------------------
 
 
-RUN_OTHERS = {"DeferredVjp", "CholeskyBack", "CumprodBack", "LeastSquaresBack", "ProdBack"}
+RUN_OTHERS = {"DeferredVjp", "CholeskyBack", "CumprodCurvature", "LeastSquaresBack",
+              "ProductsOfOthersTangent"}
 OF_TESTS = ("Declared", "Doctest", "Walkthrough")  # how names begin that tests and examples declare
 
 

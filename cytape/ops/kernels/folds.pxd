@@ -1,0 +1,1 @@
+# Folds of slices by ufuncs, which NumPy accumulates over whole axes only.
