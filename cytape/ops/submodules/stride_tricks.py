@@ -1,7 +1,5 @@
 """The windows that slide over an array, `numpy.lib.stride_tricks.sliding_window_view`."""
 
-import itertools
-
 import numpy as np
 from numpy.lib import stride_tricks
 from numpy.lib.array_utils import normalize_axis_tuple
@@ -16,19 +14,7 @@ from cytape.tensor.spec import symbolic_spec
 __all__ = ["sliding_window_view"]
 
 
-def _windows(results, operands, *, window_shape, axis):
-    """Yield, for each place in the window, the elements that are there as it slides."""
-    (windows,), (x,) = results, operands
-    for place in itertools.product(*map(range, window_shape)):
-        start = [0] * x.ndim
-        for along, offset in zip(axis, place, strict=True):
-            start[along] += offset
-        shape = windows.shape[:x.ndim]
-        yield windows[(..., *place)], x[tuple(
-            slice(first, first + n) for first, n in zip(start, shape, strict=True))]
-
-
-def _windows_spec(x, *, window_shape, axis):
+def _windows_spec(x, *, window_shape, axis, **_):
     shape = list(shape_rules.shape_of(x, "sliding_window_view"))
     for along, n in zip(axis, window_shape, strict=True):
         shape[along] = None if shape[along] is None else shape[along] - n + 1
@@ -38,18 +24,17 @@ def _windows_spec(x, *, window_shape, axis):
 sliding_windows_op = structural(
     "SlidingWindows",
     stride_tricks.sliding_window_view,
-    _windows,
+    None,
     shape_rule=_windows_spec,
-    views=True,
-    batched=lambda x, *, window_shape, axis: sliding_windows_op(
-        x, window_shape=window_shape, axis=axis_in_batch(axis, x.ndim)),
+    batched=lambda x, *, axis, **options: sliding_windows_op(
+        x, axis=axis_in_batch(axis, x.ndim), **options),
 )
 
 
 def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=False):
     """Return the windows of a shape that slide over an array, one for each place.
 
-    As `numpy.lib.stride_tricks.sliding_window_view`; those of a tensor have memory of their own.
+    As `numpy.lib.stride_tricks.sliding_window_view`, a view.
 
     Examples
     --------
@@ -74,7 +59,8 @@ def sliding_window_view(x, window_shape, axis=None, *, subok=False, writeable=Fa
         taken[along] += n - 1
     x = with_extents(
         x, ValueError, "window shape cannot be larger than input array shape", least=least)
-    return sliding_windows_op(x, window_shape=window_shape, axis=tuple(axis))
+    options = {"writeable": 1} if writeable else {}
+    return sliding_windows_op(x, window_shape=window_shape, axis=tuple(axis), **options)
 
 
 NUMPY_FUNCTIONS = {stride_tricks.sliding_window_view: sliding_window_view}

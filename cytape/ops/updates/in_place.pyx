@@ -8,8 +8,8 @@ asked for; and where a graph is built that the tensor is not a part of.
 from cytape.ops.engine.index_op cimport IndexOp
 from cytape.ops.updates.update_op cimport UpdateOp, is_watched, note_change
 from cytape.ops.updates.views cimport (
-    base_link, base_of, index_in_base, is_view, let_go, may_be_view, nearest_to_base, others_see,
-    positions_in_base, remake, stand_alone, views_of)
+    base_link, base_of, index_in_base, is_view, let_go, may_be_view, may_overlap, nearest_to_base,
+    others_see, positions_in_base, remake, stand_alone, views_of)
 from cytape.tensor.links cimport FOREIGN
 from cytape.tensor.operators cimport Operator
 from cytape.tensor.state cimport Recorder, building, followers_of, recording
@@ -105,6 +105,10 @@ cdef int write_to_base(Tensor view, index, value) except -1:
         raise read_only(
             "the tensor is a part of complex numbers, a diagonal, or what repeats elements. Write "
             "to the tensor that it is a view of (x[index] = value), or to a copy (y = y.copy())")
+    if not fits and may_overlap(view):
+        index = index if holds_symbol(index) else static(index)
+        flat = set_part(ravel(base), convert_to_tensor(positions)[index], value)
+        return take_everywhere(base, reshape(flat, base.spec.extents))
     if not fits and (holds_symbol(index) or type(positions) is Tensor):
         value, fits = set_part(view, index, value), True
     if not fits:

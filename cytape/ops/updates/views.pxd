@@ -5,6 +5,7 @@ from cytape.tensor.links cimport Link
 from cytape.tensor.tensor cimport Tensor
 
 cdef bint is_view(Tensor tensor) except -1  # NumPy would have made it one
+cdef bint may_overlap(Tensor view) except -1  # with itself: an element may be at several places
 cdef bint may_be_view(Tensor tensor) except -1  # or whether it would depends on extents
 # Views that change with a write to their base at an index (None: the whole), each before the views
 # made of it. `let_go` releases their memory before the write, `remake` computes them anew.

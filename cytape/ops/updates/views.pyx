@@ -62,6 +62,16 @@ cdef bint may_be_view(Tensor tensor) except -1:
         return True
 
 
+cdef bint may_overlap(Tensor view) except -1:
+    """Whether windows that slide, which have the attribute `writeable`, are among its origins."""
+    cdef Link* link = view.link
+    while link.origin != NULL:
+        if type(<object>link.attrs) is dict and "writeable" in <object>link.attrs:
+            return True
+        link = link.origin
+    return False
+
+
 cdef bint is_basic(index) except -1:
     """Whether NumPy makes a view of what an index selects; specs stand for tensors in it."""
     for part in index if isinstance(index, tuple) else (index,):

@@ -52,3 +52,32 @@ def test_windows_along_one_axis_need_room_for_all_of_them(window, axis, n):
     np.testing.assert_array_equal(f(x), sliding_window_view(x, window, axis))
     with pytest.raises(ValueError, match="window shape cannot be larger"):
         f(x[1:])
+
+
+@pytest.mark.parametrize("extents", [None, (9,), (None,)])
+def test_writes_are_seen_both_ways(extents):
+    def f(x):
+        x = x * 1.0
+        windows = sliding_window_view(x, 3, writeable=True)
+        windows[0] = x[4] ** 2
+        x[5] = x[3] * 3.0
+        windows[2:4, 1] += x[8]
+        return x, windows * 1.0
+
+    x = np.arange(9.0)
+    way = f if extents is None else cytape.function(
+        f, input_signature=[cytape.Spec.of(extents, float)])
+    for found, expected in zip(way(cytape.constant(x)), f(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    check_grads(lambda x: sum(np.sum(y * y) for y in way(x)), [x / 10], order=2)
+    with pytest.raises(ValueError, match="read-only"):
+        y = cytape.constant(x)
+        sliding_window_view(y, 3)[0] = 1.0
+
+
+def test_windows_have_no_memory_of_their_own():
+    x = cytape.constant(np.arange(1e4))
+    windows = sliding_window_view(x, 5000)
+    assert np.shares_memory(windows.numpy(), x.numpy())
+    gradient = cytape.grad(lambda x: np.sum(sliding_window_view(x, 2)[:, 1]))(np.ones(4))
+    np.testing.assert_array_equal(gradient, [0, 1, 1, 1])
